@@ -1,0 +1,75 @@
+# Everything that one does with Trellis. It takes Go, git, gcc and make; all else is built from source, pinned.
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+CACHE := $(or $(TRELLIS_CACHE),.cache)
+TOOLS := $(CACHE)/tools
+CONTROLLER_GEN := $(TOOLS)/controller-gen
+GOLANGCI_LINT := $(TOOLS)/golangci-lint
+
+##@ Try it
+
+.PHONY: help
+help: ## Show this list.
+	@awk 'BEGIN {FS = ":.*## "} /^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## Run the told story on real API servers; ends by itself.
+	@echo "building the demo (minutes the first time) ..."
+	go build -o $(CACHE)/run/demo ./hack/demo
+	exec $(CACHE)/run/demo
+
+.PHONY: sandbox
+sandbox: ## Start a master, two seeds and four user clusters to play with; stays until interrupted.
+	@echo "building the sandbox (minutes the first time) ..."
+	go build -o $(CACHE)/run/sandbox ./hack/sandbox
+	exec $(CACHE)/run/sandbox
+
+.PHONY: sandbox-down
+sandbox-down: ## Stop the sandbox.
+	go run ./hack/sandbox down
+
+##@ Work on it
+
+.PHONY: build
+build: ## Build both managers into bin/.
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
+
+.PHONY: binaries
+binaries: ## Build the control planes that tests and demo run (once, minutes).
+	go run ./hack/controlplanes
+
+.PHONY: test
+test: binaries ## Run all tests, with the race detector.
+	go test -race -timeout 20m ./...
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## Check style and the laws of the house.
+	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
+	if [ -n "$$unformatted" ]; then printf 'not gofmt-ed:\n%s\n' "$$unformatted"; exit 1; fi
+	go test -count=1 ./test/laws
+	$(GOLANGCI_LINT) run ./...
+
+.PHONY: generate
+generate: $(CONTROLLER_GEN) ## Regenerate deep copies and CRDs.
+	$(CONTROLLER_GEN) object paths=./apis/...
+	$(CONTROLLER_GEN) crd paths=./apis/kubermatic/... output:crd:dir=charts/trellis-seed/crds
+	$(CONTROLLER_GEN) crd paths=./apis/kkp/... output:crd:dir=deploy/standalone/crds
+	cp charts/trellis-seed/crds/kubermatic.k8c.io_addoncatalogues.yaml charts/trellis-master/crds/
+
+.PHONY: verify
+verify: generate ## Check that generated files and modules are up to date.
+	git diff --exit-code -- apis charts deploy
+	@untracked=$$(git ls-files -o --exclude-standard -- apis charts deploy); \
+	if [ -n "$$untracked" ]; then printf 'generated and not committed:\n%s\n' "$$untracked"; exit 1; fi
+	go mod tidy -diff
+	go vet ./...
+
+# The tools are built anew when their versions change.
+$(TOOLS)/%: hack/tools/go.mod hack/tools/go.sum
+	@mkdir -p $(TOOLS)
+	@echo "building $* from source (minutes, once) ..."
+	go build -C hack/tools -trimpath -o $(abspath $(TOOLS))/$* $$(go list -C hack/tools -f '{{.ImportPath}}' tool | grep '/$*$$')
+	@touch $@

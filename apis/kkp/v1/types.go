@@ -1,0 +1,289 @@
+package v1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is the group and version of KKP's kinds.
+var GroupVersion = schema.GroupVersion{Group: "kubermatic.k8c.io", Version: "v1"}
+
+// AddToScheme registers the kinds of this package.
+var AddToScheme = (&builder).AddToScheme
+
+var builder = runtime.NewSchemeBuilder(addKnownTypes)
+
+func addKnownTypes(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &Seed{}, &SeedList{}, &Cluster{}, &ClusterList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}
+
+// LabelWorkerName on a Cluster or Seed hands it to the controllers with the same --worker-name.
+const LabelWorkerName = "worker-name"
+
+// Seed is a region's seed cluster.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+type Seed struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec says where the seed is.
+	Spec SeedSpec `json:"spec,omitempty"`
+	// status is what KKP says of the seed.
+	Status SeedStatus `json:"status,omitempty"`
+}
+
+// SeedList is a list of Seeds.
+//
+// +kubebuilder:object:root=true
+type SeedList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Seed `json:"items"`
+}
+
+// SeedSpec says where a seed is.
+type SeedSpec struct {
+	// kubeconfig names the Secret with the seed's kubeconfig: namespace (default: the Seed's), name, and in fieldPath the
+	// key (default "kubeconfig").
+	// +optional
+	Kubeconfig corev1.ObjectReference `json:"kubeconfig,omitempty"`
+}
+
+// SeedConditionInitialized is the condition of a Seed that can be used.
+const SeedConditionInitialized = "ClusterInitialized"
+
+// SeedStatus is what KKP says of a seed.
+type SeedStatus struct {
+	// versions on the seed.
+	// +optional
+	Versions SeedVersions `json:"versions,omitempty"`
+	// conditions by type. KKP keeps them as a map.
+	// +optional
+	Conditions map[string]SeedCondition `json:"conditions,omitempty"`
+}
+
+// SeedVersions are the versions on a seed.
+type SeedVersions struct {
+	// kubermatic is KKP's version, in git-describe form.
+	// +optional
+	Kubermatic string `json:"kubermatic,omitempty"`
+	// cluster is the seed's Kubernetes version.
+	// +optional
+	Cluster string `json:"cluster,omitempty"`
+}
+
+// SeedCondition is one condition of a Seed.
+type SeedCondition struct {
+	// status is True, False or Unknown.
+	Status corev1.ConditionStatus `json:"status"`
+	// reason is a word.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// message is a sentence.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// Cluster is a user cluster, kept on its seed.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.versions.controlPlane`
+// +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.status.namespaceName`
+// +kubebuilder:printcolumn:name="APIServer",type=string,JSONPath=`.status.extendedHealth.apiserver`
+type Cluster struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is what add-ons depend on.
+	Spec ClusterSpec `json:"spec,omitempty"`
+	// status is what KKP says of the cluster.
+	Status ClusterStatus `json:"status,omitempty"`
+}
+
+// ClusterList is a list of Clusters.
+//
+// +kubebuilder:object:root=true
+type ClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Cluster `json:"items"`
+}
+
+// ClusterSpec is the part of a Cluster's spec that add-ons depend on.
+type ClusterSpec struct {
+	// humanReadableName is what people call the cluster.
+	// +optional
+	HumanReadableName string `json:"humanReadableName,omitempty"`
+	// version of Kubernetes, a semantic version.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// cloud says where the cluster runs.
+	// +optional
+	Cloud CloudSpec `json:"cloud,omitempty"`
+	// cniPlugin is the network plugin.
+	// +optional
+	CNIPlugin *CNIPlugin `json:"cniPlugin,omitempty"`
+	// clusterNetwork is the cluster's network.
+	// +optional
+	ClusterNetwork ClusterNetwork `json:"clusterNetwork,omitempty"`
+	// features that are switched on or off.
+	// +optional
+	Features map[string]bool `json:"features,omitempty"`
+	// pause stops all work on the cluster.
+	// +optional
+	Pause bool `json:"pause,omitempty"`
+	// disableCsiDriver leaves the CSI driver out.
+	// +optional
+	DisableCSIDriver bool `json:"disableCsiDriver,omitempty"`
+	// mla says whether monitoring and logging run.
+	// +optional
+	MLA *MLA `json:"mla,omitempty"`
+}
+
+// CloudSpec says where a cluster runs.
+type CloudSpec struct {
+	// dc is the name of the datacenter in the Seed.
+	// +optional
+	Datacenter string `json:"dc,omitempty"`
+	// providerName is the provider, such as aws.
+	// +optional
+	ProviderName string `json:"providerName,omitempty"`
+}
+
+// CNIPlugin is the network plugin.
+type CNIPlugin struct {
+	// type is the plugin, such as cilium.
+	Type string `json:"type"`
+	// version of the plugin.
+	// +optional
+	Version string `json:"version,omitempty"`
+}
+
+// ClusterNetwork is the cluster's network.
+type ClusterNetwork struct {
+	// services are the ranges of Services.
+	// +optional
+	Services NetworkRanges `json:"services,omitempty"`
+	// pods are the ranges of Pods.
+	// +optional
+	Pods NetworkRanges `json:"pods,omitempty"`
+	// dnsDomain is the domain of Services.
+	// +optional
+	DNSDomain string `json:"dnsDomain,omitempty"`
+	// proxyMode is ipvs, iptables or ebpf.
+	// +optional
+	ProxyMode string `json:"proxyMode,omitempty"`
+	// ipvs holds options of proxy mode ipvs.
+	// +optional
+	IPVS *IPVS `json:"ipvs,omitempty"`
+	// nodeCidrMaskSizeIPv4 is the size of a node's range.
+	// +optional
+	NodeCIDRMaskSizeIPv4 *int32 `json:"nodeCidrMaskSizeIPv4,omitempty"`
+	// nodeCidrMaskSizeIPv6 is the size of a node's range.
+	// +optional
+	NodeCIDRMaskSizeIPv6 *int32 `json:"nodeCidrMaskSizeIPv6,omitempty"`
+	// nodeLocalDNSCacheEnabled says whether nodes cache names.
+	// +optional
+	NodeLocalDNSCacheEnabled *bool `json:"nodeLocalDNSCacheEnabled,omitempty"`
+	// konnectivityEnabled says whether konnectivity is used instead of OpenVPN.
+	// +optional
+	KonnectivityEnabled *bool `json:"konnectivityEnabled,omitempty"`
+}
+
+// NetworkRanges are CIDR blocks.
+type NetworkRanges struct {
+	// cidrBlocks such as 10.96.0.0/16.
+	// +optional
+	CIDRBlocks []string `json:"cidrBlocks,omitempty"`
+}
+
+// IPVS holds options of proxy mode ipvs.
+type IPVS struct {
+	// strictArp as kube-proxy understands it.
+	// +optional
+	StrictArp *bool `json:"strictArp,omitempty"`
+}
+
+// MLA says whether monitoring and logging run.
+type MLA struct {
+	// monitoringEnabled says whether metrics are gathered.
+	// +optional
+	MonitoringEnabled bool `json:"monitoringEnabled,omitempty"`
+	// loggingEnabled says whether logs are gathered.
+	// +optional
+	LoggingEnabled bool `json:"loggingEnabled,omitempty"`
+}
+
+// ClusterStatus is what KKP says of a cluster.
+type ClusterStatus struct {
+	// namespaceName is the cluster's namespace on the seed; set before the namespace exists.
+	// +optional
+	NamespaceName string `json:"namespaceName,omitempty"`
+	// userEmail is the owner's address.
+	// +optional
+	UserEmail string `json:"userEmail,omitempty"`
+	// userName is the owner's name.
+	// +optional
+	UserName string `json:"userName,omitempty"`
+	// versions of the cluster's parts.
+	// +optional
+	Versions ClusterVersions `json:"versions,omitempty"`
+	// address is where the API server answers.
+	// +optional
+	Address ClusterAddress `json:"address,omitempty"`
+	// extendedHealth is the health of the cluster's parts.
+	// +optional
+	ExtendedHealth ExtendedHealth `json:"extendedHealth,omitempty"`
+}
+
+// ClusterVersions are the versions of a cluster's parts.
+type ClusterVersions struct {
+	// controlPlane is the version to compare with.
+	// +optional
+	ControlPlane string `json:"controlPlane,omitempty"`
+}
+
+// ClusterAddress is where a cluster's API server answers.
+type ClusterAddress struct {
+	// url of the API server.
+	// +optional
+	URL string `json:"url,omitempty"`
+	// port of the API server.
+	// +optional
+	Port int32 `json:"port,omitempty"`
+	// externalName is the DNS name from outside.
+	// +optional
+	ExternalName string `json:"externalName,omitempty"`
+	// internalURL is the DNS name inside of the seed; Go calls it InternalName, as KKP does.
+	// +optional
+	InternalName string `json:"internalURL,omitempty"`
+	// ip of the API server.
+	// +optional
+	IP string `json:"ip,omitempty"`
+	// apiServerExternalAddress is host or IP for use from outside.
+	// +optional
+	APIServerExternalAddress string `json:"apiServerExternalAddress,omitempty"`
+}
+
+// Health of a part of a cluster.
+const (
+	// HealthUp is the health of a part that works.
+	HealthUp = "HealthStatusUp"
+	// HealthDown is the health of a part that doesn't.
+	HealthDown = "HealthStatusDown"
+)
+
+// ExtendedHealth is the health of a cluster's parts.
+type ExtendedHealth struct {
+	// apiserver is the health of the API server.
+	// +optional
+	APIServer string `json:"apiserver,omitempty"`
+}

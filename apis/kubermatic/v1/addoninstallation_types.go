@@ -1,0 +1,302 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// AddonInstallation asks for one add-on in the user cluster whose namespace on the seed it lives in.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=addoninst,categories=kubermatic
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name of an AddonInstallation has at most 63 characters"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Addon",type=string,JSONPath=`.spec.addonRef.name`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
+// +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.spec.targetNamespace`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Core",type=boolean,priority=1,JSONPath=`.spec.coreAddon`
+// +kubebuilder:printcolumn:name="Update",type=string,priority=1,JSONPath=`.status.availableUpdate`
+// +kubebuilder:printcolumn:name="Objects",type=integer,priority=1,JSONPath=`.status.objects.total`
+type AddonInstallation struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+	// spec says what is to be installed.
+	// +required
+	Spec AddonInstallationSpec `json:"spec,omitzero"`
+	// status says what is installed.
+	// +optional
+	Status AddonInstallationStatus `json:"status,omitzero"`
+}
+
+// AddonInstallationList is a list of AddonInstallations.
+//
+// +kubebuilder:object:root=true
+type AddonInstallationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []AddonInstallation `json:"items"`
+}
+
+// ReconcileStrategy says how long an installation is looked after.
+//
+// +kubebuilder:validation:Enum=Continuous;Once
+type ReconcileStrategy string
+
+const (
+	// ReconcileContinuous applies every change and repairs drift.
+	ReconcileContinuous ReconcileStrategy = "Continuous"
+	// ReconcileOnce applies nothing more after the first Ready.
+	ReconcileOnce ReconcileStrategy = "Once"
+)
+
+// DeletionPolicy says what deletion of an installation does to what it applied.
+//
+// +kubebuilder:validation:Enum=Delete;Orphan
+type DeletionPolicy string
+
+const (
+	// DeletionDelete removes what the installation applied.
+	DeletionDelete DeletionPolicy = "Delete"
+	// DeletionOrphan leaves it.
+	DeletionOrphan DeletionPolicy = "Orphan"
+)
+
+// AddonInstallationSpec says what is to be installed.
+type AddonInstallationSpec struct {
+	// addonRef names the add-on and its version.
+	// +required
+	AddonRef AddonReference `json:"addonRef,omitzero"`
+	// coreAddon is true on installations of the core add-on controller, and only there. It can't be changed.
+	// +optional
+	// +default=false
+	// +kubebuilder:default=false
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="coreAddon can't be changed: only the core add-on controller makes core installations"
+	CoreAddon bool `json:"coreAddon"`
+	// targetNamespace is the namespace in the user cluster for objects without one. It can't be changed.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="targetNamespace can't be changed: delete the installation and create it anew"
+	TargetNamespace string `json:"targetNamespace,omitempty"`
+	// createNamespace makes the target namespace if the user cluster doesn't have it.
+	// +optional
+	CreateNamespace bool `json:"createNamespace,omitempty"`
+	// values are the user's values, above all others.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	Values *runtime.RawExtension `json:"values,omitempty"`
+	// valuesFrom takes values from marked objects in the own namespace, later ones above earlier ones, below values.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	ValuesFrom []ValuesSource `json:"valuesFrom,omitempty"`
+	// paused stops all work on the installation but its removal.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+	// reconcileStrategy is Continuous or Once.
+	// +optional
+	// +default="Continuous"
+	// +kubebuilder:default=Continuous
+	ReconcileStrategy ReconcileStrategy `json:"reconcileStrategy,omitempty"`
+	// deletionPolicy is Delete or Orphan.
+	// +optional
+	// +default="Delete"
+	// +kubebuilder:default=Delete
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+}
+
+// AddonReference names an add-on and a version of it.
+type AddonReference struct {
+	// name of the add-on.
+	// +required
+	Name AddonName `json:"name,omitempty"`
+	// version is exact or a range (one with any of "<>=~^*,|", a space or an x part). Absent: the newest that fits.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9]([A-Za-z0-9._+-]*[A-Za-z0-9])?|\s*(([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?((\s*,\s*|\s+)([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)*|v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?\s+-\s+v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)(\s*\|\|(\s*([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?((\s*,\s*|\s+)([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)*|\s+v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?\s+-\s+v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)){0,15}\s*)$`
+	Version string `json:"version,omitempty"`
+}
+
+// ValuesSource is one source of values. Exactly one field is set.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.secretRef), has(self.configMapRef), has(self.providerRef)].filter(x, x).size() == 1",message="set exactly one of secretRef, configMapRef and providerRef"
+type ValuesSource struct {
+	// secretRef takes a key of a Secret.
+	// +optional
+	SecretRef *KeyReference `json:"secretRef,omitempty"`
+	// configMapRef takes a key of a ConfigMap.
+	// +optional
+	ConfigMapRef *KeyReference `json:"configMapRef,omitempty"`
+	// providerRef takes an object of an allowed kind whose status.secretRef names a Secret.
+	// +optional
+	ProviderRef *ProviderReference `json:"providerRef,omitempty"`
+}
+
+// KeyReference names a key of an object in the own namespace.
+type KeyReference struct {
+	// name of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// key whose data is YAML. Absent: values.yaml.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key,omitempty"`
+	// optional references may be missing.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
+}
+
+// ProviderReference names an object whose status.secretRef names a Secret with values.
+type ProviderReference struct {
+	// apiGroup of the kind.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	APIGroup string `json:"apiGroup,omitempty"`
+	// kind of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+	// name of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+}
+
+// AddonInstallationStatus says what is installed.
+type AddonInstallationStatus struct {
+	// conditions: Ready sums up; the others say how far each step is.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// observedGeneration is the generation that the status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// cluster is the Cluster that the installation belongs to, kept at first sight.
+	// +optional
+	Cluster *ClusterIdentity `json:"cluster,omitempty"`
+	// version is the resolved version.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Version string `json:"version,omitempty"`
+	// availableUpdate is the newest compatible version above version.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	AvailableUpdate string `json:"availableUpdate,omitempty"`
+	// artifact is what was fetched.
+	// +optional
+	Artifact *Artifact `json:"artifact,omitempty"`
+	// lastApplied is what the user cluster got last.
+	// +optional
+	LastApplied *AppliedState `json:"lastApplied,omitempty"`
+	// release is the Helm release.
+	// +optional
+	Release *HelmReleaseState `json:"release,omitempty"`
+	// objects counts the applied objects.
+	// +optional
+	Objects *ObjectCounts `json:"objects,omitempty"`
+	// unhealthy lists objects that are not healthy, at most 20.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Unhealthy []UnhealthyObject `json:"unhealthy,omitempty"`
+	// failures counts failed attempts in a row.
+	// +optional
+	Failures int32 `json:"failures,omitempty"`
+	// nextAttempt is when the next attempt comes.
+	// +optional
+	NextAttempt *metav1.Time `json:"nextAttempt,omitempty"`
+}
+
+// ClusterIdentity is the name and UID of a Cluster.
+type ClusterIdentity struct {
+	// name of the Cluster.
+	// +required
+	Name string `json:"name,omitempty"`
+	// uid of the Cluster.
+	// +required
+	UID types.UID `json:"uid,omitempty"`
+}
+
+// Artifact is fetched content.
+type Artifact struct {
+	// revision is the source's own word for it: a commit, a chart version, an image digest.
+	// +optional
+	Revision string `json:"revision,omitempty"`
+	// digest of the content.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+}
+
+// AppliedState is what the user cluster got last.
+type AppliedState struct {
+	// version of the add-on.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// artifactDigest is the digest of the content it was rendered from.
+	// +optional
+	ArtifactDigest string `json:"artifactDigest,omitempty"`
+	// inputs is the keyed hash of everything that the objects depend on.
+	// +optional
+	Inputs string `json:"inputs,omitempty"`
+	// objects is the hash of the rendered objects.
+	// +optional
+	Objects string `json:"objects,omitempty"`
+	// time of the last change.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
+}
+
+// HelmReleaseState is the Helm release in the user cluster.
+type HelmReleaseState struct {
+	// name of the release.
+	// +optional
+	Name string `json:"name,omitempty"`
+	// revision of the release.
+	// +optional
+	Revision int32 `json:"revision,omitempty"`
+	// status of the release in Helm's words.
+	// +optional
+	Status string `json:"status,omitempty"`
+}
+
+// ObjectCounts counts applied objects.
+type ObjectCounts struct {
+	// total number of objects.
+	// +optional
+	Total int32 `json:"total"`
+	// healthy ones.
+	// +optional
+	Healthy int32 `json:"healthy"`
+	// failing ones.
+	// +optional
+	Failing int32 `json:"failing"`
+}
+
+// UnhealthyObject is an object that is not healthy.
+type UnhealthyObject struct {
+	// ref is Kind namespace/name.
+	// +required
+	Ref string `json:"ref,omitempty"`
+	// reason is a word.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// message is the object's own message.
+	// +optional
+	Message string `json:"message,omitempty"`
+}

@@ -1,0 +1,197 @@
+package v1
+
+// ConditionReady sums up, on both kinds. True: everything asked for at the current generation is there and healthy.
+// False: with the reason of the first condition that fails in pipeline order. Unknown: the cluster can't be reached.
+const ConditionReady = "Ready"
+
+// Reasons of Ready that no other condition has.
+const (
+	// ReasonReady: everything is there and healthy.
+	ReasonReady = "Ready"
+	// ReasonPaused: spec.paused is set, or the Cluster is paused; nothing is done.
+	ReasonPaused = "Paused"
+	// ReasonProgressing: work is under way and needs nobody.
+	ReasonProgressing = "Progressing"
+	// ReasonClusterUnknown: no Cluster, or more than one, has this namespace.
+	ReasonClusterUnknown = "ClusterUnknown"
+	// ReasonClusterNotReady: the Cluster has no version or no API server yet.
+	ReasonClusterNotReady = "ClusterNotReady"
+	// ReasonClusterUnreachable: the user cluster's API server does not answer.
+	ReasonClusterUnreachable = "ClusterUnreachable"
+	// ReasonKubeconfigInvalid: the user cluster's kubeconfig is missing, or uses what is not allowed.
+	ReasonKubeconfigInvalid = "KubeconfigInvalid"
+	// ReasonRemoving: the installation is being removed from the user cluster.
+	ReasonRemoving = "Removing"
+	// ReasonRemovalBlocked: an object in the user cluster does not go; the message names it.
+	ReasonRemovalBlocked = "RemovalBlocked"
+	// ReasonRecordFromNewerRelease: the release record was written by a newer Trellis; nothing is changed.
+	ReasonRecordFromNewerRelease = "RecordFromNewerRelease"
+	// ReasonFailed: a call failed and is tried again; the message says which.
+	ReasonFailed = "Failed"
+)
+
+// Conditions and reasons of an AddonCatalogue besides Ready.
+const (
+	// ConditionFetched says whether a git catalogue's repository could be read.
+	ConditionFetched = "Fetched"
+	// ConditionConflicting is True when another catalogue defines the same versions or a name is reserved. It never
+	// makes Ready False.
+	ConditionConflicting = "Conflicting"
+
+	// ReasonDistributed: every reachable seed has the catalogue.
+	ReasonDistributed = "Distributed"
+	// ReasonDistributing: some seeds don't have it yet; status.seeds names them.
+	ReasonDistributing = "Distributing"
+	// ReasonInvalid: the spec is refused; the seeds keep the last valid one.
+	ReasonInvalid = "Invalid"
+	// ReasonWrongNamespace: catalogues count in the platform namespace only.
+	ReasonWrongNamespace = "WrongNamespace"
+	// ReasonGitNotServed: catalogues in git are not read by this release.
+	ReasonGitNotServed = "GitNotServed"
+	// ReasonDuplicate: another catalogue with precedence defines the same version.
+	ReasonDuplicate = "Duplicate"
+	// ReasonCoreReserved: a Core catalogue uses the name.
+	ReasonCoreReserved = "CoreReserved"
+	// ReasonNoConflict: no other catalogue defines the same.
+	ReasonNoConflict = "NoConflict"
+	// ReasonTooLarge: the merged object of an add-on would be too large; the last good one stays.
+	ReasonTooLarge = "TooLarge"
+	// ReasonSelected: an available catalogue lists what fits its cluster.
+	ReasonSelected = "Selected"
+)
+
+// Exclusion reasons in status.excluded of an available catalogue.
+const (
+	// ExcludedKKPVersion: the KKP version is outside of the version's range.
+	ExcludedKKPVersion = "KKPVersion"
+	// ExcludedK8sVersion: the cluster's Kubernetes version is outside of the version's range.
+	ExcludedK8sVersion = "K8sVersion"
+	// ExcludedConstraintInvalid: a range can't be parsed.
+	ExcludedConstraintInvalid = "ConstraintInvalid"
+	// ExcludedCore: core add-ons are not offered to users.
+	ExcludedCore = "Core"
+)
+
+// ConditionCompatible says whether the add-on's version exists and fits the cluster.
+const (
+	ConditionCompatible = "Compatible"
+
+	// ReasonCompatible: the version fits.
+	ReasonCompatible = "Compatible"
+	// ReasonAddonUnknown: no catalogue has an add-on of that name.
+	ReasonAddonUnknown = "AddonUnknown"
+	// ReasonVersionUnknown: the add-on has no such version, or none in the range.
+	ReasonVersionUnknown = "VersionUnknown"
+	// ReasonWithdrawn: the installed version left the catalogue; it stays installed.
+	ReasonWithdrawn = "Withdrawn"
+	// ReasonDowngradeRefused: the version is lower than the installed one.
+	ReasonDowngradeRefused = "DowngradeRefused"
+)
+
+// ConditionValuesResolved says whether the values could be put together.
+const (
+	ConditionValuesResolved = "ValuesResolved"
+
+	// ReasonValuesResolved: the values are complete and valid.
+	ReasonValuesResolved = "ValuesResolved"
+	// ReasonValuesInvalid: a value is refused; the message names the field.
+	ReasonValuesInvalid = "ValuesInvalid"
+	// ReasonValuesMissing: a referenced object is missing.
+	ReasonValuesMissing = "ValuesMissing"
+)
+
+// Reasons of condition Fetched on an AddonInstallation.
+const (
+	// ReasonFetched: the content is there.
+	ReasonFetched = "Fetched"
+	// ReasonFetching: the content is on its way.
+	ReasonFetching = "Fetching"
+	// ReasonFetchFailed: the source could not be reached or refused; tried again.
+	ReasonFetchFailed = "FetchFailed"
+	// ReasonArtifactNotFound: the repository has no such ref, path, chart or version.
+	ReasonArtifactNotFound = "ArtifactNotFound"
+	// ReasonArtifactRefused: the content breaks a limit or a rule; the message names it.
+	ReasonArtifactRefused = "ArtifactRefused"
+	// ReasonSourceNotServed: this release can't fetch from that kind of source.
+	ReasonSourceNotServed = "SourceNotServed"
+)
+
+// ConditionRendered says whether the content became objects.
+const (
+	ConditionRendered = "Rendered"
+
+	// ReasonRendered: the objects are there.
+	ReasonRendered = "Rendered"
+	// ReasonRenderFailed: a template or chart is wrong; the message names file and line.
+	ReasonRenderFailed = "RenderFailed"
+	// ReasonNoManifests: the path holds nothing to render.
+	ReasonNoManifests = "NoManifests"
+	// ReasonHooksUnsupported: the chart has hooks, which this release does not run.
+	ReasonHooksUnsupported = "HooksUnsupported"
+	// ReasonLimitExceeded: the rendered objects are too many or too large.
+	ReasonLimitExceeded = "LimitExceeded"
+)
+
+// ConditionApplied says whether the user cluster has the objects.
+const (
+	ConditionApplied = "Applied"
+
+	// ReasonApplied: the user cluster has all objects.
+	ReasonApplied = "Applied"
+	// ReasonNamespaceMissing: the target namespace does not exist and createNamespace is false.
+	ReasonNamespaceMissing = "NamespaceMissing"
+	// ReasonNamespaceTerminating: a namespace is being deleted; waited for.
+	ReasonNamespaceTerminating = "NamespaceTerminating"
+	// ReasonWaitingForStage: namespaces or CRDs are not ready yet.
+	ReasonWaitingForStage = "WaitingForStage"
+	// ReasonKindNotServed: the user cluster does not serve a kind; the rest is applied.
+	ReasonKindNotServed = "KindNotServed"
+	// ReasonObjectExists: an object exists already and belongs to somebody else.
+	ReasonObjectExists = "ObjectExists"
+	// ReasonConflict: another field manager owns a field; the message names it.
+	ReasonConflict = "Conflict"
+	// ReasonImmutableField: a field that can't change has changed.
+	ReasonImmutableField = "ImmutableField"
+	// ReasonObjectInvalid: the user cluster refuses an object.
+	ReasonObjectInvalid = "ObjectInvalid"
+	// ReasonPruneNeedsApproval: a removal waits for annotation prune-approved.
+	ReasonPruneNeedsApproval = "PruneNeedsApproval"
+	// ReasonReleaseNameTaken: another installation uses the Helm release name.
+	ReasonReleaseNameTaken = "ReleaseNameTaken"
+)
+
+// ConditionHealthy says whether the objects work.
+const (
+	ConditionHealthy = "Healthy"
+
+	// ReasonHealthy: every object is healthy.
+	ReasonHealthy = "Healthy"
+	// ReasonUnhealthy: an object failed; status.unhealthy names it.
+	ReasonUnhealthy = "Unhealthy"
+	// ReasonTimeout: objects were not healthy in time.
+	ReasonTimeout = "Timeout"
+)
+
+// ConditionDrifted says whether objects in the user cluster differ from what was applied. It never makes Ready False.
+const (
+	ConditionDrifted = "Drifted"
+
+	// ReasonNoDrift: nothing differs.
+	ReasonNoDrift = "NoDrift"
+	// ReasonRepaired: something differed and was put back.
+	ReasonRepaired = "Repaired"
+	// ReasonDriftShown: something differs, and strategy Once leaves it so.
+	ReasonDriftShown = "DriftShown"
+	// ReasonFight: somebody changes an object again and again; it is left alone.
+	ReasonFight = "Fight"
+)
+
+// Reasons of events. Conditions say how things are, events that something changed.
+const (
+	// EventApplied: objects were written to the user cluster.
+	EventApplied = "Applied"
+	// EventRepaired: an object that drifted was put back.
+	EventRepaired = "Repaired"
+	// EventRemoved: the installation was removed from the user cluster.
+	EventRemoved = "Removed"
+)

@@ -1,0 +1,71 @@
+package v1
+
+// Prefix starts every label and annotation of Trellis.
+const Prefix = "addons.kubermatic.k8c.io/"
+
+// Labels.
+const (
+	// LabelRole tells the roles of AddonCatalogues apart.
+	LabelRole = Prefix + "role"
+	// LabelManagedBy names the controller that owns one of our objects.
+	LabelManagedBy = Prefix + "managed-by"
+	// LabelUse says what a Secret or ConfigMap may be read for.
+	LabelUse = Prefix + "use"
+	// LabelInstallation is on every applied object; its value is apply.Owner's label value.
+	LabelInstallation = Prefix + "installation"
+	// LabelCreatedBy is on a Namespace that an installation made.
+	LabelCreatedBy = Prefix + "created-by"
+)
+
+// Roles of AddonCatalogues, values of LabelRole. Authored ones have no such label.
+const (
+	RoleGenerated = "generated"
+	RoleMerged    = "merged"
+	RoleAvailable = "available"
+)
+
+// Values of LabelUse.
+const (
+	UseSource = "source"
+	UseValues = "values"
+)
+
+// Annotations.
+const (
+	// AnnotationReconcileAt reconciles now when its value changes, past caches and back-off.
+	AnnotationReconcileAt = Prefix + "reconcile-at"
+	// AnnotationAllowDowngrade = "true" lets a lower version in.
+	AnnotationAllowDowngrade = Prefix + "allow-downgrade"
+	// AnnotationAdopt = "true" takes over objects that exist.
+	AnnotationAdopt = Prefix + "adopt"
+	// AnnotationPruneApproved holds the hash that lets a guarded prune go on.
+	AnnotationPruneApproved = Prefix + "prune-approved"
+	// AnnotationOnDelete = "orphan" on a manifest keeps the object when the installation goes.
+	AnnotationOnDelete = Prefix + "on-delete"
+	// AnnotationUpdate = "create-only" or "recreate" on a manifest.
+	AnnotationUpdate = Prefix + "update"
+	// AnnotationConfirmSeed on a Seed holds the UID of kube-system that is to be taken for the seed's from now on.
+	AnnotationConfirmSeed = Prefix + "confirm-seed"
+	// AnnotationHosts on a source Secret limits the hosts that it is sent to, a comma list.
+	AnnotationHosts = Prefix + "hosts"
+	// AnnotationDigest on merged and available catalogues covers what was written.
+	AnnotationDigest = Prefix + "digest"
+	// AnnotationGeneration on merged and available catalogues is the generation that AnnotationDigest stands for: an object
+	// at another one was edited by somebody else.
+	AnnotationGeneration = Prefix + "generation"
+	// AnnotationKKPVersion on merged catalogues is the platform's KKP version.
+	AnnotationKKPVersion = Prefix + "kkp-version"
+	// AnnotationVersions on merged catalogues is JSON: version -> {digest, catalogue}.
+	AnnotationVersions = Prefix + "versions"
+)
+
+// Finalizers.
+const (
+	// FinalizerCleanupInstallation holds an AddonInstallation until the user cluster is clean.
+	FinalizerCleanupInstallation = "kubermatic.k8c.io/cleanup-addon-installation"
+	// FinalizerCleanupNamespace holds a Cluster until its namespace is gone.
+	FinalizerCleanupNamespace = "kubermatic.k8c.io/cleanup-namespace"
+)
+
+// AvailableCatalogue is the name of the available catalogue in a cluster namespace.
+const AvailableCatalogue = "available"

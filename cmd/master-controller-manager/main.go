@@ -1,0 +1,46 @@
+// Command master-controller-manager runs on the master: it merges all catalogues and pushes the result to every seed.
+package main
+
+import (
+	"flag"
+	"os"
+
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/trellis-addons/trellis/cmd/internal/manager"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
+)
+
+// lease of the leader election.
+const lease = "trellis-master.addons.kubermatic.k8c.io"
+
+func main() {
+	var flags manager.Flags
+	flags.Register(flag.CommandLine)
+	kkpVersion := flag.String("kkp-version", "", "the platform's KKP version, with --standalone; else it is read from the Seeds")
+	flag.Parse()
+	logger := flags.Logger()
+	if err := run(flags, *kkpVersion); err != nil {
+		logger.Error(err, "master-controller-manager ends")
+		os.Exit(1)
+	}
+}
+
+func run(flags manager.Flags, kkpVersion string) error {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	made, err := flags.New(rest.AddUserAgent(config, "trellis-master"), lease, nil)
+	if err != nil {
+		return err
+	}
+	controller := distributor.New(distributor.Dependencies{Options: distributor.Options{
+		Namespace: flags.Namespace, CatalogueNamespace: flags.CatalogueNamespace, WorkerName: flags.WorkerName, KKPVersion: kkpVersion,
+	}})
+	if err := controller.SetupWithManager(made); err != nil {
+		return err
+	}
+	return made.Start(ctrl.SetupSignalHandler())
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+)
+
+// caches of the manager: of catalogues the merged ones only. A seed has an available one for each cluster besides.
+func caches(options *options) map[client.Object]cache.ByObject {
+	return map[client.Object]cache.ByObject{
+		&kubermaticv1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{options.CatalogueNamespace: {}}},
+	}
+}
+
+// newMarked makes the cache of Secrets and ConfigMaps that are marked for our use. A seed holds many more, and none of our
+// business. It is apart from the manager's own cache, in which Secrets are watched as metadata.
+func newMarked(made manager.Manager) (cache.Cache, error) {
+	marked := cache.ByObject{Label: markedForUse()}
+	held, err := cache.New(made.GetConfig(), cache.Options{
+		Scheme: made.GetScheme(), Mapper: made.GetRESTMapper(), HTTPClient: made.GetHTTPClient(),
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject:         map[client.Object]cache.ByObject{&corev1.Secret{}: marked, &corev1.ConfigMap{}: marked},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the cache of marked objects: %w", err)
+	}
+	return held, made.Add(held)
+}
+
+func markedForUse() labels.Selector {
+	requirement, err := labels.NewRequirement(kubermaticv1.LabelUse, selection.In, []string{kubermaticv1.UseSource, kubermaticv1.UseValues})
+	if err != nil {
+		panic(err) // the label and its values are constants
+	}
+	return labels.NewSelector().Add(*requirement)
+}
+
+// watchKubeconfigs tells the connections when a user cluster's kubeconfig changes. It watches by name, and keeps nothing of
+// the Secrets but their names: the connections read them when they need them.
+func watchKubeconfigs(ctx context.Context, made manager.Manager, connections *cluster.Connections) error {
+	for _, name := range cluster.KubeconfigSecrets() {
+		watched, err := cache.New(made.GetConfig(), cache.Options{
+			Scheme: made.GetScheme(), Mapper: made.GetRESTMapper(), HTTPClient: made.GetHTTPClient(),
+			ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {
+				Field: fields.OneTermEqualSelector("metadata.name", name), Transform: dropData,
+			}},
+		})
+		if err != nil {
+			return fmt.Errorf("making the cache of Secrets %q: %w", name, err)
+		}
+		if err := made.Add(watched); err != nil {
+			return err
+		}
+		informer, err := watched.GetInformer(ctx, &corev1.Secret{}, cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("watching Secrets %q: %w", name, err)
+		}
+		if _, err := informer.AddEventHandler(refreshes(connections)); err != nil {
+			return fmt.Errorf("watching Secrets %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// forgetClusters closes the connection to a Cluster that goes.
+func forgetClusters(ctx context.Context, made manager.Manager, connections *cluster.Connections) error {
+	informer, err := made.GetCache().GetInformer(ctx, &kkpv1.Cluster{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watching Clusters: %w", err)
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(object any) {
+		if tombstone, missed := object.(toolscache.DeletedFinalStateUnknown); missed {
+			object = tombstone.Obj
+		}
+		if gone, ok := object.(*kkpv1.Cluster); ok {
+			connections.Forget(cluster.IdentityOf(gone))
+		}
+	}})
+	if err != nil {
+		return fmt.Errorf("watching Clusters: %w", err)
+	}
+	return nil
+}
+
+func refreshes(connections *cluster.Connections) toolscache.ResourceEventHandler {
+	refresh := func(object any) {
+		if secret, ok := object.(*corev1.Secret); ok {
+			connections.Refresh(secret.Namespace)
+		}
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    refresh,
+		UpdateFunc: func(_, object any) { refresh(object) },
+		DeleteFunc: refresh,
+	}
+}
+
+func dropData(object any) (any, error) {
+	if secret, ok := object.(*corev1.Secret); ok {
+		secret.Data, secret.ManagedFields = nil, nil
+	}
+	return object, nil
+}

@@ -1,0 +1,42 @@
+// Command seed-controller-manager runs on every seed: it offers user clusters what fits them and installs what is asked for.
+package main
+
+import (
+	"context"
+	"flag"
+	"os"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// lease of the leader election.
+const lease = "trellis-seed.addons.kubermatic.k8c.io"
+
+func main() {
+	options := newOptions()
+	options.register(flag.CommandLine)
+	flag.Parse()
+	logger := options.Logger()
+	if err := run(ctrl.SetupSignalHandler(), options, logger); err != nil {
+		logger.Error(err, "seed-controller-manager ends")
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, options *options, logger logr.Logger) error {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	config = rest.AddUserAgent(config, "trellis-seed")
+	made, err := options.New(config, lease, caches(options))
+	if err != nil {
+		return err
+	}
+	if err := wire(ctx, made, options, logger); err != nil {
+		return err
+	}
+	return made.Start(ctx)
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/trellis-addons/trellis/cmd/internal/manager"
+)
+
+// options are the manager's flags.
+type options struct {
+	manager.Flags
+	driftInterval, sourceInterval time.Duration
+	storeFolder                   string
+	storeLimit                    resource.QuantityValue
+	sourceCIDRs, clusterCIDRs     cidrs
+	insecureSources               bool
+	allowPrereleases              bool
+	concurrency                   int
+}
+
+func newOptions() *options { return &options{} }
+
+func (o *options) register(set *flag.FlagSet) {
+	o.Register(set)
+	set.DurationVar(&o.driftInterval, "drift-interval", 10*time.Minute, "the time between two looks at applied objects")
+	set.DurationVar(&o.sourceInterval, "source-interval", 5*time.Minute, "the time between two looks at a source")
+	set.StringVar(&o.storeFolder, "store-folder", filepath.Join(os.TempDir(), "trellis-store"), "where fetched content is kept, by digest")
+	o.storeLimit.Quantity = resource.MustParse("4Gi")
+	set.Var(&o.storeLimit, "store-limit", "how much fetched content is kept; what was not used for the longest time goes first")
+	set.Var(&o.sourceCIDRs, "allow-source-cidrs",
+		"address ranges, comma-separated, that sources may be at although they are loopback, link-local or cluster-internal")
+	set.Var(&o.clusterCIDRs, "cluster-cidrs",
+		"the seed's own service and pod networks, comma-separated: no source is fetched from there")
+	set.BoolVar(&o.insecureSources, "allow-insecure-sources", false, "allow sources over plain http, for labs")
+	set.BoolVar(&o.allowPrereleases, "allow-prereleases", false, "let a platform that is a pre-release lie in ranges that name none")
+	set.IntVar(&o.concurrency, "concurrency", 10, "the number of installations worked on at a time")
+}
+
+// cidrs is a flag that takes a comma list of address ranges.
+type cidrs []netip.Prefix
+
+func (c *cidrs) String() string {
+	if c == nil {
+		return ""
+	}
+	texts := make([]string, len(*c))
+	for i, prefix := range *c {
+		texts[i] = prefix.String()
+	}
+	return strings.Join(texts, ",")
+}
+
+// Set adds ranges.
+func (c *cidrs) Set(text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		prefix, err := netip.ParsePrefix(strings.TrimSpace(part))
+		if err != nil {
+			return fmt.Errorf("address range %q: %w", part, err)
+		}
+		*c = append(*c, prefix)
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/controllers/addon"
+	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/pkg/controllers/standalone"
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/git"
+	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/pkg/fetch/store"
+	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/render/chart"
+	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
+)
+
+// wire puts the controllers together and into the manager.
+func wire(ctx context.Context, made manager.Manager, options *options, logger logr.Logger) error {
+	if err := cluster.IndexNamespaceName(ctx, made.GetFieldIndexer()); err != nil {
+		return fmt.Errorf("indexing clusters: %w", err)
+	}
+	if options.Standalone {
+		logger.Info("running without KKP: cluster namespaces and status are filled in here")
+		if err := addStandalone(made, options); err != nil {
+			return fmt.Errorf("setting up controller standalone: %w", err)
+		}
+	}
+	if err := addOffers(made, options); err != nil {
+		return fmt.Errorf("setting up controller addon: %w", err)
+	}
+	if err := addInstallations(ctx, made, options); err != nil {
+		return fmt.Errorf("setting up controller addoninstallation: %w", err)
+	}
+	return nil
+}
+
+func addStandalone(made manager.Manager, options *options) error {
+	return standalone.New(standalone.Dependencies{
+		Client: made.GetClient(), Reader: made.GetAPIReader(), WorkerName: options.WorkerName,
+	}).SetupWithManager(made)
+}
+
+func addOffers(made manager.Manager, options *options) error {
+	return addon.New(addon.Dependencies{
+		Client: made.GetClient(), Reader: made.GetAPIReader(),
+		Finder: cluster.NewFinder(made.GetClient(), made.GetAPIReader()),
+		Options: addon.Options{
+			CatalogueNamespace: options.CatalogueNamespace, WorkerName: options.WorkerName, AllowPrereleases: options.allowPrereleases,
+		},
+	}).SetupWithManager(made)
+}
+
+func addInstallations(ctx context.Context, made manager.Manager, options *options) error {
+	connections, err := newConnections(ctx, made)
+	if err != nil {
+		return err
+	}
+	content, err := newStore(made, options)
+	if err != nil {
+		return err
+	}
+	marked, err := newMarked(made)
+	if err != nil {
+		return err
+	}
+	key, err := inputsKey(ctx, made, options.Namespace)
+	if err != nil {
+		return err
+	}
+	return addoninstallation.New(addoninstallation.Dependencies{
+		Client: made.GetClient(), Marked: marked, Recorder: made.GetEventRecorder("addoninstallation"),
+		Finder:      cluster.NewFinder(made.GetClient(), made.GetAPIReader()),
+		Connections: connections, Store: content,
+		Renderers: map[kubermaticv1.Method]render.Renderer{
+			kubermaticv1.MethodGoTemplate: gotemplate.New(), kubermaticv1.MethodHelm: chart.New(),
+		},
+		Records:   release.NewRecords(made.GetClient(), made.GetAPIReader()),
+		InputsKey: key,
+		Options: addoninstallation.Options{
+			CatalogueNamespace: options.CatalogueNamespace, DriftInterval: options.driftInterval,
+			AllowPrereleases: options.allowPrereleases, WorkerName: options.WorkerName,
+			Concurrency: options.concurrency, FaultPoint: faultPoint,
+		},
+	}).SetupWithManager(made)
+}
+
+func newConnections(ctx context.Context, made manager.Manager) (*cluster.Connections, error) {
+	connections := cluster.NewConnections(made.GetAPIReader())
+	if err := made.Add(connections); err != nil {
+		return nil, err
+	}
+	if err := forgetClusters(ctx, made, connections); err != nil {
+		return nil, err
+	}
+	return connections, watchKubeconfigs(ctx, made, connections)
+}
+
+// newStore makes the store of fetched content with a source for each kind.
+func newStore(made manager.Manager, options *options) (fetch.Store, error) {
+	network := outbound.New(outbound.Options{
+		AllowCIDRs: options.sourceCIDRs, ClusterCIDRs: options.clusterCIDRs, AllowInsecure: options.insecureSources,
+	})
+	content, err := store.New(store.Options{
+		Folder: options.storeFolder, Git: git.New(network), Helm: helmrepo.New(network), Interval: options.sourceInterval,
+		MaxBytes: options.storeLimit.Value(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("opening the store %q: %w", options.storeFolder, err)
+	}
+	return content, made.Add(content)
+}
+
+// inputsKey reads the key before the manager's caches run.
+func inputsKey(ctx context.Context, made manager.Manager, namespace string) ([]byte, error) {
+	direct, err := client.New(made.GetConfig(), client.Options{Scheme: made.GetScheme(), HTTPClient: made.GetHTTPClient()})
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	return release.LoadOrCreateInputsKey(ctx, direct, namespace)
+}

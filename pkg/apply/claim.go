@@ -1,0 +1,130 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/util/csaupgrade"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/status"
+)
+
+// clientSideManagers are field managers of tools that apply from the client side or once. Adoption turns what they own into
+// ours, so that fields that the add-on does not have go with the next change.
+var clientSideManagers = sets.New("kubectl-client-side-apply", "kubectl-create", "kubectl", "helm", "before-first-apply")
+
+// claim looks whether an object that the inventory does not have exists, and whose it is.
+func (w *writer) claim(ctx context.Context, client metadata.ResourceInterface, it *item) error {
+	live, err := client.Get(ctx, it.key.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		it.entry.Created = true
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading %q: %w", it.key, err)
+	}
+	if live.DeletionTimestamp != nil && !w.isOurs(it, live) {
+		w.awaitEnd(it, live)
+		return nil
+	}
+	w.take(it, live)
+	if it.note == nil && !it.done && !w.isOurs(it, live) {
+		return w.adoptFields(ctx, client, it, live)
+	}
+	return nil
+}
+
+// take decides about an object that exists: it is ours, or used, or adopted, or refused.
+func (w *writer) take(it *item, live *metav1.PartialObjectMetadata) {
+	switch {
+	case w.isOurs(it, live):
+		it.entry.UID, it.planned = live.UID, true
+		it.entry.Created = it.entry.Created || hasManager(live, w.owner.FieldManager())
+	case isNamespace(it.object), isCRD(it.object) && isCreateOnly(it.object):
+		it.done, it.used = true, true
+	case w.adopt:
+		it.entry.UID, it.entry.Created = live.UID, false
+	default:
+		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already and belongs to %s: remove it there, "+
+			"take it out of the add-on, or annotate the installation with %s: \"true\"",
+			it.key, ownerOf(live), kubermaticv1.AnnotationAdopt))
+	}
+}
+
+// isOurs says whether an object that exists is this owner's: it has our manager, or our record plans it and it has our
+// label. The label alone proves nothing, since anybody can write one.
+func (w *writer) isOurs(it *item, live *metav1.PartialObjectMetadata) bool {
+	return hasManager(live, w.owner.FieldManager()) ||
+		it.planned && live.Labels[kubermaticv1.LabelInstallation] == w.owner.ID()
+}
+
+func hasManager(live *metav1.PartialObjectMetadata, manager string) bool {
+	return slices.ContainsFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply
+	})
+}
+
+// adoptFields turns the fields of client-side tools into ours.
+func (w *writer) adoptFields(
+	ctx context.Context, client metadata.ResourceInterface, it *item, live *metav1.PartialObjectMetadata,
+) error {
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, clientSideManagers, w.owner.FieldManager())
+	if err != nil || len(patch) == 0 {
+		return err
+	}
+	_, err = client.Patch(ctx, it.key.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("adopting %q: %w", it.key, err)
+	}
+	return nil
+}
+
+// ownerOf names whom an object belongs to, as far as its metadata tells.
+func ownerOf(live *metav1.PartialObjectMetadata) string {
+	if id := live.Labels[kubermaticv1.LabelInstallation]; id != "" {
+		return fmt.Sprintf("another add-on installation (id %s)", cutText(id))
+	}
+	if release := live.Annotations[helmReleaseAnnotation]; release != "" {
+		return fmt.Sprintf("Helm release %q in namespace %q", cutText(release), cutText(live.Annotations[helmNamespaceAnnotation]))
+	}
+	if addon := live.Labels["kubermatic-addon"]; addon != "" {
+		return fmt.Sprintf("KKP add-on %q", cutText(addon))
+	}
+	if owner := metav1.GetControllerOfNoCopy(live); owner != nil {
+		return fmt.Sprintf("%s %q", cutText(owner.Kind), cutText(owner.Name))
+	}
+	for _, entry := range live.ManagedFields {
+		if entry.Subresource == "" {
+			return fmt.Sprintf("field manager %q", cutText(entry.Manager))
+		}
+	}
+	return "somebody else"
+}
+
+// heldBy names the finalizers that hold an object's end up.
+func heldBy(finalizers []string) string {
+	if len(finalizers) == 0 {
+		return ""
+	}
+	return "; held by finalizer " + cutText(strings.Join(finalizers, ", "))
+}
+
+// wordLimit is the longest word from a user cluster inside one of our sentences, in bytes.
+const wordLimit = 200
+
+// cutText makes a word from a user cluster fit for one of our sentences.
+func cutText(text string) string {
+	clean := status.Message(text)
+	if len(clean) <= wordLimit {
+		return clean
+	}
+	return strings.ToValidUTF8(clean[:wordLimit], "") + "…"
+}

@@ -1,0 +1,101 @@
+package apply
+
+import (
+	"encoding/base64"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// lastApplied is kubectl's copy of an object as it was applied from the client; a stale one confuses kubectl.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// unpack takes the objects out of lists such as "kind: List".
+func unpack(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	flat := make([]*unstructured.Unstructured, 0, len(objects))
+	for index, object := range objects {
+		if !strings.HasSuffix(object.GetKind(), "List") || !object.IsList() {
+			flat = append(flat, object)
+			continue
+		}
+		err := object.EachListItem(func(item runtime.Object) error {
+			flat = append(flat, item.(*unstructured.Unstructured))
+			return nil
+		})
+		if err != nil {
+			return nil, &ObjectError{Object: keyOf(object), Index: index, Problem: "its items are no objects"}
+		}
+	}
+	return flat, nil
+}
+
+// identityProblem says what is wrong with the words that make up an object's address; "" is nothing. Names become part of
+// a path on the API server, so nothing that could lead elsewhere is let in.
+func identityProblem(object *unstructured.Unstructured) string {
+	if object.GetAPIVersion() == "" || object.GetKind() == "" {
+		return "it has no apiVersion and kind"
+	}
+	if object.GetName() == "" {
+		return "it has no metadata.name; generated names are not served, since each apply would make another object"
+	}
+	for _, word := range []string{object.GetName(), object.GetNamespace()} {
+		if len(content.IsPathSegmentName(word)) > 0 {
+			return "its name or namespace holds characters that a name may not have"
+		}
+	}
+	return ""
+}
+
+// cleanMetadata is what an add-on may say about an object: name, namespace, labels and annotations. All else is the API
+// server's (uid, resourceVersion, managedFields, …) or would decide about removal (ownerReferences, finalizers).
+func cleanMetadata(object *unstructured.Unstructured) (clean map[string]any, problem string) {
+	clean = map[string]any{"name": object.GetName()}
+	if namespace := object.GetNamespace(); namespace != "" {
+		clean["namespace"] = namespace
+	}
+	for _, field := range []string{"labels", "annotations"} {
+		words, _, err := unstructured.NestedNullCoercingStringMap(object.Object, "metadata", field)
+		if err != nil {
+			return nil, "metadata." + field + " must be strings: put quotes around numbers and booleans"
+		}
+		delete(words, lastApplied)
+		if len(words) == 0 {
+			continue
+		}
+		loose := make(map[string]any, len(words))
+		for key, word := range words {
+			loose[key] = word
+		}
+		clean[field] = loose
+	}
+	return clean, ""
+}
+
+// foldStringData turns a Secret's stringData into data, which is all that the API server keeps of it.
+func foldStringData(object *unstructured.Unstructured) (problem string) {
+	plain, present := object.Object["stringData"]
+	if !present || object.GroupVersionKind() != secretKind {
+		return ""
+	}
+	delete(object.Object, "stringData")
+	words, _, err := unstructured.NestedNullCoercingStringMap(map[string]any{"stringData": plain}, "stringData")
+	if err != nil {
+		return "stringData must be strings: put quotes around numbers and booleans"
+	}
+	data, _, err := unstructured.NestedMap(object.Object, "data")
+	if err != nil {
+		return "data must be a map"
+	}
+	data = maps.Clone(data)
+	if data == nil {
+		data = map[string]any{}
+	}
+	for key, word := range words {
+		data[key] = base64.StdEncoding.EncodeToString([]byte(word))
+	}
+	object.Object["data"] = data
+	return ""
+}

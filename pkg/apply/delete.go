@@ -1,0 +1,207 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/metadata"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// deleteObject deletes the very object of an entry, with what belongs to it in the background. One that is gone, or was
+// replaced by another, is deleted.
+func deleteObject(ctx context.Context, client metadata.ResourceInterface, entry Entry) error {
+	background := metav1.DeletePropagationBackground
+	err := client.Delete(ctx, entry.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &entry.UID}, PropagationPolicy: &background,
+	})
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return fmt.Errorf("deleting %q: %w", entry.Key, err)
+}
+
+// deleter deletes what inventories name.
+type deleter struct {
+	target Target
+	owner  Owner
+	kinds  *kinds
+}
+
+func newDeleter(target Target, owner Owner) *deleter {
+	return &deleter{target: target, owner: owner, kinds: &kinds{mapper: target.Mapper}}
+}
+
+// presence is what became of an entry in the cluster.
+type presence struct {
+	entry Entry
+	// live is its metadata; nil if it is gone, or not ours.
+	live *metav1.PartialObjectMetadata
+	// unknown says that the kind's group can't be told; deleted, that the object was told to go, or is gone.
+	unknown, deleted bool
+}
+
+func presences(entries Inventory, unknown bool) (all []*presence) {
+	for _, entry := range entries {
+		all = append(all, &presence{entry: entry, unknown: unknown})
+	}
+	return all
+}
+
+// present are the entries whose objects still stand, in their order. Entries without a UID get it, if the object is ours.
+func (d *deleter) present(ctx context.Context, entries Inventory) (there Inventory, err error) {
+	seen, err := d.look(ctx, entries)
+	for _, one := range seen {
+		if one.live != nil || one.unknown {
+			there = append(there, one.entry)
+		}
+	}
+	return there, err
+}
+
+// look reads the metadata of entries.
+func (d *deleter) look(ctx context.Context, entries Inventory) ([]*presence, error) {
+	seen := presences(entries, false)
+	return seen, each(ctx, seen, d.lookAt)
+}
+
+func (d *deleter) lookAt(ctx context.Context, one *presence) error {
+	client, served, err := d.client(ctx, one)
+	if err != nil || !served {
+		return err
+	}
+	live, err := client.Get(ctx, one.entry.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading %q: %w", one.entry.Key, err)
+	}
+	ours := hasManager(live, d.owner.FieldManager())
+	switch {
+	case one.entry.UID == live.UID:
+		one.live = live
+	case one.entry.UID == "" && (ours || live.Labels[kubermaticv1.LabelInstallation] == d.owner.ID() && !isShared(one.entry)):
+		one.live, one.entry.UID, one.entry.Created = live, live.UID, ours
+	}
+	return nil
+}
+
+// isShared kinds are used by others as soon as they exist, so more than a label has to say that they are ours.
+func isShared(entry Entry) bool {
+	return entry.GroupKind() == namespaceGK || entry.GroupKind() == definitionGK
+}
+
+// client is for an entry's object. Where the kind is not served, the entry is gone with its kind, unless the API server
+// behind its group is down: then nobody knows. The group's registration is looked at before discovery is asked again, since
+// that costs far more.
+func (d *deleter) client(ctx context.Context, one *presence) (metadata.ResourceInterface, bool, error) {
+	where, served, err := d.kinds.known(one.entry.Key, one.entry.Version)
+	if err == nil && !served {
+		var registered bool
+		registered, one.unknown, err = d.isRegistered(ctx, one.entry)
+		if err == nil && registered {
+			where, served, err = d.kinds.findAny(one.entry.Key, one.entry.Version)
+		}
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("looking up the kind of %q: %w", one.entry.Key, err)
+	}
+	if !served {
+		return nil, false, nil
+	}
+	one.unknown = false
+	return resourceClient(d.target, where, one.entry.Namespace), true, nil
+}
+
+// isRegistered says whether an API server is registered for a group and version, and whether it does not answer.
+func (d *deleter) isRegistered(ctx context.Context, entry Entry) (registered, down bool, err error) {
+	name := entry.Version + "." + entry.Group
+	service, err := d.target.Dynamic.Resource(apiServices).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, false, nil
+	}
+	if err != nil {
+		return false, false, fmt.Errorf("reading APIService %q: %w", name, err)
+	}
+	conditions, _, _ := unstructured.NestedSlice(service.Object, "status", "conditions")
+	for _, condition := range conditions {
+		fields, _ := condition.(map[string]any)
+		if fields["type"] == "Available" {
+			return true, fields["status"] != string(metav1.ConditionTrue), nil
+		}
+	}
+	return true, true, nil
+}
+
+// deleteAll deletes in reverse order, stage by stage, several at a time. Stuck are those that could not be deleted.
+func (d *deleter) deleteAll(ctx context.Context, entries Inventory) (stuck Inventory, err error) {
+	for at := stageCount - 1; at >= 0; at-- {
+		var now []*presence
+		for _, entry := range slices.Backward(entries) {
+			if stageOf(entry.GroupKind()) == at {
+				now = append(now, &presence{entry: entry})
+			}
+		}
+		failed := each(ctx, now, d.deleteOne)
+		for _, one := range slices.Backward(now) {
+			if !one.deleted {
+				stuck = append(stuck, one.entry)
+			}
+		}
+		if err == nil {
+			err = failed
+		}
+	}
+	return stuck, err
+}
+
+func (d *deleter) deleteOne(ctx context.Context, one *presence) error {
+	client, served, err := d.client(ctx, one)
+	if err != nil {
+		return err
+	}
+	if served {
+		err = deleteObject(ctx, client, one.entry)
+	}
+	one.deleted = err == nil && !one.unknown
+	return err
+}
+
+// holdsMore says whether an object takes more with it than itself: what stands in a Namespace, the data behind a claim, the
+// objects of a CustomResourceDefinition.
+func (d *deleter) holdsMore(ctx context.Context, entry Entry) (bool, error) {
+	switch entry.GroupKind() {
+	case namespaceGK, claimGK:
+		return true, nil
+	case definitionGK:
+		return d.isInUse(ctx, entry)
+	}
+	return false, nil
+}
+
+// isInUse says whether a CustomResourceDefinition holds objects. It asks in the version they are stored in, so that no
+// conversion webhook is needed. One that does not serve that version can't be asked, and counts as in use.
+func (d *deleter) isInUse(ctx context.Context, entry Entry) (bool, error) {
+	definition, err := d.target.Dynamic.Resource(definitions).Get(ctx, entry.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading %q: %w", entry.Key, err)
+	}
+	where := definedResource(definition)
+	if where.Version == "" {
+		return true, nil
+	}
+	page, err := d.target.Metadata.Resource(where).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return false, fmt.Errorf("listing the objects of %q: %w", entry.Key, err)
+	}
+	return len(page.Items) > 0, nil
+}

@@ -1,0 +1,19 @@
+// Package apply is the one engine that puts objects into a user cluster, keeps them there and takes them away again. Both
+// methods, go-template and helm, end in it.
+//
+// Use. Prepare makes rendered objects fit for a cluster; it is pure. A Rollout writes them in stages; Advance goes as far
+// as it can without waiting, and is called again until Progress.Complete. Assess tells how the objects fare, Prune removes
+// what a new inventory no longer holds, a Survey finds drift with one metadata list a kind, Repair puts back what drifted,
+// and Remove takes everything away in reverse order, one pass a call.
+//
+// Ownership. An Inventory, kept in the release record on the seed, says which objects are ours: by UID, with our field set
+// as the API server recorded it. Labels in the user cluster are never a reason to delete. An object that is not in the
+// inventory is read before it is written, and taken only if it carries our field manager, or our label where the record
+// intends it. All writes are server-side apply with one field manager an installation, without force; force is for
+// repairing fields that are recorded as ours.
+//
+// Texts. Everything that comes from the user cluster is foreign: messages name objects, fields and owners, are cut, and
+// don't repeat what the objects hold.
+//
+// It knows client-go and nothing of our controllers; it sleeps nowhere, and keeps no goroutine after a call returns.
+package apply

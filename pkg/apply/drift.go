@@ -1,0 +1,256 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// Drift is one object that differs from what was applied.
+type Drift struct {
+	Key Key
+	// Reason is one of the Drift… constants.
+	Reason string
+	// Fields are the first few fields that were lost, where Reason is DriftFieldsLost.
+	Fields []string
+}
+
+// Why an object has drifted.
+const (
+	// DriftMissing: it is not found under our label.
+	DriftMissing = "Missing"
+	// DriftReplaced: another object of that name stands in its place.
+	DriftReplaced = "Replaced"
+	// DriftFieldsLost: somebody changed or removed fields that are ours.
+	DriftFieldsLost = "FieldsLost"
+)
+
+// maxLostFields is how many fields a Drift names.
+const maxLostFields = 5
+
+// Survey finds drift with one metadata list of our label for each kind and round, shared by all installations of a
+// cluster. There is one Survey to a cluster connection. It may be used by many goroutines.
+type Survey struct {
+	interval time.Duration
+	now      func() time.Time
+
+	lock  sync.Mutex
+	round *round
+}
+
+// round is the lists made since it began.
+type round struct {
+	ends     time.Time
+	kinds    *kinds
+	lock     sync.Mutex
+	listings map[schema.GroupResource]*listing
+}
+
+// listing is all objects of a kind that carry our label.
+type listing struct {
+	lock    sync.Mutex
+	taken   bool
+	objects map[types.NamespacedName]sighting
+}
+
+// sighting is what is kept of an object's metadata.
+type sighting struct {
+	uid    types.UID
+	owner  string
+	ending bool
+	scaled bool
+	fields json.RawMessage
+}
+
+func sight(live *metav1.PartialObjectMetadata) sighting {
+	owner := live.Labels[kubermaticv1.LabelInstallation]
+	return sighting{
+		uid: live.UID, owner: owner, ending: live.DeletionTimestamp != nil, scaled: isScaled(live.ManagedFields),
+		fields: ownFields(live.ManagedFields, managerPrefix+owner),
+	}
+}
+
+// NewSurvey makes the survey of a cluster. A round lasts the interval, jittered by up to a tenth; now tells the time.
+func NewSurvey(interval time.Duration, now func() time.Time) *Survey {
+	return &Survey{interval: interval, now: now}
+}
+
+// Due is how long the present round still lasts: asking again before can tell nothing new. It is 0 where there is none.
+func (s *Survey) Due() time.Duration {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.round == nil {
+		return 0
+	}
+	return max(0, s.round.ends.Sub(s.now()))
+}
+
+// current is the present round, begun if there is none.
+func (s *Survey) current(target Target) *round {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if now := s.now(); s.round == nil || !now.Before(s.round.ends) {
+		s.round = &round{
+			ends:     now.Add(wait.Jitter(s.interval, 0.1)),
+			kinds:    &kinds{mapper: target.Mapper},
+			listings: map[schema.GroupResource]*listing{},
+		}
+	}
+	return s.round
+}
+
+// Drifted are the objects of the inventory that differ from what was applied. Kinds that are not served, or that
+// the API server can't answer for, are no drift. What looks like drift in a list made earlier in the round is read once
+// more, since the list may be older than what was applied after it.
+func (s *Survey) Drifted(ctx context.Context, target Target, owner Owner, inventory Inventory) ([]Drift, error) {
+	look := &look{target: target, owner: owner, round: s.current(target)}
+	if err := each(ctx, byKind(inventory), look.kind); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(look.found, func(a, b Drift) int {
+		return slices.Compare([]string{a.Key.String()}, []string{b.Key.String()})
+	})
+	return look.found, nil
+}
+
+// byKind are the entries that have been applied, those of a kind together.
+func byKind(inventory Inventory) (all []batch) {
+	at := map[schema.GroupKind]int{}
+	for _, entry := range inventory {
+		if entry.UID == "" {
+			continue
+		}
+		kind := entry.GroupKind()
+		if _, found := at[kind]; !found {
+			at[kind] = len(all)
+			all = append(all, nil)
+		}
+		all[at[kind]] = append(all[at[kind]], entry)
+	}
+	return all
+}
+
+// look is one installation's look at a round.
+type look struct {
+	target Target
+	owner  Owner
+	round  *round
+
+	lock  sync.Mutex
+	found []Drift
+}
+
+func (l *look) kind(ctx context.Context, entries batch) error {
+	where, served, err := l.round.kinds.findAny(entries[0].Key, entries[0].Version)
+	if err != nil {
+		return fmt.Errorf("looking up the kind of %q: %w", entries[0].Key, err)
+	}
+	if !served {
+		return nil
+	}
+	seen, fresh, err := l.round.list(ctx, l.target, where)
+	if isKindTrouble(entries[0].GroupKind(), err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("listing the %s objects of add-ons: %w", entries[0].Kind, err)
+	}
+	return each(ctx, entries, func(ctx context.Context, entry Entry) error {
+		sighting, found := seen[types.NamespacedName{Namespace: entry.Namespace, Name: entry.Name}]
+		drift := l.compare(entry, sighting, found)
+		if drift == nil {
+			return nil
+		}
+		if !fresh {
+			again, err := l.readAgain(ctx, where, entry)
+			if err != nil || again == nil {
+				return err
+			}
+			drift = again
+		}
+		l.lock.Lock()
+		defer l.lock.Unlock()
+		l.found = append(l.found, *drift)
+		return nil
+	})
+}
+
+func (l *look) readAgain(ctx context.Context, where resource, entry Entry) (*Drift, error) {
+	live, err := resourceClient(l.target, where, entry.Namespace).Get(ctx, entry.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return l.compare(entry, sighting{}, false), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", entry.Key, err)
+	}
+	return l.compare(entry, sight(live), true), nil
+}
+
+// compare says how a sighting differs from what was applied; nil if it does not. An object on its way out is let go first.
+func (l *look) compare(entry Entry, seen sighting, found bool) *Drift {
+	switch {
+	case !found && entry.Finished, seen.ending:
+		return nil
+	case !found:
+		return &Drift{Key: entry.Key, Reason: DriftMissing}
+	case seen.uid != entry.UID:
+		return &Drift{Key: entry.Key, Reason: DriftReplaced}
+	case seen.owner != l.owner.ID():
+		return &Drift{Key: entry.Key, Reason: DriftFieldsLost, Fields: []string{".metadata.labels." + kubermaticv1.LabelInstallation}}
+	}
+	lost := lostFields(entry.Fields, seen.fields, seen.scaled)
+	if len(lost) == 0 {
+		return nil
+	}
+	return &Drift{Key: entry.Key, Reason: DriftFieldsLost, Fields: lost[:min(len(lost), maxLostFields)]}
+}
+
+// list gives all objects of a kind with our label; fresh says that the list was made by this very call.
+func (r *round) list(
+	ctx context.Context, target Target, where resource,
+) (objects map[types.NamespacedName]sighting, fresh bool, err error) {
+	r.lock.Lock()
+	kept := r.listings[where.GroupResource()]
+	if kept == nil {
+		kept = &listing{}
+		r.listings[where.GroupResource()] = kept
+	}
+	r.lock.Unlock()
+	kept.lock.Lock()
+	defer kept.lock.Unlock()
+	if kept.taken {
+		return kept.objects, false, nil
+	}
+	if kept.objects, err = listSightings(ctx, target, where); err != nil {
+		return nil, false, err
+	}
+	kept.taken = true
+	return kept.objects, true, nil
+}
+
+func listSightings(ctx context.Context, target Target, where resource) (map[types.NamespacedName]sighting, error) {
+	seen := map[types.NamespacedName]sighting{}
+	client := target.Metadata.Resource(where.GroupVersionResource)
+	return seen, eachPage(ctx, kubermaticv1.LabelInstallation, func(ctx context.Context, options metav1.ListOptions) (string, error) {
+		page, err := client.List(ctx, options)
+		if err != nil {
+			return "", err
+		}
+		for i := range page.Items {
+			live := &page.Items[i]
+			seen[types.NamespacedName{Namespace: live.Namespace, Name: live.Name}] = sight(live)
+		}
+		return page.Continue, nil
+	})
+}

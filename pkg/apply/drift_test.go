@@ -1,0 +1,197 @@
+package apply_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/trellis-addons/trellis/pkg/apply"
+)
+
+func nestedInt(object *unstructured.Unstructured, fields ...string) (int64, bool, error) {
+	return unstructured.NestedInt64(object.Object, fields...)
+}
+
+// drift surveys anew.
+func (l *lab) drift(inventory apply.Inventory) []apply.Drift {
+	l.Helper()
+	survey := apply.NewSurvey(time.Minute, time.Now)
+	return must(survey.Drifted(l.Context(), l.target, l.owner, inventory))(l)
+}
+
+const twoMaps = settings + "\n---\n" + `apiVersion: v1
+kind: ConfigMap
+metadata: {name: other}
+data: {shape: round}`
+
+// Red, in the order of the cases, when: lostFields compares nothing; compare ignores what is not found; compare does not look
+// at the label; lostFields counts gained fields; the UID is not compared; Repair does not adopt.
+func TestDriftIsFoundAndRepaired(t *testing.T) {
+	for name, test := range map[string]struct {
+		disturb func(*lab)
+		want    string
+		fields  string
+		data    map[string]any
+		adopt   bool
+		refused []string
+		why     string
+	}{
+		"edited": {
+			disturb: func(l *lab) { l.edit(configMaps, "settings", `{data: {color: red, mine: kept}}`) },
+			want:    apply.DriftFieldsLost, fields: ".data.color", data: map[string]any{"color": "green", "mine": "kept"},
+			why: "the edited field comes back, an added one stays",
+		},
+		"deleted": {
+			disturb: func(l *lab) { l.delete(configMaps, l.name, "settings") },
+			want:    apply.DriftMissing, data: map[string]any{"color": "green"}, why: "it is made anew",
+		},
+		"label lost": {
+			disturb: func(l *lab) {
+				l.edit(configMaps, "settings", `{metadata: {labels: {addons.kubermatic.k8c.io/installation: null}}}`)
+			},
+			want: apply.DriftMissing, data: map[string]any{"color": "green"}, why: "no list finds it without its label",
+		},
+		"label changed": {
+			disturb: func(l *lab) {
+				l.edit(configMaps, "settings", `{metadata: {labels: {addons.kubermatic.k8c.io/installation: somebody}}}`)
+			},
+			want: apply.DriftFieldsLost, fields: ".metadata.labels.addons.kubermatic.k8c.io/installation",
+			data: map[string]any{"color": "green"}, why: "the list finds it with a wrong label",
+		},
+		"only added to": {
+			disturb: func(l *lab) { l.edit(configMaps, "settings", `{data: {mine: kept}}`) },
+			want:    "", data: map[string]any{"color": "green", "mine": "kept"}, why: "others may add fields of their own",
+		},
+		"replaced": {
+			disturb: func(l *lab) {
+				l.delete(configMaps, l.name, "settings")
+				l.create(configMaps, l.name, `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: b}}`)
+			},
+			want: apply.DriftMissing, data: map[string]any{"a": "b"},
+			refused: []string{"ConfigMap settings: ObjectExists"}, why: "another object of the name is not ours",
+		},
+		"replaced, to be adopted": {
+			disturb: func(l *lab) {
+				l.delete(configMaps, l.name, "settings")
+				l.create(configMaps, l.name, `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red}}`)
+			},
+			want: apply.DriftMissing, data: map[string]any{"color": "green"}, adopt: true, why: "it is taken over on demand",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.namespace()
+			objects := l.prepare(twoMaps)
+			inventory := l.install(objects, nil)
+			other := l.get(configMaps, l.name, "other").GetResourceVersion()
+			test.disturb(l)
+			drift := l.drift(inventory)
+			if got := driftReasons(drift); got != strings.TrimSpace(test.want) {
+				t.Fatalf("%s: got drift %q, want %q", test.why, got, test.want)
+			}
+			if test.fields != "" && (len(drift) == 0 || strings.Join(drift[0].Fields, " ") != test.fields) {
+				t.Errorf("%s: got drift %v, want field %s", test.why, drift, test.fields)
+			}
+			applied := apply.Applied{Objects: objects, Inventory: inventory, Adopt: test.adopt}
+			repaired := must(apply.Repair(t.Context(), l.target, l.owner, drift, applied))(t)
+			if diff := cmp.Diff(test.refused, reasons(repaired.Refused)); diff != "" {
+				t.Errorf("%s, refused (-want +got):\n%s", test.why, diff)
+			}
+			if diff := cmp.Diff(test.data, l.get(configMaps, l.name, "settings").Object["data"]); diff != "" {
+				t.Errorf("%s, data (-want +got):\n%s", test.why, diff)
+			}
+			if again := l.drift(repaired.Inventory); len(test.refused) == 0 && len(again) > 0 {
+				t.Errorf("%s: it has still drifted: %v", test.why, again)
+			}
+			if now := l.get(configMaps, l.name, "other").GetResourceVersion(); now != other {
+				t.Errorf("%s: the object that had not drifted was written", test.why)
+			}
+		})
+	}
+}
+
+func driftReasons(drift []apply.Drift) string {
+	var words []string
+	for _, one := range drift {
+		words = append(words, one.Reason)
+	}
+	return strings.Join(words, " ")
+}
+
+// Red when round.list does not keep what it listed, or when a round never ends.
+func TestSurveyListsOnceAKindAndRound(t *testing.T) {
+	l := newLab(t)
+	l.namespace()
+	inventory := l.install(l.prepare(twoMaps), nil)
+	now := time.Now()
+	survey := apply.NewSurvey(time.Minute, func() time.Time { return now })
+	look := func() []string {
+		return l.calls.during("", func() {
+			if drift := must(survey.Drifted(t.Context(), l.target, l.owner, inventory))(t); len(drift) > 0 {
+				t.Errorf("drift where nothing changed: %v", drift)
+			}
+		})
+	}
+	want := []string{"GET /api/v1/configmaps"}
+	if diff := cmp.Diff(want, look()); diff != "" {
+		t.Errorf("first look (-want +got):\n%s", diff)
+	}
+	if again := look(); len(again) > 0 {
+		t.Errorf("a second look in the same round asked %q", again)
+	}
+	now = now.Add(2 * time.Minute)
+	if survey.Due() != 0 {
+		t.Error("a round that is over is due")
+	}
+	if diff := cmp.Diff(want, look()); diff != "" {
+		t.Errorf("next round (-want +got):\n%s", diff)
+	}
+}
+
+// Red when suspicion from an old list is not checked: an object applied after the list counts as missing.
+func TestListOlderThanApplyIsNoDrift(t *testing.T) {
+	l := newLab(t)
+	l.namespace()
+	survey := apply.NewSurvey(time.Hour, time.Now)
+	inventory := l.install(l.prepare(settings), nil)
+	must(survey.Drifted(t.Context(), l.target, l.owner, inventory))(t)
+	inventory = l.install(l.prepare(twoMaps), inventory)
+	if drift := must(survey.Drifted(t.Context(), l.target, l.owner, inventory))(t); len(drift) > 0 {
+		t.Errorf("got %v, want no drift", drift)
+	}
+}
+
+// Red when compare does not look at Entry.Finished.
+func TestFinishedJobsMayVanish(t *testing.T) {
+	entry := apply.Entry{Key: apply.Key{Group: "batch", Kind: "Job", Namespace: "default", Name: "no-such-job"}, Version: "v1", UID: "1"}
+	l := newLab(t)
+	if drift := l.drift(apply.Inventory{entry}); driftReasons(drift) != apply.DriftMissing {
+		t.Errorf("an unfinished job that vanished is drift, got %v", drift)
+	}
+	if drift := l.drift(apply.Inventory{entry}.Finish([]apply.Key{entry.Key})); len(drift) > 0 {
+		t.Errorf("a finished job that vanished is no drift, got %v", drift)
+	}
+}
+
+// Red under the race detector when the readings share a variable: one's failure would be another's, or nobody's.
+func TestRepairedObjectsAreReadAgainInTheSameRound(t *testing.T) {
+	l := newLab(t)
+	l.namespace()
+	objects := l.prepare(twoMaps)
+	inventory := l.install(objects, nil)
+	l.delete(configMaps, l.name, "settings")
+	l.delete(configMaps, l.name, "other")
+	survey := apply.NewSurvey(time.Minute, time.Now)
+	drift := must(survey.Drifted(t.Context(), l.target, l.owner, inventory))(t)
+	if got := driftReasons(drift); got != apply.DriftMissing+" "+apply.DriftMissing {
+		t.Fatalf("got drift %q, want both missing", got)
+	}
+	repaired := must(apply.Repair(t.Context(), l.target, l.owner, drift, apply.Applied{Objects: objects, Inventory: inventory}))(t)
+
+	if again := must(survey.Drifted(t.Context(), l.target, l.owner, repaired.Inventory))(t); len(again) > 0 {
+		t.Errorf("what was put back has still drifted: %v", again)
+	}
+}

@@ -1,0 +1,234 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// Health is how the objects of an installation fare.
+type Health struct {
+	// Total, Healthy and Failing count objects; the others are on their way.
+	Total, Healthy, Failing int
+	// Unhealthy names the first twenty that are not healthy, failed ones first.
+	Unhealthy []Note
+	// InProgress says that some object is on its way and may still get healthy.
+	InProgress bool
+	// Finished are Jobs and Pods that ran to their end; give them to Inventory.Finish.
+	Finished []Key
+}
+
+const (
+	// maxUnhealthy is how many objects Health.Unhealthy names; status.unhealthy has room for as many.
+	maxUnhealthy = 20
+	// listFrom is the number of objects of a kind in a namespace from which on one list costs less than single reads.
+	listFrom = 3
+)
+
+// changingKinds are the kinds of Kubernetes itself whose health can change; custom resources come on top.
+var changingKinds = map[schema.GroupKind]bool{
+	{Group: "apps", Kind: "Deployment"}:  true,
+	{Group: "apps", Kind: "StatefulSet"}: true,
+	{Group: "apps", Kind: "DaemonSet"}:   true,
+	{Group: "apps", Kind: "ReplicaSet"}:  true,
+	{Kind: "ReplicationController"}:      true,
+	podGK:                                true, jobGK: true, claimGK: true, definitionGK: true, apiServiceGK: true,
+}
+
+// Finish marks entries as finished: it is no drift when they vanish. It changes a copy.
+func (i Inventory) Finish(keys []Key) Inventory {
+	finished := slices.Clone(i)
+	for at := range finished {
+		if slices.Contains(keys, finished[at].Key) {
+			finished[at].Finished = true
+		}
+	}
+	return finished
+}
+
+// Assess tells by kstatus how the objects fare. Only kinds whose health can change are read; everything else counts as
+// healthy. It costs one call for each object, or one list where several of a kind stand in one namespace.
+func Assess(ctx context.Context, target Target, owner Owner, inventory Inventory) (Health, error) {
+	assessor := &assessor{owner: owner, target: target, kinds: &kinds{mapper: target.Mapper}}
+	err := each(ctx, batches(inventory), assessor.assess)
+	if err != nil {
+		return Health{}, err
+	}
+	return sum(len(inventory), assessor.verdicts), nil
+}
+
+// batch is the entries of one kind in one namespace.
+type batch []Entry
+
+func batches(inventory Inventory) (all []batch) {
+	type place struct{ group, kind, version, namespace string }
+	at := map[place]int{}
+	for _, entry := range inventory {
+		kind := entry.GroupKind()
+		if entry.Finished || !changingKinds[kind] && !isCustom(kind) {
+			continue
+		}
+		where := place{entry.Group, entry.Kind, entry.Version, entry.Namespace}
+		if _, found := at[where]; !found {
+			at[where] = len(all)
+			all = append(all, nil)
+		}
+		all[at[where]] = append(all[at[where]], entry)
+	}
+	return all
+}
+
+// verdict is what is to be said about one object that is not healthy, or finished.
+type verdict struct {
+	note     Note
+	failed   bool
+	finished bool
+}
+
+func sum(total int, verdicts []verdict) Health {
+	health := Health{Total: total, Healthy: total}
+	slices.SortStableFunc(verdicts, func(a, b verdict) int {
+		if a.failed != b.failed {
+			return map[bool]int{true: -1, false: 1}[a.failed]
+		}
+		return slices.Compare([]string{a.note.Key.String()}, []string{b.note.Key.String()})
+	})
+	for _, verdict := range verdicts {
+		if verdict.finished {
+			health.Finished = append(health.Finished, verdict.note.Key)
+			continue
+		}
+		health.Healthy--
+		if verdict.failed {
+			health.Failing++
+		}
+		health.InProgress = health.InProgress || !verdict.failed
+		if len(health.Unhealthy) < maxUnhealthy {
+			health.Unhealthy = append(health.Unhealthy, verdict.note)
+		}
+	}
+	return health
+}
+
+// assessor reads objects and collects verdicts.
+type assessor struct {
+	owner  Owner
+	target Target
+	kinds  *kinds
+
+	lock     sync.Mutex
+	verdicts []verdict
+}
+
+func (a *assessor) assess(ctx context.Context, entries batch) error {
+	gvk := schema.GroupVersionKind{Group: entries[0].Group, Version: entries[0].Version, Kind: entries[0].Kind}
+	where, served, err := a.kinds.find(gvk)
+	if err != nil {
+		return fmt.Errorf("looking up the kind of %q: %w", entries[0].Key, err)
+	}
+	if !served {
+		a.unknown(entries, "its kind is not served")
+		return nil
+	}
+	if err = a.read(ctx, where, entries); isKindTrouble(entries[0].GroupKind(), err) {
+		a.unknown(entries, "the API server can't read objects of its kind")
+		return nil
+	}
+	return err
+}
+
+// isKindTrouble says that the API server can't answer for a kind that is not its own: the server behind an APIService or a
+// conversion webhook is down. Other kinds are not held up by that.
+func isKindTrouble(kind schema.GroupKind, err error) bool {
+	return isCustom(kind) &&
+		(apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err))
+}
+
+func (a *assessor) unknown(entries batch, why string) {
+	for _, entry := range entries {
+		a.add(verdict{note: Note{entry.Key, string(status.UnknownStatus), why}})
+	}
+}
+
+func (a *assessor) read(ctx context.Context, where resource, entries batch) (err error) {
+	var client dynamic.ResourceInterface = a.target.Dynamic.Resource(where.GroupVersionResource)
+	if where.namespaced {
+		client = a.target.Dynamic.Resource(where.GroupVersionResource).Namespace(entries[0].Namespace)
+	}
+	known := map[string]*unstructured.Unstructured{}
+	if len(entries) >= listFrom {
+		if known, err = a.list(ctx, client, entries[0]); err != nil {
+			return err
+		}
+	}
+	return each(ctx, entries, func(ctx context.Context, entry Entry) error {
+		return a.judge(ctx, client, entry, known[entry.Name])
+	})
+}
+
+// list reads all objects of a kind in a namespace that carry the owner's label.
+func (a *assessor) list(
+	ctx context.Context, client dynamic.ResourceInterface, sample Entry,
+) (map[string]*unstructured.Unstructured, error) {
+	found := map[string]*unstructured.Unstructured{}
+	selector := kubermaticv1.LabelInstallation + "=" + a.owner.ID()
+	err := eachPage(ctx, selector, func(ctx context.Context, options metav1.ListOptions) (string, error) {
+		page, err := client.List(ctx, options)
+		if err != nil {
+			return "", err
+		}
+		for i := range page.Items {
+			found[page.Items[i].GetName()] = &page.Items[i]
+		}
+		return page.GetContinue(), nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing the %s objects in namespace %q: %w", sample.Kind, sample.Namespace, err)
+	}
+	return found, nil
+}
+
+// judge tells how one object fares, reading it if no list had it.
+func (a *assessor) judge(
+	ctx context.Context, client dynamic.ResourceInterface, entry Entry, live *unstructured.Unstructured,
+) error {
+	if live == nil {
+		var err error
+		live, err = client.Get(ctx, entry.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			a.add(verdict{note: Note{entry.Key, string(status.NotFoundStatus), "it does not exist"}})
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading %q: %w", entry.Key, err)
+		}
+	}
+	if live.GetUID() != entry.UID {
+		a.add(verdict{note: Note{entry.Key, string(status.NotFoundStatus), "another object stands in its place"}})
+		return nil
+	}
+	state, message := a.state(ctx, live)
+	switch {
+	case state == status.CurrentStatus && isFinishing(entry.GroupKind(), live):
+		a.add(verdict{note: Note{Key: entry.Key}, finished: true})
+	case state != status.CurrentStatus:
+		a.add(verdict{note: Note{entry.Key, string(state), cutText(message)}, failed: state == status.FailedStatus})
+	}
+	return nil
+}
+
+func (a *assessor) add(v verdict) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	a.verdicts = append(a.verdicts, v)
+}

@@ -1,0 +1,88 @@
+package apply
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Limits of an installation's objects, checked before the first write.
+const (
+	// MaxObjects of one installation.
+	MaxObjects = 2000
+	// MaxObjectBytes of one object as JSON.
+	MaxObjectBytes = 1 << 20
+	// MaxTotalBytes of all objects as JSON.
+	MaxTotalBytes = 16 << 20
+)
+
+// LimitError says that the objects are too many or too large.
+type LimitError struct {
+	// Object that is too large; nil where the sum is.
+	Object *Key
+	// What is limited ("objects", "bytes"), how much there is and how much may be.
+	What      string
+	Have, Max int
+}
+
+func (e *LimitError) Error() string {
+	if e.Object != nil {
+		return fmt.Sprintf("object %q has %d %s, at most %d are allowed", e.Object, e.Have, e.What, e.Max)
+	}
+	return fmt.Sprintf("the add-on renders to %d %s, at most %d are allowed", e.Have, e.What, e.Max)
+}
+
+// DuplicateError says that two of the objects are the same one.
+type DuplicateError struct{ Object Key }
+
+func (e *DuplicateError) Error() string {
+	return fmt.Sprintf("object %q is rendered twice: keep one of them, or give one another name", e.Object)
+}
+
+// ObjectError says that a rendered object lacks what every object needs.
+type ObjectError struct {
+	// Object as far as it is known; Index is its place among the rendered ones, from 0.
+	Object Key
+	Index  int
+	// Problem says what is wrong.
+	Problem string
+}
+
+func (e *ObjectError) Error() string {
+	return fmt.Sprintf("object %d, %q: %s", e.Index+1, e.Object, e.Problem)
+}
+
+func checkDuplicates(objects []*unstructured.Unstructured) error {
+	seen := make(map[Key]bool, len(objects))
+	for _, object := range objects {
+		key := keyOf(object)
+		if seen[key] {
+			return &DuplicateError{Object: key}
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
+func checkSizes(objects []*unstructured.Unstructured) error {
+	if len(objects) > MaxObjects {
+		return &LimitError{What: "objects", Have: len(objects), Max: MaxObjects}
+	}
+	total := 0
+	for index, object := range objects {
+		key := keyOf(object)
+		text, err := json.Marshal(object.Object)
+		if err != nil {
+			return &ObjectError{Object: key, Index: index, Problem: "it is no JSON"}
+		}
+		if len(text) > MaxObjectBytes {
+			return &LimitError{Object: &key, What: "bytes", Have: len(text), Max: MaxObjectBytes}
+		}
+		total += len(text)
+	}
+	if total > MaxTotalBytes {
+		return &LimitError{What: "bytes", Have: total, Max: MaxTotalBytes}
+	}
+	return nil
+}

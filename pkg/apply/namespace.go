@@ -1,0 +1,177 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// keepsNamespace says whether a Namespace stays: it is not ours, another installation targets it, or somebody's object is
+// in it. Where not everything that may be in it can be listed, it stays.
+func (r removal) keepsNamespace(ctx context.Context, entry Entry) (bool, error) {
+	if !entry.Created || slices.Contains(r.options.KeepNamespaces, entry.Name) || r.target.Served == nil {
+		return true, nil
+	}
+	r.target.Mapper.Reset() // kinds may have come since it last asked
+	kinds, complete, err := r.namespacedKinds()
+	if err != nil || !complete {
+		return true, err
+	}
+	census := &census{target: r.target, namespace: entry.Name, uids: map[types.UID]bool{}}
+	if entry.Name == r.options.Namespace {
+		census.owner = r.owner.ID()
+	}
+	if err := each(ctx, kinds, census.count); err != nil {
+		return true, err
+	}
+	return census.hasForeign(ctx)
+}
+
+// endpoints are deprecated shadows of Services and come and go with them; asking for them makes the API server warn.
+var endpoints = schema.GroupResource{Resource: "endpoints"}
+
+// namespacedKinds are all kinds of which objects may stand in a namespace, each in one version. They are not complete while
+// a group can't be asked.
+func (r removal) namespacedKinds() (found []resource, complete bool, err error) {
+	served := r.target.Served.APIVersions()
+	if len(served) == 0 || len(r.target.Served.MissingGroups()) > 0 {
+		return nil, false, nil
+	}
+	seen := map[schema.GroupKind]bool{}
+	for _, text := range served {
+		gvk, isKind := parseKind(text)
+		if !isKind || seen[gvk.GroupKind()] {
+			continue
+		}
+		where, known, err := r.kinds.find(gvk)
+		if err != nil {
+			return nil, false, fmt.Errorf("looking up kind %q: %w", gvk.Kind, err)
+		}
+		if known && where.namespaced && where.GroupResource() != endpoints {
+			found = append(found, where)
+		}
+		seen[gvk.GroupKind()] = true
+	}
+	return found, true, nil
+}
+
+// parseKind reads "apps/v1/Deployment" and "v1/Pod"; "apps/v1" and "v1" are no kinds.
+func parseKind(text string) (schema.GroupVersionKind, bool) {
+	words := strings.Split(text, "/")
+	last := words[len(words)-1]
+	if len(words) < 2 || len(words) > 3 || last == "" || strings.ToLower(last[:1]) == last[:1] {
+		return schema.GroupVersionKind{}, false
+	}
+	if len(words) == 2 {
+		return schema.GroupVersionKind{Version: words[0], Kind: last}, true
+	}
+	return schema.GroupVersionKind{Group: words[0], Version: words[1], Kind: last}, true
+}
+
+// census is everything found in a namespace.
+type census struct {
+	target    Target
+	namespace string
+	// owner is the ID of the installation whose release Secrets may be here; "" where none may.
+	owner string
+
+	lock    sync.Mutex
+	uids    map[types.UID]bool
+	objects []*metav1.PartialObjectMetadata
+}
+
+// count lists one kind. Kinds that can't be listed (reviews, bindings) hold no objects.
+func (c *census) count(ctx context.Context, where resource) error {
+	client := c.target.Metadata.Resource(where.GroupVersionResource).Namespace(c.namespace)
+	err := eachPage(ctx, "", func(ctx context.Context, options metav1.ListOptions) (string, error) {
+		page, err := client.List(ctx, options)
+		if err != nil {
+			return "", err
+		}
+		c.add(where, page.Items)
+		return page.Continue, nil
+	})
+	if err == nil || apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("listing the %s in namespace %q: %w", where.Resource, c.namespace, err)
+}
+
+func (c *census) add(where resource, items []metav1.PartialObjectMetadata) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	for i := range items {
+		c.uids[items[i].UID] = true
+		if !c.isFurniture(where, &items[i]) {
+			c.objects = append(c.objects, &items[i])
+		}
+	}
+}
+
+// isFurniture says whether an object stands in every namespace, or comes and goes by itself.
+func (c *census) isFurniture(where resource, object *metav1.PartialObjectMetadata) bool {
+	if object.DeletionTimestamp != nil {
+		return true
+	}
+	switch where.GroupResource().String() {
+	case "serviceaccounts":
+		return object.Name == "default"
+	case "configmaps":
+		return object.Name == "kube-root-ca.crt"
+	case "secrets":
+		ours := c.owner != "" && object.Labels[kubermaticv1.LabelInstallation] == c.owner
+		return ours && object.Labels["owner"] == "helm"
+	case "events", "events.events.k8s.io", "pods.metrics.k8s.io":
+		return true
+	}
+	return false
+}
+
+// hasForeign says whether something is in the namespace that would not go by itself: an object without an owner, or with
+// an owner that lives.
+func (c *census) hasForeign(ctx context.Context) (bool, error) {
+	for _, object := range c.objects {
+		if len(object.OwnerReferences) == 0 {
+			return true, nil
+		}
+		for _, owner := range object.OwnerReferences {
+			if c.uids[owner.UID] {
+				continue // the owner stands in the list, and decides
+			}
+			lives, err := c.lives(ctx, owner)
+			if err != nil || lives {
+				return true, err
+			}
+		}
+	}
+	return false, nil
+}
+
+// lives says whether an owner outside of the namespace's lists exists. One whose kind is not served went with its kind.
+func (c *census) lives(ctx context.Context, owner metav1.OwnerReference) (bool, error) {
+	gvk := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind)
+	where, served, err := (&kinds{mapper: c.target.Mapper}).find(gvk)
+	if err != nil {
+		return true, fmt.Errorf("looking up kind %q: %w", cutText(owner.Kind), err)
+	}
+	if !served {
+		return false, nil
+	}
+	live, err := resourceClient(c.target, where, c.namespace).Get(ctx, owner.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return true, fmt.Errorf("reading the owner %s %q: %w", cutText(owner.Kind), cutText(owner.Name), err)
+	}
+	return live.UID == owner.UID && live.DeletionTimestamp == nil, nil
+}

@@ -1,0 +1,194 @@
+package apply
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// Options say how rendered objects become those of an installation.
+type Options struct {
+	// Owner gives the objects' installation label.
+	Owner Owner
+	// TargetNamespace is for namespaced objects without a namespace.
+	TargetNamespace string
+	// CreateNamespace adds the target namespace to the objects.
+	CreateNamespace bool
+	// Helm marks the objects as those of a Helm release; nil for go-template.
+	Helm *HelmMarks
+	// CRDs says how CustomResourceDefinitions are written; "" is CreateReplace.
+	CRDs kubermaticv1.CRDApply
+}
+
+// HelmMarks are what Helm asks of objects before it takes them over: a label and two annotations.
+type HelmMarks struct {
+	ReleaseName, ReleaseNamespace string
+}
+
+// Helm's marks, from helm.sh/helm/v3/pkg/action/validate.go.
+const (
+	helmManagedByLabel      = "app.kubernetes.io/managed-by"
+	helmManagedByValue      = "Helm"
+	helmReleaseAnnotation   = "meta.helm.sh/release-name"
+	helmNamespaceAnnotation = "meta.helm.sh/release-namespace"
+	helmPolicyAnnotation    = "helm.sh/resource-policy"
+	helmPolicyKeep          = "keep"
+)
+
+// Prepare makes rendered objects those of an installation, in their order, without changing its input. It is pure, and
+// doing it twice is doing it once.
+//
+//   - Lists are unpacked; Secrets' stringData becomes data (server-side apply does not remove keys of stringData).
+//   - Namespaced objects without a namespace get the target namespace. The scope is that of the mapper or of a
+//     CustomResourceDefinition among the objects; where neither knows the kind, the object stays as it is: the rollout
+//     holds it back (KindNotServed) and defaults its namespace once the kind is served.
+//   - Status and the metadata that the API server owns are taken off, and so are ownerReferences, finalizers and
+//     generateName: owners and finalizers would decide about removal in our place.
+//   - Each object gets our label, and Helm's marks where asked: all but the namespace that the release stands in.
+//
+// Errors are of type *LimitError, *DuplicateError and *ObjectError; others are from the mapper.
+func Prepare(objects []*unstructured.Unstructured, mapper meta.RESTMapper, options Options) ([]*unstructured.Unstructured, error) {
+	flat, err := unpack(objects)
+	if err != nil {
+		return nil, err
+	}
+	if len(flat) > MaxObjects {
+		return nil, &LimitError{What: "objects", Have: len(flat), Max: MaxObjects}
+	}
+	preparer := preparer{options: options, scopes: scopes{mapper: mapper, declared: declaredKinds(flat)}}
+	prepared := make([]*unstructured.Unstructured, 0, len(flat)+1)
+	for index, object := range flat {
+		if isCRD(object) && options.CRDs == kubermaticv1.CRDSkip {
+			continue
+		}
+		next, err := preparer.prepare(index, object)
+		if err != nil {
+			return nil, err
+		}
+		prepared = append(prepared, next)
+	}
+	if options.CreateNamespace && !bringsNamespace(prepared, options.TargetNamespace) {
+		prepared = append([]*unstructured.Unstructured{ownNamespace(options)}, prepared...)
+	}
+	if err := checkDuplicates(prepared); err != nil {
+		return nil, err
+	}
+	return prepared, checkSizes(prepared)
+}
+
+// ObjectsDigest is the SHA-256, in hex, of objects in their order; equal for equal content.
+func ObjectsDigest(objects []*unstructured.Unstructured) string {
+	sum := sha256.New()
+	for _, object := range objects {
+		sum.Write([]byte(contentDigest(object)))
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// contentDigest is the SHA-256 of one object. JSON of maps has its keys sorted, so it is canonical.
+func contentDigest(object *unstructured.Unstructured) string {
+	text, err := json.Marshal(object.Object)
+	if err != nil { // cannot be: the object was JSON or YAML before
+		panic(fmt.Sprintf("object %q is no JSON: %v", keyOf(object), err))
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// preparer prepares one object at a time.
+type preparer struct {
+	options Options
+	scopes  scopes
+}
+
+func (p preparer) prepare(index int, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if problem := identityProblem(object); problem != "" {
+		return nil, &ObjectError{Object: keyOf(object), Index: index, Problem: problem}
+	}
+	next := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
+	delete(next.Object, "status")
+	metadata, problem := cleanMetadata(object)
+	if problem != "" {
+		return nil, &ObjectError{Object: keyOf(object), Index: index, Problem: problem}
+	}
+	next.Object["metadata"] = metadata
+	if err := p.defaultNamespace(next); err != nil {
+		return nil, err
+	}
+	if problem := foldStringData(next); problem != "" {
+		return nil, &ObjectError{Object: keyOf(object), Index: index, Problem: problem}
+	}
+	p.mark(next)
+	return next, nil
+}
+
+func (p preparer) defaultNamespace(object *unstructured.Unstructured) error {
+	scope, err := p.scopes.of(object.GroupVersionKind())
+	if err != nil {
+		return fmt.Errorf("looking up the kind of %q: %w", keyOf(object), err)
+	}
+	switch {
+	case scope == scopeCluster:
+		unstructured.RemoveNestedField(object.Object, "metadata", "namespace")
+	case scope == scopeNamespaced && object.GetNamespace() == "":
+		object.SetNamespace(p.options.TargetNamespace)
+	}
+	return nil
+}
+
+// mark puts our label and Helm's marks on an object, and says with marks of our own how special kinds are treated.
+func (p preparer) mark(object *unstructured.Unstructured) {
+	labels, annotations := object.GetLabels(), object.GetAnnotations()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	labels[kubermaticv1.LabelInstallation] = p.options.Owner.ID()
+	if isNamespace(object) {
+		labels[kubermaticv1.LabelCreatedBy] = p.options.Owner.ID()
+	}
+	if isCRD(object) && p.options.CRDs == kubermaticv1.CRDCreate {
+		annotations[kubermaticv1.AnnotationUpdate] = updateCreateOnly
+	}
+	if helm := p.options.Helm; helm != nil && (!isNamespace(object) || object.GetName() != helm.ReleaseNamespace) {
+		labels[helmManagedByLabel] = helmManagedByValue
+		annotations[helmReleaseAnnotation] = helm.ReleaseName
+		annotations[helmNamespaceAnnotation] = helm.ReleaseNamespace
+	}
+	object.SetLabels(labels)
+	if len(annotations) > 0 {
+		object.SetAnnotations(annotations)
+	}
+}
+
+// ownNamespace is the target namespace as createNamespace makes it. It is no part of a Helm release.
+func ownNamespace(options Options) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace",
+		"metadata": map[string]any{
+			"name": options.TargetNamespace,
+			"labels": map[string]any{
+				kubermaticv1.LabelInstallation: options.Owner.ID(),
+				kubermaticv1.LabelCreatedBy:    options.Owner.ID(),
+			},
+		},
+	}}
+}
+
+func bringsNamespace(objects []*unstructured.Unstructured, name string) bool {
+	for _, object := range objects {
+		if isNamespace(object) && object.GetName() == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,120 @@
+package apply
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// PruneOptions guard a prune.
+type PruneOptions struct {
+	Owner Owner
+	// Total is the number of objects in the old inventory: pruning more than half of it, and more than five, needs approval.
+	Total int
+	// Approved is the hash that somebody approved, see Approval; "" for none.
+	Approved string
+	// CRDs says whether CustomResourceDefinitions go at all; "" keeps them.
+	CRDs kubermaticv1.CRDRemove
+}
+
+// prunedFreely is the number of objects that may always be pruned at once, whatever their share.
+const prunedFreely = 5
+
+// Prunable are the entries of the old inventory that the new one does not have.
+func Prunable(old, next Inventory) Inventory {
+	have := next.byKey()
+	var gone Inventory
+	for _, entry := range old {
+		if now, found := have[entry.Key]; !found || entry.UID != "" && now.UID != "" && entry.UID != now.UID {
+			gone = append(gone, entry)
+		}
+	}
+	return gone
+}
+
+// Approval is the hash that approves the removal of exactly these objects, in whatever order.
+func Approval(objects Inventory) string {
+	words := make([]string, 0, len(objects))
+	for _, entry := range objects {
+		words = append(words, entry.Key.String()+" "+string(entry.UID))
+	}
+	slices.Sort(words)
+	sum := sha256.New()
+	for _, word := range words {
+		sum.Write([]byte(word + "\n"))
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// Prune deletes objects by UID, in reverse order, without waiting for their end. Namespaces, PersistentVolumeClaims and
+// CRDs that hold objects, or more than half of everything, are held back until approved: they are left, each with a note
+// PruneNeedsApproval that carries the hash. What is left belongs into the inventory. An error is a call that failed; left is
+// right then as well.
+func Prune(ctx context.Context, target Target, objects Inventory, options PruneOptions) (left Inventory, notes []Note, err error) {
+	d := newDeleter(target, options.Owner)
+	there, err := d.present(ctx, slices.DeleteFunc(slices.Clone(objects), func(entry Entry) bool {
+		return entry.Orphan || isKeptKind(entry, options.CRDs)
+	}))
+	if err != nil {
+		return objects, nil, err
+	}
+	mass := len(there) > prunedFreely && len(there)*2 > options.Total
+	free, held, err := d.sortOut(ctx, there, mass)
+	if err != nil {
+		return there, nil, err
+	}
+	if options.Approved != "" && options.Approved == Approval(held) {
+		free, held = there, nil
+	}
+	stuck, err := d.deleteAll(ctx, free)
+	return append(held, stuck...), approvalNotes(held, mass), err
+}
+
+// sortOut tells objects that go at once from those that are held back until approved.
+func (d *deleter) sortOut(ctx context.Context, objects Inventory, mass bool) (free, held Inventory, err error) {
+	for _, entry := range objects {
+		holds := mass
+		if !holds {
+			if holds, err = d.holdsMore(ctx, entry); err != nil {
+				return nil, nil, err
+			}
+		}
+		if holds {
+			held = append(held, entry)
+			continue
+		}
+		free = append(free, entry)
+	}
+	return free, held, nil
+}
+
+// isKeptKind says whether an entry is of those that are not ours to remove: Namespaces and CRDs that we did not make, CRDs
+// that are to be kept.
+func isKeptKind(entry Entry, crds kubermaticv1.CRDRemove) bool {
+	switch entry.GroupKind() {
+	case namespaceGK:
+		return entry.UID != "" && !entry.Created
+	case definitionGK:
+		return entry.UID != "" && !entry.Created || crds != kubermaticv1.CRDRemoveWhenUnused
+	}
+	return false
+}
+
+// approvalNotes carry the hash of what is held back: it stays the same when what was free to go is gone.
+func approvalNotes(held Inventory, mass bool) (notes []Note) {
+	hash := Approval(held)
+	for _, entry := range held {
+		why := "it holds more than itself"
+		if mass {
+			why = fmt.Sprintf("%d objects are more than half of the installation", len(held))
+		}
+		notes = append(notes, Note{entry.Key, kubermaticv1.ReasonPruneNeedsApproval, fmt.Sprintf(
+			"%s is no longer part of the add-on and waits to be removed, since %s: annotate the installation with %s: %s",
+			entry.Key, why, kubermaticv1.AnnotationPruneApproved, hash)})
+	}
+	return notes
+}

@@ -1,0 +1,87 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// checkReady looks whether an object that others stand on is there: a CustomResourceDefinition has to be established. A
+// Namespace is active unless it is being deleted, which its metadata told; everything else is ready when it is written.
+// Definitions are served once they are established, which costs less to ask than reading one of several hundred KiB; one
+// that is not served is read, for the reason.
+func (w *writer) checkReady(ctx context.Context, it *item) error {
+	if !isCRD(it.object) || w.serves(ctx, it.object) {
+		it.ready = true
+		return nil
+	}
+	live, err := w.target.Dynamic.Resource(definitions).Get(ctx, it.key.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		it.done, it.used = false, false
+		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is gone again, and is made anew", it.key))
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading %q: %w", it.key, err)
+	}
+	established, trouble := establishment(live)
+	switch {
+	case live.GetDeletionTimestamp() != nil:
+		it.done, it.used = false, false
+		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is being deleted, and is made anew when it is gone%s",
+			it.key, heldBy(live.GetFinalizers())))
+	case established:
+		it.ready = true
+	default:
+		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is not established yet%s", it.key, trouble))
+	}
+	return nil
+}
+
+// serves says whether the objects of a definition can be listed.
+func (w *writer) serves(ctx context.Context, definition *unstructured.Unstructured) bool {
+	where := definedResource(definition)
+	if where.Version == "" {
+		return false
+	}
+	_, err := w.target.Metadata.Resource(where).List(ctx, metav1.ListOptions{Limit: 1})
+	return err == nil
+}
+
+// establishment reads the conditions of a CustomResourceDefinition.
+func establishment(definition *unstructured.Unstructured) (established bool, trouble string) {
+	conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
+	for _, condition := range conditions {
+		fields, _ := condition.(map[string]any)
+		state, _ := fields["status"].(string)
+		switch fields["type"] {
+		case "Established":
+			established = state == string(metav1.ConditionTrue)
+		case "NamesAccepted":
+			if reason, _ := fields["reason"].(string); state == string(metav1.ConditionFalse) {
+				trouble = ": its names are not accepted, " + cutText(reason)
+			}
+		}
+	}
+	return established, trouble
+}
+
+// findNamespace looks for the namespace of an object.
+func (w *writer) findNamespace(ctx context.Context, it *item) error {
+	live, err := w.target.Metadata.Resource(namespaces).Get(ctx, it.key.Namespace, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		it.wait(kubermaticv1.ReasonNamespaceMissing, missingNamespace(it.key.Namespace))
+	case err != nil:
+		return fmt.Errorf("reading namespace %q: %w", it.key.Namespace, err)
+	case live.DeletionTimestamp != nil:
+		it.wait(kubermaticv1.ReasonNamespaceTerminating, fmt.Sprintf("namespace %q is being deleted%s",
+			it.key.Namespace, heldBy(live.Finalizers)))
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// neverRecreated are kinds whose objects hold more than themselves.
+var neverRecreated = []schema.GroupKind{namespaceGK, definitionGK, claimGK}
+
+// isUIDMismatch says that another object stands where ours was, or none.
+func isUIDMismatch(err error) bool {
+	if apierrors.IsConflict(err) {
+		return true
+	}
+	return apierrors.IsInvalid(err) && slices.ContainsFunc(causesOf(err), func(cause metav1.StatusCause) bool {
+		return cause.Field == "metadata.uid"
+	})
+}
+
+// explain turns a refusal into a note; what is none of the object's fault is an error. Again is true where the object was
+// deleted to be made anew.
+func (w *writer) explain(
+	ctx context.Context, client metadata.ResourceInterface, it *item, cause error, how *attempt,
+) (again bool, err error) {
+	switch {
+	case apierrors.HasStatusCause(cause, corev1.NamespaceTerminatingCause):
+		it.wait(kubermaticv1.ReasonNamespaceTerminating, fmt.Sprintf("namespace %q is being deleted: %s waits until it is gone",
+			it.key.Namespace, it.key))
+	case isNamespaceMissing(cause):
+		it.wait(kubermaticv1.ReasonNamespaceMissing, missingNamespace(it.key.Namespace))
+	case apierrors.IsNotFound(cause):
+		w.explainNotFound(it)
+	case apierrors.IsInvalid(cause) && it.entry.UID != "" && w.wouldBeCreated(ctx, client, it):
+		return w.replace(ctx, client, it, cause, how)
+	case isRefusal(cause):
+		it.refuse(kubermaticv1.ReasonObjectInvalid, fmt.Sprintf("the user cluster refuses %s: %s", it.key, problemOf(it, cause)))
+	default:
+		return false, fmt.Errorf("applying %q: %w", it.key, cause)
+	}
+	return false, nil
+}
+
+// explainNotFound: the path is not there. A definition of ours may just have been established; otherwise the kind was
+// served when the mapper asked, and is not any more.
+func (w *writer) explainNotFound(it *item) {
+	if _, own := w.kinds.declared[it.object.GroupVersionKind()]; own {
+		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s waits until its kind is served", it.key))
+		return
+	}
+	w.kinds.once.Do(w.kinds.mapper.Reset)
+	it.refuse(kubermaticv1.ReasonKindNotServed, fmt.Sprintf("%s: the user cluster does not serve the kind any more", it.key))
+}
+
+func isNamespaceMissing(err error) bool {
+	var answer apierrors.APIStatus
+	return apierrors.IsNotFound(err) && errors.As(err, &answer) && answer.Status().Details != nil &&
+		answer.Status().Details.Kind == namespaces.Resource
+}
+
+func missingNamespace(name string) string {
+	return fmt.Sprintf("namespace %q does not exist: make it, or set createNamespace on the installation", name)
+}
+
+// isRefusal says that the API server understood and does not want the object as it is. An internal error without a reason is
+// how it answers objects that don't fit their schema.
+func isRefusal(err error) bool {
+	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsMethodNotSupported(err) ||
+		apierrors.IsUnsupportedMediaType(err) || apierrors.IsNotAcceptable(err) {
+		return true
+	}
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer) && answer.Status().Code == http.StatusInternalServerError &&
+		answer.Status().Reason == metav1.StatusReasonUnknown
+}
+
+// wouldBeCreated asks, without writing, whether the same content would be taken as a new object. If so, it was refused
+// because it changes what can't be changed. Nothing is proven where the API server can't tell.
+func (w *writer) wouldBeCreated(ctx context.Context, client metadata.ResourceInterface, it *item) bool {
+	probe := it.object.DeepCopy()
+	probe.SetName("trellis-probe-" + w.owner.ID())
+	body, err := probe.MarshalJSON()
+	if err != nil {
+		return false
+	}
+	_, err = client.Patch(ctx, probe.GetName(), types.ApplyPatchType, body, metav1.PatchOptions{
+		FieldManager: w.owner.FieldManager(), DryRun: []string{metav1.DryRunAll},
+	})
+	return err == nil
+}
+
+// replace deletes an object whose manifest says so, to make it anew; others are refused, with the field named.
+func (w *writer) replace(
+	ctx context.Context, client metadata.ResourceInterface, it *item, cause error, how *attempt,
+) (again bool, err error) {
+	wanted := it.object.GetAnnotations()[kubermaticv1.AnnotationUpdate] == updateRecreate
+	switch {
+	case slices.Contains(neverRecreated, it.key.GroupKind()):
+		it.refuse(kubermaticv1.ReasonImmutableField, fmt.Sprintf("%s: %s can't be changed on an object that exists: "+
+			"take the change back", it.key, fieldsOf(cause)))
+		return false, nil
+	case !wanted:
+		it.refuse(kubermaticv1.ReasonImmutableField, fmt.Sprintf("%s: %s can't be changed on an object that exists: "+
+			"take the change back, or mark the manifest with %s: %s", it.key, fieldsOf(cause),
+			kubermaticv1.AnnotationUpdate, updateRecreate))
+		return false, nil
+	case how.recreated:
+		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is being deleted, and is made anew when it is gone", it.key))
+		return false, nil
+	}
+	how.recreated = true
+	if err := deleteObject(ctx, client, it.entry); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// fieldsOf names the fields that a refusal is about.
+func fieldsOf(err error) string {
+	var fields []string
+	for _, cause := range causesOf(err) {
+		if cause.Field != "" && !slices.Contains(fields, cause.Field) {
+			fields = append(fields, cause.Field)
+		}
+	}
+	if len(fields) == 0 {
+		return "a field"
+	}
+	return "field " + cutText(strings.Join(fields, ", "))
+}
+
+// problems are words for causes whose text would repeat the value.
+var problems = map[metav1.CauseType]string{
+	metav1.CauseTypeFieldValueInvalid:      "has an invalid value",
+	metav1.CauseTypeFieldValueNotSupported: "has a value that is not supported",
+	metav1.CauseTypeFieldValueDuplicate:    "is there twice",
+	metav1.CauseTypeFieldValueNotFound:     "names something that does not exist",
+	metav1.CauseTypeTypeInvalid:            "has a value of the wrong type",
+	metav1.CauseTypeFieldValueRequired:     "is required",
+	"FieldValueTooLong":                    "is too long",
+	"FieldValueTooMany":                    "has too many items",
+}
+
+// problemOf says why the API server refuses an object, without repeating what the object holds.
+func problemOf(it *item, err error) string {
+	var said []string
+	for _, cause := range causesOf(err) {
+		if words, known := problems[cause.Type]; known && cause.Field != "" {
+			said = append(said, fmt.Sprintf("field %s %s", cause.Field, words))
+		}
+	}
+	if len(said) > 0 {
+		return cutText(strings.Join(said, "; "))
+	}
+	if it.object.GroupVersionKind() == secretKind {
+		return "its answer is not repeated, since the object is a Secret"
+	}
+	return maskValues(err.Error(), it.object.Object)
+}

@@ -1,0 +1,164 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// RemoveOptions say what may go.
+type RemoveOptions struct {
+	Owner Owner
+	// CRDs says whether CustomResourceDefinitions that we created and nobody uses go; "" keeps them.
+	CRDs kubermaticv1.CRDRemove
+	// Namespace is the target namespace. The Secrets in which Helm keeps a release of ours there don't hold it back.
+	Namespace string
+	// KeepNamespaces are namespaces that another installation targets, even if nothing is in them yet.
+	KeepNamespaces []string
+}
+
+// maxBlocked is how many objects the notes of a removal name.
+const maxBlocked = 20
+
+// removal is one pass of a Remove.
+type removal struct {
+	*deleter
+	options RemoveOptions
+	// ownGroups are the groups of the CustomResourceDefinitions that the inventory names.
+	ownGroups []string
+}
+
+// step of a removal: which entries it is about, and how they go. A step begins when nothing is left of the one before.
+type step struct {
+	about func(removal, Entry) bool
+	// keeps says that an object stays; nil: all go.
+	keeps func(removal, context.Context, Entry) (bool, error)
+}
+
+// removalSteps are the steps in their order. The first to be true for an entry is its own.
+var removalSteps = []step{
+	// What the API server calls for other objects goes first, since its backend is about to go.
+	{about: func(_ removal, entry Entry) bool { return stageOf(entry.GroupKind()) == stageGates }},
+	// Custom resources go while the controller that holds their finalizers still runs.
+	{about: removal.isOwnResource},
+	{about: func(_ removal, entry Entry) bool { return !isShared(entry) }},
+	{about: func(_ removal, entry Entry) bool { return entry.GroupKind() == definitionGK }, keeps: removal.keepsDefinition},
+	{about: func(_ removal, entry Entry) bool { return entry.GroupKind() == namespaceGK }, keeps: removal.keepsNamespace},
+}
+
+// Remove takes the objects of an inventory away, one pass as far as it goes without waiting: webhook configurations and
+// APIServices, custom resources of our own CRDs, the rest in reverse order, unused CRDs, the namespaces that we created and
+// that hold nothing of anybody. Deletes carry UIDs; an object that is gone or was replaced is done with. It is called again
+// with what is left until nothing is; blocked names what holds the removal up, for a deadline of the caller's. An error is a
+// call that failed; left is right then as well.
+func Remove(ctx context.Context, target Target, inventory Inventory, options RemoveOptions) (left Inventory, blocked []Note, err error) {
+	r := removal{deleter: newDeleter(target, options.Owner), options: options, ownGroups: ownGroups(inventory)}
+	left = slices.DeleteFunc(slices.Clone(inventory), func(entry Entry) bool { return entry.Orphan })
+	done := map[Key]bool{}
+	for at, step := range removalSteps {
+		var now Inventory
+		for _, entry := range left {
+			if r.stepOf(entry) == at {
+				now = append(now, entry)
+			}
+		}
+		remaining, err := r.run(ctx, step, now)
+		for _, entry := range now {
+			done[entry.Key] = true
+		}
+		for _, one := range remaining {
+			delete(done, one.entry.Key)
+		}
+		left = slices.DeleteFunc(left, func(entry Entry) bool { return done[entry.Key] })
+		if err != nil || len(remaining) > 0 {
+			return withUIDs(left, remaining), blockedNotes(remaining), err
+		}
+	}
+	return left, nil, nil
+}
+
+func (r removal) stepOf(entry Entry) int {
+	return slices.IndexFunc(removalSteps, func(step step) bool { return step.about(r, entry) })
+}
+
+// run takes one step; remaining are the entries whose objects still stand after it.
+func (r removal) run(ctx context.Context, step step, entries Inventory) (remaining []*presence, err error) {
+	seen, err := r.look(ctx, entries)
+	if err != nil {
+		return presences(entries, true), err
+	}
+	var going Inventory
+	for _, one := range seen {
+		keep := false
+		if step.keeps != nil && one.live != nil && one.live.DeletionTimestamp == nil {
+			if keep, err = step.keeps(r, ctx, one.entry); err != nil {
+				return presences(entries, true), err
+			}
+		}
+		if one.unknown || one.live != nil && !keep {
+			going = append(going, one.entry)
+		}
+	}
+	if _, err := r.deleteAll(ctx, going); err != nil {
+		return presences(going, true), err
+	}
+	after, err := r.look(ctx, going)
+	if err != nil {
+		return presences(going, true), err
+	}
+	return slices.DeleteFunc(after, func(one *presence) bool { return one.live == nil && !one.unknown }), nil
+}
+
+// withUIDs keeps the UIDs that were found on the way, so that the next pass goes by them.
+func withUIDs(left Inventory, found []*presence) Inventory {
+	for i := range left {
+		for _, one := range found {
+			if one.entry.Key == left[i].Key && left[i].UID == "" {
+				left[i] = one.entry
+			}
+		}
+	}
+	return left
+}
+
+func blockedNotes(remaining []*presence) (notes []Note) {
+	for _, one := range remaining {
+		if len(notes) == maxBlocked {
+			break
+		}
+		message := fmt.Sprintf("%s can't be looked at: the API server behind its group does not answer", one.entry.Key)
+		if one.live != nil {
+			message = fmt.Sprintf("%s is being deleted%s", one.entry.Key, heldBy(one.live.Finalizers))
+		}
+		notes = append(notes, Note{one.entry.Key, kubermaticv1.ReasonRemovalBlocked, message})
+	}
+	return notes
+}
+
+// ownGroups are the groups of the CRDs in the inventory, which are named "plural.group".
+func ownGroups(inventory Inventory) (groups []string) {
+	for _, entry := range inventory {
+		if entry.GroupKind() == definitionGK {
+			if _, group, found := strings.Cut(entry.Name, "."); found {
+				groups = append(groups, group)
+			}
+		}
+	}
+	return groups
+}
+
+// isOwnResource says whether an entry is a custom resource of a CRD of the same add-on.
+func (r removal) isOwnResource(entry Entry) bool {
+	return slices.Contains(r.ownGroups, entry.Group) && !isShared(entry)
+}
+
+// keepsDefinition says whether a CustomResourceDefinition stays: it is not ours, is to be kept, or holds objects.
+func (r removal) keepsDefinition(ctx context.Context, entry Entry) (bool, error) {
+	if !entry.Created || r.options.CRDs != kubermaticv1.CRDRemoveWhenUnused {
+		return true, nil
+	}
+	return r.isInUse(ctx, entry)
+}

@@ -1,0 +1,108 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Applied is what was applied last: the prepared objects, and the inventory that came of them.
+type Applied struct {
+	Objects   []*unstructured.Unstructured
+	Inventory Inventory
+	// Adopt takes over objects of somebody else that stand where ours were.
+	Adopt bool
+}
+
+// Repaired is what a repair did.
+type Repaired struct {
+	// Inventory with the entries of the repaired objects renewed.
+	Inventory Inventory
+	// Written counts the patches that were accepted.
+	Written int
+	// Waiting and Refused are objects that could not be put back, with reasons as in Progress.
+	Waiting, Refused []Note
+}
+
+// Repair puts back the objects that drifted, and only those, with force for the fields recorded as ours. Repaired is filled
+// in also with an error, which is a call that failed.
+func Repair(ctx context.Context, target Target, owner Owner, drift []Drift, applied Applied) (Repaired, error) {
+	w := &writer{
+		owner: owner, target: target, adopt: applied.Adopt,
+		kinds: &kinds{mapper: target.Mapper, declared: declaredKinds(applied.Objects)},
+	}
+	items := driftedItems(drift, applied)
+	var err error
+	for at := range stageCount {
+		var now []*item
+		for _, it := range items {
+			if it.stage == at {
+				now = append(now, it)
+			}
+		}
+		if err = each(ctx, now, w.repair); err != nil {
+			break
+		}
+	}
+	return repaired(items, applied.Inventory), err
+}
+
+func driftedItems(drift []Drift, applied Applied) (items []*item) {
+	have := applied.Inventory.byKey()
+	drifted := make(map[Key]bool, len(drift))
+	for _, one := range drift {
+		drifted[one.Key] = true
+	}
+	for _, object := range applied.Objects {
+		if drifted[keyOf(object)] {
+			items = append(items, newItem(object, have))
+		}
+	}
+	return items
+}
+
+// repair puts one object back. Force is safe, since every field of the manifest is recorded as ours; save for replicas, which
+// an autoscaler may have taken over: those are asked for without force first. A create-only object is only made again, never
+// put back.
+func (w *writer) repair(ctx context.Context, it *item) error {
+	if isCreateOnly(it.object) || it.entry.UID == "" {
+		it.entry.UID = ""
+		return w.write(ctx, it)
+	}
+	client, served, err := w.client(it.object)
+	if err != nil {
+		return fmt.Errorf("looking up the kind of %q: %w", it.key, err)
+	}
+	if !served {
+		return nil
+	}
+	_, hasReplicas, _ := unstructured.NestedFieldNoCopy(it.object.Object, "spec", "replicas")
+	recorded := paths(parseFields(it.entry.Fields))
+	return w.patch(ctx, client, it, attempt{force: !hasReplicas, withoutReplicas: hasReplicas && !recorded[replicasPath]})
+}
+
+func repaired(items []*item, inventory Inventory) Repaired {
+	done := Repaired{}
+	renewed := map[Key]Entry{}
+	for _, it := range items {
+		done.Written += it.written
+		switch {
+		case it.note == nil:
+		case it.waiting:
+			done.Waiting = append(done.Waiting, *it.note)
+		default:
+			done.Refused = append(done.Refused, *it.note)
+		}
+		if it.done && !it.used {
+			renewed[it.key] = it.entry
+		}
+	}
+	for _, entry := range inventory {
+		if now, found := renewed[entry.Key]; found {
+			entry = now
+		}
+		done.Inventory = append(done.Inventory, entry)
+	}
+	return done
+}

@@ -1,0 +1,263 @@
+package apply
+
+import (
+	"context"
+	"sort"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// RolloutOptions say how a rollout treats what it finds.
+type RolloutOptions struct {
+	// TargetNamespace is for namespaced objects whose scope Prepare could not know.
+	TargetNamespace string
+	// Adopt takes over objects that belong to somebody else.
+	Adopt bool
+}
+
+// Note says something about one object.
+type Note struct {
+	Key Key
+	// Reason is one of the reasons of condition Applied; of Health, a status word of kstatus.
+	Reason string
+	// Message for people: one line, with what to do.
+	Message string
+}
+
+// Progress is how far a rollout has come. It is filled in also where Advance returns an error.
+type Progress struct {
+	// Complete says that every object is applied; nothing is Waiting or Refused then.
+	Complete bool
+	// Waiting is for what comes by itself: WaitingForStage, NamespaceTerminating, NamespaceMissing.
+	Waiting []Note
+	// Refused is for what does not: ObjectExists, Conflict, ImmutableField, KindNotServed, ObjectInvalid. It is tried again
+	// by the next Advance.
+	Refused []Note
+	// Inventory has an entry for each object that is ours by now, in applying order; those of objects not reached yet are
+	// as they were known.
+	Inventory Inventory
+	// Written counts the patches that were accepted, over the whole rollout.
+	Written int
+}
+
+// Rollout writes the objects of one installation, stage by stage. It keeps what it did in memory: no Advance writes again
+// what an earlier one has written. One goroutine at a time may use it.
+type Rollout struct {
+	owner    Owner
+	options  RolloutOptions
+	items    []*item
+	declared map[schema.GroupVersionKind]resource
+	// standing are namespaces that were seen, so that they are not asked for again.
+	standing map[string]bool
+}
+
+// item is one object on its way.
+type item struct {
+	object *unstructured.Unstructured
+	key    Key
+	stage  stage
+	// entry as it was known, renewed when the object is applied; wanted is what it is to say then.
+	entry, wanted Entry
+	// planned says that the record knows the object, with or without a UID.
+	planned bool
+	// done says that nothing is to be written any more; used, that the object stays somebody else's.
+	done, used bool
+	// ready is for the stage that is waited for.
+	ready bool
+	// note is why it is not done or not ready; waiting, that it comes by itself.
+	note    *Note
+	waiting bool
+	written int
+}
+
+func (i *item) wait(reason, message string) {
+	i.note, i.waiting = &Note{Key: i.key, Reason: reason, Message: message}, true
+}
+
+func (i *item) refuse(reason, message string) {
+	i.note, i.waiting = &Note{Key: i.key, Reason: reason, Message: message}, false
+}
+
+// Planned is the intent to record before the first write: the known entries, and one without a UID for each object that
+// is not among them. A rollout takes an object that exists for ours if it is planned and carries our label, which is how
+// one goes on after a crash.
+func Planned(objects []*unstructured.Unstructured, known Inventory) Inventory {
+	have := known.byKey()
+	planned := append(Inventory{}, known...)
+	for _, object := range objects {
+		if _, found := have[keyOf(object)]; !found {
+			planned = append(planned, plannedEntry(object))
+		}
+	}
+	sort.SliceStable(planned, func(a, b int) bool {
+		return stageOf(planned[a].GroupKind()) < stageOf(planned[b].GroupKind())
+	})
+	return planned
+}
+
+func plannedEntry(object *unstructured.Unstructured) Entry {
+	return Entry{
+		Key: keyOf(object), Version: object.GroupVersionKind().Version,
+		Content: contentDigest(object), Orphan: staysBehind(object),
+	}
+}
+
+// staysBehind says whether a manifest asks to keep its object when the installation goes, in our words or in Helm's.
+func staysBehind(object *unstructured.Unstructured) bool {
+	annotations := object.GetAnnotations()
+	return annotations[kubermaticv1.AnnotationOnDelete] == "orphan" || annotations[helmPolicyAnnotation] == helmPolicyKeep
+}
+
+func (i Inventory) byKey() map[Key]Entry {
+	entries := make(map[Key]Entry, len(i))
+	for _, entry := range i {
+		entries[entry.Key] = entry
+	}
+	return entries
+}
+
+// NewRollout plans the rollout of prepared objects. Known is the inventory of the record: with UIDs for what is ours
+// already, without for what is Planned.
+func NewRollout(owner Owner, objects []*unstructured.Unstructured, known Inventory, options RolloutOptions) *Rollout {
+	rollout := &Rollout{
+		owner: owner, options: options, declared: declaredKinds(objects), standing: map[string]bool{},
+	}
+	have := known.byKey()
+	for _, object := range objects {
+		rollout.items = append(rollout.items, newItem(object, have))
+	}
+	for _, it := range rollout.items {
+		if it.entry.UID != "" || isNamespace(it.object) {
+			rollout.standing[it.namespace()] = true
+		}
+	}
+	sort.SliceStable(rollout.items, func(a, b int) bool { return rollout.items[a].stage < rollout.items[b].stage })
+	return rollout
+}
+
+func newItem(object *unstructured.Unstructured, have map[Key]Entry) *item {
+	wanted := plannedEntry(object)
+	it := &item{object: object, key: wanted.Key, stage: stageOf(wanted.GroupKind()), entry: wanted, wanted: wanted}
+	if entry, found := have[it.key]; found {
+		it.planned, it.entry = true, entry
+	}
+	return it
+}
+
+// namespace is the one the item stands in, or is.
+func (i *item) namespace() string {
+	if isNamespace(i.object) {
+		return i.key.Name
+	}
+	return i.key.Namespace
+}
+
+// Advance applies as many stages as can be without waiting. An error is a call that failed and may be tried again at once
+// by calling Advance again; everything that needs somebody is in Progress instead.
+func (r *Rollout) Advance(ctx context.Context, target Target) (Progress, error) {
+	for _, it := range r.items {
+		it.note = nil
+	}
+	w := &writer{owner: r.owner, target: target, adopt: r.options.Adopt, kinds: &kinds{mapper: target.Mapper, declared: r.declared}}
+	if err := r.checkNamespaces(ctx, w); err != nil || r.blocked(r.items) {
+		return r.progress(), err
+	}
+	for at := range stageCount {
+		items := r.inStage(at)
+		if err := r.applyStage(ctx, w, items); err != nil || r.blocked(items) {
+			return r.progress(), err
+		}
+	}
+	return r.progress(), nil
+}
+
+func (r *Rollout) inStage(at stage) (items []*item) {
+	for _, it := range r.items {
+		if it.stage == at {
+			items = append(items, it)
+		}
+	}
+	return items
+}
+
+// applyStage writes what is not written, and looks whether what has to be waited for is there.
+func (r *Rollout) applyStage(ctx context.Context, w *writer, items []*item) error {
+	return each(ctx, items, func(ctx context.Context, it *item) error {
+		if !it.done {
+			r.place(w, it)
+			if err := w.write(ctx, it); err != nil {
+				return err
+			}
+		}
+		if it.done && !it.ready {
+			return w.checkReady(ctx, it)
+		}
+		return nil
+	})
+}
+
+// place gives an object its namespace where Prepare did not know that its kind has one.
+func (r *Rollout) place(w *writer, it *item) {
+	where, served, err := w.kinds.find(it.object.GroupVersionKind())
+	if err != nil || !served || !where.namespaced || it.key.Namespace != "" {
+		return
+	}
+	it.object = it.object.DeepCopy()
+	it.object.SetNamespace(r.options.TargetNamespace)
+	it.key = keyOf(it.object)
+	it.entry.Key, it.wanted.Key = it.key, it.key
+}
+
+// blocked says whether the next stage has to wait: for what is not there yet, or because something was refused. Kinds that
+// are not served hold nothing else up.
+func (r *Rollout) blocked(items []*item) bool {
+	for _, it := range items {
+		if it.note != nil && it.note.Reason != kubermaticv1.ReasonKindNotServed {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Rollout) progress() Progress {
+	progress := Progress{Complete: true}
+	for _, it := range r.items {
+		progress.Complete = progress.Complete && it.done && it.ready
+		progress.Written += it.written
+		switch {
+		case it.note == nil:
+		case it.waiting:
+			progress.Waiting = append(progress.Waiting, *it.note)
+		default:
+			progress.Refused = append(progress.Refused, *it.note)
+		}
+		if !it.used && (it.done || it.planned) {
+			progress.Inventory = append(progress.Inventory, it.entry)
+		}
+	}
+	return progress
+}
+
+// checkNamespaces looks for the namespaces that the objects expect to be there, before the first write.
+func (r *Rollout) checkNamespaces(ctx context.Context, w *writer) error {
+	missing := map[string]*item{}
+	for _, it := range r.items {
+		if name := it.key.Namespace; name != "" && !r.standing[name] && missing[name] == nil {
+			missing[name] = it
+		}
+	}
+	var items []*item
+	for _, it := range missing {
+		items = append(items, it)
+	}
+	err := each(ctx, items, w.findNamespace)
+	for name, it := range missing {
+		if err == nil && it.note == nil {
+			r.standing[name] = true
+		}
+	}
+	return err
+}

@@ -1,0 +1,202 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// patchTries bounds how often one object is patched in one go: plainly, with the UID mended, without replicas, with force,
+// and once more for a race.
+const patchTries = 5
+
+// writer writes objects for one owner to one cluster.
+type writer struct {
+	owner  Owner
+	target Target
+	adopt  bool
+	kinds  *kinds
+}
+
+// attempt is how the next patch of an object is sent.
+type attempt struct {
+	// force takes fields over; withoutReplicas leaves spec.replicas to an autoscaler.
+	force, withoutReplicas bool
+	// recreated says that the object was deleted so that it can be made anew.
+	recreated bool
+}
+
+// write applies one object: it ends done, or with a note, or with the error of a call that may be tried again.
+func (w *writer) write(ctx context.Context, it *item) error {
+	client, served, err := w.client(it.object)
+	if err != nil {
+		return fmt.Errorf("looking up the kind of %q: %w", it.key, err)
+	}
+	if !served {
+		it.refuse(kubermaticv1.ReasonKindNotServed, fmt.Sprintf("%s: the user cluster does not serve %s: "+
+			"install what brings the kind, it is applied then", it.key, it.object.GroupVersionKind().GroupVersion()))
+		return nil
+	}
+	if it.entry.UID == "" {
+		if err := w.claim(ctx, client, it); err != nil || it.done || it.note != nil {
+			return err
+		}
+	}
+	if it.entry.UID != "" && (isCreateOnly(it.object) || it.entry.Finished && it.entry.Content == it.wanted.Content) {
+		it.done = true
+		return nil
+	}
+	return w.patch(ctx, client, it, attempt{})
+}
+
+func (w *writer) client(object *unstructured.Unstructured) (metadata.ResourceInterface, bool, error) {
+	where, served, err := w.kinds.find(object.GroupVersionKind())
+	if err != nil || !served {
+		return nil, false, err
+	}
+	return resourceClient(w.target, where, object.GetNamespace()), true, nil
+}
+
+func resourceClient(target Target, where resource, namespace string) metadata.ResourceInterface {
+	if where.namespaced {
+		return target.Metadata.Resource(where.GroupVersionResource).Namespace(namespace)
+	}
+	return target.Metadata.Resource(where.GroupVersionResource)
+}
+
+// patch sends the object until it is accepted, or there is nothing left to mend.
+func (w *writer) patch(ctx context.Context, client metadata.ResourceInterface, it *item, how attempt) error {
+	var err error
+	for range patchTries {
+		var live *metav1.PartialObjectMetadata
+		live, err = w.send(ctx, client, it, how)
+		if err == nil {
+			w.accept(it, live)
+			return nil
+		}
+		again, failure := w.settle(ctx, client, it, err, &how)
+		if failure != nil || !again {
+			return failure
+		}
+	}
+	return fmt.Errorf("applying %q: it changes under the hand: %w", it.key, err)
+}
+
+func (w *writer) send(
+	ctx context.Context, client metadata.ResourceInterface, it *item, how attempt,
+) (*metav1.PartialObjectMetadata, error) {
+	body, err := patchBody(it, how).MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("encoding %q: %w", it.key, err)
+	}
+	return client.Patch(ctx, it.key.Name, types.ApplyPatchType, body, metav1.PatchOptions{
+		FieldManager: w.owner.FieldManager(), Force: &how.force,
+	})
+}
+
+// patchBody is the object as it is sent: with the UID that we know, without replicas that an autoscaler owns.
+func patchBody(it *item, how attempt) *unstructured.Unstructured {
+	if it.entry.UID == "" && !how.withoutReplicas {
+		return it.object
+	}
+	body := it.object.DeepCopy()
+	if it.entry.UID != "" {
+		body.SetUID(it.entry.UID)
+	}
+	if how.withoutReplicas {
+		unstructured.RemoveNestedField(body.Object, "spec", "replicas")
+	}
+	return body
+}
+
+// accept takes an answer over: the object is ours now.
+func (w *writer) accept(it *item, live *metav1.PartialObjectMetadata) {
+	it.written++
+	created := it.entry.Created
+	it.entry, it.planned = it.wanted, true
+	it.entry.UID, it.entry.Created = live.UID, created
+	if !isCreateOnly(it.object) {
+		it.entry.Fields = ownFields(live.ManagedFields, w.owner.FieldManager())
+	}
+	if live.DeletionTimestamp != nil {
+		w.awaitEnd(it, live)
+		return
+	}
+	it.done = true
+}
+
+// awaitEnd waits for the end of an object that is being deleted; it is made anew then.
+func (w *writer) awaitEnd(it *item, live *metav1.PartialObjectMetadata) {
+	reason := kubermaticv1.ReasonWaitingForStage
+	if isNamespace(it.object) {
+		reason = kubermaticv1.ReasonNamespaceTerminating
+	}
+	it.wait(reason, fmt.Sprintf("%s is being deleted, and is made anew when it is gone%s", it.key, heldBy(live.Finalizers)))
+}
+
+// settle looks at why a patch was refused, and says whether to send it again.
+func (w *writer) settle(
+	ctx context.Context, client metadata.ResourceInterface, it *item, cause error, how *attempt,
+) (again bool, err error) {
+	fields := conflictingFields(cause)
+	if len(fields) == 0 && !isUIDMismatch(cause) {
+		return w.explain(ctx, client, it, cause, how)
+	}
+	live, err := client.Get(ctx, it.key.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		it.entry.UID, it.entry.Fields, it.entry.Created = "", nil, true
+		how.force, how.withoutReplicas = false, false
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading %q: %w", it.key, err)
+	}
+	if live.UID != it.entry.UID && it.entry.UID != "" {
+		w.take(it, live)
+		how.force = false
+		return it.note == nil && !it.done, nil
+	}
+	if len(fields) == 0 {
+		return true, nil
+	}
+	return w.settleFields(it, live, fields, how), nil
+}
+
+// settleFields decides about fields that others own: replicas are left to an autoscaler, fields recorded as ours are
+// repaired, all others are theirs.
+func (w *writer) settleFields(it *item, live *metav1.PartialObjectMetadata, fields []string, how *attempt) bool {
+	if isNamespace(it.object) && it.entry.UID == "" {
+		it.done, it.used = true, true // somebody made it since it was looked for
+		return false
+	}
+	if isScaled(live.ManagedFields) {
+		how.withoutReplicas = how.withoutReplicas || slices.Contains(fields, replicasPath)
+		fields = slices.DeleteFunc(fields, func(field string) bool { return field == replicasPath })
+	}
+	if len(fields) == 0 {
+		return true
+	}
+	recorded := paths(parseFields(it.entry.Fields))
+	for _, field := range fields {
+		if recorded[field] || w.adopt {
+			continue
+		}
+		it.refuse(kubermaticv1.ReasonConflict, fmt.Sprintf("%s: field %s belongs to %q: take it out of the add-on, or give it up there",
+			it.key, cutText(field), cutText(fieldOwner(live.ManagedFields, field, w.owner.FieldManager()))))
+		return false
+	}
+	how.force = true
+	return true
+}
+
+func isCreateOnly(object *unstructured.Unstructured) bool {
+	return object.GetAnnotations()[kubermaticv1.AnnotationUpdate] == updateCreateOnly
+}

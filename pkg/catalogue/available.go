@@ -1,0 +1,75 @@
+package catalogue
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// coreMessage is why an add-on of a Core catalogue is not offered.
+const coreMessage = "core add-ons are installed by the platform and not offered to users"
+
+// excludedLimit is how many excluded versions an available catalogue lists; it counts all of them.
+const excludedLimit = 200
+
+// Availability is what one platform is offered.
+type Availability struct {
+	// Addons have names and version strings only, sorted by name, versions newest first.
+	Addons []v1.Addon
+	// Versions is the number of versions in Addons.
+	Versions int32
+	// Excluded lists what is left out, at most 200, sorted by add-on and version.
+	Excluded []v1.ExcludedVersion
+	// ExcludedCount is the number of all versions left out.
+	ExcludedCount int32
+	// Digest covers all of the above.
+	Digest string
+}
+
+// Available decides what a platform is offered. Entries may come in any order; the same ones give the same answer. There
+// is no error for entries that NewEntry made.
+func Available(entries []*Entry, platform Platform) (Availability, error) {
+	sorted := slices.Clone(entries)
+	slices.SortFunc(sorted, func(a, b *Entry) int { return cmp.Compare(a.Addon.Name, b.Addon.Name) })
+	var found Availability
+	deciding := newJudge(platform)
+	for _, entry := range sorted {
+		found.add(entry, deciding)
+	}
+	encoded, err := json.Marshal(found)
+	if err != nil { // Texts and numbers always encode.
+		return Availability{}, err
+	}
+	found.Digest = digestOf(encoded)
+	return found, nil
+}
+
+func (a *Availability) add(entry *Entry, deciding *judge) {
+	compact := v1.Addon{Name: entry.Addon.Name}
+	for _, version := range entry.versions {
+		reason, message := v1.ExcludedCore, coreMessage
+		if entry.Type != v1.CatalogueCore {
+			reason, message = deciding.fits(version.kkp, version.k8s)
+		}
+		if reason == "" {
+			compact.Versions = append(compact.Versions, v1.AddonVersion{Version: version.version.Version})
+			continue
+		}
+		a.exclude(v1.ExcludedVersion{
+			Addon: string(entry.Addon.Name), Version: version.version.Version, Reason: reason, Message: message,
+		})
+	}
+	if len(compact.Versions) > 0 {
+		a.Addons = append(a.Addons, compact)
+		a.Versions += int32(len(compact.Versions)) // at most 128 by the schema
+	}
+}
+
+func (a *Availability) exclude(version v1.ExcludedVersion) {
+	a.ExcludedCount++
+	if len(a.Excluded) < excludedLimit {
+		a.Excluded = append(a.Excluded, version)
+	}
+}

@@ -1,0 +1,122 @@
+package catalogue
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/Masterminds/semver/v3"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// Entry is one add-on as a merged catalogue has it, with everything parsed. It is read-only and fit for use by several
+// goroutines.
+type Entry struct {
+	// Addon has all versions, newest first.
+	Addon v1.Addon
+	// Type is Core where a Core catalogue has the add-on.
+	Type v1.CatalogueType
+	// KKPVersion is the platform's, as the distributor stamped it onto the merged object.
+	KKPVersion string
+	// Digest covers the merged object.
+	Digest string
+
+	versions []entryVersion
+	byKey    map[string]int
+}
+
+// entryVersion is one version of an entry, parsed.
+type entryVersion struct {
+	version  *v1.AddonVersion
+	origin   Origin
+	semver   *semver.Version
+	kkp, k8s *constraintRange
+}
+
+// Origin says where a version of a merged add-on comes from.
+type Origin struct {
+	// Digest is the digest of the version.
+	Digest string `json:"digest"`
+	// Catalogue is the name of the catalogue.
+	Catalogue string `json:"catalogue"`
+}
+
+// MalformedError says that an object is no merged catalogue.
+type MalformedError struct {
+	Name, Detail string
+}
+
+func (e *MalformedError) Error() string {
+	return fmt.Sprintf("merged AddonCatalogue %q: %s", e.Name, e.Detail)
+}
+
+// NewEntry reads a merged AddonCatalogue. The entry keeps parts of the object, which must not be changed any more.
+// Errors: *MalformedError.
+func NewEntry(merged *v1.AddonCatalogue) (*Entry, error) {
+	if len(merged.Spec.Addons) != 1 {
+		return nil, &MalformedError{merged.Name, fmt.Sprintf("it has %d add-ons, not one", len(merged.Spec.Addons))}
+	}
+	origins, err := readOrigins(merged)
+	if err != nil {
+		return nil, err
+	}
+	entry := &Entry{
+		Addon:      merged.Spec.Addons[0],
+		Type:       merged.Spec.Type,
+		KKPVersion: merged.Annotations[v1.AnnotationKKPVersion],
+		Digest:     merged.Annotations[v1.AnnotationDigest],
+	}
+	entry.readVersions(origins)
+	return entry, nil
+}
+
+func readOrigins(merged *v1.AddonCatalogue) (map[string]Origin, error) {
+	origins := map[string]Origin{}
+	text, ok := merged.Annotations[v1.AnnotationVersions]
+	if !ok {
+		return origins, nil
+	}
+	if err := json.Unmarshal([]byte(text), &origins); err != nil {
+		return nil, &MalformedError{merged.Name, "annotation " + v1.AnnotationVersions + " is no JSON object of origins"}
+	}
+	return origins, nil
+}
+
+func (e *Entry) readVersions(origins map[string]Origin) {
+	e.versions = make([]entryVersion, 0, len(e.Addon.Versions))
+	for i := range e.Addon.Versions {
+		version := &e.Addon.Versions[i]
+		kkp, k8s := readConstraints(version)
+		e.versions = append(e.versions, entryVersion{
+			version: version, origin: origins[version.Version], semver: addonVersion(version.Version), kkp: kkp, k8s: k8s,
+		})
+	}
+	slices.SortStableFunc(e.versions, func(a, b entryVersion) int { return b.compare(a) })
+	e.byKey = make(map[string]int, len(e.versions))
+	for i, version := range e.versions {
+		e.byKey[key(version.version.Version, version.semver)] = i
+	}
+}
+
+func (v entryVersion) compare(other entryVersion) int {
+	return compare(v.version.Version, v.semver, other.version.Version, other.semver)
+}
+
+// find gives a version by any spelling of its name; nil where the entry has none.
+func (e *Entry) find(version string) *entryVersion {
+	i, ok := e.byKey[Key(version)]
+	if !ok {
+		return nil
+	}
+	return &e.versions[i]
+}
+
+// Version gives a version by any spelling of its name, with its origin; nil where the add-on has none.
+func (e *Entry) Version(version string) (*v1.AddonVersion, Origin) {
+	found := e.find(version)
+	if found == nil {
+		return nil, Origin{}
+	}
+	return found.version, found.origin
+}

@@ -1,0 +1,97 @@
+package catalogue
+
+import (
+	"fmt"
+
+	"github.com/Masterminds/semver/v3"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// Platform is what a version's constraints are compared with. Both versions are as found; PlatformVersion reads them.
+type Platform struct {
+	// KKPVersion is the platform's, such as v2.31.0-3-g2974df5. Empty or unreadable: only versions without that
+	// constraint fit.
+	KKPVersion string
+	// K8sVersion is the cluster's control plane's, such as v1.36.3-gke.100. Empty or unreadable: likewise.
+	K8sVersion string
+	// AllowPrereleases lets a platform that is a pre-release lie in ranges that name none.
+	AllowPrereleases bool
+}
+
+func readConstraints(version *v1.AddonVersion) (kkp, k8s *constraintRange) {
+	if version.Constraints == nil {
+		return nil, nil
+	}
+	return readConstraint(version.Constraints.KKPVersion), readConstraint(version.Constraints.K8sVersion)
+}
+
+// judge decides for one platform. It remembers what it said about a range, since thousands of versions share a few.
+type judge struct {
+	kkp, k8s side
+}
+
+// side is one of the two versions of a platform with the words for it.
+type side struct {
+	reason, field, product, text string
+	version                      *semver.Version
+	preReleases                  bool
+	seen                         map[string]verdict
+}
+
+type verdict struct{ reason, message string }
+
+func newJudge(platform Platform) *judge {
+	return &judge{
+		kkp: newSide(side{
+			reason: v1.ExcludedKKPVersion, field: "kkpVersion", product: "KKP", text: platform.KKPVersion,
+		}, platform.AllowPrereleases),
+		k8s: newSide(side{
+			reason: v1.ExcludedK8sVersion, field: "k8sVersion", product: "Kubernetes", text: platform.K8sVersion,
+		}, platform.AllowPrereleases),
+	}
+}
+
+func newSide(words side, preReleases bool) side {
+	words.preReleases = preReleases
+	words.seen = map[string]verdict{}
+	if version, ok := PlatformVersion(words.text); ok {
+		words.version = version
+	}
+	return words
+}
+
+// fits says whether a version with these constraints fits: both results are empty then. Otherwise reason is one of
+// v1.ExcludedKKPVersion, v1.ExcludedK8sVersion and v1.ExcludedConstraintInvalid, and message says what would be needed.
+func (j *judge) fits(kkp, k8s *constraintRange) (reason, message string) {
+	if reason, message = j.kkp.fits(kkp); reason != "" {
+		return reason, message
+	}
+	return j.k8s.fits(k8s)
+}
+
+func (s *side) fits(constraint *constraintRange) (reason, message string) {
+	if constraint == nil {
+		return "", ""
+	}
+	said, ok := s.seen[constraint.text]
+	if !ok {
+		said = s.judge(constraint)
+		s.seen[constraint.text] = said
+	}
+	return said.reason, said.message
+}
+
+func (s *side) judge(constraint *constraintRange) verdict {
+	switch {
+	case constraint.err != nil:
+		return verdict{v1.ExcludedConstraintInvalid, fmt.Sprintf("constraints.%s: %v", s.field, constraint.err)}
+	case s.version == nil && s.text == "":
+		return verdict{s.reason, fmt.Sprintf("needs %s %s; the version is not known yet", s.product, constraint.text)}
+	case s.version == nil:
+		return verdict{s.reason, fmt.Sprintf("needs %s %s; %q is no version", s.product, constraint.text, s.text)}
+	case !constraint.parsed.Contains(s.version, s.preReleases):
+		return verdict{s.reason, fmt.Sprintf("needs %s %s; it is %s", s.product, constraint.text, s.version)}
+	}
+	return verdict{}
+}

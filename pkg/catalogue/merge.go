@@ -1,0 +1,238 @@
+package catalogue
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// MergedLimit is the largest merged object, as JSON, in bytes. etcd takes 1.5 MiB with everything around it.
+const MergedLimit = 1 << 20
+
+// MergedAddon is one add-on as all catalogues together have it: the content of one merged object.
+type MergedAddon struct {
+	// Spec has exactly this add-on, versions newest first.
+	Spec v1.AddonCatalogueSpec
+	// Origins by version, as Spec spells it.
+	Origins map[string]Origin
+	// Digest covers Spec and Origins.
+	Digest string
+	// Contributors are the catalogues that have the add-on and were not refused it, winners or not.
+	Contributors []types.UID
+}
+
+// OriginsJSON is the value of annotation v1.AnnotationVersions.
+func (m *MergedAddon) OriginsJSON() string {
+	encoded, err := json.Marshal(m.Origins)
+	if err != nil { // A map of strings always encodes.
+		return "{}"
+	}
+	return string(encoded)
+}
+
+// TooLargeError says that a merged object would be too large; the last good one stays.
+type TooLargeError struct {
+	Addon string
+	// What is "versions" or "bytes"; Have is more than Limit of it.
+	What        string
+	Have, Limit int
+	// Contributors are the catalogues that have the add-on.
+	Contributors []types.UID
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("merged add-on %q has %d %s, more than %d: take old versions out of its catalogues",
+		e.Addon, e.Have, e.What, e.Limit)
+}
+
+// Merged is what all catalogues together say.
+type Merged struct {
+	// Addons by name.
+	Addons map[string]*MergedAddon
+	// Refused add-ons by name; what the seeds have of them stays.
+	Refused map[string]*TooLargeError
+	// Conflicts by catalogue, sorted by add-on and version.
+	Conflicts map[types.UID][]v1.CatalogueConflict
+}
+
+// Merge makes one catalogue of many. The result does not depend on the order of the sources.
+func Merge(sources []*Source) Merged {
+	m := merger{
+		Merged: Merged{
+			Addons: map[string]*MergedAddon{}, Refused: map[string]*TooLargeError{},
+			Conflicts: map[types.UID][]v1.CatalogueConflict{},
+		},
+		offers: map[string][]offer{}, reserved: map[string]*Source{},
+	}
+	ranked := slices.Clone(sources)
+	slices.SortFunc(ranked, rank)
+	for _, source := range ranked {
+		m.collect(source)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.offers)) {
+		m.unite(name)
+	}
+	for _, conflicts := range m.Conflicts {
+		slices.SortFunc(conflicts, func(a, b v1.CatalogueConflict) int {
+			return cmp.Or(cmp.Compare(a.Addon, b.Addon), Compare(a.Version, b.Version), cmp.Compare(a.WonBy, b.WonBy))
+		})
+	}
+	return m.Merged
+}
+
+// rank orders sources by precedence, the winner first: Core before Custom, then higher priority, then older, then by
+// name.
+func rank(a, b *Source) int {
+	return cmp.Or(
+		-cmp.Compare(coreFirst(a), coreFirst(b)),
+		-cmp.Compare(a.Priority, b.Priority),
+		a.Created.Compare(b.Created),
+		cmp.Compare(a.Name, b.Name),
+		cmp.Compare(a.UID, b.UID),
+	)
+}
+
+func coreFirst(source *Source) int {
+	if source.Type == v1.CatalogueCore {
+		return 1
+	}
+	return 0
+}
+
+// merger is one merge under way.
+type merger struct {
+	Merged
+	// offers by add-on, in the order of precedence.
+	offers map[string][]offer
+	// reserved says which Core catalogue, of those that use a name, has precedence.
+	reserved map[string]*Source
+}
+
+// offer is one add-on of one source.
+type offer struct {
+	source *Source
+	addon  *sourceAddon
+}
+
+// pick is a version with the offer that won it.
+type pick struct {
+	offer
+	version *sourceVersion
+}
+
+// collect takes a source's add-ons. Core sources come first, so all reserved names are known when a Custom one comes.
+func (m *merger) collect(source *Source) {
+	for i := range source.addons {
+		addon := &source.addons[i]
+		name := string(addon.addon.Name)
+		if core := m.reserved[name]; core != nil && source.Type != v1.CatalogueCore {
+			m.conflict(source, v1.CatalogueConflict{Addon: name, WonBy: core.Name, Reason: v1.ReasonCoreReserved})
+			continue
+		}
+		if source.Type == v1.CatalogueCore && m.reserved[name] == nil {
+			m.reserved[name] = source
+		}
+		m.offers[name] = append(m.offers[name], offer{source, addon})
+	}
+}
+
+func (m *merger) conflict(source *Source, conflict v1.CatalogueConflict) {
+	m.Conflicts[source.UID] = append(m.Conflicts[source.UID], conflict)
+}
+
+// unite makes one add-on of all offers of it.
+func (m *merger) unite(name string) {
+	offers := m.offers[name]
+	picks := m.pick(name, offers)
+	slices.SortStableFunc(picks, func(a, b pick) int {
+		return compare(b.version.version.Version, b.version.semver, a.version.version.Version, a.version.semver)
+	})
+	merged := &MergedAddon{
+		Spec:    v1.AddonCatalogueSpec{Type: offers[0].source.Type, Addons: []v1.Addon{describe(name, picks)}},
+		Origins: map[string]Origin{},
+	}
+	for _, offer := range offers {
+		merged.Contributors = append(merged.Contributors, offer.source.UID)
+	}
+	size := 0
+	for _, pick := range picks {
+		size += pick.version.size
+		merged.Spec.Addons[0].Versions = append(merged.Spec.Addons[0].Versions, *pick.version.version)
+		merged.Origins[pick.version.version.Version] = Origin{Digest: pick.version.digest, Catalogue: pick.source.Name}
+	}
+	if refused := merged.tooLarge(name, size); refused != nil {
+		m.Refused[name] = refused
+		return
+	}
+	merged.Digest = merged.digest()
+	m.Addons[name] = merged
+}
+
+// pick decides every duplicate and reports it on both sides.
+func (m *merger) pick(name string, offers []offer) []pick {
+	var picks []pick
+	winners := map[string]pick{}
+	reported := map[string]bool{}
+	for _, offer := range offers {
+		for i := range offer.addon.versions {
+			version := &offer.addon.versions[i]
+			winner, taken := winners[version.key]
+			if !taken {
+				winners[version.key] = pick{offer, version}
+				picks = append(picks, pick{offer, version})
+				continue
+			}
+			m.duplicate(name, version.version.Version, offer.source, winner.source)
+			if !reported[version.key] {
+				m.duplicate(name, winner.version.version.Version, winner.source, winner.source)
+			}
+			reported[version.key] = true
+		}
+	}
+	return picks
+}
+
+func (m *merger) duplicate(addon, version string, on, wonBy *Source) {
+	m.conflict(on, v1.CatalogueConflict{Addon: addon, Version: version, WonBy: wonBy.Name, Reason: v1.ReasonDuplicate})
+}
+
+// describe takes description and links from the winner of the highest version, which is the first pick.
+func describe(name string, picks []pick) v1.Addon {
+	described := picks[0].addon.addon
+	return v1.Addon{
+		Name: v1.AddonName(name), DisplayName: described.DisplayName,
+		Description: described.Description, DocumentationURL: described.DocumentationURL,
+	}
+}
+
+// tooLarge says what breaks a limit. Size is that of all versions as JSON; the rest is small.
+func (m *MergedAddon) tooLarge(name string, size int) *TooLargeError {
+	if have := len(m.Spec.Addons[0].Versions); have > VersionLimit {
+		return &TooLargeError{name, "versions", have, VersionLimit, m.Contributors}
+	}
+	if have := size + len(m.OriginsJSON()); have > MergedLimit {
+		return &TooLargeError{name, "bytes", have, MergedLimit, m.Contributors}
+	}
+	return nil
+}
+
+// digest covers the object without encoding it again: its versions are there by their own digests.
+func (m *MergedAddon) digest() string {
+	about := m.Spec.Addons[0]
+	versions := make([]string, 0, len(about.Versions))
+	for _, version := range about.Versions {
+		versions = append(versions, version.Version)
+	}
+	about.Versions = nil
+	encoded, err := json.Marshal([]any{m.Spec.Type, about, versions, m.Origins})
+	if err != nil {
+		return ""
+	}
+	return digestOf(encoded)
+}

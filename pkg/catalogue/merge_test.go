@@ -1,0 +1,431 @@
+package catalogue_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// authored is a catalogue as the tests of merging write it: "name: version version".
+func authored(name string, kind v1.CatalogueType, priority int32, addons ...string) *v1.AddonCatalogue {
+	object := &v1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.NewTime(time.Unix(1000, 0)),
+		},
+		Spec: v1.AddonCatalogueSpec{Type: kind, Priority: priority},
+	}
+	for _, line := range addons {
+		addonName, versions, _ := strings.Cut(line, ": ")
+		addon := v1.Addon{Name: v1.AddonName(addonName), Description: addonName + " of " + name}
+		for version := range strings.FieldsSeq(versions) {
+			addon.Versions = append(addon.Versions, v1.AddonVersion{Version: version, ValuesTemplate: "from: " + name})
+		}
+		object.Spec.Addons = append(object.Spec.Addons, addon)
+	}
+	return object
+}
+
+func sourcesOf(t testing.TB, objects ...*v1.AddonCatalogue) []*catalogue.Source {
+	t.Helper()
+	var sources []*catalogue.Source
+	for _, object := range objects {
+		source, err := catalogue.Read(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources = append(sources, source)
+	}
+	return sources
+}
+
+// story tells a merge in lines: what is merged with origins, then what is refused and the conflicts of each catalogue.
+func story(merged catalogue.Merged) []string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(merged.Addons)) {
+		addon := merged.Addons[name].Spec.Addons[0]
+		var versions []string
+		for _, version := range addon.Versions {
+			versions = append(versions, version.Version+" from "+merged.Addons[name].Origins[version.Version].Catalogue)
+		}
+		lines = append(lines, fmt.Sprintf("%s (%s, %s): %s",
+			name, merged.Addons[name].Spec.Type, addon.Description, strings.Join(versions, ", ")))
+	}
+	for _, name := range slices.Sorted(maps.Keys(merged.Refused)) {
+		lines = append(lines, "refused: "+merged.Refused[name].Error())
+	}
+	for _, uid := range slices.Sorted(maps.Keys(merged.Conflicts)) {
+		for _, conflict := range merged.Conflicts[uid] {
+			lines = append(lines, fmt.Sprintf("on %s: %s %s won by %s, %s",
+				strings.TrimPrefix(string(uid), "uid-"), conflict.Addon, conflict.Version, conflict.WonBy, conflict.Reason))
+		}
+	}
+	return lines
+}
+
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	const custom, core = v1.CatalogueCustom, v1.CatalogueCore
+	older := authored("older", custom, 0, "loki: 1.0.0")
+	older.CreationTimestamp = metav1.NewTime(time.Unix(10, 0))
+	var many []string
+	for i := range 100 {
+		many = append(many, fmt.Sprintf("1.%d.0", i))
+	}
+	for _, test := range []struct {
+		why     string
+		objects []*v1.AddonCatalogue
+		want    []string
+	}{
+		{"nothing", nil, nil},
+		{"versions are united, newest first, odd names last",
+			[]*v1.AddonCatalogue{authored("a", custom, 0, "loki: 1.2.0 latest 1.10.0"), authored("b", custom, 0, "loki: v2.0.0", "tempo: 1.0.0")},
+			[]string{
+				"loki (Custom, loki of b): v2.0.0 from b, 1.10.0 from a, 1.2.0 from a, latest from a",
+				"tempo (Custom, tempo of b): 1.0.0 from b",
+			}},
+		{"priority wins a duplicate in another spelling",
+			[]*v1.AddonCatalogue{authored("a", custom, 0, "loki: v1.0.0"), authored("b", custom, 5, "loki: 1.0.0+build")},
+			[]string{
+				"loki (Custom, loki of b): 1.0.0+build from b",
+				"on a: loki v1.0.0 won by b, Duplicate", "on b: loki 1.0.0+build won by b, Duplicate",
+			}},
+		{"the older one wins at equal priority",
+			[]*v1.AddonCatalogue{authored("a", custom, 0, "loki: 1.0.0"), older},
+			[]string{
+				"loki (Custom, loki of older): 1.0.0 from older",
+				"on a: loki 1.0.0 won by older, Duplicate", "on older: loki 1.0.0 won by older, Duplicate",
+			}},
+		{"the name decides at last, and three report it",
+			[]*v1.AddonCatalogue{
+				authored("c", custom, 0, "loki: 1.0.0"), authored("a", custom, 0, "loki: 1.0.0"), authored("b", custom, 0, "loki: 1.0.0"),
+			},
+			[]string{
+				"loki (Custom, loki of a): 1.0.0 from a",
+				"on a: loki 1.0.0 won by a, Duplicate", "on b: loki 1.0.0 won by a, Duplicate", "on c: loki 1.0.0 won by a, Duplicate",
+			}},
+		{"core reserves names against any priority",
+			[]*v1.AddonCatalogue{authored("a", custom, 1000, "canal: 9.0.0", "loki: 1.0.0"), authored("b", core, 0, "canal: 1.0.0")},
+			[]string{
+				"canal (Core, canal of b): 1.0.0 from b", "loki (Custom, loki of a): 1.0.0 from a",
+				"on a: canal  won by b, CoreReserved",
+			}},
+		{"two core catalogues are united",
+			[]*v1.AddonCatalogue{authored("a", core, 0, "canal: 1.0.0"), authored("b", core, 1, "canal: 1.0.0 1.1.0")},
+			[]string{
+				"canal (Core, canal of b): 1.1.0 from b, 1.0.0 from b",
+				"on a: canal 1.0.0 won by b, Duplicate", "on b: canal 1.0.0 won by b, Duplicate",
+			}},
+		{"too many versions",
+			[]*v1.AddonCatalogue{
+				authored("a", custom, 0, "loki: "+strings.Join(many, " ")),
+				authored("b", custom, 0, "loki: 2"+strings.Join(many, " 2"), "tempo: 1.0.0"),
+			},
+			[]string{
+				"tempo (Custom, tempo of b): 1.0.0 from b",
+				`refused: merged add-on "loki" has 200 versions, more than 128: take old versions out of its catalogues`,
+			}},
+	} {
+		got := story(catalogue.Merge(sourcesOf(t, test.objects...)))
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s: %s", test.why, diff)
+		}
+	}
+}
+
+func TestMergeRefusesWhatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	object := authored("a", v1.CatalogueCustom, 0, "big: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17", "small: 1")
+	for i := range object.Spec.Addons[0].Versions {
+		object.Spec.Addons[0].Versions[i].ValuesTemplate = strings.Repeat("x", 64<<10)
+	}
+	merged := catalogue.Merge(sourcesOf(t, object))
+	refused := merged.Refused["big"]
+	if refused == nil || refused.What != "bytes" || refused.Have <= refused.Limit || refused.Limit != catalogue.MergedLimit {
+		t.Fatalf("refused %+v", refused)
+	}
+	if merged.Addons["small"] == nil || merged.Addons["big"] != nil {
+		t.Errorf("merged %v", story(merged))
+	}
+}
+
+// Whatever the order of the catalogues, the merge is the same, to the digest.
+func TestMergeDoesNotDependOnOrder(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		objects := randomCatalogues(random)
+		sources := sourcesOf(t, objects...)
+		want := catalogue.Merge(sources)
+		for range 5 {
+			random.Shuffle(len(sources), func(i, j int) { sources[i], sources[j] = sources[j], sources[i] })
+			got := catalogue.Merge(sources)
+			if diff := cmp.Diff(story(want), story(got)); diff != "" {
+				t.Fatalf("another order, another merge: %s", diff)
+			}
+			for name, addon := range want.Addons {
+				if got.Addons[name].Digest != addon.Digest {
+					t.Fatalf("another order, another digest of %q", name)
+				}
+			}
+		}
+		checkMerge(t, objects, want)
+	}
+}
+
+// checkMerge holds a merge against what must be true of any.
+func checkMerge(t *testing.T, objects []*v1.AddonCatalogue, merged catalogue.Merged) {
+	t.Helper()
+	reserved, keys := map[v1.AddonName]bool{}, map[string]bool{}
+	for _, object := range objects {
+		for _, addon := range object.Spec.Addons {
+			reserved[addon.Name] = reserved[addon.Name] || object.Spec.Type == v1.CatalogueCore
+		}
+	}
+	for name, addon := range merged.Addons {
+		if want := reserved[v1.AddonName(name)]; want != (addon.Spec.Type == v1.CatalogueCore) {
+			t.Fatalf("add-on %q: reserved %v, type %s", name, want, addon.Spec.Type)
+		}
+		for _, version := range addon.Spec.Addons[0].Versions {
+			key := name + " " + catalogue.Key(version.Version)
+			if keys[key] {
+				t.Fatalf("add-on %q has version %q twice", name, version.Version)
+			}
+			keys[key] = true
+		}
+	}
+	for _, object := range objects {
+		for _, addon := range object.Spec.Addons {
+			for _, version := range addon.Versions {
+				left := reserved[addon.Name] && object.Spec.Type != v1.CatalogueCore
+				if key := string(addon.Name) + " " + catalogue.Key(version.Version); !left && !keys[key] {
+					t.Fatalf("version %q of %q is lost", version.Version, addon.Name)
+				}
+			}
+		}
+	}
+}
+
+func randomCatalogues(random *rand.Rand) []*v1.AddonCatalogue {
+	var objects []*v1.AddonCatalogue
+	for i := range 1 + random.IntN(6) {
+		kind := v1.CatalogueCustom
+		if random.IntN(4) == 0 {
+			kind = v1.CatalogueCore
+		}
+		var addons []string
+		for _, name := range []string{"loki", "tempo", "canal"} {
+			versions := map[string]string{}
+			for range random.IntN(5) {
+				version := []string{"1.0.0", "v1.0.0", "1.0.0+x", "v1", "1.1.0", "2.0.0-rc.1", "latest", "2", "main"}[random.IntN(9)]
+				versions[catalogue.Key(version)] = version
+			}
+			if len(versions) > 0 {
+				addons = append(addons, name+": "+strings.Join(slices.Sorted(maps.Values(versions)), " "))
+			}
+		}
+		object := authored(fmt.Sprintf("catalogue-%d", i), kind, random.Int32N(3), addons...)
+		object.CreationTimestamp = metav1.NewTime(time.Unix(random.Int64N(3), 0))
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+func TestValidateNamesPlaceAndMend(t *testing.T) {
+	t.Parallel()
+	const place = `addon "loki" version "1.0.0": `
+	whole := func(change func(*v1.AddonVersion)) *v1.AddonCatalogueSpec {
+		spec := &authored("a", v1.CatalogueCustom, 0, "loki: 1.0.0").Spec
+		version := &spec.Addons[0].Versions[0]
+		version.Template = &v1.Template{Method: v1.MethodHelm}
+		version.Source = &v1.Source{Helm: &v1.HelmSource{URL: "https://charts.example.com", Chart: "loki", Version: "1"}}
+		change(version)
+		return spec
+	}
+	for _, test := range []struct {
+		why  string
+		spec *v1.AddonCatalogueSpec
+		want []string
+	}{
+		{"good", whole(func(*v1.AddonVersion) {}), nil},
+		{"one version in two spellings", &authored("a", "", 0, "loki: 1.0.0 v1.0.0").Spec,
+			[]string{`addon "loki" version "v1.0.0": version: "1.0.0" is the same version: take one of them out`}},
+		{"build metadata does not tell versions apart", &authored("a", "", 0, "loki: 1.0.0+a 1.0.0+b").Spec,
+			[]string{`addon "loki" version "1.0.0+b": version: "1.0.0+a" is the same version: take one of them out`}},
+		{"an add-on twice", &authored("a", "", 0, "loki: 1", "loki: 2").Spec,
+			[]string{`addon "loki": name: the add-on is there twice: put all its versions into one`}},
+		{"a range as a version", &authored("a", "", 0, "loki: 1.x").Spec,
+			[]string{`addon "loki" version "1.x": version: it reads as a range, so nobody could choose it: give it a name without an x part`}},
+		{"no versions", &authored("a", "", 0, "loki: ").Spec, []string{`addon "loki": versions: there are none: list at least one`}},
+		{"a bad name", &authored("a", "", 0, "Loki: 1").Spec,
+			[]string{`addon "Loki": name: it is no DNS label: use up to 63 lower-case letters, digits and dashes`}},
+		{"a bad range", whole(func(v *v1.AddonVersion) { v.Constraints = &v1.Constraints{K8sVersion: ">= one"} }),
+			[]string{place + `constraints.k8sVersion: range ">= one" can't be parsed: write it like ">= 1.34, < 1.38" or "1.x"`}},
+		{"two sources", whole(func(v *v1.AddonVersion) { v.Source.Git = &v1.GitSource{} }),
+			[]string{`addon "loki" version "1.0.0": source: set exactly one of git, docker and helm`}},
+		{"no template", whole(func(v *v1.AddonVersion) { v.Template = nil }),
+			[]string{place + `source: template and source belong together: set both, source beside template and not below it`}},
+		{"a chart as go-template", whole(func(v *v1.AddonVersion) { v.Template.Method = v1.MethodGoTemplate }),
+			[]string{`addon "loki" version "1.0.0": source.helm: a chart from a repository needs template.method helm`}},
+		{"a choice without options", whole(func(v *v1.AddonVersion) {
+			v.Template.FormSpec = []v1.FormField{{InternalName: "size", Type: v1.FormSelect}}
+		}), []string{`addon "loki" version "1.0.0": template.formSpec[size]: type select needs options to choose from`}},
+		{"values that are no JSON", whole(func(v *v1.AddonVersion) { v.Values = &runtime.RawExtension{Raw: []byte("{")} }),
+			[]string{`addon "loki" version "1.0.0": values: values and form defaults must be JSON`}},
+	} {
+		_, err := catalogue.Read(&v1.AddonCatalogue{Spec: *test.spec})
+		var got []string
+		if invalid, ok := errors.AsType[*catalogue.InvalidError](err); ok {
+			for _, problem := range invalid.Problems {
+				got = append(got, problem.String())
+			}
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s: %s", test.why, diff)
+		}
+		if (err != nil) != (len(test.want) > 0) {
+			t.Errorf("%s: Read says %v", test.why, err)
+		}
+	}
+}
+
+func TestDigestIsCanonical(t *testing.T) {
+	t.Parallel()
+	version := func(values string) *v1.AddonVersion {
+		return &v1.AddonVersion{Version: "1.0.0", Values: &runtime.RawExtension{Raw: []byte(values)}}
+	}
+	digests := map[string]string{}
+	for _, values := range []string{
+		`{"a":1,"b":{"c":2,"d":3}}`, ` { "b" : {"d":3,"c":2}, "a":1 } `, `{"a":1,"b":{"c":2,"d":4}}`,
+		`{"a":12345678901234567890}`, `{"a":12345678901234567891}`,
+	} {
+		digest, err := catalogue.VersionDigest(version(values))
+		if err != nil {
+			t.Fatal(err)
+		}
+		digests[values] = digest
+	}
+	if digests[`{"a":1,"b":{"c":2,"d":3}}`] != digests[` { "b" : {"d":3,"c":2}, "a":1 } `] {
+		t.Error("the order of keys changes the digest")
+	}
+	if len(slices.Compact(slices.Sorted(maps.Values(digests)))) != 4 {
+		t.Errorf("digests %v", digests)
+	}
+}
+
+func FuzzNewEntry(f *testing.F) {
+	f.Add([]byte(`{"1.0.0":{"digest":"sha256:0","catalogue":"a"}}`), "1.0.0", ">= 1.34")
+	f.Add([]byte(`[]`), "latest", "")
+	f.Fuzz(func(t *testing.T, annotation []byte, version, constraint string) {
+		object := authored("a", v1.CatalogueCustom, 0, "loki: 1.0.0")
+		object.Annotations = map[string]string{v1.AnnotationVersions: string(annotation)}
+		object.Spec.Addons[0].Versions[0].Constraints = &v1.Constraints{K8sVersion: v1.VersionRange(constraint)}
+		entry, err := catalogue.NewEntry(object)
+		if err != nil {
+			return
+		}
+		selection, err := catalogue.Select(entry, version, "", catalogue.Platform{K8sVersion: "1.36.3"}, catalogue.SelectOptions{})
+		if (err == nil) != (selection.Version != nil) {
+			t.Errorf("chose %v and said %v", selection.Version, err)
+		}
+	})
+}
+
+func TestAvailableIsCompactAndCounted(t *testing.T) {
+	t.Parallel()
+	var entries []*catalogue.Entry
+	for i := range 40 {
+		object := authored("a", v1.CatalogueCustom, 0, fmt.Sprintf("addon-%02d: 1.0.0 1.1.0 1.2.0 1.3.0 1.4.0 1.5.0 1.6.0 2.0.0", i))
+		for j := range 7 {
+			object.Spec.Addons[0].Versions[j].Constraints = &v1.Constraints{K8sVersion: ">= 9"}
+		}
+		entry, err := catalogue.NewEntry(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, entry)
+	}
+	got, err := catalogue.Available(entries, catalogue.Platform{K8sVersion: "1.36.3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Addons) != 40 || got.Versions != 40 || got.ExcludedCount != 280 || len(got.Excluded) != 200 {
+		t.Errorf("%d add-ons, %d versions, %d of %d excluded", len(got.Addons), got.Versions, len(got.Excluded), got.ExcludedCount)
+	}
+	slices.Reverse(entries)
+	again, err := catalogue.Available(entries, catalogue.Platform{K8sVersion: "v1.36.3"})
+	if err != nil || again.Digest != got.Digest {
+		t.Errorf("another order, another digest (%v)", err)
+	}
+	other, err := catalogue.Available(entries, catalogue.Platform{K8sVersion: "v9.0.0"})
+	if err != nil || other.Digest == got.Digest || other.Versions != 320 {
+		t.Errorf("another platform: %d versions (%v)", other.Versions, err)
+	}
+}
+
+// large is the catalogue of the bars: 200 add-ons with 25 versions each, in 8 catalogues.
+func large() []*v1.AddonCatalogue {
+	var objects []*v1.AddonCatalogue
+	for c := range 8 {
+		object := authored(fmt.Sprintf("catalogue-%d", c), v1.CatalogueCustom, 0)
+		for a := range 25 {
+			addon := v1.Addon{Name: v1.AddonName(fmt.Sprintf("addon-%d-%d", c, a))}
+			for v := range 25 {
+				addon.Versions = append(addon.Versions, v1.AddonVersion{
+					Version:     fmt.Sprintf("1.%d.%d", v, a),
+					Constraints: &v1.Constraints{KKPVersion: ">= 2.28", K8sVersion: v1.VersionRange(fmt.Sprintf(">= 1.%d", 30+v%12))},
+					Values:      &runtime.RawExtension{Raw: bytes.Clone([]byte(`{"replicas":3,"image":{"tag":"v1","repository":"r"}}`))},
+				})
+			}
+			object.Spec.Addons = append(object.Spec.Addons, addon)
+		}
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+func BenchmarkRead(b *testing.B) {
+	objects := large()
+	for b.Loop() {
+		sourcesOf(b, objects...)
+	}
+}
+
+func BenchmarkMerge(b *testing.B) {
+	sources := sourcesOf(b, large()...)
+	for b.Loop() {
+		catalogue.Merge(sources)
+	}
+}
+
+func BenchmarkAvailable12Platforms(b *testing.B) {
+	var entries []*catalogue.Entry
+	for name, addon := range catalogue.Merge(sourcesOf(b, large()...)).Addons {
+		entry, err := catalogue.NewEntry(&v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: addon.Spec})
+		if err != nil {
+			b.Fatal(err)
+		}
+		entries = append(entries, entry)
+	}
+	for b.Loop() {
+		for minor := range 12 {
+			_, err := catalogue.Available(entries, catalogue.Platform{KKPVersion: "v2.31.0", K8sVersion: fmt.Sprintf("v1.%d.0", 30+minor)})
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

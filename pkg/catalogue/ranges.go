@@ -1,0 +1,99 @@
+package catalogue
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/Masterminds/semver/v3"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// Range is a parsed range of versions, read-only and fit for use by several goroutines.
+type Range struct {
+	text        string
+	constraints *semver.Constraints
+}
+
+// RangeError says that a text is no range of versions.
+type RangeError struct {
+	// Range is the text.
+	Range string
+	err   error
+}
+
+func (e *RangeError) Error() string {
+	return fmt.Sprintf("range %q can't be parsed: write it like \">= 1.34, < 1.38\" or \"1.x\"", e.Range)
+}
+
+// Unwrap gives the parser's error.
+func (e *RangeError) Unwrap() error { return e.err }
+
+// ParseRange reads a range. Catalogues use few ranges many times, so what was parsed is remembered.
+func ParseRange(text string) (*Range, error) {
+	return parsedRanges.get(text)
+}
+
+// Contains says whether a version lies in the range. A pre-release does only if the range names one or preReleases is
+// set.
+func (r *Range) Contains(version *semver.Version, preReleases bool) bool {
+	if !preReleases {
+		return r.constraints.Check(version)
+	}
+	wide := *r.constraints
+	wide.IncludePrerelease = true
+	return wide.Check(version)
+}
+
+// rangeMemo remembers parsed ranges. It starts anew when it is full: ranges come from catalogues, which change.
+type rangeMemo struct {
+	lock   sync.Mutex
+	parsed map[string]rangeResult
+}
+
+type rangeResult struct {
+	parsed *Range
+	err    error
+}
+
+// rangeMemoSize is some times the number of distinct ranges that large catalogues have.
+const rangeMemoSize = 4096
+
+var parsedRanges = rangeMemo{parsed: map[string]rangeResult{}}
+
+func (m *rangeMemo) get(text string) (*Range, error) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	if known, ok := m.parsed[text]; ok {
+		return known.parsed, known.err
+	}
+	if len(m.parsed) >= rangeMemoSize {
+		clear(m.parsed)
+	}
+	result := parseRange(text)
+	m.parsed[text] = result
+	return result.parsed, result.err
+}
+
+func parseRange(text string) rangeResult {
+	constraints, err := semver.NewConstraint(text)
+	if err != nil {
+		return rangeResult{err: &RangeError{Range: text, err: err}}
+	}
+	return rangeResult{parsed: &Range{text: text, constraints: constraints}}
+}
+
+// constraintRange is one parsed constraint of a version. A nil one fits every platform.
+type constraintRange struct {
+	text   string
+	parsed *Range
+	err    error
+}
+
+func readConstraint(text v1.VersionRange) *constraintRange {
+	if text == "" {
+		return nil
+	}
+	parsed, err := ParseRange(string(text))
+	return &constraintRange{text: string(text), parsed: parsed, err: err}
+}

@@ -1,0 +1,89 @@
+package catalogue
+
+import (
+	"fmt"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// Refusal is why Select chose no version. It is one of *VersionUnknownError, *IncompatibleError, *DowngradeRefusedError
+// and *WithdrawnError.
+type Refusal interface {
+	error
+	// Reason is the reason of condition Compatible.
+	Reason() string
+}
+
+// VersionUnknownError says that the add-on has no such version, or none in the range that could be chosen.
+type VersionUnknownError struct {
+	Addon, Wanted string
+	// Detail says why, and what to do.
+	Detail string
+}
+
+func (e *VersionUnknownError) Error() string {
+	if e.Wanted == "" {
+		return fmt.Sprintf("add-on %q has no version to choose: %s", e.Addon, e.Detail)
+	}
+	return fmt.Sprintf("add-on %q has no version %q: %s", e.Addon, e.Wanted, e.Detail)
+}
+
+// Reason is v1.ReasonVersionUnknown.
+func (e *VersionUnknownError) Reason() string { return v1.ReasonVersionUnknown }
+
+// IncompatibleError says that the version does not fit the cluster, or that core add-ons are not offered to users.
+type IncompatibleError struct {
+	Addon, Version string
+	// Excluded is an exclusion reason: v1.ExcludedKKPVersion, ExcludedK8sVersion, ExcludedConstraintInvalid or
+	// ExcludedCore.
+	Excluded string
+	// Message says what would be needed.
+	Message string
+	// Fitting is the newest version that would fit; empty where none does.
+	Fitting string
+}
+
+func (e *IncompatibleError) Error() string {
+	text := fmt.Sprintf("version %q of add-on %q does not fit: %s", e.Version, e.Addon, e.Message)
+	if e.Excluded == v1.ExcludedCore {
+		return fmt.Sprintf("add-on %q: %s", e.Addon, e.Message)
+	}
+	if e.Fitting == "" {
+		return text + "; no version fits"
+	}
+	return fmt.Sprintf("%s; version %q would fit", text, e.Fitting)
+}
+
+// Reason is the exclusion reason.
+func (e *IncompatibleError) Reason() string { return e.Excluded }
+
+// DowngradeRefusedError says that the version is lower than the installed one, and nobody allowed that.
+type DowngradeRefusedError struct {
+	Addon, Version, Installed string
+}
+
+func (e *DowngradeRefusedError) Error() string {
+	return fmt.Sprintf("version %q of add-on %q is lower than the installed %q: set annotation %s to \"true\" to let it in",
+		e.Version, e.Addon, e.Installed, v1.AnnotationAllowDowngrade)
+}
+
+// Reason is v1.ReasonDowngradeRefused.
+func (e *DowngradeRefusedError) Reason() string { return v1.ReasonDowngradeRefused }
+
+// WithdrawnError says that the installed version left the catalogue and nothing newer takes its place. It stays installed.
+type WithdrawnError struct {
+	Addon, Installed string
+	// Fitting is the newest version that would fit; empty where none does.
+	Fitting string
+}
+
+func (e *WithdrawnError) Error() string {
+	text := fmt.Sprintf("installed version %q of add-on %q left the catalogue and stays installed", e.Installed, e.Addon)
+	if e.Fitting == "" {
+		return text
+	}
+	return fmt.Sprintf("%s; version %q would fit", text, e.Fitting)
+}
+
+// Reason is v1.ReasonWithdrawn.
+func (e *WithdrawnError) Reason() string { return v1.ReasonWithdrawn }

@@ -1,0 +1,262 @@
+package catalogue
+
+import (
+	"fmt"
+
+	"github.com/Masterminds/semver/v3"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// SelectOptions says what an installation may have.
+type SelectOptions struct {
+	// AllowDowngrade lets a version in that is lower than the installed one (annotation allow-downgrade).
+	AllowDowngrade bool
+	// Core is set for core installations (spec.coreAddon); others get nothing from Core catalogues.
+	Core bool
+}
+
+// Selection is the version that an installation gets.
+type Selection struct {
+	// Version is the chosen version; nil beside a refusal. It belongs to the entry and must not be changed.
+	Version *v1.AddonVersion
+	// Origin says where the version comes from.
+	Origin Origin
+	// AvailableUpdate is the newest fitting version above the chosen one, or above the installed one beside a refusal;
+	// empty where there is none.
+	AvailableUpdate string
+}
+
+// Select chooses the version of an add-on for an installation. Wanted is addonRef.version: an exact version, a range, or
+// empty; installed is the version that is installed, empty for none. Every error is a Refusal:
+//
+//   - an exact version is taken as named, compared canonically, also when it is deprecated;
+//   - for a range or an empty wanted the highest semantic version that fits and is not deprecated is taken. Pre-releases
+//     count only where the range names one, as with Helm;
+//   - what is installed stays a choice even when it became deprecated, and nothing lower is chosen unless allowed.
+func Select(entry *Entry, wanted, installed string, platform Platform, options SelectOptions) (Selection, error) {
+	s := selector{entry: entry, wanted: wanted, installed: installed, options: options, judge: newJudge(platform)}
+	s.installedSemver = addonVersion(installed)
+	s.installedKey = key(installed, s.installedSemver)
+	chosen, err := s.choose()
+	if err != nil {
+		return Selection{AvailableUpdate: s.updateAbove(s.installedSemver)}, err
+	}
+	return Selection{
+		Version: chosen.version, Origin: chosen.origin, AvailableUpdate: s.updateAbove(chosen.semver),
+	}, nil
+}
+
+// selector is one selection under way.
+type selector struct {
+	entry             *Entry
+	wanted, installed string
+	installedKey      string
+	installedSemver   *semver.Version
+	options           SelectOptions
+	judge             *judge
+}
+
+func (s *selector) choose() (*entryVersion, error) {
+	if s.entry.Type == v1.CatalogueCore && !s.options.Core {
+		return nil, &IncompatibleError{
+			Addon: string(s.entry.Addon.Name), Version: s.wanted, Excluded: v1.ExcludedCore, Message: coreMessage,
+		}
+	}
+	if s.wanted != "" && !IsRange(s.wanted) {
+		return s.exact()
+	}
+	return s.byRange()
+}
+
+// exact takes the version that was named.
+func (s *selector) exact() (*entryVersion, error) {
+	found := s.entry.find(s.wanted)
+	if found == nil {
+		if s.installed != "" && s.installedKey == Key(s.wanted) {
+			return nil, s.withdrawn()
+		}
+		return nil, s.unknown(s.known())
+	}
+	if reason, message := s.judge.fits(found.kkp, found.k8s); reason != "" {
+		return nil, s.incompatible(found, reason, message)
+	}
+	if s.isDown(found) {
+		return nil, s.downgrade(found)
+	}
+	return found, nil
+}
+
+// byRange takes the highest version that may be chosen.
+func (s *selector) byRange() (*entryVersion, error) {
+	within, err := s.within()
+	if err != nil {
+		return nil, err
+	}
+	var looked look
+	for i := range s.entry.versions {
+		version := &s.entry.versions[i]
+		if !within(version) {
+			continue
+		}
+		if s.offer(version, &looked); looked.chosen != nil {
+			return looked.chosen, nil
+		}
+	}
+	return nil, s.nothing(looked)
+}
+
+// look is what was seen on the way down the versions in a range.
+type look struct {
+	chosen *entryVersion
+	// lower is the highest version that fits but is lower than the installed one.
+	lower *entryVersion
+	// unfit is the highest version that does not fit, with the reason.
+	unfit           *entryVersion
+	reason, message string
+	deprecated      bool
+}
+
+// offer looks at one version in the range; versions come highest first.
+func (s *selector) offer(version *entryVersion, looked *look) {
+	reason, message := s.judge.fits(version.kkp, version.k8s)
+	switch {
+	case reason != "" && looked.unfit == nil:
+		looked.unfit, looked.reason, looked.message = version, reason, message
+	case reason != "":
+	case version.version.Deprecated != "" && !s.isInstalled(version):
+		looked.deprecated = true
+	case !s.isDown(version):
+		looked.chosen = version
+	case looked.lower == nil:
+		looked.lower = version
+	}
+}
+
+// nothing says why no version in the range was taken.
+func (s *selector) nothing(looked look) error {
+	if installed := s.entry.find(s.installed); s.installed != "" && installed == nil && s.inRange(s.installedSemver) {
+		return s.withdrawn()
+	} else if installed != nil && s.inRange(installed.semver) {
+		if reason, message := s.judge.fits(installed.kkp, installed.k8s); reason != "" {
+			return s.incompatible(installed, reason, message)
+		}
+	}
+	switch {
+	case looked.lower != nil:
+		return s.downgrade(looked.lower)
+	case looked.unfit != nil:
+		return s.incompatible(looked.unfit, looked.reason, looked.message)
+	case looked.deprecated:
+		return s.unknown("those in question are deprecated: name one exactly to install it all the same")
+	}
+	return s.unknown(s.known())
+}
+
+// within gives the test for versions in question. What is installed is one of them for an empty wanted.
+func (s *selector) within() (func(*entryVersion) bool, error) {
+	if s.wanted == "" {
+		return func(v *entryVersion) bool {
+			return v.semver != nil && (v.semver.Prerelease() == "" || s.isInstalled(v))
+		}, nil
+	}
+	wanted, err := ParseRange(s.wanted)
+	if err != nil {
+		return nil, s.unknown(err.Error())
+	}
+	return func(v *entryVersion) bool { return v.semver != nil && wanted.Contains(v.semver, false) }, nil
+}
+
+// inRange says whether a version is one of those wanted.
+func (s *selector) inRange(version *semver.Version) bool {
+	if version == nil || s.wanted == "" {
+		return version != nil
+	}
+	wanted, err := ParseRange(s.wanted)
+	return err == nil && wanted.Contains(version, false)
+}
+
+func (s *selector) isInstalled(version *entryVersion) bool {
+	return s.installed != "" && key(version.version.Version, version.semver) == s.installedKey
+}
+
+// isDown says whether a version is lower than the installed one and not allowed. Only semantic versions can be compared.
+func (s *selector) isDown(version *entryVersion) bool {
+	if s.options.AllowDowngrade || s.installedSemver == nil || version.semver == nil {
+		return false
+	}
+	return version.semver.LessThan(s.installedSemver)
+}
+
+// updateAbove is the newest fitting version above one; pre-releases count only above a pre-release.
+func (s *selector) updateAbove(current *semver.Version) string {
+	if current == nil || s.entry.Type == v1.CatalogueCore && !s.options.Core {
+		return ""
+	}
+	best := s.newestFitting(current.Prerelease() != "")
+	if best == nil || !best.semver.GreaterThan(current) {
+		return ""
+	}
+	return best.version.Version
+}
+
+// newestFitting is the highest semantic version that fits and is not deprecated; nil where there is none.
+func (s *selector) newestFitting(preReleases bool) *entryVersion {
+	for i := range s.entry.versions {
+		version := &s.entry.versions[i]
+		if version.semver == nil || version.version.Deprecated != "" {
+			continue
+		}
+		if version.semver.Prerelease() != "" && !preReleases {
+			continue
+		}
+		if reason, _ := s.judge.fits(version.kkp, version.k8s); reason == "" {
+			return version
+		}
+	}
+	return nil
+}
+
+func (s *selector) fitting() string {
+	if best := s.newestFitting(false); best != nil {
+		return best.version.Version
+	}
+	return ""
+}
+
+// known names the versions that exist, for whoever mistyped one.
+func (s *selector) known() string {
+	const most = 5
+	names := ""
+	for i, version := range s.entry.versions {
+		if i == most {
+			return fmt.Sprintf("it has %s and %d more", names, len(s.entry.versions)-most)
+		}
+		if i > 0 {
+			names += ", "
+		}
+		names += version.version.Version
+	}
+	return "it has " + names
+}
+
+func (s *selector) unknown(detail string) error {
+	return &VersionUnknownError{Addon: string(s.entry.Addon.Name), Wanted: s.wanted, Detail: detail}
+}
+
+func (s *selector) withdrawn() error {
+	return &WithdrawnError{Addon: string(s.entry.Addon.Name), Installed: s.installed, Fitting: s.fitting()}
+}
+
+func (s *selector) downgrade(version *entryVersion) error {
+	return &DowngradeRefusedError{
+		Addon: string(s.entry.Addon.Name), Version: version.version.Version, Installed: s.installed,
+	}
+}
+
+func (s *selector) incompatible(version *entryVersion, reason, message string) error {
+	return &IncompatibleError{
+		Addon: string(s.entry.Addon.Name), Version: version.version.Version,
+		Excluded: reason, Message: message, Fitting: s.fitting(),
+	}
+}

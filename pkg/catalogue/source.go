@@ -1,0 +1,132 @@
+package catalogue
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// Source is one catalogue, valid and ready to be merged: parsed, and with a digest for each version. It is read-only.
+type Source struct {
+	// Name and UID identify the catalogue.
+	Name string
+	UID  types.UID
+	// Type, Priority and Created decide who wins a duplicate, with Name.
+	Type     v1.CatalogueType
+	Priority int32
+	Created  time.Time
+	// Digest covers the spec.
+	Digest string
+
+	addons []sourceAddon
+}
+
+// sourceAddon is one add-on of a source.
+type sourceAddon struct {
+	addon    *v1.Addon
+	versions []sourceVersion
+}
+
+// sourceVersion is one version of an add-on in a source.
+type sourceVersion struct {
+	version  *v1.AddonVersion
+	semver   *semver.Version
+	key      string
+	digest   string
+	size     int
+	kkp, k8s *constraintRange
+}
+
+// Read makes a source of a catalogue. It checks the spec beyond what one object's schema can say, and the rules of the
+// schema that the rest of this package stands on, since not every spec comes from an API server. The source keeps parts of
+// the spec, which must not be changed any more. Errors: *InvalidError where the spec is refused.
+func Read(catalogue *v1.AddonCatalogue) (*Source, error) {
+	addons, problems := readAddons(&catalogue.Spec)
+	if len(problems) > 0 {
+		return nil, &InvalidError{problems}
+	}
+	source := &Source{
+		Name: catalogue.Name, UID: catalogue.UID,
+		Type: typeOf(&catalogue.Spec), Priority: catalogue.Spec.Priority, Created: catalogue.CreationTimestamp.Time,
+		addons: addons,
+	}
+	source.Digest = source.digest()
+	return source, nil
+}
+
+// digest covers the spec without encoding its versions again: they are there by their own digests.
+func (s *Source) digest() string {
+	parts := []any{s.Type, s.Priority}
+	for _, addon := range s.addons {
+		about := *addon.addon
+		about.Versions = nil
+		digests := make([]string, 0, len(addon.versions))
+		for _, version := range addon.versions {
+			digests = append(digests, version.digest)
+		}
+		parts = append(parts, about, digests)
+	}
+	encoded, err := json.Marshal(parts)
+	if err != nil { // Texts and numbers always encode.
+		return ""
+	}
+	return digestOf(encoded)
+}
+
+// typeOf is a spec's type; Custom where it was not defaulted.
+func typeOf(spec *v1.AddonCatalogueSpec) v1.CatalogueType {
+	if spec.Type == v1.CatalogueCore {
+		return v1.CatalogueCore
+	}
+	return v1.CatalogueCustom
+}
+
+func readAddons(spec *v1.AddonCatalogueSpec) ([]sourceAddon, []Problem) {
+	addons := make([]sourceAddon, 0, len(spec.Addons))
+	var problems []Problem
+	seen := map[v1.AddonName]bool{}
+	for i := range spec.Addons {
+		addon := &spec.Addons[i]
+		found := addonProblems{addon: string(addon.Name)}
+		if seen[addon.Name] {
+			found.add("", "name", "the add-on is there twice: put all its versions into one")
+		}
+		seen[addon.Name] = true
+		found.checkAddon(addon)
+		addons = append(addons, sourceAddon{addon: addon, versions: found.readVersions(addon)})
+		problems = append(problems, found.problems...)
+	}
+	return addons, problems
+}
+
+func (p *addonProblems) readVersions(addon *v1.Addon) []sourceVersion {
+	versions := make([]sourceVersion, 0, len(addon.Versions))
+	spellings := map[string]string{}
+	for i := range addon.Versions {
+		version := p.readVersion(&addon.Versions[i])
+		if first, ok := spellings[version.key]; ok {
+			p.add(version.version.Version, "version",
+				"%q is the same version: take one of them out", first)
+		}
+		spellings[version.key] = version.version.Version
+		versions = append(versions, version)
+	}
+	return versions
+}
+
+func (p *addonProblems) readVersion(version *v1.AddonVersion) sourceVersion {
+	read := sourceVersion{version: version, semver: addonVersion(version.Version)}
+	read.key = key(version.Version, read.semver)
+	read.kkp, read.k8s = readConstraints(version)
+	digest, size, err := measure(version)
+	if err != nil {
+		p.add(version.Version, "values", "values and form defaults must be JSON")
+	}
+	read.digest, read.size = digest, size
+	p.checkVersion(&read)
+	return read
+}

@@ -1,0 +1,142 @@
+package catalogue
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// Problem is one thing that is wrong with a catalogue's spec.
+type Problem struct {
+	// Addon and Version say where; Version is empty where the whole add-on is meant.
+	Addon, Version string
+	// Field is the path below the version, or below the add-on where Version is empty.
+	Field string
+	// Message says what is wrong and how to mend it.
+	Message string
+}
+
+func (p Problem) String() string {
+	place := fmt.Sprintf("addon %q", p.Addon)
+	if p.Version != "" {
+		place += fmt.Sprintf(" version %q", p.Version)
+	}
+	return fmt.Sprintf("%s: %s: %s", place, p.Field, p.Message)
+}
+
+// InvalidError says why a spec is refused. It has at least one problem.
+type InvalidError struct{ Problems []Problem }
+
+// problemsTold is how many problems the error's text names; Problems has all.
+const problemsTold = 5
+
+func (e *InvalidError) Error() string {
+	var told []string
+	for i, problem := range e.Problems {
+		if i == problemsTold {
+			told = append(told, fmt.Sprintf("and %d more", len(e.Problems)-problemsTold))
+			break
+		}
+		told = append(told, problem.String())
+	}
+	return strings.Join(told, "; ")
+}
+
+// VersionLimit is the highest number of versions of one add-on, in one catalogue as in the merged object.
+const VersionLimit = 128
+
+var (
+	namePattern    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	versionPattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._+-]{0,126}[A-Za-z0-9])?$`)
+)
+
+// addonProblems collects what is wrong with one add-on.
+type addonProblems struct {
+	addon    string
+	problems []Problem
+}
+
+func (p *addonProblems) add(version, field, message string, arguments ...any) {
+	p.problems = append(p.problems, Problem{p.addon, version, field, fmt.Sprintf(message, arguments...)})
+}
+
+func (p *addonProblems) checkAddon(addon *v1.Addon) {
+	if !namePattern.MatchString(p.addon) {
+		p.add("", "name", "it is no DNS label: use up to 63 lower-case letters, digits and dashes")
+	}
+	if len(addon.Versions) == 0 {
+		p.add("", "versions", "there are none: list at least one")
+	}
+	if len(addon.Versions) > VersionLimit {
+		p.add("", "versions", "there are %d, more than %d: take old ones out", len(addon.Versions), VersionLimit)
+	}
+}
+
+func (p *addonProblems) checkVersion(version *sourceVersion) {
+	spec := version.version
+	name := spec.Version
+	if !versionPattern.MatchString(name) {
+		p.add(name, "version", "use up to 128 letters, digits, dots, dashes, underscores and plus signs")
+	} else if IsRange(name) {
+		p.add(name, "version", "it reads as a range, so nobody could choose it: give it a name without an x part")
+	}
+	for _, constraint := range []struct {
+		field string
+		read  *constraintRange
+	}{{"constraints.kkpVersion", version.kkp}, {"constraints.k8sVersion", version.k8s}} {
+		if constraint.read != nil && constraint.read.err != nil {
+			p.add(name, constraint.field, "%v", constraint.read.err)
+		}
+	}
+	p.checkTemplate(spec)
+}
+
+func (p *addonProblems) checkTemplate(version *v1.AddonVersion) {
+	name := version.Version
+	if (version.Template == nil) != (version.Source == nil) {
+		p.add(name, "source", "template and source belong together: set both, source beside template and not below it")
+	}
+	if version.Source != nil && sourcesSet(version.Source) != 1 {
+		p.add(name, "source", "set exactly one of git, docker and helm")
+	}
+	if version.Template == nil {
+		return
+	}
+	helm := version.Template.Method == v1.MethodHelm
+	if version.Source != nil && version.Source.Helm != nil && !helm {
+		p.add(name, "source.helm", "a chart from a repository needs template.method helm")
+	}
+	if helm && len(version.Template.RequiredResourceTypes) > 0 {
+		p.add(name, "template.requiredResourceTypes", "it needs method go-template: take it out, charts use Capabilities")
+	}
+	if !helm && version.Template.Helm != nil {
+		p.add(name, "template.helm", "it needs method helm: take it out")
+	}
+	p.checkForm(version)
+}
+
+func (p *addonProblems) checkForm(version *v1.AddonVersion) {
+	seen := map[string]bool{}
+	for _, field := range version.Template.FormSpec {
+		place := fmt.Sprintf("template.formSpec[%s]", field.InternalName)
+		if seen[field.InternalName] {
+			p.add(version.Version, place, "the field is there twice: take one out")
+		}
+		seen[field.InternalName] = true
+		if field.Type == v1.FormSelect && len(field.Options) == 0 {
+			p.add(version.Version, place, "type select needs options to choose from")
+		}
+	}
+}
+
+func sourcesSet(source *v1.Source) int {
+	count := 0
+	for _, set := range []bool{source.Git != nil, source.Docker != nil, source.Helm != nil} {
+		if set {
+			count++
+		}
+	}
+	return count
+}

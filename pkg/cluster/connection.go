@@ -1,0 +1,110 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+)
+
+// Connection is a live connection to a user cluster. All its clients share one HTTP client. It is safe for concurrent
+// use, and stays valid until its kubeconfig changes; calls on an old one fail with a NotConnectedError.
+type Connection struct {
+	// Cluster that the connection leads to, and its namespace on the seed.
+	Cluster   Identity
+	Namespace string
+	// Config for what the clients below don't cover. Its transport carries credentials, deadlines and limits; it has none
+	// to read.
+	Config *rest.Config
+	// Metadata, Dynamic and Mapper are an apply.Target.
+	Metadata metadata.Interface
+	Dynamic  dynamic.Interface
+	Mapper   meta.ResettableRESTMapper
+	// Secrets are for Helm's storage driver.
+	Secrets corev1client.SecretsGetter
+	// KubeVersion is gitVersion of /version, "v1.36.3".
+	KubeVersion string
+
+	kinds *kinds
+	link  *link
+}
+
+// APIVersions are the served group versions ("apps/v1") and kinds ("apps/v1/Deployment"), sorted: what Helm calls the
+// capabilities. They are those that Mapper goes by; empty when Mapper was reset and the API server can't be asked.
+func (c *Connection) APIVersions() []string {
+	now, err := c.kinds.current(context.Background())
+	if err != nil {
+		return nil
+	}
+	return slices.Clone(now.versions)
+}
+
+// MissingGroups are the group versions that the API server lists and can't tell the kinds of, as when the server behind
+// an APIService is down. What is not known to be served is not known to be absent either.
+func (c *Connection) MissingGroups() []string {
+	now, err := c.kinds.current(context.Background())
+	if err != nil {
+		return nil
+	}
+	return slices.Clone(now.missing)
+}
+
+// newConnection makes the clients over a link; no call goes out.
+func newConnection(l *link) (*Connection, error) {
+	c := &Connection{Config: l.config, link: l}
+	finder, err := discovery.NewDiscoveryClientForConfigAndClient(l.config, l.client)
+	if err != nil {
+		return nil, fmt.Errorf("making the discovery client: %w", err)
+	}
+	c.kinds = &kinds{client: finder}
+	c.Mapper = mapper{c.kinds}
+	if c.Metadata, err = metadata.NewForConfigAndClient(metadata.ConfigFor(l.config), l.client); err != nil {
+		return nil, fmt.Errorf("making the metadata client: %w", err)
+	}
+	if c.Dynamic, err = dynamic.NewForConfigAndClient(dynamic.ConfigFor(l.config), l.client); err != nil {
+		return nil, fmt.Errorf("making the dynamic client: %w", err)
+	}
+	if c.Secrets, err = corev1client.NewForConfigAndClient(l.config, l.client); err != nil {
+		return nil, fmt.Errorf("making the Secrets client: %w", err)
+	}
+	return c, nil
+}
+
+// greet asks for the version and the served kinds, which needs the credentials to be right, and returns the connection as
+// it is now. The receiver stays as it was.
+func (c *Connection) greet(ctx context.Context) (*Connection, error) {
+	gitVersion, err := c.version(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.kinds.refresh(ctx); err != nil {
+		return nil, err
+	}
+	now := *c
+	now.KubeVersion = gitVersion
+	return &now, nil
+}
+
+func (c *Connection) version(ctx context.Context) (string, error) {
+	info, err := c.kinds.client.ServerVersionWithContext(ctx)
+	if err != nil {
+		return "", err
+	}
+	if _, err := version.ParseSemantic(info.GitVersion); err != nil || len(info.GitVersion) > 64 {
+		return "", &VersionError{}
+	}
+	return info.GitVersion, nil
+}
+
+// VersionError says that an API server's version is none.
+type VersionError struct{}
+
+// Error implements error.
+func (e *VersionError) Error() string { return "the API server's /version is no version" }

@@ -1,0 +1,132 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// Connections owns the connections to all user clusters of a seed. Start runs it; until then Get answers "not connected".
+type Connections struct {
+	reader client.Reader
+	pace   pace
+
+	mutex sync.Mutex
+	// life is the context of Start; nil before.
+	life    context.Context
+	running sync.WaitGroup
+	// keepers by the Cluster's name.
+	keepers map[string]*keeper
+}
+
+// NewConnections reads kubeconfig Secrets by a reader, which must see past caches.
+func NewConnections(reader client.Reader) *Connections {
+	return &Connections{
+		reader: reader, keepers: map[string]*keeper{},
+		pace: pace{first: time.Second, most: 5 * time.Minute, refresh: 10 * time.Minute},
+	}
+}
+
+// Start connects until the context ends, and closes every connection then. It is a manager.Runnable.
+func (c *Connections) Start(ctx context.Context) error {
+	c.mutex.Lock()
+	c.life = ctx
+	for _, k := range c.keepers {
+		c.launch(k)
+	}
+	c.mutex.Unlock()
+	<-ctx.Done()
+	c.running.Wait()
+	return nil
+}
+
+// launch needs the mutex. After the end nothing is started any more.
+func (c *Connections) launch(k *keeper) {
+	if c.life == nil || c.life.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(c.life)
+	k.cancel = cancel
+	c.running.Go(func() { k.run(ctx) })
+}
+
+// Get returns the live connection to a cluster, or a NotConnectedError, at once, and connects in the background. While
+// not connected, wake is kept under the subscriber's name (one per name; the installation's is a good one) and called
+// once, when the answer changes: it must only enqueue. A Cluster that is not ready by its own status is not called at
+// all, and its own watch tells when that changes.
+func (c *Connections) Get(cluster *kkpv1.Cluster, subscriber string, wake func()) (*Connection, error) {
+	if problem := NotReady(cluster); problem != nil {
+		if k := c.existing(IdentityOf(cluster)); k != nil && k.wasUp() {
+			problem.Reason = v1.ReasonClusterUnreachable
+		}
+		return nil, problem
+	}
+	return c.keeper(cluster).answer(subscriber, wake, cluster.Status.Versions.ControlPlane)
+}
+
+// keeper is the one of the cluster; one of a former Cluster of that name, or in another namespace, is let go.
+func (c *Connections) keeper(cluster *kkpv1.Cluster) *keeper {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	identity, namespace := IdentityOf(cluster), cluster.Status.NamespaceName
+	k, found := c.keepers[cluster.Name]
+	if found && k.identity == identity && k.namespace == namespace {
+		return k
+	}
+	if found {
+		k.cancel()
+	}
+	k = newKeeper(identity, namespace, c.reader, c.pace)
+	c.keepers[cluster.Name] = k
+	c.launch(k)
+	return k
+}
+
+func (c *Connections) existing(identity Identity) *keeper {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if k, found := c.keepers[identity.Name]; found && k.identity == identity {
+		return k
+	}
+	return nil
+}
+
+// Report tells about a failed call to a cluster. A failure of the transport takes the connection out until a probe gets
+// an answer; 401 has the kubeconfig read again; every other answer, and nil, mean nothing.
+func (c *Connections) Report(cluster *kkpv1.Cluster, err error) {
+	k := c.existing(IdentityOf(cluster))
+	switch {
+	case err == nil || k == nil:
+	case apierrors.IsUnauthorized(err):
+		k.nudge()
+	case isTransportFailure(err):
+		k.fail(err)
+	}
+}
+
+// Refresh has the kubeconfig Secret of a cluster namespace read again; call it when one of KubeconfigSecrets changes.
+func (c *Connections) Refresh(namespace string) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for _, k := range c.keepers {
+		if k.namespace == namespace {
+			k.nudge()
+		}
+	}
+}
+
+// Forget closes the connection to a Cluster that goes.
+func (c *Connections) Forget(cluster Identity) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if k, found := c.keepers[cluster.Name]; found && k.identity == cluster {
+		k.cancel()
+		delete(c.keepers, cluster.Name)
+	}
+}

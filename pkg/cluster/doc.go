@@ -1,0 +1,12 @@
+// Package cluster knows the user clusters of a seed: which Cluster a namespace belongs to, whether it is deleted or gone,
+// and the connection to its API server.
+//
+// Connections are made outside of reconciles. Get answers at once, with a live Connection or a NotConnectedError, and a
+// keeper per cluster connects in the background: it reads the kubeconfig Secret past caches, checks its structure before
+// use, asks for the version and the served kinds, and wakes whoever asked. A connection whose transport fails is taken
+// out at once (one circuit per cluster) and probed with back-off until the API server answers again, so a dead cluster
+// never holds a worker. A changed Secret makes a new connection and closes the old one.
+//
+// User clusters belong to tenants. Every answer has a deadline and a size limit, redirects are not followed, proxies and
+// compression are not used, and no text of an API server's answer gets into an error of this package.
+package cluster

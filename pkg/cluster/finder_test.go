@@ -1,0 +1,169 @@
+package cluster
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// seedWithClusters is a client of the seed, which serves Clusters.
+func seedWithClusters(t *testing.T) client.Client {
+	t.Helper()
+	config := fleet.Shared().Cluster("seed").Config
+	if err := fleet.InstallCRDs(t.Context(), config, fleet.CRDs(t)...); err != nil {
+		t.Fatal(err)
+	}
+	return directClient(t, config)
+}
+
+func createCluster(t *testing.T, c client.Client, name, namespace string) *kkpv1.Cluster {
+	t.Helper()
+	kkp := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := c.Create(t.Context(), kkp); err != nil {
+		t.Fatal(err)
+	}
+	kkp.Status.NamespaceName = namespace
+	if err := c.Status().Update(t.Context(), kkp); err != nil {
+		t.Fatal(err)
+	}
+	return kkp
+}
+
+func TestInNamespace(t *testing.T) {
+	seed := seedWithClusters(t)
+	cached, err := cache.New(fleet.Shared().Cluster("seed").Config, cache.Options{Scheme: testScheme(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := IndexNamespaceName(t.Context(), cached); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = cached.Start(t.Context()) }()
+	for name, namespace := range map[string]string{"one": "cluster-one", "two": "cluster-both", "three": "cluster-both"} {
+		createCluster(t, seed, name, namespace)
+	}
+	finder := NewFinder(cached, seed)
+	expect.Eventually(t, expect.Patience, func() error {
+		found, err := finder.InNamespace(t.Context(), "cluster-one")
+		if err == nil && found.Name != "one" {
+			t.Fatalf("found %q", found.Name)
+		}
+		return err
+	})
+	for _, test := range []struct {
+		why, namespace string
+		want           []string
+	}{
+		{"nobody has it", "cluster-none", nil},
+		{"two claim it, and neither is believed", "cluster-both", []string{"three", "two"}},
+		{"no Cluster has the empty namespace", "", nil},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			expect.Eventually(t, expect.Patience, func() error {
+				_, err := finder.InNamespace(t.Context(), test.namespace)
+				var unknown *UnknownError
+				if !errors.As(err, &unknown) {
+					return errors.New("not an UnknownError yet")
+				}
+				slices.Sort(unknown.Clusters)
+				if diff := cmp.Diff(test.want, unknown.Clusters); diff != "" {
+					return errors.New(diff)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+func TestGone(t *testing.T) {
+	seed := seedWithClusters(t)
+	clock := testingclock.NewFakePassiveClock(time.Now())
+	finder := NewFinder(seed, seed)
+	finder.clock = clock
+	kkp := createCluster(t, seed, "going", "cluster-going")
+	look := func(why string, want bool) {
+		t.Helper()
+		gone, err := finder.Gone(t.Context(), IdentityOf(kkp))
+		if err != nil || gone != want {
+			t.Fatalf("%s: got %v and error %v, want %v", why, gone, err, want)
+		}
+	}
+	look("it is there", false)
+	if err := seed.Delete(t.Context(), kkp); err != nil {
+		t.Fatal(err)
+	}
+	look("one look is not enough", false)
+	clock.SetTime(clock.Now().Add(GoneInterval - time.Second))
+	look("nor are two that are close", false)
+	clock.SetTime(clock.Now().Add(time.Second))
+	look("two looks in time", true)
+
+	again := createCluster(t, seed, "going", "cluster-going")
+	look("a Cluster of another UID is not the one", true)
+	finder = NewFinder(seed, seed)
+	finder.clock = clock
+	gone, err := finder.Gone(t.Context(), IdentityOf(again))
+	if err != nil || gone {
+		t.Fatalf("the new one is there: got %v, %v", gone, err)
+	}
+}
+
+func TestGoneForgetsTheFirstLook(t *testing.T) {
+	seed := seedWithClusters(t)
+	clock := testingclock.NewFakePassiveClock(time.Now())
+	finder := NewFinder(seed, seed)
+	finder.clock = clock
+	identity := Identity{Name: "flapping", UID: "u"}
+	if gone, err := finder.Gone(t.Context(), identity); gone || err != nil {
+		t.Fatalf("first look: got %v, %v", gone, err)
+	}
+	finder.uncached = directClient(t, forbidden())
+	if _, err := finder.Gone(t.Context(), identity); !apierrors.IsForbidden(err) {
+		t.Fatalf("got %v, want 403", err)
+	}
+	finder.uncached = seed
+	clock.SetTime(clock.Now().Add(GoneInterval))
+	if gone, err := finder.Gone(t.Context(), identity); gone || err != nil {
+		t.Fatalf("a look after a failed one is a first look: got %v, %v", gone, err)
+	}
+}
+
+// forbidden is somebody without any right on the seed.
+func forbidden() *rest.Config {
+	config := rest.CopyConfig(fleet.Shared().Cluster("seed").Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "nobody"}
+	return config
+}
+
+func TestGoneNeedsTheKind(t *testing.T) {
+	seed := seedWithClusters(t)
+	// The client's mapper knows the kind, and the API server it asks does not serve it: the answer is 404.
+	config := rest.CopyConfig(fleet.Shared().Cluster("user").Config)
+	without, err := client.New(config, client.Options{Scheme: testScheme(t), Mapper: seed.RESTMapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := testingclock.NewFakePassiveClock(time.Now())
+	finder := NewFinder(seed, without)
+	finder.clock = clock
+	for range 3 {
+		gone, err := finder.Gone(t.Context(), Identity{Name: "any", UID: "u"})
+		if gone || err == nil {
+			t.Fatalf("got %v, %v; without the CRD nothing is gone", gone, err)
+		}
+		clock.SetTime(clock.Now().Add(GoneInterval))
+	}
+}

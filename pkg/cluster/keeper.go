@@ -1,0 +1,187 @@
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// visitTimeout ends one visit: reading the Secret, the version and the served kinds.
+const visitTimeout = 20 * time.Second
+
+// pace is how often a keeper looks after its cluster.
+type pace struct {
+	// first and most are the waits after failures, doubling from one to the other.
+	first, most time.Duration
+	// refresh is how long served kinds are taken as known.
+	refresh time.Duration
+}
+
+func (p pace) after(failures int) time.Duration {
+	if failures == 0 {
+		return wait.Jitter(p.refresh, 0.1)
+	}
+	pause := p.first
+	for ; failures > 1 && pause < p.most; failures-- {
+		pause *= 2
+	}
+	return wait.Jitter(min(pause, p.most), 0.2)
+}
+
+// keeper keeps the connection to one cluster, in a goroutine of its own.
+type keeper struct {
+	identity  Identity
+	namespace string
+	reader    client.Reader
+	pace      pace
+	// nudges ask for a visit now.
+	nudges chan struct{}
+	cancel context.CancelFunc
+
+	mutex sync.Mutex
+	// connection is there from the first greeting until the kubeconfig changes; it is live while problem is nil.
+	connection *Connection
+	problem    *NotConnectedError
+	everUp     bool
+	// version is the Cluster's own word on the control plane; a change of it asks for a visit.
+	version     string
+	subscribers map[string]func()
+}
+
+func newKeeper(identity Identity, namespace string, reader client.Reader, pace pace) *keeper {
+	k := &keeper{
+		identity: identity, namespace: namespace, reader: reader, pace: pace,
+		nudges: make(chan struct{}, 1), subscribers: map[string]func(){}, cancel: func() {},
+	}
+	k.problem = k.trouble(v1.ReasonClusterNotReady, "connecting to the API server")
+	return k
+}
+
+func (k *keeper) trouble(reason, message string) *NotConnectedError {
+	return &NotConnectedError{Cluster: k.identity.Name, Reason: reason, Message: message}
+}
+
+func (k *keeper) nudge() {
+	select {
+	case k.nudges <- struct{}{}:
+	default:
+	}
+}
+
+// run visits the cluster until the context ends: now, after each nudge, with back-off while something is wrong.
+func (k *keeper) run(ctx context.Context) {
+	defer k.stop()
+	for failures := 0; ; {
+		link, connection, problem := k.visit(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		k.settle(link, connection, problem)
+		if failures++; problem == nil {
+			failures = 0
+		}
+		timer := time.NewTimer(k.pace.after(failures))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		case <-k.nudges:
+			timer.Stop()
+		}
+	}
+}
+
+// visit reads the kubeconfig and greets the API server, over the link there is when the kubeconfig is the same.
+func (k *keeper) visit(ctx context.Context) (*link, *Connection, *NotConnectedError) {
+	ctx, cancel := context.WithTimeout(asProbe(ctx), visitTimeout)
+	defer cancel()
+	base, problem := k.base(ctx)
+	if problem != nil {
+		return nil, nil, problem
+	}
+	now, err := base.greet(ctx)
+	if err != nil {
+		return base.link, nil, k.greetingProblem(err)
+	}
+	return base.link, now, nil
+}
+
+// base is a connection for the kubeconfig as it is now, not greeted yet.
+func (k *keeper) base(ctx context.Context) (*Connection, *NotConnectedError) {
+	have := k.known()
+	data, err := ReadKubeconfig(ctx, k.reader, k.namespace)
+	var none *NoKubeconfigError
+	switch {
+	case errors.As(err, &none):
+		return nil, k.trouble(v1.ReasonKubeconfigInvalid, none.Error())
+	case err != nil && have != nil: // the seed's API server is at fault, which is no reason to let go
+		return have, nil
+	case err != nil:
+		return nil, k.trouble(v1.ReasonClusterNotReady, "the kubeconfig can't be read from the seed")
+	}
+	fingerprint := sha256.Sum256(data)
+	if have != nil && have.link.fingerprint == fingerprint {
+		return have, nil
+	}
+	made, err := k.connect(data)
+	if err != nil {
+		return nil, k.kubeconfigProblem(err)
+	}
+	made.link.fingerprint = fingerprint
+	return made, nil
+}
+
+func (k *keeper) connect(data []byte) (*Connection, error) {
+	config, err := ParseKubeconfig(data)
+	if err != nil {
+		return nil, err
+	}
+	l, err := newLink(config, k.linkFailed)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := newConnection(l)
+	if err != nil {
+		return nil, err
+	}
+	connection.Cluster, connection.Namespace = k.identity, k.namespace
+	return connection, nil
+}
+
+func (k *keeper) kubeconfigProblem(err error) *NotConnectedError {
+	if refused, ok := errors.AsType[*KubeconfigError](err); ok {
+		return k.trouble(v1.ReasonKubeconfigInvalid, refused.Error())
+	}
+	return k.trouble(v1.ReasonKubeconfigInvalid, "kubeconfig can't be used")
+}
+
+func (k *keeper) greetingProblem(err error) *NotConnectedError {
+	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
+		return k.trouble(v1.ReasonKubeconfigInvalid, "the API server refuses the kubeconfig's credentials")
+	}
+	var many *TooManyKindsError
+	var version *VersionError
+	switch {
+	case errors.As(err, &many):
+		return k.trouble(v1.ReasonClusterUnreachable, many.Error())
+	case errors.As(err, &version):
+		return k.trouble(v1.ReasonClusterUnreachable, version.Error())
+	}
+	return k.trouble(v1.ReasonClusterUnreachable, describe(err))
+}
+
+// known is the connection there is, live or not.
+func (k *keeper) known() *Connection {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return k.connection
+}

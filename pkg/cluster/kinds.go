@@ -1,0 +1,189 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/restmapper"
+)
+
+// kindLimit is the most kinds (in all versions, without subresources) that a user cluster may serve. Every one costs
+// memory on the seed, and anybody who may create CRDs can make more.
+const kindLimit = 5000
+
+// TooManyKindsError says that a user cluster serves more kinds than are kept.
+type TooManyKindsError struct{ Count int }
+
+// Error implements error.
+func (e *TooManyKindsError) Error() string {
+	return fmt.Sprintf("the API server serves %d kinds, %d are the most", e.Count, kindLimit)
+}
+
+// served is what discovery said at one time.
+type served struct {
+	mapper   meta.RESTMapper
+	versions []string
+	missing  []string
+}
+
+// kinds is the discovery of one cluster, kept until it is reset.
+type kinds struct {
+	client *discovery.DiscoveryClient
+	mutex  sync.Mutex
+	now    *served
+}
+
+// current asks again after a reset. Callers that come meanwhile wait for the one call.
+func (k *kinds) current(ctx context.Context) (*served, error) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if k.now != nil {
+		return k.now, nil
+	}
+	now, err := discover(ctx, k.client)
+	if err != nil {
+		return nil, err
+	}
+	k.now = now
+	return now, nil
+}
+
+// refresh asks again now, and leaves what is known where that fails.
+func (k *kinds) refresh(ctx context.Context) error {
+	now, err := discover(ctx, k.client)
+	if err != nil {
+		return err
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.now = now
+	return nil
+}
+
+func (k *kinds) reset() {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.now = nil
+}
+
+// discover takes two calls where discovery is aggregated (every API server since 1.30), one more a group where it isn't.
+func discover(ctx context.Context, client *discovery.DiscoveryClient) (*served, error) {
+	groups, lists, err := client.ServerGroupsAndResourcesWithContext(ctx)
+	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
+	if err != nil && !partial {
+		return nil, fmt.Errorf("discovering the served kinds: %w", err)
+	}
+	byVersion := map[string][]metav1.APIResource{}
+	count := 0
+	for _, list := range lists {
+		byVersion[list.GroupVersion] = list.APIResources
+		for _, resource := range list.APIResources {
+			if !strings.Contains(resource.Name, "/") {
+				count++
+			}
+		}
+	}
+	if count > kindLimit {
+		return nil, &TooManyKindsError{Count: count}
+	}
+	now := &served{mapper: mapperOf(groups, byVersion), versions: versionsOf(byVersion)}
+	for version := range failed {
+		now.missing = append(now.missing, version.String())
+	}
+	slices.Sort(now.missing)
+	return now, nil
+}
+
+func mapperOf(groups []*metav1.APIGroup, byVersion map[string][]metav1.APIResource) meta.RESTMapper {
+	var all []*restmapper.APIGroupResources
+	for _, group := range groups {
+		entry := &restmapper.APIGroupResources{Group: *group, VersionedResources: map[string][]metav1.APIResource{}}
+		for _, version := range group.Versions {
+			if resources, found := byVersion[version.GroupVersion]; found {
+				entry.VersionedResources[version.Version] = resources
+			}
+		}
+		all = append(all, entry)
+	}
+	return restmapper.NewDiscoveryRESTMapper(all)
+}
+
+// versionsOf has the form of Helm's capabilities: group versions, and group versions with a kind.
+func versionsOf(byVersion map[string][]metav1.APIResource) []string {
+	set := map[string]bool{}
+	for version, resources := range byVersion {
+		set[version] = true
+		for _, resource := range resources {
+			set[servedAs(version, resource)+"/"+resource.Kind] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// servedAs is the version of a resource's kind: a subresource may have one of its own, as scale has.
+func servedAs(version string, resource metav1.APIResource) string {
+	if resource.Version == "" {
+		return version
+	}
+	return schema.GroupVersion{Group: resource.Group, Version: resource.Version}.String()
+}
+
+// mapper is the RESTMapper of a connection. Calls have no context in that interface; the client's own deadline ends them.
+type mapper struct{ kinds *kinds }
+
+var _ meta.ResettableRESTMapper = mapper{}
+
+// Reset has the next call ask the API server again.
+func (m mapper) Reset() { m.kinds.reset() }
+
+// KindFor implements meta.RESTMapper, as do the methods below.
+func (m mapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	return ask(m, func(d meta.RESTMapper) (schema.GroupVersionKind, error) { return d.KindFor(resource) })
+}
+
+// KindsFor implements meta.RESTMapper.
+func (m mapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
+	return ask(m, func(d meta.RESTMapper) ([]schema.GroupVersionKind, error) { return d.KindsFor(resource) })
+}
+
+// ResourceFor implements meta.RESTMapper.
+func (m mapper) ResourceFor(input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
+	return ask(m, func(d meta.RESTMapper) (schema.GroupVersionResource, error) { return d.ResourceFor(input) })
+}
+
+// ResourcesFor implements meta.RESTMapper.
+func (m mapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
+	return ask(m, func(d meta.RESTMapper) ([]schema.GroupVersionResource, error) { return d.ResourcesFor(input) })
+}
+
+// RESTMapping implements meta.RESTMapper.
+func (m mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	return ask(m, func(d meta.RESTMapper) (*meta.RESTMapping, error) { return d.RESTMapping(kind, versions...) })
+}
+
+// RESTMappings implements meta.RESTMapper.
+func (m mapper) RESTMappings(kind schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
+	return ask(m, func(d meta.RESTMapper) ([]*meta.RESTMapping, error) { return d.RESTMappings(kind, versions...) })
+}
+
+// ResourceSingularizer implements meta.RESTMapper.
+func (m mapper) ResourceSingularizer(resource string) (string, error) {
+	return ask(m, func(d meta.RESTMapper) (string, error) { return d.ResourceSingularizer(resource) })
+}
+
+func ask[T any](m mapper, question func(meta.RESTMapper) (T, error)) (T, error) {
+	now, err := m.kinds.current(context.Background())
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return question(now.mapper)
+}

@@ -1,0 +1,239 @@
+package cluster
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+)
+
+// hostile is an API server that a tenant wrote.
+func hostile(t *testing.T, handler http.HandlerFunc) *Connection {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	l, err := newLink(&rest.Config{
+		Host: server.URL, BearerToken: canary,
+		TLSClientConfig: rest.TLSClientConfig{CAData: pem.EncodeToMemory(&pem.Block{
+			Type: "CERTIFICATE", Bytes: server.Certificate().Raw,
+		})},
+	}, func(*link, error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.close("", "", "") })
+	connection, err := newConnection(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return connection
+}
+
+func TestAnswersHaveALimit(t *testing.T) {
+	for _, test := range []struct {
+		why, path string
+		size      int64
+		cut       bool
+	}{
+		{"a whole answer", "/api/v1/namespaces", answerLimit, false},
+		{"a byte too many", "/api/v1/namespaces", answerLimit + 1, true},
+		{"an OpenAPI document may be larger", "/openapi/v3/apis", answerLimit + 1, false},
+		{"and has its limit", "/openapi/v3/apis", openAPILimit + 1, true},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			connection := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.CopyN(w, zeros{}, test.size)
+			})
+			response, err := connection.link.client.Get(connection.Config.Host + test.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			got, err := io.Copy(io.Discard, response.Body)
+			var large *AnswerTooLargeError
+			if cut := errors.As(err, &large); cut != test.cut || got > openAPILimit {
+				t.Errorf("read %d bytes with error %v, want an error: %v", got, err, test.cut)
+			}
+		})
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(buffer []byte) (int, error) { clear(buffer); return len(buffer), nil }
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	var followed atomic.Int32
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { followed.Add(1) }))
+	defer elsewhere.Close()
+	connection := hostile(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	})
+	if _, err := connection.greet(t.Context()); err == nil {
+		t.Error("a redirect was taken for an answer")
+	}
+	if followed.Load() > 0 {
+		t.Error("the redirect was followed")
+	}
+}
+
+func TestRetryAfterIsNotObeyed(t *testing.T) {
+	connection := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "2147483647")
+		w.WriteHeader(http.StatusTooManyRequests)
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	begin := time.Now()
+	if _, err := connection.greet(ctx); err == nil {
+		t.Error("429 was taken for an answer")
+	}
+	if took := time.Since(begin); took > longestRetryAfter*time.Second {
+		t.Errorf("took %s", took)
+	}
+	header := http.Header{"Retry-After": {"2147483647"}}
+	limitRetryAfter(header)
+	if diff := cmp.Diff("5", header.Get("Retry-After")); diff != "" {
+		t.Errorf("header (-want +got):\n%s", diff)
+	}
+}
+
+func TestGreetingDoubtsWhatItHears(t *testing.T) {
+	many := &strings.Builder{}
+	for i := range kindLimit + 1 {
+		fmt.Fprintf(many, `%s{"name":"k%d","kind":"K%d","namespaced":true,"verbs":["get"]}`, comma(i), i, i)
+	}
+	for _, test := range []struct {
+		why, version, resources string
+		want                    error
+	}{
+		{"a version that is none", canary, "", &VersionError{}},
+		{"a version without end", "v1.36.0-" + strings.Repeat("a", 100), "", &VersionError{}},
+		{"more kinds than are kept", "v1.36.0", many.String(), &TooManyKindsError{Count: kindLimit + 1}},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			connection := hostile(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				switch r.URL.Path {
+				case "/version":
+					fmt.Fprintf(w, `{"gitVersion":%q}`, test.version)
+				case "/api":
+					fmt.Fprint(w, `{"kind":"APIVersions","versions":["v1"]}`)
+				case "/apis":
+					fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
+				default:
+					fmt.Fprintf(w, `{"kind":"APIResourceList","groupVersion":"v1","resources":[%s]}`, test.resources)
+				}
+			})
+			_, err := connection.greet(t.Context())
+			if diff := cmp.Diff(fmt.Sprint(test.want), fmt.Sprint(err)); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func comma(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return ","
+}
+
+func TestDescribeQuotesNobody(t *testing.T) {
+	status := apierrors.NewGenericServerResponse(500, "get", v1Resource, "x", canary, 0, true)
+	for _, err := range []error{status, errors.New(canary), fmt.Errorf("x: %w", &AnswerTooLargeError{Path: "/api", Limit: answerLimit})} {
+		if text := describe(err); strings.Contains(text, canary) || text == "" {
+			t.Errorf("got %q", text)
+		}
+	}
+}
+
+var v1Resource = schema.GroupResource{Resource: "namespaces"}
+
+func corev1Conflict() error { return apierrors.NewConflict(v1Resource, "x", errors.New("changed")) }
+
+func TestClientCertificatesAreShown(t *testing.T) {
+	certificate, key := selfSigned(t, "kubermatic-controllers")
+	var shown atomic.Value
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		shown.Store(r.TLS.PeerCertificates[0].Subject.CommonName)
+	}))
+	server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	server.StartTLS()
+	defer server.Close()
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	tree := plainKubeconfig()
+	part(tree, "clusters", "cluster")["server"] = server.URL
+	part(tree, "clusters", "cluster")["certificate-authority-data"] = base64.StdEncoding.EncodeToString(ca)
+	user := part(tree, "users", "user")
+	delete(user, "token")
+	user["client-certificate-data"] = base64.StdEncoding.EncodeToString(certificate)
+	user["client-key-data"] = base64.StdEncoding.EncodeToString(key)
+	file, err := yaml.Marshal(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := ParseKubeconfig(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := newLink(config, func(*link, error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close("", "", "")
+	response, err := l.client.Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if diff := cmp.Diff("kubermatic-controllers", shown.Load()); diff != "" {
+		t.Errorf("shown as (-want +got):\n%s", diff)
+	}
+}
+
+func selfSigned(t *testing.T, name string) (certificate, key []byte) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}),
+		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: encoded})
+}

@@ -1,0 +1,133 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+func TestMain(m *testing.M) {
+	fleet.Main(m,
+		fleet.ClusterOptions{Name: "seed"},
+		fleet.ClusterOptions{Name: "user", Release: binaries.Older},
+		fleet.ClusterOptions{Name: "other", Release: binaries.Newer},
+	)
+}
+
+func testScheme(t testing.TB) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), kkpv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	return scheme
+}
+
+func directClient(t testing.TB, config *rest.Config) client.Client {
+	t.Helper()
+	c, err := client.New(config, client.Options{Scheme: testScheme(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// place is a cluster namespace on the real seed, with a Cluster object that is ready by its own word.
+type place struct {
+	t    *testing.T
+	seed client.Client
+	kkp  *kkpv1.Cluster
+}
+
+func newPlace(t *testing.T, name string) *place {
+	t.Helper()
+	p := &place{t: t, seed: directClient(t, fleet.Shared().Cluster("seed").Config)}
+	p.kkp = &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name + "-uid")}}
+	p.kkp.Status.NamespaceName = "cluster-" + name
+	p.kkp.Status.Versions.ControlPlane = binaries.Older
+	p.kkp.Status.ExtendedHealth.APIServer = kkpv1.HealthUp
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.kkp.Status.NamespaceName}}
+	if err := p.seed.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// keep writes the kubeconfig Secret of that name.
+func (p *place) keep(name string, kubeconfig []byte) {
+	p.t.Helper()
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.kkp.Status.NamespaceName, Name: name},
+		Data:       map[string][]byte{KubeconfigKey: kubeconfig},
+	}
+	err := p.seed.Update(p.t.Context(), secret)
+	if client.IgnoreNotFound(err) == nil && err != nil {
+		err = p.seed.Create(p.t.Context(), secret)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// connections runs until the test ends, with waits short enough for tests.
+func (p *place) connections() *Connections {
+	p.t.Helper()
+	c := NewConnections(p.seed)
+	c.pace = pace{first: 50 * time.Millisecond, most: 200 * time.Millisecond, refresh: time.Hour}
+	ctx, cancel := context.WithCancel(p.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Start(ctx) }()
+	p.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			p.t.Error(err)
+		}
+	})
+	return c
+}
+
+// live waits for a connection.
+func (p *place) live(c *Connections) *Connection {
+	p.t.Helper()
+	var connection *Connection
+	expect.Eventually(p.t, expect.Patience, func() (err error) {
+		connection, err = c.Get(p.kkp, "test", nil)
+		return err
+	})
+	return connection
+}
+
+// refused waits for a reason not to be connected.
+func (p *place) refused(c *Connections, reason string) *NotConnectedError {
+	p.t.Helper()
+	var problem *NotConnectedError
+	expect.Eventually(p.t, expect.Patience, func() error {
+		_, err := c.Get(p.kkp, "test", nil)
+		if err == nil {
+			return errors.New("connected")
+		}
+		if !errors.As(err, &problem) {
+			return fmt.Errorf("want a NotConnectedError: %w", err)
+		}
+		if problem.Reason != reason {
+			return fmt.Errorf("got reason %q (%s), want %q", problem.Reason, problem.Message, reason)
+		}
+		return nil
+	})
+	return problem
+}

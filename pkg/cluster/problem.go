@@ -1,0 +1,98 @@
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"syscall"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// NotConnectedError says why there is no connection at the moment.
+type NotConnectedError struct {
+	Cluster string
+	// Reason is one of the kind's Ready reasons: ClusterNotReady, KubeconfigInvalid or ClusterUnreachable.
+	Reason string
+	// Message is fit for a condition.
+	Message string
+}
+
+// Error implements error.
+func (e *NotConnectedError) Error() string {
+	return fmt.Sprintf("cluster %q: %s", e.Cluster, e.Message)
+}
+
+// AnswerTooLargeError says that an API server's answer was cut off at the limit.
+type AnswerTooLargeError struct {
+	// Path that was asked for, and the limit in bytes.
+	Path  string
+	Limit int64
+}
+
+// Error implements error.
+func (e *AnswerTooLargeError) Error() string {
+	return fmt.Sprintf("the answer to %q is larger than %d MiB", e.Path, e.Limit>>20)
+}
+
+// NotReady says why a Cluster can't be used yet, by KKP's own precondition for add-ons: it has a version, and its API
+// server is up. Nil when it can.
+func NotReady(cluster *kkpv1.Cluster) *NotConnectedError {
+	var message string
+	switch {
+	case cluster.Status.NamespaceName == "":
+		message = "the Cluster has no namespace yet"
+	case cluster.Status.Versions.ControlPlane == "":
+		message = "the Cluster's control plane has no version yet"
+	case cluster.Status.ExtendedHealth.APIServer != kkpv1.HealthUp:
+		message = "the Cluster's API server is not up"
+	default:
+		return nil
+	}
+	return &NotConnectedError{Cluster: cluster.Name, Reason: v1.ReasonClusterNotReady, Message: message}
+}
+
+// isTransportFailure says whether a call failed below the API: no answer, or half of one.
+func isTransportFailure(err error) bool {
+	var status apierrors.APIStatus
+	var known *NotConnectedError
+	var large *AnswerTooLargeError
+	if err == nil || errors.As(err, &status) || errors.As(err, &known) || errors.As(err, &large) || errors.Is(err, context.Canceled) {
+		return false
+	}
+	var network net.Error
+	var request *url.Error
+	return errors.As(err, &network) || errors.As(err, &request) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// describe puts a failed call in words of our own: those of the other side belong to a tenant.
+func describe(err error) string {
+	var status apierrors.APIStatus
+	var large *AnswerTooLargeError
+	var certificate *tls.CertificateVerificationError
+	var name *net.DNSError
+	var network net.Error
+	switch {
+	case errors.As(err, &status):
+		return fmt.Sprintf("the API server answers with HTTP status %d", status.Status().Code)
+	case errors.As(err, &large):
+		return large.Error()
+	case errors.As(err, &certificate):
+		return "the API server's certificate is not one that the kubeconfig trusts"
+	case errors.As(err, &name):
+		return "the API server's host name is not found"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "the API server refuses connections"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		return "the API server does not answer in time"
+	}
+	return "the connection to the API server fails"
+}

@@ -1,0 +1,233 @@
+package addon_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+func TestOffersWhatFits(t *testing.T) {
+	w := newWorld(t)
+	older, newer := w.cluster("older", "v1.36.3-gke.100"), w.cluster("newer", "v1.37.1")
+	unknown := w.cluster("unknown", "")
+	w.merged("prometheus", v1.CatalogueCustom, [2]string{"2.0.0", ">= 1.37"}, [2]string{"1.0.0", ""})
+	w.merged("loki", v1.CatalogueCustom, [2]string{"1.0.0", "< 1.37"})
+	w.merged("canal", v1.CatalogueCore, [2]string{"3.0.0", ""})
+	w.start()
+	w.expectOffer(newer, "prometheus: 2.0.0 1.0.0")
+	w.expectOffer(unknown, "prometheus: 1.0.0")
+	object := w.expectOffer(older, "loki: 1.0.0", "prometheus: 1.0.0")
+	want := []v1.ExcludedVersion{
+		{Addon: "canal", Version: "3.0.0", Reason: v1.ExcludedCore,
+			Message: "core add-ons are installed by the platform and not offered to users"},
+		{Addon: "prometheus", Version: "2.0.0", Reason: v1.ExcludedK8sVersion, Message: "needs Kubernetes >= 1.37; it is 1.36.3"},
+	}
+	if diff := cmp.Diff(want, object.Status.Excluded); diff != "" {
+		t.Error(diff)
+	}
+	if object.Status.Addons != 2 || object.Status.Versions != 2 || object.Status.ExcludedCount != 2 {
+		t.Errorf("counts: %+v", object.Status)
+	}
+	if object.Spec.Addons[0].Description != "" || object.Labels[v1.LabelRole] != v1.RoleAvailable {
+		t.Errorf("not compact or not marked: %+v", object)
+	}
+
+	// A new version of the cluster moves the offer, and only that of this cluster.
+	before := w.versionOf(availableOf(newer))
+	begin := time.Now()
+	w.status(older, func(status *kkpv1.ClusterStatus) { status.Versions.ControlPlane = "v1.37.1" })
+	w.expectOffer(older, "prometheus: 2.0.0 1.0.0")
+	if took := time.Since(begin); took > time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if after := w.versionOf(availableOf(newer)); after != before {
+		t.Errorf("the other cluster was written: %s, %s", before, after)
+	}
+
+	// A changed catalogue reaches those clusters whose offer changes.
+	w.status(older, func(status *kkpv1.ClusterStatus) { status.Versions.ControlPlane = "v1.36.3" })
+	w.expectOffer(older, "loki: 1.0.0", "prometheus: 1.0.0")
+	w.merged("loki", v1.CatalogueCustom, [2]string{"1.0.0", "< 1.37"}, [2]string{"1.1.0", "< 1.37"})
+	w.expectOffer(older, "loki: 1.1.0 1.0.0", "prometheus: 1.0.0")
+	withdrawn := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "prometheus"}}
+	if err := w.seed.Delete(t.Context(), withdrawn); err != nil {
+		t.Fatal(err)
+	}
+	w.expectOffer(older, "loki: 1.1.0 1.0.0")
+	w.expectOffer(newer)
+}
+
+func (w *world) versionOf(object client.Object) string {
+	w.t.Helper()
+	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		w.t.Fatal(err)
+	}
+	return object.GetResourceVersion()
+}
+
+func TestPutsBackWhatIsEditedOrDeleted(t *testing.T) {
+	w := newWorld(t)
+	of := w.cluster("edited", "v1.36.3")
+	w.merged("vault", v1.CatalogueCustom, [2]string{"1.0.0", ""}, [2]string{"1.1.0", ""})
+	stop := w.start()
+	const offer = "vault: 1.1.0 1.0.0"
+	w.expectOffer(of, offer)
+	for _, edit := range []struct {
+		why    string
+		change func(*v1.AddonCatalogue)
+	}{
+		{"an add-on more", func(o *v1.AddonCatalogue) {
+			o.Spec.Addons = append(o.Spec.Addons, v1.Addon{Name: "evil", Versions: []v1.AddonVersion{{Version: "6"}}})
+		}},
+		{"a version less", func(o *v1.AddonCatalogue) { o.Spec.Addons[0].Versions = o.Spec.Addons[0].Versions[1:] }},
+		{"the label off", func(o *v1.AddonCatalogue) { o.Labels = nil }},
+		{"the digest off", func(o *v1.AddonCatalogue) { o.Annotations = nil }},
+	} {
+		w.edit(of, edit.change)
+		object := w.expectOffer(of, offer)
+		expect.Object(t, w.seed, object, func(object *v1.AddonCatalogue) error {
+			if object.Labels[v1.LabelRole] != v1.RoleAvailable {
+				return fmt.Errorf("%s: labels %v", edit.why, object.Labels)
+			}
+			return nil
+		})
+	}
+	object := w.expectOffer(of, offer)
+	if err := w.seed.Delete(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	w.expectOffer(of, offer)
+
+	// While nobody looked.
+	stop()
+	w.edit(of, func(o *v1.AddonCatalogue) { o.Spec.Addons = nil })
+	w.start()
+	w.expectOffer(of, offer)
+}
+
+func (w *world) edit(of *kkpv1.Cluster, change func(*v1.AddonCatalogue)) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		object := availableOf(of)
+		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		change(object)
+		return w.seed.Update(w.t.Context(), object)
+	})
+}
+
+func TestIdleWritesNothing(t *testing.T) {
+	w := newWorld(t)
+	of := w.cluster("idle", "v1.36.3")
+	w.merged("tempo", v1.CatalogueCustom, [2]string{"1.0.0", ""}, [2]string{"2.0.0", ">= 1.37"})
+	stop := w.start()
+	w.expectOffer(of, "tempo: 1.0.0")
+	before := w.versionOf(availableOf(of))
+	same := func() error {
+		if after := w.versionOf(availableOf(of)); after != before {
+			return fmt.Errorf("written: %s, %s", before, after)
+		}
+		return nil
+	}
+	expect.Always(t, time.Second, same)
+	stop()
+	w.start()
+	// What changes nothing for the cluster writes nothing either, nor does a restart.
+	w.status(of, func(status *kkpv1.ClusterStatus) { status.ExtendedHealth.APIServer = kkpv1.HealthUp })
+	w.merged("tempo", v1.CatalogueCustom, [2]string{"1.0.0", ""}, [2]string{"2.0.0", ">= 1.37"})
+	expect.Always(t, time.Second, same)
+}
+
+func TestLeavesAloneWhatIsNotItsBusiness(t *testing.T) {
+	w := newWorld(t)
+	w.merged("mimir", v1.CatalogueCustom, [2]string{"1.0.0", ""})
+	name := func(name string) string { return fmt.Sprintf("%s-%d", name, worlds) }
+	paused, foreign := w.cluster("paused", ""), w.cluster("foreign", "")
+	paused.Spec.Pause = true
+	foreign.Labels = map[string]string{kkpv1.LabelWorkerName: "somebody"}
+	for _, object := range []*kkpv1.Cluster{paused, foreign} {
+		if err := w.seed.Update(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nameless := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name("nameless")}}
+	w.create(nameless)
+	late := w.bareCluster(name("late"), "v1.36.3")
+	ours := w.cluster("ours", "v1.36.3")
+	w.start()
+	w.expectOffer(ours, "mimir: 1.0.0")
+	expect.Always(t, 500*time.Millisecond, func() error {
+		for _, object := range []*kkpv1.Cluster{paused, foreign, late} {
+			err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(availableOf(object)), availableOf(object))
+			if !apierrors.IsNotFound(err) {
+				return fmt.Errorf("Cluster %s has a catalogue (%w)", object.Name, err)
+			}
+		}
+		return nil
+	})
+
+	// A namespace that comes later is served, and a Cluster that is resumed.
+	w.create(namespaceOf("cluster-" + late.Name))
+	w.expectOffer(late, "mimir: 1.0.0")
+	paused.Spec.Pause = false
+	if err := w.seed.Update(t.Context(), paused); err != nil {
+		t.Fatal(err)
+	}
+	w.expectOffer(paused, "mimir: 1.0.0")
+}
+
+func TestTwoClustersWithOneNamespaceGetNothing(t *testing.T) {
+	w := newWorld(t)
+	w.merged("jaeger", v1.CatalogueCustom, [2]string{"1.0.0", ""})
+	first := w.cluster("first", "v1.36.3")
+	second := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: first.Name + "-again"}}
+	w.create(second)
+	w.status(second, func(status *kkpv1.ClusterStatus) { status.NamespaceName = first.Status.NamespaceName })
+	w.start()
+	expect.Always(t, time.Second, func() error {
+		err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(availableOf(first)), availableOf(first))
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the namespace has a catalogue (%w)", err)
+		}
+		return nil
+	})
+}
+
+func TestCatalogueEditReachesClustersFast(t *testing.T) {
+	w := newWorld(t)
+	var clusters []*kkpv1.Cluster
+	for i := range 4 {
+		clusters = append(clusters, w.cluster(fmt.Sprintf("fast-%d", i), []string{"v1.36.3", "v1.37.1"}[i%2]))
+	}
+	w.merged("nats", v1.CatalogueCustom, [2]string{"1.0.0", ""})
+	w.start()
+	for _, of := range clusters {
+		w.expectOffer(of, "nats: 1.0.0")
+	}
+	var times []time.Duration
+	for i := range 5 {
+		version := fmt.Sprintf("2.%d.0", i)
+		begin := time.Now()
+		w.merged("nats", v1.CatalogueCustom, [2]string{version, ""})
+		for _, of := range clusters {
+			w.expectOffer(of, "nats: "+version)
+		}
+		times = append(times, time.Since(begin))
+	}
+	slices.Sort(times)
+	t.Logf("from merged catalogue to all clusters: %v", times)
+	if times[2] > time.Second {
+		t.Errorf("median %s", times[2])
+	}
+}

@@ -1,0 +1,162 @@
+package addon
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// debounce gathers the events of one push of the distributor.
+const debounce = 15 * time.Millisecond
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// SetupWithManager registers both controllers. The manager's cache holds Clusters and the merged catalogues of the
+// catalogue namespace; metadata of available catalogues is in a cache of its own, since a cache's restrictions hold for
+// all forms of a kind.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	written, err := newWritten(mgr)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(written); err != nil {
+		return fmt.Errorf("adding the cache of available catalogues: %w", err)
+	}
+	r.written = written
+	if err := r.watchClusters(mgr, written); err != nil {
+		return err
+	}
+	return r.watchCatalogues(mgr)
+}
+
+func newWritten(mgr ctrl.Manager) (cache.Cache, error) {
+	written, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		ByObject: map[client.Object]cache.ByObject{&v1.AddonCatalogue{}: {
+			Field: fields.OneTermEqualSelector("metadata.name", v1.AvailableCatalogue), Transform: trim,
+		}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the cache of available catalogues: %w", err)
+	}
+	return written, nil
+}
+
+// trim keeps what isCurrent reads; there may be many thousands of them.
+func trim(object any) (any, error) {
+	if found, ok := object.(client.Object); ok {
+		found.SetManagedFields(nil)
+	}
+	return object, nil
+}
+
+var _ toolscache.TransformFunc = trim
+
+func (r *Reconciler) watchClusters(mgr ctrl.Manager, written cache.Cache) error {
+	built, err := controller.New("addon", mgr, controller.Options{
+		Reconciler: r, MaxConcurrentReconciles: r.Options.Concurrency,
+	})
+	if err != nil {
+		return fmt.Errorf("making controller addon: %w", err)
+	}
+	for _, watch := range []source.Source{
+		source.Func(func(_ context.Context, clusters queue) error {
+			r.clusters.Store(&clusters)
+			return nil
+		}),
+		source.Kind[client.Object](mgr.GetCache(), &kkpv1.Cluster{}, &handler.EnqueueRequestForObject{}, matters()),
+		source.Kind[client.Object](mgr.GetCache(), namespaceMetadata(), r.toClusterOf(client.Object.GetName), appears()),
+		source.Kind[client.Object](written, availableMetadata(), r.toClusterOf(client.Object.GetNamespace)),
+	} {
+		if err := built.Watch(watch); err != nil {
+			return fmt.Errorf("watching for controller addon: %w", err)
+		}
+	}
+	return nil
+}
+
+// matters lets those changes of a Cluster through that the answer depends on; KKP writes its status all the time.
+func matters() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, isCluster := e.ObjectOld.(*kkpv1.Cluster)
+		after, isClusterToo := e.ObjectNew.(*kkpv1.Cluster)
+		if !isCluster || !isClusterToo {
+			return true
+		}
+		return before.Status.NamespaceName != after.Status.NamespaceName ||
+			before.Status.Versions != after.Status.Versions ||
+			before.Spec.Pause != after.Spec.Pause ||
+			before.Labels[kkpv1.LabelWorkerName] != after.Labels[kkpv1.LabelWorkerName] ||
+			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero()
+	}}
+}
+
+// appears lets new namespaces through: KKP names a cluster's namespace before it exists.
+func appears() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(event.UpdateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+}
+
+// toClusterOf asks for the Cluster of a namespace, if there is one.
+func (r *Reconciler) toClusterOf(namespace func(client.Object) string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+		found, err := r.Finder.InNamespace(ctx, namespace(object))
+		if err != nil {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: found.Name}}}
+	})
+}
+
+// watchCatalogues registers the controller that looks at all merged catalogues; one request stands for all of them.
+func (r *Reconciler) watchCatalogues(mgr ctrl.Manager) error {
+	r.offers.preReleases = r.Options.AllowPrereleases
+	built, err := controller.New("addon-catalogue", mgr, controller.Options{
+		Reconciler: reconcile.Func(r.reconcileCatalogue), MaxConcurrentReconciles: 1,
+	})
+	if err != nil {
+		return fmt.Errorf("making controller addon-catalogue: %w", err)
+	}
+	everything := reconcile.Request{NamespacedName: types.NamespacedName{Name: "everything"}}
+	ask := func(q queue) { q.AddAfter(everything, debounce) }
+	changes := handler.Funcs{
+		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { ask(q) },
+		UpdateFunc: func(_ context.Context, _ event.UpdateEvent, q queue) { ask(q) },
+		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { ask(q) },
+	}
+	merged := predicate.NewPredicateFuncs(func(object client.Object) bool {
+		return object.GetNamespace() == r.Options.CatalogueNamespace && object.GetLabels()[v1.LabelRole] == v1.RoleMerged
+	})
+	// An empty catalogue is an answer too: the first look is made whether or not there is an object.
+	first := source.Func(func(_ context.Context, q queue) error {
+		q.AddAfter(everything, debounce)
+		return nil
+	})
+	for _, watch := range []source.Source{
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, changes, merged), first,
+	} {
+		if err := built.Watch(watch); err != nil {
+			return fmt.Errorf("watching for controller addon-catalogue: %w", err)
+		}
+	}
+	return nil
+}

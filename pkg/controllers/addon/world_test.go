@@ -1,0 +1,204 @@
+package addon_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/controllers/addon"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+func TestMain(m *testing.M) {
+	fleet.Main(m, fleet.ClusterOptions{Name: "seed"})
+}
+
+// world is a seed with a catalogue namespace and clusters of the test's own.
+type world struct {
+	t         testing.TB
+	scheme    *runtime.Scheme
+	catalogue string
+	seed      client.Client
+}
+
+var worlds int
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	worlds++
+	w := &world{t: t, scheme: runtime.NewScheme(), catalogue: fmt.Sprintf("catalogue-%d", worlds)}
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kkpv1.AddToScheme} {
+		if err := add(w.scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := fleet.Shared().Cluster("seed").Config
+	if err := fleet.InstallCRDs(t.Context(), config, fleet.CRDs(t)...); err != nil {
+		t.Fatal(err)
+	}
+	made, err := client.New(config, client.Options{Scheme: w.scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.seed = client.WithFieldOwner(made, "test")
+	w.create(namespaceOf(w.catalogue))
+	t.Cleanup(func() {
+		if err := w.seed.DeleteAllOf(context.Background(), &kkpv1.Cluster{}); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+func namespaceOf(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func (w *world) create(object client.Object) {
+	w.t.Helper()
+	if err := w.seed.Create(w.t.Context(), object); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// start runs the controller until the returned function is called, at the latest at the end of the test.
+func (w *world) start() (stop func()) {
+	w.t.Helper()
+	mgr, err := ctrl.NewManager(fleet.Shared().Cluster("seed").Config, manager.Options{
+		Scheme: w.scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&v1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{w.catalogue: {}}},
+		}},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := cluster.IndexNamespaceName(ctx, mgr.GetFieldIndexer()); err != nil {
+		w.t.Fatal(err)
+	}
+	made := addon.New(addon.Dependencies{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Finder: cluster.NewFinder(mgr.GetClient(), mgr.GetAPIReader()),
+		Options: addon.Options{CatalogueNamespace: w.catalogue},
+	})
+	if err := made.SetupWithManager(mgr); err != nil {
+		w.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	running := true
+	stop = func() {
+		cancel()
+		if running {
+			running = false
+			if err := <-ended; err != nil {
+				w.t.Error(err)
+			}
+		}
+	}
+	w.t.Cleanup(stop)
+	return stop
+}
+
+// cluster makes a Cluster with a namespace; an empty version is one that is not known yet.
+func (w *world) cluster(name, version string) *kkpv1.Cluster {
+	w.t.Helper()
+	name = fmt.Sprintf("%s-%d", name, worlds)
+	w.create(namespaceOf("cluster-" + name))
+	return w.bareCluster(name, version)
+}
+
+// bareCluster is a Cluster whose namespace does not exist.
+func (w *world) bareCluster(name, version string) *kkpv1.Cluster {
+	w.t.Helper()
+	object := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	w.create(object)
+	w.status(object, func(status *kkpv1.ClusterStatus) {
+		status.NamespaceName, status.Versions.ControlPlane = "cluster-"+name, version
+	})
+	return object
+}
+
+func (w *world) status(object *kkpv1.Cluster, change func(*kkpv1.ClusterStatus)) {
+	w.t.Helper()
+	before := object.DeepCopy()
+	change(&object.Status)
+	if err := w.seed.Status().Patch(w.t.Context(), object, client.MergeFrom(before)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// merged makes or replaces a merged catalogue; versions are given with their range of Kubernetes versions.
+func (w *world) merged(name string, kind v1.CatalogueType, versions ...[2]string) *v1.AddonCatalogue {
+	w.t.Helper()
+	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: name}}
+	err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object)
+	if client.IgnoreNotFound(err) != nil {
+		w.t.Fatal(err)
+	}
+	object.Labels = map[string]string{v1.LabelRole: v1.RoleMerged}
+	object.Annotations = map[string]string{v1.AnnotationKKPVersion: "v2.31.0"}
+	found := v1.Addon{Name: v1.AddonName(name), Description: "not for the compact copy"}
+	for _, version := range versions {
+		added := v1.AddonVersion{Version: version[0]}
+		if version[1] != "" {
+			added.Constraints = &v1.Constraints{K8sVersion: v1.VersionRange(version[1])}
+		}
+		found.Versions = append(found.Versions, added)
+	}
+	object.Spec = v1.AddonCatalogueSpec{Type: kind, Addons: []v1.Addon{found}}
+	if err == nil {
+		err = w.seed.Update(w.t.Context(), object)
+	} else {
+		err = w.seed.Create(w.t.Context(), object)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return object
+}
+
+func availableOf(of *kkpv1.Cluster) *v1.AddonCatalogue {
+	return &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "cluster-" + of.Name, Name: v1.AvailableCatalogue,
+	}}
+}
+
+// expectOffer waits until a cluster is offered exactly that, written as "name: versions".
+func (w *world) expectOffer(of *kkpv1.Cluster, offers ...string) *v1.AddonCatalogue {
+	w.t.Helper()
+	return expect.Object(w.t, w.seed, availableOf(of), func(object *v1.AddonCatalogue) error {
+		var have []string
+		for _, found := range object.Spec.Addons {
+			line := []string{string(found.Name) + ":"}
+			for _, version := range found.Versions {
+				line = append(line, version.Version)
+			}
+			have = append(have, strings.Join(line, " "))
+		}
+		if fmt.Sprintf("%q", have) != fmt.Sprintf("%q", offers) {
+			return fmt.Errorf("offered %q, want %q", have, offers)
+		}
+		if object.Annotations[v1.AnnotationDigest] == "" {
+			return fmt.Errorf("no digest yet")
+		}
+		return expect.Condition(object, v1.ConditionReady, "True", v1.ReasonSelected)
+	})
+}

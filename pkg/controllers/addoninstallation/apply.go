@@ -1,0 +1,225 @@
+package addoninstallation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/release"
+)
+
+// Fault points, in the order of a pass.
+const (
+	faultBeforeIntent      = "before-intent"
+	faultBetweenStages     = "between-stages"
+	faultBeforeFinalRecord = "before-final-record"
+)
+
+const (
+	// stageRecheck is the wait before namespaces and CRDs that are waited for are looked at again; it grows by half each time,
+	// up to slowestLook.
+	stageRecheck = 150 * time.Millisecond
+	// refusedRecheck is how often objects that the user cluster refused are tried again.
+	refusedRecheck = time.Minute
+)
+
+// required waits until the user cluster serves what the version needs.
+func (r *Reconciler) required(_ context.Context, f *facts) loop.Outcome {
+	if f.unchanged {
+		return nil
+	}
+	for _, need := range f.entry.Template.RequiredResourceTypes {
+		kind := schema.GroupKind{Group: need.Group, Kind: need.Kind}
+		if _, err := f.connection.Mapper.RESTMapping(kind, need.Version); err != nil {
+			f.connection.Mapper.Reset()
+			return loop.Waiting{
+				Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonKindNotServed, Recheck: refusedRecheck,
+				Message: fmt.Sprintf("the user cluster does not serve %s/%s %s, which this version needs: install what brings it",
+					need.Group, need.Version, need.Kind),
+			}
+		}
+	}
+	return nil
+}
+
+// recordIntent puts on record what will be applied before any of it is.
+func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
+	if f.unchanged || f.rollingOut {
+		return nil
+	}
+	digest := apply.ObjectsDigest(f.objects)
+	record := f.record()
+	if record != nil && record.State != release.StateApplied && record.Inputs == f.inputs && record.ObjectsDigest == digest {
+		return nil
+	}
+	if f.settled() && record.ObjectsDigest == digest && sameChart(record.Helm, helmRecord(f)) {
+		return r.takeInputs(ctx, f)
+	}
+	intent, err := r.intent(f, digest)
+	if err != nil {
+		return failed(err)
+	}
+	r.Options.FaultPoint(faultBeforeIntent)
+	if err := r.Records.SaveIntent(ctx, f.installation.Namespace, intent); err != nil {
+		f.memory.doubt()
+		return failed(err)
+	}
+	f.memory.record, f.memory.rollout = intent, nil
+	return nil
+}
+
+// takeInputs puts new inputs on record that give the objects which the user cluster has already: nothing is written there.
+func (r *Reconciler) takeInputs(ctx context.Context, f *facts) loop.Outcome {
+	err := r.amend(ctx, f, func(kept *release.Record) {
+		kept.Inputs, kept.Version, kept.EntryDigest = f.inputs, f.entry.Version, f.entryDigest
+		kept.Artifact = kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest}
+		kept.CRDs, kept.Timeout = crdPolicy(f), timeoutOf(f)
+	})
+	if err != nil {
+		f.memory.doubt()
+		return failed(err)
+	}
+	f.unchanged = true
+	return nil
+}
+
+func (r *Reconciler) intent(f *facts, digest string) (*release.Record, error) {
+	objects, err := encodeObjects(f.objects)
+	if err != nil {
+		return nil, err
+	}
+	intent := &release.Record{
+		Format: release.Format, Revision: nextRevision(f), State: release.StateIntent,
+		Installation: f.installation.Name, ClusterName: f.cluster.Name, ClusterUID: f.cluster.UID,
+		Addon: string(f.installation.Spec.AddonRef.Name), Version: f.entry.Version, EntryDigest: f.entryDigest, Core: f.core,
+		Method: f.entry.Template.Method, Artifact: kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest},
+		Inputs: f.inputs, ObjectsDigest: digest, TargetNamespace: f.installation.Spec.TargetNamespace,
+		CRDs: crdPolicy(f), Timeout: timeoutOf(f), Objects: objects, Time: metav1.NewTime(f.now),
+	}
+	var known apply.Inventory
+	if previous := f.record(); previous != nil {
+		known, intent.Superseded, intent.Settled = previous.Inventory, previous.Superseded, previous.Settled
+	}
+	intent.From = installedVersion(f)
+	intent.Inventory = apply.Planned(f.objects, known)
+	intent.Helm = helmRecord(f)
+	intent.Former = formerRelease(f.record(), intent.Helm)
+	return intent, nil
+}
+
+func encodeObjects(objects []*unstructured.Unstructured) ([]json.RawMessage, error) {
+	encoded := make([]json.RawMessage, len(objects))
+	for i, object := range objects {
+		raw, err := json.Marshal(object.Object)
+		if err != nil {
+			return nil, fmt.Errorf("encoding %s %q: %w", object.GetKind(), object.GetName(), err)
+		}
+		encoded[i] = raw
+	}
+	return encoded, nil
+}
+
+// apply takes the rollout as far as it goes now. A rollout lives from the recorded intent to the record of its end; after
+// a restart it begins anew, and what is there already is not written again.
+func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
+	if f.unchanged {
+		return nil
+	}
+	if f.memory.rollout == nil {
+		f.memory.rollout = apply.NewRollout(f.owner, f.objects, f.record().Inventory, apply.RolloutOptions{
+			TargetNamespace: f.installation.Spec.TargetNamespace,
+			Adopt:           f.adopts(),
+		})
+		f.memory.adopting = f.adopts()
+	}
+	progress, err := f.memory.rollout.Advance(ctx, f.target())
+	f.progress = progress
+	f.memory.waited(progress.Written)
+	if err != nil {
+		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
+	}
+	if progress.Complete {
+		return nil
+	}
+	r.Options.FaultPoint(faultBetweenStages)
+	if hasReason(progress.Waiting, kubermaticv1.ReasonNamespaceMissing) {
+		f.memory.rollout = nil // what went with the namespace is made anew
+	}
+	return unfinished(progress, stageWait(f.memory.stageLooks))
+}
+
+func hasReason(notes []apply.Note, reason string) bool {
+	return slices.ContainsFunc(notes, func(note apply.Note) bool { return note.Reason == reason })
+}
+
+// unfinished says what a rollout waits for, or what was refused.
+func unfinished(progress apply.Progress, wait time.Duration) loop.Outcome {
+	if len(progress.Refused) > 0 {
+		first := progress.Refused[0]
+		return loop.Waiting{
+			Condition: kubermaticv1.ConditionApplied, Reason: first.Reason, Message: noteText(progress.Refused), Recheck: refusedRecheck,
+		}
+	}
+	if len(progress.Waiting) == 0 {
+		return loop.RetryAt{Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonProgressing, After: wait}
+	}
+	if progress.Waiting[0].Reason == kubermaticv1.ReasonNamespaceMissing {
+		wait = refusedRecheck
+	}
+	return loop.Waiting{
+		Condition: kubermaticv1.ConditionApplied, Reason: progress.Waiting[0].Reason, Message: noteText(progress.Waiting), Recheck: wait,
+	}
+}
+
+// stageWait is how long to wait after so many looks in a row at which nothing more could be written.
+func stageWait(looks int) time.Duration {
+	wait := stageRecheck
+	for ; looks > 1 && wait < slowestLook; looks-- {
+		wait += wait / 2
+	}
+	return min(wait, slowestLook)
+}
+
+// noteText is the first note, and how many more there are.
+func noteText(notes []apply.Note) string {
+	text := notes[0].Message
+	if len(notes) > 1 {
+		text += fmt.Sprintf(" (and %d more)", len(notes)-1)
+	}
+	return text
+}
+
+// recordApplied puts on record that the rollout is through, with the UID of every object.
+func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
+	if f.unchanged {
+		return nil
+	}
+	applied := *f.record()
+	applied.State, applied.Time = release.StateApplied, metav1.NewTime(f.now)
+	applied.Superseded = append(apply.Prunable(f.record().Inventory, f.progress.Inventory), f.record().Superseded...)
+	applied.Superseded = apply.Prunable(applied.Superseded, f.progress.Inventory)
+	applied.Inventory = f.progress.Inventory
+	r.Options.FaultPoint(faultBeforeFinalRecord)
+	if err := r.Records.SaveApplied(ctx, f.installation.Namespace, &applied); err != nil {
+		f.memory.doubt()
+		return failed(err)
+	}
+	f.memory.record, f.memory.rollout, f.memory.looks = applied.Light(), nil, 0
+	f.memory.nextSurvey, f.memory.health = f.now.Add(r.Options.DriftInterval), nil
+	f.memory.repairs = map[apply.Key]repairCount{}
+	f.applied = true
+	if err := r.Records.Trim(ctx, f.installation.Namespace, f.owner); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "trimming release records; tried again with the next revision")
+	}
+	return nil
+}

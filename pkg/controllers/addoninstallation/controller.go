@@ -1,0 +1,138 @@
+package addoninstallation
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/render"
+)
+
+// Options are the controller's settings.
+type Options struct {
+	// CatalogueNamespace holds the merged catalogues.
+	CatalogueNamespace string
+	// DriftInterval is the time between two looks at an installation's objects.
+	DriftInterval time.Duration
+	// AllowPrereleases lets pre-releases of the platform match ordinary ranges.
+	AllowPrereleases bool
+	// WorkerName restricts the controller to Clusters with that label; empty: those without.
+	WorkerName string
+	// Concurrency is the number of installations worked on at a time.
+	Concurrency int
+	// FaultPoint is called at named points of a pass; tests end the process there. Nil in the product.
+	FaultPoint func(name string)
+}
+
+// Finder says which Cluster a namespace belongs to, and whether a Cluster is gone.
+type Finder interface {
+	InNamespace(ctx context.Context, namespace string) (*kkpv1.Cluster, error)
+	Gone(ctx context.Context, identity cluster.Identity) (gone bool, err error)
+}
+
+// Connections answer at once with a connection to a user cluster, or why there is none.
+type Connections interface {
+	Get(kkp *kkpv1.Cluster, subscriber string, wake func()) (*cluster.Connection, error)
+	Report(kkp *kkpv1.Cluster, err error)
+}
+
+// Records keep release records on the seed.
+type Records interface {
+	Load(ctx context.Context, namespace string, owner apply.Owner) (*release.Record, error)
+	SaveIntent(ctx context.Context, namespace string, record *release.Record) error
+	SaveApplied(ctx context.Context, namespace string, record *release.Record) error
+	Trim(ctx context.Context, namespace string, owner apply.Owner) error
+	Forget(ctx context.Context, namespace string, owner apply.Owner) error
+}
+
+// Dependencies are what the controller works with.
+type Dependencies struct {
+	// Client reads from the manager's cache, which holds of AddonCatalogues the merged ones.
+	Client client.Client
+	// Marked holds the Secrets and ConfigMaps that are marked for our use. It is a cache of its own, since a seed has many
+	// more of both that must not be kept in memory.
+	Marked      cache.Cache
+	Recorder    events.EventRecorder
+	Finder      Finder
+	Connections Connections
+	Store       fetch.Store
+	Renderers   map[kubermaticv1.Method]render.Renderer
+	Records     Records
+	// InputsKey keys the hash of inputs; it is the same for the whole seed.
+	InputsKey []byte
+	Options   Options
+}
+
+// Reconciler is the AddonInstallationController.
+type Reconciler struct {
+	Dependencies
+	memories         memories
+	entries          entries
+	surveys          surveys
+	capabilityCharts capabilityCharts
+	queue            workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+// New makes the controller.
+func New(dependencies Dependencies) *Reconciler {
+	if dependencies.Options.FaultPoint == nil {
+		dependencies.Options.FaultPoint = func(string) {}
+	}
+	return &Reconciler{Dependencies: dependencies}
+}
+
+// Reconcile brings one installation closer to what it asks for.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	installation := &kubermaticv1.AddonInstallation{}
+	if err := r.Client.Get(ctx, request.NamespacedName, installation); err != nil {
+		r.memories.forget(request.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	facts := &facts{installation: installation, memory: r.memories.of(installation)}
+	facts.memory.catchUp(installation)
+	pass := loop.Start(r.Client, installation)
+
+	if !installation.DeletionTimestamp.IsZero() {
+		outcome := loop.Run(ctx, r.removalSteps(), facts)
+		if _, done := outcome.(loop.Done); done {
+			r.memories.forget(request.NamespacedName)
+			return ctrl.Result{}, pass.SetFinalizer(ctx, kubermaticv1.FinalizerCleanupInstallation, false)
+		}
+		outcome = facts.backOff(outcome)
+		projectRemoval(facts, outcome)
+		return finish(ctx, pass, facts, outcome)
+	}
+	if err := pass.SetFinalizer(ctx, kubermaticv1.FinalizerCleanupInstallation, true); err != nil {
+		return ctrl.Result{}, err
+	}
+	outcome := loop.Run(ctx, r.steps(), facts)
+	outcome = facts.backOff(r.maintain(ctx, facts, outcome))
+	project(facts, outcome)
+	r.announce(facts)
+	return finish(ctx, pass, facts, outcome)
+}
+
+// finish hands the outcome over and remembers the status that was written.
+func finish(
+	ctx context.Context, pass *loop.Loop[*kubermaticv1.AddonInstallation], f *facts, outcome loop.Outcome,
+) (ctrl.Result, error) {
+	before := f.installation.ResourceVersion
+	result, err := pass.Finish(ctx, outcome)
+	if err == nil && f.installation.ResourceVersion != before {
+		f.memory.wrote(f.installation)
+	}
+	return result, err
+}

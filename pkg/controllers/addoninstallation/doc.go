@@ -1,0 +1,44 @@
+// Package addoninstallation makes user clusters have what AddonInstallations ask for, and owns it until it is removed.
+//
+// # Reads and writes
+//
+// It reads AddonInstallations, the merged catalogue, the Cluster and marked Secrets and ConfigMaps on the seed. It writes
+// the user cluster (the add-on's objects, and the copy of a Helm release), the installation's status, finalizer and events,
+// and release records. It never decides what should be installed, never waits inside of a pass, and never takes "not
+// found" for a wish to remove something.
+//
+// # A pass
+//
+// Reconcile runs the steps listed in steps.go; each looks at facts, does one thing and either goes on or ends the pass
+// with an outcome. Everything that takes long happens elsewhere and wakes the installation when it is done: the store
+// fetches, the connections connect, the user cluster establishes CRDs.
+//
+// Two hashes decide how far a pass goes. Inputs covers everything that objects depend on; if the record has the same,
+// nothing is fetched or rendered and only drift is looked at. ObjectsDigest covers the rendered objects; if the record has the
+// same, nothing is written to the user cluster.
+//
+// # The record
+//
+// Before the first write to a user cluster the intent is recorded on the seed: what will be applied, and what the
+// revision before had. The record turns Applied, with every object's UID, once the last stage is through. A process that
+// dies in between finds the intent, and applying it again writes nothing that is there already. Drift repair and
+// removal work from the record alone.
+//
+// # When an edit can't be followed
+//
+// A version that left the catalogue, values that are wrong, a source that can't be reached: the pass ends with a
+// condition that says so, and what is installed is maintained all the same (maintain.go).
+//
+// # Removal
+//
+// An installation that is being deleted takes the removal steps of steps.go instead. Nothing is called where the cluster
+// goes or is gone, nothing was applied, or the objects are to stay (deletionPolicy Orphan); a Cluster that can't be found
+// lets nothing go. The finalizer is taken off once the records are forgotten.
+//
+// # Between passes
+//
+// memory.go has what an installation's passes keep, caches.go what installations share. All of it can be lost: a restart
+// reads the record again. Failures in a row are counted for backoff.go.
+//
+// Conditions owned: Ready, Compatible, ValuesResolved, Fetched, Rendered, Applied, Healthy, Drifted.
+package addoninstallation

@@ -1,0 +1,170 @@
+package addoninstallation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/release"
+)
+
+// fightRepairs is how many repairs of one object in a row mean that somebody else keeps changing it.
+const fightRepairs = 5
+
+// repairCount counts an object's repairs, each within two intervals of the one before.
+type repairCount struct {
+	count int
+	last  time.Time
+}
+
+// surveyDue says whether the objects are to be looked at in this pass.
+func (r *Reconciler) surveyDue(f *facts) bool {
+	return !f.now.Before(f.memory.nextSurvey) || r.askedFor(f)
+}
+
+// askedFor says whether annotation reconcile-at asks for a look now.
+func (r *Reconciler) askedFor(f *facts) bool {
+	return f.installation.Annotations[kubermaticv1.AnnotationReconcileAt] != f.memory.reconcileAt
+}
+
+// repairDrift looks whether the user cluster still has what was applied, and puts back what differs.
+func (r *Reconciler) repairDrift(ctx context.Context, f *facts) loop.Outcome {
+	if !r.surveyDue(f) {
+		return nil
+	}
+	survey := r.surveys.of(f.cluster.UID, r.Options.DriftInterval)
+	if r.askedFor(f) {
+		survey = r.surveys.renew(f.cluster.UID, r.Options.DriftInterval)
+		f.memory.repairs = map[apply.Key]repairCount{}
+	}
+	drift, err := survey.Drifted(ctx, f.target(), f.owner, f.record().Inventory)
+	if err != nil {
+		return r.remoteFailed(f, kubermaticv1.ConditionHealthy, err)
+	}
+	if f.once() {
+		f.shown, drift = keysOf(drift), nil
+	}
+	if outcome := r.repair(ctx, f, r.withoutFights(f, drift)); outcome != nil {
+		return outcome
+	}
+	f.drifted = true
+	f.memory.nextSurvey = f.now.Add(max(survey.Due(), time.Second))
+	f.memory.reconcileAt, f.memory.refreshed = f.installation.Annotations[kubermaticv1.AnnotationReconcileAt], false
+	if len(f.repaired) > 0 {
+		f.memory.health = nil
+	}
+	return nil
+}
+
+// rest ends a pass that has nothing more to do before the next look.
+func (r *Reconciler) rest(_ context.Context, f *facts) loop.Outcome {
+	return loop.Done{Recheck: max(f.memory.nextSurvey.Sub(f.now), firstLook)}
+}
+
+func keysOf(drift []apply.Drift) []apply.Key {
+	keys := make([]apply.Key, len(drift))
+	for i, one := range drift {
+		keys[i] = one.Key
+	}
+	return keys
+}
+
+// withoutFights leaves out objects that were repaired again and again: somebody else wants them otherwise.
+func (r *Reconciler) withoutFights(f *facts, drift []apply.Drift) []apply.Drift {
+	var wanted []apply.Drift
+	for _, one := range drift {
+		if f.memory.repairs[one.Key].count >= fightRepairs {
+			f.fights = append(f.fights, one.Key)
+			continue
+		}
+		wanted = append(wanted, one)
+	}
+	return wanted
+}
+
+func (r *Reconciler) repair(ctx context.Context, f *facts, drift []apply.Drift) loop.Outcome {
+	if len(drift) == 0 {
+		return nil
+	}
+	record, objects, err := r.recordedObjects(ctx, f)
+	if err != nil {
+		return failed(err)
+	}
+	fixed, err := apply.Repair(ctx, f.target(), f.owner, drift, apply.Applied{
+		Objects: objects, Inventory: record.Inventory, Adopt: f.adopts(),
+	})
+	if err != nil {
+		return r.remoteFailed(f, kubermaticv1.ConditionHealthy, err)
+	}
+	record.Inventory = fixed.Inventory
+	if err := r.keep(ctx, f, record); err != nil {
+		return failed(err)
+	}
+	notes := slices.Concat(fixed.Refused, fixed.Waiting)
+	for _, one := range drift {
+		if slices.ContainsFunc(notes, func(note apply.Note) bool { return note.Key == one.Key }) {
+			continue
+		}
+		f.repaired = append(f.repaired, one.Key)
+		f.memory.repairs[one.Key] = counted(f.memory.repairs[one.Key], f.now, r.Options.DriftInterval)
+	}
+	if len(notes) > 0 {
+		return loop.Waiting{
+			Condition: kubermaticv1.ConditionApplied, Reason: notes[0].Reason, Message: noteText(notes), Recheck: refusedRecheck,
+		}
+	}
+	return nil
+}
+
+// counted counts on while repairs come within two intervals of each other, with the jitter of one.
+func counted(before repairCount, now time.Time, interval time.Duration) repairCount {
+	if now.Sub(before.last) > 2*interval+interval/5 {
+		return repairCount{count: 1, last: now}
+	}
+	return repairCount{count: before.count + 1, last: now}
+}
+
+// recordedObjects reads the record whole: the objects are not kept in memory.
+func (r *Reconciler) recordedObjects(ctx context.Context, f *facts) (*release.Record, []*unstructured.Unstructured, error) {
+	record, err := r.Records.Load(ctx, f.installation.Namespace, f.owner)
+	if err != nil {
+		return nil, nil, err
+	}
+	if record == nil {
+		return nil, nil, fmt.Errorf("the release record of %q is gone: edit the installation to have it made anew", f.installation.Name)
+	}
+	objects := make([]*unstructured.Unstructured, len(record.Objects))
+	for i, raw := range record.Objects {
+		objects[i] = &unstructured.Unstructured{}
+		if err := json.Unmarshal(raw, &objects[i].Object); err != nil {
+			return nil, nil, fmt.Errorf("decoding object %d of the release record: %w", i, err)
+		}
+	}
+	return record, objects, nil
+}
+
+// keep writes a changed record and remembers it without its objects.
+func (r *Reconciler) keep(ctx context.Context, f *facts, record *release.Record) error {
+	if err := r.Records.SaveApplied(ctx, f.installation.Namespace, record); err != nil {
+		return err
+	}
+	f.memory.record = record.Light()
+	return nil
+}
+
+// amend reads the record whole, changes it and writes it back.
+func (r *Reconciler) amend(ctx context.Context, f *facts, change func(*release.Record)) error {
+	record, err := r.Records.Load(ctx, f.installation.Namespace, f.owner)
+	if err != nil || record == nil {
+		return err
+	}
+	change(record)
+	return r.keep(ctx, f, record)
+}

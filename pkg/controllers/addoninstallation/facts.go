@@ -1,0 +1,77 @@
+package addoninstallation
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/templatedata"
+)
+
+// facts is what a pass has found out so far. Each step fills in its part and reads those of the steps before.
+type facts struct {
+	installation *kubermaticv1.AddonInstallation
+	memory       *memory
+
+	cluster *kkpv1.Cluster
+	owner   apply.Owner
+
+	entry       *kubermaticv1.AddonVersion
+	entryDigest string
+	core        bool
+
+	data       templatedata.Data
+	values     map[string]any
+	snapshot   fetch.Snapshot
+	connection *cluster.Connection
+	inputs     string
+
+	rendered render.Result
+	objects  []*unstructured.Unstructured
+	progress apply.Progress
+	health   *apply.Health
+
+	// rollingOut: the record's intent has these inputs, and its rollout is under way; nothing is rendered again.
+	rollingOut bool
+	// unchanged: the record has these inputs already; nothing is fetched, rendered or applied.
+	unchanged bool
+	// repaired names objects that were put back, fights those that are left alone; drifted tells that a look was taken.
+	drifted  bool
+	repaired []apply.Key
+	fights   []apply.Key
+	// shown are objects that drifted and are left as they are, since the strategy is Once.
+	shown   []apply.Key
+	applied bool
+	now     time.Time
+}
+
+// record is the latest record, nil before the first intent.
+func (f *facts) record() *release.Record { return f.memory.record }
+
+// adopts says whether objects that exist may be taken over.
+func (f *facts) adopts() bool {
+	return f.installation.Annotations[kubermaticv1.AnnotationAdopt] == "true"
+}
+
+// once says that the installation was Ready and that its strategy wants nothing applied after that.
+func (f *facts) once() bool {
+	return f.installation.Spec.ReconcileStrategy == kubermaticv1.ReconcileOnce && f.record() != nil && f.record().Settled
+}
+
+// settled says whether the latest record has been applied to its end.
+func (f *facts) settled() bool {
+	return f.record() != nil && f.record().State == release.StateApplied
+}
+
+func (f *facts) target() apply.Target {
+	return apply.Target{
+		Metadata: f.connection.Metadata, Dynamic: f.connection.Dynamic, Mapper: f.connection.Mapper, Served: f.connection,
+	}
+}

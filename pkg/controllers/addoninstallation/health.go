@@ -1,0 +1,110 @@
+package addoninstallation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/release"
+)
+
+const (
+	// firstLook is the wait before objects that are not healthy yet are looked at again; it doubles up to slowestLook.
+	firstLook   = 200 * time.Millisecond
+	slowestLook = 15 * time.Second
+)
+
+// assess looks at the objects' health until everything works, and again with each drift pass.
+func (r *Reconciler) assess(ctx context.Context, f *facts) loop.Outcome {
+	if health := f.memory.health; health != nil && healthy(health) && !f.drifted {
+		f.health = health
+		return nil
+	}
+	health, err := apply.Assess(ctx, f.target(), f.owner, f.record().Inventory)
+	if err != nil {
+		return r.remoteFailed(f, kubermaticv1.ConditionHealthy, err)
+	}
+	f.health, f.memory.health = &health, &health
+	if healthy(&health) {
+		f.memory.looks = 0
+		return r.settle(ctx, f, health.Finished)
+	}
+	f.memory.looks++
+	return unhealthy(f, &health)
+}
+
+// settle puts on record what only a healthy installation can tell: which Jobs have run to their end, so that their going
+// is no drift, and, for strategy Once, that nothing more is to be applied.
+func (r *Reconciler) settle(ctx context.Context, f *facts, finished []apply.Key) loop.Outcome {
+	once := f.installation.Spec.ReconcileStrategy == kubermaticv1.ReconcileOnce && !f.record().Settled
+	if !once && !news(f.record().Inventory, finished) {
+		return nil
+	}
+	err := r.amend(ctx, f, func(kept *release.Record) {
+		kept.Inventory = kept.Inventory.Finish(finished)
+		kept.Settled = kept.Settled || once
+	})
+	if err != nil {
+		return failed(err)
+	}
+	return nil
+}
+
+// news says whether an object finished that the inventory doesn't call finished yet.
+func news(inventory apply.Inventory, finished []apply.Key) bool {
+	ended := map[apply.Key]bool{}
+	for _, key := range finished {
+		ended[key] = true
+	}
+	return slices.ContainsFunc(inventory, func(entry apply.Entry) bool { return ended[entry.Key] && !entry.Finished })
+}
+
+func healthy(health *apply.Health) bool { return health.Healthy == health.Total }
+
+func unhealthy(f *facts, health *apply.Health) loop.Outcome {
+	deadline := f.record().Time.Add(f.record().Timeout.Duration)
+	message := fmt.Sprintf("%d of %d objects are healthy", health.Healthy, health.Total)
+	if len(health.Unhealthy) > 0 {
+		message += "; " + noteText(health.Unhealthy)
+	}
+	reason := kubermaticv1.ReasonProgressing
+	switch {
+	case health.Failing > 0:
+		reason = kubermaticv1.ReasonUnhealthy
+	case f.now.After(deadline):
+		reason, message = kubermaticv1.ReasonTimeout, message+fmt.Sprintf("; not healthy within %s", f.record().Timeout.Duration)
+	}
+	return loop.Waiting{
+		Condition: kubermaticv1.ConditionHealthy, Reason: reason, Message: message, Recheck: loop.Backoff(f.memory.looks, firstLook, slowestLook),
+	}
+}
+
+// prune removes what earlier revisions had and this one has not, once everything else is healthy.
+func (r *Reconciler) prune(ctx context.Context, f *facts) loop.Outcome {
+	record := f.record()
+	if len(record.Superseded) == 0 {
+		return nil
+	}
+	left, notes, err := apply.Prune(ctx, f.target(), record.Superseded, apply.PruneOptions{
+		Owner: f.owner, Total: len(record.Inventory) + len(record.Superseded),
+		Approved: f.installation.Annotations[kubermaticv1.AnnotationPruneApproved], CRDs: record.CRDs.Remove,
+	})
+	if err != nil {
+		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
+	}
+	if len(left) != len(record.Superseded) {
+		if err := r.amend(ctx, f, func(kept *release.Record) { kept.Superseded = left }); err != nil {
+			return failed(err)
+		}
+	}
+	if len(notes) == 0 {
+		return nil
+	}
+	return loop.Waiting{
+		Condition: kubermaticv1.ConditionApplied, Reason: notes[0].Reason, Message: noteText(notes), Recheck: refusedRecheck,
+	}
+}

@@ -1,0 +1,133 @@
+package addoninstallation
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/release"
+)
+
+// helmDeployed is Helm's word for a release whose objects are there; the copy is written only then.
+const helmDeployed = "deployed"
+
+// helmRecord is what the record says of the Helm release; nil for go-template.
+func helmRecord(f *facts) *release.HelmRelease {
+	chart := f.rendered.Chart
+	if chart == nil {
+		return nil
+	}
+	description := "Install complete"
+	if previousHelm(f) != nil {
+		description = "Upgrade complete"
+	}
+	now := metav1.NewTime(f.now)
+	helm := &release.HelmRelease{
+		Name: releaseName(f), Namespace: f.installation.Spec.TargetNamespace, Revision: 1,
+		ChartName: chart.Name, ChartVersion: chart.Version, AppVersion: chart.AppVersion,
+		Status: helmDeployed, Description: description, Manifest: chart.Manifest, Config: chart.Config, FirstDeployed: now, LastDeployed: now,
+	}
+	if previous := previousHelm(f); previous != nil && previous.Name == helm.Name {
+		helm.Revision, helm.FirstDeployed = previous.Revision+1, previous.FirstDeployed
+	}
+	return helm
+}
+
+func previousHelm(f *facts) *release.HelmRelease {
+	if record := f.record(); record != nil {
+		return record.Helm
+	}
+	return nil
+}
+
+// formerRelease is the Helm release that the user cluster has to lose with the next revision: another method or another
+// name came, or the one that had to go before is still there.
+func formerRelease(previous *release.Record, next *release.HelmRelease) *release.HelmRelease {
+	switch {
+	case previous == nil:
+		return nil
+	case previous.Helm == nil || next != nil && next.Name == previous.Helm.Name && next.Namespace == previous.Helm.Namespace:
+		return previous.Former
+	}
+	return &release.HelmRelease{Name: previous.Helm.Name, Namespace: previous.Helm.Namespace}
+}
+
+// dropFormerRelease takes away the Secrets of a Helm release that this revision no longer is: `helm uninstall` of it would
+// delete what is ours.
+func (r *Reconciler) dropFormerRelease(ctx context.Context, f *facts) loop.Outcome {
+	former := f.record().Former
+	if former == nil {
+		return nil
+	}
+	if err := release.RemoveHelm(ctx, f.connection.Secrets.Secrets(former.Namespace), former.Name, f.owner); err != nil {
+		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
+	}
+	if err := r.amend(ctx, f, func(kept *release.Record) { kept.Former = nil }); err != nil {
+		return failed(err)
+	}
+	return nil
+}
+
+// writeHelmRelease gives the user cluster the copy that `helm list` shows. The seed's record is the truth: failing to
+// write the copy is told and tried again, and is never a failed release.
+func (r *Reconciler) writeHelmRelease(ctx context.Context, f *facts) loop.Outcome {
+	if outcome := r.dropFormerRelease(ctx, f); outcome != nil {
+		return outcome
+	}
+	record := f.record()
+	if record.Helm == nil {
+		f.installation.Status.Release = nil
+		return nil
+	}
+	f.installation.Status.Release = &kubermaticv1.HelmReleaseState{
+		Name: record.Helm.Name, Revision: int32(record.Helm.Revision), Status: record.Helm.Status,
+	}
+	if f.memory.helmWritten == record.Revision && !r.surveyDue(f) {
+		return nil
+	}
+	if err := release.WriteHelm(ctx, f.connection.Secrets.Secrets(record.Helm.Namespace), record.HelmObject()); err != nil {
+		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.ReasonFailed, "WriteRelease",
+			"the Helm release's copy in the user cluster could not be written, it is tried again: %v", err)
+		f.memory.helmWritten = 0
+		return nil
+	}
+	f.memory.helmWritten = record.Revision
+	return nil
+}
+
+// releaseNameFree refuses a release name that another installation of the cluster has in the same namespace already.
+func (r *Reconciler) releaseNameFree(ctx context.Context, f *facts) loop.Outcome {
+	name, spec := releaseName(f), f.installation.Spec
+	if name == "" {
+		return nil
+	}
+	list := &kubermaticv1.AddonInstallationList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(f.installation.Namespace)); err != nil {
+		return failed(err)
+	}
+	for i := range list.Items {
+		other := &list.Items[i]
+		has := other.Status.Release != nil && other.Status.Release.Name == name
+		if has && older(other, f.installation) && other.Spec.TargetNamespace == spec.TargetNamespace {
+			return loop.Waiting{
+				Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonReleaseNameTaken, Recheck: refusedRecheck,
+				Message: fmt.Sprintf("installation %q has Helm release %q in namespace %q: choose another targetNamespace, or another "+
+					"template.helm.releaseName in the catalogue", other.Name, name, spec.TargetNamespace),
+			}
+		}
+	}
+	return nil
+}
+
+// older says which of two installations that want the same keeps it: the one made first, then the first by name. Of one
+// installation with itself it says no.
+func older(a, b *kubermaticv1.AddonInstallation) bool {
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.Name < b.Name
+}

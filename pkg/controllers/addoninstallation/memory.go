@@ -1,0 +1,125 @@
+package addoninstallation
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/release"
+)
+
+// memory is what one installation's passes keep between them. All of it can be lost: the record is read again, a rollout
+// starts again from the recorded intent. The queue gives an installation to one worker at a time, so it needs no lock.
+type memory struct {
+	// uid of the installation.
+	uid types.UID
+	// owner that record and rollout belong to; with another Cluster in the namespace everything begins anew.
+	owner apply.Owner
+	// loaded says that the record was read, also when there is none.
+	loaded bool
+	record *release.Record
+	// rollout is under way for the record's revision; nil once it is through, or after a restart.
+	rollout *apply.Rollout
+	// adopting is how the rollout was begun: with annotation adopt, or without.
+	adopting bool
+	// stageLooks counts the looks in a row at which the rollout could write nothing more than the stageWritten of before.
+	stageLooks, stageWritten int
+	// failures counts failed attempts in a row.
+	failures int32
+	// nextSurvey is when the objects are to be looked at for drift.
+	nextSurvey time.Time
+	// looks counts the visits since the rollout ended that found it not healthy yet; it stretches the time between them.
+	looks int32
+	// health as last assessed.
+	health *apply.Health
+	// helmWritten is the revision whose release the user cluster is known to have.
+	helmWritten int
+	// repairs counts repairs object by object.
+	repairs map[apply.Key]repairCount
+	// reconcileAt is the annotation's value that was last acted on.
+	reconcileAt string
+	// written is the last status, until the cache shows it.
+	written *written
+	// refreshed says that the source was looked at again for a new value of reconcile-at.
+	refreshed bool
+}
+
+// cacheLag is how long the cache may take to show what was written.
+const cacheLag = 10 * time.Second
+
+// written is a status as it was written last.
+type written struct {
+	resourceVersion string
+	status          kubermaticv1.AddonInstallationStatus
+	at              time.Time
+}
+
+// wrote remembers a status that the cache will show in a moment.
+func (m *memory) wrote(installation *kubermaticv1.AddonInstallation) {
+	m.written = &written{installation.ResourceVersion, *installation.Status.DeepCopy(), time.Now()}
+}
+
+// catchUp gives an object from the cache the status that was written last, until the cache shows it. Two passes can follow
+// each other faster than that: the second would compare with the status before both, and leave the first one's standing.
+func (m *memory) catchUp(installation *kubermaticv1.AddonInstallation) {
+	switch {
+	case m.written == nil:
+	case installation.ResourceVersion == m.written.resourceVersion || time.Since(m.written.at) > cacheLag:
+		m.written = nil
+	default:
+		installation.Status = *m.written.status.DeepCopy()
+	}
+}
+
+// memories are all installations' memories by name.
+type memories struct {
+	mutex  sync.Mutex
+	byName map[types.NamespacedName]*memory
+}
+
+// of gives the memory of an installation; one made anew under an old name starts afresh.
+func (m *memories) of(installation *kubermaticv1.AddonInstallation) *memory {
+	name := types.NamespacedName{Namespace: installation.Namespace, Name: installation.Name}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.byName == nil {
+		m.byName = map[types.NamespacedName]*memory{}
+	}
+	known, ok := m.byName[name]
+	if !ok || known.uid != installation.UID {
+		known = &memory{
+			uid: installation.UID, repairs: map[apply.Key]repairCount{},
+			reconcileAt: installation.Annotations[kubermaticv1.AnnotationReconcileAt],
+		}
+		m.byName[name] = known
+	}
+	return known
+}
+
+// forget drops the memory of an installation that is gone.
+func (m *memories) forget(name types.NamespacedName) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	delete(m.byName, name)
+}
+
+// belongTo empties the memory if it is about another Cluster.
+func (m *memory) belongTo(owner apply.Owner) {
+	if m.owner != owner {
+		*m = memory{uid: m.uid, owner: owner, repairs: map[apply.Key]repairCount{}, reconcileAt: m.reconcileAt}
+	}
+}
+
+// waited counts a look at a rollout that has written so many objects by now.
+func (m *memory) waited(written int) {
+	if written != m.stageWritten {
+		m.stageLooks, m.stageWritten = 0, written
+	}
+	m.stageLooks++
+}
+
+// doubt has the record read again: a save failed, so it is not known what the seed has.
+func (m *memory) doubt() { m.loaded, m.record, m.rollout = false, nil, nil }

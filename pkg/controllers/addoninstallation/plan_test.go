@@ -1,0 +1,103 @@
+package addoninstallation
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/release"
+)
+
+func TestBackOff(t *testing.T) {
+	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}}
+	failure := loop.RetryAt{Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonFailed}
+	for attempt, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+		if got := loop.ComeBack(f.backOff(failure)); got != want {
+			t.Errorf("attempt %d comes back after %s, want %s", attempt+1, got, want)
+		}
+	}
+	if got := f.installation.Status; got.Failures != 3 || got.NextAttempt == nil {
+		t.Errorf("status tells %d failures, next attempt %v", got.Failures, got.NextAttempt)
+	}
+	f.backOff(loop.Waiting{Condition: kubermaticv1.ConditionHealthy})
+	if got := f.installation.Status; got.Failures != 0 || got.NextAttempt != nil {
+		t.Errorf("waiting counts as a failure: %d, %v", got.Failures, got.NextAttempt)
+	}
+	f.backOff(failure)
+	if f.memory.failures != 1 {
+		t.Errorf("after something else, a failure counts as number %d", f.memory.failures)
+	}
+}
+
+func TestSameChart(t *testing.T) {
+	chart := func(version string) *release.HelmRelease {
+		return &release.HelmRelease{Name: "web", ChartName: "web", ChartVersion: version}
+	}
+	for _, test := range []struct {
+		why  string
+		a, b *release.HelmRelease
+		want bool
+	}{
+		{"both without a chart", nil, nil, true},
+		{"another method", nil, chart("1.0.0"), false},
+		{"equal", chart("1.0.0"), chart("1.0.0"), true},
+		{"another version is told by helm list", chart("1.0.0"), chart("1.0.1"), false},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			if got := sameChart(test.a, test.b); got != test.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
+
+func TestFormerRelease(t *testing.T) {
+	web := func(name string) *release.HelmRelease {
+		return &release.HelmRelease{Name: name, Namespace: "web", Manifest: "…"}
+	}
+	gone := &release.HelmRelease{Name: "old", Namespace: "web"}
+	for _, test := range []struct {
+		why      string
+		previous *release.Record
+		next     *release.HelmRelease
+		want     *release.HelmRelease
+	}{
+		{"the first revision", nil, web("a"), nil},
+		{"the same release goes on", &release.Record{Helm: web("a")}, web("a"), nil},
+		{"another method", &release.Record{Helm: web("old")}, nil, gone},
+		{"another name", &release.Record{Helm: web("old")}, web("a"), gone},
+		{"what could not be removed yet is kept in mind", &release.Record{Former: gone}, nil, gone},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, formerRelease(test.previous, test.next)); diff != "" {
+				t.Errorf("former release (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestInstalledVersion(t *testing.T) {
+	for _, test := range []struct {
+		why    string
+		record *release.Record
+		want   string
+	}{
+		{"nothing is installed", nil, ""},
+		{"applied to its end", &release.Record{Addon: "web", Version: "2.0.0", From: "1.0.0", State: release.StateApplied}, "2.0.0"},
+		{"an intent installed nothing", &release.Record{Addon: "web", Version: "2.0.0", State: release.StateIntent}, ""},
+		{"an intent leaves what was there", &release.Record{Addon: "web", Version: "2.0.0", From: "1.0.0", State: release.StateIntent}, "1.0.0"},
+		{"another add-on's version says nothing", &release.Record{Addon: "db", Version: "9.0.0", State: release.StateApplied}, ""},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{record: test.record}}
+			f.installation.Spec.AddonRef.Name = "web"
+			f.installation.Status.LastApplied = &kubermaticv1.AppliedState{Version: "9.0.0"}
+			if got := installedVersion(f); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}

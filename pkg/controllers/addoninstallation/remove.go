@@ -1,0 +1,150 @@
+package addoninstallation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/release"
+)
+
+const (
+	// removalRecheck is how often a removal that waits for objects to go is looked at; removalBlocked is when the message
+	// says that it hangs.
+	removalRecheck = 300 * time.Millisecond
+	removalBlocked = time.Minute
+)
+
+// letGo ends a removal that needs no call to the user cluster: the cluster goes or is gone, or the objects are to stay.
+// A Cluster that merely can't be found lets nothing go.
+func (r *Reconciler) letGo(ctx context.Context, f *facts) loop.Outcome {
+	f.now = time.Now()
+	found, err := r.Finder.InNamespace(ctx, f.installation.Namespace)
+	if err != nil {
+		return r.letGoWithoutCluster(ctx, f, err)
+	}
+	f.cluster = found
+	f.owner = apply.Owner{ClusterUID: found.UID, Installation: f.installation.Name}
+	f.memory.belongTo(f.owner)
+	if !cluster.BelongsTo(found, r.Options.WorkerName) {
+		return loop.Waiting{}
+	}
+	if cluster.Deleted(found) {
+		return loop.Done{}
+	}
+	if found.Spec.Pause {
+		return waiting(kubermaticv1.ReasonPaused, fmt.Sprintf("cluster %q is paused: set its spec.pause to false", found.Name), 0)
+	}
+	if outcome := r.loadRecord(ctx, f); outcome != nil {
+		return outcome
+	}
+	if f.record() == nil {
+		return loop.Done{}
+	}
+	if f.installation.Spec.DeletionPolicy == kubermaticv1.DeletionOrphan {
+		return r.forgetRecords(ctx, f)
+	}
+	return nil
+}
+
+func (r *Reconciler) letGoWithoutCluster(ctx context.Context, f *facts, unknown error) loop.Outcome {
+	known := f.installation.Status.Cluster
+	if known == nil {
+		// No Cluster was ever found for it, so nothing was ever applied.
+		return loop.Done{}
+	}
+	gone, err := r.Finder.Gone(ctx, cluster.Identity{Name: known.Name, UID: known.UID})
+	if err != nil {
+		return failed(err)
+	}
+	if gone {
+		return loop.Done{}
+	}
+	outcome := unknownCluster(unknown)
+	if wait, ok := outcome.(loop.Waiting); ok {
+		wait.Recheck = cluster.GoneInterval
+		return wait
+	}
+	return outcome
+}
+
+// removeObjects takes the removal as far as it goes now.
+func (r *Reconciler) removeObjects(ctx context.Context, f *facts) loop.Outcome {
+	record := f.record()
+	others, err := r.targetedByOthers(ctx, f)
+	if err != nil {
+		return failed(err)
+	}
+	left, blocked, err := apply.Remove(ctx, f.target(), removable(record), apply.RemoveOptions{
+		Owner: f.owner, CRDs: record.CRDs.Remove, Namespace: record.TargetNamespace, KeepNamespaces: others,
+	})
+	if err != nil {
+		return r.remoteFailed(f, kubermaticv1.ConditionReady, err)
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return removing(f, left, blocked)
+}
+
+// targetedByOthers are the target namespaces of the cluster's other installations: they stay, even if nothing is in them.
+func (r *Reconciler) targetedByOthers(ctx context.Context, f *facts) ([]string, error) {
+	list := &kubermaticv1.AddonInstallationList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(f.installation.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing the cluster's installations: %w", err)
+	}
+	var namespaces []string
+	for i := range list.Items {
+		if list.Items[i].Name != f.installation.Name {
+			namespaces = append(namespaces, list.Items[i].Spec.TargetNamespace)
+		}
+	}
+	return namespaces, nil
+}
+
+// removable is everything that a record says the user cluster may hold: what was applied, what was superseded and not
+// yet pruned. The inventory of a rollout that never came to its end holds what was planned, without UIDs.
+func removable(record *release.Record) apply.Inventory {
+	return slices.Concat(record.Superseded, record.Inventory)
+}
+
+func removing(f *facts, left apply.Inventory, blocked []apply.Note) loop.Outcome {
+	outcome := loop.Waiting{
+		Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonRemoving,
+		Message: fmt.Sprintf("%d objects are left, next %s", len(left), left[len(left)-1].Key), Recheck: removalRecheck,
+	}
+	if len(blocked) > 0 && f.now.Sub(f.installation.DeletionTimestamp.Time) > removalBlocked {
+		outcome.Reason, outcome.Message = kubermaticv1.ReasonRemovalBlocked, noteText(blocked)
+		outcome.Recheck = slowestLook
+	}
+	return outcome
+}
+
+// removeHelm takes the release's Secrets away.
+func (r *Reconciler) removeHelm(ctx context.Context, f *facts) loop.Outcome {
+	for _, helm := range []*release.HelmRelease{f.record().Helm, f.record().Former} {
+		if helm == nil {
+			continue
+		}
+		if err := release.RemoveHelm(ctx, f.connection.Secrets.Secrets(helm.Namespace), helm.Name, f.owner); err != nil {
+			return r.remoteFailed(f, kubermaticv1.ConditionReady, err)
+		}
+	}
+	return nil
+}
+
+// forgetRecords is the last step: until here a crash begins the removal again.
+func (r *Reconciler) forgetRecords(ctx context.Context, f *facts) loop.Outcome {
+	if err := r.Records.Forget(ctx, f.installation.Namespace, f.owner); err != nil {
+		return failed(err)
+	}
+	r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventRemoved, "Remove", "removed from cluster %q", f.cluster.Name)
+	return loop.Done{}
+}

@@ -1,0 +1,184 @@
+package addoninstallation
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/templatedata"
+)
+
+// inputsFormat changes whenever equal inputs could give other objects than before.
+const inputsFormat = "1"
+
+// compare decides whether anything that objects depend on has changed since the last revision.
+func (r *Reconciler) compare(_ context.Context, f *facts) loop.Outcome {
+	inputs, err := r.inputs(f)
+	if err != nil {
+		return failed(err)
+	}
+	f.inputs = inputs
+	record := f.record()
+	f.unchanged = record != nil && record.Inputs == inputs && record.State == release.StateApplied
+	if f.memory.adopting != f.adopts() {
+		f.memory.rollout = nil // it would go on refusing what it may take over now
+	}
+	f.rollingOut = record != nil && record.Inputs == inputs && f.memory.rollout != nil
+	if !f.unchanged && f.once() {
+		f.unchanged = true
+		if f.entry.Version != record.Version {
+			f.installation.Status.AvailableUpdate = cmp.Or(f.installation.Status.AvailableUpdate, f.entry.Version)
+		}
+		f.installation.Status.Version = record.Version
+	}
+	return nil
+}
+
+func (r *Reconciler) inputs(f *facts) (string, error) {
+	values, err := json.Marshal(f.values)
+	if err != nil {
+		return "", fmt.Errorf("encoding the values: %w", err)
+	}
+	data, err := templatedata.Canonical(f.data)
+	if err != nil {
+		return "", fmt.Errorf("encoding the template data: %w", err)
+	}
+	served, err := r.servedVersions(f)
+	if err != nil {
+		return "", err
+	}
+	spec := f.installation.Spec
+	return release.InputsHash(r.InputsKey,
+		[]byte(inputsFormat), []byte(f.entryDigest), []byte(f.snapshot.Digest), values, data,
+		[]byte(f.cluster.Status.Versions.ControlPlane), []byte(strings.Join(served, "\n")),
+		[]byte(spec.TargetNamespace), fmt.Append(nil, spec.CreateNamespace), []byte(releaseName(f)),
+	), nil
+}
+
+// servedVersions count as input only for charts that ask for them: served groups come and go for reasons that have
+// nothing to do with most charts.
+func (r *Reconciler) servedVersions(f *facts) ([]string, error) {
+	if f.entry.Template.Method != kubermaticv1.MethodHelm {
+		return nil, nil
+	}
+	asks, err := r.capabilityCharts.ask(f.snapshot.Digest, f.snapshot.FS)
+	if err != nil || !asks {
+		return nil, err
+	}
+	return f.connection.APIVersions(), nil
+}
+
+func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
+	if f.unchanged || f.rollingOut {
+		return nil
+	}
+	method := f.entry.Template.Method
+	if outcome := r.releaseNameFree(ctx, f); outcome != nil {
+		return outcome
+	}
+	renderer, ok := r.Renderers[method]
+	if !ok {
+		return loop.Stalled{
+			Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonRenderFailed,
+			Message: fmt.Sprintf("method %q is not served by this release", method),
+		}
+	}
+	result, err := renderer.Render(ctx, r.renderInput(f))
+	if err != nil {
+		return renderOutcome(err)
+	}
+	f.rendered = result
+	return r.prepare(f)
+}
+
+func (r *Reconciler) renderInput(f *facts) render.Input {
+	input := render.Input{
+		Addon: string(f.installation.Spec.AddonRef.Name), Content: f.snapshot.FS, Values: f.values, Data: f.data,
+		Release: render.Release{Name: releaseName(f), Namespace: f.installation.Spec.TargetNamespace, Revision: nextRevision(f)},
+		Capabilities: render.Capabilities{
+			KubeVersion: f.cluster.Status.Versions.ControlPlane, APIVersions: f.connection.APIVersions(),
+		},
+	}
+	if f.entry.Template.Helm != nil {
+		input.Release.DisableHooks = f.entry.Template.Helm.DisableHooks
+	}
+	return input
+}
+
+func renderOutcome(err error) loop.Outcome {
+	var none *render.NoManifestsError
+	var hooks *render.HooksError
+	var limit *render.LimitError
+	reason := kubermaticv1.ReasonRenderFailed
+	switch {
+	case errors.As(err, &none):
+		reason = kubermaticv1.ReasonNoManifests
+	case errors.As(err, &limit):
+		reason = kubermaticv1.ReasonLimitExceeded
+	case errors.As(err, &hooks):
+		reason = kubermaticv1.ReasonHooksUnsupported
+	}
+	return loop.Stalled{Condition: kubermaticv1.ConditionRendered, Reason: reason, Message: err.Error()}
+}
+
+// prepare makes rendered objects ready for the user cluster: namespaces, labels, limits.
+func (r *Reconciler) prepare(f *facts) loop.Outcome {
+	options := apply.Options{
+		Owner:           f.owner,
+		TargetNamespace: f.installation.Spec.TargetNamespace, CreateNamespace: f.installation.Spec.CreateNamespace,
+		CRDs: crdPolicy(f).Apply,
+	}
+	if f.rendered.Chart != nil {
+		options.Helm = &apply.HelmMarks{ReleaseName: releaseName(f), ReleaseNamespace: f.installation.Spec.TargetNamespace}
+	}
+	objects, err := apply.Prepare(f.rendered.Objects, f.connection.Mapper, options)
+	var limit *apply.LimitError
+	if errors.As(err, &limit) {
+		return loop.Stalled{Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonLimitExceeded, Message: err.Error()}
+	}
+	if err != nil {
+		return loop.Stalled{Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonRenderFailed, Message: err.Error()}
+	}
+	f.objects = objects
+	return nil
+}
+
+// chartFileLimit is how much of one template file is searched for the word.
+const chartFileLimit = 5 << 20
+
+// asksForCapabilities says whether the word Capabilities occurs in any template of a chart or of its dependencies.
+func asksForCapabilities(chart fs.FS) (bool, error) {
+	found := false
+	err := fs.WalkDir(chart, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.Contains("/"+path, "/templates/") {
+			return err
+		}
+		content, err := readAtMost(chart, path, chartFileLimit)
+		if strings.Contains(content, "Capabilities") {
+			found = true
+			return fs.SkipAll
+		}
+		return err
+	})
+	return found, err
+}
+
+func readAtMost(chart fs.FS, path string, most int64) (string, error) {
+	file, err := chart.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, most))
+	return string(content), err
+}

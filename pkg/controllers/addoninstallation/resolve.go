@@ -1,0 +1,152 @@
+package addoninstallation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/release"
+)
+
+// clusterRecheck is how often a missing or unready Cluster is looked for, besides its events.
+const clusterRecheck = time.Minute
+
+func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
+	f.now = time.Now()
+	found, err := r.Finder.InNamespace(ctx, f.installation.Namespace)
+	if err != nil {
+		return unknownCluster(err)
+	}
+	f.cluster = found
+	f.owner = apply.Owner{ClusterUID: found.UID, Installation: f.installation.Name}
+	f.memory.belongTo(f.owner)
+	f.installation.Status.Cluster = &kubermaticv1.ClusterIdentity{Name: found.Name, UID: found.UID}
+	switch {
+	case !cluster.BelongsTo(found, r.Options.WorkerName):
+		return loop.Done{}
+	case cluster.Deleted(found):
+		return waiting(kubermaticv1.ReasonClusterNotReady, fmt.Sprintf("cluster %q is being deleted", found.Name), 0)
+	case found.Spec.Pause:
+		return waiting(kubermaticv1.ReasonPaused, fmt.Sprintf("cluster %q is paused: set its spec.pause to false", found.Name), 0)
+	case f.installation.Spec.Paused:
+		return waiting(kubermaticv1.ReasonPaused, "the installation is paused: set spec.paused to false to go on", 0)
+	case found.Status.Versions.ControlPlane == "":
+		return waiting(kubermaticv1.ReasonClusterNotReady, fmt.Sprintf("cluster %q has no version yet", found.Name), clusterRecheck)
+	}
+	return nil
+}
+
+func unknownCluster(err error) loop.Outcome {
+	var unknown *cluster.UnknownError
+	if errors.As(err, &unknown) {
+		return waiting(kubermaticv1.ReasonClusterUnknown, unknown.Error(), clusterRecheck)
+	}
+	return failed(err)
+}
+
+func waiting(reason, message string, recheck time.Duration) loop.Outcome {
+	return loop.Waiting{Condition: kubermaticv1.ConditionReady, Reason: reason, Message: message, Recheck: recheck}
+}
+
+// failed is a call on the seed that failed.
+func failed(err error) loop.Outcome {
+	return loop.RetryAt{Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonFailed, Message: err.Error()}
+}
+
+func (r *Reconciler) loadRecord(ctx context.Context, f *facts) loop.Outcome {
+	if f.memory.loaded {
+		return nil
+	}
+	record, err := r.Records.Load(ctx, f.installation.Namespace, f.owner)
+	var newer *release.NewerFormatError
+	if errors.As(err, &newer) {
+		return loop.Stalled{
+			Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonRecordFromNewerRelease,
+			Message: newer.Error() + ": upgrade this seed's controller manager",
+		}
+	}
+	if err != nil {
+		return failed(err)
+	}
+	f.memory.record, f.memory.loaded = record, true
+	return nil
+}
+
+// resolve finds the version in the merged catalogue. A refusal ends the pass here, whether or not something is installed;
+// what is installed is maintained all the same.
+func (r *Reconciler) resolve(ctx context.Context, f *facts) loop.Outcome {
+	name := string(f.installation.Spec.AddonRef.Name)
+	merged := &kubermaticv1.AddonCatalogue{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: name}, merged)
+	if apierrors.IsNotFound(err) || err == nil && len(merged.Spec.Addons) == 0 {
+		return r.unknownAddon(f, name)
+	}
+	if err != nil {
+		return failed(err)
+	}
+	return r.choose(f, merged)
+}
+
+func (r *Reconciler) unknownAddon(f *facts, name string) loop.Outcome {
+	reason, message := kubermaticv1.ReasonAddonUnknown, fmt.Sprintf(
+		"no catalogue has an add-on %q: see AddonCatalogue %q in this namespace for those that fit", name, kubermaticv1.AvailableCatalogue)
+	f.installation.Status.AvailableUpdate = ""
+	if f.installation.Status.LastApplied != nil {
+		reason, message = kubermaticv1.ReasonWithdrawn, fmt.Sprintf("add-on %q left the catalogue; what is installed stays", name)
+	}
+	return loop.Stalled{Condition: kubermaticv1.ConditionCompatible, Reason: reason, Message: message}
+}
+
+func (r *Reconciler) choose(f *facts, merged *kubermaticv1.AddonCatalogue) loop.Outcome {
+	entry, err := r.entries.of(merged)
+	if err != nil {
+		return failed(err)
+	}
+	platform := catalogue.Platform{
+		KKPVersion: entry.KKPVersion, K8sVersion: f.cluster.Status.Versions.ControlPlane, AllowPrereleases: r.Options.AllowPrereleases,
+	}
+	selection, err := catalogue.Select(entry, f.installation.Spec.AddonRef.Version, installedVersion(f), platform, catalogue.SelectOptions{
+		AllowDowngrade: f.installation.Annotations[kubermaticv1.AnnotationAllowDowngrade] == "true",
+		Core:           f.installation.Spec.CoreAddon,
+	})
+	f.installation.Status.AvailableUpdate = selection.AvailableUpdate
+	var refusal catalogue.Refusal
+	if errors.As(err, &refusal) {
+		return loop.Stalled{Condition: kubermaticv1.ConditionCompatible, Reason: refusal.Reason(), Message: refusal.Error()}
+	}
+	if err != nil {
+		return failed(err)
+	}
+	f.entry, f.entryDigest = selection.Version, selection.Origin.Digest
+	f.core = entry.Type == kubermaticv1.CatalogueCore
+	f.installation.Status.Version = selection.Version.Version
+	if f.entry.Template == nil || f.entry.Source == nil {
+		return loop.Stalled{
+			Condition: kubermaticv1.ConditionCompatible, Reason: kubermaticv1.ReasonVersionUnknown,
+			Message: fmt.Sprintf("version %q of add-on %q has no template and source in the catalogue", f.entry.Version, entry.Addon.Name),
+		}
+	}
+	return nil
+}
+
+// installedVersion is the version in the user cluster, of the same add-on, or "". An intent that was not carried out to its
+// end installed nothing: the version before it counts. The status would not do, since it does not name the add-on.
+func installedVersion(f *facts) string {
+	record := f.record()
+	switch {
+	case record == nil || record.Addon != string(f.installation.Spec.AddonRef.Name):
+		return ""
+	case record.State == release.StateApplied:
+		return record.Version
+	}
+	return record.From
+}

@@ -1,0 +1,160 @@
+package addoninstallation
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/status"
+)
+
+// pipeline is the order of the conditions that a pass earns, each with its word for success.
+var pipeline = []struct{ condition, reason string }{
+	{kubermaticv1.ConditionCompatible, kubermaticv1.ReasonCompatible},
+	{kubermaticv1.ConditionValuesResolved, kubermaticv1.ReasonValuesResolved},
+	{kubermaticv1.ConditionFetched, kubermaticv1.ReasonFetched},
+	{kubermaticv1.ConditionRendered, kubermaticv1.ReasonRendered},
+	{kubermaticv1.ConditionApplied, kubermaticv1.ReasonApplied},
+	{kubermaticv1.ConditionHealthy, kubermaticv1.ReasonHealthy},
+}
+
+const maxUnhealthy = 20
+
+// verdict is an outcome in the words of conditions.
+type verdict struct {
+	condition, reason, message string
+	state                      metav1.ConditionStatus
+	done                       bool
+}
+
+// as is the verdict as a condition of that type, for a generation.
+func (v verdict) as(kind string, generation int64) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: v.state, Reason: v.reason, Message: v.message, ObservedGeneration: generation}
+}
+
+func judge(outcome loop.Outcome) verdict {
+	switch o := outcome.(type) {
+	case loop.RetryAt:
+		state := metav1.ConditionFalse
+		if o.Unknown {
+			state = metav1.ConditionUnknown
+		}
+		return verdict{condition: o.Condition, reason: o.Reason, message: o.Message, state: state}
+	case loop.Waiting:
+		return verdict{condition: o.Condition, reason: o.Reason, message: o.Message, state: metav1.ConditionFalse}
+	case loop.Stalled:
+		return verdict{condition: o.Condition, reason: o.Reason, message: o.Message, state: metav1.ConditionFalse}
+	}
+	return verdict{done: true}
+}
+
+// project writes the conditions of a living installation, and what its record and health say: the only place that does.
+// What a step learns on its way (version, artifact, release) the step itself puts into the status.
+func project(f *facts, outcome loop.Outcome) {
+	if f.cluster != nil && f.connection == nil && f.entry == nil && judge(outcome).done {
+		return // another worker's cluster
+	}
+	result := judge(outcome)
+	state := &f.installation.Status
+	generation := f.installation.Generation
+	state.ObservedGeneration = generation
+	projectPipeline(f, result)
+	projectObjects(f)
+	projectDrift(f)
+	if result.done {
+		status.True(&state.Conditions, generation, kubermaticv1.ConditionReady, kubermaticv1.ReasonReady,
+			fmt.Sprintf("%s %s is installed and healthy", f.installation.Spec.AddonRef.Name, state.Version))
+		return
+	}
+	status.Set(&state.Conditions, result.as(kubermaticv1.ConditionReady, generation))
+}
+
+// projectPipeline: the steps before the failing one have passed; what comes after keeps what it last said.
+func projectPipeline(f *facts, result verdict) {
+	if !result.done && result.condition == kubermaticv1.ConditionReady {
+		return
+	}
+	conditions, generation := &f.installation.Status.Conditions, f.installation.Generation
+	for _, step := range pipeline {
+		if !result.done && step.condition == result.condition {
+			status.Set(conditions, result.as(step.condition, generation))
+			return
+		}
+		status.True(conditions, generation, step.condition, step.reason, "")
+	}
+}
+
+func projectObjects(f *facts) {
+	state := &f.installation.Status
+	if record := f.record(); record != nil && f.settled() {
+		applied := metav1.NewTime(record.Time.Time)
+		state.LastApplied = &kubermaticv1.AppliedState{
+			Version: record.Version, ArtifactDigest: record.Artifact.Digest, Inputs: record.Inputs,
+			Objects: record.ObjectsDigest, Time: &applied,
+		}
+	}
+	if f.health == nil {
+		return
+	}
+	state.Objects = &kubermaticv1.ObjectCounts{
+		Total: int32(f.health.Total), Healthy: int32(f.health.Healthy), Failing: int32(f.health.Failing),
+	}
+	state.Unhealthy = nil
+	for _, note := range f.health.Unhealthy[:min(len(f.health.Unhealthy), maxUnhealthy)] {
+		state.Unhealthy = append(state.Unhealthy, kubermaticv1.UnhealthyObject{
+			Ref: note.Key.String(), Reason: note.Reason, Message: status.Message(note.Message),
+		})
+	}
+}
+
+func projectDrift(f *facts) {
+	if !f.drifted {
+		return
+	}
+	conditions, generation := &f.installation.Status.Conditions, f.installation.Generation
+	switch {
+	case len(f.fights) > 0:
+		status.True(conditions, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonFight, fmt.Sprintf(
+			"%s is changed again and again by somebody else and is left alone: end that, then set annotation %s",
+			f.fights[0], kubermaticv1.AnnotationReconcileAt))
+	case len(f.shown) > 0:
+		status.True(conditions, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonDriftShown, fmt.Sprintf(
+			"%s differs from what was applied (%d objects in all) and stays so: the strategy is Once", f.shown[0], len(f.shown)))
+	case len(f.repaired) > 0:
+		status.False(conditions, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonRepaired, repairedText(f.repaired))
+	default:
+		status.False(conditions, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonNoDrift, "")
+	}
+}
+
+func repairedText(repaired []apply.Key) string {
+	text := fmt.Sprintf("%s was put back", repaired[0])
+	if len(repaired) > 1 {
+		text += fmt.Sprintf(", and %d more", len(repaired)-1)
+	}
+	return text
+}
+
+// projectRemoval writes the status of an installation that is being removed.
+func projectRemoval(f *facts, outcome loop.Outcome) {
+	result := judge(outcome)
+	if result.condition == "" {
+		return // another worker's cluster
+	}
+	f.installation.Status.ObservedGeneration = f.installation.Generation
+	status.Set(&f.installation.Status.Conditions, result.as(kubermaticv1.ConditionReady, f.installation.Generation))
+}
+
+// announce tells changes as events; conditions tell the state.
+func (r *Reconciler) announce(f *facts) {
+	if f.applied {
+		r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventApplied, "Apply", "applied %s %s: %d objects, %d written",
+			f.installation.Spec.AddonRef.Name, f.installation.Status.Version, len(f.record().Inventory), f.progress.Written)
+	}
+	if len(f.repaired) > 0 {
+		r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventRepaired, "Repair", "%s", repairedText(f.repaired))
+	}
+}

@@ -1,0 +1,210 @@
+package addoninstallation
+
+import (
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/release"
+)
+
+func TestProjectSaysHowFarAPassCame(t *testing.T) {
+	for _, test := range []struct {
+		why     string
+		outcome loop.Outcome
+		ready   string
+		want    map[string]string
+	}{
+		{
+			why: "done: everything is true", outcome: loop.Done{}, ready: "True Ready",
+			want: map[string]string{
+				"Compatible": "True", "ValuesResolved": "True", "Fetched": "True", "Rendered": "True", "Applied": "True", "Healthy": "True",
+			},
+		},
+		{
+			why:     "a refused value: what comes after is not spoken of",
+			outcome: loop.Stalled{Condition: "ValuesResolved", Reason: "ValuesInvalid", Message: "field x"}, ready: "False ValuesInvalid",
+			want: map[string]string{"Compatible": "True", "ValuesResolved": "False"},
+		},
+		{
+			why:     "waiting for a stage",
+			outcome: loop.Waiting{Condition: "Applied", Reason: "WaitingForStage"}, ready: "False WaitingForStage",
+			want: map[string]string{"Compatible": "True", "ValuesResolved": "True", "Fetched": "True", "Rendered": "True", "Applied": "False"},
+		},
+		{
+			why:     "an unreachable cluster says nothing about the steps",
+			outcome: loop.RetryAt{Condition: "Ready", Reason: "ClusterUnreachable", Unknown: true}, ready: "Unknown ClusterUnreachable",
+			want: map[string]string{},
+		},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}}
+			project(f, test.outcome)
+			conditions := f.installation.Status.Conditions
+			got := map[string]string{}
+			for _, condition := range conditions {
+				if condition.Type != kubermaticv1.ConditionReady {
+					got[condition.Type] = string(condition.Status)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+			ready := meta.FindStatusCondition(conditions, kubermaticv1.ConditionReady)
+			if got := string(ready.Status) + " " + ready.Reason; got != test.ready {
+				t.Errorf("Ready is %q, want %q", got, test.ready)
+			}
+		})
+	}
+}
+
+func TestProjectKeepsLaterConditions(t *testing.T) {
+	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}}
+	project(f, loop.Done{})
+	project(f, loop.Stalled{Condition: "Compatible", Reason: "Withdrawn", Message: "left the catalogue"})
+	if !meta.IsStatusConditionTrue(f.installation.Status.Conditions, kubermaticv1.ConditionHealthy) {
+		t.Error("a withdrawn version says nothing about the health of what is installed")
+	}
+}
+
+func TestDriftNeverMakesReadyFalse(t *testing.T) {
+	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}, drifted: true, fights: []apply.Key{{Kind: "ConfigMap", Name: "a"}}}
+	project(f, loop.Done{})
+	conditions := f.installation.Status.Conditions
+	if drifted := meta.FindStatusCondition(conditions, kubermaticv1.ConditionDrifted); drifted == nil || drifted.Reason != kubermaticv1.ReasonFight {
+		t.Errorf("Drifted is %+v", drifted)
+	}
+	if !meta.IsStatusConditionTrue(conditions, kubermaticv1.ConditionReady) {
+		t.Error("Ready is not True")
+	}
+}
+
+func TestUnfinished(t *testing.T) {
+	waiting := []apply.Note{{Reason: kubermaticv1.ReasonWaitingForStage, Message: "CRD a"}, {Reason: kubermaticv1.ReasonWaitingForStage, Message: "CRD b"}}
+	refused := []apply.Note{{Reason: kubermaticv1.ReasonObjectExists, Message: "ConfigMap x exists"}}
+	for _, test := range []struct {
+		why      string
+		progress apply.Progress
+		want     loop.Outcome
+	}{
+		{
+			"what waits for itself is looked at soon", apply.Progress{Waiting: waiting},
+			loop.Waiting{Condition: "Applied", Reason: "WaitingForStage", Message: "CRD a (and 1 more)", Recheck: stageRecheck},
+		},
+		{
+			"a refusal says more than a wait", apply.Progress{Waiting: waiting, Refused: refused},
+			loop.Waiting{Condition: "Applied", Reason: "ObjectExists", Message: "ConfigMap x exists", Recheck: refusedRecheck},
+		},
+		{
+			"a missing namespace is somebody's to make", apply.Progress{Waiting: []apply.Note{{Reason: kubermaticv1.ReasonNamespaceMissing, Message: "m"}}},
+			loop.Waiting{Condition: "Applied", Reason: "NamespaceMissing", Message: "m", Recheck: refusedRecheck},
+		},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, unfinished(test.progress, stageRecheck)); diff != "" {
+				t.Errorf("outcome (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestStageWaitGrowsWhileNothingIsWritten(t *testing.T) {
+	m := &memory{}
+	for range 30 {
+		m.waited(2)
+	}
+	if got := stageWait(m.stageLooks); got != slowestLook {
+		t.Errorf("after 30 looks in vain the wait is %s", got)
+	}
+	if m.waited(3); stageWait(m.stageLooks) != stageRecheck {
+		t.Errorf("after progress the wait is %s", stageWait(m.stageLooks))
+	}
+}
+
+func TestNextRevision(t *testing.T) {
+	for _, test := range []struct {
+		why    string
+		record *release.Record
+		want   int
+	}{
+		{"the first", nil, 1},
+		{"after an applied one", &release.Record{Revision: 3, State: release.StateApplied}, 4},
+		{"an intent that was never carried out keeps its number", &release.Record{Revision: 3, State: release.StateIntent}, 3},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			if got := nextRevision(&facts{memory: &memory{record: test.record}}); got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+func TestRepairsCountAsAFightOnlyInARow(t *testing.T) {
+	begin := time.Now()
+	count := repairCount{}
+	for i := range fightRepairs {
+		count = counted(count, begin.Add(time.Duration(i)*time.Minute), time.Minute)
+	}
+	if count.count != fightRepairs {
+		t.Errorf("%d repairs a minute apart count as %d", fightRepairs, count.count)
+	}
+	if later := counted(count, begin.Add(time.Hour), time.Minute); later.count != 1 {
+		t.Errorf("a repair long after counts as number %d", later.count)
+	}
+}
+
+func TestMaintenanceIsLookedAtInTime(t *testing.T) {
+	stalled := loop.Stalled{Condition: kubermaticv1.ConditionCompatible, Reason: kubermaticv1.ReasonWithdrawn}
+	got := earlier(stalled, loop.Done{Recheck: time.Minute})
+	if loop.ComeBack(got) != time.Minute {
+		t.Errorf("comes back after %s", loop.ComeBack(got))
+	}
+}
+
+func TestUnhealthyAfterTheDeadline(t *testing.T) {
+	applied := time.Now()
+	record := &release.Record{Time: metav1.NewTime(applied), Timeout: metav1.Duration{Duration: time.Minute}}
+	health := &apply.Health{Total: 3, Healthy: 2, InProgress: true}
+	for _, test := range []struct {
+		why    string
+		now    time.Time
+		reason string
+	}{
+		{"within the timeout", applied.Add(time.Second), kubermaticv1.ReasonProgressing},
+		{"past it", applied.Add(2 * time.Minute), kubermaticv1.ReasonTimeout},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			outcome := unhealthy(&facts{memory: &memory{record: record}, now: test.now}, health)
+			if got := judge(outcome).reason; got != test.reason {
+				t.Errorf("reason %q, want %q", got, test.reason)
+			}
+		})
+	}
+}
+
+func TestAsksForCapabilities(t *testing.T) {
+	for _, test := range []struct {
+		why  string
+		file string
+		want bool
+	}{
+		{"a template of the chart", "templates/deployment.yaml", true},
+		{"a template of a dependency", "charts/sub/templates/x.yaml", true},
+		{"the README does not count", "README.md", false},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			chart := fstest.MapFS{test.file: {Data: []byte("{{ .Capabilities.KubeVersion }}")}}
+			got, err := asksForCapabilities(chart)
+			if err != nil || got != test.want {
+				t.Errorf("got %t, %v; want %t", got, err, test.want)
+			}
+		})
+	}
+}

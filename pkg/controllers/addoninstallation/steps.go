@@ -1,0 +1,37 @@
+package addoninstallation
+
+import "github.com/trellis-addons/trellis/pkg/loop"
+
+// steps of a pass, in order.
+func (r *Reconciler) steps() []loop.Step[facts] {
+	return []loop.Step[facts]{
+		{Name: "find-cluster", Run: r.findCluster}, // the one Cluster whose namespace this is; paused ones end here
+		{Name: "load-record", Run: r.loadRecord},   // what was applied last, read once per process
+		{Name: "resolve", Run: r.resolve},          // the add-on's version that fits
+		{Name: "values", Run: r.resolveValues},     // the layers of values, checked against the form
+		{Name: "fetch", Run: r.fetch},              // the version's content, from the store
+		{Name: "connect", Run: r.connect},          // a live connection to the user cluster
+		{Name: "compare", Run: r.compare},          // inputs equal: no render, no write
+		{Name: "required", Run: r.required},        // kinds that the version needs the cluster to serve
+		{Name: "render", Run: r.render},            // content and values become objects
+		{Name: "intent", Run: r.recordIntent},      // on record before the first write
+		{Name: "apply", Run: r.apply},              // stage by stage
+		{Name: "record", Run: r.recordApplied},     // on record with every UID
+		{Name: "release", Run: r.writeHelmRelease}, // helm: the copy that `helm list` shows
+		{Name: "drift", Run: r.repairDrift},        // now and then, healthy or not: is it still what was applied?
+		{Name: "health", Run: r.assess},            // until everything works
+		{Name: "prune", Run: r.prune},              // what the new revision no longer has
+		{Name: "rest", Run: r.rest},                // until the next look
+	}
+}
+
+// removalSteps of an installation that is being deleted, in order. Done lets it go.
+func (r *Reconciler) removalSteps() []loop.Step[facts] {
+	return []loop.Step[facts]{
+		{Name: "let-go", Run: r.letGo},         // cluster deleted or gone, nothing applied, or Orphan: no call
+		{Name: "connect", Run: r.connect},      // a live connection to the user cluster
+		{Name: "remove", Run: r.removeObjects}, // in reverse order, by UID, until nothing is left
+		{Name: "release", Run: r.removeHelm},   // helm: the release's Secrets
+		{Name: "forget", Run: r.forgetRecords}, // last, so that a crash begins again
+	}
+}

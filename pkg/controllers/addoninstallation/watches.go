@@ -1,0 +1,138 @@
+package addoninstallation
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// indexAddon finds the installations of an add-on.
+const indexAddon = "spec.addonRef.name"
+
+// SetupWithManager registers the controller with its watches and indexes.
+func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
+	err := manager.GetFieldIndexer().IndexField(context.Background(), &kubermaticv1.AddonInstallation{}, indexAddon,
+		func(object client.Object) []string {
+			return []string{string(object.(*kubermaticv1.AddonInstallation).Spec.AddonRef.Name)}
+		})
+	if err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(manager).
+		Named("addoninstallation").
+		For(&kubermaticv1.AddonInstallation{}, builder.WithPredicates(installationChanged())).
+		Watches(&kubermaticv1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.ofCatalogue)).
+		Watches(&kkpv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), builder.WithPredicates(clusterChanged())).
+		WatchesRawSource(marked(r.Marked, &corev1.Secret{}, ofMarked[*corev1.Secret](r))).
+		WatchesRawSource(marked(r.Marked, &corev1.ConfigMap{}, ofMarked[*corev1.ConfigMap](r))).
+		WatchesRawSource(source.Func(r.takeQueue)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: max(r.Options.Concurrency, 1)}).
+		Complete(r)
+}
+
+// marked watches one kind in the cache of marked objects.
+func marked[O client.Object](objects cache.Cache, kind O, requests handler.TypedMapFunc[O, reconcile.Request]) source.Source {
+	return source.Kind(objects, kind, handler.TypedEnqueueRequestsFromMapFunc(requests))
+}
+
+// takeQueue keeps the controller's queue, so that what works in the background can wake an installation.
+func (r *Reconciler) takeQueue(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	r.queue = queue
+	return nil
+}
+
+// waker returns what enqueues the installation.
+func (r *Reconciler) waker(installation *kubermaticv1.AddonInstallation) func() {
+	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(installation)}
+	return func() { r.queue.Add(request) }
+}
+
+// installationChanged leaves out our own status writes.
+func installationChanged() predicate.Predicate {
+	return predicate.Or(
+		predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{})
+}
+
+// clusterChanged leaves out heartbeats: only what add-ons depend on counts. Our slice of the status has nothing else.
+func clusterChanged() predicate.Predicate {
+	statusChanged := predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
+		before, after := update.ObjectOld.(*kkpv1.Cluster), update.ObjectNew.(*kkpv1.Cluster)
+		return !equality.Semantic.DeepEqual(before.Status, after.Status)
+	}}
+	return predicate.Or(
+		predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{},
+		deletionBegan(), statusChanged)
+}
+
+// deletionBegan: a deletionTimestamp alone changes no generation of KKP's kinds.
+func deletionBegan() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
+		return update.ObjectOld.GetDeletionTimestamp().IsZero() != update.ObjectNew.GetDeletionTimestamp().IsZero()
+	}}
+}
+
+func (r *Reconciler) ofCatalogue(ctx context.Context, object client.Object) []reconcile.Request {
+	if object.GetNamespace() != r.Options.CatalogueNamespace {
+		return nil
+	}
+	return r.requests(ctx, client.MatchingFields{indexAddon: object.GetName()})
+}
+
+func (r *Reconciler) ofCluster(ctx context.Context, object client.Object) []reconcile.Request {
+	namespace := object.(*kkpv1.Cluster).Status.NamespaceName
+	if namespace == "" {
+		return nil
+	}
+	return r.requests(ctx, client.InNamespace(namespace))
+}
+
+// ofMarked finds the installations that read a Secret or ConfigMap: by valuesFrom in its own namespace, or all with a
+// source, if it is a source Secret.
+func ofMarked[O client.Object](r *Reconciler) handler.TypedMapFunc[O, reconcile.Request] {
+	return func(ctx context.Context, object O) []reconcile.Request {
+		if object.GetLabels()[kubermaticv1.LabelUse] != kubermaticv1.UseSource {
+			return r.requests(ctx, client.InNamespace(object.GetNamespace()))
+		}
+		if object.GetNamespace() != r.Options.CatalogueNamespace {
+			return nil
+		}
+		return r.requests(ctx)
+	}
+}
+
+func (r *Reconciler) requests(ctx context.Context, options ...client.ListOption) []reconcile.Request {
+	list := &kubermaticv1.AddonInstallationList{}
+	if err := r.Client.List(ctx, list, options...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "listing installations to wake")
+		return nil
+	}
+	requests := make([]reconcile.Request, len(list.Items))
+	for i := range list.Items {
+		requests[i].NamespacedName = client.ObjectKeyFromObject(&list.Items[i])
+	}
+	return requests
+}
+
+// sooner is the shorter of two waits, where 0 is never.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}

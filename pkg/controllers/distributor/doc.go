@@ -1,0 +1,35 @@
+// Package distributor is the AddonCatalogueDistributor: it merges the catalogues of the platform namespace and brings the
+// result to every seed.
+//
+// Reads, on the master: authored and generated AddonCatalogues, Seeds with their kubeconfig Secrets, Secrets that merged
+// entries name and that are marked for sources. Reads, on a seed: the UID of namespace kube-system, and the metadata of
+// what it wrote there. It never fetches or renders an add-on.
+//
+// Writes, on the master: the status of every AddonCatalogue that is not somebody's copy (conditions Ready and Conflicting,
+// counts, conflicts, one row for each seed), one ControllerRevision for each authored catalogue with its last valid spec,
+// and ConfigMap addon-seeds with the identity of each seed. Writes, on a seed: the catalogue namespace where it is missing,
+// in it one AddonCatalogue with role merged for each add-on, and copies of source Secrets. Nothing that lacks our labels is
+// overwritten or deleted.
+//
+// One pass (Reconcile; one request stands for all catalogues, since a merge needs all of them) takes these steps:
+//
+//	read       catalogues become sources; what is invalid is replaced by its last valid spec
+//	remember   the last valid specs are kept in ControllerRevisions
+//	merge      pure; skipped where no source changed
+//	hand on    marked Secrets that the merged entries name
+//	discover   Seeds become targets with a kubeconfig
+//	dispatch   each target's worker gets what is wanted; workers of Seeds that went are ended
+//	tidy       ControllerRevisions that are not the last any more go
+//
+// Each seed has a worker: a goroutine with its own client, its own back-off and its own picture of the seed. The picture
+// is metadata, listed once at connect and kept up with the answers to the worker's own writes; plan.go compares it with
+// what is wanted by our digest annotation; the generation that the digest stands for is beside it, so that an edit made
+// while nobody looked shows too. The picture is made anew when a write fails and every resync interval, so that
+// edits made by hand are put back. A seed that hangs or is gone holds up nobody else.
+//
+// A second controller writes the status of each catalogue from the board, on which passes and workers leave what they
+// know. Status changes are gathered for a moment, so that an edit is one status write as a rule and not one for each seed.
+//
+// A seed is told from another one by the UID of its kube-system namespace, kept at first contact. A kubeconfig that leads
+// to another cluster writes nothing until the Seed is annotated with confirm-seed.
+package distributor

@@ -1,0 +1,99 @@
+package distributor
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// wanted is what every seed should have. It is made by a pass, shared by all workers and never changed.
+type wanted struct {
+	addons map[string]*catalogue.MergedAddon
+	// refused add-ons are neither written nor deleted: the last good ones stay.
+	refused map[string]*catalogue.TooLargeError
+	secrets wantedSecrets
+}
+
+// picture is what a worker knows of its seed: metadata of the objects that carry our labels.
+type picture struct {
+	catalogues, secrets map[string]seen
+}
+
+// seen is the metadata of one object on a seed.
+type seen struct {
+	uid             types.UID
+	resourceVersion string
+	// stamp says what was written; see stampOf.
+	stamp string
+	// digest of a merged catalogue.
+	digest     string
+	generation int64
+	// edited is set when somebody else changed the object after we wrote it.
+	edited bool
+}
+
+// stampOf is what makes a merged object up: its content and the KKP version that is stamped onto it.
+func stampOf(digest, kkpVersion string) string { return digest + " " + kkpVersion }
+
+// plan is what is to be done on a seed, by name, each list sorted.
+type plan struct {
+	write, remove             []string
+	writeSecret, removeSecret []string
+}
+
+// planSeed compares what is wanted with what a seed has.
+func planSeed(want *wanted, kkpVersion string, have picture) plan {
+	var todo plan
+	for name, addon := range want.addons {
+		if differs(have.catalogues, name, stampOf(addon.Digest, kkpVersion)) {
+			todo.write = append(todo.write, name)
+		}
+	}
+	for name := range have.catalogues {
+		if want.addons[name] == nil && want.refused[name] == nil {
+			todo.remove = append(todo.remove, name)
+		}
+	}
+	for name, secret := range want.secrets.copies {
+		if differs(have.secrets, name, secret.revision) {
+			todo.writeSecret = append(todo.writeSecret, name)
+		}
+	}
+	for name := range have.secrets {
+		if _, ok := want.secrets.copies[name]; !ok && !want.secrets.held[name] && !want.secrets.holdAll {
+			todo.removeSecret = append(todo.removeSecret, name)
+		}
+	}
+	for _, list := range [][]string{todo.write, todo.remove, todo.writeSecret, todo.removeSecret} {
+		slices.Sort(list)
+	}
+	return todo
+}
+
+func differs(have map[string]seen, name, stamp string) bool {
+	found, ok := have[name]
+	return !ok || found.edited || found.stamp != stamp
+}
+
+// digests of the merged add-ons that a seed has as we wrote them.
+func (p picture) digests() map[string]string {
+	digests := make(map[string]string, len(p.catalogues))
+	for name, found := range p.catalogues {
+		if !found.edited {
+			digests[name] = found.digest
+		}
+	}
+	return digests
+}
+
+// catalogueLabels and secretLabels are on what we write on a seed, and it is found again by them.
+func catalogueLabels() map[string]string {
+	return map[string]string{v1.LabelRole: v1.RoleMerged, v1.LabelManagedBy: managedBy}
+}
+
+func secretLabels() map[string]string {
+	return map[string]string{v1.LabelUse: v1.UseSource, v1.LabelManagedBy: managedBy}
+}

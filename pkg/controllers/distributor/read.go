@@ -1,0 +1,89 @@
+package distributor
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// reading is what became of one catalogue.
+type reading struct {
+	object *v1.AddonCatalogue
+	// source is what is merged; nil where the catalogue adds nothing.
+	source *catalogue.Source
+	// refusal is why the present spec is not merged, with its reason; nil where it is.
+	refusal error
+	reason  string
+	// keptRevision is the ControllerRevision that stands in for a refused spec; empty: nothing does.
+	keptRevision string
+}
+
+// readings remembers sources, since parsing and digests cost more than the rest of a pass.
+type readings map[types.UID]*reading
+
+// wrongNamespaceError: catalogues count in the platform namespace only.
+type wrongNamespaceError struct{ namespace, wanted string }
+
+func (e *wrongNamespaceError) Error() string {
+	return fmt.Sprintf("catalogues count in namespace %q only, not in %q: create it there", e.wanted, e.namespace)
+}
+
+// gitNotServedError: a catalogue in git is not read.
+type gitNotServedError struct{}
+
+func (*gitNotServedError) Error() string {
+	return "catalogues in git are not read by this release: list the add-ons in spec.addons"
+}
+
+func (r *Reconciler) read(ctx context.Context, p *pass) error {
+	var list v1.AddonCatalogueList
+	// Objects are shared with the cache and only read.
+	if err := r.cached.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing AddonCatalogues: %w", err)
+	}
+	fresh := readings{}
+	for i := range list.Items {
+		object := &list.Items[i]
+		if object.DeletionTimestamp != nil || !isInput(object) {
+			continue
+		}
+		fresh[object.UID] = r.readOne(object)
+		p.readings = append(p.readings, fresh[object.UID])
+	}
+	r.readings = fresh
+	return nil
+}
+
+// isInput says whether a catalogue is one that people or a git catalogue wrote, and not a copy that we made.
+func isInput(object client.Object) bool {
+	role := object.GetLabels()[v1.LabelRole]
+	return role == "" || role == v1.RoleGenerated
+}
+
+func (r *Reconciler) readOne(object *v1.AddonCatalogue) *reading {
+	if known, ok := r.readings[object.UID]; ok && known.object.Generation == object.Generation {
+		known.object = object
+		return known
+	}
+	found := &reading{object: object}
+	switch {
+	case object.Namespace != r.options.Namespace:
+		found.refuse(v1.ReasonWrongNamespace, &wrongNamespaceError{object.Namespace, r.options.Namespace})
+	case object.Spec.Git != nil:
+		found.refuse(v1.ReasonGitNotServed, &gitNotServedError{})
+	default:
+		source, err := catalogue.Read(object)
+		if err != nil {
+			found.refuse(v1.ReasonInvalid, err)
+		}
+		found.source = source
+	}
+	return found
+}
+
+func (r *reading) refuse(reason string, refusal error) { r.reason, r.refusal = reason, refusal }

@@ -1,0 +1,173 @@
+package distributor
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// fieldOwner names our writes in managedFields.
+const fieldOwner = "trellis-distributor"
+
+// callTimeout ends a call to a seed that does not answer.
+const callTimeout = 30 * time.Second
+
+// session is a client for one seed with one kubeconfig, and the picture of that seed.
+type session struct {
+	id        string
+	namespace string
+	http      *http.Client
+	client    client.Client
+
+	mutex   sync.Mutex
+	picture picture
+	// lookedAt is when the picture was made; zero: it has to be made anew.
+	lookedAt time.Time
+}
+
+// seedScheme knows what is written on seeds.
+var seedScheme = func() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err) // Registration of constants.
+		}
+	}
+	return scheme
+}()
+
+// seedMapper spares the discovery: the kinds that are written are few and fixed.
+func seedMapper() meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, v1.GroupVersion})
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+	mapper.Add(v1.GroupVersion.WithKind("AddonCatalogue"), meta.RESTScopeNamespace)
+	return mapper
+}
+
+// newSession makes no call.
+func newSession(to target, namespace string) (*session, error) {
+	config := rest.CopyConfig(to.config)
+	config.QPS, config.Timeout = -1, callTimeout
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a transport: %w", err)
+	}
+	plain, err := client.New(config, client.Options{HTTPClient: transport, Scheme: seedScheme, Mapper: seedMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	// A field that the seed's CRD does not know is an error, not a silent loss.
+	strict := client.WithFieldValidation(plain, metav1.FieldValidationStrict)
+	return &session{
+		id: to.configID, namespace: namespace, http: transport, client: client.WithFieldOwner(strict, fieldOwner),
+	}, nil
+}
+
+func (s *session) close() { s.http.CloseIdleConnections() }
+
+// uid is the identity of the cluster.
+func (s *session) uid(ctx context.Context) (types.UID, error) {
+	var system corev1.Namespace
+	if err := s.client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err != nil {
+		return "", fmt.Errorf("reading the seed's identity: %w", err)
+	}
+	return system.UID, nil
+}
+
+// look makes the picture anew, from metadata.
+func (s *session) look(ctx context.Context, now time.Time) error {
+	if err := s.ensureNamespace(ctx); err != nil {
+		return err
+	}
+	catalogues, err := s.list(ctx, v1.GroupVersion.WithKind("AddonCatalogueList"), client.MatchingLabels{v1.LabelRole: v1.RoleMerged})
+	if err != nil {
+		return err
+	}
+	secrets, err := s.list(ctx, corev1.SchemeGroupVersion.WithKind("SecretList"), client.MatchingLabels{v1.LabelManagedBy: managedBy})
+	if err != nil {
+		return err
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.picture = picture{
+		catalogues: compare(catalogues, s.picture.catalogues), secrets: compare(secrets, s.picture.secrets),
+	}
+	s.lookedAt = now
+	return nil
+}
+
+func (s *session) list(
+	ctx context.Context, kind schema.GroupVersionKind, labels client.MatchingLabels,
+) ([]metav1.PartialObjectMetadata, error) {
+	var list metav1.PartialObjectMetadataList
+	list.SetGroupVersionKind(kind)
+	if err := s.client.List(ctx, &list, client.InNamespace(s.namespace), labels); err != nil {
+		return nil, fmt.Errorf("listing our objects: %w", err)
+	}
+	return list.Items, nil
+}
+
+// compare turns metadata into what is seen. A Secret that is not at the version that we left it at was edited; catalogues
+// say by themselves whether they were.
+func compare(items []metav1.PartialObjectMetadata, before map[string]seen) map[string]seen {
+	found := make(map[string]seen, len(items))
+	for i := range items {
+		now := seenOf(&items[i])
+		was, known := before[items[i].Name]
+		if !isMerged(&items[i]) && known && was.uid == now.uid && was.resourceVersion != now.resourceVersion {
+			now.edited = true
+		}
+		found[items[i].Name] = now
+	}
+	return found
+}
+
+// seenOf reads metadata, of a list or of the answer to a write.
+func seenOf(object client.Object) seen {
+	annotations := object.GetAnnotations()
+	found := seen{
+		uid: object.GetUID(), resourceVersion: object.GetResourceVersion(), generation: object.GetGeneration(),
+		digest: annotations[v1.AnnotationDigest], stamp: annotations[v1.AnnotationDigest],
+	}
+	if isMerged(object) {
+		found.stamp = stampOf(found.digest, annotations[v1.AnnotationKKPVersion])
+		found.edited = annotations[v1.AnnotationGeneration] != strconv.FormatInt(found.generation, 10)
+	}
+	return found
+}
+
+func isMerged(object client.Object) bool { return object.GetLabels()[v1.LabelRole] == v1.RoleMerged }
+
+// ensureNamespace makes the catalogue namespace where it is missing.
+func (s *session) ensureNamespace(ctx context.Context) error {
+	var have corev1.Namespace
+	err := s.client.Get(ctx, client.ObjectKey{Name: s.namespace}, &have)
+	if !apierrors.IsNotFound(err) {
+		if err != nil {
+			return fmt.Errorf("reading namespace %q: %w", s.namespace, err)
+		}
+		return nil
+	}
+	err = s.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating namespace %q: %w", s.namespace, err)
+	}
+	return nil
+}

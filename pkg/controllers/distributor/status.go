@@ -1,0 +1,183 @@
+package distributor
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/status"
+)
+
+// conflictsListed is how many conflicts a status lists; it counts all of them. seedsListed likewise.
+const (
+	conflictsListed = 50
+	seedsListed     = 200
+)
+
+// project writes what is known of a catalogue into its status. It is the only writer of it.
+func project(object *v1.AddonCatalogue, known outcome, seeds []seedState) {
+	s := &object.Status
+	s.ObservedGeneration = object.Generation
+	s.Addons, s.Versions = count(&object.Spec)
+	projectConflicts(object, known)
+	projectSeeds(s, known, seeds)
+	projectReady(object, known, seeds)
+}
+
+func count(spec *v1.AddonCatalogueSpec) (addons, versions int32) {
+	for _, addon := range spec.Addons {
+		addons++
+		versions += int32(len(addon.Versions)) // at most 128 by the schema
+	}
+	return addons, versions
+}
+
+func projectConflicts(object *v1.AddonCatalogue, known outcome) {
+	s := &object.Status
+	s.Conflicts = slices.Clone(known.conflicts[:min(len(known.conflicts), conflictsListed)])
+	s.ConflictCount = int32(len(known.conflicts)) // at most all versions
+	if len(known.conflicts) == 0 {
+		status.False(&s.Conditions, object.Generation, v1.ConditionConflicting, v1.ReasonNoConflict,
+			"no other catalogue defines the same")
+		return
+	}
+	first := known.conflicts[0]
+	status.True(&s.Conditions, object.Generation, v1.ConditionConflicting, first.Reason,
+		fmt.Sprintf("%s; status.conflicts has %d in all", tellConflict(object.Name, first), len(known.conflicts)))
+}
+
+func tellConflict(self string, conflict v1.CatalogueConflict) string {
+	switch {
+	case conflict.Reason == v1.ReasonCoreReserved:
+		return fmt.Sprintf("add-on %q is left out: Core catalogue %q reserves the name", conflict.Addon, conflict.WonBy)
+	case conflict.WonBy == self:
+		return fmt.Sprintf("add-on %q version %q is in other catalogues too; this one wins", conflict.Addon, conflict.Version)
+	}
+	return fmt.Sprintf("add-on %q version %q is left out: catalogue %q has it with precedence",
+		conflict.Addon, conflict.Version, conflict.WonBy)
+}
+
+// projectSeeds writes a row for each seed. A row keeps its revision and time until another revision has arrived.
+func projectSeeds(s *v1.AddonCatalogueStatus, known outcome, seeds []seedState) {
+	before := map[string]v1.SeedSync{}
+	for _, row := range s.Seeds {
+		before[row.Name] = row
+	}
+	s.Seeds, s.SyncedSeeds = nil, 0
+	for _, seed := range seeds[:min(len(seeds), seedsListed)] {
+		row := before[seed.name]
+		row.Name, row.Message = seed.name, status.Message(behind(known, seed))
+		row.Synced = row.Message == ""
+		if revision := revisionOf(known.digests); row.Synced && row.Revision != revision {
+			// Times are kept to the second by the API.
+			at := metav1.NewTime(seed.at.Truncate(time.Second))
+			row.Revision, row.LastSyncTime = revision, &at
+		}
+		if row.Synced {
+			s.SyncedSeeds++
+		}
+		s.Seeds = append(s.Seeds, row)
+	}
+}
+
+// behind says what keeps a seed from having all of a catalogue; empty: it has.
+func behind(known outcome, seed seedState) string {
+	if !seed.reached {
+		return seed.problem
+	}
+	for _, name := range slices.Sorted(maps.Keys(known.digests)) {
+		if failed := seed.failedCatalogues[name]; failed != "" {
+			return failed
+		}
+		if seed.digests[name] != known.digests[name] {
+			return fmt.Sprintf("AddonCatalogue %q is on its way", name)
+		}
+	}
+	for _, name := range known.secrets {
+		if failed := seed.failedSecrets[name]; failed != "" {
+			return failed
+		}
+	}
+	return ""
+}
+
+// revisionOf is one word for the merged add-ons that a catalogue has a part in.
+func revisionOf(digests map[string]string) string {
+	revision, err := catalogue.Digest(digests)
+	if err != nil { // A map of texts always encodes.
+		return ""
+	}
+	return revision
+}
+
+func projectReady(object *v1.AddonCatalogue, known outcome, seeds []seedState) {
+	conditions, generation := &object.Status.Conditions, object.Generation
+	switch {
+	case known.refusal != "":
+		status.False(conditions, generation, v1.ConditionReady, known.reason, refused(known))
+		return
+	case len(known.tooLarge) > 0:
+		slices.Sort(known.tooLarge)
+		status.False(conditions, generation, v1.ConditionReady, v1.ReasonTooLarge,
+			strings.Join(known.tooLarge, "; ")+"; the seeds keep the last good one")
+		return
+	case len(seeds) == 0:
+		status.False(conditions, generation, v1.ConditionReady, v1.ReasonDistributing, "there is no Seed to bring it to")
+		return
+	}
+	reason, summary := distribution(object.Status.Seeds, seeds)
+	told := []string{summary}
+	for _, name := range slices.Sorted(maps.Keys(known.secretProblems)) {
+		told = append(told, fmt.Sprintf("Secret %q is not handed on: %s", name, known.secretProblems[name]))
+	}
+	message := strings.Join(told, "; ")
+	if reason == v1.ReasonDistributed {
+		status.True(conditions, generation, v1.ConditionReady, reason, message)
+		return
+	}
+	status.False(conditions, generation, v1.ConditionReady, reason, message)
+}
+
+func refused(known outcome) string {
+	switch {
+	case known.reason != v1.ReasonInvalid:
+		return known.refusal
+	case known.kept:
+		return known.refusal + "; the seeds keep the last valid content"
+	}
+	return known.refusal + "; nothing of it is on the seeds"
+}
+
+// distribution sums the rows up. A seed that can't be reached does not make a catalogue unready: it catches up.
+func distribution(rows []v1.SeedSync, seeds []seedState) (reason, message string) {
+	reached := map[string]bool{}
+	for _, seed := range seeds {
+		reached[seed.name] = seed.reached
+	}
+	var synced int
+	var waiting, away []string
+	for _, row := range rows {
+		switch {
+		case row.Synced:
+			synced++
+		case reached[row.Name]:
+			waiting = append(waiting, row.Name)
+		default:
+			away = append(away, row.Name)
+		}
+	}
+	message = fmt.Sprintf("%d of %d seeds have it", synced, len(rows))
+	if len(away) > 0 {
+		message += fmt.Sprintf("; not reached: %s", strings.Join(away, ", "))
+	}
+	if len(waiting) > 0 {
+		return v1.ReasonDistributing, message + fmt.Sprintf("; not yet: %s", strings.Join(waiting, ", "))
+	}
+	return v1.ReasonDistributed, message
+}

@@ -1,0 +1,166 @@
+package distributor
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// backoffLimit is the longest wait before a seed is tried again without being asked.
+const backoffLimit = 5 * time.Minute
+
+// order is what a worker is to bring about, and where.
+type order struct {
+	target target
+	wanted *wanted
+}
+
+// seedState is what a worker found, for the board.
+type seedState struct {
+	name string
+	// reached is set when the seed could be asked. Otherwise problem says what is in the way.
+	reached bool
+	problem string
+	// digests of the merged add-ons that the seed has; those of the last time it was reached.
+	digests map[string]string
+	// failedCatalogues and failedSecrets say by name what could not be written or deleted.
+	failedCatalogues, failedSecrets map[string]string
+	at                              time.Time
+}
+
+// guard says whether a cluster is the one that a seed's name stands for. Its error is fit for status.
+type guard func(ctx context.Context, to target, uid string) error
+
+// worker serves one seed, in a goroutine of its own.
+type worker struct {
+	name      string
+	namespace string
+	resync    time.Duration
+	clock     clock.Clock
+	guard     guard
+	report    func(seedState)
+
+	mutex sync.Mutex
+	next  order
+	wake  chan struct{}
+
+	session *session
+	failed  int32
+	last    map[string]string
+}
+
+// ask gives the worker its order; one that it did not come to is replaced.
+func (w *worker) ask(next order) {
+	w.mutex.Lock()
+	w.next = next
+	w.mutex.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default: // It will wake up anyway.
+	}
+}
+
+func (w *worker) order() order {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.next
+}
+
+// run works until the context ends.
+func (w *worker) run(ctx context.Context) {
+	defer w.drop()
+	timer := w.clock.NewTimer(w.resync)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.wake:
+		case <-timer.C():
+		}
+		state := w.pass(ctx, w.order())
+		if ctx.Err() != nil {
+			return
+		}
+		w.report(state)
+		timer.Stop()
+		timer = w.clock.NewTimer(w.pause(state))
+	}
+}
+
+// pause is the time to the next pass without being asked.
+func (w *worker) pause(state seedState) time.Duration {
+	if state.reached && len(state.failedCatalogues)+len(state.failedSecrets) == 0 {
+		w.failed = 0
+		return jitter(w.resync)
+	}
+	w.failed++
+	return jitter(loop.Backoff(w.failed, time.Second, backoffLimit))
+}
+
+// jitter spreads a time by 10 %.
+func jitter(around time.Duration) time.Duration {
+	return time.Duration(float64(around) * (0.95 + 0.1*rand.Float64())) // no secret depends on it
+}
+
+// pass brings the seed to what is wanted, as far as it goes.
+func (w *worker) pass(ctx context.Context, now order) seedState {
+	state := seedState{name: w.name, digests: w.last}
+	if problem := w.connect(ctx, now.target); problem != "" {
+		w.drop()
+		state.problem, state.at = problem, w.clock.Now()
+		return state
+	}
+	todo := planSeed(now.wanted, now.target.kkpVersion, w.session.picture)
+	failed := w.session.carryOut(ctx, now.wanted, now.target.kkpVersion, todo)
+	if failed.any() {
+		w.session.lookedAt = time.Time{}
+	}
+	w.last = w.session.picture.digests()
+	state.reached, state.digests, state.at = true, w.last, w.clock.Now()
+	state.failedCatalogues, state.failedSecrets = failed.catalogues, failed.secrets
+	return state
+}
+
+// connect sees to it that there is a session with a picture that is not too old; else it says why there is none.
+func (w *worker) connect(ctx context.Context, to target) (problem string) {
+	if to.config == nil {
+		return to.problem
+	}
+	if w.session != nil && w.session.id != to.configID {
+		w.drop()
+	}
+	if w.session == nil {
+		made, err := newSession(to, w.namespace)
+		if err != nil {
+			return describe(err)
+		}
+		w.session = made
+	}
+	if w.clock.Since(w.session.lookedAt) < w.resync*9/10 {
+		return ""
+	}
+	uid, err := w.session.uid(ctx)
+	if err != nil {
+		return describe(err)
+	}
+	if err := w.guard(ctx, to, string(uid)); err != nil {
+		return err.Error()
+	}
+	if err := w.session.look(ctx, w.clock.Now()); err != nil {
+		return describe(err)
+	}
+	return ""
+}
+
+func (w *worker) drop() {
+	if w.session != nil {
+		w.session.close()
+	}
+	w.session = nil
+}

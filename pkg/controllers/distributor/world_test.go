@@ -1,0 +1,214 @@
+package distributor_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+func TestMain(m *testing.M) {
+	fleet.Main(m, fleet.ClusterOptions{Name: "master"}, fleet.ClusterOptions{Name: "seed"})
+}
+
+// world is a master and its seeds, with namespaces of the test's own.
+type world struct {
+	t                   *testing.T
+	scheme              *runtime.Scheme
+	platform, catalogue string
+	master              client.Client
+	end                 func()
+}
+
+var worlds int
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	worlds++
+	w := &world{
+		t: t, scheme: runtime.NewScheme(), end: func() {},
+		platform: fmt.Sprintf("platform-%d", worlds), catalogue: fmt.Sprintf("catalogue-%d", worlds),
+	}
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kkpv1.AddToScheme} {
+		if err := add(w.scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"master", "seed"} {
+		if err := fleet.InstallCRDs(t.Context(), fleet.Shared().Cluster(name).Config, fleet.CRDs(t)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.master = w.client("master")
+	w.create(w.master, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.platform}})
+	t.Cleanup(func() {
+		w.end()
+		err := w.master.DeleteAllOf(context.Background(), &v1.AddonCatalogue{}, client.InNamespace(w.platform))
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+func (w *world) client(cluster string) client.Client {
+	w.t.Helper()
+	made, err := client.New(fleet.Shared().Cluster(cluster).Config, client.Options{Scheme: w.scheme})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return client.WithFieldOwner(made, "test")
+}
+
+func (w *world) create(to client.Client, object client.Object) {
+	w.t.Helper()
+	if err := to.Create(w.t.Context(), object); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// start runs the controller; stop ends it and waits.
+func (w *world) start(change ...func(*distributor.Options)) (stop func()) {
+	w.t.Helper()
+	options := distributor.Options{Namespace: w.platform, CatalogueNamespace: w.catalogue, KKPVersion: "v2.31.0"}
+	for _, set := range change {
+		set(&options)
+	}
+	mgr, err := ctrl.NewManager(fleet.Shared().Cluster("master").Config, manager.Options{
+		Scheme: w.scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := distributor.New(distributor.Dependencies{Options: options}).SetupWithManager(mgr); err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	running := true
+	w.end = func() {
+		cancel()
+		if running {
+			running = false
+			if err := <-ended; err != nil {
+				w.t.Error(err)
+			}
+		}
+	}
+	return w.end
+}
+
+// seed makes a Seed whose kubeconfig leads to a cluster of the fleet.
+func (w *world) seed(name string, kubeconfig []byte) *kkpv1.Seed {
+	w.t.Helper()
+	w.create(w.master, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "kubeconfig-" + name},
+		Data:       map[string][]byte{"kubeconfig": kubeconfig},
+	})
+	seed := &kkpv1.Seed{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: name},
+		Spec:       kkpv1.SeedSpec{Kubeconfig: corev1.ObjectReference{Name: "kubeconfig-" + name}},
+	}
+	w.create(w.master, seed)
+	return seed
+}
+
+func kubeconfigOf(cluster string) []byte { return fleet.Shared().Cluster(cluster).Kubeconfig }
+
+// catalogueOf makes an authored catalogue of add-ons given as name and versions.
+func (w *world) catalogueOf(name string, addons map[string][]string) *v1.AddonCatalogue {
+	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: name}}
+	for addon, versions := range addons {
+		object.Spec.Addons = append(object.Spec.Addons, addonOf(addon, versions...))
+	}
+	return object
+}
+
+func addonOf(name string, versions ...string) v1.Addon {
+	addon := v1.Addon{Name: v1.AddonName(name)}
+	for _, version := range versions {
+		addon.Versions = append(addon.Versions, v1.AddonVersion{
+			Version:  version,
+			Template: &v1.Template{Method: v1.MethodGoTemplate},
+			Source:   &v1.Source{Git: &v1.GitSource{Remote: "https://git.example.com/addons.git", Path: name + "/" + version}},
+		})
+	}
+	return addon
+}
+
+// edit changes an object on the master.
+func edit[T client.Object](w *world, object T, change func(T)) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		if err := w.master.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		change(object)
+		return w.master.Update(w.t.Context(), object)
+	})
+}
+
+// merged is a merged catalogue by its name.
+func (w *world) merged(name string) *v1.AddonCatalogue {
+	return &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: name}}
+}
+
+// expectVersions waits until a seed has exactly these versions of an add-on.
+func (w *world) expectVersions(cluster, addon string, versions ...string) *v1.AddonCatalogue {
+	w.t.Helper()
+	return expect.Object(w.t, w.client(cluster), w.merged(addon), func(object *v1.AddonCatalogue) error {
+		var have []string
+		for _, version := range object.Spec.Addons[0].Versions {
+			have = append(have, version.Version)
+		}
+		if fmt.Sprint(have) != fmt.Sprint(versions) {
+			return fmt.Errorf("versions %v, want %v", have, versions)
+		}
+		return nil
+	})
+}
+
+func (w *world) expectCondition(object *v1.AddonCatalogue, kind, status, reason string) *v1.AddonCatalogue {
+	w.t.Helper()
+	return expect.Object(w.t, w.master, object, func(object *v1.AddonCatalogue) error {
+		return expect.Condition(object, kind, status, reason)
+	})
+}
+
+// soon is long enough for anything that needs no retry.
+const soon = 5 * time.Second
+
+// deadKubeconfig leads to a port where nobody listens.
+func deadKubeconfig(t *testing.T) []byte {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	seed := fleet.Shared().Cluster("seed")
+	return bytes.ReplaceAll(seed.Kubeconfig, []byte(seed.URL()), []byte("https://"+address))
+}

@@ -1,0 +1,183 @@
+package distributor
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// writesAtOnce is the number of calls to one seed at a time.
+const writesAtOnce = 8
+
+// failures of a plan, by name of the object, fit for status.
+type failures struct {
+	mutex               sync.Mutex
+	catalogues, secrets map[string]string
+}
+
+func (f *failures) any() bool { return len(f.catalogues)+len(f.secrets) > 0 }
+
+// carryOut does what is planned, as far as it goes: one object's failure is not another's. Secrets come first, so that
+// nobody reads an entry whose Secret is not there yet.
+func (s *session) carryOut(ctx context.Context, want *wanted, kkpVersion string, todo plan) *failures {
+	failed := &failures{catalogues: map[string]string{}, secrets: map[string]string{}}
+	s.each(ctx, todo.writeSecret, failed.secret, func(ctx context.Context, name string) error {
+		return s.writeSecret(ctx, name, want.secrets.copies[name])
+	})
+	s.each(ctx, todo.write, failed.catalogue, func(ctx context.Context, name string) error {
+		return s.writeCatalogue(ctx, name, want.addons[name], kkpVersion)
+	})
+	s.each(ctx, todo.remove, failed.catalogue, func(ctx context.Context, name string) error {
+		return s.remove(ctx, &v1.AddonCatalogue{ObjectMeta: s.named(name)}, s.picture.catalogues)
+	})
+	s.each(ctx, todo.removeSecret, failed.secret, func(ctx context.Context, name string) error {
+		return s.remove(ctx, &corev1.Secret{ObjectMeta: s.named(name)}, s.picture.secrets)
+	})
+	return failed
+}
+
+func (s *session) each(ctx context.Context, names []string, fail func(string, error), do func(context.Context, string) error) {
+	var group errgroup.Group
+	group.SetLimit(writesAtOnce)
+	for _, name := range names {
+		group.Go(func() error {
+			if err := do(ctx, name); err != nil {
+				fail(name, err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // Failures are told to fail.
+}
+
+func (f *failures) catalogue(name string, err error) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.catalogues[name] = fmt.Sprintf("AddonCatalogue %q: %s", name, describe(err))
+}
+
+func (f *failures) secret(name string, err error) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.secrets[name] = fmt.Sprintf("Secret %q: %s", name, describe(err))
+}
+
+func (s *session) named(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: s.namespace, Name: name}
+}
+
+// have is what the picture has of an object.
+func (s *session) have(of map[string]seen, name string) (seen, bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	found, ok := of[name]
+	return found, ok
+}
+
+func (s *session) saw(of map[string]seen, object client.Object) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	of[object.GetName()] = seenOf(object)
+}
+
+func (s *session) writeCatalogue(ctx context.Context, name string, addon *catalogue.MergedAddon, kkpVersion string) error {
+	object := &v1.AddonCatalogue{ObjectMeta: s.named(name), Spec: addon.Spec}
+	object.Labels = catalogueLabels()
+	object.Annotations = map[string]string{
+		v1.AnnotationDigest: addon.Digest, v1.AnnotationKKPVersion: kkpVersion, v1.AnnotationVersions: addon.OriginsJSON(),
+	}
+	before, _ := s.have(s.picture.catalogues, name)
+	foretold := before.generation
+	if before.edited || before.digest != addon.Digest {
+		foretold++
+	}
+	object.Annotations[v1.AnnotationGeneration] = strconv.FormatInt(foretold, 10)
+	err := s.put(ctx, object, s.picture.catalogues)
+	if apierrors.IsInvalid(err) {
+		err = s.retype(ctx, object, err)
+	}
+	if err != nil || object.Generation == foretold {
+		return err
+	}
+	return s.correct(ctx, object)
+}
+
+// correct writes the generation down that was not foretold right: content may differ in annotations only.
+func (s *session) correct(ctx context.Context, object *v1.AddonCatalogue) error {
+	before := object.DeepCopy()
+	object.Annotations[v1.AnnotationGeneration] = strconv.FormatInt(object.Generation, 10)
+	if err := s.client.Patch(ctx, object, client.MergeFrom(before)); err != nil {
+		return err
+	}
+	s.saw(s.picture.catalogues, object)
+	return nil
+}
+
+// retype makes an object anew whose type changed, since type is immutable: an add-on's name became reserved, or free.
+func (s *session) retype(ctx context.Context, object *v1.AddonCatalogue, refusal error) error {
+	var live v1.AddonCatalogue
+	if err := s.client.Get(ctx, client.ObjectKeyFromObject(object), &live); err != nil {
+		return fmt.Errorf("%w, and the present one can't be read", refusal)
+	}
+	if live.Spec.Type == object.Spec.Type || live.Labels[v1.LabelRole] != v1.RoleMerged {
+		return refusal
+	}
+	if err := s.remove(ctx, &live, s.picture.catalogues); err != nil {
+		return err
+	}
+	object.ResourceVersion = ""
+	return s.put(ctx, object, s.picture.catalogues)
+}
+
+func (s *session) writeSecret(ctx context.Context, name string, source secretCopy) error {
+	object := &corev1.Secret{ObjectMeta: s.named(name), Type: corev1.SecretTypeOpaque, Data: source.data}
+	object.Labels = secretLabels()
+	object.Annotations = map[string]string{v1.AnnotationDigest: source.revision}
+	if source.hosts != "" {
+		object.Annotations[v1.AnnotationHosts] = source.hosts
+	}
+	return s.put(ctx, object, s.picture.secrets)
+}
+
+// put creates an object, or replaces the one of ours that the picture has. An object that is there without our labels is
+// not in the picture: its creation fails, and it is left alone.
+func (s *session) put(ctx context.Context, object client.Object, of map[string]seen) error {
+	before, ok := s.have(of, object.GetName())
+	var err error
+	if ok {
+		object.SetResourceVersion(before.resourceVersion)
+		err = s.client.Update(ctx, object)
+	} else {
+		err = s.client.Create(ctx, object)
+	}
+	if err != nil {
+		return err
+	}
+	s.saw(of, object)
+	return nil
+}
+
+// remove deletes an object of ours; one that was made anew meanwhile is left alone.
+func (s *session) remove(ctx context.Context, object client.Object, of map[string]seen) error {
+	name := object.GetName()
+	if before, ok := s.have(of, name); ok {
+		err := s.client.Delete(ctx, object, client.Preconditions{UID: &before.uid})
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	delete(of, name)
+	return nil
+}

@@ -1,0 +1,86 @@
+package standalone
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// Dependencies of the controller.
+type Dependencies struct {
+	// Client of the seed; reads of Clusters, and of the metadata of Namespaces and Secrets, come from its cache.
+	Client client.Client
+	// Reader sees past the cache: kubeconfigs are read by it, so that they are not kept in memory.
+	Reader client.Reader
+	// WorkerName is --worker-name; empty as a rule.
+	WorkerName string
+	// Interval between two probes of an API server; 0 is one minute.
+	Interval time.Duration
+}
+
+// Reconciler fills in for KKP.
+type Reconciler struct {
+	Dependencies
+	prober *prober
+	living []loop.Step[facts]
+	going  []loop.Step[facts]
+}
+
+// New makes a Reconciler.
+func New(dependencies Dependencies) *Reconciler {
+	if dependencies.Interval == 0 {
+		dependencies.Interval = time.Minute
+	}
+	r := &Reconciler{Dependencies: dependencies}
+	r.prober = newProber(dependencies.Reader, dependencies.Interval)
+	r.living, r.going = r.livingSteps(), r.goingSteps()
+	return r
+}
+
+// SetupWithManager watches Clusters, and the metadata of their namespaces and kubeconfig Secrets.
+func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(manager).
+		Named("standalone").
+		For(&kkpv1.Cluster{}).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(clusterOfNamespace)).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(clusterOfSecret),
+			builder.WithPredicates(kubeconfigSecrets)).
+		WatchesRawSource(source.Func(r.prober.start)).
+		Complete(r)
+}
+
+// Reconcile brings one Cluster's namespace and status up to date.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	var object kkpv1.Cluster
+	if err := r.Client.Get(ctx, request.NamespacedName, &object); err != nil {
+		r.prober.forget(request.Name)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !cluster.BelongsTo(&object, r.WorkerName) || object.Spec.Pause {
+		return ctrl.Result{}, nil
+	}
+	pass := loop.Start(r.Client, &object)
+	facts := &facts{cluster: &object}
+	if cluster.Deleted(&object) {
+		outcome := loop.Run(ctx, r.going, facts)
+		if _, done := outcome.(loop.Done); done {
+			return ctrl.Result{}, pass.SetFinalizer(ctx, v1.FinalizerCleanupNamespace, false)
+		}
+		return pass.Finish(ctx, outcome)
+	}
+	if err := pass.SetFinalizer(ctx, v1.FinalizerCleanupNamespace, true); err != nil {
+		return ctrl.Result{}, err
+	}
+	return pass.Finish(ctx, loop.Run(ctx, r.living, facts))
+}

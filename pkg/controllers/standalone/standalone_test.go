@@ -1,0 +1,288 @@
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// probeInterval is short, so that health is seen to change.
+const probeInterval = 500 * time.Millisecond
+
+// Namespaces only go where a controller-manager empties them.
+func TestMain(m *testing.M) {
+	fleet.Main(m, fleet.ClusterOptions{Name: "seed", Controllers: true}, fleet.ClusterOptions{Name: "user", Release: binaries.Newer})
+}
+
+// seed is a client of the seed, on which the controller runs until the test ends.
+func seed(t *testing.T, workerName string) client.Client {
+	t.Helper()
+	rest := fleet.Shared().Cluster("seed").Config
+	if err := fleet.InstallCRDs(t.Context(), rest, fleet.CRDs(t)...); err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), kkpv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	skip := true
+	manager, err := ctrl.NewManager(rest, ctrl.Options{
+		Scheme: scheme, Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &skip},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	controller := New(Dependencies{
+		Client: manager.GetClient(), Reader: manager.GetAPIReader(), WorkerName: workerName, Interval: probeInterval,
+	})
+	if err := controller.SetupWithManager(manager); err != nil {
+		t.Fatal(err)
+	}
+	run(t, manager)
+	direct, err := client.New(rest, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return direct
+}
+
+func run(t *testing.T, manager ctrl.Manager) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- manager.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func create(t *testing.T, c client.Client, kkp *kkpv1.Cluster) *kkpv1.Cluster {
+	t.Helper()
+	if err := c.Create(t.Context(), kkp); err != nil {
+		t.Fatal(err)
+	}
+	return kkp
+}
+
+func named(name string) *kkpv1.Cluster {
+	return &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{kkpv1.LabelWorkerName: ""}}}
+}
+
+func keep(t *testing.T, c client.Client, namespace string, kubeconfig []byte) {
+	t.Helper()
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "internal-admin-kubeconfig"},
+		Data:       map[string][]byte{"kubeconfig": kubeconfig},
+	}
+	err := c.Update(t.Context(), secret)
+	if client.IgnoreNotFound(err) == nil && err != nil {
+		err = c.Create(t.Context(), secret)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// health waits for what the status says of the API server.
+func health(t *testing.T, c client.Client, kkp *kkpv1.Cluster, version, health string) {
+	t.Helper()
+	expect.Object(t, c, kkp, func(k *kkpv1.Cluster) error {
+		if k.Status.Versions.ControlPlane != version || k.Status.ExtendedHealth.APIServer != health {
+			return fmt.Errorf("got version %q and health %q, want %q and %q",
+				k.Status.Versions.ControlPlane, k.Status.ExtendedHealth.APIServer, version, health)
+		}
+		return nil
+	})
+}
+
+func namespaceOf(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "cluster-" + name}}
+}
+
+func made(*corev1.Namespace) error { return nil }
+
+func TestLifeOfACluster(t *testing.T) {
+	c := seed(t, "")
+	user := fleet.Shared().Cluster("user")
+	kkp := create(t, c, named("life"))
+	expect.Object(t, c, namespaceOf("life"), func(namespace *corev1.Namespace) error {
+		if owner := metav1.GetControllerOf(namespace); owner == nil || owner.UID != kkp.UID {
+			return errors.New("the namespace is not the Cluster's")
+		}
+		return nil
+	})
+	health(t, c, kkp, "", kkpv1.HealthDown)
+	if kkp.Status.NamespaceName != "cluster-life" {
+		t.Errorf("got namespace name %q", kkp.Status.NamespaceName)
+	}
+
+	begin := time.Now()
+	keep(t, c, "cluster-life", user.Kubeconfig)
+	health(t, c, kkp, binaries.Newer, kkpv1.HealthUp)
+	t.Logf("up %s after the Secret came", time.Since(begin))
+	quiet(t, c, kkp)
+
+	user.StopServer()
+	health(t, c, kkp, binaries.Newer, kkpv1.HealthDown)
+	if err := user.StartServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	health(t, c, kkp, binaries.Newer, kkpv1.HealthUp)
+
+	inside := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "cluster-life", Name: "held", Finalizers: []string{"example.com/held"},
+	}}
+	if err := errors.Join(c.Create(t.Context(), inside), c.Delete(t.Context(), kkp)); err != nil {
+		t.Fatal(err)
+	}
+	expect.Object(t, c, namespaceOf("life"), func(namespace *corev1.Namespace) error {
+		if namespace.DeletionTimestamp.IsZero() {
+			return errors.New("not being deleted")
+		}
+		return nil
+	})
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(kkp), kkp); err != nil {
+		t.Fatalf("the Cluster went before its namespace: %v", err)
+	}
+	inside.Finalizers = nil
+	if err := c.Update(t.Context(), inside); err != nil {
+		t.Fatal(err)
+	}
+	expect.Gone(t, c, kkp)
+	expect.Gone(t, c, namespaceOf("life"))
+}
+
+// quiet holds that a Cluster whose facts stay the same is not written.
+func quiet(t *testing.T, c client.Client, kkp *kkpv1.Cluster) {
+	t.Helper()
+	before := kkp.ResourceVersion
+	expect.Never(t, 4*probeInterval, func() bool {
+		return c.Get(t.Context(), client.ObjectKeyFromObject(kkp), kkp) != nil || kkp.ResourceVersion != before
+	})
+}
+
+func TestDeadServersHoldNobody(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	c := seed(t, "")
+	user := fleet.Shared().Cluster("user")
+	dead := strings.Replace(string(user.Kubeconfig), user.URL(), "https://"+listener.Addr().String(), 1)
+	for i := range 8 {
+		kkp := create(t, c, named(fmt.Sprintf("dead-%d", i)))
+		expect.Object(t, c, namespaceOf(kkp.Name), made)
+		keep(t, c, "cluster-"+kkp.Name, []byte(dead))
+	}
+	alive := create(t, c, named("alive"))
+	expect.Object(t, c, namespaceOf("alive"), made)
+	begin := time.Now()
+	keep(t, c, "cluster-alive", user.Kubeconfig)
+	health(t, c, alive, binaries.Newer, kkpv1.HealthUp)
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("a living cluster waited %s for dead ones", took)
+	}
+	for i := range 8 {
+		health(t, c, named(fmt.Sprintf("dead-%d", i)), "", kkpv1.HealthDown)
+	}
+}
+
+func TestRefusedKubeconfig(t *testing.T) {
+	c := seed(t, "")
+	user := fleet.Shared().Cluster("user")
+	kkp := create(t, c, named("exec"))
+	expect.Object(t, c, namespaceOf("exec"), made)
+	keep(t, c, "cluster-exec", []byte(strings.Replace(string(user.Kubeconfig), "token:", "exec: {command: sh}\n    token:", 1)))
+	quietlyDown := func() bool {
+		return c.Get(t.Context(), client.ObjectKeyFromObject(kkp), kkp) != nil || kkp.Status.ExtendedHealth.APIServer == kkpv1.HealthUp
+	}
+	expect.Never(t, 3*probeInterval, quietlyDown)
+	keep(t, c, "cluster-exec", user.Kubeconfig)
+	health(t, c, kkp, binaries.Newer, kkpv1.HealthUp)
+}
+
+func TestClustersThatAreLeftAlone(t *testing.T) {
+	c := seed(t, "")
+	paused := named("paused")
+	paused.Spec.Pause = true
+	others := named("others")
+	others.Labels[kkpv1.LabelWorkerName] = "somebody"
+	create(t, c, paused)
+	create(t, c, others)
+	long := create(t, c, named(strings.Repeat("l", 60)))
+	elsewhere := create(t, c, named("elsewhere")) // its status will name a namespace that is not its own
+	expect.Object(t, c, namespaceOf("elsewhere"), made)
+	expect.Object(t, c, elsewhere, func(k *kkpv1.Cluster) error {
+		k.Status.NamespaceName = "kube-system"
+		return c.Status().Update(t.Context(), k)
+	})
+	if err := c.Delete(t.Context(), elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	expect.Gone(t, c, elsewhere)
+	var system corev1.Namespace
+	if err := c.Get(t.Context(), client.ObjectKey{Name: "kube-system"}, &system); err != nil || system.DeletionTimestamp != nil {
+		t.Errorf("kube-system was touched: %v", err)
+	}
+	for _, kkp := range []*kkpv1.Cluster{paused, others, long} {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(kkp), kkp); err != nil || kkp.Status.NamespaceName != "" {
+			t.Errorf("Cluster %q was touched, or %v", kkp.Name, err)
+		}
+		touched := len(kkp.Finalizers) > 0
+		if touched && kkp != long {
+			t.Errorf("Cluster %q has finalizers %q", kkp.Name, kkp.Finalizers)
+		}
+	}
+}
+
+func TestFormerNamespaceIsWaitedFor(t *testing.T) {
+	c := seed(t, "")
+	former := namespaceOf("again")
+	inside := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: former.Name, Name: "held", Finalizers: []string{"example.com/held"},
+	}}
+	if err := errors.Join(c.Create(t.Context(), former), c.Create(t.Context(), inside), c.Delete(t.Context(), former)); err != nil {
+		t.Fatal(err)
+	}
+	formerUID := former.UID
+	kkp := create(t, c, named("again"))
+	expect.Object(t, c, kkp, func(k *kkpv1.Cluster) error {
+		if len(k.Finalizers) != 1 || k.Finalizers[0] != v1.FinalizerCleanupNamespace {
+			return fmt.Errorf("got finalizers %q", k.Finalizers)
+		}
+		return nil
+	})
+	inside.Finalizers = nil
+	if err := c.Update(t.Context(), inside); err != nil {
+		t.Fatal(err)
+	}
+	expect.Object(t, c, namespaceOf("again"), func(namespace *corev1.Namespace) error {
+		if namespace.UID == formerUID {
+			return errors.New("still the former one")
+		}
+		return nil
+	})
+}

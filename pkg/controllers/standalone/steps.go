@@ -1,0 +1,31 @@
+package standalone
+
+import (
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// facts of one pass.
+type facts struct {
+	cluster *kkpv1.Cluster
+	// secretVersion is the resourceVersion of the kubeconfig Secret.
+	secretVersion string
+}
+
+// namespace is where the Cluster lives on the seed, with or without a status that says so.
+func (f *facts) namespace() string { return namespacePrefix + f.cluster.Name }
+
+func (r *Reconciler) livingSteps() []loop.Step[facts] {
+	return []loop.Step[facts]{
+		{Name: "name", Run: nameNamespace},         // say which namespace it will be, before it exists
+		{Name: "namespace", Run: r.makeNamespace},  // make it, or wait for a former one to go
+		{Name: "kubeconfig", Run: r.findSecret},    // wait for the kubeconfig
+		{Name: "health", Run: r.probeTheAPIServer}, // version and health, as a probe found them
+	}
+}
+
+func (r *Reconciler) goingSteps() []loop.Step[facts] {
+	return []loop.Step[facts]{
+		{Name: "namespace", Run: r.removeNamespace}, // delete it and wait until it is gone
+	}
+}

@@ -1,0 +1,282 @@
+package archive_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/archive"
+	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
+)
+
+// playground is a folder to unpack into, with a canary beside it.
+type playground struct {
+	t              *testing.T
+	folder, canary string
+}
+
+func play(t *testing.T) playground {
+	t.Helper()
+	top := t.TempDir()
+	p := playground{t: t, folder: filepath.Join(top, "into"), canary: filepath.Join(top, "x")}
+	for _, err := range []error{os.Mkdir(p.folder, 0o700), os.WriteFile(p.canary, []byte("canary"), 0o600)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+func (p playground) check() {
+	p.t.Helper()
+	content, err := os.ReadFile(p.canary)
+	if err != nil || string(content) != "canary" {
+		p.t.Errorf("the canary says %q, %v", content, err)
+	}
+	beside, err := os.ReadDir(filepath.Dir(p.canary))
+	if err != nil || len(beside) != 2 {
+		p.t.Errorf("beside the folder: %v, %v", beside, err)
+	}
+}
+
+// files reads back what came out, and complains of what is neither file nor folder.
+func (p playground) files() map[string]string {
+	p.t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(p.folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		if !entry.Type().IsRegular() {
+			p.t.Errorf("%s is %s", path, entry.Type())
+			return nil
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		if info.Mode()&^fs.FileMode(0o644) != 0 {
+			p.t.Errorf("%s has mode %s", path, info.Mode())
+		}
+		content, err := os.ReadFile(path)
+		name, _ := filepath.Rel(p.folder, path)
+		found[filepath.ToSlash(name)] = string(content)
+		return err
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return found
+}
+
+// extract unpacks what lies below "top", as a chart is unpacked: what lies elsewhere is refused.
+func (p playground) extract(packed []byte, limits archive.Limits) (*archive.Folder, error) {
+	p.t.Helper()
+	into, err := archive.OpenFolder(p.folder, limits)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(into.Close)
+	return into, archive.Extract(p.t.Context(), bytes.NewReader(packed), into, func(name string) (string, bool, error) {
+		top, rest, _ := strings.Cut(name, "/")
+		if top != "top" {
+			return "", false, &fetch.RefusedError{Subject: name, Rule: "it lies outside"}
+		}
+		return rest, rest != "", nil
+	})
+}
+
+func isRefused(err error) bool {
+	var refusal *fetch.RefusedError
+	return errors.As(err, &refusal)
+}
+
+func TestAC31Corpus(t *testing.T) {
+	for _, test := range fetchtest.Corpus() {
+		t.Run(test.Name, func(t *testing.T) {
+			p := play(t)
+			began := time.Now()
+			_, err := p.extract(test.Archive, archive.Defaults)
+			if taken := time.Since(began); taken > 30*time.Second {
+				t.Errorf("took %s", taken)
+			}
+			p.check()
+			got := p.files()
+			if test.Refused {
+				if !isRefused(err) {
+					t.Errorf("got %v", err)
+				}
+				if err != nil && len(err.Error()) > 1024 {
+					t.Errorf("the error has %d bytes", len(err.Error()))
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.Files, got); diff != "" {
+				t.Errorf("files (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestV01BombTakesNoMemory(t *testing.T) {
+	bomb := fetchtest.Bomb(5 << 30)
+	for why, limits := range map[string]archive.Limits{
+		"stopped by its ratio": archive.Defaults, "stopped by the size of a file": {File: 5 << 20}, "stopped by the sum": {Unpacked: 6 << 20},
+	} {
+		t.Run(why, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			p := play(t)
+			_, err := p.extract(bomb, limits)
+			runtime.ReadMemStats(&after)
+			if !isRefused(err) {
+				t.Errorf("got %v", err)
+			}
+			if grown := after.TotalAlloc - before.TotalAlloc; grown > 64<<20 {
+				t.Errorf("allocated %d MiB", grown>>20)
+			}
+			size := 0
+			for _, content := range p.files() {
+				size += len(content)
+			}
+			if size > 20<<20 {
+				t.Errorf("%d MiB reached the disk", size>>20)
+			}
+		})
+	}
+}
+
+func TestV34Limits(t *testing.T) {
+	file := func(name, content string) fetchtest.File {
+		return fetchtest.File{Header: tar.Header{Name: name}, Content: content}
+	}
+	packed := fetchtest.Archive(file("top/a/x", "1234"), file("top/a/y", "12345"))
+	for _, test := range []struct {
+		why    string
+		limits archive.Limits
+		ok     bool
+		says   string
+	}{
+		{"no limits", archive.Limits{}, true, ""},
+		{"just so", archive.Limits{Unpacked: 9, File: 5, Entries: 3}, true, ""},
+		{"the sum", archive.Limits{Unpacked: 8}, false, "unpacked"},
+		{"one file", archive.Limits{File: 4}, false, `path "a/y"`},
+		{"folders count that are only implied", archive.Limits{Entries: 2}, false, "files and folders"},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			_, err := play(t).extract(packed, test.limits)
+			if test.ok && err != nil || !test.ok && (!isRefused(err) || !strings.Contains(err.Error(), test.says)) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestExtractEndsWithItsContext(t *testing.T) {
+	p := play(t)
+	into, err := archive.OpenFolder(p.folder, archive.Defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer into.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err = archive.Extract(ctx, bytes.NewReader(fetchtest.Chart("top", "1.0.0", nil)), into, archive.Below(""))
+	if _, ok := errors.AsType[*fetch.UnavailableError](err); !ok {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestBelowComparesWholeNames(t *testing.T) {
+	for name, want := range map[string]string{"x/abc/y": "y", "x/abc/d/y": "d/y", "x/abcd/y": "", "x/abc": "", "y": "", "x/ab": ""} {
+		got, keep, err := archive.Below("x/abc")(name)
+		if err != nil || keep != (want != "") || keep && got != want {
+			t.Errorf("%s: got %q, %v, %v", name, got, keep, err)
+		}
+	}
+	p := play(t)
+	into, err := archive.OpenFolder(p.folder, archive.Defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer into.Close()
+	packed := fetchtest.Archive(
+		fetchtest.File{Header: tar.Header{Name: "link", Typeflag: tar.TypeSymlink, Linkname: "/"}},
+		fetchtest.File{Header: tar.Header{Name: "x/abc/y"}, Content: "y"},
+		fetchtest.File{Header: tar.Header{Name: "x/abcd/y"}, Content: "no"})
+	if err := archive.Extract(t.Context(), bytes.NewReader(packed), into, archive.Below("x/abc")); err != nil {
+		t.Errorf("a link that is not below the path: %v", err)
+	}
+	if diff := cmp.Diff(map[string]string{"y": "y"}, p.files()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDigestDependsOnContentOnly(t *testing.T) {
+	one := fetchtest.File{Header: tar.Header{Name: "top/a/one", Mode: 0o600}, Content: "1"}
+	two := fetchtest.File{Header: tar.Header{Name: "top/two", Mode: 0o755, ModTime: time.Unix(1, 0)}, Content: "2"}
+	folder := fetchtest.File{Header: tar.Header{Name: "top/empty/", Typeflag: tar.TypeDir}}
+	digest := func(files ...fetchtest.File) string {
+		t.Helper()
+		into, err := play(t).extract(fetchtest.Archive(files...), archive.Defaults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return into.Digest()
+	}
+	base := digest(one, two)
+	if got := digest(folder, two, one); got != base {
+		t.Errorf("another order gives %s instead of %s", got, base)
+	}
+	for why, file := range map[string]fetchtest.File{
+		"content": {Header: one.Header, Content: "3"}, "name": {Header: tar.Header{Name: "top/a/other"}, Content: "1"},
+	} {
+		if digest(file, two) == base {
+			t.Errorf("another %s gives the same digest", why)
+		}
+	}
+}
+
+func TestAC32CleanPath(t *testing.T) {
+	for given, want := range map[string]string{
+		"": "", ".": "", "./": "", "a": "a", "a/b/": "a/b", "./a": "a", "a b": "a b",
+		"/": "!", "/a": "!", "../a": "!", "a/../b": "!", "a/..": "!", "..": "!", "a//b": "!", "a/./b": "!", "a\x00": "!",
+		`a\b`: "!", "a\n": "!", "C:/a": "!", "\xff": "!", "//": "!", strings.Repeat("a/", 200) + "a": "!",
+	} {
+		got, err := archive.CleanPath(given)
+		if want == "!" && !isRefused(err) || want != "!" && (err != nil || got != want) {
+			t.Errorf("%q: got %q, %v", given, got, err)
+		}
+	}
+}
+
+func FuzzExtract(f *testing.F) {
+	for _, test := range fetchtest.Corpus() {
+		if len(test.Archive) < 64<<10 {
+			f.Add(test.Archive)
+		}
+	}
+	f.Fuzz(func(t *testing.T, packed []byte) {
+		p := play(t)
+		_, err := p.extract(packed, archive.Limits{Unpacked: 1 << 20, File: 1 << 19, Entries: 100})
+		p.check()
+		p.files()
+		if err != nil && !isRefused(err) {
+			t.Errorf("got %v", err)
+		}
+	})
+}

@@ -1,0 +1,190 @@
+package archive
+
+import (
+	"archive/tar"
+	"bufio"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+)
+
+// Limits on how far gzip may blow up: deflate reaches 1032:1, charts and layers of text stay below 30:1.
+const (
+	ratioLimit     = 200
+	ratioFreeBytes = 8 << 20
+	// paddingLimit is for the zero blocks that tar programs put behind the end.
+	paddingLimit = 1 << 20
+)
+
+// Renaming maps a name in the archive to one in the folder; keep false leaves the entry out. A name that it gives out is
+// checked again.
+type Renaming func(name string) (renamed string, keep bool, err error)
+
+// Below is a Renaming that keeps what lies below a folder of the archive; "" keeps everything.
+func Below(folder string) Renaming {
+	return func(name string) (string, bool, error) {
+		if folder == "" {
+			return name, true, nil
+		}
+		inner, ok := strings.CutPrefix(name, folder+"/")
+		return inner, ok && inner != "", nil
+	}
+}
+
+// Extract unpacks a gzipped tar archive into the folder.
+func Extract(ctx context.Context, from io.Reader, into *Folder, rename Renaming) error {
+	compressed := &tally{from: from}
+	inflater, err := gzip.NewReader(bufio.NewReader(compressed))
+	if err != nil {
+		return brokenArchive(err, "it is no gzip archive")
+	}
+	inflated := &guard{ctx: ctx, from: inflater, compressed: compressed}
+	reader := tar.NewReader(inflated)
+	for {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return padding(inflated)
+		}
+		if err != nil {
+			return brokenArchive(err, "it is no tar archive, or a broken one")
+		}
+		if err := entry(header, reader, into, rename); err != nil {
+			return brokenArchive(err, "it breaks off or is broken")
+		}
+	}
+}
+
+// entry unpacks one entry.
+func entry(header *tar.Header, content io.Reader, into *Folder, rename Renaming) error {
+	if header.Typeflag == tar.TypeXGlobalHeader {
+		return nil
+	}
+	name := entryName(header)
+	if name == "" {
+		return nil
+	}
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	name, keep, err := rename(name)
+	if err != nil || !keep {
+		return err
+	}
+	if rule := kindRule(header); rule != "" {
+		return refused(header.Name, rule)
+	}
+	if header.Typeflag == tar.TypeDir {
+		return into.Directory(name)
+	}
+	return into.File(name, content)
+}
+
+// entryName takes the "./" off that many tar programs put in front, and the slash that ends a directory. "" is the top.
+func entryName(header *tar.Header) string {
+	name := strings.TrimPrefix(header.Name, "./")
+	if header.Typeflag == tar.TypeDir {
+		name = strings.TrimSuffix(name, "/")
+	}
+	if name == "." || name == "" && header.Typeflag == tar.TypeDir && header.Name != "/" {
+		return ""
+	}
+	if name == "" {
+		return header.Name
+	}
+	return name
+}
+
+// kindRule says why an entry of that kind is refused.
+func kindRule(header *tar.Header) string {
+	for key := range header.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return "sparse files are refused"
+		}
+	}
+	switch header.Typeflag {
+	case tar.TypeReg, tar.TypeDir:
+		return ""
+	case tar.TypeSymlink, tar.TypeLink:
+		return "links are refused"
+	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
+		return "devices and pipes are refused"
+	case tar.TypeGNUSparse:
+		return "sparse files are refused"
+	}
+	return fmt.Sprintf("entries of type %q are refused", header.Typeflag)
+}
+
+// padding reads what follows the end of the archive: zeros, and not many. Anything else is content that other readers
+// might see.
+func padding(from io.Reader) error {
+	buffer := make([]byte, 32<<10)
+	for total := 0; ; {
+		count, err := from.Read(buffer)
+		total += count
+		for _, b := range buffer[:count] {
+			if b != 0 {
+				return brokenArchive(nil, "there is data behind its end")
+			}
+		}
+		if total > paddingLimit {
+			return brokenArchive(nil, "there is data behind its end")
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return brokenArchive(err, "there is data behind its end")
+		}
+	}
+}
+
+// brokenArchive keeps the errors of this project as they are, and turns those of the decoders into a refusal.
+func brokenArchive(err error, rule string) error {
+	var refusal *fetch.RefusedError
+	var unavailable *fetch.UnavailableError
+	var disk interface{ Timeout() bool } // *fs.PathError and friends
+	switch {
+	case errors.As(err, &refusal), errors.As(err, &unavailable), errors.As(err, &disk):
+		return err
+	}
+	return &fetch.RefusedError{Subject: "the archive", Rule: rule}
+}
+
+// tally counts compressed bytes.
+type tally struct {
+	from  io.Reader
+	count int64
+}
+
+func (t *tally) Read(into []byte) (int, error) {
+	count, err := t.from.Read(into)
+	t.count += int64(count)
+	return count, err
+}
+
+// guard ends inflating when it goes wild or nobody waits for it any more.
+type guard struct {
+	ctx        context.Context
+	from       io.Reader
+	compressed *tally
+	count      int64
+}
+
+func (g *guard) Read(into []byte) (int, error) {
+	if g.ctx.Err() != nil {
+		return 0, &fetch.UnavailableError{Subject: "the archive", Err: context.Cause(g.ctx)}
+	}
+	count, err := g.from.Read(into)
+	g.count += int64(count)
+	if g.count > ratioFreeBytes && g.count > ratioLimit*g.compressed.count {
+		return 0, &fetch.RefusedError{
+			Subject: "the archive", Rule: fmt.Sprintf("it inflates to more than %d times its size", ratioLimit),
+		}
+	}
+	return count, err
+}

@@ -1,0 +1,146 @@
+package archive
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Limits on what one artifact may unpack to. Zero means no limit of that kind.
+type Limits struct {
+	// Unpacked is the sum of all files, File the largest single one, in bytes.
+	Unpacked, File int64
+	// Entries counts files and directories, those that are only implied too.
+	Entries int
+}
+
+// Defaults from behaviour.md, "Limits on what is fetched".
+var Defaults = Limits{Unpacked: 500 << 20, Entries: 20_000}
+
+// Folder writes files into a directory under limits, and remembers what it wrote for the digest.
+type Folder struct {
+	root    *os.Root
+	limits  Limits
+	written int64
+	known   map[string]bool // true: a file
+	lines   []string
+}
+
+// OpenFolder opens an existing, empty directory for writing.
+func OpenFolder(directory string, limits Limits) (*Folder, error) {
+	root, err := os.OpenRoot(directory)
+	if err != nil {
+		return nil, fmt.Errorf("open folder to unpack to: %w", err)
+	}
+	return &Folder{root: root, limits: limits, known: map[string]bool{}}, nil
+}
+
+// Close ends writing.
+func (f *Folder) Close() { _ = f.root.Close() }
+
+// Directory makes a directory and those above it. Making one again is fine: archives name them as they like.
+func (f *Folder) Directory(name string) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	return f.directory(name)
+}
+
+func (f *Folder) directory(name string) error {
+	if name == "." || name == "" {
+		return nil
+	}
+	if isFile, ok := f.known[name]; ok {
+		if isFile {
+			return refused(name, "it is a file and a folder at once")
+		}
+		return nil
+	}
+	if err := f.directory(path.Dir(name)); err != nil {
+		return err
+	}
+	if err := f.count(name, false); err != nil {
+		return err
+	}
+	return f.root.Mkdir(name, 0o755)
+}
+
+// File writes a file with the folders above it. The same name twice is refused: which one counts would be luck.
+func (f *Folder) File(name string, content io.Reader) error {
+	return f.Write(name, func(into io.Writer) error {
+		_, err := io.Copy(into, content)
+		return err
+	})
+}
+
+// Write is File for content that is pushed. What write does beyond a limit fails with the refusal.
+func (f *Folder) Write(name string, write func(io.Writer) error) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	if _, ok := f.known[name]; ok {
+		return refused(name, "the name occurs twice")
+	}
+	if err := f.directory(path.Dir(name)); err != nil {
+		return err
+	}
+	if err := f.count(name, true); err != nil {
+		return err
+	}
+	file, err := f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	hasher := sha256.New()
+	err = write(&counter{folder: f, name: name, to: io.MultiWriter(file, hasher)})
+	f.lines = append(f.lines, fmt.Sprintf("%q file %s\n", name, hex.EncodeToString(hasher.Sum(nil))))
+	return errors.Join(err, file.Close())
+}
+
+func (f *Folder) count(name string, isFile bool) error {
+	if f.limits.Entries > 0 && len(f.known) >= f.limits.Entries {
+		return refused(name, fmt.Sprintf("there are more than %d files and folders", f.limits.Entries))
+	}
+	f.known[name] = isFile
+	return nil
+}
+
+// Has says whether a file of that name was written.
+func (f *Folder) Has(name string) bool { return f.known[name] }
+
+// Digest is "sha256:<hex>" over the sorted names and contents of all files. It does not depend on order, packing, modes or
+// times, nor on empty directories.
+func (f *Folder) Digest() string {
+	lines := slices.Clone(f.lines)
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(strings.Join(lines, "")))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// counter stops a file at the limits.
+type counter struct {
+	folder *Folder
+	name   string
+	size   int64
+	to     io.Writer
+}
+
+// Write counts before it writes, so that nothing beyond a limit reaches the disk.
+func (c *counter) Write(bytes []byte) (int, error) {
+	limits := c.folder.limits
+	c.size += int64(len(bytes))
+	c.folder.written += int64(len(bytes))
+	if limits.File > 0 && c.size > limits.File {
+		return 0, refused(c.name, fmt.Sprintf("the file is larger than %d MiB", limits.File>>20))
+	}
+	if limits.Unpacked > 0 && c.folder.written > limits.Unpacked {
+		return 0, refused(c.name, fmt.Sprintf("the content is larger than %d MiB unpacked", limits.Unpacked>>20))
+	}
+	return c.to.Write(bytes)
+}

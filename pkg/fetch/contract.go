@@ -1,0 +1,152 @@
+// Package fetch is the contract between what wants content and what gets it: a Reference goes in, a Snapshot comes out.
+//
+// Implementations live below: git and helmrepo talk to servers, archive unpacks what they bring, store keeps it by
+// digest and answers at once. Nobody else knows them; see the import laws in ARCHITECTURE.md.
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+)
+
+// Reference says what to get. Exactly one of Git and Helm is set.
+type Reference struct {
+	Git  *GitReference
+	Helm *HelmReference
+	// Credentials for the server; never part of an error or a log line.
+	Credentials Credentials
+}
+
+// GitReference is a folder in a repository. Exactly one of Branch, Tag, Commit and Semver is set.
+type GitReference struct {
+	Remote, Branch, Tag, Commit, Semver string
+	// Path is the folder, slash-separated, relative; "" is the top.
+	Path string
+}
+
+// HelmReference is one chart version in a repository.
+type HelmReference struct {
+	// URL of the repository: https:// with an index.yaml, or oci://.
+	URL, Chart, Version string
+}
+
+// Credentials authenticate us to the source and the source to us.
+type Credentials struct {
+	Username, Password string
+	// BearerToken is sent instead of user and password where set.
+	BearerToken string
+	// CA holds PEM certificates that are trusted instead of the system's; empty: the system's.
+	CA []byte
+	// Hosts limits where Username, Password and BearerToken are sent. Empty: the reference's own host only.
+	Hosts []string
+}
+
+// Snapshot is fetched content, read-only and complete.
+type Snapshot struct {
+	// FS holds the content below the reference's path. A chart's FS holds the chart's folder content (Chart.yaml on top).
+	FS fs.FS
+	// Revision is the source's word for it: a commit hash, a chart version.
+	Revision string
+	// Digest is "sha256:<hex>" of the content: the pack-independent tree of git, the archive bytes of a chart.
+	Digest string
+}
+
+// Source gets content of one kind from servers. Both verbs may take long and are called off the reconcile path.
+type Source interface {
+	// Resolve says which revision a reference names now, with as little traffic as the protocol allows.
+	Resolve(ctx context.Context, reference Reference) (Revision, error)
+	// Fetch brings that revision's content into the folder, which exists and is empty, and returns the content's digest.
+	Fetch(ctx context.Context, reference Reference, revision Revision, folder string) (digest string, err error)
+}
+
+// Revision is what a reference named at one look.
+type Revision struct {
+	// Name is the commit hash or chart version.
+	Name string
+	// Digest is the content's digest where the source tells it before fetching (index.yaml); else empty.
+	Digest string
+}
+
+// Store hands out snapshots without waiting: what it doesn't have, it gets in the background.
+type Store interface {
+	// Get returns the snapshot if it is known and fresh. ErrPending: it is on its way, and wake is called once it is there
+	// or has failed. Any other error: the last attempt failed with it; the store tries again by itself and calls wake.
+	// A snapshot whose source can't be reached any more is still handed out.
+	//
+	// The wake function is also called when the reference names another revision than the one handed out, for an hour
+	// after the last Get that brought it: ask again with each reconcile. It is kept under the subscriber's name (one for
+	// each name and reference; the installation's namespace/name is a good one). It may be called from any goroutine and
+	// more than once, and must return at once.
+	Get(reference Reference, subscriber string, wake func()) (Snapshot, error)
+	// Refresh makes the store look at the source now, past its interval and its back-off. The next Get answers ErrPending
+	// until that look is over.
+	Refresh(reference Reference)
+}
+
+// ErrPending says that content is on its way.
+var ErrPending = errors.New("content is being fetched")
+
+// NotFoundError says that the server answered, and has no such ref, path, chart or version.
+type NotFoundError struct {
+	// What is the quoted thing that is missing and where: `path "x" in https://… at main`. It has no credentials.
+	What string
+	// Mend says what there is instead, or what to do; may be empty.
+	Mend string
+}
+
+func (e *NotFoundError) Error() string {
+	if e.Mend == "" {
+		return e.What + " not found"
+	}
+	return e.What + " not found; " + e.Mend
+}
+
+// RefusedError says that the content or the reference breaks a limit or a rule; trying again does not help.
+type RefusedError struct {
+	// Subject is the quoted thing, Rule what it breaks.
+	Subject, Rule string
+}
+
+func (e *RefusedError) Error() string { return fmt.Sprintf("%s: %s", e.Subject, e.Rule) }
+
+// NotServedError says that this release can't fetch from that kind of source.
+type NotServedError struct {
+	// Subject is the kind of source, Mend what to use instead.
+	Subject, Mend string
+}
+
+func (e *NotServedError) Error() string {
+	return fmt.Sprintf("%s is not served by this release: %s", e.Subject, e.Mend)
+}
+
+// UnauthorizedError says that the server wants credentials, or refuses the ones it got.
+type UnauthorizedError struct {
+	// Subject is the URL, without user, password and query.
+	Subject string
+	// Status is the HTTP status, 401 or 403.
+	Status int
+	// Sent says whether credentials were sent at all.
+	Sent bool
+}
+
+func (e *UnauthorizedError) Error() string {
+	if e.Sent {
+		return fmt.Sprintf("%s: the server refuses the credentials (status %d)", e.Subject, e.Status)
+	}
+	return fmt.Sprintf("%s: the server asks for credentials (status %d), and there are none for that host", e.Subject, e.Status)
+}
+
+// UnavailableError says that the source can't be reached or breaks off; trying again may help.
+type UnavailableError struct {
+	// Subject is the URL, without user, password and query.
+	Subject string
+	// Err is what went wrong; it holds no credentials.
+	Err error
+}
+
+func (e *UnavailableError) Error() string { return fmt.Sprintf("%s: %v", e.Subject, e.Err) }
+
+// Unwrap gives what went wrong.
+func (e *UnavailableError) Unwrap() error { return e.Err }

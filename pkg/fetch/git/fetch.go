@@ -1,0 +1,152 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/archive"
+)
+
+// Fetch writes what lies below the reference's path in the revision's commit into the folder. The pack waits in a file
+// without a name beside the folder.
+func (s *Source) Fetch(
+	ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string,
+) (string, error) {
+	if reference.Git == nil {
+		return "", errors.New("not a git reference")
+	}
+	if _, err := s.check(reference.Git); err != nil {
+		return "", err
+	}
+	if !commitPattern.MatchString(revision.Name) {
+		return "", refusedRef(revision.Name, "a commit is its full hash, 40 hexadecimal digits")
+	}
+	ctx, cancel := s.network.Operation(ctx)
+	defer cancel()
+	file, err := nameless(filepath.Dir(folder))
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	commit := plumbing.NewHash(revision.Name)
+	pack, err := s.pack(ctx, reference, commit, file)
+	if err != nil {
+		return "", err
+	}
+	return s.write(ctx, reference.Git, pack, commit, folder)
+}
+
+// pack brings a pack with the commit and makes its objects readable.
+func (s *Source) pack(
+	ctx context.Context, reference fetch.Reference, commit plumbing.Hash, file *os.File,
+) (*pack, error) {
+	search := search{commit: commit}
+	found, err := s.advertise(ctx, reference, search.visit)
+	if err != nil {
+		return nil, err
+	}
+	wants, depth := search.plan(found.capabilities)
+	if len(wants) == 0 {
+		return nil, s.missing(reference.Git, "commit "+commit.String(), found)
+	}
+	if err := s.upload(ctx, reference, found, uploadRequest{wants: wants, depth: depth}, file); err != nil {
+		return nil, err
+	}
+	read, err := readPack(ctx, file, s.shown(reference.Git))
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := read.byHash[commit]; !ok {
+		return nil, s.missing(reference.Git, "commit "+commit.String(), found)
+	}
+	return read, nil
+}
+
+func (s *Source) write(
+	ctx context.Context, reference *fetch.GitReference, pack *pack, commit plumbing.Hash, folder string,
+) (string, error) {
+	below, err := archive.CleanPath(reference.Path)
+	if err != nil {
+		return "", err
+	}
+	into, err := archive.OpenFolder(folder, s.limits)
+	if err != nil {
+		return "", err
+	}
+	defer into.Close()
+	tree := walk{ctx: ctx, pack: pack, into: into, remote: s.shown(reference), at: shownRef(reference, commit)}
+	if err := tree.write(commit, below); err != nil {
+		return "", err
+	}
+	return into.Digest(), nil
+}
+
+func shownRef(reference *fetch.GitReference, commit plumbing.Hash) string {
+	ask, err := want(reference)
+	if err != nil || ask.commit != "" {
+		return "commit " + commit.String()
+	}
+	return fmt.Sprintf("%s (commit %s)", ask.text, commit)
+}
+
+// nameless makes a file that is gone once it is closed, or the process with it.
+func nameless(directory string) (*os.File, error) {
+	file, err := os.CreateTemp(directory, ".pack-*")
+	if err != nil {
+		return nil, fmt.Errorf("make file for pack: %w", err)
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// search looks through the refs for a way to a commit.
+type search struct {
+	commit plumbing.Hash
+	tip    plumbing.Hash // what to ask for to get the commit: itself, or the annotated tag that names it
+	last   advertised
+	all    []plumbing.Hash
+	known  map[plumbing.Hash]bool
+}
+
+func (s *search) visit(ref advertised) {
+	switch {
+	case ref.hash == s.commit && ref.name == s.last.name+peeled:
+		if s.tip.IsZero() {
+			s.tip = s.last.hash
+		}
+	case ref.hash == s.commit:
+		s.tip = ref.hash
+	}
+	s.last = ref
+	if s.known == nil {
+		s.known = map[plumbing.Hash]bool{}
+	}
+	if isBranchOrTag(ref.name) && !s.known[ref.hash] {
+		s.known[ref.hash] = true
+		s.all = append(s.all, ref.hash)
+	}
+}
+
+// plan says what to ask for: the commit alone, where it is a tip or the server gives commits by hash; else the history of
+// all branches and tags, one of which must lead to it.
+func (s *search) plan(capabilities map[string]bool) (wants []plumbing.Hash, depth int) {
+	shallow := 0
+	if capabilities["shallow"] {
+		shallow = 1
+	}
+	switch {
+	case !s.tip.IsZero():
+		return []plumbing.Hash{s.tip}, shallow
+	case capabilities["allow-reachable-sha1-in-want"]:
+		return []plumbing.Hash{s.commit}, shallow
+	}
+	return s.all, 0
+}

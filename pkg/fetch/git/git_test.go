@@ -1,0 +1,112 @@
+package git_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
+	"github.com/trellis-addons/trellis/pkg/fetch/git"
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+)
+
+// client makes a source that reaches the servers of a test.
+func client(t *testing.T) *git.Source {
+	t.Helper()
+	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
+	t.Cleanup(network.Close)
+	return git.New(network)
+}
+
+func folder(t *testing.T) string {
+	t.Helper()
+	into := filepath.Join(t.TempDir(), "content")
+	if err := os.Mkdir(into, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return into
+}
+
+// files reads a folder back.
+func files(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		name, _ := filepath.Rel(folder, path)
+		found[name] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func fetchInto(t *testing.T, source *git.Source, reference fetch.Reference) (map[string]string, string, string) {
+	t.Helper()
+	revision, err := source.Resolve(t.Context(), reference)
+	if err != nil {
+		t.Fatalf("resolve: %v", err)
+	}
+	into := folder(t)
+	digest, err := source.Fetch(t.Context(), reference, revision, into)
+	if err != nil {
+		t.Fatalf("fetch: %v", err)
+	}
+	return files(t, into), revision.Name, digest
+}
+
+func TestRefs(t *testing.T) {
+	server := fetchtest.ServeGit(t)
+	repository := server.Repository(t, "addons")
+	first := repository.Commit("main", map[string]string{"a/x.yaml": "one", "a/b/y.yaml": "two", "z": "other"})
+	repository.Ref("refs/tags/v1.2.0", first)
+	repository.Annotate("v1.10.0", first)
+	repository.Ref("refs/tags/v2.0.0-rc.1", first)
+	repository.Ref("refs/tags/nightly", first)
+	second := repository.Commit("main", map[string]string{"a/x.yaml": "changed"})
+	repository.Ref("refs/tags/v3.0.0", second)
+
+	old := map[string]string{"x.yaml": "one", "b/y.yaml": "two"}
+	changed := map[string]string{"x.yaml": "changed"}
+	for _, test := range []struct {
+		why       string
+		reference fetch.GitReference
+		commit    string
+		want      map[string]string
+	}{
+		{"a branch is its last commit", fetch.GitReference{Branch: "main"}, second, changed},
+		{"a light tag is its commit", fetch.GitReference{Tag: "v1.2.0"}, first, old},
+		{"an annotated tag is peeled", fetch.GitReference{Tag: "v1.10.0"}, first, old},
+		{"a commit that is no tip is found in the history", fetch.GitReference{Commit: first}, first, old},
+		{"a commit that is a tip", fetch.GitReference{Commit: second}, second, changed},
+		{"a range takes the highest, by number and not by letter", fetch.GitReference{Semver: "1.x"}, first, old},
+		{"a range without pre-releases takes none", fetch.GitReference{Semver: ">=1.0.0"}, second, changed},
+		{"a slash at the end of the path", fetch.GitReference{Branch: "main", Path: "./a/"}, second, changed},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			reference := test.reference
+			reference.Remote = repository.URL
+			if reference.Path == "" {
+				reference.Path = "a"
+			}
+			got, commit, _ := fetchInto(t, client(t), fetch.Reference{
+				Git: &reference, Credentials: fetch.Credentials{CA: server.CA},
+			})
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("files (-want +got):\n%s", diff)
+			}
+			if commit != test.commit {
+				t.Errorf("commit %s, want %s", commit, test.commit)
+			}
+		})
+	}
+}

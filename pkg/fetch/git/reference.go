@@ -1,0 +1,108 @@
+package git
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+)
+
+// refLimit is the longest branch, tag or range, in bytes.
+const refLimit = 250
+
+var commitPattern = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+// wanted is what a reference asks for, checked: exactly one of the fields is set.
+type wanted struct {
+	branch, tag, commit string
+	versions            *semver.Constraints
+	text                string // for errors
+}
+
+// want reads the ref of a reference.
+func want(reference *fetch.GitReference) (wanted, error) {
+	set := 0
+	for _, field := range []string{reference.Branch, reference.Tag, reference.Commit, reference.Semver} {
+		if field != "" {
+			set++
+		}
+	}
+	if set != 1 {
+		return wanted{}, &fetch.RefusedError{Subject: "the git reference", Rule: "exactly one of branch, tag, commit and semver is set"}
+	}
+	switch {
+	case reference.Commit != "":
+		return wantCommit(strings.ToLower(reference.Commit))
+	case reference.Semver != "":
+		return wantVersions(reference.Semver)
+	case reference.Tag != "":
+		return wanted{tag: reference.Tag, text: fmt.Sprintf("tag %q", reference.Tag)}, CheckRef(reference.Tag)
+	}
+	return wanted{branch: reference.Branch, text: fmt.Sprintf("branch %q", reference.Branch)}, CheckRef(reference.Branch)
+}
+
+func wantCommit(commit string) (wanted, error) {
+	if !commitPattern.MatchString(commit) {
+		return wanted{}, refusedRef(commit, "a commit is its full hash, 40 hexadecimal digits")
+	}
+	return wanted{commit: commit, text: "commit " + commit}, nil
+}
+
+func wantVersions(text string) (wanted, error) {
+	if len(text) > refLimit {
+		return wanted{}, refusedRef(text, "the range is too long")
+	}
+	versions, err := semver.NewConstraint(text)
+	if err != nil {
+		return wanted{}, refusedRef(text, "it is no semver range")
+	}
+	return wanted{versions: versions, text: fmt.Sprintf("a tag in range %q", text)}, nil
+}
+
+// CheckRef holds branch and tag names to the rules of git-check-ref-format and a few more: what could be read as another
+// kind of reference, or as an option of some program, is refused.
+func CheckRef(name string) error {
+	if len(name) > refLimit {
+		return refusedRef(name, "the name is too long")
+	}
+	if rule := refRule(name); rule != "" {
+		return refusedRef(name, rule)
+	}
+	return nil
+}
+
+func refRule(name string) string {
+	switch {
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unfit):
+		return "the name has a character that git does not allow"
+	case commitPattern.MatchString(strings.ToLower(name)):
+		return "40 hexadecimal digits are a commit, not a name"
+	case name == "HEAD" || name == "@" || strings.HasPrefix(name, "refs/"):
+		return "it is no name of a branch or tag"
+	case strings.Contains(name, "..") || strings.Contains(name, "@{") || strings.HasSuffix(name, "."):
+		return "the name has a sequence that git does not allow"
+	}
+	for component := range strings.SplitSeq(name, "/") {
+		if component == "" || component[0] == '.' || component[0] == '-' || strings.HasSuffix(component, ".lock") {
+			return "the name has a component that git does not allow"
+		}
+	}
+	return ""
+}
+
+func unfit(r rune) bool {
+	return r <= ' ' || !unicode.IsPrint(r) || strings.ContainsRune(`~^:?*[\`, r)
+}
+
+func refusedRef(name, rule string) error {
+	const shown = 80
+	if len(name) > shown {
+		name = strings.ToValidUTF8(name[:shown], "") + "…"
+	}
+	return &fetch.RefusedError{Subject: fmt.Sprintf("git ref %q", name), Rule: rule}
+}

@@ -1,0 +1,141 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/archive"
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+)
+
+// Source is a fetch.Source for git references.
+type Source struct {
+	network *outbound.Network
+	limits  archive.Limits
+}
+
+// New makes a Source whose requests go through the network.
+func New(network *outbound.Network) *Source {
+	return &Source{network: network, limits: archive.Defaults}
+}
+
+// remote reads the URL of a repository.
+func (s *Source) remote(text string) (*url.URL, error) {
+	if strings.HasPrefix(text, "ssh://") || !strings.Contains(text, "://") && strings.Contains(text, "@") {
+		return nil, &fetch.RefusedError{Subject: "the git remote", Rule: "ssh is not served by this release; use https"}
+	}
+	at, err := s.network.ParseURL(text)
+	if err != nil {
+		return nil, err
+	}
+	at.Path, at.RawPath = strings.TrimRight(at.Path, "/"), ""
+	return at, nil
+}
+
+// Resolve says which commit the reference names now: one request, and none for a commit.
+func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.Revision, error) {
+	if reference.Git == nil {
+		return fetch.Revision{}, errors.New("not a git reference")
+	}
+	ask, err := s.check(reference.Git)
+	if err != nil {
+		return fetch.Revision{}, err
+	}
+	if ask.commit != "" {
+		return fetch.Revision{Name: ask.commit}, nil
+	}
+	ctx, cancel := s.network.Operation(ctx)
+	defer cancel()
+	choice := choice{wanted: ask}
+	found, err := s.advertise(ctx, reference, choice.visit)
+	if err != nil {
+		return fetch.Revision{}, err
+	}
+	if choice.commit == "" {
+		return fetch.Revision{}, s.missing(reference.Git, ask.text, found)
+	}
+	return fetch.Revision{Name: choice.commit}, nil
+}
+
+// check refuses a reference before anything is sent.
+func (s *Source) check(reference *fetch.GitReference) (wanted, error) {
+	if _, err := s.remote(reference.Remote); err != nil {
+		return wanted{}, err
+	}
+	if _, err := archive.CleanPath(reference.Path); err != nil {
+		return wanted{}, err
+	}
+	return want(reference)
+}
+
+func (s *Source) missing(reference *fetch.GitReference, what string, found *advertisement) error {
+	missing := &fetch.NotFoundError{What: fmt.Sprintf("%s in %s", what, s.shown(reference))}
+	if found.refs == 0 {
+		missing.Mend = "the repository is empty"
+	}
+	return missing
+}
+
+func (s *Source) shown(reference *fetch.GitReference) string {
+	at, err := s.remote(reference.Remote)
+	if err != nil {
+		return "the repository"
+	}
+	return outbound.Shown(at)
+}
+
+// choice picks the wanted ref out of a stream of refs.
+type choice struct {
+	wanted
+	commit  string
+	version *semver.Version
+	chosen  string // the tag whose peeled line may follow
+}
+
+func (c *choice) visit(ref advertised) {
+	if name, ok := strings.CutSuffix(ref.name, peeled); ok {
+		if c.chosen != "" && name == "refs/tags/"+c.chosen {
+			c.commit = ref.hash.String()
+		}
+		return
+	}
+	switch tag, isTag := strings.CutPrefix(ref.name, "refs/tags/"); {
+	case c.branch != "":
+		if ref.name == "refs/heads/"+c.branch {
+			c.commit = ref.hash.String()
+		}
+	case isTag && c.wantsTag(tag):
+		c.chosen, c.commit = tag, ref.hash.String()
+	}
+}
+
+// wantsTag: the tag of that name, or a newer one in the range than those before. Tags whose names differ only in "v" or
+// build metadata are the same version; refs are sorted by name, and the first one stays.
+func (c *choice) wantsTag(tag string) bool {
+	if c.versions == nil {
+		return tag == c.tag
+	}
+	version, err := semver.StrictNewVersion(strings.TrimPrefix(tag, "v"))
+	if err != nil || !c.versions.Check(version) || c.version != nil && !version.GreaterThan(c.version) {
+		return false
+	}
+	c.version = version
+	return true
+}
+
+// ours says whether an error is one of the contract already.
+func ours(err error) bool {
+	var (
+		refused      *fetch.RefusedError
+		missing      *fetch.NotFoundError
+		unauthorized *fetch.UnauthorizedError
+		unavailable  *fetch.UnavailableError
+	)
+	return errors.As(err, &refused) || errors.As(err, &missing) || errors.As(err, &unauthorized) || errors.As(err, &unavailable)
+}

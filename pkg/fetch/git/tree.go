@@ -1,0 +1,238 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/archive"
+)
+
+// Modes of tree entries, as git writes them. 100664 stands in repositories of its first days.
+var (
+	fileModes   = []string{"100644", "100755", "100664"}
+	folderModes = []string{"40000", "040000"}
+)
+
+const (
+	modeLink      = "120000"
+	modeSubmodule = "160000"
+)
+
+// entry is one line of a tree.
+type entry struct {
+	mode, name string
+	hash       plumbing.Hash
+}
+
+// walk writes the tree of a commit out.
+type walk struct {
+	ctx        context.Context
+	pack       *pack
+	into       *archive.Folder
+	remote, at string
+}
+
+// write writes what lies below a folder of the commit.
+func (w *walk) write(commit plumbing.Hash, below string) error {
+	tree, err := w.root(commit)
+	if err != nil {
+		return err
+	}
+	if below != "" {
+		if tree, err = w.find(tree, below); err != nil {
+			return err
+		}
+	}
+	return w.folder(tree, "", below)
+}
+
+// find goes down to the tree at the reference's path.
+func (w *walk) find(tree plumbing.Hash, below string) (plumbing.Hash, error) {
+	sofar := ""
+	for component := range strings.SplitSeq(below, "/") {
+		sofar = path.Join(sofar, component)
+		entries, err := w.entries(tree)
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		at := slices.IndexFunc(entries, func(e entry) bool { return e.name == component })
+		if at < 0 {
+			return plumbing.ZeroHash, &fetch.NotFoundError{What: fmt.Sprintf("path %q in %s at %s", below, w.remote, w.at)}
+		}
+		if rule := modeRule(entries[at].mode); rule != "" {
+			return plumbing.ZeroHash, w.refused(sofar, rule)
+		}
+		if !slices.Contains(folderModes, entries[at].mode) {
+			return plumbing.ZeroHash, w.refused(sofar, "it is a file, and the path of a source is a folder")
+		}
+		tree = entries[at].hash
+	}
+	return tree, nil
+}
+
+// root gives the top tree of a commit.
+func (w *walk) root(commit plumbing.Hash) (plumbing.Hash, error) {
+	content, err := w.pack.small(commit, plumbing.CommitObject)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	line, _, _ := bytes.Cut(content, []byte("\n"))
+	hash, ok := bytes.CutPrefix(line, []byte("tree "))
+	if !ok || !commitPattern.Match(hash) {
+		return plumbing.ZeroHash, w.pack.refused("the commit names no tree")
+	}
+	return plumbing.NewHash(string(hash)), nil
+}
+
+// folder writes one tree and those below it. Its depth is bounded by the rules on names.
+func (w *walk) folder(tree plumbing.Hash, name, below string) error {
+	entries, err := w.entries(tree)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		inner := path.Join(name, entry.name)
+		full := path.Join(below, inner)
+		if rule := entryRule(entry); rule != "" {
+			return w.refused(full, rule)
+		}
+		if slices.Contains(folderModes, entry.mode) {
+			if err := w.into.Directory(inner); err != nil {
+				return err
+			}
+			if err := w.folder(entry.hash, inner, below); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := w.file(entry.hash, inner, full); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// file streams a blob out.
+func (w *walk) file(hash plumbing.Hash, name, full string) error {
+	sniffer := &sniffer{}
+	err := w.into.Write(name, func(into io.Writer) error {
+		sniffer.into = into
+		return w.pack.read(hash, plumbing.BlobObject, sniffer)
+	})
+	if err != nil {
+		return err
+	}
+	if sniffer.isPointer() {
+		return w.refused(full, "it is a pointer to large-file storage, which is not served")
+	}
+	return nil
+}
+
+func (w *walk) refused(name, rule string) error {
+	return &fetch.RefusedError{Subject: fmt.Sprintf("path %q in %s", name, w.remote), Rule: rule}
+}
+
+// entries reads a tree: mode, space, name, NUL, 20 bytes of hash, and so on.
+func (w *walk) entries(tree plumbing.Hash) ([]entry, error) {
+	content, err := w.pack.small(tree, plumbing.TreeObject)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := parseTree(content)
+	if err != nil {
+		return nil, w.pack.refused(fmt.Sprintf("tree %s is malformed", tree))
+	}
+	return entries, nil
+}
+
+var errTree = errors.New("malformed tree")
+
+func parseTree(content []byte) ([]entry, error) {
+	entries := []entry{}
+	for len(content) > 0 {
+		mode, rest, ok := bytes.Cut(content, []byte(" "))
+		if !ok {
+			return nil, errTree
+		}
+		name, rest, ok := bytes.Cut(rest, []byte{0})
+		if !ok || len(rest) < len(plumbing.Hash{}) {
+			return nil, errTree
+		}
+		line := entry{mode: string(mode), name: string(name)}
+		copy(line.hash[:], rest)
+		entries = append(entries, line)
+		content = rest[len(line.hash):]
+	}
+	return entries, nil
+}
+
+// entryRule refuses what is neither file nor folder, and names that no checkout may have.
+func entryRule(entry entry) string {
+	switch {
+	case modeRule(entry.mode) != "":
+		return modeRule(entry.mode)
+	case strings.Contains(entry.name, "/"):
+		return "the name has a slash"
+	case isDotGit(entry.name):
+		return "the name is one that git keeps for itself"
+	}
+	return archive.NameRule(entry.name)
+}
+
+func modeRule(mode string) string {
+	switch {
+	case slices.Contains(fileModes, mode), slices.Contains(folderModes, mode):
+		return ""
+	case mode == modeLink:
+		return "symbolic links are refused"
+	case mode == modeSubmodule:
+		return "submodules are refused"
+	}
+	return "its mode is neither that of a file nor that of a folder"
+}
+
+// dotGit matches the names that some file system takes for ".git": case, trailing dots and spaces, a stream name, and the
+// short form of NTFS (CVE-2014-9390, CVE-2019-1352, CVE-2019-1353).
+var dotGit = regexp.MustCompile(`^(\.git|git~[0-9]+)[. ]*(:.*)?$`)
+
+func isDotGit(name string) bool {
+	visible := strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+	return dotGit.MatchString(visible)
+}
+
+// sniffer looks at the first bytes of a file on their way.
+type sniffer struct {
+	into io.Writer
+	head []byte
+}
+
+const (
+	pointerMark = "version https://git-lfs.github.com/spec/"
+	headLimit   = len(pointerMark)
+)
+
+// Write passes on.
+func (s *sniffer) Write(content []byte) (int, error) {
+	if room := headLimit - len(s.head); room > 0 {
+		s.head = append(s.head, content[:min(room, len(content))]...)
+	}
+	return s.into.Write(content)
+}
+
+func (s *sniffer) isPointer() bool { return string(s.head) == pointerMark }

@@ -1,0 +1,183 @@
+package helmrepo
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/archive"
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+)
+
+const (
+	// archiveLimit is the largest chart archive.
+	archiveLimit = 20 << 20
+	// metadataLimit is the largest Chart.yaml.
+	metadataLimit = 1 << 20
+	metadataFile  = "Chart.yaml"
+)
+
+// limits on a chart are Helm's own, so that what it loads is what comes through here.
+var limits = archive.Limits{Unpacked: 100 << 20, File: 5 << 20, Entries: archive.Defaults.Entries}
+
+// Fetch unpacks the chart's archive into the folder, without the archive's top folder. The digest is that of the archive.
+func (s *Source) Fetch(
+	ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string,
+) (string, error) {
+	ctx, cancel := s.network.Operation(ctx)
+	defer cancel()
+	found, err := s.look(ctx, reference, false)
+	if err != nil {
+		return "", err
+	}
+	repository, err := s.repository(reference.Helm)
+	if err != nil {
+		return "", err
+	}
+	at, err := archiveURL(repository, found.URL)
+	if err != nil {
+		return "", err
+	}
+	file, err := nameless(filepath.Dir(folder))
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	digest, err := s.download(ctx, reference, at, file)
+	if err != nil {
+		return "", err
+	}
+	if revision.Digest != "" && digest != revision.Digest {
+		return "", &fetch.RefusedError{Subject: outbound.Shown(at), Rule: fmt.Sprintf(
+			"its digest is %s, and the index says %s", digest, revision.Digest)}
+	}
+	return digest, unpack(ctx, file, folder, reference.Helm)
+}
+
+// archiveURL follows Helm: absolute as it is, else relative to the repository.
+func archiveURL(repository *url.URL, text string) (*url.URL, error) {
+	subject := outbound.Shown(repository)
+	parsed, err := url.Parse(text)
+	if err != nil || len(text) > 4096 {
+		return nil, &fetch.RefusedError{Subject: subject, Rule: "the index names an archive by what is no URL"}
+	}
+	if parsed.User != nil {
+		return nil, &fetch.RefusedError{Subject: subject, Rule: "the index names an archive by a URL with a user part"}
+	}
+	base := *repository
+	base.Path += "/"
+	return base.ResolveReference(parsed), nil
+}
+
+// download brings the archive into the file and says its digest. Archives often lie on other hosts, which get no
+// credentials.
+func (s *Source) download(ctx context.Context, reference fetch.Reference, at *url.URL, file *os.File) (string, error) {
+	origin, err := s.repository(reference.Helm)
+	if err != nil {
+		return "", err
+	}
+	answer, err := s.network.Do(ctx, outbound.Request{
+		Method: http.MethodGet, URL: at, Origin: origin, Credentials: reference.Credentials, OtherHosts: true, Limit: archiveLimit,
+	})
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	if err := checkStatus(answer, "chart archive"); err != nil {
+		return "", err
+	}
+	hasher := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(file, hasher), answer.Body); err != nil {
+		return "", err
+	}
+	_, err = file.Seek(0, io.SeekStart)
+	return "sha256:" + hex.EncodeToString(hasher.Sum(nil)), err
+}
+
+// unpack takes the archive's one top folder off and checks that what is below is the chart that was asked for.
+func unpack(ctx context.Context, file io.Reader, folder string, reference *fetch.HelmReference) error {
+	into, err := archive.OpenFolder(folder, limits)
+	if err != nil {
+		return err
+	}
+	defer into.Close()
+	top := ""
+	err = archive.Extract(ctx, file, into, func(name string) (string, bool, error) {
+		first, rest, _ := strings.Cut(name, "/")
+		if top == "" {
+			top = first
+		}
+		if first != top {
+			return "", false, &fetch.RefusedError{Subject: fmt.Sprintf("path %q", name), Rule: "it lies outside of the chart's folder"}
+		}
+		return rest, rest != "", nil
+	})
+	if err != nil {
+		return inChart(err, reference)
+	}
+	return inChart(checkMetadata(folder, into, reference), reference)
+}
+
+// inChart says of a refusal which chart it is about.
+func inChart(err error, reference *fetch.HelmReference) error {
+	var refusal *fetch.RefusedError
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	subject := fmt.Sprintf("chart %q version %q: %s", reference.Chart, reference.Version, refusal.Subject)
+	return &fetch.RefusedError{Subject: subject, Rule: refusal.Rule}
+}
+
+// checkMetadata: an archive that holds another chart than the index says is not what the catalogue's author chose.
+func checkMetadata(folder string, into *archive.Folder, reference *fetch.HelmReference) error {
+	refused := func(rule string) error { return &fetch.RefusedError{Subject: metadataFile, Rule: rule} }
+	if !into.Has(metadataFile) {
+		return refused("the archive has none in its top folder")
+	}
+	file, err := os.OpenInRoot(folder, metadataFile)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, metadataLimit+1))
+	if err != nil {
+		return err
+	}
+	var metadata struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	}
+	if len(content) > metadataLimit || yaml.Unmarshal(content, &metadata) != nil {
+		return refused("it can't be read")
+	}
+	if metadata.Name != reference.Chart {
+		return refused(fmt.Sprintf("it names the chart %q", cut(metadata.Name)))
+	}
+	if metadata.Version != reference.Version && !sameVersion(reference.Version)(version{Version: metadata.Version}) {
+		return refused(fmt.Sprintf("it says version %q", cut(metadata.Version)))
+	}
+	return nil
+}
+
+// nameless makes a file that is gone once it is closed, or the process with it.
+func nameless(directory string) (*os.File, error) {
+	file, err := os.CreateTemp(directory, ".chart-*")
+	if err != nil {
+		return nil, fmt.Errorf("make file for archive: %w", err)
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}

@@ -1,0 +1,168 @@
+package helmrepo
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+)
+
+// indexLimit is the largest index.yaml.
+const indexLimit = 50 << 20
+
+// rememberedFor is how long an index is remembered that nobody asks for.
+const rememberedFor = time.Hour
+
+// indexKey tells indexes apart by where they are and by who asks: what one user may see is not shown to another.
+type indexKey struct {
+	url  string
+	user [sha256.Size]byte
+}
+
+// index is what is known of one repository's index.yaml.
+type index struct {
+	at          *url.URL // of the repository
+	credentials fetch.Credentials
+
+	// asking lets one look at a time go to the server; the others find what it brought.
+	asking chan struct{}
+	// used is when somebody asked last; the lock of the Source is its.
+	used time.Time
+
+	mu                 sync.Mutex
+	wanted             map[string]bool      // charts that somebody asked for
+	charts             map[string][]version // those of them that the last read index has
+	read               map[string]bool      // those that were looked for in it
+	etag, lastModified string
+}
+
+// index gives the index of a repository for a user.
+func (s *Source) index(at *url.URL, credentials fetch.Credentials) *index {
+	key := indexKey{url: at.String(), user: credentials.Identity()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if found, ok := s.indexes[key]; ok {
+		found.used = now
+		return found
+	}
+	for old, index := range s.indexes {
+		if now.Sub(index.used) > rememberedFor {
+			delete(s.indexes, old)
+		}
+	}
+	s.indexes[key] = &index{
+		at: at, credentials: credentials, asking: make(chan struct{}, 1), used: now,
+		wanted: map[string]bool{}, charts: map[string][]version{}, read: map[string]bool{},
+	}
+	return s.indexes[key]
+}
+
+// chart gives the versions of a chart.
+func (i *index) chart(ctx context.Context, network *outbound.Network, chart string, fresh bool) ([]version, error) {
+	i.want(chart)
+	select {
+	case i.asking <- struct{}{}:
+		defer func() { <-i.asking }()
+	case <-ctx.Done():
+		return nil, &fetch.UnavailableError{Subject: outbound.Shown(i.at), Err: context.Cause(ctx)}
+	}
+	if versions, ok := i.known(chart); ok && !fresh {
+		return versions, nil
+	}
+	if err := i.refresh(ctx, network, chart); err != nil {
+		return nil, err
+	}
+	versions, _ := i.known(chart)
+	return versions, nil
+}
+
+func (i *index) want(chart string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.wanted[chart] = true
+}
+
+func (i *index) isWanted(chart string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.wanted[chart]
+}
+
+func (i *index) known(chart string) ([]version, bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.charts[chart], i.read[chart]
+}
+
+// refresh asks the server, with a condition if the chart was in view before.
+func (i *index) refresh(ctx context.Context, network *outbound.Network, chart string) error {
+	at := *i.at
+	at.Path += "/index.yaml"
+	answer, err := network.Do(ctx, outbound.Request{
+		Method: http.MethodGet, URL: &at, Header: i.condition(chart), Origin: i.at, Credentials: i.credentials, Limit: indexLimit,
+	})
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.Status == http.StatusNotModified {
+		return nil
+	}
+	if err := checkStatus(answer, "Helm repository"); err != nil {
+		return err
+	}
+	i.mu.Lock()
+	looked := map[string]bool{}
+	for name := range i.wanted {
+		looked[name] = true // charts asked for from now on may have passed by already
+	}
+	i.mu.Unlock()
+	charts, err := readIndex(answer.Body, outbound.Shown(&at), i.isWanted)
+	if err != nil {
+		return err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for name := range charts {
+		looked[name] = true
+	}
+	i.charts, i.read = charts, looked
+	i.etag, i.lastModified = answer.Header.Get("ETag"), answer.Header.Get("Last-Modified")
+	return nil
+}
+
+func (i *index) condition(chart string) http.Header {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	header := http.Header{}
+	if !i.read[chart] {
+		return header
+	}
+	if i.etag != "" {
+		header.Set("If-None-Match", i.etag)
+	}
+	if i.lastModified != "" {
+		header.Set("If-Modified-Since", i.lastModified)
+	}
+	return header
+}
+
+func checkStatus(answer *outbound.Answer, what string) error {
+	subject := outbound.Shown(answer.URL)
+	switch {
+	case answer.Status == http.StatusNotFound || answer.Status == http.StatusGone:
+		return &fetch.NotFoundError{What: fmt.Sprintf("%s %q", what, subject)}
+	case answer.Status != http.StatusOK:
+		return &fetch.UnavailableError{Subject: subject, Err: fmt.Errorf("the server answers with status %d", answer.Status)}
+	case answer.Header.Get("Content-Encoding") != "":
+		return &fetch.RefusedError{Subject: subject, Rule: "the answer has a content encoding, which was not asked for"}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package helmrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+)
+
+// Source is a fetch.Source for charts in Helm repositories.
+type Source struct {
+	network *outbound.Network
+
+	mu      sync.Mutex
+	indexes map[indexKey]*index
+}
+
+// New makes a Source whose requests go through the network.
+func New(network *outbound.Network) *Source {
+	return &Source{network: network, indexes: map[indexKey]*index{}}
+}
+
+// Resolve says whether the repository has the chart in that version, and with which digest.
+func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.Revision, error) {
+	ctx, cancel := s.network.Operation(ctx)
+	defer cancel()
+	found, err := s.look(ctx, reference, true)
+	if err != nil {
+		return fetch.Revision{}, err
+	}
+	return fetch.Revision{Name: found.Version, Digest: found.Digest}, nil
+}
+
+// look finds the chart version in the index. Without fresh, an index that was read before is good enough.
+func (s *Source) look(ctx context.Context, reference fetch.Reference, fresh bool) (version, error) {
+	if reference.Helm == nil {
+		return version{}, errors.New("not a Helm reference")
+	}
+	at, err := s.repository(reference.Helm)
+	if err != nil {
+		return version{}, err
+	}
+	versions, err := s.index(at, reference.Credentials).chart(ctx, s.network, reference.Helm.Chart, fresh)
+	if err != nil {
+		return version{}, err
+	}
+	return pick(versions, reference.Helm, outbound.Shown(at))
+}
+
+// chartName is what Helm's own naming rules come down to. No path is ever built from a name that it does not match.
+var chartName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,249}$`)
+
+// versionLimit is the longest version that is looked for, in bytes.
+const versionLimit = 128
+
+// repository checks a reference and gives the URL of its repository, without a slash at the end.
+func (s *Source) repository(reference *fetch.HelmReference) (*url.URL, error) {
+	if strings.HasPrefix(reference.URL, "oci://") {
+		return nil, &fetch.RefusedError{Subject: "the Helm repository", Rule: "oci:// is not served by this release; use https"}
+	}
+	if !chartName.MatchString(reference.Chart) {
+		return nil, &fetch.RefusedError{Subject: fmt.Sprintf("chart %q", cut(reference.Chart)), Rule: "it is no name of a chart"}
+	}
+	if reference.Version == "" || len(reference.Version) > versionLimit {
+		return nil, &fetch.RefusedError{Subject: fmt.Sprintf("chart %q", reference.Chart), Rule: "its version is empty or too long"}
+	}
+	at, err := s.network.ParseURL(reference.URL)
+	if err != nil {
+		return nil, err
+	}
+	at.Path, at.RawPath = strings.TrimRight(at.Path, "/"), ""
+	return at, nil
+}
+
+func cut(text string) string {
+	const limit = 80
+	if len(text) > limit {
+		return strings.ToValidUTF8(text[:limit], "") + "…"
+	}
+	return text
+}

@@ -1,0 +1,113 @@
+package helmrepo
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+)
+
+// version is what is kept of an entry of the index.
+type version struct {
+	Version string
+	// Digest is "sha256:<hex>" or empty.
+	Digest string
+	URL    string
+}
+
+// entry is an entry of the index as it stands there. What else it says is not decoded.
+type entry struct {
+	Version string   `json:"version"`
+	Digest  string   `json:"digest"`
+	URLs    []string `json:"urls"`
+}
+
+var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// versionsOf takes over what is usable. Null entries and entries without version or URL occur in the wild, and Helm leaves
+// them out as well (CVE-2025-55198, CVE-2024-26147: it had crashed on them).
+func versionsOf(entries []*entry) []version {
+	versions := []version{}
+	for _, entry := range entries {
+		if entry == nil || entry.Version == "" || len(entry.URLs) == 0 || entry.URLs[0] == "" {
+			continue
+		}
+		digest := strings.ToLower(strings.TrimPrefix(entry.Digest, "sha256:"))
+		if digest != "" {
+			digest = "sha256:" + digest
+		}
+		versions = append(versions, version{Version: entry.Version, Digest: digest, URL: entry.URLs[0]})
+	}
+	return versions
+}
+
+// pick finds the one entry for the version: by its very spelling, else as the same semver.
+func pick(versions []version, reference *fetch.HelmReference, repository string) (version, error) {
+	if len(versions) == 0 {
+		return version{}, &fetch.NotFoundError{What: fmt.Sprintf("chart %q in %s", reference.Chart, repository)}
+	}
+	subject := fmt.Sprintf("chart %q version %q in %s", reference.Chart, reference.Version, repository)
+	fitting := filter(versions, func(v version) bool { return v.Version == reference.Version })
+	if len(fitting) == 0 {
+		fitting = filter(versions, sameVersion(reference.Version))
+	}
+	switch {
+	case len(fitting) == 0:
+		return version{}, &fetch.NotFoundError{What: subject, Mend: "known versions: " + newest(versions)}
+	case len(fitting) > 1:
+		return version{}, &fetch.RefusedError{Subject: subject, Rule: "the index has more than one entry for it"}
+	case fitting[0].Digest != "" && !digestPattern.MatchString(strings.TrimPrefix(fitting[0].Digest, "sha256:")):
+		return version{}, &fetch.RefusedError{Subject: subject, Rule: "its digest in the index is no SHA-256"}
+	}
+	return fitting[0], nil
+}
+
+func filter(versions []version, keep func(version) bool) []version {
+	kept := []version{}
+	for _, version := range versions {
+		if keep(version) {
+			kept = append(kept, version)
+		}
+	}
+	return kept
+}
+
+func sameVersion(text string) func(version) bool {
+	wanted, err := semver.NewVersion(text)
+	return func(candidate version) bool {
+		parsed, parseErr := semver.NewVersion(candidate.Version)
+		return err == nil && parseErr == nil && parsed.Equal(wanted)
+	}
+}
+
+// newest lists up to five versions, the highest first; those that are no semver come last.
+func newest(versions []version) string {
+	const shown = 5
+	sorted := slices.Clone(versions)
+	slices.SortStableFunc(sorted, func(a, b version) int { return -compare(a.Version, b.Version) })
+	names := []string{}
+	for _, version := range sorted[:min(shown, len(sorted))] {
+		names = append(names, strings.Trim(strconv.Quote(cut(version.Version)), `"`))
+	}
+	return strings.Join(names, ", ")
+}
+
+func compare(a, b string) int {
+	parsedA, errA := semver.NewVersion(a)
+	parsedB, errB := semver.NewVersion(b)
+	switch {
+	case errA != nil && errB != nil:
+		return cmp.Compare(a, b)
+	case errA != nil:
+		return -1
+	case errB != nil:
+		return 1
+	}
+	return parsedA.Compare(parsedB)
+}

@@ -1,0 +1,96 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"time"
+)
+
+// watch ends an exchange that takes too long altogether or pauses too long.
+type watch struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	idle   time.Duration
+	total  *time.Timer
+	pause  *time.Timer
+}
+
+func newWatch(parent context.Context, total, idle time.Duration) *watch {
+	ctx, cancel := context.WithCancelCause(parent)
+	return &watch{
+		ctx: ctx, cancel: cancel, idle: idle,
+		total: time.AfterFunc(total, func() { cancel(tookTooLong(total)) }),
+		pause: time.AfterFunc(idle, func() { cancel(fmt.Errorf("nothing came for %s", idle)) }),
+	}
+}
+
+// alive starts the pause anew.
+func (w *watch) alive() { w.pause.Reset(w.idle) }
+
+func (w *watch) stop() {
+	w.total.Stop()
+	w.pause.Stop()
+	w.cancel(context.Canceled)
+}
+
+// cause gives the reason for which an exchange was ended, or the error that it ended with.
+func (w *watch) cause(err error) error {
+	if reason := context.Cause(w.ctx); reason != nil {
+		return reason
+	}
+	return err
+}
+
+// body is the content of an answer under its limits.
+type body struct {
+	from        io.ReadCloser
+	watch       *watch
+	left, limit int64
+	url         *url.URL
+}
+
+// Read gives an error of package fetch when the answer is too long, too slow or broken off.
+func (b *body) Read(into []byte) (int, error) {
+	if b.left < 0 {
+		return 0, b.tooLong()
+	}
+	if int64(len(into)) > b.left+1 {
+		into = into[:b.left+1] // one more byte than allowed tells "too long" from "just so"
+	}
+	count, err := b.from.Read(into)
+	b.watch.alive()
+	b.left -= int64(count)
+	if b.left < 0 {
+		return max(count-1, 0), b.tooLong()
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return count, unavailable(b.url, b.watch.cause(err))
+	}
+	return count, err
+}
+
+func (b *body) tooLong() error {
+	return refused(b.url, fmt.Sprintf("the answer is larger than %s", Bytes(b.limit)))
+}
+
+// Close ends the exchange, also in the middle of it.
+func (b *body) Close() error {
+	b.watch.stop()
+	return b.from.Close()
+}
+
+// Bytes says a size as an operator would.
+func Bytes(size int64) string {
+	switch {
+	case size >= 1<<30 && size%(1<<30) == 0:
+		return fmt.Sprintf("%d GiB", size>>30)
+	case size >= 1<<20 && size%(1<<20) == 0:
+		return fmt.Sprintf("%d MiB", size>>20)
+	case size >= 1<<10 && size%(1<<10) == 0:
+		return fmt.Sprintf("%d KiB", size>>10)
+	}
+	return fmt.Sprintf("%d bytes", size)
+}

@@ -1,0 +1,18 @@
+// Package outbound is the one way to the servers that content comes from.
+//
+// Whoever writes a catalogue chooses the URLs that this process opens, and servers choose where they redirect to. So
+// every request of every source goes through a Network, which holds the rules of behaviour.md, "Limits on what is
+// fetched", in one place:
+//
+//   - the address is checked when it is dialled, after the name was looked up, and the checked address is the one that is
+//     dialled: a name that answers with a public address first and an internal one later gains nothing;
+//   - https only, unless the operator allows plain http for labs; TLS 1.2 at least, a custom CA instead of the system's;
+//   - redirects at most three, never to a lower scheme, and to another host only where the caller says so;
+//   - credentials go to the scheme, host and port of the reference and to the hosts their Secret names, and never survive
+//     a redirect to somewhere else, not even one that leads back;
+//   - every answer has a byte cap, an idle deadline and a total deadline; nothing is read ahead into memory;
+//   - no proxy from the environment, no cookies, no transparent decompression.
+//
+// Errors name the URL without user, password and query. They are the types of package fetch: RefusedError for what breaks a
+// rule, UnavailableError for what may work later, UnauthorizedError for credentials.
+package outbound

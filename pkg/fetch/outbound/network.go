@@ -1,0 +1,204 @@
+package outbound
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+)
+
+// Defaults of Options, from behaviour.md.
+const (
+	DefaultTimeout     = 2 * time.Minute
+	DefaultIdleTimeout = 15 * time.Second
+)
+
+// connectionPools is how many custom CAs keep connections open at a time.
+const connectionPools = 32
+
+// Resolver looks up host names; *net.Resolver is one.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// Options of a Network. The zero value is safe: it reaches public addresses over https only.
+type Options struct {
+	// AllowCIDRs are reached although a rule closes them (--allow-source-cidrs).
+	AllowCIDRs []netip.Prefix
+	// ClusterCIDRs are the service and pod networks that this process runs in; no source lives there.
+	ClusterCIDRs []netip.Prefix
+	// AllowInsecure admits plain http (--allow-insecure-sources), for labs.
+	AllowInsecure bool
+	// Timeout is for one request with its answer, IdleTimeout for the pause between two bytes. Zero: the defaults.
+	Timeout, IdleTimeout time.Duration
+	// Resolver looks up host names. Nil: the system's.
+	Resolver Resolver
+}
+
+// Network makes requests by the rules of its options. It is safe for concurrent use.
+type Network struct {
+	options Options
+	rules   addressRules
+
+	mu    sync.Mutex
+	pools map[[sha256.Size]byte]*http.Transport
+}
+
+// New makes a Network.
+func New(options Options) *Network {
+	if options.Timeout <= 0 {
+		options.Timeout = DefaultTimeout
+	}
+	if options.IdleTimeout <= 0 {
+		options.IdleTimeout = DefaultIdleTimeout
+	}
+	if options.Resolver == nil {
+		options.Resolver = net.DefaultResolver
+	}
+	return &Network{
+		options: options,
+		rules:   addressRules{allowed: options.AllowCIDRs, cluster: options.ClusterCIDRs},
+		pools:   map[[sha256.Size]byte]*http.Transport{},
+	}
+}
+
+// Close closes the connections that wait for a next request.
+func (n *Network) Close() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for key, pool := range n.pools {
+		pool.CloseIdleConnections()
+		delete(n.pools, key)
+	}
+}
+
+// pool gives the connections for servers that are trusted by these certificates.
+func (n *Network) pool(ca []byte) (*http.Transport, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	key := sha256.Sum256(ca)
+	if pool, ok := n.pools[key]; ok {
+		return pool, nil
+	}
+	roots, err := certificates(ca)
+	if err != nil {
+		return nil, err
+	}
+	for old, pool := range n.pools {
+		if len(n.pools) < connectionPools {
+			break
+		}
+		pool.CloseIdleConnections()
+		delete(n.pools, old)
+	}
+	n.pools[key] = n.transport(roots)
+	return n.pools[key], nil
+}
+
+// certificates reads PEM certificates; nil stands for the system's.
+func certificates(ca []byte) (*x509.CertPool, error) {
+	if len(ca) == 0 {
+		return nil, nil
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		return nil, &fetch.RefusedError{Subject: "the custom certificate authority", Rule: "it holds no PEM certificate"}
+	}
+	return roots, nil
+}
+
+func (n *Network) transport(roots *x509.CertPool) *http.Transport {
+	return &http.Transport{
+		Proxy:                  nil,
+		DialContext:            n.dial,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
+		TLSHandshakeTimeout:    n.options.IdleTimeout,
+		ResponseHeaderTimeout:  n.options.IdleTimeout,
+		MaxResponseHeaderBytes: 256 << 10,
+		MaxIdleConnsPerHost:    4,
+		IdleConnTimeout:        30 * time.Second,
+		DisableCompression:     true,
+		ForceAttemptHTTP2:      true,
+	}
+}
+
+// dial looks the name up, checks every address, and dials the checked ones, so that there is no second look-up to cheat.
+func (n *Network) dial(ctx context.Context, network, hostPort string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		return nil, fmt.Errorf("address %q: %w", hostPort, err)
+	}
+	addresses, err := n.lookup(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	dialer := net.Dialer{Timeout: n.options.IdleTimeout, Control: n.control}
+	var last error
+	for _, address := range addresses {
+		connection, err := dialer.DialContext(ctx, network, net.JoinHostPort(address.String(), port))
+		if err == nil {
+			return connection, nil
+		}
+		last = err
+	}
+	return nil, last
+}
+
+// lookup gives the addresses of a host. One refused address refuses the host: which one is reached must not be luck.
+func (n *Network) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	addresses := []netip.Addr{}
+	if literal, err := netip.ParseAddr(host); err == nil {
+		addresses = append(addresses, literal)
+	} else if addresses, err = n.options.Resolver.LookupNetIP(ctx, "ip", host); err != nil {
+		return nil, err
+	}
+	if len(addresses) == 0 {
+		return nil, &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
+	}
+	for i, address := range addresses {
+		if reason := n.hostRefusal(host, address); reason != "" {
+			return nil, refusedAddress(host, reason)
+		}
+		addresses[i] = address.Unmap()
+	}
+	return addresses, nil
+}
+
+func (n *Network) hostRefusal(host string, address netip.Addr) string {
+	if reason := n.rules.refusal(address); reason != "" {
+		return reason
+	}
+	if clusterName(host) && !contains(n.rules.allowed, address.Unmap()) {
+		return "a cluster-internal name"
+	}
+	return ""
+}
+
+// control sees the address that the kernel is about to connect to, whatever came before.
+func (n *Network) control(_, address string, _ syscall.RawConn) error {
+	end, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("address %q: %w", address, err)
+	}
+	if reason := n.rules.refusal(end.Addr()); reason != "" {
+		return refusedAddress(end.Addr().String(), reason)
+	}
+	return nil
+}
+
+// refusedAddress does not print the address that a name has: the error may be read by somebody who may not know it.
+func refusedAddress(host, reason string) error {
+	return &fetch.RefusedError{
+		Subject: fmt.Sprintf("host %q", host),
+		Rule:    reason + " is no source, unless the operator allows it by --allow-source-cidrs",
+	}
+}

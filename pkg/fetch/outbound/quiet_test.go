@@ -1,0 +1,9 @@
+package outbound_test
+
+import (
+	"io"
+	"log"
+)
+
+// quiet is for servers whose clients are expected to hang up.
+func quiet() *log.Logger { return log.New(io.Discard, "", 0) }

@@ -1,0 +1,169 @@
+package outbound
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+)
+
+// redirectLimit is how many redirects one request may take.
+const redirectLimit = 3
+
+// agent is what servers read in their logs.
+const agent = "trellis"
+
+// Request is what a source asks a server for.
+type Request struct {
+	// Method is GET or POST. A POST takes no redirect: its body was meant for the server that was asked.
+	Method string
+	// URL is where to, as ParseURL gives it.
+	URL *url.URL
+	// Header is sent to every hop; it never holds credentials.
+	Header http.Header
+	// Body of a POST.
+	Body []byte
+	// Origin is the URL of the reference that the credentials are for.
+	Origin *url.URL
+	// Credentials go to the origin and the hosts they name.
+	Credentials fetch.Credentials
+	// OtherHosts lets redirects leave the host of URL; they take no credentials with them.
+	OtherHosts bool
+	// Limit is the most bytes that the answer may have.
+	Limit int64
+}
+
+// Answer is a response whose body keeps to the limits. The body must be closed.
+type Answer struct {
+	Status int
+	Header http.Header
+	// URL is where the answer came from, after redirects.
+	URL  *url.URL
+	Body io.ReadCloser
+	// Sent says whether credentials went to that place.
+	Sent bool
+}
+
+// Do makes a request. Answers of every status come back, but for redirects, which are followed or refused, and for 401
+// and 403, which are an UnauthorizedError.
+func (n *Network) Do(ctx context.Context, request Request) (*Answer, error) {
+	if request.Method != http.MethodGet && request.Method != http.MethodPost {
+		return nil, fmt.Errorf("method %q is neither GET nor POST", request.Method)
+	}
+	pool, err := n.pool(request.Credentials.CA)
+	if err != nil {
+		return nil, err
+	}
+	target, trusted := request.URL, true
+	for hops := 0; ; hops++ {
+		trusted = trusted && (hops == 0 || sameOrigin(request.URL, target))
+		answer, err := n.hop(ctx, pool, request, target, trusted)
+		if err != nil {
+			return nil, err
+		}
+		location := answer.Header.Get("Location")
+		if !isRedirect(answer.Status) || location == "" {
+			return finished(answer)
+		}
+		answer.Body.Close()
+		if hops == redirectLimit {
+			return nil, refused(request.URL, fmt.Sprintf("it redirects more than %d times", redirectLimit))
+		}
+		if target, err = n.redirect(request, target, location); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// hop makes one exchange with one server.
+func (n *Network) hop(
+	ctx context.Context, pool *http.Transport, request Request, target *url.URL, trusted bool,
+) (*Answer, error) {
+	if err := n.checkURL(target); err != nil {
+		return nil, err
+	}
+	watch := newWatch(ctx, n.options.Timeout, n.options.IdleTimeout)
+	outgoing, err := http.NewRequestWithContext(watch.ctx, request.Method, target.String(), bytes.NewReader(request.Body))
+	if err != nil {
+		watch.stop()
+		return nil, refused(target, "it is no URL to ask")
+	}
+	maps.Copy(outgoing.Header, request.Header)
+	outgoing.Header.Set("User-Agent", agent)
+	sent := trusted && authorize(outgoing, request)
+	response, err := pool.RoundTrip(outgoing) //nolint:bodyclose // the Answer hands the body on
+	if err != nil {
+		err = watch.cause(err)
+		watch.stop()
+		return nil, unavailable(target, err)
+	}
+	return &Answer{
+		Status: response.StatusCode, Header: response.Header, URL: target, Sent: sent,
+		Body: &body{from: response.Body, watch: watch, left: request.Limit, limit: request.Limit, url: target},
+	}, nil
+}
+
+// finished turns statuses about credentials into an error.
+func finished(answer *Answer) (*Answer, error) {
+	if answer.Status != http.StatusUnauthorized && answer.Status != http.StatusForbidden {
+		return answer, nil
+	}
+	answer.Body.Close()
+	return nil, &fetch.UnauthorizedError{Subject: Shown(answer.URL), Status: answer.Status, Sent: answer.Sent}
+}
+
+// redirect says where to go next, if that is allowed.
+func (n *Network) redirect(request Request, from *url.URL, location string) (*url.URL, error) {
+	if request.Method != http.MethodGet {
+		return nil, refused(from, "it redirects a request with content")
+	}
+	to, err := from.Parse(location)
+	if err != nil {
+		return nil, refused(from, "it redirects to what is no URL")
+	}
+	to.User, to.Fragment, to.RawFragment = nil, "", ""
+	if from.Scheme == "https" && to.Scheme != "https" {
+		return nil, refused(from, "it redirects to another scheme than https")
+	}
+	if !request.OtherHosts && !sameHost(from, to) {
+		return nil, refused(from, "it redirects to another host")
+	}
+	return to, n.checkURL(to)
+}
+
+func isRedirect(status int) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return true
+	}
+	return false
+}
+
+// Operation gives the context for all requests that belong to one look or one fetch: together they get one timeout.
+func (n *Network) Operation(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, n.options.Timeout, tookTooLong(n.options.Timeout))
+}
+
+func tookTooLong(limit time.Duration) error {
+	return fmt.Errorf("not done within %s", limit)
+}
+
+func refused(at *url.URL, rule string) error {
+	return &fetch.RefusedError{Subject: Shown(at), Rule: rule}
+}
+
+// unavailable wraps what went wrong on the way; a refused address stays a refusal.
+func unavailable(at *url.URL, err error) error {
+	if rule, ok := errors.AsType[*fetch.RefusedError](err); ok {
+		return &fetch.RefusedError{Subject: Shown(at), Rule: rule.Error()}
+	}
+	return &fetch.UnavailableError{Subject: Shown(at), Err: err}
+}

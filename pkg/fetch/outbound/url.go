@@ -1,0 +1,80 @@
+package outbound
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+)
+
+// urlLimit is the longest URL that is taken, in bytes.
+const urlLimit = 2048
+
+// ParseURL reads the URL of a reference: https (or http in labs), a host, no user part, no query, no fragment. What it
+// refuses it does not print, since it may hold a password.
+func (n *Network) ParseURL(text string) (*url.URL, error) {
+	parsed, err := url.Parse(text)
+	if err != nil || len(text) > urlLimit || strings.ContainsFunc(text, unprintable) {
+		return nil, &fetch.RefusedError{Subject: "the URL of the source", Rule: "it can't be parsed"}
+	}
+	if parsed.User != nil {
+		return nil, refused(parsed, "the URL holds a user or password; they belong into the Secret of secretRef")
+	}
+	if parsed.RawQuery != "" || parsed.ForceQuery || parsed.Fragment != "" {
+		return nil, refused(parsed, "the URL has a query or a fragment")
+	}
+	return parsed, n.checkURL(parsed)
+}
+
+// checkURL holds for every hop.
+func (n *Network) checkURL(at *url.URL) error {
+	switch {
+	case at.Scheme == "http" && !n.options.AllowInsecure:
+		return refused(at, "plain http is served only with --allow-insecure-sources")
+	case at.Scheme != "https" && at.Scheme != "http":
+		return refused(at, "scheme "+strconv.Quote(at.Scheme)+" is not served; use https")
+	case at.Opaque != "" || at.Hostname() == "" || strings.HasPrefix(at.Hostname(), "-"):
+		return refused(at, "the URL has no host")
+	case strings.Contains(at.Hostname(), "%"):
+		return refused(at, "the host is an address with a zone")
+	}
+	if _, err := strconv.ParseUint(port(at), 10, 16); err != nil {
+		return refused(at, "the port is no number")
+	}
+	return nil
+}
+
+// Shown is a URL fit for an error or a log line: without user, password, query and fragment.
+func Shown(at *url.URL) string {
+	shown := url.URL{Scheme: at.Scheme, Host: at.Host, Path: at.Path, RawPath: at.RawPath, Opaque: at.Opaque}
+	if shown.Opaque != "" {
+		return strconv.Quote(shown.Scheme + ":…")
+	}
+	return shown.String()
+}
+
+func unprintable(r rune) bool { return r <= ' ' || r == 0x7f || !strconv.IsPrint(r) }
+
+func port(at *url.URL) string {
+	if text := at.Port(); text != "" {
+		return text
+	}
+	if at.Scheme == "http" {
+		return "80"
+	}
+	return "443"
+}
+
+// sameHost compares host and port; a change from http to https of the default ports counts as staying.
+func sameHost(a, b *url.URL) bool {
+	if !strings.EqualFold(a.Hostname(), b.Hostname()) {
+		return false
+	}
+	return port(a) == port(b) || a.Scheme == "http" && port(a) == "80" && b.Scheme == "https" && port(b) == "443"
+}
+
+// sameOrigin compares scheme, host and port.
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}

@@ -1,0 +1,21 @@
+// Package store keeps fetched content and answers at once.
+//
+// A reference is looked at (resolved) once per interval, whoever and however many ask for it; a revision that is new is
+// fetched once, unpacked once, and kept in a folder named by the digest of its content. What is asked for and not there is
+// got in the background by a bounded number of jobs, a few per host; the caller gets fetch.ErrPending and is woken.
+//
+// An entry stands for a reference with its credentials: who has other credentials, or none, has another entry, which looks
+// and fetches with those, and so gets no content that the server would not give it. Only on disk, equal content is one
+// folder.
+//
+// A failed look is repeated with growing pauses. Content that was got before is handed out while its host is down; if the host
+// answers and says no (not found, refused, unauthorized), Get says so.
+//
+// On disk:
+//
+//	content/<hex>   unpacked, read-only, made by renaming
+//	work/           what is under way; emptied at start
+//	index.json      which reference named which revision and content, so that a restart fetches nothing
+//
+// The index names references by a hash, keyed and stretched, that does not give away credentials.
+package store

@@ -1,0 +1,117 @@
+package store
+
+import (
+	"crypto/sha256"
+	"net/url"
+	"time"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+)
+
+// entryKey is the Key of a reference.
+type entryKey [sha256.Size]byte
+
+// flight is what one fetch is for: a revision of a source and path, for one user. Several references can share it, such
+// as a branch and a tag that name the same commit.
+type flight [sha256.Size]byte
+
+// entry is what is known of a reference.
+type entry struct {
+	key       entryKey
+	reference fetch.Reference
+	host      string
+
+	revision fetch.Revision // of the last look that succeeded
+	digest   string         // of its content; "" while it was never fetched
+	looked   time.Time      // when that look was
+	// confirmed: it was a look of this process
+	confirmed bool
+	due       time.Time // of the next look
+	asked     time.Time // when somebody asked last
+
+	err      error // of the last look or fetch
+	failures int   // in a row
+	must     bool  // a look was asked for; nothing is handed out before it is over
+	recalls  bool  // what an earlier process knew is still to be read
+	awaited  bool  // somebody was told that it is on its way, or got an error
+
+	queued, running bool
+	waiters         map[string]waiter // by subscriber
+}
+
+// waiter is somebody to wake.
+type waiter struct {
+	wake  func()
+	until time.Time
+}
+
+// ask notes who asked.
+func (e *entry) ask(now time.Time, subscriber string, wake func()) {
+	e.asked = now
+	if wake == nil {
+		return
+	}
+	if e.waiters == nil {
+		e.waiters = map[string]waiter{}
+	}
+	e.waiters[subscriber] = waiter{wake: wake, until: now.Add(rememberedFor)}
+}
+
+// toWake gives those to wake, and forgets those who stopped asking.
+func (e *entry) toWake(now time.Time) []func() {
+	wakes := []func(){}
+	for subscriber, waiter := range e.waiters {
+		if !waiter.until.After(now) {
+			delete(e.waiters, subscriber)
+			continue
+		}
+		wakes = append(wakes, waiter.wake)
+	}
+	e.awaited = false
+	return wakes
+}
+
+// fresh: while somebody asks, looks follow each other, and the last one is as good as it gets. One of an earlier process is
+// good until the one after the next should have been.
+func (e *entry) fresh(now time.Time, interval time.Duration) bool {
+	if e.digest == "" || e.looked.IsZero() {
+		return false
+	}
+	return e.fixed() || e.confirmed || !e.looked.After(now.Add(interval)) && now.Sub(e.looked) < 2*interval
+}
+
+// fixed: a commit never names anything else.
+func (e *entry) fixed() bool { return e.reference.Git != nil && e.reference.Git.Commit != "" }
+
+// isDue says whether a look is to be made now.
+func (e *entry) isDue(now time.Time) bool {
+	if e.queued || e.running || e.due.After(now) || now.Sub(e.asked) > rememberedFor {
+		return false
+	}
+	return true
+}
+
+func flightOf(reference fetch.Reference, revision fetch.Revision) flight {
+	pinned := fetch.Reference{Credentials: reference.Credentials}
+	if git := reference.Git; git != nil {
+		pinned.Git = &fetch.GitReference{Remote: git.Remote, Path: git.Path, Commit: revision.Name}
+	}
+	if helm := reference.Helm; helm != nil {
+		pinned.Helm = &fetch.HelmReference{URL: helm.URL, Chart: helm.Chart, Version: revision.Name + " " + revision.Digest}
+	}
+	return flight(pinned.Key())
+}
+
+func hostOf(reference fetch.Reference) string {
+	text := ""
+	if reference.Git != nil {
+		text = reference.Git.Remote
+	} else if reference.Helm != nil {
+		text = reference.Helm.URL
+	}
+	parsed, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return parsed.Host
+}

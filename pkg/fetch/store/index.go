@@ -1,0 +1,189 @@
+package store
+
+import (
+	"crypto/hmac"
+	"crypto/pbkdf2"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+)
+
+const (
+	indexFile = "index.json"
+	// indexFormat changes when an older index can't be used any more.
+	indexFormat = 1
+	// stretching makes guessing a password from the index slow.
+	stretching = 200_000
+	// lateWrite is how long a look that found nothing new may wait for the disk.
+	lateWrite = 5 * time.Second
+	// recordsKeptFor is how long a reference is remembered that nobody looks at.
+	recordsKeptFor = 30 * 24 * time.Hour
+)
+
+// index is what a store knows over a restart.
+type index struct {
+	Format   int                     `json:"format"`
+	Salt     []byte                  `json:"salt"`
+	Records  map[string]record       `json:"records"`
+	Contents map[string]contentState `json:"contents"`
+
+	mu        sync.Mutex
+	stretched map[[sha256.Size]byte][]byte
+}
+
+// record is what a reference named at its last look.
+type record struct {
+	Revision       string    `json:"revision"`
+	RevisionDigest string    `json:"revisionDigest,omitempty"`
+	Digest         string    `json:"digest"`
+	Looked         time.Time `json:"looked"`
+}
+
+type contentState struct {
+	Size int64     `json:"size"`
+	Used time.Time `json:"used"`
+}
+
+// readIndex reads the index. One that can't be read is left aside: everything is fetched again, and nothing is lost.
+func readIndex(path string) (*index, error) {
+	read := &index{}
+	content, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err != nil || json.Unmarshal(content, read) != nil || read.Format != indexFormat || len(read.Salt) != sha256.Size {
+		read = &index{Format: indexFormat, Salt: make([]byte, sha256.Size)}
+		if _, err := rand.Read(read.Salt); err != nil {
+			return nil, fmt.Errorf("make salt: %w", err)
+		}
+	}
+	if read.Records == nil {
+		read.Records = map[string]record{}
+	}
+	read.stretched = map[[sha256.Size]byte][]byte{}
+	return read, nil
+}
+
+// name is what stands for a reference on disk.
+func (i *index) name(reference fetch.Reference) (string, error) {
+	if err := i.prepare(reference.Credentials); err != nil {
+		return "", err
+	}
+	i.mu.Lock()
+	identity := i.stretched[reference.Credentials.Identity()]
+	i.mu.Unlock()
+	bare := fetch.Reference{Git: reference.Git, Helm: reference.Helm, Credentials: withoutSecrets(reference.Credentials)}
+	key := bare.Key()
+	hasher := hmac.New(sha256.New, i.Salt)
+	hasher.Write(key[:])
+	hasher.Write(identity)
+	return hex.EncodeToString(hasher.Sum(nil)), nil
+}
+
+func withoutSecrets(credentials fetch.Credentials) fetch.Credentials {
+	return fetch.Credentials{CA: credentials.CA, Hosts: credentials.Hosts}
+}
+
+// isPrepared says whether name is quick for these credentials.
+func (i *index) isPrepared(credentials fetch.Credentials) bool {
+	if credentials.Username == "" && credentials.Password == "" && credentials.BearerToken == "" {
+		return true
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.stretched[credentials.Identity()] != nil
+}
+
+// prepare hashes credentials slowly, once: their hash is in the names on disk, and guessing must not pay.
+func (i *index) prepare(credentials fetch.Credentials) error {
+	if i.isPrepared(credentials) {
+		return nil
+	}
+	identity := credentials.Identity()
+	stretched, err := pbkdf2.Key(sha256.New, string(identity[:]), i.Salt, stretching, sha256.Size)
+	if err != nil {
+		return fmt.Errorf("hash credentials: %w", err)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.stretched[identity] = stretched
+	return nil
+}
+
+// record gives what an earlier process, or an earlier look, found for a reference. Its content may be gone.
+func (d *disk) record(reference fetch.Reference) (record, bool) {
+	name, err := d.index.name(reference)
+	if err != nil {
+		return record{}, false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	found, ok := d.index.Records[name]
+	return found, ok && d.contents[found.Digest] != nil
+}
+
+// remember notes what a look found. News are written at once, the rest with the next news or a little later: losing that
+// costs a look.
+func (d *disk) remember(reference fetch.Reference, found record) {
+	name, err := d.index.name(reference)
+	if err != nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	old := d.index.Records[name]
+	d.index.Records[name] = found
+	if old.Revision != found.Revision || old.Digest != found.Digest {
+		_ = d.writeIndex() // a restart would fetch again; nothing else depends on it
+		return
+	}
+	if d.late == nil {
+		d.late = time.AfterFunc(lateWrite, func() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			_ = d.writeIndex()
+		})
+	}
+}
+
+// writeIndex replaces the file. The lock is held.
+func (d *disk) writeIndex() error {
+	if d.late != nil {
+		d.late.Stop()
+		d.late = nil
+	}
+	d.index.Contents = map[string]contentState{}
+	for digest, content := range d.contents {
+		d.index.Contents[digest] = contentState{Size: content.size, Used: content.used}
+	}
+	for name, record := range d.index.Records {
+		if d.contents[record.Digest] == nil || time.Since(record.Looked) > recordsKeptFor {
+			delete(d.index.Records, name)
+		}
+	}
+	content, err := json.Marshal(d.index)
+	if err != nil {
+		return err
+	}
+	fresh := filepath.Join(d.folder, workFolder, indexFile)
+	if err := os.WriteFile(fresh, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(fresh, filepath.Join(d.folder, indexFile))
+}
+
+func (d *disk) close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.writeIndex()
+}

@@ -1,0 +1,87 @@
+package store
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// plan queues what is due, starts what may run, and sets the clock for what comes next. It is called with the lock held,
+// whenever something changed.
+func (s *Store) plan(now time.Time) {
+	if s.closed {
+		return
+	}
+	var next time.Time
+	for key, entry := range s.entries {
+		if entry.isDue(now) {
+			entry.queued = true
+			s.queue = append(s.queue, entry)
+		}
+		idle := !entry.queued && !entry.running
+		if idle && now.Sub(entry.asked) > rememberedFor {
+			delete(s.entries, key)
+			continue
+		}
+		if idle && (next.IsZero() || entry.due.Before(next)) {
+			next = entry.due
+		}
+	}
+	s.startJobs()
+	s.wakeAt(now, next)
+}
+
+func (s *Store) wakeAt(now, next time.Time) {
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	if next.IsZero() {
+		return
+	}
+	s.timer = time.AfterFunc(max(next.Sub(now), time.Millisecond), func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.plan(time.Now())
+	})
+}
+
+// startJobs takes from the queue in order, passing over hosts that are busy enough.
+func (s *Store) startJobs() {
+	waiting := s.queue[:0]
+	for _, entry := range s.queue {
+		if s.running >= s.options.Jobs || s.hostJobs[entry.host] >= s.options.HostJobs {
+			waiting = append(waiting, entry)
+			continue
+		}
+		entry.queued, entry.running = false, true
+		s.running++
+		s.hostJobs[entry.host]++
+		s.jobs.Go(func() { s.work(entry) })
+	}
+	clear(s.queue[len(waiting):])
+	s.queue = waiting
+}
+
+// finish gives the job's place free.
+func (s *Store) finish(entry *entry) {
+	entry.running = false
+	s.running--
+	if s.hostJobs[entry.host]--; s.hostJobs[entry.host] == 0 {
+		delete(s.hostJobs, entry.host)
+	}
+}
+
+// nextLook is the interval, plus or minus 10 %, so that looks that began together drift apart.
+func (s *Store) nextLook() time.Duration {
+	return s.options.Interval*9/10 + rand.N(s.options.Interval/5+1)
+}
+
+// pause follows the nth failure in a row.
+func (s *Store) pause(failures int) time.Duration {
+	pause := s.options.FirstPause
+	for range failures - 1 {
+		if pause *= 2; pause >= s.options.LastPause {
+			return s.options.LastPause
+		}
+	}
+	return pause
+}

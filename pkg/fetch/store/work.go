@@ -1,0 +1,192 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+)
+
+// jobLimit ends a job whatever its source does; sources have deadlines of their own below it.
+const jobLimit = 5 * time.Minute
+
+// result is what a job found out.
+type result struct {
+	revision fetch.Revision
+	digest   string
+	err      error
+}
+
+// work looks at a reference and fetches what it names, unless that is here already.
+func (s *Store) work(entry *entry) {
+	ctx, cancel := context.WithTimeout(s.ctx, jobLimit)
+	defer cancel()
+	must, wakes, recalled := s.begin(entry)
+	if recalled {
+		for _, wake := range wakes {
+			wake()
+		}
+		return
+	}
+	found := s.lookAndFetch(ctx, entry)
+	if s.ctx.Err() != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.finish(entry)
+		return
+	}
+	for _, wake := range s.conclude(entry, found, must) {
+		wake()
+	}
+}
+
+// begin says whether the look was asked for. What an earlier process knew makes it needless, mostly.
+func (s *Store) begin(entry *entry) (must bool, wakes []func(), recalled bool) {
+	if entry.recalls { // is written by this job only
+		_ = s.disk.index.prepare(entry.reference.Credentials) // without it the record is not found
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !entry.recalls {
+		return entry.must, nil, false
+	}
+	s.recall(entry)
+	now := time.Now()
+	if entry.must || !entry.fresh(now, s.options.Interval) || !s.disk.has(entry.digest) {
+		return entry.must, nil, false
+	}
+	s.finish(entry)
+	s.plan(now)
+	return false, entry.toWake(now), true
+}
+
+// conclude takes the result over and says whom to wake.
+func (s *Store) conclude(entry *entry, found result, must bool) []func() {
+	if found.err == nil {
+		s.disk.remember(entry.reference, record{
+			Revision: found.revision.Name, RevisionDigest: found.revision.Digest, Digest: found.digest, Looked: time.Now(),
+		})
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	changed := entry.settle(found, now) || entry.awaited
+	if entry.must = entry.must && !must; !entry.must {
+		entry.due = now.Add(s.untilNext(entry))
+	} // else: a look was asked for while this one was under way, and is due
+	s.finish(entry)
+	s.plan(now)
+	if !changed || entry.must {
+		return nil
+	}
+	return entry.toWake(now)
+}
+
+// untilNext is the time to the next look.
+func (s *Store) untilNext(entry *entry) time.Duration {
+	switch {
+	case entry.err != nil && mayServeOld(entry.err):
+		return s.pause(entry.failures)
+	case entry.err == nil && entry.fixed():
+		return rememberedFor
+	}
+	return s.nextLook()
+}
+
+// settle notes what a look found, and says whether Get says something else now. A failed look leaves what was known.
+func (e *entry) settle(found result, now time.Time) bool {
+	failed := e.err != nil
+	e.err = found.err
+	if found.err != nil {
+		e.failures++
+		return !failed
+	}
+	changed := failed || e.digest != found.digest || e.revision.Name != found.revision.Name
+	e.failures, e.looked, e.confirmed = 0, now, true
+	e.revision, e.digest = found.revision, found.digest
+	return changed
+}
+
+func (s *Store) lookAndFetch(ctx context.Context, entry *entry) (found result) {
+	defer func() {
+		// Foreign bytes run through decoders here; one that panics is a failed look, and not the end of the process.
+		if recover() != nil {
+			found.err = errDecoder
+		}
+		if found.err != nil {
+			s.mu.Lock()
+			s.stats.Failures++
+			s.mu.Unlock()
+		}
+	}()
+	source := s.source(entry.reference)
+	s.count(func(stats *Stats) { stats.Resolutions++ })
+	found.revision, found.err = source.Resolve(ctx, entry.reference)
+	if found.err != nil {
+		return found
+	}
+	found.digest, found.err = s.content(ctx, source, entry.reference, found.revision)
+	return found
+}
+
+var errDecoder = errors.New("a decoder failed on what the source sent")
+
+func (s *Store) count(add func(*Stats)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	add(&s.stats)
+}
+
+// content makes sure that a revision's content is on disk. Those who need the same one meanwhile wait for the first, and
+// share its error.
+func (s *Store) content(
+	ctx context.Context, source fetch.Source, reference fetch.Reference, revision fetch.Revision,
+) (string, error) {
+	key := flightOf(reference, revision)
+	digest, err, _ := s.flights.Do(string(key[:]), func() (any, error) {
+		s.mu.Lock()
+		known, ok := s.digests[key]
+		s.mu.Unlock()
+		if ok && s.disk.has(known) {
+			return known, nil
+		}
+		return s.fetch(ctx, source, reference, revision)
+	})
+	if err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.digests[key] = digest.(string)
+	s.forget()
+	return digest.(string), nil
+}
+
+// digestsKept is how many revisions are known before those are forgotten whose content is gone.
+const digestsKept = 10_000
+
+func (s *Store) forget() {
+	if len(s.digests) <= digestsKept {
+		return
+	}
+	for key, digest := range s.digests {
+		if !s.disk.has(digest) {
+			delete(s.digests, key)
+		}
+	}
+}
+
+func (s *Store) fetch(
+	ctx context.Context, source fetch.Source, reference fetch.Reference, revision fetch.Revision,
+) (string, error) {
+	s.count(func(stats *Stats) { stats.Fetches++ })
+	digest, size, err := s.disk.bring(func(folder string) (string, error) {
+		return source.Fetch(ctx, reference, revision, folder)
+	})
+	if err != nil {
+		return "", err
+	}
+	s.count(func(stats *Stats) { stats.Bytes += size })
+	return digest, nil
+}

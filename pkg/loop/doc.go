@@ -1,0 +1,14 @@
+// Package loop is the one place where the outcome of a reconcile becomes a status patch and a time to come back.
+//
+// A controller lists its steps; each step looks at facts, does one thing and returns nil to go on or an Outcome to end
+// the pass. Outcomes are a closed set:
+//
+//   - Done: everything is as it should be; come back after Recheck, if set.
+//   - RetryAt: something failed that may pass; tried again After a while, for which Backoff has the controller's failures.
+//   - Waiting: something else has to happen first; come back when it does, or after Recheck.
+//   - Stalled: only an edit helps; nothing is tried until one comes.
+//
+// Start keeps a copy of the object. The controller projects facts and outcome into the object's conditions (its status.go)
+// and tells changes as events; Finish writes what differs from the copy, in one status patch at most, and makes the
+// controller-runtime result. Finalizers are set in a patch of their own. Nothing here sleeps.
+package loop

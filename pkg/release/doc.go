@@ -1,0 +1,16 @@
+// Package release keeps what an installation applied: the release records on the seed, which are the truth, and the Helm
+// release in the user cluster, which is a copy of it for people and for the helm program.
+//
+// A record is one revision: what was chosen, what it was made from, the objects as rendered, and the inventory of what
+// stands in the user cluster. Uninstall, drift repair and rollback work from it, without the source and without trusting
+// the user cluster. An intent is saved before the first remote write, so that a crash at any point leaves a record that
+// names every object which may exist.
+//
+// Records are Secrets (objects may hold passwords) of type addons.kubermatic.k8c.io/release.v1 in the cluster namespace,
+// owned by the Cluster and not by the installation: an installation made anew under an old name takes its predecessor's
+// record over. A record is written as its parts first and its head last, and read by its head, so a half-written one is
+// never seen. Five revisions are kept.
+//
+// The Helm release is written in Helm's own format by Helm's Secrets driver, without templates and files of the chart.
+// What the user cluster holds is never trusted: it is decoded with bounds, and only to mark older revisions superseded.
+package release

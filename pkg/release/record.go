@@ -1,0 +1,126 @@
+package release
+
+import (
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+)
+
+// Format is the number of the record format that this release writes. Older ones are read; a newer one is a
+// NewerFormatError.
+const Format = 1
+
+// State says how far a revision got.
+type State string
+
+const (
+	// StateIntent is about to be applied, or partly applied; the inventory may be behind the user cluster, Objects are not.
+	StateIntent State = "Intent"
+	// StateApplied says that everything in Objects was applied and Inventory is complete.
+	StateApplied State = "Applied"
+)
+
+// Record is one revision of an installation.
+type Record struct {
+	// Format the record was written in.
+	Format int `json:"format"`
+	// Revision counts from 1 and never goes back.
+	Revision int   `json:"revision"`
+	State    State `json:"state"`
+
+	// Installation is the AddonInstallation's name.
+	Installation string `json:"installation"`
+	// ClusterName and ClusterUID are the Cluster's on the seed; it owns the record.
+	ClusterName string    `json:"clusterName"`
+	ClusterUID  types.UID `json:"clusterUID"`
+
+	// Addon, Version and EntryDigest say which catalogue entry was chosen.
+	Addon       string `json:"addon"`
+	Version     string `json:"version"`
+	EntryDigest string `json:"entryDigest,omitempty"`
+	// From is the version of the same add-on that was applied before; "" for none.
+	From string `json:"from,omitempty"`
+	// Core says that the add-on was installed as a core add-on.
+	Core bool `json:"core,omitempty"`
+	// Method is how Artifact became Objects.
+	Method v1.Method `json:"method,omitempty"`
+	// Artifact is the content it was rendered from.
+	Artifact v1.Artifact `json:"artifact,omitzero"`
+	// Inputs is the HMAC over everything that the rendering depends on (InputsHash).
+	Inputs string `json:"inputs,omitempty"`
+	// ObjectsDigest is the SHA-256 of Objects.
+	ObjectsDigest string `json:"objectsDigest,omitempty"`
+
+	// TargetNamespace is where namespaced objects without a namespace went.
+	TargetNamespace string `json:"targetNamespace"`
+	// CRDs is the policy in force, with its defaults filled in.
+	CRDs v1.CRDPolicy `json:"crds,omitzero"`
+
+	// Former is a Helm release that an earlier revision had and this one has not, by name and namespace only: its Secrets
+	// in the user cluster have to go.
+	Former *HelmRelease `json:"former,omitempty"`
+	// Timeout is how long the objects may take to become healthy, counted from Time.
+	Timeout metav1.Duration `json:"timeout,omitzero"`
+	// Settled says that the installation was Ready once, which is where reconcileStrategy Once ends.
+	Settled bool `json:"settled,omitempty"`
+
+	// Objects are the rendered objects, as they are applied.
+	Objects []json.RawMessage `json:"objects,omitempty"`
+	// Inventory is what this revision has in the user cluster.
+	Inventory apply.Inventory `json:"inventory,omitempty"`
+	// Superseded are objects of earlier revisions that are not in Objects and still have to be pruned.
+	Superseded apply.Inventory `json:"superseded,omitempty"`
+	// Helm is the release shown by `helm list`; nil for other methods.
+	Helm *HelmRelease `json:"helm,omitempty"`
+	// Time at which the revision got into its state.
+	Time metav1.Time `json:"time"`
+
+	stored stored
+}
+
+// stored is where a record stands on the seed; the zero value is a record that was never saved.
+type stored struct {
+	resourceVersion string
+	parts           []int
+	// light records miss their objects and are never saved.
+	light bool
+}
+
+// Light is the record without its objects, to be kept in memory. It can't be saved: load the record for that.
+func (r *Record) Light() *Record {
+	light := *r
+	light.Objects, light.stored.light = nil, true
+	return &light
+}
+
+// Owner is the installation that the record belongs to.
+func (r *Record) Owner() apply.Owner {
+	return apply.Owner{ClusterUID: r.ClusterUID, Installation: r.Installation}
+}
+
+// HelmRelease is what a Helm release of the user cluster shows of a revision.
+type HelmRelease struct {
+	// Name and Namespace of the release; HelmReleaseName makes a name from an installation's.
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	// Revision of the Helm release, from 1.
+	Revision int `json:"revision"`
+	// Status in Helm's words: deployed, pending-install, pending-upgrade, uninstalling, superseded or failed.
+	Status       string `json:"status"`
+	ChartName    string `json:"chartName"`
+	ChartVersion string `json:"chartVersion"`
+	AppVersion   string `json:"appVersion,omitempty"`
+	// Manifest is the rendered YAML, as `helm get manifest` shows it.
+	Manifest string `json:"manifest,omitempty"`
+	// Config holds the values given to the chart, without the reserved key kkp.
+	Config map[string]any `json:"config,omitempty"`
+	// FirstDeployed is when revision 1 was, LastDeployed when this one was.
+	FirstDeployed metav1.Time `json:"firstDeployed"`
+	LastDeployed  metav1.Time `json:"lastDeployed"`
+	// Description is the sentence that `helm history` shows.
+	Description string `json:"description,omitempty"`
+}

@@ -1,0 +1,185 @@
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trellis-addons/trellis/pkg/apply"
+)
+
+// Kept is the number of revisions that Trim keeps.
+const Kept = 5
+
+// Records are the release records of a seed.
+type Records struct {
+	client client.Client
+	reader client.Reader
+}
+
+// NewRecords keeps records by a client; what is read is read by reader, which must see past caches: a record that is a
+// second old would be taken for the truth.
+func NewRecords(c client.Client, reader client.Reader) *Records {
+	return &Records{client: c, reader: reader}
+}
+
+// Load returns the newest complete record of an installation, nil where there is none. Errors: NewerFormatError,
+// DamagedError, or the API server's.
+func (r *Records) Load(ctx context.Context, namespace string, owner apply.Owner) (*Record, error) {
+	heads, err := r.heads(ctx, namespace, owner)
+	if err != nil {
+		return nil, err
+	}
+	var damaged *DamagedError
+	for _, revision := range heads {
+		record, err := r.LoadRevision(ctx, namespace, owner, revision)
+		switch {
+		case err == nil && record != nil:
+			return record, nil
+		case err != nil && !errors.As(err, &damaged):
+			return nil, err
+		}
+	}
+	if damaged != nil {
+		return nil, damaged
+	}
+	return nil, nil
+}
+
+// LoadRevision returns one revision of an installation, nil where it is not kept.
+func (r *Records) LoadRevision(ctx context.Context, namespace string, owner apply.Owner, revision int) (*Record, error) {
+	var head corev1.Secret
+	err := r.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: headName(owner, revision)}, &head)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading release record %q: %w", headName(owner, revision), err)
+	}
+	return r.read(ctx, &head)
+}
+
+// SaveIntent writes a record in StateIntent, before the first remote write of its revision. A record that was not loaded
+// is a new revision, or takes the place of an intent of the same number that was never carried out; ConflictError says
+// that the revision exists in another state.
+func (r *Records) SaveIntent(ctx context.Context, namespace string, record *Record) error {
+	if record.stored.resourceVersion == "" {
+		if err := r.takePlace(ctx, namespace, record); err != nil {
+			return err
+		}
+	}
+	record.State = StateIntent
+	return r.save(ctx, namespace, record)
+}
+
+// takePlace has a new record be written over the intent of its number, if there is one.
+func (r *Records) takePlace(ctx context.Context, namespace string, record *Record) error {
+	var head corev1.Secret
+	err := r.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: headName(record.Owner(), record.Revision)}, &head)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading release record %q: %w", headName(record.Owner(), record.Revision), err)
+	}
+	about, err := indexOf(&head)
+	if err != nil {
+		return err
+	}
+	if head.Labels[LabelState] == string(StateIntent) {
+		record.stored = stored{resourceVersion: head.ResourceVersion, parts: about.Parts}
+	}
+	return nil
+}
+
+// SaveApplied writes a record in StateApplied.
+func (r *Records) SaveApplied(ctx context.Context, namespace string, record *Record) error {
+	record.State = StateApplied
+	return r.save(ctx, namespace, record)
+}
+
+// save writes the parts under names that the stored head does not refer to, then the head, then removes the parts of
+// before: a reader sees the old record or the new one, wherever the writer is killed.
+func (r *Records) save(ctx context.Context, namespace string, record *Record) error {
+	if record.stored.light {
+		return &LightError{Secret: headName(record.Owner(), record.Revision)}
+	}
+	record.Format = Format
+	if record.Time.IsZero() {
+		record.Time = metav1.Now()
+	}
+	packed, err := pack(record)
+	if err != nil {
+		return err
+	}
+	chunks := split(packed)
+	numbers := freeNumbers(record.stored.parts, len(chunks))
+	for i, number := range numbers {
+		if err := r.writePart(ctx, partSecret(namespace, record, number, chunks[i])); err != nil {
+			return err
+		}
+	}
+	head := headSecret(namespace, record, packed, numbers)
+	if err := r.writeHead(ctx, head); err != nil {
+		return err
+	}
+	before := record.stored.parts
+	record.stored = stored{resourceVersion: head.ResourceVersion, parts: numbers}
+	return r.removeParts(ctx, namespace, record, before)
+}
+
+func (r *Records) writeHead(ctx context.Context, head *corev1.Secret) error {
+	write := func() error { return r.client.Update(ctx, head) }
+	if head.ResourceVersion == "" {
+		write = func() error { return r.client.Create(ctx, head) }
+	}
+	err := write()
+	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
+		return &ConflictError{Secret: head.Name}
+	}
+	if err != nil {
+		return fmt.Errorf("writing release record %q: %w", head.Name, err)
+	}
+	return nil
+}
+
+// writePart overwrites what a writer that was killed may have left under the name.
+func (r *Records) writePart(ctx context.Context, part *corev1.Secret) error {
+	err := r.client.Create(ctx, part)
+	if apierrors.IsAlreadyExists(err) {
+		err = r.client.Update(ctx, part)
+	}
+	if err != nil {
+		return fmt.Errorf("writing part %q of a release record: %w", part.Name, err)
+	}
+	return nil
+}
+
+func (r *Records) removeParts(ctx context.Context, namespace string, record *Record, numbers []int) error {
+	for _, number := range numbers {
+		part := partSecret(namespace, record, number, nil)
+		if err := client.IgnoreNotFound(r.client.Delete(ctx, part)); err != nil {
+			return fmt.Errorf("removing part %q of a release record: %w", part.Name, err)
+		}
+	}
+	return nil
+}
+
+// Trim removes all but the newest five revisions.
+func (r *Records) Trim(ctx context.Context, namespace string, owner apply.Owner) error {
+	heads, err := r.heads(ctx, namespace, owner)
+	if err != nil || len(heads) <= Kept {
+		return err
+	}
+	return r.remove(ctx, namespace, owner, func(revision int) bool { return revision <= heads[Kept] })
+}
+
+// Forget removes every record of an installation, which is the last act of its removal.
+func (r *Records) Forget(ctx context.Context, namespace string, owner apply.Owner) error {
+	return r.remove(ctx, namespace, owner, func(int) bool { return true })
+}

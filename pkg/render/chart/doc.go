@@ -1,0 +1,13 @@
+// Package chart renders Helm charts with Helm's own parts: its loader (from memory, never from a folder, so that links and
+// lock files on disk do not matter), its way of merging values, its engine and its order of manifests.
+//
+// What Helm does beyond that is left out or done here. There is no cluster to ask (`lookup` is empty), no name service, no
+// environment, no plugin and no download: a dependency that is not vendored is refused. The values' schema is checked
+// here, since Helm's check reads files and URLs that a schema names (V14). Notes are dropped; test hooks are left out, as
+// no installation runs them; other hooks are refused unless the add-on leaves hooks out.
+//
+// The cluster's template data is in .Values.kkp, except for charts whose schema refuses keys it does not know. Numbers are
+// float64, as Helm has them, so that a chart can compare them with those of its own values.yaml.
+//
+// Helm prints warnings, some with values in them, through Go's standard logger; they are dropped while a chart is rendered.
+package chart

@@ -1,0 +1,188 @@
+package chart
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	helmchart "helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/releaseutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/render/manifest"
+	"github.com/trellis-addons/trellis/pkg/render/redact"
+)
+
+const (
+	notesFile = "NOTES.txt"
+	// maxHooks that a message names.
+	maxHooks = 5
+)
+
+// Renderer implements render.Renderer for method helm.
+type Renderer struct{}
+
+// New makes a renderer.
+func New() Renderer { return Renderer{} }
+
+var _ render.Renderer = Renderer{}
+
+// Render gives the chart's objects, those of crds/ first. Errors that only an edit mends are *render.ChartError,
+// *render.TemplateError, *render.LimitError, *render.HooksError, *render.DependenciesMissingError and
+// *render.NoManifestsError.
+func (Renderer) Render(ctx context.Context, input render.Input) (result render.Result, err error) {
+	redactor := redact.New(input.Values, input.Data)
+	defer func() {
+		// Helm's parts read what strangers wrote; a mistake in them is that chart's trouble.
+		if trouble := recover(); trouble != nil {
+			result, err = render.Result{}, &render.ChartError{Problem: "can't be rendered: " + redactor.Text(fmt.Sprint(trouble))}
+		}
+		err = withoutValues(redactor, err)
+	}()
+	if err := ctx.Err(); err != nil {
+		return render.Result{}, err
+	}
+	quietly(func() { result, err = renderChart(input) })
+	return result, err
+}
+
+func renderChart(input render.Input) (render.Result, error) {
+	chart, err := load(input.Content)
+	if err != nil {
+		return render.Result{}, err
+	}
+	reader := manifest.Reader{Duplicates: true}
+	crds, err := readCRDs(&reader, chart)
+	if err != nil {
+		return render.Result{}, err
+	}
+	capabilities, err := capabilitiesOf(input.Capabilities, crds)
+	if err != nil {
+		return render.Result{}, err
+	}
+	if wanted := chart.Metadata.KubeVersion; wanted != "" && !chartutil.IsCompatibleRange(wanted, capabilities.KubeVersion.String()) {
+		return render.Result{}, &render.ChartError{Chart: chart.Name(), Problem: fmt.Sprintf(
+			"needs Kubernetes %s, the cluster has %s", wanted, capabilities.KubeVersion.String())}
+	}
+	values, err := renderValues(chart, input, capabilities)
+	if err != nil {
+		return render.Result{}, err
+	}
+	manifests, err := renderManifests(chart, values, input.Release)
+	if err != nil {
+		return render.Result{}, err
+	}
+	text, err := readManifests(&reader, manifests)
+	if err != nil {
+		return render.Result{}, err
+	}
+	if len(reader.Objects()) == 0 {
+		return render.Result{}, &render.NoManifestsError{Addon: input.Addon}
+	}
+	config, err := helmValues(input.Values)
+	return render.Result{Objects: reader.Objects(), Chart: &render.Chart{
+		Name: chart.Name(), Version: chart.Metadata.Version, AppVersion: chart.AppVersion(), Manifest: text, Config: config,
+	}}, err
+}
+
+// readCRDs reads the crds/ folders of a chart and its dependencies; they are no templates.
+func readCRDs(reader *manifest.Reader, chart *helmchart.Chart) ([]*unstructured.Unstructured, error) {
+	for _, crd := range chart.CRDObjects() {
+		text := string(crd.File.Data)
+		at := func(offset int) (string, int) {
+			return crd.Filename, 1 + strings.Count(text[:min(offset, len(text))], "\n")
+		}
+		if _, err := reader.Read(manifest.Source{Text: text, At: at}); err != nil {
+			return nil, err
+		}
+	}
+	return slices.Clone(reader.Objects()), nil
+}
+
+// renderManifests gives the rendered documents in Helm's order of installation, without notes and hooks.
+func renderManifests(chart *helmchart.Chart, values chartutil.Values, options render.Release) ([]releaseutil.Manifest, error) {
+	files, err := engine.Engine{}.Render(chart, values)
+	if err != nil {
+		return nil, engineError(err)
+	}
+	size := 0
+	for name, text := range files {
+		if path.Base(name) == notesFile {
+			delete(files, name)
+		}
+		if size += len(text); size > manifest.MaxBytes {
+			return nil, &render.LimitError{What: "bytes of rendered text", Max: manifest.MaxBytes}
+		}
+	}
+	hooks, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
+	if err != nil {
+		return nil, engineError(err)
+	}
+	if names := hookNames(hooks); len(names) > 0 && !options.DisableHooks {
+		return nil, &render.HooksError{Hooks: names[:min(len(names), maxHooks)]}
+	}
+	return manifests, nil
+}
+
+// hookNames are the hooks that an installation would run; tests are run by hand only.
+func hookNames(hooks []*release.Hook) []string {
+	var names []string
+	for _, hook := range hooks {
+		onlyTest := !slices.ContainsFunc(hook.Events, func(event release.HookEvent) bool { return event != release.HookTest })
+		if !onlyTest {
+			names = append(names, hook.Kind+"/"+hook.Name)
+		}
+	}
+	return names
+}
+
+// readManifests reads the objects and gives the manifest's text as Helm keeps it.
+func readManifests(reader *manifest.Reader, manifests []releaseutil.Manifest) (string, error) {
+	var text strings.Builder
+	for _, document := range manifests {
+		fmt.Fprintf(&text, "---\n# Source: %s\n%s\n", document.Name, document.Content)
+		at := func(int) (string, int) { return document.Name, 0 }
+		if _, err := reader.Read(manifest.Source{Text: document.Content, At: at}); err != nil {
+			return "", err
+		}
+	}
+	return text.String(), nil
+}
+
+// located reads file and line from the errors of Helm's engine: "parse error at (FILE:LINE)", "execution error at
+// (FILE:LINE:COLUMN)", "template: FILE:LINE:COLUMN:" and "YAML parse error on FILE".
+var located = regexp.MustCompile(
+	`(?s)^(?:(?:parse|execution) error at \(|template: |YAML parse error on )([^:()]+?)(?::(\d+)(?::\d+)?)?\)?: (.*)$`)
+
+func engineError(err error) error {
+	text := err.Error()
+	text = text[:min(len(text), redact.MaxLook)]
+	match := located.FindStringSubmatch(text)
+	if match == nil {
+		return &render.ChartError{Problem: "can't be rendered: " + text}
+	}
+	line, _ := strconv.Atoi(match[2])
+	return &render.TemplateError{File: match[1], Line: line, Problem: match[3]}
+}
+
+// withoutValues takes values out of what Helm and the chart's author say.
+func withoutValues(redactor redact.Redactor, err error) error {
+	var inTemplate *render.TemplateError
+	var inChart *render.ChartError
+	switch {
+	case errors.As(err, &inTemplate):
+		return &render.TemplateError{File: redactor.Text(inTemplate.File), Line: inTemplate.Line, Problem: redactor.Text(inTemplate.Problem)}
+	case errors.As(err, &inChart):
+		return &render.ChartError{Chart: redactor.Text(inChart.Chart), Problem: redactor.Text(inChart.Problem)}
+	}
+	return err
+}

@@ -1,0 +1,142 @@
+package chart
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	helmchart "helm.sh/helm/v3/pkg/chart"
+
+	"github.com/trellis-addons/trellis/pkg/render"
+)
+
+const (
+	// schemaURL is the name of a schema to itself; nothing is read from there.
+	schemaURL = "chart:///values.schema.json"
+	// maxSchemaDepth keeps the checker's recursion small (CVE-2025-32387).
+	maxSchemaDepth = 128
+	// maxProblems that one message tells.
+	maxProblems = 5
+)
+
+// errOutside is told for every reference that leaves a schema.
+var errOutside = errors.New("refers to something outside of itself")
+
+// nowhere is the loader of what a schema refers to: it has nothing.
+type nowhere struct{}
+
+func (nowhere) Load(string) (any, error) { return nil, errOutside }
+
+// checkSchemas checks merged values against the schemas of a chart and its dependencies, as Helm does.
+func checkSchemas(chart *helmchart.Chart, values map[string]any) error {
+	if chart.Schema != nil {
+		schema, err := compile(chart)
+		if err != nil {
+			return err
+		}
+		if err := schema.Validate(values); err != nil {
+			return &render.ChartError{Chart: chart.Name(), Problem: "does not accept the values: " + explain(err)}
+		}
+	}
+	for _, dependency := range chart.Dependencies() {
+		switch below := values[dependency.Name()].(type) {
+		case nil:
+		case map[string]any:
+			if err := checkSchemas(dependency, below); err != nil {
+				return err
+			}
+		default:
+			return &render.ChartError{Chart: dependency.Name(), Problem: "does not accept the values: they must be a map"}
+		}
+	}
+	return nil
+}
+
+func compile(chart *helmchart.Chart) (*jsonschema.Schema, error) {
+	problem := func(text string) error {
+		return &render.ChartError{Chart: chart.Name(), Problem: "has a values.schema.json that " + text}
+	}
+	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(chart.Schema))
+	if err != nil {
+		return nil, problem("is not valid JSON")
+	}
+	if deeper(content, maxSchemaDepth) {
+		return nil, problem(fmt.Sprintf("is nested deeper than %d", maxSchemaDepth))
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.UseLoader(nowhere{})
+	if err := compiler.AddResource(schemaURL, content); err != nil {
+		return nil, problem("is no schema")
+	}
+	schema, err := compiler.Compile(schemaURL)
+	switch {
+	case errors.Is(err, errOutside):
+		return nil, problem(errOutside.Error() + ": put what it needs into the file")
+	case err != nil:
+		return nil, problem("is no schema")
+	}
+	return schema, nil
+}
+
+func deeper(value any, than int) bool {
+	if than < 0 {
+		return true
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for _, child := range value {
+			if deeper(child, than-1) {
+				return true
+			}
+		}
+	case []any:
+		for _, child := range value {
+			if deeper(child, than-1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// explain tells where values are wrong and what is wanted there, and no value.
+func explain(err error) string {
+	var invalid *jsonschema.ValidationError
+	if !errors.As(err, &invalid) {
+		return "they can't be checked"
+	}
+	var problems []string
+	for _, leaf := range leaves(invalid) {
+		problems = append(problems, fmt.Sprintf("%s %s", strings.Join(append([]string{"values"}, leaf.InstanceLocation...), "."), wanted(leaf)))
+	}
+	if more := len(problems) - maxProblems; more > 0 {
+		problems = append(problems[:maxProblems], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(problems, "; ")
+}
+
+func leaves(err *jsonschema.ValidationError) []*jsonschema.ValidationError {
+	if len(err.Causes) == 0 {
+		return []*jsonschema.ValidationError{err}
+	}
+	var found []*jsonschema.ValidationError
+	for _, cause := range err.Causes {
+		found = append(found, leaves(cause)...)
+	}
+	return found
+}
+
+func wanted(err *jsonschema.ValidationError) string {
+	switch problem := err.ErrorKind.(type) {
+	case *kind.Type:
+		return "must be " + strings.Join(problem.Want, " or ")
+	case *kind.Required:
+		return fmt.Sprintf("must have %q", problem.Missing)
+	case *kind.AdditionalProperties:
+		return fmt.Sprintf("must not have %q", problem.Properties)
+	}
+	return fmt.Sprintf("does not meet %q of the schema", strings.Join(err.ErrorKind.KeywordPath(), "/"))
+}

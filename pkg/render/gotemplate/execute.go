@@ -1,0 +1,103 @@
+package gotemplate
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/render/manifest"
+	"github.com/trellis-addons/trellis/pkg/render/redact"
+)
+
+// output is the text that one file renders to.
+type output struct {
+	ctx    context.Context
+	text   strings.Builder
+	limit  int
+	places places
+	file   file
+	// passed are the marks in the order of execution, with the text's length at that time.
+	passed []passed
+}
+
+// maxPassed marks are kept; behind them, places are told less exactly.
+const maxPassed = 1 << 20
+
+type passed struct{ offset, place int }
+
+// Write implements io.Writer; it refuses more than the limit, and anything once time is up.
+func (o *output) Write(data []byte) (int, error) {
+	if o.ctx.Err() != nil {
+		return 0, o.ctx.Err()
+	}
+	if o.text.Len()+len(data) > o.limit {
+		return 0, &render.LimitError{What: "bytes of rendered text", Max: manifest.MaxBytes}
+	}
+	return o.text.Write(data)
+}
+
+// mark is called by every mark in the templates. A loop without output passes many at one offset: the last one counts.
+func (o *output) mark(place int) (string, error) {
+	here := passed{offset: o.text.Len(), place: place}
+	last := len(o.passed) - 1
+	switch {
+	case last >= 0 && o.passed[last].offset == here.offset:
+		o.passed[last] = here
+	case last < maxPassed:
+		o.passed = append(o.passed, here)
+	}
+	return "", o.ctx.Err()
+}
+
+// at says which template line wrote a byte of the output.
+func (o *output) at(offset int) (string, int) {
+	next := sort.Search(len(o.passed), func(i int) bool { return o.passed[i].offset > offset })
+	if next == 0 {
+		return o.file.path, 1
+	}
+	mark := o.passed[next-1]
+	place := o.places[mark.place]
+	further := strings.Count(o.text.String()[mark.offset:min(offset, o.text.Len())], "\n")
+	return place.file, place.line + min(further, place.lines)
+}
+
+// execute renders one file of the set.
+func (r *rendering) execute(file file, limit int) (*output, error) {
+	output := &output{ctx: r.ctx, limit: limit, places: r.places, file: file}
+	r.set.Funcs(template.FuncMap{markFunction: output.mark})
+	err := r.set.ExecuteTemplate(output, file.path, r.data)
+	var limitError *render.LimitError
+	switch {
+	case err == nil:
+		return output, nil
+	case errors.As(err, &limitError):
+		return nil, limitError
+	case errors.Is(r.ctx.Err(), context.DeadlineExceeded):
+		name, line := output.at(output.text.Len())
+		return nil, &render.TemplateError{File: name, Line: line, Problem: "rendering takes longer than " + timeLimit.String()}
+	case r.ctx.Err() != nil:
+		return nil, r.ctx.Err()
+	}
+	return nil, r.templateError(file, err)
+}
+
+// located reads file and line from an error of text/template, which has no other form: "template: NAME:LINE:COLUMN: text".
+var located = regexp.MustCompile(`(?s)^template: (.+?):(\d+):(?:\d+:)? (.*)$`)
+
+// templateError says where a template went wrong, without values.
+func (r *rendering) templateError(file file, err error) error {
+	text := err.Error()
+	text = text[:min(len(text), redact.MaxLook)]
+	made := &render.TemplateError{File: file.path, Problem: r.redactor.Text(text)}
+	if match := located.FindStringSubmatch(text); match != nil {
+		made.File = match[1]
+		made.Line, _ = strconv.Atoi(match[2])
+		made.Problem = r.redactor.Text(match[3])
+	}
+	return made
+}

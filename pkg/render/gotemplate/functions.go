@@ -1,0 +1,61 @@
+package gotemplate
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"text/template"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/Masterminds/sprig/v3"
+)
+
+// functions are sprig's without environment and network, KKP's, and bounded ones in place of those that make much from
+// little.
+func (r *rendering) functions() template.FuncMap {
+	functions := sprig.TxtFuncMap()
+	for _, outward := range []string{"env", "expandenv", "getHostByName"} {
+		delete(functions, outward)
+	}
+	functions["join"] = join
+	functions["semverCompare"] = semverCompare
+	functions["Image"] = func(reference string) (string, error) {
+		return image(reference, r.data.OverwriteRegistry)
+	}
+	maps.Copy(functions, boundedFunctions(functions))
+	return functions
+}
+
+// join has the order of strings.Join, as in KKP. Lists from values hold any; KKP takes strings only.
+func join(list any, separator string) (string, error) {
+	var parts []string
+	switch list := list.(type) {
+	case nil:
+	case []string:
+		parts = list
+	case []any:
+		for _, part := range list {
+			parts = append(parts, fmt.Sprint(part))
+		}
+	default:
+		return "", fmt.Errorf("join wants a list and a separator")
+	}
+	size := len(separator) * len(parts)
+	for _, part := range parts {
+		size += len(part)
+	}
+	if err := checkText(size); err != nil {
+		return "", err
+	}
+	return strings.Join(parts, separator), nil
+}
+
+// semverCompare has the version first, as in KKP, and is false where either can't be read.
+func semverCompare(version, constraint any) bool {
+	parsed, err := semver.NewVersion(fmt.Sprint(version))
+	if err != nil {
+		return false
+	}
+	wanted, err := semver.NewConstraint(fmt.Sprint(constraint))
+	return err == nil && wanted.Check(parsed)
+}

@@ -1,0 +1,293 @@
+package gotemplate_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
+	"github.com/trellis-addons/trellis/pkg/templatedata"
+)
+
+// folder makes a file system of "path: text" pairs.
+func folder(pairs ...string) fstest.MapFS {
+	content := fstest.MapFS{}
+	for i := 0; i < len(pairs); i += 2 {
+		content[pairs[i]] = &fstest.MapFile{Data: []byte(pairs[i+1])}
+	}
+	return content
+}
+
+func renderFolder(content fstest.MapFS, values map[string]any) (render.Result, error) {
+	data := templatedata.Data{Cluster: templatedata.ClusterData{Name: "47s2ddlfgj", MajorMinorVersion: "1.36"}}
+	return gotemplate.New().Render(context.Background(), render.Input{Addon: "demo", Content: content, Values: values, Data: data})
+}
+
+const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: "
+
+func TestErrorsNameThePlace(t *testing.T) {
+	for _, test := range []struct {
+		why     string
+		content fstest.MapFS
+		values  map[string]any
+		file    string
+		line    int
+		problem string
+	}{
+		{
+			why:     "a template that doesn't parse",
+			content: folder("a.yaml", configMap+"a\n", "b/b.yaml", "apiVersion: v1\n\n{{ if }}\n"),
+			file:    "b/b.yaml", line: 3, problem: "missing value for if",
+		},
+		{
+			why:     "a block that is not closed",
+			content: folder("a.yaml", "{{ if true }}\n"+configMap+"a\n", "b.yaml", "{{ end }}\n"),
+			file:    "a.yaml", line: 6, problem: "unexpected EOF",
+		},
+		{
+			why:     "a function that fails",
+			content: folder("a.yaml", configMap+"a\n", "b.yaml", "\n\n"+configMap+"{{ .Variables.list | first }}\n"),
+			values:  map[string]any{"list": int64(1)},
+			file:    "b.yaml", line: 6, problem: `executing "b.yaml" at <first>: error calling first: Cannot find first on type int64`,
+		},
+		{
+			why:     "a mistake in what another file defines",
+			content: folder("a.yaml", "\n{{ define \"name\" }}\n{{ fail \"no\" }}{{ end }}", "b.yaml", configMap+`{{ template "name" . }}`),
+			file:    "a.yaml", line: 3, problem: `executing "name" at <fail "no">: error calling fail: no`,
+		},
+		{
+			why:     "a field that the data does not have",
+			content: folder("a.yaml", configMap+"{{ .Cluster.Nmae }}"),
+			file:    "a.yaml", line: 4, problem: `executing "a.yaml" at <.Cluster.Nmae>: can't evaluate field Nmae in type templatedata.ClusterData`,
+		},
+		{
+			why:     "rendered YAML is wrong behind a loop",
+			content: folder("a.yaml", "{{ range until 20 }}\n---\n"+configMap+"m-{{ . }}\n{{ end }}\n---\n"+configMap+"x\n  wrong\n data:\n"),
+			file:    "a.yaml", line: 13, problem: "the rendered manifest is not valid YAML: could not find expected ':'",
+		},
+		{
+			why:     "a key twice",
+			content: folder("a.yaml", configMap+"a\ndata:\n  x: \"1\"\n  y: \"2\"\n  x: \"3\"\n"),
+			file:    "a.yaml", line: 8, problem: `the rendered manifest has key "x" twice`,
+		},
+		{
+			why:     "no kind",
+			content: folder("a.yaml", configMap+"a\n---\n# nothing yet\n\napiVersion: v1\nmetadata: {name: b}\n"),
+			file:    "a.yaml", line: 8, problem: "the rendered manifest has no kind",
+		},
+		{
+			why:     "no apiVersion",
+			content: folder("a.yaml", "kind: ConfigMap\nmetadata: {name: b}\n"),
+			file:    "a.yaml", line: 1, problem: "the rendered manifest has no apiVersion",
+		},
+		{
+			why:     "no name",
+			content: folder("a.yaml", "apiVersion: v1\nkind: ConfigMap\n"),
+			file:    "a.yaml", line: 1, problem: "the rendered manifest has no metadata.name",
+		},
+		{
+			why:     "a name that is a number",
+			content: folder("a.yaml", configMap+"1\n"),
+			file:    "a.yaml", line: 1, problem: "the rendered manifest has a metadata.name that is no text",
+		},
+		{
+			why:     "a generated name",
+			content: folder("a.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {generateName: b-}\n"),
+			file:    "a.yaml", line: 1, problem: "Pod has metadata.generateName: give it a name, or every attempt makes another one",
+		},
+		{
+			why:     "text that is no object",
+			content: folder("a.yaml", configMap+"a\n", "b.yaml", "\nhello\n"),
+			file:    "b.yaml", line: 2, problem: "the rendered manifest is no object",
+		},
+		{
+			why:     "a missing key that is printed",
+			content: folder("a.yaml", configMap+"a\ndata:\n  size: {{ .Variables.size }}\n"),
+			file:    "a.yaml", problem: `ConfigMap "a" has no value for data.size: set the key that the template prints there, or give it a default`,
+		},
+		{
+			why:     "one name defined in two files",
+			content: folder("a.yaml", `{{ define "x" }}1{{ end }}`, "b.yaml", `{{ define "x" }}2{{ end }}`),
+			file:    "b.yaml", problem: `defines "x", as a.yaml does: give one of them another name`,
+		},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			_, err := renderFolder(test.content, test.values)
+			var refused *render.TemplateError
+			if !errors.As(err, &refused) {
+				t.Fatalf("got %v, want TemplateError", err)
+			}
+			want := &render.TemplateError{File: test.file, Line: test.line, Problem: test.problem}
+			if diff := cmp.Diff(want, refused); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOneSetOfTemplates(t *testing.T) {
+	result, err := renderFolder(folder(
+		"sub/later.yaml", `{{ define "labels" }}{app: demo}{{ end }}`,
+		"a.yaml", "{{- if true -}}\n"+configMap+"a\n  labels: {{ template \"labels\" . }}\n{{- end -}}",
+		"b.yaml", "{{- range list \"b\" \"c\" }}\n---\n"+configMap+"{{ . }}\n{{- end }}",
+		"readme.md", "{{ not a template", "c.yml", "neither",
+	), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, object := range result.Objects {
+		names = append(names, object.GetName())
+	}
+	if diff := cmp.Diff([]string{"a", "b", "c"}, names); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"app": "demo"}, result.Objects[0].GetLabels()); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+}
+
+func TestNoManifests(t *testing.T) {
+	for why, content := range map[string]fstest.MapFS{
+		"an empty folder":         folder(),
+		"files of another kind":   folder("a.yml", configMap+"a\n", "b.json", "{}"),
+		"nothing but comments":    folder("a.yaml", "# nothing\n---\n---\n"),
+		"a condition that is off": folder("a.yaml", "{{ if .Variables.on }}"+configMap+"a{{ end }}"),
+		"an empty list":           folder("a.yaml", "apiVersion: v1\nkind: List\nitems: []\n"),
+	} {
+		t.Run(why, func(t *testing.T) {
+			var none *render.NoManifestsError
+			if _, err := renderFolder(content, nil); !errors.As(err, &none) || none.Addon != "demo" {
+				t.Errorf("got %v, want NoManifestsError", err)
+			}
+		})
+	}
+}
+
+func TestAC01RunawayTemplates(t *testing.T) {
+	for why, text := range map[string]string{
+		"a list of 2,000,000,000":      `{{ range until 2000000000 }}x{{ end }}`,
+		"a list that overflows":        `{{ range untilStep -9223372036854775807 9223372036854775807 1 }}{{ end }}`,
+		"a list down to the end":       `{{ range untilStep 0 -9223372036854775808 -1 }}{{ end }}`,
+		"a long sequence":              `{{ seq 1 2000000000 }}`,
+		"a text of a billion letters":  `{{ repeat 1000000000 "a" }}`,
+		"a repetition that overflows":  `{{ repeat 9223372036854775807 "aa" }}`,
+		"many random bytes":            `{{ randBytes 2000000000 }}`,
+		"many random letters":          `{{ randAlphaNum 2000000000 }}`,
+		"a wide indentation":           `{{ indent 2000000000 "a" }}`,
+		"a text replaced by long ones": `{{ replace "a" (repeat 1000000 "b") (repeat 1000000 "a") }}`,
+		"a long join":                  `{{ join (until 100000) (repeat 1000000 "b") }}`,
+		"a text that doubles":          `{{ $x := repeat 1000000 "b" }}{{ range until 14 }}{{ $x = print $x $x }}{{ end }}`,
+	} {
+		t.Run(why, func(t *testing.T) {
+			var refused *render.TemplateError
+			if _, err := renderFolder(folder("a.yaml", "\n"+text), nil); !errors.As(err, &refused) || refused.Line != 2 {
+				t.Errorf("got %v, want TemplateError in line 2", err)
+			}
+		})
+	}
+	t.Run("a step that overflows ends", func(t *testing.T) {
+		text := configMap + `a-{{ len (untilStep 0 9223372036854775807 9223372036854775806) }}`
+		if result, err := renderFolder(folder("a.yaml", text), nil); err != nil || result.Objects[0].GetName() != "a-2" {
+			t.Errorf("got %v, %v", result, err)
+		}
+	})
+	t.Run("more text than is taken", func(t *testing.T) {
+		var limit *render.LimitError
+		text := `{{ range until 100 }}# {{ repeat 1000000 "a" }}{{ end }}`
+		if _, err := renderFolder(folder("a.yaml", text), nil); !errors.As(err, &limit) {
+			t.Errorf("got %v, want LimitError", err)
+		}
+	})
+	t.Run("more objects than are taken", func(t *testing.T) {
+		var limit *render.LimitError
+		text := "{{ range until 2001 }}\n---\n" + configMap + "m-{{ . }}\n{{ end }}"
+		if _, err := renderFolder(folder("a.yaml", text), nil); !errors.As(err, &limit) {
+			t.Errorf("got %v, want LimitError", err)
+		}
+	})
+	t.Run("an object that is too large", func(t *testing.T) {
+		var limit *render.LimitError
+		if _, err := renderFolder(folder("a.yaml", configMap+"a\ndata: {x: {{ repeat 1048576 \"a\" }}}"), nil); !errors.As(err, &limit) {
+			t.Errorf("got %v, want LimitError", err)
+		}
+	})
+	t.Run("a loop without output ends with its time", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		content := folder("a.yaml", `{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}`)
+		failed := make(chan error)
+		go func() {
+			_, err := gotemplate.New().Render(ctx, render.Input{Addon: "demo", Content: content})
+			failed <- err
+		}()
+		cancel()
+		if err := <-failed; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want the context's error", err)
+		}
+	})
+}
+
+func TestAC03NoEnvironmentNoNetwork(t *testing.T) {
+	t.Setenv("TRELLIS_TEST_SECRET", "hunter2")
+	for _, text := range []string{
+		`{{ env "TRELLIS_TEST_SECRET" }}`, `{{ expandenv "$TRELLIS_TEST_SECRET" }}`, `{{ getHostByName "example.com" }}`,
+	} {
+		_, err := renderFolder(folder("a.yaml", text), nil)
+		var refused *render.TemplateError
+		if !errors.As(err, &refused) || !strings.Contains(refused.Problem, "function") || !strings.Contains(refused.Problem, "not defined") {
+			t.Errorf("%s: got %v, want an unknown function", text, err)
+		}
+	}
+}
+
+func TestAC11ErrorsHoldNoValue(t *testing.T) {
+	values := map[string]any{"password": "hunter2 is the word", "list": []any{"other-secret"}}
+	for _, text := range []string{
+		`{{ fail .Variables.password }}`, `{{ fail (b64enc .Variables.password) }}`, `{{ fail (first .Variables.list) }}`,
+		`{{ index .Variables.list .Variables.password }}`, `{{ .Variables.password | toDate "2006" | fail }}`,
+		`{{ mustFromJson .Variables.password }}`, configMap + `"{{ .Variables.password }}`, configMap + `*{{ first .Variables.list }}`,
+	} {
+		_, err := renderFolder(folder("a.yaml", text), values)
+		if err == nil {
+			t.Errorf("%s: rendered", text)
+			continue
+		}
+		for _, secret := range []string{"hunter2", "aHVudGVyMi", "other-secret"} {
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("%s: the error %q holds a value", text, err)
+			}
+		}
+	}
+}
+
+func TestAC12LongMessages(t *testing.T) {
+	_, err := renderFolder(folder("a.yaml", `{{ fail (repeat 1000000 "long\n") }}`), nil)
+	if err == nil || len(err.Error()) > 600 || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got an error of %d bytes", len(err.Error()))
+	}
+}
+
+func TestRenderTwice(t *testing.T) {
+	content := folder("a.yaml", configMap+"a\ndata:\n{{ range $k, $v := .Variables }}  {{ $k }}: \"{{ $v }}\"\n{{ end }}"+
+		"{{ $_ := set .Variables \"c\" 3 }}")
+	values := map[string]any{"b": int64(2), "a": int64(1), "d": map[string]any{"x": nil}}
+	first, err := renderFolder(content, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := renderFolder(content, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first.Objects, second.Objects); diff != "" {
+		t.Errorf("the second rendering differs:\n%s", diff)
+	}
+	if len(values) != 3 {
+		t.Error("the template changed the caller's values")
+	}
+}

@@ -1,0 +1,79 @@
+package gotemplate
+
+import (
+	"fmt"
+	"strings"
+	"text/template/parse"
+)
+
+// markFunction is what marks call. Authors can't: the name is unknown while their files are parsed.
+const markFunction = "markPlace"
+
+// place is where a mark stands.
+type place struct {
+	file string
+	line int
+	// lines that the text behind the mark has.
+	lines int
+}
+
+// places are all marks of a rendering, by number.
+type places []place
+
+// mark gives a tree its marks.
+func (p *places) mark(tree *parse.Tree, file file) {
+	marker := marker{places: p, file: file}
+	tree.Root = marker.list(tree.Root)
+}
+
+// marker works on one tree.
+type marker struct {
+	places *places
+	file   file
+}
+
+// list puts a mark at the start of a list and before each piece of text.
+func (m marker) list(list *parse.ListNode) *parse.ListNode {
+	if list == nil {
+		return nil
+	}
+	marked := make([]parse.Node, 0, 2*len(list.Nodes)+1)
+	marked = append(marked, m.markAt(list.Pos, 0))
+	for _, node := range list.Nodes {
+		m.inside(node)
+		if text, ok := node.(*parse.TextNode); ok {
+			marked = append(marked, m.markAt(text.Pos, strings.Count(string(text.Text), "\n")))
+		}
+		marked = append(marked, node)
+	}
+	list.Nodes = marked
+	return list
+}
+
+// inside marks the lists below a node.
+func (m marker) inside(node parse.Node) {
+	var branch *parse.BranchNode
+	switch node := node.(type) {
+	case *parse.IfNode:
+		branch = &node.BranchNode
+	case *parse.RangeNode:
+		branch = &node.BranchNode
+	case *parse.WithNode:
+		branch = &node.BranchNode
+	default:
+		return
+	}
+	branch.List, branch.ElseList = m.list(branch.List), m.list(branch.ElseList)
+}
+
+// markAt makes the node of a mark: {{ markPlace 17 }}.
+func (m marker) markAt(pos parse.Pos, lines int) parse.Node {
+	number := len(*m.places)
+	*m.places = append(*m.places, place{file: m.file.path, line: 1 + strings.Count(m.file.text[:pos], "\n"), lines: lines})
+	known := map[string]any{markFunction: func(int) string { return "" }}
+	trees, err := parse.Parse("mark", fmt.Sprintf("{{%s %d}}", markFunction, number), "", "", known)
+	if err != nil {
+		panic(err) // the text is ours
+	}
+	return trees["mark"].Root.Nodes[0]
+}

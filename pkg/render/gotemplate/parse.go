@@ -1,0 +1,56 @@
+package gotemplate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"text/template"
+	"text/template/parse"
+
+	"github.com/trellis-addons/trellis/pkg/render"
+)
+
+// parse reads all files into one set. Each file is read by itself first, so that an error is found where it is.
+func (r *rendering) parse(files []file) error {
+	functions := r.functions()
+	r.set = template.New("").Funcs(functions)
+	definedIn := map[string]string{}
+	for _, file := range files {
+		parsed, err := template.New(file.path).Funcs(functions).Parse(file.text)
+		if err != nil {
+			return r.templateError(file, err)
+		}
+		for _, defined := range sortedTemplates(parsed) {
+			before, twice := definedIn[defined.Name()]
+			if twice && parse.IsEmptyTree(defined.Root) {
+				continue
+			}
+			if twice {
+				problem := fmt.Sprintf("defines %q, as %s does: give one of them another name", defined.Name(), before)
+				return &render.TemplateError{File: file.path, Problem: problem}
+			}
+			definedIn[defined.Name()] = file.path
+			r.places.mark(defined.Tree, file)
+			if _, err := r.set.AddParseTree(defined.Name(), defined.Tree); err != nil {
+				return r.templateError(file, err)
+			}
+		}
+	}
+	r.set.Funcs(template.FuncMap{markFunction: func(int) (string, error) { return "", nil }})
+	return nil
+}
+
+func sortedTemplates(set *template.Template) []*template.Template {
+	byName := map[string]*template.Template{}
+	for _, one := range set.Templates() {
+		if one.Tree != nil {
+			byName[one.Name()] = one
+		}
+	}
+	names := slices.Sorted(maps.Keys(byName))
+	sorted := make([]*template.Template, 0, len(names))
+	for _, name := range names {
+		sorted = append(sorted, byName[name])
+	}
+	return sorted
+}

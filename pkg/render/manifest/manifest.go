@@ -1,0 +1,177 @@
+// Package manifest reads objects from rendered text.
+//
+// A document ends where a line begins with three dashes, as YAML has it: in a block scalar such a line is indented, so it
+// is none. Documents are decoded strictly (see strictyaml), lists are taken apart, empty documents are left out. Every
+// object has apiVersion, kind and a name of its own; generateName would make another object with each attempt.
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
+)
+
+// Limits of what one rendering gives.
+const (
+	MaxObjects = 2000
+	// MaxObjectBytes of one object as JSON.
+	MaxObjectBytes = 1 << 20
+	// MaxBytes of the rendered text, and of all objects together.
+	MaxBytes = 16 << 20
+	// maxDepth is well above that of the schemas in CRDs.
+	maxDepth = 256
+)
+
+// Source is rendered text and where it comes from.
+type Source struct {
+	Text string
+	// At says which file and line gave a byte of the text.
+	At func(offset int) (file string, line int)
+}
+
+// Reader collects the objects of one rendering.
+type Reader struct {
+	// Duplicates lets the last of equal keys count.
+	Duplicates bool
+
+	objects []*unstructured.Unstructured
+	bytes   int
+}
+
+// Objects in the order they were read.
+func (r *Reader) Objects() []*unstructured.Unstructured { return r.objects }
+
+// Read takes the objects of a text and returns them. Errors are *render.TemplateError and *render.LimitError.
+func (r *Reader) Read(source Source) ([]*unstructured.Unstructured, error) {
+	before := len(r.objects)
+	for _, document := range Split(source.Text) {
+		if err := r.document(source, document); err != nil {
+			return nil, err
+		}
+	}
+	return r.objects[before:], nil
+}
+
+func (r *Reader) document(source Source, document Document) error {
+	content, err := strictyaml.Decode([]byte(document.Text), strictyaml.Limits{Bytes: MaxBytes, Depth: maxDepth, Duplicates: r.Duplicates})
+	if problem, ok := errors.AsType[*strictyaml.Error](err); ok {
+		offset := document.Offset + lineOffset(document.Text, problem.Line)
+		return templateError(source, offset, "the rendered manifest "+problem.Problem)
+	}
+	if err != nil {
+		return err
+	}
+	offset := document.Offset + leading(document.Text)
+	switch content := content.(type) {
+	case nil:
+		return nil
+	case map[string]any:
+		return r.object(source, offset, content)
+	}
+	return templateError(source, offset, "the rendered manifest is no object")
+}
+
+// object takes one object, or those of a list.
+func (r *Reader) object(source Source, offset int, content map[string]any) error {
+	if len(content) == 0 {
+		return nil
+	}
+	object := &unstructured.Unstructured{Object: content}
+	if items, ok := content["items"].([]any); ok && strings.HasSuffix(object.GetKind(), "List") {
+		for i, item := range items {
+			entry, ok := item.(map[string]any)
+			if !ok {
+				return templateError(source, offset, fmt.Sprintf("item %d of the %s is no object", i, object.GetKind()))
+			}
+			if err := r.object(source, offset, entry); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if problem := identityProblem(object); problem != "" {
+		return templateError(source, offset, problem)
+	}
+	return r.add(object)
+}
+
+func (r *Reader) add(object *unstructured.Unstructured) error {
+	encoded, err := json.Marshal(object.Object)
+	if err != nil {
+		return fmt.Errorf("encoding %s %q: %w", object.GetKind(), object.GetName(), err)
+	}
+	r.objects = append(r.objects, object)
+	r.bytes += len(encoded)
+	switch {
+	case len(encoded) > MaxObjectBytes:
+		return &render.LimitError{What: fmt.Sprintf("bytes in %s %q", object.GetKind(), object.GetName()), Max: MaxObjectBytes}
+	case len(r.objects) > MaxObjects:
+		return &render.LimitError{What: "objects", Max: MaxObjects}
+	case r.bytes > MaxBytes:
+		return &render.LimitError{What: "bytes in all objects", Max: MaxBytes}
+	}
+	return nil
+}
+
+// identityProblem says what an object lacks to be one; empty if nothing.
+func identityProblem(object *unstructured.Unstructured) string {
+	texts := []struct {
+		field string
+		path  []string
+	}{
+		{"apiVersion", []string{"apiVersion"}}, {"kind", []string{"kind"}},
+		{"metadata.name", []string{"metadata", "name"}},
+	}
+	if generated, found, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "generateName"); found && generated != "" {
+		return fmt.Sprintf("%s has metadata.generateName: give it a name, or every attempt makes another one", object.GetKind())
+	}
+	for _, text := range texts {
+		value, found, err := unstructured.NestedString(object.Object, text.path...)
+		if err != nil {
+			return fmt.Sprintf("the rendered manifest has a %s that is no text", text.field)
+		}
+		if !found || value == "" {
+			return "the rendered manifest has no " + text.field
+		}
+	}
+	return ""
+}
+
+func templateError(source Source, offset int, problem string) error {
+	file, line := source.At(offset)
+	return &render.TemplateError{File: file, Line: line, Problem: problem}
+}
+
+// leading is where a document's content begins, after blank lines and comments.
+func leading(text string) int {
+	offset := 0
+	for line := range strings.Lines(text) {
+		trimmed := strings.TrimSpace(line)
+		if trimmed != "" && !strings.HasPrefix(trimmed, "#") {
+			return offset
+		}
+		offset += len(line)
+	}
+	return 0
+}
+
+// lineOffset is where a line begins, counted from 1; 0 is taken for where the content begins.
+func lineOffset(text string, line int) int {
+	if line < 1 {
+		return leading(text)
+	}
+	offset := 0
+	for content := range strings.Lines(text) {
+		if line--; line == 0 {
+			return offset
+		}
+		offset += len(content)
+	}
+	return offset
+}

@@ -1,0 +1,44 @@
+package render
+
+import "fmt"
+
+// LimitError says that a rendering takes or gives more than is allowed.
+type LimitError struct {
+	// What is counted, such as "objects".
+	What string
+	Max  int
+}
+
+// Error implements error.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("the add-on is too large: at most %d %s are taken", e.Max, e.What)
+}
+
+// ChartError says that a folder is no chart that can be installed, or that the chart refuses the values or the cluster.
+type ChartError struct {
+	// Chart is the name where it is known.
+	Chart string
+	// Problem says what, without any value.
+	Problem string
+}
+
+// Error implements error.
+func (e *ChartError) Error() string {
+	if e.Chart == "" {
+		return "the chart " + e.Problem
+	}
+	return fmt.Sprintf("chart %q %s", e.Chart, e.Problem)
+}
+
+// DependenciesMissingError says that a chart names dependencies that its charts/ folder does not hold. They are never
+// fetched: what was not in the source is not installed.
+type DependenciesMissingError struct {
+	Chart string
+	// Missing are the names of the dependencies.
+	Missing []string
+}
+
+// Error implements error.
+func (e *DependenciesMissingError) Error() string {
+	return fmt.Sprintf("chart %q lacks its dependencies %q: vendor them with `helm dependency build`", e.Chart, e.Missing)
+}

@@ -1,0 +1,65 @@
+// Package status is the grammar of conditions: how one is set, cut and cleaned, and how Ready sums the others up. It is
+// the only condition helper; every controller writes conditions through it.
+package status
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// messageLimit is the longest message of a condition, in bytes.
+const messageLimit = 1024
+
+// Set writes a condition. The transition time changes only with the status, and a condition that says
+// the same again leaves everything as it was.
+func Set(conditions *[]metav1.Condition, condition metav1.Condition) {
+	condition.Message = Message(condition.Message)
+	meta.SetStatusCondition(conditions, condition)
+}
+
+// True sets a condition to True.
+func True(conditions *[]metav1.Condition, generation int64, kind, reason, message string) {
+	Set(conditions, metav1.Condition{
+		Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message, ObservedGeneration: generation,
+	})
+}
+
+// False sets a condition to False.
+func False(conditions *[]metav1.Condition, generation int64, kind, reason, message string) {
+	Set(conditions, metav1.Condition{
+		Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message, ObservedGeneration: generation,
+	})
+}
+
+// Unknown sets a condition to Unknown.
+func Unknown(conditions *[]metav1.Condition, generation int64, kind, reason, message string) {
+	Set(conditions, metav1.Condition{
+		Type: kind, Status: metav1.ConditionUnknown, Reason: reason, Message: message, ObservedGeneration: generation,
+	})
+}
+
+// Message makes a text fit for a condition or an event: one line, printable, at most 1 KiB. Texts come from templates and
+// from user clusters, so nothing in them is trusted.
+func Message(text string) string {
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case r == utf8.RuneError || !unicode.IsPrint(r):
+			return -1
+		}
+		return r
+	}, text)
+	if len(clean) <= messageLimit {
+		return clean
+	}
+	cut := messageLimit - len(" …")
+	for !utf8.RuneStart(clean[cut]) {
+		cut--
+	}
+	return clean[:cut] + " …"
+}

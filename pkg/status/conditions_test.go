@@ -1,0 +1,48 @@
+package status_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trellis-addons/trellis/pkg/status"
+)
+
+func TestMessage(t *testing.T) {
+	for _, test := range []struct{ why, text, want string }{
+		{"plain text stays", "object \"a\" exists", "object \"a\" exists"},
+		{"one line", "a\nb\tc", "a b c"},
+		{"terminal escapes go", "a\x1b[31mb\x00", "a[31mb"},
+		{"broken UTF-8 goes", "a\xff\xfeb", "ab"},
+		{"right-to-left override goes", "a\u202eb", "ab"},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			if got := status.Message(test.text); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestMessageIsCutAtARune(t *testing.T) {
+	got := status.Message(strings.Repeat("ü", 5000))
+	if len(got) > 1024 || !utf8.ValidString(got) || !strings.HasSuffix(got, " …") {
+		t.Errorf("message of %d bytes, valid %t", len(got), utf8.ValidString(got))
+	}
+}
+
+func TestSetKeepsTheTransitionTimeOfAnEqualStatus(t *testing.T) {
+	var conditions []metav1.Condition
+	status.False(&conditions, 1, "Ready", "Progressing", "first")
+	before := conditions[0].LastTransitionTime
+	status.False(&conditions, 2, "Ready", "Unhealthy", "second")
+	got := conditions[0]
+	if got.LastTransitionTime != before {
+		t.Error("the transition time changed although the status did not")
+	}
+	if got.Reason != "Unhealthy" || got.Message != "second" || got.ObservedGeneration != 2 {
+		t.Errorf("condition is %+v", got)
+	}
+}

@@ -1,0 +1,53 @@
+package templatedata
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// Canonical is the data as JSON: equal data give equal bytes, Variables included. It holds the secrets, if there are any,
+// so it is for keyed hashes only.
+func Canonical(data Data) ([]byte, error) {
+	encoded, err := json.Marshal(data)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the template data of cluster %q: %w", data.Cluster.Name, err)
+	}
+	return encoded, nil
+}
+
+// Map is the data as charts see it: the same names, the version as text, the features as keys. It shares nothing with the
+// data.
+func Map(data Data) (map[string]any, error) {
+	encoded, err := Canonical(data)
+	if err != nil {
+		return nil, err
+	}
+	var content map[string]any
+	if err := utiljson.Unmarshal(encoded, &content); err != nil {
+		return nil, fmt.Errorf("decoding the template data of cluster %q: %w", data.Cluster.Name, err)
+	}
+	return content, nil
+}
+
+// ConfigHash is a hexadecimal hash of the network's settings, for annotations that roll pods when they change.
+// It is SHA-1 as in KKP; nothing is protected by it.
+func (n ClusterNetwork) ConfigHash() string {
+	encoded, err := json.Marshal(n)
+	if err != nil {
+		return ""
+	}
+	sum := sha1.Sum(encoded)
+	return hex.EncodeToString(sum[:])
+}
+
+func cloneVariables(variables map[string]any) map[string]any {
+	if variables == nil {
+		return map[string]any{}
+	}
+	return runtime.DeepCopyJSON(variables)
+}

@@ -1,0 +1,143 @@
+package templatedata
+
+import (
+	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// Data is the root of a go-template's data and, for charts, of .Values.kkp.
+type Data struct {
+	// SeedName is declared and left empty by KKP.
+	SeedName string
+	// DatacenterName is the datacenter the cluster runs in.
+	DatacenterName string
+	Cluster        ClusterData
+	// Credentials of the cloud provider; secret.
+	Credentials Credentials
+	// Variables are the merged values of an installation, above those that KKP sets by flag.
+	Variables map[string]any
+	// OverwriteRegistry replaces the registry of images that pass through function Image; empty leaves them. In KKP it is a
+	// setting of the whole installation and no field.
+	OverwriteRegistry string
+}
+
+// ClusterData is the user cluster.
+type ClusterData struct {
+	// Type is "kubernetes".
+	Type string
+	// Name is the generated name, such as 47s2ddlfgj.
+	Name              string
+	HumanReadableName string
+	// Namespace of the cluster on its seed.
+	Namespace  string
+	OwnerName  string
+	OwnerEmail string
+	Labels     map[string]string
+	// Annotations of the Cluster without last-applied configurations.
+	Annotations map[string]string
+	// Kubeconfig of a cluster-admin; secret.
+	Kubeconfig string
+	Address    ClusterAddress
+	// CloudProviderName is KKP's word, such as aws or bringyourown.
+	CloudProviderName string
+	// Version of the control plane; nil where it is not known.
+	Version *semver.Version
+	// MajorMinorVersion is "1.36".
+	MajorMinorVersion string
+	Network           ClusterNetwork
+	// Features are the names of the features that are on.
+	Features  sets.Set[string]
+	CNIPlugin CNIPlugin
+	CSI       CSIOptions
+	MLA       MLASettings
+	// CSIMigration says whether in-tree volumes are or were migrated.
+	CSIMigration                       bool
+	KubeVirtInfraStorageClasses        []KubeVirtInfraStorageClass
+	KubeVirtInfraVolumeSnapshotClasses []KubeVirtInfraVolumeSnapshotClass
+	DisableCSIDriver                   bool
+}
+
+// ClusterAddress is where the API server answers.
+type ClusterAddress struct {
+	URL          string
+	Port         int32
+	ExternalName string
+	InternalName string
+	// AdminToken is the token of a cluster-admin; secret.
+	AdminToken               string
+	IP                       string
+	APIServerExternalAddress string
+}
+
+// ClusterNetwork is the cluster's network.
+type ClusterNetwork struct {
+	DNSDomain    string
+	DNSClusterIP string
+	// DNSResolverIP is what nodes resolve with: the node-local cache, or the cluster's DNS.
+	DNSResolverIP        string
+	PodCIDRBlocks        []string
+	ServiceCIDRBlocks    []string
+	ProxyMode            string
+	StrictArp            *bool
+	DualStack            bool
+	PodCIDRIPv4          string
+	PodCIDRIPv6          string
+	NodeCIDRMaskSizeIPv4 int32
+	NodeCIDRMaskSizeIPv6 int32
+	// IPAMAllocations by name of the pool.
+	IPAMAllocations map[string]IPAMAllocation
+	NodePortRange   string
+}
+
+// IPAMAllocation is a range or a list of addresses that a pool gave the cluster.
+type IPAMAllocation struct {
+	// Type is "prefix" or "range".
+	Type      string
+	CIDR      string
+	Addresses []string
+}
+
+// CNIPlugin is the network plugin; empty where the Cluster names none.
+type CNIPlugin struct {
+	Type    string
+	Version string
+}
+
+// CSIOptions depend on the cloud provider.
+type CSIOptions struct {
+	// StoragePolicy is vSphere's.
+	StoragePolicy string
+	// StorageContainer, Fstype and SsSegmentedIscsiNetwork are Nutanix's.
+	StorageContainer        string
+	Fstype                  string
+	SsSegmentedIscsiNetwork *bool
+	// StorageProfile and Filesystem are VMware Cloud Director's.
+	StorageProfile string
+	Filesystem     string
+	// CinderTopologyEnabled is OpenStack's.
+	CinderTopologyEnabled bool
+	OverwriteRegistry     string
+}
+
+// MLASettings say what of monitoring and logging runs.
+type MLASettings struct {
+	MonitoringEnabled bool
+	LoggingEnabled    bool
+}
+
+// KubeVirtInfraStorageClass is a storage class of the cluster that KubeVirt machines run in.
+type KubeVirtInfraStorageClass struct {
+	Name              string
+	IsDefaultClass    *bool
+	VolumeBindingMode *string
+	Labels            map[string]string
+	Zones             []string
+	Regions           []string
+	VolumeProvisioner string
+}
+
+// KubeVirtInfraVolumeSnapshotClass is a snapshot class of that cluster.
+type KubeVirtInfraVolumeSnapshotClass struct {
+	Name           string
+	IsDefaultClass *bool
+}

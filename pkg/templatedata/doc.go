@@ -1,0 +1,10 @@
+// Package templatedata is what a template sees of a user cluster: KKP's TemplateData, so that manifests written for KKP's
+// add-ons render as they are.
+//
+// The fields, their names and their methods are those of KKP v2.31 (pkg/addon/types.go and pkg/resources there). Where KKP
+// refuses a Cluster that lacks something, here the field is empty: clusters that run without KKP have little more than a
+// name, a namespace and a version.
+//
+// Three fields are secret: Credentials, Cluster.Kubeconfig and Cluster.Address.AdminToken. New never fills them; only
+// add-ons of Core catalogues get to see any.
+package templatedata

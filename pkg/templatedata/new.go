@@ -1,0 +1,206 @@
+package templatedata
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+)
+
+const (
+	clusterType = "kubernetes"
+	// nodeLocalDNSAddress is the link-local address of KKP's node-local DNS cache.
+	nodeLocalDNSAddress = "169.254.20.10"
+	// csiMigrationAnnotation is set by KKP while a cluster's in-tree volumes need migration.
+	csiMigrationAnnotation = "csi-migration.k8c.io/migration-needed"
+	// lastAppliedAnnotation holds a whole copy of the object and may be large.
+	lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
+	// initialInstallationsAnnotation holds what is to be installed, with values, until it is taken over.
+	initialInstallationsAnnotation = "addons.kubermatic.k8c.io/initial-installations"
+	// initialApplicationsAnnotation holds a user's request, with values, until KKP has followed it.
+	initialApplicationsAnnotation = "kubermatic.io/initial-application-installations-request"
+)
+
+// Node mask sizes of KKP where the Cluster names none.
+const (
+	defaultMaskIPv4 = 24
+	defaultMaskIPv6 = 64
+)
+
+// Options are facts that the Cluster does not hold.
+type Options struct {
+	// SeedName is empty in KKP.
+	SeedName string
+	// DatacenterName overrides spec.cloud.dc.
+	DatacenterName string
+	// DNSClusterIP is the cluster's DNS address; empty: the tenth of the first service range, as KKP assigns it.
+	DNSClusterIP string
+	// IPAMAllocations of the cluster namespace, by name.
+	IPAMAllocations map[string]IPAMAllocation
+	// Variables are set by flag for this add-on.
+	Variables map[string]any
+	// OverwriteRegistry is KKP's setting for function Image.
+	OverwriteRegistry string
+}
+
+// VersionError says that a Cluster's version is none.
+type VersionError struct {
+	// Cluster is the name, Version what stands there.
+	Cluster, Version string
+}
+
+// Error implements error.
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("cluster %q: %q is no semantic version", e.Cluster, e.Version)
+}
+
+// New is the template data of a cluster, without secrets. Nothing of it is shared with the Cluster or the options.
+func New(cluster *kkpv1.Cluster, options Options) (Data, error) {
+	data := ClusterData{
+		Type: clusterType, Name: cluster.Name, HumanReadableName: cluster.Spec.HumanReadableName,
+		Namespace: cluster.Status.NamespaceName,
+		OwnerName: cluster.Status.UserName, OwnerEmail: cluster.Status.UserEmail,
+		Labels: maps.Clone(cluster.Labels), Annotations: annotations(cluster),
+		Address: address(cluster.Status.Address), CloudProviderName: cluster.Spec.Cloud.ProviderName,
+		Network: network(cluster, options), Features: features(cluster.Spec.Features),
+		CSI:          CSIOptions{OverwriteRegistry: options.OverwriteRegistry},
+		CSIMigration: hasKey(cluster.Annotations, csiMigrationAnnotation), DisableCSIDriver: cluster.Spec.DisableCSIDriver,
+	}
+	if err := setVersion(&data, cluster); err != nil {
+		return Data{}, err
+	}
+	if plugin := cluster.Spec.CNIPlugin; plugin != nil {
+		data.CNIPlugin = CNIPlugin{Type: plugin.Type, Version: plugin.Version}
+	}
+	if mla := cluster.Spec.MLA; mla != nil {
+		data.MLA = MLASettings{MonitoringEnabled: mla.MonitoringEnabled, LoggingEnabled: mla.LoggingEnabled}
+	}
+	datacenter := options.DatacenterName
+	if datacenter == "" {
+		datacenter = cluster.Spec.Cloud.Datacenter
+	}
+	return Data{
+		SeedName: options.SeedName, DatacenterName: datacenter, Cluster: data,
+		Variables: cloneVariables(options.Variables), OverwriteRegistry: options.OverwriteRegistry,
+	}, nil
+}
+
+// setVersion takes the control plane's version, else the wanted one, else none.
+func setVersion(data *ClusterData, cluster *kkpv1.Cluster) error {
+	text := cluster.Status.Versions.ControlPlane
+	if text == "" {
+		text = cluster.Spec.Version
+	}
+	if text == "" {
+		return nil
+	}
+	version, err := semver.NewVersion(text)
+	if err != nil {
+		return &VersionError{Cluster: cluster.Name, Version: text}
+	}
+	data.Version = version
+	data.MajorMinorVersion = fmt.Sprintf("%d.%d", version.Major(), version.Minor())
+	return nil
+}
+
+func network(cluster *kkpv1.Cluster, options Options) ClusterNetwork {
+	spec := cluster.Spec.ClusterNetwork
+	data := ClusterNetwork{
+		DNSDomain: spec.DNSDomain, DNSClusterIP: options.DNSClusterIP,
+		PodCIDRBlocks: slices.Clone(spec.Pods.CIDRBlocks), ServiceCIDRBlocks: slices.Clone(spec.Services.CIDRBlocks),
+		ProxyMode:   spec.ProxyMode,
+		PodCIDRIPv4: firstOf(spec.Pods.CIDRBlocks, netip.Addr.Is4), PodCIDRIPv6: firstOf(spec.Pods.CIDRBlocks, netip.Addr.Is6),
+		IPAMAllocations: maps.Clone(options.IPAMAllocations),
+	}
+	if data.DNSClusterIP == "" {
+		data.DNSClusterIP = tenthAddress(spec.Services.CIDRBlocks)
+	}
+	data.DNSResolverIP = data.DNSClusterIP
+	if spec.NodeLocalDNSCacheEnabled == nil || *spec.NodeLocalDNSCacheEnabled {
+		data.DNSResolverIP = nodeLocalDNSAddress
+	}
+	if spec.IPVS != nil && spec.IPVS.StrictArp != nil {
+		strict := *spec.IPVS.StrictArp
+		data.StrictArp = &strict
+	}
+	data.DualStack = data.PodCIDRIPv4 != "" && data.PodCIDRIPv6 != ""
+	data.NodeCIDRMaskSizeIPv4 = mask(spec.NodeCIDRMaskSizeIPv4, data.PodCIDRIPv4, defaultMaskIPv4)
+	data.NodeCIDRMaskSizeIPv6 = mask(spec.NodeCIDRMaskSizeIPv6, data.PodCIDRIPv6, defaultMaskIPv6)
+	return data
+}
+
+// mask is the size of a node's part of a range that exists.
+func mask(size *int32, cidr string, fallback int32) int32 {
+	switch {
+	case size != nil:
+		return *size
+	case cidr == "":
+		return 0
+	}
+	return fallback
+}
+
+func firstOf(blocks []string, family func(netip.Addr) bool) string {
+	for _, block := range blocks {
+		if prefix, err := netip.ParsePrefix(block); err == nil && family(prefix.Addr()) {
+			return block
+		}
+	}
+	return ""
+}
+
+// tenthAddress of the first range is where KKP puts a cluster's DNS.
+func tenthAddress(blocks []string) string {
+	if len(blocks) == 0 {
+		return ""
+	}
+	prefix, err := netip.ParsePrefix(blocks[0])
+	if err != nil {
+		return ""
+	}
+	addr := prefix.Masked().Addr()
+	for range 10 {
+		addr = addr.Next()
+	}
+	if !prefix.Contains(addr) {
+		return ""
+	}
+	return addr.String()
+}
+
+// features are the names of those that are on.
+func features(all map[string]bool) sets.Set[string] {
+	on := sets.New[string]()
+	for name, enabled := range all {
+		if enabled {
+			on.Insert(name)
+		}
+	}
+	return on
+}
+
+func address(status kkpv1.ClusterAddress) ClusterAddress {
+	return ClusterAddress{
+		URL: status.URL, Port: status.Port, ExternalName: status.ExternalName, InternalName: status.InternalName,
+		IP: status.IP, APIServerExternalAddress: status.APIServerExternalAddress,
+	}
+}
+
+// annotations leaves out what may carry whole request payloads.
+func annotations(cluster *kkpv1.Cluster) map[string]string {
+	kept := maps.Clone(cluster.Annotations)
+	maps.DeleteFunc(kept, func(key, _ string) bool {
+		return key == lastAppliedAnnotation || key == initialInstallationsAnnotation || key == initialApplicationsAnnotation
+	})
+	return kept
+}
+
+func hasKey(all map[string]string, key string) bool {
+	_, ok := all[key]
+	return ok
+}

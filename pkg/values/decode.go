@@ -1,0 +1,51 @@
+package values
+
+import (
+	"errors"
+
+	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
+)
+
+// Limits of values, as one document and merged.
+const (
+	// MaxBytes is 256 KiB.
+	MaxBytes = 256 << 10
+	// MaxDepth is how many maps and lists may be inside of one another.
+	MaxDepth = 32
+)
+
+// DecodeError says what is wrong with a document of values.
+type DecodeError struct {
+	// Line counts from 1; 0 is unknown.
+	Line int
+	// Problem says what, without any value.
+	Problem string
+}
+
+// Error implements error.
+func (e *DecodeError) Error() string {
+	return "values: " + (&strictyaml.Error{Line: e.Line, Problem: e.Problem}).Error()
+}
+
+// Decode reads values from YAML or JSON. Numbers are int64 where they are whole and fit, else float64. An empty document
+// gives no values. The error is a *DecodeError.
+func Decode(data []byte) (map[string]any, error) {
+	content, err := strictyaml.Decode(data, strictyaml.Limits{Bytes: MaxBytes, Depth: MaxDepth})
+	if err != nil {
+		return nil, decodeError(err)
+	}
+	switch content := content.(type) {
+	case nil:
+		return map[string]any{}, nil
+	case map[string]any:
+		return content, nil
+	}
+	return nil, &DecodeError{Problem: "is no map of keys to values"}
+}
+
+func decodeError(err error) error {
+	if problem, ok := errors.AsType[*strictyaml.Error](err); ok {
+		return &DecodeError{Line: problem.Line, Problem: problem.Problem}
+	}
+	return &DecodeError{Problem: "is not valid"}
+}

@@ -1,0 +1,10 @@
+// Package values puts an installation's values together and checks them.
+//
+// Layers come lowest first; maps merge by key, lists and scalars replace, a null removes what is below and stays as null,
+// so that a chart sees it and removes its own default too. Merge keeps the origin of every key that is in effect.
+//
+// A form's fields are values at dotted paths. Defaults are a layer of their own; CheckForm is the one check for admission
+// and for rendering.
+//
+// No error of this package holds a value: values may be secret.
+package values

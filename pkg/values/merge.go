@@ -1,0 +1,153 @@
+package values
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// ReservedKey at the top of values holds the cluster's template data; nobody else may set it.
+const ReservedKey = "kkp"
+
+// Layer is one source of values.
+type Layer struct {
+	// Origin says where the values come from, such as "catalogue" or "valuesFrom[0]".
+	Origin string
+	Values map[string]any
+}
+
+// Origins says which layer set the value in effect, by dotted path of every scalar, list, null and empty map.
+type Origins map[string]string
+
+// ReservedKeyError says that a layer sets a key that is ours.
+type ReservedKeyError struct{ Origin, Key string }
+
+// Error implements error.
+func (e *ReservedKeyError) Error() string {
+	return fmt.Sprintf("values of %s: key %q is reserved for the cluster's data: choose another", e.Origin, e.Key)
+}
+
+// LimitError says that merged values are too large.
+type LimitError struct {
+	// What is "bytes" or "levels".
+	What      string
+	Have, Max int
+}
+
+// Error implements error.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("the merged values have %d %s, at most %d are taken", e.Have, e.What, e.Max)
+}
+
+// Merge lays the layers over one another, lowest first. The result shares nothing with them. Nulls that are in effect are
+// kept; see WithoutNulls. Errors are *ReservedKeyError and *LimitError.
+func Merge(layers []Layer) (map[string]any, Origins, error) {
+	merged, origins := map[string]any{}, Origins{}
+	for _, layer := range layers {
+		if _, ok := layer.Values[ReservedKey]; ok {
+			return nil, nil, &ReservedKeyError{Origin: layer.Origin, Key: ReservedKey}
+		}
+		if depth := depthOf(layer.Values); depth > MaxDepth {
+			return nil, nil, &LimitError{What: "levels", Have: depth, Max: MaxDepth}
+		}
+		overlay := overlay{origin: layer.Origin, origins: origins}
+		overlay.merge(merged, layer.Values, nil)
+	}
+	encoded, err := json.Marshal(merged)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encoding the merged values: %w", err)
+	}
+	if len(encoded) > MaxBytes {
+		return nil, nil, &LimitError{What: "bytes", Have: len(encoded), Max: MaxBytes}
+	}
+	return merged, origins, nil
+}
+
+// overlay is the merging of one layer.
+type overlay struct {
+	origin  string
+	origins Origins
+}
+
+func (o overlay) merge(below, above map[string]any, at Path) {
+	for key, value := range above {
+		here := at.key(key)
+		was, isMap := below[key].(map[string]any)
+		add, alsoMap := value.(map[string]any)
+		if !isMap && alsoMap && len(add) > 0 {
+			was = map[string]any{}
+			o.forget(below[key], here)
+			below[key] = was
+		}
+		switch {
+		case alsoMap && (isMap || len(add) > 0):
+			if len(add) > 0 {
+				delete(o.origins, here.String())
+			}
+			o.merge(was, add, here)
+		default:
+			o.forget(below[key], here)
+			below[key] = clone(value)
+			o.origins[here.String()] = o.origin
+		}
+	}
+}
+
+// forget drops the origins of what a value replaces.
+func (o overlay) forget(value any, at Path) {
+	delete(o.origins, at.String())
+	if below, ok := value.(map[string]any); ok {
+		for key, child := range below {
+			o.forget(child, at.key(key))
+		}
+	}
+}
+
+// WithoutNulls is a copy without the keys whose value is null, for templates that have no defaults of their own to remove.
+func WithoutNulls(values map[string]any) map[string]any {
+	kept := make(map[string]any, len(values))
+	for key, value := range values {
+		switch value := value.(type) {
+		case nil:
+		case map[string]any:
+			kept[key] = WithoutNulls(value)
+		default:
+			kept[key] = clone(value)
+		}
+	}
+	return kept
+}
+
+func clone(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		copied := make(map[string]any, len(value))
+		for key, child := range value {
+			copied[key] = clone(child)
+		}
+		return copied
+	case []any:
+		copied := make([]any, len(value))
+		for i, child := range value {
+			copied[i] = clone(child)
+		}
+		return copied
+	}
+	return value
+}
+
+func depthOf(value any) int {
+	deepest := 0
+	switch value := value.(type) {
+	case map[string]any:
+		for _, child := range value {
+			deepest = max(deepest, depthOf(child))
+		}
+	case []any:
+		for _, child := range value {
+			deepest = max(deepest, depthOf(child))
+		}
+	default:
+		return 0
+	}
+	return deepest + 1
+}

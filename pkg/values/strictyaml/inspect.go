@@ -1,0 +1,108 @@
+package strictyaml
+
+import (
+	"fmt"
+	"math"
+
+	yamlnodes "go.yaml.in/yaml/v3"
+)
+
+// nodeCost is what a node counts besides its text.
+const nodeCost = 1
+
+// inspection measures a tree as if its aliases were written out.
+type inspection struct {
+	limits Limits
+	// size so far.
+	size int
+	// open are the nodes above the current one.
+	open map[*yamlnodes.Node]bool
+}
+
+func inspect(root *yamlnodes.Node, limits Limits) *Error {
+	inspection := inspection{limits: limits, open: map[*yamlnodes.Node]bool{}}
+	return inspection.node(root, 0)
+}
+
+// node inspects a tree.
+func (i *inspection) node(node *yamlnodes.Node, depth int) *Error {
+	if i.size += nodeCost + len(node.Value); i.size > i.limits.Bytes {
+		return &Error{Line: node.Line, Problem: fmt.Sprintf("has more than %d bytes with its aliases written out", i.limits.Bytes)}
+	}
+	switch node.Kind {
+	case yamlnodes.DocumentNode:
+		return i.children(node, depth)
+	case yamlnodes.AliasNode:
+		return i.alias(node, depth)
+	case yamlnodes.ScalarNode:
+		return i.scalar(node)
+	}
+	if depth++; depth > i.limits.Depth {
+		return &Error{Line: node.Line, Problem: fmt.Sprintf("is nested deeper than %d", i.limits.Depth)}
+	}
+	if node.Kind == yamlnodes.MappingNode {
+		if err := i.keys(node); err != nil {
+			return err
+		}
+	}
+	return i.children(node, depth)
+}
+
+func (i *inspection) children(node *yamlnodes.Node, depth int) *Error {
+	i.open[node] = true
+	defer delete(i.open, node)
+	for _, child := range node.Content {
+		if err := i.node(child, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// alias walks what it names once more: the walk ends where the document gets too large, so it is bounded too.
+func (i *inspection) alias(node *yamlnodes.Node, depth int) *Error {
+	if i.open[node.Alias] {
+		return &Error{Line: node.Line, Problem: "has an alias inside of what it names"}
+	}
+	problem := i.node(node.Alias, depth)
+	if problem != nil {
+		problem.Line = node.Line
+	}
+	return problem
+}
+
+func (i *inspection) scalar(node *yamlnodes.Node) *Error {
+	if node.ShortTag() != "!!float" {
+		return nil
+	}
+	var number float64
+	if err := node.Decode(&number); err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
+		return &Error{Line: node.Line, Problem: "has a number that is none or infinite"}
+	}
+	return nil
+}
+
+// keys refuses keys that stand twice and keys that are no text.
+func (i *inspection) keys(node *yamlnodes.Node) *Error {
+	seen := make(map[string]bool, len(node.Content)/2)
+	for at := 0; at+1 < len(node.Content); at += 2 {
+		key := node.Content[at]
+		if key.Kind != yamlnodes.ScalarNode {
+			return &Error{Line: key.Line, Problem: "has a key that is no text"}
+		}
+		if seen[key.Value] && !i.limits.Duplicates {
+			return &Error{Line: key.Line, Problem: fmt.Sprintf("has key %q twice", abridged(key.Value))}
+		}
+		seen[key.Value] = true
+	}
+	return nil
+}
+
+const longestKey = 63
+
+func abridged(key string) string {
+	if len(key) > longestKey {
+		return key[:longestKey] + "…"
+	}
+	return key
+}

@@ -1,0 +1,269 @@
+package api
+
+import (
+	"slices"
+	"strings"
+)
+
+// bases are the objects that the cases change.
+var bases = map[string]string{
+	"AddonCatalogue": `
+apiVersion: kubermatic.k8c.io/v1
+kind: AddonCatalogue
+metadata: {name: base}
+spec:
+  addons:
+  - name: prometheus
+    versions:
+    - version: v1
+      template: {method: go-template}
+      source: {git: {remote: "https://git.example.com/addons.git"}}
+`,
+	"AddonInstallation": `
+apiVersion: kubermatic.k8c.io/v1
+kind: AddonInstallation
+metadata: {name: base}
+spec:
+  addonRef: {name: prometheus}
+  targetNamespace: monitoring
+`,
+}
+
+func rulesByKind() map[string][]rule {
+	return map[string][]rule{
+		"AddonCatalogue": slices.Concat(catalogueRules, addonRules, versionRules, sourceRules,
+			gitRules("spec.addons[].versions[].source.git"), gitRules("spec.git")),
+		"AddonInstallation": installationRules,
+	}
+}
+
+var catalogueRules = []rule{
+	{
+		at: "spec", kind: "cel: set either git or addons, not both: a git catalogue takes its add-ons from the repository",
+		why:  "a catalogue has one origin",
+		good: edits{"spec.addons": "", "spec.git": "{remote: 'https://git.example.com/a.git', ref: {branch: main}}"},
+		bad:  edits{"spec.git": "{remote: 'https://git.example.com/a.git', ref: {branch: main}}"},
+	},
+	{
+		at: "spec.type", kind: "enum", why: "there are two types",
+		good: edits{"spec.type": "Core"}, bad: edits{"spec.type": "core"},
+	},
+	{
+		at: "spec.type", kind: "cel: type can't be changed: delete the catalogue and create it anew", update: true,
+		why:  "a Custom catalogue that turns Core would reserve names behind everybody's back",
+		good: edits{"spec.type": "Custom"}, bad: edits{"spec.type": "Core"},
+	},
+	{
+		at: "spec.priority", kind: "minimum", why: "0 is the lowest priority",
+		good: edits{"spec.priority": "0"}, bad: edits{"spec.priority": "-1"},
+	},
+	{
+		at: "spec.priority", kind: "maximum", why: "1000 is the highest priority",
+		good: edits{"spec.priority": "1000"}, bad: edits{"spec.priority": "1001"},
+	},
+	{
+		at: "spec.git.interval", kind: "pattern", why: "what is no duration would break every reader of the kind",
+		good: gitCatalogue("interval: 1h30m"), bad: gitCatalogue("interval: five minutes"),
+	},
+	{
+		at: "spec.git.interval", kind: "cel: interval must be at least 10s", why: "git hosts count requests",
+		good: gitCatalogue("interval: 10s"), bad: gitCatalogue("interval: 9.9s"),
+	},
+}
+
+// gitCatalogue turns the base into a git catalogue with one more field.
+func gitCatalogue(field string) edits {
+	return edits{"spec.addons": "", "spec.git": "{remote: 'https://git.example.com/a.git', " + field + "}"}
+}
+
+const versionPath = "spec.addons.0.versions.0."
+
+var addonRules = []rule{
+	{
+		at: "spec.addons[].name", kind: "pattern", why: "merged catalogues are named after add-ons",
+		good: edits{"spec.addons.0.name": "node-exporter-2"}, bad: edits{"spec.addons.0.name": "OpenVPN"},
+	},
+	{
+		at: "spec.addons[].documentationURL", kind: "pattern", why: "a dashboard makes a link of it",
+		good: edits{"spec.addons.0.documentationURL": "https://example.com/docs#top"},
+		bad:  edits{"spec.addons.0.documentationURL": "javascript:alert(1)"},
+	},
+	{
+		at: "spec.addons[].versions[].version", kind: "pattern", why: "a version must not look like a range",
+		good: edits{versionPath + "version": "v1.2.3-rc.1+build"}, bad: edits{versionPath + "version": "'>=1.2'"},
+	},
+	{
+		at: "spec.addons[].versions[].constraints.k8sVersion", kind: "pattern", why: "a bad range is refused, never read as all",
+		good: edits{versionPath + "constraints": "{k8sVersion: '>= 1.34, < 1.38'}"},
+		bad:  edits{versionPath + "constraints": "{k8sVersion: 'newer than 1.34'}"},
+	},
+	{
+		at: "spec.addons[].versions[].constraints.kkpVersion", kind: "pattern", why: "a bad range is refused, never read as all",
+		good: edits{versionPath + "constraints": "{kkpVersion: '>= 2.28.0-0'}"},
+		bad:  edits{versionPath + "constraints": "{kkpVersion: '>= 2.28,'}"},
+	},
+}
+
+const chart = "{helm: {url: 'https://charts.example.com', chart: podinfo, version: 6.7.1}}"
+
+var versionRules = []rule{
+	{
+		at:   "spec.addons[].versions[]",
+		kind: "cel: template and source belong together: set both, source beside template and not below it",
+		why:  "a version has content or, in an available catalogue, has none",
+		good: edits{versionPath + "template": "", versionPath + "source": ""}, bad: edits{versionPath + "source": ""},
+	},
+	{
+		at: "spec.addons[].versions[]", kind: "cel: source.helm needs template.method helm", why: "a chart is no folder of manifests",
+		good: edits{versionPath + "template": "{method: helm}", versionPath + "source": chart}, bad: edits{versionPath + "source": chart},
+	},
+	{
+		at: "spec.addons[].versions[].template.method", kind: "enum", why: "there are two methods",
+		good: edits{versionPath + "template": "{method: helm}"}, bad: edits{versionPath + "template": "{method: kustomize}"},
+	},
+	{
+		at: "spec.addons[].versions[].template", kind: "cel: helm options need method helm", why: "options nobody reads mislead",
+		good: edits{versionPath + "template": "{method: helm, helm: {disableHooks: true}}"},
+		bad:  edits{versionPath + "template": "{method: go-template, helm: {disableHooks: true}}"},
+	},
+	{
+		at:   "spec.addons[].versions[].template",
+		kind: "cel: requiredResourceTypes needs method go-template: Helm charts state what they need by Capabilities",
+		why:  "the proposal keeps them to go-template",
+		good: edits{versionPath + "template": "{method: go-template, requiredResourceTypes: [{version: v1, kind: Prometheus}]}"},
+		bad:  edits{versionPath + "template": "{method: helm, requiredResourceTypes: [{version: v1, kind: Prometheus}]}"},
+	},
+	{
+		at: "spec.addons[].versions[].template.timeout", kind: "pattern", why: "what is no duration would break every reader of the kind",
+		good: edits{versionPath + "template": "{method: helm, timeout: 90s}"},
+		bad:  edits{versionPath + "template": "{method: helm, timeout: 1d}"},
+	},
+	{
+		at: "spec.addons[].versions[].template.timeout", kind: "cel: timeout must be between 1s and 24h", why: "0 would never be healthy",
+		good: edits{versionPath + "template": "{method: helm, timeout: 24h}"},
+		bad:  edits{versionPath + "template": "{method: helm, timeout: 0s}"},
+	},
+	{
+		at: "spec.addons[].versions[].template.crds.apply", kind: "enum", why: "three ways",
+		good: edits{versionPath + "template": "{method: helm, crds: {apply: Create}}"},
+		bad:  edits{versionPath + "template": "{method: helm, crds: {apply: Replace}}"},
+	},
+	{
+		at: "spec.addons[].versions[].template.crds.remove", kind: "enum", why: "two ways",
+		good: edits{versionPath + "template": "{method: helm, crds: {remove: Keep}}"},
+		bad:  edits{versionPath + "template": "{method: helm, crds: {remove: Always}}"},
+	},
+	{
+		at: "spec.addons[].versions[].template.helm.releaseName", kind: "pattern", why: "Helm refuses other names",
+		good: edits{versionPath + "template": "{method: helm, helm: {releaseName: web-1}}"},
+		bad:  edits{versionPath + "template": "{method: helm, helm: {releaseName: Web}}"},
+	},
+	{
+		at: "spec.addons[].versions[].template.formSpec[].type", kind: "enum", why: "primary types only, as the proposal says",
+		good: edits{versionPath + "template": "{method: helm, formSpec: [{displayName: A, internalName: a, type: select, options: [x]}]}"},
+		bad:  edits{versionPath + "template": "{method: helm, formSpec: [{displayName: A, internalName: a, type: object}]}"},
+	},
+}
+
+var sourceRules = []rule{
+	{
+		at: "spec.addons[].versions[].source", kind: "cel: set exactly one of git, docker and helm", why: "two sources in one version",
+		good: edits{versionPath + "source": "{docker: {image: 'registry.example.com/addons:v1'}}"},
+		bad:  edits{versionPath + "source": "{docker: {image: 'r.example.com/addons:v1'}, git: {remote: 'https://git.example.com/a.git'}}"},
+	},
+	{
+		at: "spec.addons[].versions[].source.docker.image", kind: "pattern", why: "a digest is a whole sha256, and an image has no user part",
+		good: edits{versionPath + "source": "{docker: {image: 'r.example.com:5000/a@sha256:" + strings.Repeat("0f", 32) + "'}}"},
+		bad:  edits{versionPath + "source": "{docker: {image: 'user@r.example.com/a'}}"},
+	},
+	{
+		at: "spec.addons[].versions[].source.helm.url", kind: "pattern", why: "https with an index, or oci; no user part",
+		good: helm("oci://registry.example.com/charts", "podinfo"), bad: helm("https://user:secret@charts.example.com", "podinfo"),
+	},
+	{
+		at: "spec.addons[].versions[].source.helm.chart", kind: "pattern", why: "a chart's name is no path",
+		good: helm("https://charts.example.com", "pod-info"), bad: helm("https://charts.example.com", "../podinfo"),
+	},
+}
+
+func helm(url, name string) edits {
+	return edits{
+		versionPath + "template": "{method: helm}",
+		versionPath + "source":   "{helm: {url: '" + url + "', chart: '" + name + "', version: 1.0.0}}",
+	}
+}
+
+// gitRules are those of a place that holds a git repository: a catalogue's, or a version's source.
+func gitRules(at string) []rule {
+	git := func(fields string) edits {
+		if at == "spec.git" {
+			return edits{"spec.addons": "", "spec.git": "{" + fields + "}"}
+		}
+		return edits{versionPath + "source": "{git: {" + fields + "}}"}
+	}
+	remote := "remote: 'https://git.example.com/a.git'"
+	return []rule{
+		{
+			at: at + ".remote", kind: "pattern", why: "ssh may have a user, nobody may have a password, and file is no protocol",
+			good: git("remote: 'ssh://git@git.example.com:2222/a.git'"), bad: git("remote: 'https://user:secret@git.example.com/a.git'"),
+		},
+		{
+			at: at + ".remote", kind: "pattern", why: "a path of the controller's own disk is no source",
+			good: git(remote), bad: git("remote: 'file:///etc'"),
+		},
+		{
+			at: at + ".ref", kind: "cel: set exactly one of branch, tag, commit and semver", why: "two answers to one question",
+			good: git(remote + ", ref: {tag: v1}"), bad: git(remote + ", ref: {tag: v1, branch: main}"),
+		},
+		{
+			at: at + ".ref.commit", kind: "pattern", why: "a short hash may come to mean another commit",
+			good: git(remote + ", ref: {commit: " + strings.Repeat("0a", 20) + "}"), bad: git(remote + ", ref: {commit: 0a0a0a0}"),
+		},
+		{
+			at: at + ".ref.semver", kind: "pattern", why: "tags are chosen by a range",
+			good: git(remote + ", ref: {semver: 1.x}"), bad: git(remote + ", ref: {semver: latest}"),
+		},
+	}
+}
+
+var installationRules = []rule{
+	{
+		at: "", kind: "cel: the name of an AddonInstallation has at most 63 characters", why: "the name stands in labels",
+		good: edits{"metadata.name": strings.Repeat("a", 63)}, bad: edits{"metadata.name": strings.Repeat("a", 64)},
+	},
+	{
+		at: "spec.addonRef.name", kind: "pattern", why: "add-ons are named by DNS labels",
+		good: edits{"spec.addonRef.name": "openvpn"}, bad: edits{"spec.addonRef.name": "OpenVPN"},
+	},
+	{
+		at: "spec.addonRef.version", kind: "pattern", why: "exact, or a range that can be read",
+		good: edits{"spec.addonRef.version": "'>=2 <3'"}, bad: edits{"spec.addonRef.version": "'>= two'"},
+	},
+	{
+		at: "spec.coreAddon", kind: "cel: coreAddon can't be changed: only the core add-on controller makes core installations", update: true,
+		why:  "a user's installation must not get a core add-on's rights",
+		good: edits{"spec.paused": "true"}, bad: edits{"spec.coreAddon": "true"},
+	},
+	{
+		at: "spec.targetNamespace", kind: "pattern", why: "namespaces are DNS labels",
+		good: edits{"spec.targetNamespace": "kube-system"}, bad: edits{"spec.targetNamespace": "kube_system"},
+	},
+	{
+		at: "spec.targetNamespace", kind: "cel: targetNamespace can't be changed: delete the installation and create it anew", update: true,
+		why:  "objects can't be moved",
+		good: edits{"spec.createNamespace": "true"}, bad: edits{"spec.targetNamespace": "elsewhere"},
+	},
+	{
+		at: "spec.reconcileStrategy", kind: "enum", why: "two ways",
+		good: edits{"spec.reconcileStrategy": "Once"}, bad: edits{"spec.reconcileStrategy": "Never"},
+	},
+	{
+		at: "spec.deletionPolicy", kind: "enum", why: "two ways",
+		good: edits{"spec.deletionPolicy": "Orphan"}, bad: edits{"spec.deletionPolicy": "Keep"},
+	},
+	{
+		at: "spec.valuesFrom[]", kind: "cel: set exactly one of secretRef, configMapRef and providerRef", why: "an entry is one source",
+		good: edits{"spec.valuesFrom": "[{secretRef: {name: a}}, {configMapRef: {name: b, key: c, optional: true}}]"},
+		bad:  edits{"spec.valuesFrom": "[{secretRef: {name: a}, configMapRef: {name: b}}]"},
+	},
+}

@@ -1,0 +1,181 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+func TestSamplesApply(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no samples in testdata: %v", err)
+	}
+	everywhere(t, func(t *testing.T, config *rest.Config) {
+		api := newObjects(t, config)
+		for _, file := range files {
+			t.Run(filepath.Base(file), func(t *testing.T) {
+				object := readSample(t, file)
+				if err := api.try(t.Context(), object); err != nil {
+					t.Errorf("refused: %v", err)
+				}
+				sameInGo(t, object)
+			})
+		}
+	})
+}
+
+func readSample(t *testing.T, file string) *unstructured.Unstructured {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parse(t, string(text))
+}
+
+// sameInGo reads a sample into the Go type and back: no field of the schema is missing in Go.
+func sameInGo(t *testing.T, object *unstructured.Unstructured) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := kubermaticv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	typed, err := scheme.New(object.GroupVersionKind())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, typed, true); err != nil {
+		t.Fatalf("reading it into %T: %v", typed, err)
+	}
+}
+
+func TestUnknownFieldIsRefusedUnderStrictValidation(t *testing.T) {
+	everywhere(t, func(t *testing.T, config *rest.Config) {
+		api := newObjects(t, config)
+		for kind, base := range bases {
+			wrong := edits{"spec.adons": "[]"}.on(t, parse(t, base))
+			err := api.try(t.Context(), wrong)
+			if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), `unknown field "spec.adons"`) {
+				t.Errorf("%s with an unknown field: got %v, expected a refusal that names the field", kind, err)
+			}
+		}
+	})
+}
+
+func TestDefaults(t *testing.T) {
+	want := map[string]map[string]any{
+		"AddonCatalogue":    {"type": "Custom"},
+		"AddonInstallation": {"coreAddon": false, "reconcileStrategy": "Continuous", "deletionPolicy": "Delete"},
+	}
+	everywhere(t, func(t *testing.T, config *rest.Config) {
+		api := newObjects(t, config)
+		for kind, base := range bases {
+			sent := parse(t, base)
+			got := api.keep(t, parse(t, base)).Object["spec"].(map[string]any)
+			for field := range sent.Object["spec"].(map[string]any) {
+				delete(got, field)
+			}
+			if diff := cmp.Diff(want[kind], got); diff != "" {
+				t.Errorf("defaults of %s (-want +got):\n%s", kind, diff)
+			}
+		}
+	})
+}
+
+func TestColumns(t *testing.T) {
+	want := map[string]string{
+		"addoncatalogues":    "Name Ready Reason Type Addons Versions Age Revision* Seeds*",
+		"addoninstallations": "Name Ready Reason Addon Version Namespace Age Core* Update* Objects*",
+	}
+	everywhere(t, func(t *testing.T, config *rest.Config) {
+		for resource, columns := range want {
+			if diff := cmp.Diff(columns, columnNames(table(t, config, resource))); diff != "" {
+				t.Errorf("columns of %s (-want +got):\n%s", resource, diff)
+			}
+		}
+	})
+}
+
+// rows are objects with what their columns show of it, the age aside.
+var rows = map[string]struct{ status, cells string }{
+	"AddonCatalogue": {
+		`{conditions: [{type: Ready, status: "True", reason: Distributed, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}],
+		addons: 1, versions: 2, revision: 0a1b, seeds: [{name: north}, {name: south}], syncedSeeds: 2}`,
+		"base True Distributed Custom 1 2 0a1b 2",
+	},
+	"AddonInstallation": {
+		`{conditions: [{type: Ready, status: "False", reason: Timeout, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}],
+		version: 1.2.0, availableUpdate: 1.3.0, objects: {total: 4, healthy: 3, failing: 1}}`,
+		"base False Timeout prometheus 1.2.0 monitoring false 1.3.0 4",
+	},
+}
+
+func TestCells(t *testing.T) {
+	everywhere(t, func(t *testing.T, config *rest.Config) {
+		api := newObjects(t, config)
+		for kind, row := range rows {
+			object := edits{"status": row.status}.on(t, api.keep(t, parse(t, bases[kind])))
+			if _, err := api.of(object).UpdateStatus(t.Context(), object, metav1.UpdateOptions{}); err != nil {
+				t.Fatalf("writing the status of an %s: %v", kind, err)
+			}
+			var cells []string
+			for i, cell := range table(t, config, strings.ToLower(kind)+"s").Rows[0].Cells {
+				if i != ageColumn {
+					cells = append(cells, fmt.Sprint(cell))
+				}
+			}
+			if diff := cmp.Diff(row.cells, strings.Join(cells, " ")); diff != "" {
+				t.Errorf("cells of %s (-want +got):\n%s", kind, diff)
+			}
+		}
+	})
+}
+
+// ageColumn is the column whose content depends on the clock; both kinds have it at the same place.
+const ageColumn = 6
+
+// table reads what kubectl get reads.
+func table(t *testing.T, config *rest.Config, resource string) metav1.Table {
+	t.Helper()
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := client.RESTClient().Get().AbsPath("/apis/kubermatic.k8c.io/v1/namespaces/default/"+resource).
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table metav1.Table
+	if err := json.Unmarshal(raw, &table); err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// columnNames lists a table's columns; those of the wide output carry a star.
+func columnNames(table metav1.Table) string {
+	var names []string
+	for _, column := range table.ColumnDefinitions {
+		name := column.Name
+		if column.Priority > 0 {
+			name += "*"
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, " ")
+}

@@ -1,0 +1,70 @@
+package binaries
+
+import (
+	"fmt"
+	"path/filepath"
+)
+
+// Program is one executable that a fleet runs.
+type Program struct {
+	// Name is the file name of the executable.
+	Name string
+	// Module is the folder below hack/controlplanes whose go.mod pins the release.
+	Module string
+	// Release is the upstream version without "v"; a test holds it against the go.mod of Module.
+	Release string
+	// Package is the Go import path of the program.
+	Package string
+	// Upstream is the module path whose version Release names.
+	Upstream string
+}
+
+// The releases of Kubernetes that the fleet runs. Controller-manager, scheduler and kubectl are those of Older: a
+// component is never newer than its API server.
+const (
+	Older = "1.36.3"
+	Newer = "1.37.1"
+)
+
+const (
+	etcdRelease = "3.6.12"
+	kwokRelease = "0.8.0"
+	helmRelease = "3.22.0"
+)
+
+// Programs lists everything Build makes, in building order.
+func Programs() []Program {
+	return []Program{
+		{Name: "etcd", Module: "etcd", Release: etcdRelease, Package: "go.etcd.io/etcd/server/v3", Upstream: "go.etcd.io/etcd/server/v3"},
+		kubernetes("kube-apiserver", Older),
+		kubernetes("kube-controller-manager", Older),
+		kubernetes("kube-scheduler", Older),
+		kubernetes("kubectl", Older),
+		{Name: "helm", Module: "helm", Release: helmRelease, Package: "helm.sh/helm/v3/cmd/helm", Upstream: "helm.sh/helm/v3"},
+		{Name: "kwok", Module: "kwok", Release: kwokRelease, Package: "sigs.k8s.io/kwok/cmd/kwok", Upstream: "sigs.k8s.io/kwok"},
+		kubernetes("kube-apiserver", Newer),
+	}
+}
+
+func kubernetes(name, release string) Program {
+	return Program{
+		Name: name, Release: release, Module: "kubernetes-" + minor(release),
+		Package: "k8s.io/kubernetes/cmd/" + name, Upstream: "k8s.io/kubernetes",
+	}
+}
+
+// Path is where the program lies once it is built, below the cache folder.
+func (p Program) Path(cache string) string {
+	return filepath.Join(cache, "controlplanes", p.Module+"@"+p.Release, p.Name)
+}
+
+// Find returns the absolute path of the built program of that name, for kube-apiserver in the given release; release ""
+// means the only one there is. The error says how to build it.
+func Find(cache, name, release string) (string, error) {
+	for _, program := range Programs() {
+		if program.Name == name && (release == "" || release == program.Release) {
+			return existing(program.Path(cache))
+		}
+	}
+	return "", fmt.Errorf("program %q in release %q is not in the list of programs", name, release)
+}

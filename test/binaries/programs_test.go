@@ -1,0 +1,79 @@
+package binaries
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestReleasesAreThoseOfTheModules holds the releases named here, which key the cache, against what would be built.
+func TestReleasesAreThoseOfTheModules(t *testing.T) {
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, program := range Programs() {
+		t.Run(program.Name+" "+program.Release, func(t *testing.T) {
+			content, err := os.ReadFile(filepath.Join(root, "hack", "controlplanes", program.Module, "go.mod"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			required := regexp.MustCompile(`(?m)^\s*(?:require )?` + regexp.QuoteMeta(program.Upstream) + ` v(\S+)`)
+			found := required.FindSubmatch(content)
+			if found == nil || string(found[1]) != program.Release {
+				t.Errorf("go.mod requires %q of %s, the list says %s", found, program.Upstream, program.Release)
+			}
+		})
+	}
+}
+
+// TestLinkFlags holds that the flags are the same every time, since Go builds anew when they differ, and carry the
+// version, since an API server without it would answer that it is no release.
+func TestLinkFlags(t *testing.T) {
+	program := kubernetes("kube-apiserver", Older)
+	const stamp = "-X k8s.io/component-base/version.gitVersion=v" + Older
+	first := program.linkFlags()
+	if !strings.Contains(first, stamp) {
+		t.Errorf("flags %q lack %q", first, stamp)
+	}
+	for range 50 {
+		if again := program.linkFlags(); again != first {
+			t.Fatalf("flags differ: %q and %q", first, again)
+		}
+	}
+}
+
+// TestBuildIsDoneOnce holds that Build leaves alone what the cache has, and that Find says what to do about the rest.
+func TestBuildIsDoneOnce(t *testing.T) {
+	cache := t.TempDir()
+	if _, err := Find(cache, "etcd", ""); err == nil || !strings.Contains(err.Error(), "make binaries") {
+		t.Errorf("a missing program gives %v, want how to build it", err)
+	}
+	for _, program := range Programs() {
+		path := program.Path(cache)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(program.Release), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var progress bytes.Buffer
+	if err := Build(context.Background(), "no checkout", cache, &progress); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Count(progress.String(), "built before"), len(Programs()); got != want {
+		t.Errorf("%d of %d programs were found built:\n%s", got, want, progress.String())
+	}
+	newer, err := Find(cache, "kube-apiserver", Newer)
+	if err != nil || !strings.Contains(newer, Newer) {
+		t.Errorf("kube-apiserver %s is found at %q, %v", Newer, newer, err)
+	}
+	if _, err := Find(cache, "kube-apiserver", "1.0.0"); err == nil {
+		t.Error("a release that is not built was found")
+	}
+}

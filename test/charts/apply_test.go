@@ -1,0 +1,246 @@
+package charts
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+const cluster = "charts"
+
+func TestMain(m *testing.M) { fleet.Main(m, fleet.ClusterOptions{Name: cluster, Controllers: true}) }
+
+// connect gives a client of an API server whose platform namespace admits restricted pods only.
+func connect(t *testing.T) client.Client {
+	t.Helper()
+	c, err := client.New(fleet.Shared().Cluster(cluster).Config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t, c, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{
+			"name": namespace, "labels": map[string]any{"pod-security.kubernetes.io/enforce": "restricted"},
+		},
+	}})
+	return c
+}
+
+func apply(t *testing.T, c client.Client, object *unstructured.Unstructured) {
+	t.Helper()
+	configuration := client.ApplyConfigurationFromUnstructured(object)
+	options := []client.ApplyOption{client.FieldOwner("test"), client.ForceOwnership}
+	if err := client.WithFieldValidation(c, metav1.FieldValidationStrict).Apply(t.Context(), configuration, options...); err != nil {
+		t.Fatalf("applying %s %q: %v", object.GetKind(), object.GetName(), err)
+	}
+}
+
+func TestChartsApply(t *testing.T) {
+	for _, r := range renderings {
+		t.Run(r.String(), func(t *testing.T) {
+			c := connect(t)
+			crds, objects := render(t, r)
+			for _, object := range slices.Concat(crds, objects) {
+				apply(t, c, object)
+			}
+			if err := dryRunPod(t.Context(), c, deployment(t, objects)); err != nil {
+				t.Errorf("the manager's pod is refused: %v", err)
+			}
+		})
+	}
+}
+
+// typed reads the only object of a kind into a Go type.
+func typed[T any](t *testing.T, objects []*unstructured.Unstructured, kind string) T {
+	t.Helper()
+	var found T
+	at := slices.IndexFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetKind() == kind })
+	if at < 0 {
+		t.Fatalf("the chart has no %s", kind)
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(objects[at].Object, &found, true); err != nil {
+		t.Fatalf("reading the %s: %v", kind, err)
+	}
+	return found
+}
+
+func deployment(t *testing.T, objects []*unstructured.Unstructured) appsv1.Deployment {
+	t.Helper()
+	return typed[appsv1.Deployment](t, objects, "Deployment")
+}
+
+// dryRunPod asks the API server whether it would admit a pod of the Deployment: pod security judges pods only.
+func dryRunPod(ctx context.Context, c client.Client, deployment appsv1.Deployment) error {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: deployment.Name, Namespace: deployment.Namespace},
+		Spec:       deployment.Spec.Template.Spec,
+	}
+	return c.Create(ctx, pod, client.DryRunAll)
+}
+
+func TestPodSecurityIsEnforced(t *testing.T) {
+	_, objects := render(t, renderings[0])
+	loose := deployment(t, objects)
+	loose.Spec.Template.Spec.Containers[0].SecurityContext = nil
+	if err := dryRunPod(t.Context(), connect(t), loose); err == nil || !strings.Contains(err.Error(), "restricted") {
+		t.Fatalf("a pod without a security context: got %v, expected a refusal by pod security", err)
+	}
+}
+
+func TestManagersAreBounded(t *testing.T) {
+	for _, r := range renderings {
+		_, objects := render(t, r)
+		spec := deployment(t, objects).Spec.Template.Spec
+		manager := spec.Containers[0]
+		if manager.Resources.Limits.Memory().IsZero() || manager.Resources.Requests.Cpu().IsZero() {
+			t.Errorf("%s: the manager has no memory limit or no CPU request", r)
+		}
+		if manager.LivenessProbe == nil || manager.ReadinessProbe == nil {
+			t.Errorf("%s: the manager has no probes", r)
+		}
+		for _, volume := range spec.Volumes {
+			if volume.EmptyDir == nil || volume.EmptyDir.SizeLimit == nil {
+				t.Errorf("%s: volume %q is no emptyDir with a size limit", r, volume.Name)
+			}
+		}
+	}
+}
+
+// forbidden are the verbs that nobody gets: those that make rights, and those that are other verbs in disguise.
+var forbidden = []string{"*", "escalate", "bind", "impersonate", "deletecollection", "approve", "sign"}
+
+func TestNoRoleGrantsTooMuch(t *testing.T) {
+	for _, r := range renderings {
+		_, objects := render(t, r)
+		for _, rule := range rules(t, objects) {
+			text, err := json.Marshal(rule)
+			if err != nil {
+				t.Fatal(err)
+			}
+			granted := slices.Concat(rule.Verbs, rule.APIGroups, rule.Resources)
+			if slices.ContainsFunc(granted, func(word string) bool { return slices.Contains(forbidden, word) }) {
+				t.Errorf("%s: rule %s has one of %q", r, text, forbidden)
+			}
+			if len(rule.NonResourceURLs) > 0 {
+				t.Errorf("%s: rule %s grants URLs", r, text)
+			}
+		}
+	}
+}
+
+func rules(t *testing.T, objects []*unstructured.Unstructured) []rbacv1.PolicyRule {
+	t.Helper()
+	cluster := typed[rbacv1.ClusterRole](t, objects, "ClusterRole")
+	return append(cluster.Rules, typed[rbacv1.Role](t, objects, "Role").Rules...)
+}
+
+// access is a question to the API server's authorizer.
+type access struct {
+	verb, group, resource, namespace, name string
+	allowed                                bool
+	why                                    string
+}
+
+const group = "kubermatic.k8c.io"
+
+var accesses = map[string][]access{
+	"trellis-master": {
+		{"watch", group, "addoncatalogues", "", "", true, "catalogues in the wrong namespace are told so"},
+		{"patch", group, "addoncatalogues/status", namespace, "", true, "it writes status"},
+		{"delete", group, "addoncatalogues", namespace, "", false, "authored catalogues are not its to delete"},
+		{"watch", group, "seeds", namespace, "", true, "seeds are found as they come"},
+		{"patch", group, "seeds", namespace, "", false, "Seeds belong to KKP"},
+		{"get", "", "secrets", namespace, "", true, "kubeconfigs of seeds"},
+		{"get", "", "secrets", "kube-system", "", false, "nobody else's Secrets"},
+		{"create", "", "secrets", namespace, "", false, "it writes Secrets on seeds only"},
+		{"update", "", "configmaps", namespace, "addon-seeds", true, "identities of seeds"},
+		{"update", "", "configmaps", namespace, "other", false, "no other ConfigMap"},
+		{"create", "apps", "controllerrevisions", namespace, "", true, "the last valid spec"},
+		{"update", "coordination.k8s.io", "leases", namespace, "trellis-master.addons.kubermatic.k8c.io", true, "one leader"},
+		{"update", "coordination.k8s.io", "leases", "kube-system", "kube-scheduler", false, "nobody else's lease"},
+		{"create", "events.k8s.io", "events", namespace, "", true, "events"},
+	},
+	"trellis-seed": {
+		{"create", group, "addoncatalogues", "cluster-a", "", true, "available catalogues"},
+		{"patch", group, "addoninstallations/status", "cluster-a", "", true, "it writes status"},
+		{"update", group, "addoninstallations/finalizers", "cluster-a", "", true, "release records name their owner"},
+		{"delete", group, "addoninstallations", "cluster-a", "", false, "installations go when somebody deletes them"},
+		{"watch", group, "clusters", "", "", true, "user clusters are found as they come"},
+		{"patch", group, "clusters", "", "", false, "Clusters belong to KKP"},
+		{"patch", group, "clusters/status", "", "", false, "Clusters belong to KKP"},
+		{"delete", "", "namespaces", "", "cluster-a", false, "cluster namespaces belong to KKP"},
+		{"create", "", "secrets", "cluster-a", "", true, "release records"},
+		{"create", "", "pods", "cluster-a", "", false, "it runs nothing"},
+		{"get", "", "pods/exec", "cluster-a", "", false, "it runs nothing"},
+		{"update", "coordination.k8s.io", "leases", namespace, "trellis-seed.addons.kubermatic.k8c.io", true, "one leader"},
+	},
+}
+
+func TestManagersHaveTheRightsTheyNeedAndNoOthers(t *testing.T) {
+	for _, r := range []rendering{renderings[0], renderings[2]} {
+		ask(t, r, accesses[r.chart])
+	}
+}
+
+func TestStandaloneRights(t *testing.T) {
+	ask(t, renderings[3], []access{
+		{"patch", group, "clusters", "", "", true, "the finalizer of the cluster namespace"},
+		{"patch", group, "clusters/status", "", "", true, "what KKP would write"},
+		{"create", "", "namespaces", "", "", true, "cluster namespaces"},
+		{"delete", "", "namespaces", "", "cluster-a", true, "cluster namespaces"},
+		{"delete", group, "clusters", "", "a", false, "whoever made a Cluster deletes it"},
+		{"update", "coordination.k8s.io", "leases", namespace, "trellis-seed.addons.kubermatic.k8c.io-lab", true, "a worker's own lease"},
+	})
+}
+
+// ask applies a rendering and asks for each access as the manager's ServiceAccount. The chart's roles are replaced as a
+// whole by the next rendering's, since all have the same names.
+func ask(t *testing.T, r rendering, accesses []access) {
+	t.Helper()
+	c := connect(t)
+	_, objects := render(t, r)
+	for _, object := range objects {
+		apply(t, c, object)
+	}
+	// The authorizer follows changed roles by watches of its own; once it grants what it should, it has them all, and what
+	// it denies then counts.
+	granted := slices.DeleteFunc(slices.Clone(accesses), func(a access) bool { return !a.allowed })
+	denied := slices.DeleteFunc(slices.Clone(accesses), func(a access) bool { return a.allowed })
+	for _, access := range slices.Concat(granted, denied) {
+		err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+			review := &authorizationv1.SubjectAccessReview{Spec: access.spec(r.chart)}
+			err := c.Create(ctx, review)
+			return review.Status.Allowed == access.allowed, err
+		})
+		if err != nil {
+			t.Errorf("%s: %s %s %s in %q: allowed should be %t, since %s: %v",
+				r, access.verb, access.resource, access.name, access.namespace, access.allowed, access.why, err)
+		}
+	}
+}
+
+func (a access) spec(account string) authorizationv1.SubjectAccessReviewSpec {
+	resource, subresource, _ := strings.Cut(a.resource, "/")
+	return authorizationv1.SubjectAccessReviewSpec{
+		User:   fmt.Sprintf("system:serviceaccount:%s:%s", namespace, account),
+		Groups: []string{"system:serviceaccounts", "system:authenticated"},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: a.verb, Group: a.group, Resource: resource, Subresource: subresource, Namespace: a.namespace, Name: a.name,
+		},
+	}
+}

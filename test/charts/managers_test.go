@@ -1,0 +1,278 @@
+package charts
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// programs builds both managers, once.
+var programs = sync.OnceValues(func() (string, error) {
+	folder := filepath.Join(fleet.Shared().Folder(), "programs")
+	command := exec.Command("go", "build", "-o", folder+string(filepath.Separator), "../../cmd/...")
+	if output, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the managers: %w\n%s", err, output)
+	}
+	return folder, nil
+})
+
+// program is the path of the manager that a chart installs.
+func program(t *testing.T, chart string) string {
+	t.Helper()
+	folder, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(folder, strings.TrimPrefix(chart, "trellis-")+"-controller-manager")
+}
+
+func arguments(t *testing.T, r rendering) []string {
+	t.Helper()
+	_, objects := render(t, r)
+	return deployment(t, objects).Spec.Template.Spec.Containers[0].Args
+}
+
+var flagLine = regexp.MustCompile(`(?m)^  -([a-z-]+)`)
+
+func TestManagersKnowTheirArguments(t *testing.T) {
+	for _, r := range renderings {
+		command := exec.CommandContext(t.Context(), program(t, r.chart), "-h")
+		usage, err := command.CombinedOutput()
+		if exit := (&exec.ExitError{}); err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		known := map[string]bool{}
+		for _, match := range flagLine.FindAllStringSubmatch(string(usage), -1) {
+			known["--"+match[1]] = true
+		}
+		for _, argument := range arguments(t, r) {
+			if name, _, _ := strings.Cut(argument, "="); !known[name] {
+				t.Errorf("%s: the manager does not know %s", r, argument)
+			}
+		}
+	}
+}
+
+// TestManagersWorkWithTheirRights runs both managers with what the charts grant and nothing more, on one cluster that is
+// master, seed and user cluster, and installs and removes an add-on.
+func TestManagersWorkWithTheirRights(t *testing.T) {
+	connect(t)
+	sources := fleet.SourcesForTest(t)
+	commit(t, sources)
+	master := rendering{chart: "trellis-master", why: "at work", values: map[string]any{
+		"standalone": map[string]any{"enabled": true, "kkpVersion": "2.31.0"},
+	}}
+	seed := rendering{chart: "trellis-seed", why: "at work", values: map[string]any{
+		"standalone": map[string]any{"enabled": true}, "driftInterval": "5s",
+		"sources": map[string]any{"allowCIDRs": []any{"127.0.0.0/8"}},
+	}}
+	c := platformClient(t)
+	for _, r := range []rendering{master, seed} {
+		crds, objects := render(t, r)
+		for _, object := range append(crds, objects...) {
+			apply(t, c, object)
+		}
+	}
+	layOut(t, c, sources)
+	for _, r := range []rendering{master, seed} {
+		run(t, r)
+	}
+	installAndRemove(t, c)
+	for _, r := range []rendering{master, seed} {
+		expectNoRefusals(t, r)
+	}
+}
+
+func platformClient(t *testing.T) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, kubermaticv1.AddToScheme, kkpv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := fleet.InstallCRDs(t.Context(), fleet.Shared().Cluster(cluster).Config, fleet.CRDs(t)...); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(fleet.Shared().Cluster(cluster).Config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+const repository = "addons"
+
+func commit(t *testing.T, sources *fleet.Sources) {
+	t.Helper()
+	files := map[string]string{
+		"hello/settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hello}\ndata: {cluster: '{{ .Cluster.Name }}'}\n",
+	}
+	if _, err := sources.Commit(repository, files); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// layOut makes what an admin would: a Seed, a catalogue and the Secret with the sources' authority.
+func layOut(t *testing.T, c client.Client, sources *fleet.Sources) {
+	t.Helper()
+	kubeconfig := fleet.Shared().Cluster(cluster).Kubeconfig
+	authority := newSecret("authority", namespace, "ca.crt", sources.CA)
+	authority.Labels = map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource}
+	authority.Annotations = map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"}
+	for _, object := range []client.Object{
+		authority,
+		newSecret("kubeconfig-seed", namespace, "kubeconfig", kubeconfig),
+		&kkpv1.Seed{
+			ObjectMeta: metav1.ObjectMeta{Name: "seed", Namespace: namespace},
+			Spec:       kkpv1.SeedSpec{Kubeconfig: corev1.ObjectReference{Name: "kubeconfig-seed", Namespace: namespace}},
+		},
+		catalogue(sources),
+		&kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "one"}},
+	} {
+		create(t, c, object)
+	}
+}
+
+func create(t *testing.T, c client.Client, object client.Object) {
+	t.Helper()
+	if err := c.Create(t.Context(), object); err != nil {
+		t.Fatalf("creating %T %q: %v", object, object.GetName(), err)
+	}
+}
+
+func newSecret(name, namespace, key string, content []byte) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}, Data: map[string][]byte{key: content}}
+}
+
+func catalogue(sources *fleet.Sources) *kubermaticv1.AddonCatalogue {
+	return &kubermaticv1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{Name: "tools", Namespace: namespace},
+		Spec: kubermaticv1.AddonCatalogueSpec{Addons: []kubermaticv1.Addon{{
+			Name: "hello",
+			Versions: []kubermaticv1.AddonVersion{{
+				Version:     "1.0.0",
+				Template:    &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate},
+				Constraints: &kubermaticv1.Constraints{KKPVersion: ">= 2.28", K8sVersion: ">= 1.30"},
+				Source: &kubermaticv1.Source{Git: &kubermaticv1.GitSource{
+					Remote: kubermaticv1.GitRemote(sources.GitURL + "/" + repository + ".git"), Path: "hello",
+					Ref:         &kubermaticv1.GitRef{Branch: "main"},
+					CASecretRef: &kubermaticv1.LocalReference{Name: "authority"},
+				}},
+			}},
+		}}},
+	}
+}
+
+// run starts a manager as its Deployment would, with a token of its ServiceAccount.
+func run(t *testing.T, r rendering) {
+	t.Helper()
+	folder := t.TempDir()
+	given := []string{"--kubeconfig", kubeconfigOf(t, r, folder), "--health-probe-bind-address=0", "--metrics-bind-address=0"}
+	for _, argument := range arguments(t, r) {
+		switch name, _, _ := strings.Cut(argument, "="); name {
+		case "--health-probe-bind-address", "--metrics-bind-address":
+		case "--store-folder":
+			given = append(given, "--store-folder="+filepath.Join(folder, "store"))
+		default:
+			given = append(given, argument)
+		}
+	}
+	process, err := fleet.Shared().Run(fleet.Command{Name: r.chart, Path: program(t, r.chart), Arguments: given, Log: logOf(r)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(process.Kill)
+}
+
+func logOf(r rendering) string { return filepath.Join(fleet.Shared().Folder(), r.chart+"-rights.log") }
+
+// kubeconfigOf writes a kubeconfig with the rights of the chart's ServiceAccount.
+func kubeconfigOf(t *testing.T, r rendering, folder string) string {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: r.chart, Namespace: namespace}}
+	token := &authenticationv1.TokenRequest{}
+	if err := platformClient(t).SubResource("token").Create(t.Context(), account, token); err != nil {
+		t.Fatalf("asking for a token of %q: %v", r.chart, err)
+	}
+	config, err := clientcmd.Load(fleet.Shared().Cluster(cluster).Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range config.AuthInfos {
+		user.Token = token.Status.Token
+	}
+	path := filepath.Join(folder, "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func installAndRemove(t *testing.T, c client.Client) {
+	t.Helper()
+	place := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "cluster-one"}}
+	expect.Object(t, c, place, func(*corev1.Namespace) error { return nil })
+	create(t, c, newSecret("internal-admin-kubeconfig", place.Name, "kubeconfig", fleet.Shared().Cluster(cluster).Kubeconfig))
+	available := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: kubermaticv1.AvailableCatalogue, Namespace: place.Name}}
+	expect.Object(t, c, available, func(found *kubermaticv1.AddonCatalogue) error {
+		if len(found.Spec.Addons) == 0 {
+			return errors.New("nothing is offered yet")
+		}
+		return nil
+	})
+	installation := &kubermaticv1.AddonInstallation{
+		ObjectMeta: metav1.ObjectMeta{Name: "hello", Namespace: place.Name},
+		Spec: kubermaticv1.AddonInstallationSpec{
+			AddonRef: kubermaticv1.AddonReference{Name: "hello"}, TargetNamespace: "hello", CreateNamespace: true,
+		},
+	}
+	create(t, c, installation)
+	expect.Object(t, c, installation, func(found *kubermaticv1.AddonInstallation) error {
+		return expect.Condition(found, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
+	})
+	if err := c.Delete(t.Context(), installation); err != nil {
+		t.Fatal(err)
+	}
+	expect.Gone(t, c, installation)
+	one := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
+	if err := c.Delete(t.Context(), one); err != nil {
+		t.Fatal(err)
+	}
+	expect.Gone(t, c, one)
+	expect.Gone(t, c, place)
+}
+
+// expectNoRefusals looks for calls that the API server refused for want of a right.
+func expectNoRefusals(t *testing.T, r rendering) {
+	t.Helper()
+	text, err := os.ReadFile(logOf(r))
+	if err != nil || errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, "forbidden") {
+			t.Errorf("%s was refused a call: %s", r, line)
+		}
+	}
+}

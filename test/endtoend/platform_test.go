@@ -1,0 +1,101 @@
+package endtoend_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/sandbox"
+)
+
+// cluster is the user cluster of these tests.
+var cluster = sandbox.UserClusters()[0]
+
+// TestPlatform runs every end-to-end test on one platform, one after the other: a platform is seven control planes.
+func TestPlatform(t *testing.T) {
+	box := startFaulty(t)
+	t.Run("bad input is refused at once", func(t *testing.T) { testRefusedAtOnce(t, box) })
+	t.Run("bad input is explained and changes nothing", func(t *testing.T) { testExplained(t, box) })
+	t.Run("an installation follows the catalogue", func(t *testing.T) { testFollowsTheCatalogue(t, box) })
+	t.Run("killed anywhere, the end is the same", func(t *testing.T) { testKilledAnywhere(t, box) })
+	t.Run("an unreachable cluster is told, and let go", func(t *testing.T) { testUnreachable(t, box) })
+}
+
+// startFaulty starts a sandbox whose managers can be killed at named points.
+func startFaulty(t *testing.T) *sandbox.Sandbox {
+	t.Helper()
+	box, err := sandbox.Start(t.Context(), sandbox.Options{
+		Folder: t.TempDir() + "/sandbox", Progress: fleet.NewProgress(t.Output()), Tags: "faults",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(box.Stop)
+	return box
+}
+
+func commit(t *testing.T, box *sandbox.Sandbox, repository string, files map[string]string) {
+	t.Helper()
+	if _, err := box.Sources.Commit(repository, files); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// catalogueOf has one add-on, of its own name, in one version.
+func catalogueOf(name string, version kubermaticv1.AddonVersion) *kubermaticv1.AddonCatalogue {
+	return &kubermaticv1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Namespace, Name: name},
+		Spec: kubermaticv1.AddonCatalogueSpec{Addons: []kubermaticv1.Addon{{
+			Name: kubermaticv1.AddonName(name), Versions: []kubermaticv1.AddonVersion{version},
+		}}},
+	}
+}
+
+func gitVersion(box *sandbox.Sandbox, repository, path string) kubermaticv1.AddonVersion {
+	return kubermaticv1.AddonVersion{
+		Version: "1.0.0", Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate},
+		Source: &kubermaticv1.Source{Git: &kubermaticv1.GitSource{
+			Remote: kubermaticv1.GitRemote(box.Sources.GitURL + "/" + repository + ".git"), Path: path,
+			CASecretRef: &kubermaticv1.LocalReference{Name: sandbox.CASecret},
+		}},
+	}
+}
+
+func chartVersion(box *sandbox.Sandbox, chart, version string) kubermaticv1.AddonVersion {
+	return kubermaticv1.AddonVersion{
+		Version: "1.0.0", Template: &kubermaticv1.Template{Method: kubermaticv1.MethodHelm},
+		Source: &kubermaticv1.Source{Helm: &kubermaticv1.HelmSource{
+			URL: box.Sources.ChartsURL, Chart: chart, Version: version,
+			CASecretRef: &kubermaticv1.LocalReference{Name: sandbox.CASecret},
+		}},
+	}
+}
+
+func newInstallation(name, addon string) *kubermaticv1.AddonInstallation {
+	return &kubermaticv1.AddonInstallation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: name},
+		Spec: kubermaticv1.AddonInstallationSpec{
+			AddonRef: kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon)}, TargetNamespace: name, CreateNamespace: true,
+		},
+	}
+}
+
+// create makes an object where it does not exist yet.
+func create(t *testing.T, c client.Client, object client.Object) {
+	t.Helper()
+	if err := client.IgnoreAlreadyExists(c.Create(t.Context(), object)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ready waits until an installation is Ready at its present generation.
+func ready(t *testing.T, seed client.Client, installation *kubermaticv1.AddonInstallation) *kubermaticv1.AddonInstallation {
+	t.Helper()
+	return expect.Object(t, seed, installation.DeepCopy(), func(found *kubermaticv1.AddonInstallation) error {
+		return expect.Condition(found, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
+	})
+}

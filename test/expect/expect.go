@@ -1,0 +1,129 @@
+package expect
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Patience is how long Object and Gone wait: long enough for a loaded machine, since a good run never waits that long.
+const Patience = time.Minute
+
+const interval = 25 * time.Millisecond
+
+// Eventually fails the test unless holds returns nil in time; it says what holds returned last.
+func Eventually(t testing.TB, timeout time.Duration, holds func() error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), interval, timeout, true, func(context.Context) (bool, error) {
+		last = holds()
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("not within %s: %v", timeout, last)
+	}
+}
+
+// Always fails the test when holds returns an error once during the time.
+func Always(t testing.TB, during time.Duration, holds func() error) {
+	t.Helper()
+	var broken error
+	err := wait.PollUntilContextTimeout(t.Context(), interval, during, true, func(context.Context) (bool, error) {
+		broken = holds()
+		return broken != nil, nil
+	})
+	if err == nil {
+		t.Fatalf("did not stay so for %s: %v", during, broken)
+	}
+}
+
+// Never fails the test when happens returns true once during the time.
+func Never(t testing.TB, during time.Duration, happens func() bool) {
+	t.Helper()
+	Always(t, during, func() error {
+		if happens() {
+			return fmt.Errorf("happened, against expectation")
+		}
+		return nil
+	})
+}
+
+// Object reads the object of that namespace and name until holds returns nil, and returns it.
+func Object[T client.Object](t testing.TB, reader client.Reader, object T, holds func(T) error) T {
+	t.Helper()
+	key := client.ObjectKeyFromObject(object)
+	Eventually(t, Patience, func() error {
+		if err := reader.Get(t.Context(), key, object); err != nil {
+			return err
+		}
+		if err := holds(object); err != nil {
+			return fmt.Errorf("%T %s: %w", object, key, err)
+		}
+		return nil
+	})
+	return object
+}
+
+// Gone waits until the object of that namespace and name is not found.
+func Gone(t testing.TB, reader client.Reader, object client.Object) {
+	t.Helper()
+	key := client.ObjectKeyFromObject(object)
+	Eventually(t, Patience, func() error {
+		err := reader.Get(t.Context(), key, object)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("%T %s still exists, finalizers %q", object, key, object.GetFinalizers())
+	})
+}
+
+// ConditionError says that an object has not the condition that was asked for.
+type ConditionError struct {
+	// Want is the condition asked for, as type=status (reason).
+	Want string
+	// Got lists the conditions of the object, with messages.
+	Got []string
+}
+
+func (e *ConditionError) Error() string {
+	return fmt.Sprintf("want condition %s; got %s", e.Want, strings.Join(e.Got, "; "))
+}
+
+// Condition returns a ConditionError unless status.conditions of the object, of any kind, has one of that type, status and
+// reason; reason "" stands for any. A condition of an older generation than the object's does not count.
+func Condition(object client.Object, kind, status, reason string) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return fmt.Errorf("reading %T: %w", object, err)
+	}
+	conditions, _, err := unstructured.NestedSlice(content, "status", "conditions")
+	if err != nil {
+		return fmt.Errorf("reading the conditions of %T: %w", object, err)
+	}
+	missing := &ConditionError{Want: fmt.Sprintf("%s=%s (%s)", kind, status, reason)}
+	for _, entry := range conditions {
+		condition, isMap := entry.(map[string]any)
+		if !isMap {
+			continue
+		}
+		observed, known := condition["observedGeneration"].(int64)
+		current := !known || observed == object.GetGeneration()
+		if current && condition["type"] == kind && condition["status"] == status && (reason == "" || condition["reason"] == reason) {
+			return nil
+		}
+		missing.Got = append(missing.Got, fmt.Sprintf("%v=%v (%v, generation %d of %d): %v",
+			condition["type"], condition["status"], condition["reason"], observed, object.GetGeneration(), condition["message"]))
+	}
+	return missing
+}

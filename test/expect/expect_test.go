@@ -1,0 +1,37 @@
+package expect
+
+import (
+	"errors"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+func TestCondition(t *testing.T) {
+	object := &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
+	object.Status.Conditions = []metav1.Condition{
+		{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Ready", ObservedGeneration: 2},
+		{Type: "Healthy", Status: metav1.ConditionTrue, Reason: "Healthy", ObservedGeneration: 1},
+		{Type: "Drifted", Status: metav1.ConditionFalse, Reason: "NoDrift"},
+	}
+	for _, test := range []struct {
+		why, kind, status, reason string
+		holds                     bool
+	}{
+		{"type, status and reason fit", "Ready", "True", "Ready", true},
+		{"no reason is any reason", "Ready", "True", "", true},
+		{"another status", "Ready", "False", "", false},
+		{"another reason", "Ready", "True", "Paused", false},
+		{"of an older generation", "Healthy", "True", "", false},
+		{"conditions of other kinds may lack a generation", "Drifted", "False", "", true},
+		{"no such type", "Applied", "True", "", false},
+	} {
+		err := Condition(object, test.kind, test.status, test.reason)
+		var missing *ConditionError
+		if test.holds != (err == nil) || (err != nil && !errors.As(err, &missing)) {
+			t.Errorf("%s: Condition(%s, %s, %s) = %v", test.why, test.kind, test.status, test.reason, err)
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package fleet
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// ownerVariable makes the test binary a mere owner of a fleet, for tests that end the owner.
+const ownerVariable = "TRELLIS_TEST_FLEET_OWNER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(ownerVariable) != "" {
+		os.Exit(own())
+	}
+	os.Exit(m.Run())
+}
+
+// owned is what an owner tells about its fleet, once before the start, without processes, and once after it.
+type owned struct {
+	Folder    string
+	Processes []int
+}
+
+// own starts a fleet as ForTest does, says what it has and waits until its input ends.
+func own() int {
+	tell := json.NewEncoder(os.Stdout)
+	_ = tell.Encode(owned{})
+	f, end, err := startGuarded(context.Background(), []ClusterOptions{{Name: "one", Workloads: true}})
+	defer end()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	told := owned{Folder: f.Folder()}
+	for _, process := range f.Processes() {
+		told.Processes = append(told.Processes, process.PID())
+	}
+	_ = tell.Encode(told)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	return 0
+}
+
+type owner struct {
+	command *exec.Cmd
+	told    *json.Decoder
+	folder  string
+}
+
+func startOwner(t *testing.T) *owner {
+	t.Helper()
+	o := &owner{command: exec.Command(os.Args[0]), folder: t.TempDir()}
+	cache := os.Getenv("TRELLIS_CACHE")
+	o.command.Env = append(os.Environ(), ownerVariable+"=1", "TMPDIR="+o.folder, "TRELLIS_CACHE="+cache)
+	o.command.Stderr = os.Stderr
+	if _, err := o.command.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	output, err := o.command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.told = json.NewDecoder(bufio.NewReader(output))
+	if err := o.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = o.command.Process.Kill() })
+	o.next(t)
+	return o
+}
+
+func (o *owner) next(t *testing.T) owned {
+	t.Helper()
+	var told owned
+	if err := o.told.Decode(&told); err != nil {
+		t.Fatalf("the owner says nothing: %v", err)
+	}
+	return told
+}
+
+func (o *owner) end(t *testing.T, signal syscall.Signal) {
+	t.Helper()
+	if err := o.command.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	_ = o.command.Wait()
+	if status := o.command.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != signal {
+		t.Errorf("the owner ended with %v, want the signal %v itself", o.command.ProcessState, signal)
+	}
+}
+
+// left is what lies in the temporary folder that the owner used.
+func (o *owner) left(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(o.folder, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// runs tells whether the process still does anything; one that nobody has collected yet does not.
+func runs(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(state, "Z")
+}
+
+func expectEnded(t *testing.T, pids []int) {
+	t.Helper()
+	if len(pids) < 5 {
+		t.Fatalf("the fleet had processes %v, want etcd and all of a cluster with workloads", pids)
+	}
+	eventually(t, fmt.Sprintf("processes %v to end", pids), func(context.Context) (bool, error) {
+		for _, pid := range pids {
+			if runs(pid) {
+				return false, fmt.Errorf("process %d runs", pid)
+			}
+		}
+		return true, nil
+	})
+}
+
+func TestKilledOwnerLeavesNoProcesses(t *testing.T) {
+	o := startOwner(t)
+	told := o.next(t)
+	o.end(t, syscall.SIGKILL)
+	expectEnded(t, told.Processes)
+
+	if _, err := os.Stat(told.Folder); err != nil {
+		t.Fatalf("the folder should wait for the next start: %v", err)
+	}
+	sweep(filepath.Join(o.folder, "trellis-fleet-"))
+	if left := o.left(t); len(left) > 0 {
+		t.Errorf("the next start leaves %v of a killed owner", left)
+	}
+}
+
+func TestInterruptedOwnerLeavesNothing(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(signal.String(), func(t *testing.T) {
+			o := startOwner(t)
+			told := o.next(t)
+			o.end(t, signal)
+			expectEnded(t, told.Processes)
+			if left := o.left(t); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+	t.Run("while starting", func(t *testing.T) {
+		o := startOwner(t)
+		eventually(t, "the start to begin", func(context.Context) (bool, error) { return len(o.left(t)) > 0, nil })
+		o.end(t, syscall.SIGINT)
+		if left := o.left(t); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	})
+}
+
+// TestSweepSparesTheLiving holds that a fleet's folder is safe from other fleets' starts while its owner lives.
+func TestSweepSparesTheLiving(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	mine, err := claim("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := claim("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.release()
+	if _, err := os.Stat(mine.path); err != nil {
+		t.Errorf("another start removed a living fleet's folder: %v", err)
+	}
+	if _, err := claim(mine.path); err == nil {
+		t.Error("a folder in use was given away")
+	}
+	mine.release()
+	if _, err := os.Stat(mine.path); !os.IsNotExist(err) {
+		t.Errorf("a released folder is still there: %v", err)
+	}
+}
+
+// TestFailureShowsLog holds that a program that ends says why.
+func TestFailureShowsLog(t *testing.T) {
+	f := ForTest(t)
+	process, err := f.run("kube-apiserver", "", "broken", "--etcd-servers", "http://127.0.0.1:1", "--no-such-flag")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = process.Await(t.Context(), "nothing", func(context.Context) error { return errNotYet })
+	if err == nil || !strings.Contains(err.Error(), "unknown flag: --no-such-flag") {
+		t.Errorf("the error is %v, want the end of the program's log in it", err)
+	}
+}
+
+// TestTakenPort holds that a program that finds its port taken gets another.
+func TestTakenPort(t *testing.T) {
+	f := ForTest(t)
+	cluster, err := f.newCluster(ClusterOptions{Name: "late"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	var ports []int
+	err = WithPort(t.Context(), func(ctx context.Context, port int) error {
+		ports = append(ports, port)
+		cluster.port = port
+		if len(ports) == 1 { // somebody was faster
+			_, _ = fmt.Sscanf(listener.Addr().String(), "127.0.0.1:%d", &cluster.port)
+		}
+		return cluster.StartServer(ctx)
+	})
+	if err != nil || len(ports) != 2 {
+		t.Errorf("attempts with ports %v, %v; want a second one that succeeds", ports, err)
+	}
+}

@@ -1,0 +1,149 @@
+package fleet
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/trellis-addons/trellis/test/binaries"
+)
+
+// Options say what to start and where.
+type Options struct {
+	// Folder takes keys, data and kubeconfigs of the processes; "" means a new one below the system's temporary folder.
+	// It must not hold anything else: Stop removes it.
+	Folder string
+	// Logs takes one file per process; "" means a folder in Folder. Stop leaves a folder named here alone.
+	Logs string
+	// Clusters are started in parallel.
+	Clusters []ClusterOptions
+	// Progress takes a line per started cluster; nil means none.
+	Progress *Progress
+}
+
+// ClusterOptions describe one control plane.
+type ClusterOptions struct {
+	// Name is unique in the fleet, a DNS label.
+	Name string
+	// Release of the API server, binaries.Older (also "") or binaries.Newer.
+	Release string
+	// Controllers starts a kube-controller-manager: namespaces and garbage can be collected, service accounts exist.
+	Controllers bool
+	// Workloads starts scheduler, workload controllers and a fake node on which pods get ready. It implies Controllers.
+	Workloads bool
+}
+
+// Fleet is a set of running control planes.
+type Fleet struct {
+	folder    *folder
+	logs      string
+	cache     string
+	progress  *Progress
+	starter   *starter
+	authority *Authority
+	clusters  map[string]*Cluster
+	etcdURL   string
+	prefix    string
+	stop      sync.Once
+}
+
+// Start starts a fleet and returns when every cluster is usable. The context bounds the start only: a started fleet runs
+// until Stop or the end of the process.
+func Start(ctx context.Context, options Options) (*Fleet, error) {
+	cache, err := binaries.Cache()
+	if err != nil {
+		return nil, err
+	}
+	place, err := claim(options.Folder)
+	if err != nil {
+		return nil, err
+	}
+	f := &Fleet{
+		folder: place, logs: options.Logs, cache: cache, starter: newStarter(),
+		progress: options.Progress, clusters: map[string]*Cluster{},
+		// No fleet ever reads another's data, not even when one took the port of another's etcd at the wrong moment.
+		prefix: "/" + rand.Text(),
+	}
+	if err := f.start(ctx, options.Clusters); err != nil {
+		f.Stop()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *Fleet) start(ctx context.Context, clusters []ClusterOptions) error {
+	if f.logs == "" {
+		f.logs = filepath.Join(f.folder.path, "logs")
+	}
+	if err := os.MkdirAll(f.logs, 0o700); err != nil {
+		return fmt.Errorf("making the folder of logs: %w", err)
+	}
+	var err error
+	if f.authority, err = NewAuthority("trellis-fleet"); err != nil {
+		return err
+	}
+	if err := f.startEtcd(ctx); err != nil {
+		return err
+	}
+	for _, options := range clusters {
+		if f.clusters[options.Name] != nil {
+			return fmt.Errorf("two clusters are named %q", options.Name)
+		}
+		if f.clusters[options.Name], err = f.newCluster(options); err != nil {
+			return fmt.Errorf("preparing cluster %q: %w", options.Name, err)
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, cluster := range f.clusters {
+		group.Go(func() error { return cluster.start(ctx) })
+	}
+	return group.Wait()
+}
+
+// Cluster returns the cluster of that name; it panics when the fleet has none, since that is a slip in the test.
+func (f *Fleet) Cluster(name string) *Cluster {
+	cluster, found := f.clusters[name]
+	if !found {
+		panic(fmt.Sprintf("the fleet has no cluster %q", name))
+	}
+	return cluster
+}
+
+// Folder is where the fleet keeps its files until Stop.
+func (f *Fleet) Folder() string { return f.folder.path }
+
+// Processes are those that run at this moment, the oldest first.
+func (f *Fleet) Processes() []*Process { return f.starter.running() }
+
+// Run starts a further program under the fleet's rules: it ends with the owner's death and with Stop.
+func (f *Fleet) Run(command Command) (*Process, error) {
+	if command.Log == "" {
+		command.Log = filepath.Join(f.logs, command.Name+".log")
+	}
+	if command.Home == "" {
+		command.Home = f.folder.path
+	}
+	return f.starter.start(command)
+}
+
+// Stop ends every process and removes the folder. It may be called more than once.
+func (f *Fleet) Stop() {
+	f.stop.Do(func() {
+		f.starter.stop()
+		f.folder.release()
+	})
+}
+
+// run starts one of the control-plane programs.
+func (f *Fleet) run(program, release, name string, arguments ...string) (*Process, error) {
+	path, err := binaries.Find(f.cache, program, release)
+	if err != nil {
+		return nil, err
+	}
+	return f.Run(Command{Name: name, Path: path, Arguments: arguments})
+}

@@ -1,0 +1,78 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+)
+
+// Ports come from below the range that Linux uses for outgoing connections (from 32768 on), which would otherwise take
+// one between the look and the start.
+const lowestPort, highestPort = 16000, 32000
+
+var errNoPort = errors.New("no free port on 127.0.0.1")
+
+// taken keeps this process from giving one port to two programs that are both about to start.
+var taken = struct {
+	sync.Mutex
+	ports map[int]bool
+}{ports: map[int]bool{}}
+
+// FreePort finds a port on 127.0.0.1 that nobody listens on and that this process did not give away before.
+func FreePort() (int, error) {
+	taken.Lock()
+	defer taken.Unlock()
+	for range 1000 {
+		port := lowestPort + rand.IntN(highestPort-lowestPort)
+		if taken.ports[port] {
+			continue
+		}
+		listener, err := listen(port)
+		if err != nil {
+			continue
+		}
+		_ = listener.Close()
+		taken.ports[port] = true
+		return port, nil
+	}
+	return 0, errNoPort
+}
+
+// Listen opens a listener on a free port of 127.0.0.1.
+func Listen() (net.Listener, error) {
+	for range 5 {
+		port, err := FreePort()
+		if err != nil {
+			return nil, err
+		}
+		if listener, err := listen(port); err == nil {
+			return listener, nil
+		}
+	}
+	return nil, errNoPort
+}
+
+func listen(port int) (net.Listener, error) {
+	return (&net.ListenConfig{}).Listen(context.Background(), "tcp", address(port))
+}
+
+func address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
+
+// WithPort calls start with a free port, again with another one when the program found it taken by somebody else.
+func WithPort(ctx context.Context, start func(ctx context.Context, port int) error) error {
+	for attempt := 1; ; attempt++ {
+		port, err := FreePort()
+		if err != nil {
+			return err
+		}
+		err = start(ctx, port)
+		var exit *ExitError
+		if err == nil || attempt == 5 || !errors.As(err, &exit) || !strings.Contains(exit.Tail, "address already in use") {
+			return err
+		}
+	}
+}

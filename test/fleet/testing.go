@@ -1,0 +1,109 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+)
+
+// ForTest starts a fleet that ends with the test. An interrupted test binary stops it too.
+func ForTest(t testing.TB, clusters ...ClusterOptions) *Fleet {
+	t.Helper()
+	f, end, err := startGuarded(t.Context(), clusters)
+	t.Cleanup(end)
+	if err != nil {
+		t.Fatalf("starting a fleet: %v", err)
+	}
+	return f
+}
+
+var shared atomic.Pointer[Fleet]
+
+// Main is a package's TestMain: it starts one fleet for all tests, runs them, stops it and exits.
+func Main(m *testing.M, clusters ...ClusterOptions) {
+	os.Exit(run(m, clusters))
+}
+
+// Shared is the fleet that Main started.
+func Shared() *Fleet {
+	f := shared.Load()
+	if f == nil {
+		panic("no fleet is shared: call fleet.Main from TestMain")
+	}
+	return f
+}
+
+func run(m *testing.M, clusters []ClusterOptions) int {
+	f, end, err := startGuarded(context.Background(), clusters)
+	defer end()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "starting a fleet:", err)
+		return 1
+	}
+	shared.Store(f)
+	return m.Run()
+}
+
+// startGuarded starts a fleet that also ends when the process is told to end, even while it is starting.
+func startGuarded(ctx context.Context, clusters []ClusterOptions) (*Fleet, func(), error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var f *Fleet
+	var err error
+	started := make(chan struct{})
+	end := endWithProcess(func() {
+		cancel()
+		<-started
+		if f != nil {
+			f.Stop()
+		}
+	})
+	f, err = Start(ctx, Options{Clusters: clusters})
+	close(started)
+	return f, end, err
+}
+
+// ending holds what is to be stopped when a signal ends the process.
+var ending = struct {
+	sync.Mutex
+	listening bool
+	next      int
+	stops     map[int]func()
+}{stops: map[int]func(){}}
+
+// endWithProcess has stop called when the process is told to end, unless the returned function, which calls it too, was
+// called before.
+func endWithProcess(stop func()) func() {
+	ending.Lock()
+	defer ending.Unlock()
+	if !ending.listening {
+		ending.listening = true
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+		go endOnSignal(signals)
+	}
+	key := ending.next
+	ending.next++
+	ending.stops[key] = stop
+	return func() {
+		stop()
+		ending.Lock()
+		defer ending.Unlock()
+		delete(ending.stops, key)
+	}
+}
+
+// endOnSignal stops everything and then lets the signal do its work.
+func endOnSignal(signals chan os.Signal) {
+	received := <-signals
+	ending.Lock() // for good: nothing is started any more
+	for _, stop := range ending.stops {
+		stop()
+	}
+	signal.Reset(received)
+	_ = syscall.Kill(os.Getpid(), received.(syscall.Signal))
+}

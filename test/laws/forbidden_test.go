@@ -1,0 +1,152 @@
+package laws
+
+import (
+	"go/ast"
+	"slices"
+	"testing"
+)
+
+// forbiddenImports are packages, with everything below them, that the product must not use, with the reason.
+var forbiddenImports = map[string]string{
+	"os/exec":                              "the managers start no programs: an argument made of foreign text is a way in (CVE-2025-21613)",
+	"plugin":                               "the managers load no code",
+	"helm.sh/helm/v3/pkg/action":           "it renders in process, blocks on hooks and writes objects by itself; see docs/adr",
+	"helm.sh/helm/v3/pkg/strvals":          "its lists can be made to fill the memory (CVE-2022-36055)",
+	"helm.sh/helm/v3/pkg/getter":           "it links Helm's plugins (CVE-2020-15187)",
+	"helm.sh/helm/v3/pkg/plugin":           "plugins are foreign code",
+	"helm.sh/helm/v3/pkg/downloader":       "dependencies are vendored, never fetched (CVE-2025-53547)",
+	"helm.sh/helm/v3/pkg/repo":             "it fetches through Helm's getters",
+	"golang.org/x/crypto/openpgp":          "it is not maintained (GO-2026-5932)",
+	"github.com/hashicorp/go-getter":       "CVE-2024-3817",
+	"k8s.io/client-go/tools/remotecommand": "nothing runs inside of others' pods",
+}
+
+// forbiddenCalls are names, as "package.Name", that nothing of the product may call.
+var forbiddenCalls = map[string]string{
+	"ssh.InsecureIgnoreHostKey": "host keys are checked",
+	"loader.Load":               "charts are loaded from memory: a folder may hold links (CVE-2019-18658)",
+	"loader.LoadDir":            "charts are loaded from memory: a folder may hold links (CVE-2019-18658)",
+	"loader.LoadFile":           "charts are loaded from memory, within limits (CVE-2025-32386)",
+	"mutate.Extract":            "layers are unpacked by pkg/fetch/archive, within limits",
+	"http.DefaultClient":        "it has no deadline and dials anywhere: use pkg/fetch/outbound",
+	"http.Get":                  "it has no deadline and dials anywhere: use pkg/fetch/outbound",
+	"http.Post":                 "it has no deadline and dials anywhere: use pkg/fetch/outbound",
+	"http.Head":                 "it has no deadline and dials anywhere: use pkg/fetch/outbound",
+	"git.PlainClone":            "a checkout writes where the repository says (CVE-2023-49569)",
+}
+
+// security complains about what SC13 of the threat model keeps out of the product.
+func security(file source) []string {
+	if !file.isProduct() {
+		return nil
+	}
+	var complaints []string
+	for name, spec := range file.imports() {
+		for root, why := range forbiddenImports {
+			if within(name, []string{root}) {
+				complaints = append(complaints, file.complain(spec, "the product must not import %q: %s", name, why))
+			}
+		}
+	}
+	ast.Inspect(file.tree, func(node ast.Node) bool {
+		if why, found := forbiddenCalls[selector(node)]; found {
+			complaints = append(complaints, file.complain(node, "the product must not use %s: %s", selector(node), why))
+		}
+		return true
+	})
+	return complaints
+}
+
+func TestNothingDangerousIsUsed(t *testing.T) { report(t, security) }
+
+func TestSecurityCatches(t *testing.T) {
+	catches(t, security, []law{
+		{"tests start programs", "test/fleet/a.go", "package x\nimport _ \"os/exec\"", ""},
+		{"the product starts none", "pkg/fetch/git/a.go", "package x\nimport _ \"os/exec\"", "start no programs"},
+		{"below a forbidden root", "pkg/x/a.go", "package x\nimport _ \"helm.sh/helm/v3/pkg/plugin/installer\"", "foreign code"},
+		{"host keys", "pkg/x/a.go", "package x\nimport \"golang.org/x/crypto/ssh\"\nvar x = ssh.InsecureIgnoreHostKey()", "host keys"},
+		{"charts from a folder", "pkg/x/a.go", "package x\nvar x = loader.LoadDir", "from memory"},
+	})
+}
+
+// habits complains about what hides mistakes, in product and tests alike.
+func habits(file source) []string {
+	var complaints []string
+	ast.Inspect(file.tree, func(node ast.Node) bool {
+		switch selector(node) {
+		case "time.Sleep":
+			complaints = append(complaints, file.complain(node, "time.Sleep: wait for the condition instead"))
+		case "context.TODO":
+			complaints = append(complaints, file.complain(node, "context.TODO: say whose context it is"))
+		}
+		if field, ok := node.(*ast.KeyValueExpr); ok {
+			complaints = append(complaints, fieldHabits(file, field)...)
+		}
+		return true
+	})
+	return complaints
+}
+
+// fieldHabits judges a field of a literal.
+func fieldHabits(file source, field *ast.KeyValueExpr) []string {
+	key, ok := field.Key.(*ast.Ident)
+	if !ok {
+		return nil
+	}
+	value, ok := field.Value.(*ast.Ident)
+	switch {
+	case key.Name == "InsecureSkipVerify" && file.isProduct():
+		return []string{file.complain(field, "InsecureSkipVerify: certificates are checked; own authorities come by caSecretRef")}
+	case key.Name == "Requeue" && ok && value.Name == "true":
+		return []string{file.complain(field, "Requeue: true spins without saying why; return an outcome of pkg/loop")}
+	}
+	return nil
+}
+
+func TestHabits(t *testing.T) { report(t, habits) }
+
+func TestHabitsCatch(t *testing.T) {
+	catches(t, habits, []law{
+		{"a sleep in a test", "pkg/x/a_test.go", "package x\nfunc f() { time.Sleep(1) }", "wait for the condition"},
+		{"spinning", "pkg/x/a.go", "package x\nvar x = Result{Requeue: true}", "spins"},
+		{"blind trust", "pkg/x/a.go", "package x\nvar x = Config{InsecureSkipVerify: yes}", "certificates are checked"},
+		{"nobody's context", "pkg/x/a.go", "package x\nvar x = context.TODO()", "whose context"},
+	})
+}
+
+// resultMakers may make results: the loop turns an outcome into one, and the distributor makes one pass over all
+// catalogues and seeds, so that there is no object whose outcome it could be.
+var resultMakers = []string{"pkg/loop", "pkg/controllers/distributor"}
+
+// outcomes complains about results that bypass pkg/loop.
+func outcomes(file source) []string {
+	if slices.Contains(resultMakers, file.room()) || !file.isProduct() {
+		return nil
+	}
+	return requeueFields(file)
+}
+
+func requeueFields(file source) []string {
+	var complaints []string
+	ast.Inspect(file.tree, func(node ast.Node) bool {
+		field, ok := node.(*ast.KeyValueExpr)
+		if !ok {
+			return true
+		}
+		if key, ok := field.Key.(*ast.Ident); ok && key.Name == "RequeueAfter" {
+			complaints = append(complaints, file.complain(field, "RequeueAfter: only pkg/loop turns an outcome into a result"))
+		}
+		return true
+	})
+	return complaints
+}
+
+func TestOutcomesGoThroughTheLoop(t *testing.T) { report(t, outcomes) }
+
+func TestOutcomesCatch(t *testing.T) {
+	code := "package x\nvar x = Result{RequeueAfter: 1}"
+	catches(t, outcomes, []law{
+		{"the loop itself", "pkg/loop/a.go", code, ""},
+		{"a controller", "pkg/controllers/addon/a.go", code, "only pkg/loop"},
+	})
+}

@@ -1,0 +1,199 @@
+package laws
+
+import (
+	"go/ast"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// tiers are the floors of the house, the lowest first; imports run downward only.
+var tiers = [][]string{
+	{"apis/kkp", "apis/kubermatic"},
+	{"pkg/catalogue", "pkg/status", "pkg/templatedata", "pkg/values"},
+	{"pkg/apply", "pkg/cluster", "pkg/fetch", "pkg/loop", "pkg/release", "pkg/render"},
+	{"pkg/cli", "pkg/controllers", "pkg/query", "pkg/webhook"},
+	{"cmd"},
+	{"hack", "test"},
+}
+
+// neighbours are the imports that are allowed inside a tier.
+var neighbours = map[string]string{"pkg/release": "pkg/apply", "pkg/render": "pkg/fetch"}
+
+// foundations are inner parts of a room that the other parts of the same room stand on.
+var foundations = []string{
+	"pkg/fetch/archive", "pkg/fetch/outbound", "pkg/render/manifest", "pkg/render/redact", "pkg/values/strictyaml",
+}
+
+// room gives the room that a folder belongs to and its floor; -1 for a folder outside of the house.
+func room(folder string) (name string, floor int) {
+	for floor, rooms := range tiers {
+		for _, room := range rooms {
+			if folder == room || strings.HasPrefix(folder, room+"/") {
+				return room, floor
+			}
+		}
+	}
+	return "", -1
+}
+
+// importLaws complains about imports of our own packages that run upward or past a contract.
+func importLaws(file source) []string {
+	var complaints []string
+	from, floor := room(file.room())
+	if floor < 0 {
+		return []string{file.complain(file.tree, "folder %q has no place in the house: add it to ARCHITECTURE.md and to this test", file.room())}
+	}
+	if file.isTest() || from == "test" || from == "hack" {
+		return nil
+	}
+	for name, spec := range file.imports() {
+		folder, ours := strings.CutPrefix(name, module+"/")
+		if !ours {
+			continue
+		}
+		if why := refusal(file.room(), from, floor, folder); why != "" {
+			complaints = append(complaints, file.complain(spec, "%s must not import %s: %s", file.room(), folder, why))
+		}
+	}
+	return complaints
+}
+
+// refusal says why an import is wrong, or "".
+func refusal(folder, from string, floor int, imported string) string {
+	to, below := room(imported)
+	switch {
+	case isKit(imported) && to != "test":
+		return "a kit for tests is no part of the product"
+	case from == to:
+		return refusalInside(folder, from, imported)
+	case below > floor:
+		return "imports run downward only"
+	case below == floor && neighbours[from] != to:
+		return "rooms of one tier meet through contracts and API objects, not by imports"
+	case imported != to && from != "cmd" && slices.Contains([]string{"pkg/fetch", "pkg/render"}, to):
+		return "implementations are named in cmd and in tests only; import the contract " + to
+	}
+	return ""
+}
+
+// refusalInside judges imports between folders of one room.
+func refusalInside(folder, room, imported string) string {
+	if room == "cmd" || imported == room || folder == imported || slices.Contains(foundations, imported) {
+		return ""
+	}
+	if folder == room {
+		return "a contract does not know its implementations"
+	}
+	return "parts of a room do not call each other"
+}
+
+func TestImportsRunDownward(t *testing.T) { report(t, importLaws) }
+
+func TestImportLawsCatch(t *testing.T) {
+	code := func(imported string) string { return "package x\nimport _ \"" + module + "/" + imported + "\"\n" }
+	catches(t, importLaws, []law{
+		{"a controller uses a contract", "pkg/controllers/addon/a.go", code("pkg/fetch"), ""},
+		{"cmd names implementations", "cmd/seed-controller-manager/a.go", code("pkg/fetch/git"), ""},
+		{"release stands on apply", "pkg/release/a.go", code("pkg/apply"), ""},
+		{"an implementation knows its contract", "pkg/fetch/git/a.go", code("pkg/fetch"), ""},
+		{"implementations share a foundation", "pkg/fetch/git/a.go", code("pkg/fetch/archive"), ""},
+		{"tests may use anything", "pkg/apply/a_test.go", code("test/fleet"), ""},
+		{"upward", "pkg/catalogue/a.go", code("pkg/apply"), "downward only"},
+		{"product uses test code", "pkg/apply/a.go", code("test/fleet"), "downward only"},
+		{"product uses a kit for tests", "pkg/fetch/git/a.go", code("pkg/fetch/fetchtest"), "kit for tests"},
+		{"sideways", "pkg/apply/a.go", code("pkg/release"), "one tier"},
+		{"an API that knows another API", "apis/kubermatic/v1/a.go", code("apis/kkp/v1"), "one tier"},
+		{"past the contract", "pkg/controllers/addon/a.go", code("pkg/fetch/git"), "import the contract pkg/fetch"},
+		{"a contract that knows an implementation", "pkg/render/a.go", code("pkg/render/chart"), "does not know"},
+		{"controllers call each other", "pkg/controllers/addon/a.go", code("pkg/controllers/standalone"), "do not call"},
+		{"the store fetches by itself", "pkg/fetch/store/a.go", code("pkg/fetch/git"), "do not call"},
+		{"a folder without a place", "pkg/misc/a.go", "package misc", "no place in the house"},
+	})
+}
+
+// pure rooms decide and do nothing else.
+var pure = []string{"pkg/catalogue", "pkg/values", "pkg/templatedata", "pkg/status"}
+
+// impure are the packages, with everything below them, that do something.
+var impure = []string{
+	"net/http", "os", "io/fs", "log", "github.com/go-logr/logr", "k8s.io/klog", "k8s.io/client-go",
+	"sigs.k8s.io/controller-runtime", "math/rand", "crypto/rand",
+}
+
+// purity complains about effects in rooms that only decide: they take what they need, the clock included, as arguments.
+func purity(file source) []string {
+	if !within(file.room(), pure) || file.isTest() {
+		return nil
+	}
+	var complaints []string
+	for name, spec := range file.imports() {
+		if within(name, impure) {
+			complaints = append(complaints, file.complain(spec, "a pure room must not import %q", name))
+		}
+	}
+	ast.Inspect(file.tree, func(node ast.Node) bool {
+		if called := selector(node); called == "time.Now" || called == "time.Since" || called == "metav1.Now" {
+			complaints = append(complaints, file.complain(node, "a pure room takes the clock as an argument instead of calling %s", called))
+		}
+		return true
+	})
+	return complaints
+}
+
+func within(name string, roots []string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool { return name == root || strings.HasPrefix(name, root+"/") })
+}
+
+// selector gives "package.Name" of a selector expression, or "".
+func selector(node ast.Node) string {
+	expression, ok := node.(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	owner, ok := expression.X.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	return owner.Name + "." + expression.Sel.Name
+}
+
+func TestPureRoomsDoNothing(t *testing.T) { report(t, purity) }
+
+func TestPurityCatches(t *testing.T) {
+	catches(t, purity, []law{
+		{"text is pure", "pkg/values/a.go", "package x\nimport _ \"strings\"", ""},
+		{"other rooms act", "pkg/apply/a.go", "package x\nimport _ \"os\"", ""},
+		{"the environment", "pkg/values/a.go", "package x\nimport _ \"os\"", `must not import "os"`},
+		{"a server", "pkg/catalogue/a.go", "package x\nimport _ \"net/http\"", `must not import "net/http"`},
+		{"a client", "pkg/status/a.go", "package x\nimport _ \"k8s.io/client-go/dynamic\"", "must not import"},
+		{"a clock", "pkg/status/a.go", "package x\nimport \"time\"\nvar x = time.Now()", "takes the clock"},
+	})
+}
+
+// apiImports complains about kinds that know more than apimachinery: whoever uses them gets their dependencies too.
+func apiImports(file source) []string {
+	if !strings.HasPrefix(file.file, "apis/") || file.isTest() {
+		return nil
+	}
+	allowed := []string{"k8s.io/apimachinery"}
+	if strings.HasPrefix(file.file, "apis/kkp/") {
+		allowed = append(allowed, "k8s.io/api")
+	}
+	var complaints []string
+	for name, spec := range file.imports() {
+		if strings.Contains(name, ".") && !within(name, allowed) {
+			complaints = append(complaints, file.complain(spec, "kinds import apimachinery only, not %q", name))
+		}
+	}
+	return complaints
+}
+
+func TestKindsImportApimachineryOnly(t *testing.T) { report(t, apiImports) }
+
+func TestKindImportsCatch(t *testing.T) {
+	catches(t, apiImports, []law{
+		{"apimachinery", "apis/kubermatic/v1/a.go", "package x\nimport _ \"k8s.io/apimachinery/pkg/runtime\"", ""},
+		{"a client", "apis/kubermatic/v1/a.go", "package x\nimport _ \"k8s.io/client-go/rest\"", "apimachinery only"},
+	})
+}

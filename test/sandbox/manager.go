@@ -1,0 +1,177 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// Manager is one of the product's managers as a process of its own. When it ends by itself it is started again, as a
+// kubelet would.
+type Manager struct {
+	// Name is that of the control plane and "controller-manager".
+	Name string
+
+	sandbox     *Sandbox
+	program     string
+	arguments   []string
+	environment []string
+	mutex       sync.Mutex
+	process     *fleet.Process
+	stopped     chan struct{}
+	watched     sync.WaitGroup
+}
+
+// restartAfter is the time between the end of a manager and its next start.
+const restartAfter = time.Second
+
+func (s *Sandbox) startManagers(ctx context.Context) error {
+	common := []string{
+		"--namespace", Namespace, "--catalogue-namespace", CatalogueNamespace, "--standalone", "--leader-elect=false",
+	}
+	s.addManager(Master, "master-controller-manager", append(slices.Clip(common), "--kkp-version", kkpVersion))
+	for _, seed := range Seeds() {
+		s.addManager(seed, "seed-controller-manager", append(slices.Clip(common),
+			"--drift-interval", "10s", "--source-interval", "10s", "--allow-source-cidrs", "127.0.0.0/8",
+			"--store-folder", s.path("store", seed)))
+	}
+	for _, manager := range s.managers {
+		if err := manager.Start(ctx); err != nil {
+			return err
+		}
+		s.progress.Printf("%s runs", manager.Name)
+	}
+	return nil
+}
+
+func (s *Sandbox) addManager(cluster, program string, arguments []string) {
+	arguments = append([]string{"--kubeconfig", s.Kubeconfig(cluster)}, arguments...)
+	s.managers[cluster] = &Manager{
+		Name: cluster + "-controller-manager", sandbox: s, program: s.path("bin", program), arguments: arguments,
+	}
+}
+
+// Manager is the one of the master or of a seed.
+func (s *Sandbox) Manager(cluster string) *Manager { return s.managers[cluster] }
+
+func (s *Sandbox) isManager(process *fleet.Process) bool {
+	for _, manager := range s.managers {
+		if process.Name() == manager.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// Start starts the manager, waits until it is ready and keeps it running until Stop. The first process gets further
+// environment variables, as KEY=value; those after it, which follow a crash, do not.
+func (m *Manager) Start(ctx context.Context, environment ...string) error {
+	if err := m.launch(ctx, environment...); err != nil {
+		return fmt.Errorf("starting %s: %w", m.Name, err)
+	}
+	stopped := make(chan struct{})
+	m.mutex.Lock()
+	m.stopped = stopped
+	m.mutex.Unlock()
+	m.watched.Go(func() { m.keep(stopped) })
+	return nil
+}
+
+// launch starts the process with free ports for probes and metrics.
+func (m *Manager) launch(ctx context.Context, environment ...string) error {
+	return fleet.WithPort(ctx, func(ctx context.Context, port int) error {
+		metrics, err := fleet.FreePort()
+		if err != nil {
+			return err
+		}
+		probe := fmt.Sprintf("127.0.0.1:%d", port)
+		process, err := m.sandbox.Fleet.Run(fleet.Command{
+			Name: m.Name, Path: m.program, Environment: slices.Concat(m.environment, environment),
+			Arguments: append(slices.Clip(m.arguments), "--health-probe-bind-address", probe,
+				"--metrics-bind-address", fmt.Sprintf("127.0.0.1:%d", metrics)),
+		})
+		if err != nil {
+			return err
+		}
+		m.mutex.Lock()
+		m.process = process
+		m.mutex.Unlock()
+		return process.Await(ctx, "the manager to be ready", func(ctx context.Context) error {
+			return probeReady(ctx, "http://"+probe+"/readyz")
+		})
+	})
+}
+
+// keep starts the manager again whenever it ends.
+func (m *Manager) keep(stopped chan struct{}) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-stopped:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	for {
+		select {
+		case <-stopped:
+			return
+		case <-m.current().Done():
+		}
+		m.sandbox.progress.Printf("%s ended (%v); starting it again", m.Name, m.current().Ended())
+		select {
+		case <-stopped:
+			return
+		case <-time.After(restartAfter):
+		}
+		if err := m.launch(ctx); err != nil && ctx.Err() == nil {
+			m.sandbox.progress.Printf("%s does not start again: %v", m.Name, err)
+		}
+	}
+}
+
+func (m *Manager) current() *fleet.Process {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.process
+}
+
+// Process is the manager's process at this moment.
+func (m *Manager) Process() *fleet.Process { return m.current() }
+
+// Stop kills the manager and leaves it so.
+func (m *Manager) Stop() {
+	m.mutex.Lock()
+	stopped := m.stopped
+	m.stopped = nil
+	m.mutex.Unlock()
+	if stopped != nil {
+		close(stopped)
+		m.watched.Wait()
+	}
+	if process := m.current(); process != nil {
+		process.Kill()
+	}
+}
+
+func probeReady(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %w", response.Status, errNotYet)
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package sandbox
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/trellis-addons/trellis/test/binaries"
+)
+
+// publish writes what a person needs: kubeconfigs, kubectl and helm, the sources' addresses.
+func (s *Sandbox) publish() error {
+	for _, name := range names() {
+		if err := os.WriteFile(s.Kubeconfig(name), s.Fleet.Cluster(name).Kubeconfig, 0o600); err != nil {
+			return fmt.Errorf("writing the kubeconfig of %q: %w", name, err)
+		}
+	}
+	for _, program := range []string{"kubectl", "helm"} {
+		path, err := binaries.Find(s.cache, program, "")
+		if err != nil {
+			return err
+		}
+		if err := os.Symlink(path, s.Program(program)); err != nil {
+			return fmt.Errorf("linking %s: %w", program, err)
+		}
+	}
+	if err := os.WriteFile(s.path("ca.crt"), s.Sources.CA, 0o600); err != nil {
+		return fmt.Errorf("writing the sources' certificate authority: %w", err)
+	}
+	var env strings.Builder
+	for _, variable := range s.environment() {
+		fmt.Fprintf(&env, "export %s='%s'\n", variable[0], variable[1])
+	}
+	return os.WriteFile(s.path("env"), []byte(env.String()), 0o600)
+}
+
+// environment is what .sandbox/env exports, and what the sample catalogue is filled in with.
+func (s *Sandbox) environment() [][2]string {
+	return [][2]string{
+		{"SANDBOX_GIT_URL", s.Sources.GitURL},
+		{"SANDBOX_CHARTS_URL", s.Sources.ChartsURL},
+		{"SANDBOX_REGISTRY", s.Sources.Registry},
+		{"SANDBOX_CA", s.path("ca.crt")},
+		{"SANDBOX_CA_SECRET", CASecret},
+	}
+}
+
+// Kubeconfig is the path of a control plane's kubeconfig, for cluster-admin.
+func (s *Sandbox) Kubeconfig(name string) string { return s.path("kubeconfigs", name+".yaml") }
+
+// Program is the path of kubectl or helm.
+func (s *Sandbox) Program(name string) string { return s.path("bin", name) }
+
+// Describe writes what is where and what to try.
+func (s *Sandbox) Describe(out io.Writer) {
+	shown := strings.TrimPrefix(s.Folder, s.root+"/")
+	var clusters strings.Builder
+	for _, cluster := range UserClusters() {
+		fmt.Fprintf(&clusters, "  %-15s Kubernetes %s, on %s in namespace %s\n",
+			cluster.Name, cluster.Release, cluster.Seed, cluster.Namespace())
+	}
+	fmt.Fprintf(out, description, clusters.String(), s.Sources.GitURL, s.Sources.ChartsURL, s.Sources.Registry, shown,
+		s.Folder)
+}
+
+const description = `
+The sandbox is ready.
+
+  master          catalogues and Seeds, in namespace kubermatic
+  seed-1, seed-2  Clusters, and in their namespaces what is offered and installed
+%[1]s
+  git             %[2]s/NAME.git: put bare repositories into %[5]s/sources/git
+  charts          %[3]s: put chart archives into %[5]s/sources/charts
+  OCI             %[4]s: push to it
+
+  %[5]s/kubeconfigs   cluster-admin, one per control plane
+  %[5]s/logs          of every process
+  %[5]s/bin           kubectl, helm
+  %[5]s/env           addresses of the sources, for a shell
+
+Try, in another terminal:
+
+  export PATH=%[6]s/bin:$PATH; k=%[5]s/kubeconfigs
+  kubectl --kubeconfig $k/master.yaml -n kubermatic get addoncatalogues
+  kubectl --kubeconfig $k/seed-1.yaml -n cluster-birch get addoncatalogue available -o yaml
+  kubectl --kubeconfig $k/seed-1.yaml -n cluster-birch apply -f deploy/sandbox/installations
+  kubectl --kubeconfig $k/seed-1.yaml -n cluster-birch get addoninstallations --watch
+  kubectl --kubeconfig $k/birch.yaml get greetings,deployments --all-namespaces
+  helm --kubeconfig $k/birch.yaml list --all-namespaces
+
+Ctrl-C here, or "make sandbox-down", ends it.
+`

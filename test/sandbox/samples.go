@@ -1,0 +1,133 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+const sampleRepository = "samples"
+
+// sampleArchives are the chart archives that the sandbox puts into the Helm repository.
+func sampleArchives() []string { return []string{"web-1.0.0.tgz", "web-1.1.0.tgz"} }
+
+// distributeSamples publishes the content of deploy/sandbox and waits until the catalogue has reached every user cluster.
+func (s *Sandbox) distributeSamples(ctx context.Context) error {
+	if err := s.publishContent(); err != nil {
+		return err
+	}
+	catalogue, err := s.sampleCatalogue()
+	if err != nil {
+		return err
+	}
+	if err := s.create(ctx, Master, catalogue); err != nil {
+		return err
+	}
+	for _, cluster := range UserClusters() {
+		available := &kubermaticv1.AddonCatalogue{
+			ObjectMeta: metav1.ObjectMeta{Name: kubermaticv1.AvailableCatalogue, Namespace: cluster.Namespace()},
+		}
+		err := s.Await(ctx, cluster.Seed, available, func(client.Object) error { return offers(available, catalogue) })
+		if err != nil {
+			return err
+		}
+		s.progress.Printf("%s is offered %s", cluster.Name, strings.Join(Offered(available), ", "))
+	}
+	return nil
+}
+
+func (s *Sandbox) publishContent() error {
+	files, err := filesBelow(filepath.Join(s.root, "deploy", "sandbox", "samples"))
+	if err != nil {
+		return err
+	}
+	if _, err := s.Sources.Commit(sampleRepository, files); err != nil {
+		return err
+	}
+	for _, archive := range sampleArchives() {
+		name, version, _ := strings.Cut(strings.TrimSuffix(archive, ".tgz"), "-")
+		files, err := filesBelow(filepath.Join(s.root, "deploy", "sandbox", "charts", name, version))
+		if err != nil {
+			return err
+		}
+		if err := s.Sources.Chart(files); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func filesBelow(folder string) (map[string]string, error) {
+	files := map[string]string{}
+	err := fs.WalkDir(os.DirFS(folder), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(filepath.Join(folder, path))
+		files[path] = string(content)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the samples: %w", err)
+	}
+	return files, nil
+}
+
+func (s *Sandbox) sampleCatalogue() (*kubermaticv1.AddonCatalogue, error) {
+	catalogue := &kubermaticv1.AddonCatalogue{}
+	return catalogue, s.Manifest("catalogue.yaml", catalogue)
+}
+
+// Manifest reads a file of deploy/sandbox into an object, with the variables of .sandbox/env filled in.
+func (s *Sandbox) Manifest(path string, object client.Object) error {
+	content, err := os.ReadFile(filepath.Join(s.root, "deploy", "sandbox", path))
+	if err != nil {
+		return fmt.Errorf("reading a sample: %w", err)
+	}
+	variables := map[string]string{}
+	for _, variable := range s.environment() {
+		variables[variable[0]] = variable[1]
+	}
+	filled := os.Expand(string(content), func(name string) string { return variables[name] })
+	if err := yaml.UnmarshalStrict([]byte(filled), object); err != nil {
+		return fmt.Errorf("decoding %q: %w", path, err)
+	}
+	return nil
+}
+
+// offers holds when every version of the catalogue is either offered or said to be excluded.
+func offers(available, catalogue *kubermaticv1.AddonCatalogue) error {
+	known := map[string]bool{}
+	for _, offered := range Offered(available) {
+		known[offered] = true
+	}
+	for _, excluded := range available.Status.Excluded {
+		known[excluded.Addon+" "+excluded.Version] = true
+	}
+	for _, want := range Offered(catalogue) {
+		if !known[want] {
+			return fmt.Errorf("%s is not offered yet: %w", want, errNotYet)
+		}
+	}
+	return nil
+}
+
+// Offered lists the versions in a catalogue as "addon version".
+func Offered(catalogue *kubermaticv1.AddonCatalogue) []string {
+	var offered []string
+	for _, addon := range catalogue.Spec.Addons {
+		for _, version := range addon.Versions {
+			offered = append(offered, string(addon.Name)+" "+version.Version)
+		}
+	}
+	return offered
+}

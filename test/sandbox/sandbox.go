@@ -1,0 +1,215 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// Options say where a sandbox lives and what it tells.
+type Options struct {
+	// Folder of the sandbox; "" means .sandbox in the checkout.
+	Folder string
+	// Progress takes a line per step; nil means none.
+	Progress *fleet.Progress
+	// Tags are build tags of the managers, comma-separated; "faults" lets them be killed at named points.
+	Tags string
+}
+
+// Sandbox is a running platform.
+type Sandbox struct {
+	// Fleet has the control planes, by the names of Master, Seeds and UserClusters.
+	Fleet *fleet.Fleet
+	// Sources are the git, Helm and OCI sources.
+	Sources *fleet.Sources
+	// Folder of the sandbox, absolute.
+	Folder string
+
+	root, cache string
+	tags        string
+	progress    *fleet.Progress
+	lock        *os.File
+	phases      []Phase
+	clients     map[string]client.WithWatch
+	managers    map[string]*Manager
+	stop        sync.Once
+}
+
+// Phase is one part of the start and the time it took.
+type Phase struct {
+	Name string
+	Time time.Duration
+}
+
+// Scheme knows the kinds that the sandbox and its users handle.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
+	utilruntime.Must(kubermaticv1.AddToScheme(scheme))
+	utilruntime.Must(kkpv1.AddToScheme(scheme))
+	return scheme
+}
+
+// Start starts everything and returns when it is usable. A RunningError says that a sandbox runs in the folder already.
+// What was started by an unsuccessful call is stopped again; its logs stay, unless it was interrupted.
+func Start(ctx context.Context, options Options) (*Sandbox, error) {
+	root, err := binaries.Root()
+	if err != nil {
+		return nil, err
+	}
+	cache, err := binaries.Cache()
+	if err != nil {
+		return nil, err
+	}
+	folder, err := folderOf(options.Folder)
+	if err != nil {
+		return nil, err
+	}
+	log.SetLogger(logr.Discard()) // the clients' library warns at length when nobody has said where to log
+	s := &Sandbox{
+		Folder: folder, root: root, cache: cache, tags: options.Tags, progress: options.Progress,
+		clients: map[string]client.WithWatch{}, managers: map[string]*Manager{},
+	}
+	if s.lock, err = occupy(folder); err != nil {
+		return nil, err
+	}
+	if err := s.start(ctx); err != nil {
+		s.end(ctx.Err() == nil)
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Sandbox) start(ctx context.Context) error {
+	for _, step := range []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"building the programs", s.build},
+		{"starting 7 control planes and the sources", s.startControlPlanes},
+		{"laying out the platform", s.layOut},
+		{"starting the managers", s.startManagers},
+		{"connecting the user clusters", s.connectClusters},
+		{"distributing the sample catalogue", s.distributeSamples},
+	} {
+		begin := time.Now()
+		s.progress.Printf("%s ...", step.name)
+		if err := step.run(ctx); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+		s.phases = append(s.phases, Phase{step.name, time.Since(begin)})
+	}
+	return os.WriteFile(s.path("ready"), nil, 0o600)
+}
+
+// build makes the control planes' programs, where they are not cached, and both managers.
+func (s *Sandbox) build(ctx context.Context) error {
+	if err := binaries.Build(ctx, s.root, s.cache, s.progress); err != nil {
+		return err
+	}
+	s.progress.Printf("building both managers")
+	command := exec.CommandContext(ctx, "go", "build", "-tags", s.tags, "-o", s.path("bin")+"/",
+		"./cmd/master-controller-manager", "./cmd/seed-controller-manager")
+	command.Dir = s.root
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, output)
+	}
+	return nil
+}
+
+func (s *Sandbox) startControlPlanes(ctx context.Context) error {
+	var err error
+	if s.Sources, err = fleet.StartSources(s.path("sources")); err != nil {
+		return err
+	}
+	s.Fleet, err = fleet.Start(ctx, fleet.Options{
+		Folder: s.path("controlplanes"), Logs: s.path("logs"), Clusters: controlPlanes(), Progress: s.progress,
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range names() {
+		config := s.Fleet.Cluster(name).Config
+		if s.clients[name], err = client.NewWithWatch(config, client.Options{Scheme: Scheme()}); err != nil {
+			return fmt.Errorf("making a client of %q: %w", name, err)
+		}
+	}
+	return s.publish()
+}
+
+// Client reaches a control plane as cluster-admin.
+func (s *Sandbox) Client(name string) client.WithWatch { return s.clients[name] }
+
+// Phases are the parts of the start.
+func (s *Sandbox) Phases() []Phase { return s.phases }
+
+// Wait returns nil when the context ends, or an error when a control plane does. Managers that end are started again.
+func (s *Sandbox) Wait(ctx context.Context) error {
+	failed := make(chan error, 1)
+	for _, process := range s.Fleet.Processes() {
+		if s.isManager(process) {
+			continue
+		}
+		go func() {
+			select {
+			case <-process.Done():
+				select {
+				case failed <- process.Failure():
+				default:
+				}
+			case <-ctx.Done():
+			}
+		}()
+	}
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// Stop ends everything and removes the folder, except what somebody else put among the sources. It may be called more
+// than once.
+func (s *Sandbox) Stop() { s.end(false) }
+
+func (s *Sandbox) end(keepLogs bool) {
+	s.stop.Do(func() {
+		_ = os.Remove(s.path("ready"))
+		for _, manager := range s.managers {
+			manager.Stop()
+		}
+		if s.Sources != nil {
+			s.Sources.Stop()
+		}
+		if s.Fleet != nil {
+			s.Fleet.Stop()
+		}
+		s.vacate(keepLogs)
+	})
+}
+
+func (s *Sandbox) path(elements ...string) string {
+	return filepath.Join(append([]string{s.Folder}, elements...)...)
+}
+
+var errNotYet = errors.New("not yet")
