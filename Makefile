@@ -45,6 +45,10 @@ binaries: ## Build the control planes that tests and demo run (once, minutes).
 test: binaries ## Run all tests, with the race detector.
 	go test -race -timeout 20m ./...
 
+.PHONY: bench
+bench: binaries ## Measure what the bars are set on: CPU, memory, writes, times (minutes).
+	go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./test/bench/...
+
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Check style and the laws of the house.
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
