@@ -26,20 +26,16 @@ func (e *FieldError) Error() string {
 func FormDefaults(form []kubermaticv1.FormField) (map[string]any, error) {
 	defaults := map[string]any{}
 	for _, field := range form {
-		if field.Default == nil || len(field.Default.Raw) == 0 || bytes.Equal(bytes.TrimSpace(field.Default.Raw), []byte("null")) {
+		value, given, err := defaultOf(field)
+		if err != nil {
+			return nil, err
+		}
+		if !given {
 			continue
 		}
-		wrapped, err := Decode(slices.Concat([]byte(`{"default":`), field.Default.Raw, []byte(`}`)))
+		path, err := fieldPath(field)
 		if err != nil {
-			return nil, fieldError(field, "has a default that is not valid JSON")
-		}
-		value := wrapped["default"]
-		if problem := checkValue(field, value); problem != "" {
-			return nil, fieldError(field, "has a default that "+problem)
-		}
-		path, err := ParsePath(field.InternalName)
-		if err != nil {
-			return nil, fieldError(field, "has no valid internalName: "+err.Error())
+			return nil, err
 		}
 		if err := path.Set(defaults, value); err != nil {
 			return nil, fieldError(field, "has an internalName that goes through another field: "+err.Error())
@@ -48,14 +44,64 @@ func FormDefaults(form []kubermaticv1.FormField) (map[string]any, error) {
 	return defaults, nil
 }
 
+// defaultOf is the default of a field, checked as a value is.
+func defaultOf(field kubermaticv1.FormField) (value any, given bool, err error) {
+	if field.Default == nil || len(field.Default.Raw) == 0 || bytes.Equal(bytes.TrimSpace(field.Default.Raw), []byte("null")) {
+		return nil, false, nil
+	}
+	wrapped, err := Decode(slices.Concat([]byte(`{"default":`), field.Default.Raw, []byte(`}`)))
+	if err != nil {
+		return nil, false, fieldError(field, "has a default that is not valid JSON")
+	}
+	if problem := checkValue(field, wrapped["default"]); problem != "" {
+		return nil, false, fieldError(field, "has a default that "+problem)
+	}
+	return wrapped["default"], true, nil
+}
+
+// fieldPath is where a field's value goes.
+func fieldPath(field kubermaticv1.FormField) (Path, error) {
+	path, err := ParsePath(field.InternalName)
+	switch {
+	case err != nil:
+		return nil, fieldError(field, "has no valid internalName: "+err.Error())
+	case path[0].Key == ReservedKey:
+		return nil, fieldError(field, fmt.Sprintf("has an internalName below %q, which is reserved for the cluster's data", ReservedKey))
+	}
+	return path, nil
+}
+
+// CheckFormSpec checks a form itself, as a catalogue has it: paths, types, options, defaults, and that no field is in the
+// way of another. It is what admission of a catalogue asks. The error is a *FieldError.
+func CheckFormSpec(form []kubermaticv1.FormField) error {
+	for _, field := range form {
+		if !slices.Contains(fieldTypes, field.Type) {
+			return fieldError(field, unknownType(field))
+		}
+		if field.Type == kubermaticv1.FormSelect && len(field.Options) == 0 {
+			return fieldError(field, "has no options to choose from")
+		}
+	}
+	_, err := FormSchema(form)
+	return err
+}
+
+var fieldTypes = []kubermaticv1.FormFieldType{
+	kubermaticv1.FormNumber, kubermaticv1.FormInteger, kubermaticv1.FormText, kubermaticv1.FormBoolean, kubermaticv1.FormSelect,
+}
+
+func unknownType(field kubermaticv1.FormField) string {
+	return fmt.Sprintf("has type %q, which this release does not know", field.Type)
+}
+
 // CheckForm checks what users gave against types and options, and the effective values against those and against
 // required. Where effective values are not known yet, as at admission of an installation with valuesFrom, they are nil.
 // The error is a *FieldError for the first field that is wrong.
 func CheckForm(form []kubermaticv1.FormField, given, effective map[string]any) error {
 	for _, field := range form {
-		path, err := ParsePath(field.InternalName)
+		path, err := fieldPath(field)
 		if err != nil {
-			return fieldError(field, "has no valid internalName: "+err.Error())
+			return err
 		}
 		if err := checkField(field, path, given); err != nil {
 			return err
@@ -116,7 +162,7 @@ func checkValue(field kubermaticv1.FormField, value any) string {
 			return fmt.Sprintf("must be one of %q", field.Options)
 		}
 	default:
-		return fmt.Sprintf("has type %q, which this release does not know", field.Type)
+		return unknownType(field)
 	}
 	return ""
 }
