@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 )
 
 // Reference says what to get. Exactly one of Git and Helm is set.
@@ -17,6 +18,9 @@ type Reference struct {
 	Helm *HelmReference
 	// Credentials for the server; never part of an error or a log line.
 	Credentials Credentials
+	// Interval is the time between two looks at the source that who asks can do with; 0 is the store's own. It is no part of
+	// what the reference names: of those who ask for the same, the shortest counts.
+	Interval time.Duration
 }
 
 // GitReference is a folder in a repository. Exactly one of Branch, Tag, Commit and Semver is set.

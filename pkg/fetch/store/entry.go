@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"net/url"
 	"time"
@@ -41,12 +42,13 @@ type entry struct {
 
 // waiter is somebody to wake.
 type waiter struct {
-	wake  func()
-	until time.Time
+	wake     func()
+	until    time.Time
+	interval time.Duration // that it asked for; 0: the store's
 }
 
 // ask notes who asked.
-func (e *entry) ask(now time.Time, subscriber string, wake func()) {
+func (e *entry) ask(now time.Time, subscriber string, wake func(), interval time.Duration) {
 	e.asked = now
 	if wake == nil {
 		return
@@ -54,7 +56,26 @@ func (e *entry) ask(now time.Time, subscriber string, wake func()) {
 	if e.waiters == nil {
 		e.waiters = map[string]waiter{}
 	}
-	e.waiters[subscriber] = waiter{wake: wake, until: now.Add(rememberedFor)}
+	e.waiters[subscriber] = waiter{wake: wake, until: now.Add(rememberedFor), interval: interval}
+}
+
+// interval is the shortest of those that were asked for.
+func (e *entry) interval(now time.Time, own time.Duration) time.Duration {
+	shortest := time.Duration(0)
+	for _, waiter := range e.waiters {
+		wanted := cmp.Or(waiter.interval, own)
+		if waiter.until.After(now) && (shortest == 0 || wanted < shortest) {
+			shortest = wanted
+		}
+	}
+	return cmp.Or(shortest, own)
+}
+
+// hasten brings the next look forward where an interval was shortened. One after a failure has a time of its own.
+func (e *entry) hasten(now time.Time, interval time.Duration) {
+	if e.err == nil && !e.fixed() && e.due.After(now.Add(interval*11/10)) {
+		e.due = now.Add(nextLook(interval))
+	}
 }
 
 // toWake gives those to wake, and forgets those who stopped asking.

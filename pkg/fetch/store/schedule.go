@@ -71,8 +71,8 @@ func (s *Store) finish(entry *entry) {
 }
 
 // nextLook is the interval, plus or minus 10 %, so that looks that began together drift apart.
-func (s *Store) nextLook() time.Duration {
-	return s.options.Interval*9/10 + rand.N(s.options.Interval/5+1)
+func nextLook(interval time.Duration) time.Duration {
+	return interval*9/10 + rand.N(interval/5+1)
 }
 
 // pause follows the nth failure in a row.

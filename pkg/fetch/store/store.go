@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,7 +94,8 @@ func (s *Store) Get(reference fetch.Reference, subscriber string, wake func()) (
 	}
 	now := time.Now()
 	entry := s.entry(reference, now)
-	entry.ask(now, subscriber, wake)
+	entry.ask(now, subscriber, wake, reference.Interval)
+	entry.hasten(now, entry.interval(now, s.options.Interval))
 	snapshot, err := s.answer(entry, now)
 	if err == nil {
 		s.stats.Hits++
@@ -131,7 +133,7 @@ func (s *Store) answer(entry *entry, now time.Time) (fetch.Snapshot, error) {
 	if entry.err != nil && !mayServeOld(entry.err) {
 		return fetch.Snapshot{}, entry.err
 	}
-	if entry.err != nil || entry.fresh(now, s.options.Interval) {
+	if entry.err != nil || entry.fresh(now, entry.interval(now, s.options.Interval)) {
 		if content, ok := s.disk.open(entry.digest, now); ok {
 			return fetch.Snapshot{FS: content, Revision: entry.revision.Name, Digest: entry.digest}, nil
 		}
@@ -178,7 +180,7 @@ func (s *Store) recall(entry *entry) {
 	}
 	entry.revision = fetch.Revision{Name: record.Revision, Digest: record.RevisionDigest}
 	entry.digest, entry.looked = record.Digest, record.Looked
-	entry.due = entry.looked.Add(s.options.Interval)
+	entry.due = entry.looked.Add(cmp.Or(entry.reference.Interval, s.options.Interval))
 	s.digests[flightOf(entry.reference, entry.revision)] = entry.digest
 }
 

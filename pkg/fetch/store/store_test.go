@@ -210,6 +210,28 @@ func TestMovedBranchWakesItsSubscribers(t *testing.T) {
 	}
 }
 
+func TestLooksAsOftenAsItIsAskedTo(t *testing.T) {
+	server := fetchtest.ServeGit(t)
+	repository, other := server.Repository(t, "x"), server.Repository(t, "other")
+	repository.Commit("main", map[string]string{"x": "x"})
+	other.Commit("main", map[string]string{"x": "x"})
+	kept, _ := open(t, store.Options{Interval: time.Hour})
+	reference, slow := gitReference(server, repository), gitReference(server, other)
+	for _, reference := range []fetch.Reference{reference, slow} {
+		if _, err := await(t, kept, reference); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const refs = "/info/refs"
+	before := server.Count("GET", "/other.git"+refs) // the look, and what a fetch asks
+	reference.Interval = 20 * time.Millisecond // now is brought forward, an hour is not waited for
+	watch(t, kept, reference)
+	eventually(t, "looks at the interval of who asks", func() bool { return server.Count("GET", "/x.git"+refs) > before+3 })
+	if looks := server.Count("GET", "/other.git"+refs) - before; looks != 0 {
+		t.Errorf("%d looks more where nobody asked for more than one an hour", looks)
+	}
+}
+
 // gate lets a test take a server down and open it again.
 type gate struct {
 	mu     sync.Mutex

@@ -53,7 +53,7 @@ func (s *Store) begin(entry *entry) (must bool, wakes []func(), recalled bool) {
 	}
 	s.recall(entry)
 	now := time.Now()
-	if entry.must || !entry.fresh(now, s.options.Interval) || !s.disk.has(entry.digest) {
+	if entry.must || !entry.fresh(now, entry.interval(now, s.options.Interval)) || !s.disk.has(entry.digest) {
 		return entry.must, nil, false
 	}
 	s.finish(entry)
@@ -91,7 +91,7 @@ func (s *Store) untilNext(entry *entry) time.Duration {
 	case entry.err == nil && entry.fixed():
 		return rememberedFor
 	}
-	return s.nextLook()
+	return nextLook(entry.interval(time.Now(), s.options.Interval))
 }
 
 // settle notes what a look found, and says whether Get says something else now. A failed look leaves what was known.
