@@ -53,7 +53,7 @@ func addStandalone(made manager.Manager, options *options) error {
 func addOffers(made manager.Manager, options *options) error {
 	return addon.New(addon.Dependencies{
 		Client: made.GetClient(), Reader: made.GetAPIReader(),
-		Finder: cluster.NewFinder(made.GetClient(), made.GetAPIReader()),
+		Finder: newFinder(made),
 		Options: addon.Options{
 			CatalogueNamespace: options.CatalogueNamespace, WorkerName: options.WorkerName, AllowPrereleases: options.allowPrereleases,
 		},
@@ -79,7 +79,7 @@ func addInstallations(ctx context.Context, made manager.Manager, options *option
 	}
 	return addoninstallation.New(addoninstallation.Dependencies{
 		Client: made.GetClient(), Marked: marked, Recorder: made.GetEventRecorder("addoninstallation"),
-		Finder:      cluster.NewFinder(made.GetClient(), made.GetAPIReader()),
+		Finder:      newFinder(made),
 		Connections: connections, Store: content,
 		Renderers: map[kubermaticv1.Method]render.Renderer{
 			kubermaticv1.MethodGoTemplate: gotemplate.New(), kubermaticv1.MethodHelm: chart.New(),
@@ -92,6 +92,10 @@ func addInstallations(ctx context.Context, made manager.Manager, options *option
 			Concurrency: options.concurrency, FaultPoint: faultPoint,
 		},
 	}).SetupWithManager(made)
+}
+
+func newFinder(made manager.Manager) *cluster.KKPFinder {
+	return cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient())
 }
 
 func newConnections(ctx context.Context, made manager.Manager) (*cluster.Connections, error) {

@@ -1,6 +1,9 @@
 // Package cluster knows the user clusters of a seed: which Cluster a namespace belongs to, whether it is deleted or gone,
 // and the connection to its API server.
 //
+// Finder is the one interface over the kind of object that stands for a cluster; controllers use nothing else to find,
+// list, watch and annotate them. KKPFinder implements it for KKP's Clusters (kkp.go).
+//
 // Connections are made outside of reconciles. Get answers at once, with a live Connection or a NotConnectedError, and a
 // keeper per cluster connects in the background: it reads the kubeconfig Secret past caches, checks its structure before
 // use, asks for the version and the served kinds, and wakes whoever asked. A connection whose transport fails is taken

@@ -3,29 +3,39 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 )
 
-// NamespaceNameField is the index of Clusters by the namespace they have on the seed.
-const NamespaceNameField = "status.namespaceName"
-
-// IndexNamespaceName registers the index that InNamespace reads; call it once, before the manager starts.
-func IndexNamespaceName(ctx context.Context, indexer client.FieldIndexer) error {
-	return indexer.IndexField(ctx, &kkpv1.Cluster{}, NamespaceNameField, func(object client.Object) []string {
-		if name := object.(*kkpv1.Cluster).Status.NamespaceName; name != "" {
-			return []string{name}
-		}
-		return nil
-	})
+// Finder finds the user clusters of a seed: all that depends on the kind of object that stands for one. KKPFinder is the
+// one implementation so far. One for another kind gives what it knows in the shape of KKP's Cluster, which is what the
+// other rooms read.
+type Finder interface {
+	// InNamespace is the one cluster that the namespace belongs to; else the error is an *UnknownError, or a failed read.
+	InNamespace(ctx context.Context, namespace string) (*kkpv1.Cluster, error)
+	// List gives all clusters; they are shared and must not be changed.
+	List(ctx context.Context) ([]kkpv1.Cluster, error)
+	// Gone says whether a cluster that was seen before does not exist any more. The first look is kept and false is
+	// returned; ask again after GoneInterval. An error is never a reason to let go of anything.
+	Gone(ctx context.Context, identity Identity) (bool, error)
+	// Annotate reads a cluster's annotations past caches, has them changed, and writes what differs, unless the object
+	// changed in between: then the error is a conflict (apierrors.IsConflict). Errors of change are returned as they are,
+	// and nothing is written. A cluster that is gone, or another one by now, is not found (apierrors.IsNotFound).
+	Annotate(ctx context.Context, identity Identity, change func(annotations map[string]string) error) error
+	// Watch tells a controller about changes of clusters, out of the manager's cache.
+	Watch(informers cache.Cache, changed Handler, relevant ...predicate.TypedPredicate[*kkpv1.Cluster]) source.Source
 }
+
+// Handler says what to look at when a cluster changes.
+type Handler = handler.TypedEventHandler[*kkpv1.Cluster, reconcile.Request]
 
 // Identity tells a Cluster from another one of the same name.
 type Identity struct {
@@ -55,75 +65,6 @@ func (e *UnknownError) Error() string {
 
 // GoneInterval is how far apart the two looks of Gone are; come back after it.
 const GoneInterval = 30 * time.Second
-
-// Finder finds the Cluster of a namespace.
-type Finder struct {
-	cached, uncached client.Reader
-	clock            clock.PassiveClock
-
-	mutex sync.Mutex
-	// absent is when a Cluster was first found missing.
-	absent map[Identity]time.Time
-}
-
-// NewFinder finds by a cached reader with the index of IndexNamespaceName, and asks the API server itself whether a
-// Cluster is gone.
-func NewFinder(cached, uncached client.Reader) *Finder {
-	return &Finder{cached: cached, uncached: uncached, clock: clock.RealClock{}, absent: map[Identity]time.Time{}}
-}
-
-// InNamespace is the one Cluster whose status.namespaceName is the namespace; else the error is an UnknownError, or the
-// reader's.
-func (f *Finder) InNamespace(ctx context.Context, namespace string) (*kkpv1.Cluster, error) {
-	var list kkpv1.ClusterList
-	if err := f.cached.List(ctx, &list, client.MatchingFields{NamespaceNameField: namespace}); err != nil {
-		return nil, fmt.Errorf("listing the Clusters of namespace %q: %w", namespace, err)
-	}
-	if len(list.Items) == 1 {
-		return &list.Items[0], nil
-	}
-	unknown := &UnknownError{Namespace: namespace}
-	for _, item := range list.Items {
-		unknown.Clusters = append(unknown.Clusters, item.Name)
-	}
-	return nil, unknown
-}
-
-// Gone says whether a Cluster that was seen before does not exist any more: the API server answers 404, or another UID,
-// twice, GoneInterval apart, while it serves the kind. The first look is kept and false is returned; ask again after
-// GoneInterval. A 403, a missing CRD and a failed call are never gone; they forget the first look.
-func (f *Finder) Gone(ctx context.Context, identity Identity) (bool, error) {
-	absent, err := f.isAbsent(ctx, identity)
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	if err != nil || !absent {
-		delete(f.absent, identity)
-		return false, err
-	}
-	now := f.clock.Now()
-	first, seen := f.absent[identity]
-	if !seen {
-		f.absent[identity] = now
-		return false, nil
-	}
-	return now.Sub(first) >= GoneInterval, nil
-}
-
-// isAbsent is one look. A 404 counts only when a list of the same kind is answered: without the CRD, every name is 404.
-func (f *Finder) isAbsent(ctx context.Context, identity Identity) (bool, error) {
-	var cluster kkpv1.Cluster
-	err := f.uncached.Get(ctx, client.ObjectKey{Name: identity.Name}, &cluster)
-	if err == nil {
-		return cluster.UID != identity.UID, nil
-	}
-	if !apierrors.IsNotFound(err) {
-		return false, fmt.Errorf("getting Cluster %q: %w", identity.Name, err)
-	}
-	if err := f.uncached.List(ctx, &kkpv1.ClusterList{}, client.Limit(1)); err != nil {
-		return false, fmt.Errorf("listing Clusters, while %q is missing: %w", identity.Name, err)
-	}
-	return true, nil
-}
 
 // Deleted says whether a Cluster is being deleted: everything of it is let go, without a call to the user cluster.
 func Deleted(cluster *kkpv1.Cluster) bool {

@@ -55,7 +55,7 @@ func TestInNamespace(t *testing.T) {
 	for name, namespace := range map[string]string{"one": "cluster-one", "two": "cluster-both", "three": "cluster-both"} {
 		createCluster(t, seed, name, namespace)
 	}
-	finder := NewFinder(cached, seed)
+	finder := NewKKPFinder(cached, seed, nil)
 	expect.Eventually(t, expect.Patience, func() error {
 		found, err := finder.InNamespace(t.Context(), "cluster-one")
 		if err == nil && found.Name != "one" {
@@ -91,7 +91,7 @@ func TestInNamespace(t *testing.T) {
 func TestGone(t *testing.T) {
 	seed := seedWithClusters(t)
 	clock := testingclock.NewFakePassiveClock(time.Now())
-	finder := NewFinder(seed, seed)
+	finder := NewKKPFinder(seed, seed, nil)
 	finder.clock = clock
 	kkp := createCluster(t, seed, "going", "cluster-going")
 	look := func(why string, want bool) {
@@ -113,7 +113,7 @@ func TestGone(t *testing.T) {
 
 	again := createCluster(t, seed, "going", "cluster-going")
 	look("a Cluster of another UID is not the one", true)
-	finder = NewFinder(seed, seed)
+	finder = NewKKPFinder(seed, seed, nil)
 	finder.clock = clock
 	gone, err := finder.Gone(t.Context(), IdentityOf(again))
 	if err != nil || gone {
@@ -124,7 +124,7 @@ func TestGone(t *testing.T) {
 func TestGoneForgetsTheFirstLook(t *testing.T) {
 	seed := seedWithClusters(t)
 	clock := testingclock.NewFakePassiveClock(time.Now())
-	finder := NewFinder(seed, seed)
+	finder := NewKKPFinder(seed, seed, nil)
 	finder.clock = clock
 	identity := Identity{Name: "flapping", UID: "u"}
 	if gone, err := finder.Gone(t.Context(), identity); gone || err != nil {
@@ -157,7 +157,7 @@ func TestGoneNeedsTheKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	clock := testingclock.NewFakePassiveClock(time.Now())
-	finder := NewFinder(seed, without)
+	finder := NewKKPFinder(seed, without, nil)
 	finder.clock = clock
 	for range 3 {
 		gone, err := finder.Gone(t.Context(), Identity{Name: "any", UID: "u"})
@@ -165,5 +165,47 @@ func TestGoneNeedsTheKind(t *testing.T) {
 			t.Fatalf("got %v, %v; without the CRD nothing is gone", gone, err)
 		}
 		clock.SetTime(clock.Now().Add(GoneInterval))
+	}
+}
+
+func TestAnnotate(t *testing.T) {
+	seed := seedWithClusters(t)
+	finder := NewKKPFinder(seed, seed, seed)
+	kkp := createCluster(t, seed, "annotated", "cluster-annotated")
+	annotate := func(change func(annotations map[string]string) error) error {
+		return finder.Annotate(t.Context(), IdentityOf(kkp), change)
+	}
+	version := func() string {
+		t.Helper()
+		if err := seed.Get(t.Context(), client.ObjectKeyFromObject(kkp), kkp); err != nil {
+			t.Fatal(err)
+		}
+		return kkp.ResourceVersion
+	}
+	set := func(annotations map[string]string) error { annotations["mark"] = "1"; return nil }
+	if err := annotate(set); err != nil || version() == "" || kkp.Annotations["mark"] != "1" {
+		t.Fatalf("got error %v, annotations %v", err, kkp.Annotations)
+	}
+	before := version()
+	if err := annotate(set); err != nil || version() != before {
+		t.Errorf("the same again: got error %v, written %t", err, version() != before)
+	}
+	refused := errors.New("refused")
+	err := annotate(func(annotations map[string]string) error { delete(annotations, "mark"); return refused })
+	if !errors.Is(err, refused) || version() != before {
+		t.Errorf("a change that fails: got error %v, written %t", err, version() != before)
+	}
+	err = annotate(func(annotations map[string]string) error {
+		annotations["mark"] = "2"
+		faster := kkp.DeepCopy()
+		faster.Annotations = map[string]string{"mark": "3"}
+		return seed.Update(t.Context(), faster)
+	})
+	if version(); !apierrors.IsConflict(err) || kkp.Annotations["mark"] != "3" {
+		t.Errorf("somebody else was faster: got error %v, annotations %v", err, kkp.Annotations)
+	}
+	err = finder.Annotate(t.Context(), Identity{Name: kkp.Name, UID: "another"}, set)
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("another Cluster of that name: got error %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 )
 
 // Options are the controller's settings.
@@ -24,18 +25,13 @@ type Options struct {
 	Concurrency int
 }
 
-// Finder says which Cluster a namespace belongs to.
-type Finder interface {
-	InNamespace(ctx context.Context, namespace string) (*kkpv1.Cluster, error)
-}
-
 // Dependencies are what the controller works with.
 type Dependencies struct {
 	// Client reads Clusters and merged catalogues from the manager's cache, and writes.
 	Client client.Client
 	// Reader reads past the cache.
 	Reader  client.Reader
-	Finder  Finder
+	Finder  cluster.Finder
 	Options Options
 }
 

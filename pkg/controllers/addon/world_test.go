@@ -95,7 +95,8 @@ func (w *world) start() (stop func()) {
 		w.t.Fatal(err)
 	}
 	made := addon.New(addon.Dependencies{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Finder: cluster.NewFinder(mgr.GetClient(), mgr.GetAPIReader()),
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(),
+		Finder:  cluster.NewKKPFinder(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetClient()),
 		Options: addon.Options{CatalogueNamespace: w.catalogue},
 	})
 	if err := made.SetupWithManager(mgr); err != nil {

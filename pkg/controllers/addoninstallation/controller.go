@@ -37,12 +37,6 @@ type Options struct {
 	FaultPoint func(name string)
 }
 
-// Finder says which Cluster a namespace belongs to, and whether a Cluster is gone.
-type Finder interface {
-	InNamespace(ctx context.Context, namespace string) (*kkpv1.Cluster, error)
-	Gone(ctx context.Context, identity cluster.Identity) (gone bool, err error)
-}
-
 // Connections answer at once with a connection to a user cluster, or why there is none.
 type Connections interface {
 	Get(kkp *kkpv1.Cluster, subscriber string, wake func()) (*cluster.Connection, error)
@@ -66,7 +60,7 @@ type Dependencies struct {
 	// more of both that must not be kept in memory.
 	Marked      cache.Cache
 	Recorder    events.EventRecorder
-	Finder      Finder
+	Finder      cluster.Finder
 	Connections Connections
 	Store       fetch.Store
 	Renderers   map[kubermaticv1.Method]render.Renderer

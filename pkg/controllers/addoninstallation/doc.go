@@ -13,6 +13,10 @@
 // with an outcome. Everything that takes long happens elsewhere and wakes the installation when it is done: the store
 // fetches, the connections connect, the user cluster establishes CRDs.
 //
+// A pass begins with the Cluster (find.go), for a living installation as for one that is removed. At first sight its name
+// and UID are written into the status before anything else happens, and the next pass goes on: a removal that finds no
+// Cluster lets an installation go that never had one, and nothing else.
+//
 // Two hashes decide how far a pass goes. Inputs covers everything that objects depend on; if the record has the same,
 // nothing is fetched or rendered and only drift is looked at. ObjectsDigest covers the rendered objects; if the record has the
 // same, nothing is written to the user cluster.

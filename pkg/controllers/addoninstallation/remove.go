@@ -25,22 +25,17 @@ const (
 // letGo ends a removal that needs no call to the user cluster: the cluster goes or is gone, or the objects are to stay.
 // A Cluster that merely can't be found lets nothing go.
 func (r *Reconciler) letGo(ctx context.Context, f *facts) loop.Outcome {
-	f.now = time.Now()
-	found, err := r.Finder.InNamespace(ctx, f.installation.Namespace)
-	if err != nil {
+	if err := r.locate(ctx, f); err != nil {
 		return r.letGoWithoutCluster(ctx, f, err)
 	}
-	f.cluster = found
-	f.owner = apply.Owner{ClusterUID: found.UID, Installation: f.installation.Name}
-	f.memory.belongTo(f.owner)
-	if !cluster.BelongsTo(found, r.Options.WorkerName) {
+	if !cluster.BelongsTo(f.cluster, r.Options.WorkerName) {
 		return loop.Waiting{}
 	}
-	if cluster.Deleted(found) {
+	if cluster.Deleted(f.cluster) {
 		return loop.Done{}
 	}
-	if found.Spec.Pause {
-		return waiting(kubermaticv1.ReasonPaused, fmt.Sprintf("cluster %q is paused: set its spec.pause to false", found.Name), 0)
+	if f.cluster.Spec.Pause {
+		return pausedCluster(f)
 	}
 	if outcome := r.loadRecord(ctx, f); outcome != nil {
 		return outcome

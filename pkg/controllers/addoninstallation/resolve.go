@@ -10,48 +10,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
 )
-
-// clusterRecheck is how often a missing or unready Cluster is looked for, besides its events.
-const clusterRecheck = time.Minute
-
-func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
-	f.now = time.Now()
-	found, err := r.Finder.InNamespace(ctx, f.installation.Namespace)
-	if err != nil {
-		return unknownCluster(err)
-	}
-	f.cluster = found
-	f.owner = apply.Owner{ClusterUID: found.UID, Installation: f.installation.Name}
-	f.memory.belongTo(f.owner)
-	f.installation.Status.Cluster = &kubermaticv1.ClusterIdentity{Name: found.Name, UID: found.UID}
-	switch {
-	case !cluster.BelongsTo(found, r.Options.WorkerName):
-		return loop.Done{}
-	case cluster.Deleted(found):
-		return waiting(kubermaticv1.ReasonClusterNotReady, fmt.Sprintf("cluster %q is being deleted", found.Name), 0)
-	case found.Spec.Pause:
-		return waiting(kubermaticv1.ReasonPaused, fmt.Sprintf("cluster %q is paused: set its spec.pause to false", found.Name), 0)
-	case f.installation.Spec.Paused:
-		return waiting(kubermaticv1.ReasonPaused, "the installation is paused: set spec.paused to false to go on", 0)
-	case found.Status.Versions.ControlPlane == "":
-		return waiting(kubermaticv1.ReasonClusterNotReady, fmt.Sprintf("cluster %q has no version yet", found.Name), clusterRecheck)
-	}
-	return nil
-}
-
-func unknownCluster(err error) loop.Outcome {
-	var unknown *cluster.UnknownError
-	if errors.As(err, &unknown) {
-		return waiting(kubermaticv1.ReasonClusterUnknown, unknown.Error(), clusterRecheck)
-	}
-	return failed(err)
-}
 
 func waiting(reason, message string, recheck time.Duration) loop.Outcome {
 	return loop.Waiting{Condition: kubermaticv1.ConditionReady, Reason: reason, Message: message, Recheck: recheck}

@@ -2,6 +2,7 @@ package addoninstallation
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +39,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		Named("addoninstallation").
 		For(&kubermaticv1.AddonInstallation{}, builder.WithPredicates(installationChanged())).
 		Watches(&kubermaticv1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.ofCatalogue)).
-		Watches(&kkpv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), builder.WithPredicates(clusterChanged())).
+		WatchesRawSource(r.Finder.Watch(manager.GetCache(), handler.TypedEnqueueRequestsFromMapFunc(r.ofCluster), clusterChanged())).
 		WatchesRawSource(marked(r.Marked, &corev1.Secret{}, ofMarked[*corev1.Secret](r))).
 		WatchesRawSource(marked(r.Marked, &corev1.ConfigMap{}, ofMarked[*corev1.ConfigMap](r))).
 		WatchesRawSource(source.Func(r.takeQueue)).
@@ -70,20 +71,14 @@ func installationChanged() predicate.Predicate {
 }
 
 // clusterChanged leaves out heartbeats: only what add-ons depend on counts. Our slice of the status has nothing else.
-func clusterChanged() predicate.Predicate {
-	statusChanged := predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
-		before, after := update.ObjectOld.(*kkpv1.Cluster), update.ObjectNew.(*kkpv1.Cluster)
-		return !equality.Semantic.DeepEqual(before.Status, after.Status)
-	}}
-	return predicate.Or(
-		predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{},
-		deletionBegan(), statusChanged)
-}
-
-// deletionBegan: a deletionTimestamp alone changes no generation of KKP's kinds.
-func deletionBegan() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
-		return update.ObjectOld.GetDeletionTimestamp().IsZero() != update.ObjectNew.GetDeletionTimestamp().IsZero()
+func clusterChanged() predicate.TypedPredicate[*kkpv1.Cluster] {
+	return predicate.TypedFuncs[*kkpv1.Cluster]{UpdateFunc: func(update event.TypedUpdateEvent[*kkpv1.Cluster]) bool {
+		before, after := update.ObjectOld, update.ObjectNew
+		return before.Generation != after.Generation || !maps.Equal(before.Labels, after.Labels) ||
+			!maps.Equal(before.Annotations, after.Annotations) ||
+			// A deletionTimestamp alone changes no generation of KKP's kinds.
+			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+			!equality.Semantic.DeepEqual(before.Status, after.Status)
 	}}
 }
 
@@ -94,8 +89,8 @@ func (r *Reconciler) ofCatalogue(ctx context.Context, object client.Object) []re
 	return r.requests(ctx, client.MatchingFields{indexAddon: object.GetName()})
 }
 
-func (r *Reconciler) ofCluster(ctx context.Context, object client.Object) []reconcile.Request {
-	namespace := object.(*kkpv1.Cluster).Status.NamespaceName
+func (r *Reconciler) ofCluster(ctx context.Context, found *kkpv1.Cluster) []reconcile.Request {
+	namespace := found.Status.NamespaceName
 	if namespace == "" {
 		return nil
 	}

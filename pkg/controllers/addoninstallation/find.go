@@ -1,0 +1,73 @@
+package addoninstallation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+const (
+	// clusterRecheck is how often a missing or unready Cluster is looked for, besides its events.
+	clusterRecheck = time.Minute
+	// atOnce begins the next pass as soon as this one's status is written.
+	atOnce = time.Millisecond
+)
+
+// locate finds the one Cluster whose namespace this is, and what hangs on it: every pass begins with that, a removal too.
+func (r *Reconciler) locate(ctx context.Context, f *facts) error {
+	f.now = time.Now()
+	found, err := r.Finder.InNamespace(ctx, f.installation.Namespace)
+	if err != nil {
+		return err
+	}
+	f.cluster = found
+	f.owner = apply.Owner{ClusterUID: found.UID, Installation: f.installation.Name}
+	f.memory.belongTo(f.owner)
+	return nil
+}
+
+// findCluster finds the Cluster of a living installation and sees whether there is something to do. At first sight the
+// Cluster's identity is written into the status before anything else happens: a removal that finds no Cluster takes an
+// installation without one for an installation that never got anything.
+func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
+	if err := r.locate(ctx, f); err != nil {
+		return unknownCluster(err)
+	}
+	if !cluster.BelongsTo(f.cluster, r.Options.WorkerName) {
+		return loop.Done{}
+	}
+	identity := kubermaticv1.ClusterIdentity{Name: f.cluster.Name, UID: f.cluster.UID}
+	if known := f.installation.Status.Cluster; known == nil || *known != identity {
+		f.installation.Status.Cluster = &identity
+		return waiting(kubermaticv1.ReasonProgressing, fmt.Sprintf("it belongs to cluster %q", f.cluster.Name), atOnce)
+	}
+	switch {
+	case cluster.Deleted(f.cluster):
+		return waiting(kubermaticv1.ReasonClusterNotReady, fmt.Sprintf("cluster %q is being deleted", f.cluster.Name), 0)
+	case f.cluster.Spec.Pause:
+		return pausedCluster(f)
+	case f.installation.Spec.Paused:
+		return waiting(kubermaticv1.ReasonPaused, "the installation is paused: set spec.paused to false to go on", 0)
+	case f.cluster.Status.Versions.ControlPlane == "":
+		return waiting(kubermaticv1.ReasonClusterNotReady, fmt.Sprintf("cluster %q has no version yet", f.cluster.Name), clusterRecheck)
+	}
+	return nil
+}
+
+func pausedCluster(f *facts) loop.Outcome {
+	return waiting(kubermaticv1.ReasonPaused, fmt.Sprintf("cluster %q is paused: set its spec.pause to false", f.cluster.Name), 0)
+}
+
+func unknownCluster(err error) loop.Outcome {
+	var unknown *cluster.UnknownError
+	if errors.As(err, &unknown) {
+		return waiting(kubermaticv1.ReasonClusterUnknown, unknown.Error(), clusterRecheck)
+	}
+	return failed(err)
+}
