@@ -41,9 +41,14 @@ type Credentials struct {
 	Username, Password string
 	// BearerToken is sent instead of user and password where set.
 	BearerToken string
+	// PrivateKey is for ssh, PEM; Password is its passphrase where it has one. KnownHosts are the lines that the server's
+	// host key is held against.
+	PrivateKey, KnownHosts []byte
+	// DockerConfig is a .dockerconfigjson: what to send to which registry, where Username and BearerToken are empty.
+	DockerConfig []byte
 	// CA holds PEM certificates that are trusted instead of the system's; empty: the system's.
 	CA []byte
-	// Hosts limits where Username, Password and BearerToken are sent. Empty: the reference's own host only.
+	// Hosts limits where all of them but CA and KnownHosts are sent or used. Empty: the reference's own host only.
 	Hosts []string
 }
 
@@ -129,17 +134,21 @@ func (e *NotServedError) Error() string {
 type UnauthorizedError struct {
 	// Subject is the URL, without user, password and query.
 	Subject string
-	// Status is the HTTP status, 401 or 403.
+	// Status is the HTTP status, 401 or 403; 0 where it is not about HTTP.
 	Status int
 	// Sent says whether credentials were sent at all.
 	Sent bool
 }
 
 func (e *UnauthorizedError) Error() string {
-	if e.Sent {
-		return fmt.Sprintf("%s: the server refuses the credentials (status %d)", e.Subject, e.Status)
+	status := ""
+	if e.Status != 0 {
+		status = fmt.Sprintf(" (status %d)", e.Status)
 	}
-	return fmt.Sprintf("%s: the server asks for credentials (status %d), and there are none for that host", e.Subject, e.Status)
+	if e.Sent {
+		return e.Subject + ": the server refuses the credentials" + status
+	}
+	return e.Subject + ": the server asks for credentials" + status + ", and there are none for that host"
 }
 
 // UnavailableError says that the source can't be reached or breaks off; trying again may help.

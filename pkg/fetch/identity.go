@@ -13,7 +13,10 @@ func (c Credentials) Identity() [sha256.Size]byte {
 	hasher := sha256.New()
 	hosts := slices.Clone(c.Hosts)
 	slices.Sort(hosts)
-	for _, part := range append([]string{c.Username, c.Password, c.BearerToken, string(c.CA)}, hosts...) {
+	parts := []string{
+		c.Username, c.Password, c.BearerToken, string(c.PrivateKey), string(c.KnownHosts), string(c.DockerConfig), string(c.CA),
+	}
+	for _, part := range append(parts, hosts...) {
 		hashPart(hasher, part)
 	}
 	return [sha256.Size]byte(hasher.Sum(nil))

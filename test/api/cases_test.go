@@ -212,6 +212,14 @@ func gitRules(at string) []rule {
 			good: git(remote), bad: git("remote: 'file:///etc'"),
 		},
 		{
+			at: at + ".remote", kind: "pattern", why: "V20, AC13: the short form is ssh; nothing that some program would read as an option",
+			good: git("remote: 'git@git.example.com:team/a.git'"), bad: git("remote: 'git@-oProxyCommand=x:a.git'"),
+		},
+		{
+			at: at + ".remote", kind: "pattern", why: "V20: the path goes through the server's shell",
+			good: git("remote: 'ssh://git.example.com/~team/a.git'"), bad: git("remote: \"ssh://git.example.com/a'b\""),
+		},
+		{
 			at: at + ".ref", kind: "cel: set exactly one of branch, tag, commit and semver", why: "two answers to one question",
 			good: git(remote + ", ref: {tag: v1}"), bad: git(remote + ", ref: {tag: v1, branch: main}"),
 		},

@@ -82,7 +82,7 @@ type AddonCatalogueSpec struct {
 
 // CatalogueGit is a repository whose *.yaml files below path describe add-ons.
 type CatalogueGit struct {
-	// remote is the URL of the repository, https or ssh, without password.
+	// remote is the URL of the repository, https or ssh, without password. By ssh, secretRef is needed.
 	// +required
 	Remote GitRemote `json:"remote,omitempty"`
 	// ref says which commit to take. Absent: branch main.
@@ -107,10 +107,11 @@ type CatalogueGit struct {
 	CASecretRef *LocalReference `json:"caSecretRef,omitempty"`
 }
 
-// GitRemote is the URL of a git repository, https or ssh. User and password don't belong into it: use secretRef.
+// GitRemote is the URL of a git repository: https://host/path, ssh://user@host/path, or user@host:path, which is ssh, too.
+// Passwords and keys don't belong into it: use secretRef.
 //
 // +kubebuilder:validation:MaxLength=1024
-// +kubebuilder:validation:Pattern=`^(https?://[^/@\s]+|ssh://([A-Za-z0-9._-]+@)?[^/@\s]+)(/\S*)?$`
+// +kubebuilder:validation:Pattern=`^(https?://[^/@\s]+(/\S*)?|ssh://(\w[A-Za-z0-9._-]*@)?[A-Za-z0-9\[][A-Za-z0-9._:\]-]*/[A-Za-z0-9._~+@,=/-]+|\w[A-Za-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9._-]*:[A-Za-z0-9._~+@,=/][A-Za-z0-9._~+@,=/-]*)$`
 type GitRemote string
 
 // GitRef says which commit of a repository to take. Exactly one field is set.
@@ -404,7 +405,7 @@ type Source struct {
 
 // GitSource is a folder in a git repository.
 type GitSource struct {
-	// remote is the URL of the repository, https or ssh, without password.
+	// remote is the URL of the repository, https or ssh, without password. By ssh, secretRef is needed.
 	// +required
 	Remote GitRemote `json:"remote,omitempty"`
 	// ref says which commit to take. Absent: branch main.

@@ -87,14 +87,6 @@ func gitReference(source *kubermaticv1.GitSource) *fetch.GitReference {
 	return reference
 }
 
-// Keys of source Secrets, as KKP and kubernetes.io/basic-auth call them.
-const (
-	keyUsername = "username"
-	keyPassword = "password"
-	keyToken    = "token"
-	keyCA       = "ca.crt"
-)
-
 func (r *Reconciler) credentials(ctx context.Context, secretRef, caRef *kubermaticv1.LocalReference) (fetch.Credentials, error) {
 	var credentials fetch.Credentials
 	if secretRef != nil {
@@ -102,18 +94,16 @@ func (r *Reconciler) credentials(ctx context.Context, secretRef, caRef *kubermat
 		if err != nil {
 			return credentials, err
 		}
-		credentials.Username, credentials.Password = string(secret.Data[keyUsername]), string(secret.Data[keyPassword])
-		credentials.BearerToken = string(secret.Data[keyToken])
-		credentials.Hosts = hostsOf(secret)
+		credentials = fetch.SecretCredentials(secret.Data, hostsOf(secret))
 	}
 	if caRef != nil {
 		secret, err := r.sourceSecret(ctx, caRef.Name)
 		if err != nil {
 			return credentials, err
 		}
-		credentials.CA = secret.Data[keyCA]
+		credentials.CA = secret.Data[fetch.KeyCA]
 		if len(credentials.CA) == 0 {
-			return credentials, &fetch.NotFoundError{What: fmt.Sprintf("key %q in Secret %q", keyCA, caRef.Name)}
+			return credentials, &fetch.NotFoundError{What: fmt.Sprintf("key %q in Secret %q", fetch.KeyCA, caRef.Name)}
 		}
 	}
 	return credentials, nil

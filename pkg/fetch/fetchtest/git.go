@@ -34,7 +34,12 @@ func ServeGit(t testing.TB, wrappers ...func(http.Handler) http.Handler) *Git {
 // Repository makes an empty repository.
 func (g *Git) Repository(t testing.TB, name string) *Repository {
 	t.Helper()
-	r := &Repository{t: t, URL: g.URL + "/" + name + ".git", Folder: filepath.Join(g.folder, name+".git")}
+	return newRepository(t, g.URL, g.folder, name)
+}
+
+func newRepository(t testing.TB, above, folder, name string) *Repository {
+	t.Helper()
+	r := &Repository{t: t, URL: above + "/" + name + ".git", Folder: filepath.Join(folder, name+".git")}
 	for file, content := range map[string]string{
 		"HEAD": "ref: refs/heads/main\n", "config": "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
 		"objects/info/keep": "", "refs/heads/.keep": "",

@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"mime"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -19,8 +16,7 @@ import (
 )
 
 const (
-	service  = "git-upload-pack"
-	refsPath = "/info/refs"
+	service = "git-upload-pack"
 	// advertisementLimit fits repositories with half a million refs.
 	advertisementLimit = 32 << 20
 	// peeled marks the line that gives the commit behind the annotated tag of the line before.
@@ -41,78 +37,20 @@ type advertised struct {
 	hash plumbing.Hash
 }
 
-// ask sends a request to the repository with the reference's credentials.
-func (s *Source) ask(ctx context.Context, reference fetch.Reference, request outbound.Request) (*outbound.Answer, error) {
-	origin, err := s.remote(reference.Git.Remote)
-	if err != nil {
-		return nil, err
-	}
-	request.Origin, request.Credentials = origin, reference.Credentials
-	answer, err := s.network.Do(ctx, request)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkAnswer(answer, request.Header.Get("Accept")); err != nil {
-		answer.Body.Close()
-		return nil, err
-	}
-	return answer, nil
-}
-
-// checkAnswer: a server that is no git server answers with pages, some of them with status 200.
-func checkAnswer(answer *outbound.Answer, expected string) error {
-	subject := outbound.Shown(answer.URL)
-	repository := strings.TrimSuffix(subject, refsPath)
-	switch {
-	case answer.Status == http.StatusNotFound || answer.Status == http.StatusGone:
-		return &fetch.NotFoundError{What: fmt.Sprintf("repository %q", repository)}
-	case answer.Status != http.StatusOK:
-		return &fetch.UnavailableError{Subject: subject, Err: fmt.Errorf("the server answers with status %d", answer.Status)}
-	}
-	kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
-	if err != nil || kind != expected {
-		return &fetch.RefusedError{Subject: subject, Rule: fmt.Sprintf(
-			"the answer is %q and not a git repository's (a login page, or a server without the smart protocol?)", kind)}
-	}
-	return nil
-}
-
 // advertise reads the refs of a repository and hands each to visit.
-func (s *Source) advertise(
-	ctx context.Context, reference fetch.Reference, visit func(advertised),
-) (*advertisement, error) {
-	origin, err := s.remote(reference.Git.Remote)
+func advertise(ctx context.Context, from link, visit func(advertised)) (*advertisement, error) {
+	lines, base, err := from.refs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	at := *origin
-	at.Path, at.RawPath, at.RawQuery = at.Path+refsPath, "", "service="+service
-	answer, err := s.ask(ctx, reference, outbound.Request{
-		Method: http.MethodGet, URL: &at, Limit: advertisementLimit,
-		Header: http.Header{"Accept": {"application/x-" + service + "-advertisement"}},
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Body.Close()
-	base := *answer.URL
-	if !strings.HasSuffix(base.Path, refsPath) {
-		return nil, &fetch.RefusedError{Subject: outbound.Shown(&base), Rule: "it was redirected to what is no repository"}
-	}
-	base.Path, base.RawPath, base.RawQuery = strings.TrimSuffix(base.Path, refsPath), "", ""
-	found := &advertisement{base: &base, capabilities: map[string]bool{}}
-	return found, found.read(answer.Body, visit)
+	defer lines.Close()
+	found := &advertisement{base: base, capabilities: map[string]bool{}}
+	return found, found.read(lines, visit)
 }
 
-// read scans pkt-lines: "# service=…", a flush, one line per ref, the first with the server's capabilities.
+// read scans pkt-lines: one line per ref, the first with the server's capabilities, then a flush.
 func (a *advertisement) read(from io.Reader, visit func(advertised)) error {
 	lines := pktline.NewScanner(from)
-	if !lines.Scan() || !bytes.HasPrefix(lines.Bytes(), []byte("# service="+service)) {
-		return a.broken(lines.Err())
-	}
-	if !lines.Scan() || len(lines.Bytes()) != 0 {
-		return a.broken(lines.Err())
-	}
 	for first := true; lines.Scan(); first = false {
 		line := lines.Bytes()
 		if len(line) == 0 {
@@ -165,8 +103,10 @@ func (a *advertisement) check() error {
 
 // broken tells a connection that breaks off from an answer that is no list of refs.
 func (a *advertisement) broken(err error) error {
-	return protocolError(a.base, err, "the answer is no list of refs")
+	return protocolError(a.base, err, noRefs)
 }
+
+const noRefs = "the answer is no list of refs"
 
 func protocolError(at *url.URL, err error, rule string) error {
 	if ours(err) {

@@ -1,9 +1,11 @@
 package git
 
 import (
+	"net"
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"golang.org/x/crypto/ssh"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/archive"
@@ -13,8 +15,29 @@ import (
 // Limit lets a test try a limit without the tens of thousands of files that it takes.
 func (s *Source) Limit(limits archive.Limits) { s.limits = limits }
 
+// LimitWire is Limit for what comes, in bytes.
+func (s *Source) LimitWire(refs, pack int64) { s.wire = wireLimits{refs: refs, pack: pack} }
+
 // IsDotGit is what trees are checked with.
 var IsDotGit = isDotGit
+
+// ParseSSH reads a remote by ssh: its user, how it is shown, and the path as the server gets it.
+func ParseSSH(text string) (user, shown, path string, err error) {
+	remote, err := parseSSH(text)
+	if err != nil {
+		return "", "", "", err
+	}
+	return remote.user, remote.shown(), remote.path, nil
+}
+
+// CheckHostKey holds a key that a host shows at port 22 against a known_hosts.
+func CheckHostKey(hosts, host string, key ssh.PublicKey) error {
+	read, err := readHostKeys([]byte(hosts), host, "22")
+	if err != nil {
+		return err
+	}
+	return read.check(host+":22", &net.TCPAddr{}, key)
+}
 
 // ReadPack indexes a pack and writes a commit's tree out.
 func ReadPack(t *testing.T, content []byte, commit, folder string) error {

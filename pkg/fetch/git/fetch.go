@@ -46,8 +46,13 @@ func (s *Source) Fetch(
 func (s *Source) pack(
 	ctx context.Context, reference fetch.Reference, commit plumbing.Hash, file *os.File,
 ) (*pack, error) {
+	link, err := s.link(reference)
+	if err != nil {
+		return nil, err
+	}
+	defer link.close()
 	search := search{commit: commit}
-	found, err := s.advertise(ctx, reference, search.visit)
+	found, err := advertise(ctx, link, search.visit)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +60,7 @@ func (s *Source) pack(
 	if len(wants) == 0 {
 		return nil, s.missing(reference.Git, "commit "+commit.String(), found)
 	}
-	if err := s.upload(ctx, reference, found, uploadRequest{wants: wants, depth: depth}, file); err != nil {
+	if err := found.upload(ctx, link, uploadRequest{wants: wants, depth: depth}, file); err != nil {
 		return nil, err
 	}
 	read, err := readPack(ctx, file, s.shown(reference.Git))

@@ -23,7 +23,7 @@ func TestAC13Remotes(t *testing.T) {
 	source := client(t)
 	for _, remote := range []string{
 		"file:///srv/x", "/srv/x", "../x", ".", "", "x", "ext::sh -c touch /tmp/x", "git://127.0.0.1/x", "ftp://127.0.0.1/x",
-		"http://127.0.0.1/x", "git@127.0.0.1:x", "ssh://git@127.0.0.1/x", "ssh://-oProxyCommand=x/y", "--upload-pack=x",
+		"http://127.0.0.1/x", "ssh://-oProxyCommand=x/y", "--upload-pack=x",
 		"https://u:p@127.0.0.1/x", "https://127.0.0.1/x?y=z", "https://-oProxyCommand=x/y", "https://127.0.0.1/'x", "HTTPS:x",
 	} {
 		reference := fetch.Reference{Git: &fetch.GitReference{Remote: remote, Branch: "main"}}
@@ -113,14 +113,21 @@ func FuzzCheckRef(f *testing.F) {
 }
 
 func FuzzRemote(f *testing.F) {
-	for _, seed := range []string{"https://example.com/x", "file:///x", "git@x:y", "https://u:p@x/", "https://[::1]/x"} {
+	for _, seed := range []string{
+		"https://example.com/x", "file:///x", "git@x:y", "https://u:p@x/", "https://[::1]/x", "ssh://git@x:22/y", "git@x:-y", "ssh://x/'",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, remote string) {
 		// A commit is resolved without the network, so what comes back is the judgement of the URL alone.
 		_, err := client(t).Resolve(t.Context(), fetch.Reference{Git: &fetch.GitReference{Remote: remote, Commit: strings.Repeat("a", 40)}})
-		if err == nil && !strings.HasPrefix(strings.ToLower(remote), "https://") {
-			t.Errorf("%q is let through", remote)
+		if err != nil || strings.HasPrefix(strings.ToLower(remote), "https://") {
+			return
+		}
+		user, shown, path, err := git.ParseSSH(remote)
+		if err != nil || !strings.HasPrefix(shown, "ssh://") || strings.HasPrefix(user, "-") || strings.HasPrefix(shown, "ssh://-") ||
+			strings.ContainsAny(path, "'\"`\\$;&|<>()!*?#\x00\n\r\t ") || strings.HasPrefix(path, "-") || strings.Contains(path, "/-") {
+			t.Errorf("%q is let through: %v", remote, err)
 		}
 	})
 }

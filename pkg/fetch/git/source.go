@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -18,24 +17,12 @@ import (
 type Source struct {
 	network *outbound.Network
 	limits  archive.Limits
+	wire    wireLimits
 }
 
 // New makes a Source whose requests go through the network.
 func New(network *outbound.Network) *Source {
-	return &Source{network: network, limits: archive.Defaults}
-}
-
-// remote reads the URL of a repository.
-func (s *Source) remote(text string) (*url.URL, error) {
-	if strings.HasPrefix(text, "ssh://") || !strings.Contains(text, "://") && strings.Contains(text, "@") {
-		return nil, &fetch.RefusedError{Subject: "the git remote", Rule: "ssh is not served by this release; use https"}
-	}
-	at, err := s.network.ParseURL(text)
-	if err != nil {
-		return nil, err
-	}
-	at.Path, at.RawPath = strings.TrimRight(at.Path, "/"), ""
-	return at, nil
+	return &Source{network: network, limits: archive.Defaults, wire: wireLimits{refs: advertisementLimit, pack: packLimit}}
 }
 
 // Resolve says which commit the reference names now: one request, and none for a commit.
@@ -52,8 +39,13 @@ func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.
 	}
 	ctx, cancel := s.network.Operation(ctx)
 	defer cancel()
+	link, err := s.link(reference)
+	if err != nil {
+		return fetch.Revision{}, err
+	}
+	defer link.close()
 	choice := choice{wanted: ask}
-	found, err := s.advertise(ctx, reference, choice.visit)
+	found, err := advertise(ctx, link, choice.visit)
 	if err != nil {
 		return fetch.Revision{}, err
 	}
@@ -80,14 +72,6 @@ func (s *Source) missing(reference *fetch.GitReference, what string, found *adve
 		missing.Mend = "the repository is empty"
 	}
 	return missing
-}
-
-func (s *Source) shown(reference *fetch.GitReference) string {
-	at, err := s.remote(reference.Remote)
-	if err != nil {
-		return "the repository"
-	}
-	return outbound.Shown(at)
 }
 
 // choice picks the wanted ref out of a stream of refs.

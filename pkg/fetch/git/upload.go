@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 
@@ -53,34 +52,24 @@ func (u uploadRequest) encode() ([]byte, error) {
 }
 
 // upload brings the pack into the file.
-func (s *Source) upload(
-	ctx context.Context, reference fetch.Reference, found *advertisement, request uploadRequest, file *os.File,
-) error {
-	if !found.capabilities["side-band-64k"] {
-		return &fetch.RefusedError{Subject: outbound.Shown(found.base), Rule: "the server is too old: it lacks side-band-64k"}
+func (a *advertisement) upload(ctx context.Context, from link, request uploadRequest, file *os.File) error {
+	if !a.capabilities["side-band-64k"] {
+		return &fetch.RefusedError{Subject: outbound.Shown(a.base), Rule: "the server is too old: it lacks side-band-64k"}
 	}
 	if len(request.wants) > wantLimit {
-		return &fetch.RefusedError{Subject: outbound.Shown(found.base), Rule: fmt.Sprintf(
+		return &fetch.RefusedError{Subject: outbound.Shown(a.base), Rule: fmt.Sprintf(
 			"the commit is no tip, the server does not give commits by hash, and there are more than %d refs to search", wantLimit)}
 	}
 	content, err := request.encode()
 	if err != nil {
 		return err
 	}
-	at := *found.base
-	at.Path += "/" + service
-	answer, err := s.ask(ctx, reference, outbound.Request{
-		Method: http.MethodPost, URL: &at, Body: content, Limit: packLimit,
-		Header: http.Header{
-			"Accept":       {"application/x-" + service + "-result"},
-			"Content-Type": {"application/x-" + service + "-request"},
-		},
-	})
+	answer, err := from.upload(ctx, content)
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
-	return found.receive(answer.Body, request.depth > 0, file)
+	defer answer.Close()
+	return a.receive(answer, request.depth > 0, file)
 }
 
 // receive reads the answer: where depth was limited the shallow commits and a flush, then NAK, then the pack in bands.

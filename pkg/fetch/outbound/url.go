@@ -60,8 +60,11 @@ func port(at *url.URL) string {
 	if text := at.Port(); text != "" {
 		return text
 	}
-	if at.Scheme == "http" {
+	switch at.Scheme {
+	case "http":
 		return "80"
+	case "ssh":
+		return "22"
 	}
 	return "443"
 }

@@ -82,7 +82,7 @@ func (i *index) name(reference fetch.Reference) (string, error) {
 	i.mu.Lock()
 	identity := i.stretched[reference.Credentials.Identity()]
 	i.mu.Unlock()
-	bare := fetch.Reference{Git: reference.Git, Helm: reference.Helm, Credentials: withoutSecrets(reference.Credentials)}
+	bare := fetch.Reference{Git: reference.Git, Helm: reference.Helm, Credentials: reference.Credentials.Public()}
 	key := bare.Key()
 	hasher := hmac.New(sha256.New, i.Salt)
 	hasher.Write(key[:])
@@ -90,13 +90,9 @@ func (i *index) name(reference fetch.Reference) (string, error) {
 	return hex.EncodeToString(hasher.Sum(nil)), nil
 }
 
-func withoutSecrets(credentials fetch.Credentials) fetch.Credentials {
-	return fetch.Credentials{CA: credentials.CA, Hosts: credentials.Hosts}
-}
-
 // isPrepared says whether name is quick for these credentials.
 func (i *index) isPrepared(credentials fetch.Credentials) bool {
-	if credentials.Username == "" && credentials.Password == "" && credentials.BearerToken == "" {
+	if !credentials.IsSecret() {
 		return true
 	}
 	i.mu.Lock()

@@ -1,0 +1,179 @@
+package git
+
+import (
+	"crypto/hmac"
+	"crypto/sha1" //nolint:gosec // the format of hashed host names in known_hosts
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
+)
+
+// knownHostsLimit is the most lines that are read; a Secret has no room for many more.
+const knownHostsLimit = 20_000
+
+// hostKeys are the lines of a known_hosts that are about one host. OpenSSH's reader of files would do, but for what it
+// keeps to itself: which kinds of keys the host has, without which the server may show one that is not listed.
+type hostKeys struct {
+	host        string // as known_hosts has it: name, or [name]:port
+	keys        []ssh.PublicKey
+	authorities []ssh.PublicKey
+	revoked     []ssh.PublicKey // for every host
+}
+
+// errMarker is for lines that say something unknown about a key: it must not count as a good one.
+var errMarker = errors.New("its marker is none of @cert-authority and @revoked")
+
+// readHostKeys reads the lines for a host and port. One line that can't be read makes all of it bad.
+func readHostKeys(content []byte, host, port string) (*hostKeys, error) {
+	found := &hostKeys{host: knownhosts.Normalize(net.JoinHostPort(host, port))}
+	for count := 0; ; count++ {
+		marker, patterns, key, _, rest, err := ssh.ParseKnownHosts(content)
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		}
+		if err == nil && count == knownHostsLimit {
+			err = fmt.Errorf("it has more than %d lines", knownHostsLimit)
+		}
+		if err == nil {
+			err = found.add(marker, patterns, key)
+		}
+		if err != nil {
+			return nil, err
+		}
+		content = rest
+	}
+}
+
+func (h *hostKeys) add(marker string, patterns []string, key ssh.PublicKey) error {
+	switch {
+	case marker == "revoked":
+		h.revoked = append(h.revoked, key)
+	case marker != "" && marker != "cert-authority":
+		return errMarker
+	case !h.matches(patterns):
+	case marker == "cert-authority":
+		h.authorities = append(h.authorities, key)
+	default:
+		h.keys = append(h.keys, key)
+	}
+	return nil
+}
+
+// matches: any pattern, and no negated one.
+func (h *hostKeys) matches(patterns []string) bool {
+	matched := false
+	for _, pattern := range patterns {
+		pattern, negated := strings.CutPrefix(pattern, "!")
+		if !matchesHost(strings.ToLower(pattern), pattern, strings.ToLower(h.host)) {
+			continue
+		}
+		if negated {
+			return false
+		}
+		matched = true
+	}
+	return matched
+}
+
+// matchesHost compares with a hashed name, |1|salt|hash, or with a pattern that may have * and ?.
+func matchesHost(pattern, exact, host string) bool {
+	fields := strings.Split(exact, "|")
+	if len(fields) != 4 || fields[0] != "" || fields[1] != "1" {
+		return matchesWildcards(pattern, host)
+	}
+	salt, saltErr := base64.StdEncoding.DecodeString(fields[2])
+	sum, sumErr := base64.StdEncoding.DecodeString(fields[3])
+	hasher := hmac.New(sha1.New, salt)
+	hasher.Write([]byte(host))
+	return saltErr == nil && sumErr == nil && hmac.Equal(hasher.Sum(nil), sum)
+}
+
+// matchesWildcards takes time that grows with the product of both lengths at most.
+func matchesWildcards(pattern, text string) bool {
+	star, mark, at, next := -1, 0, 0, 0
+	for at < len(text) {
+		switch {
+		case next < len(pattern) && pattern[next] == '*':
+			star, mark = next, at
+			next++
+		case next < len(pattern) && (pattern[next] == '?' || pattern[next] == text[at]):
+			next++
+			at++
+		case star >= 0:
+			mark++
+			next, at = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[next:], "*") == ""
+}
+
+// isEmpty: nothing is known of the host, so nothing that it shows could be right.
+func (h *hostKeys) isEmpty() bool { return len(h.keys) == 0 && len(h.authorities) == 0 }
+
+// algorithms are those to ask the server for: of keys that are listed, and of certificates where there is an authority.
+func (h *hostKeys) algorithms() []string {
+	var wanted []string
+	supported := ssh.SupportedAlgorithms().HostKeys
+	for _, name := range supported {
+		if len(h.authorities) > 0 && strings.Contains(name, "-cert-v01@") {
+			wanted = append(wanted, name)
+		}
+		if slices.ContainsFunc(h.keys, func(key ssh.PublicKey) bool { return fitsKey(name, key.Type()) }) {
+			wanted = append(wanted, name)
+		}
+	}
+	return wanted
+}
+
+// fitsKey: keys of type ssh-rsa sign by the newer algorithms, and by no other.
+func fitsKey(algorithm, keyType string) bool {
+	if keyType == ssh.KeyAlgoRSA {
+		return algorithm == ssh.KeyAlgoRSASHA256 || algorithm == ssh.KeyAlgoRSASHA512
+	}
+	return algorithm == keyType
+}
+
+// hostKeyError says that the server's key is not the right one.
+type hostKeyError struct{ rule string }
+
+func (e *hostKeyError) Error() string { return e.rule }
+
+// check is an ssh.HostKeyCallback.
+func (h *hostKeys) check(address string, remote net.Addr, key ssh.PublicKey) error {
+	checker := ssh.CertChecker{
+		IsHostAuthority: func(authority ssh.PublicKey, _ string) bool { return contains(h.authorities, authority) },
+		IsRevoked: func(certificate *ssh.Certificate) bool {
+			return contains(h.revoked, certificate.Key) || contains(h.revoked, certificate.SignatureKey)
+		},
+		HostKeyFallback: func(_ string, _ net.Addr, key ssh.PublicKey) error {
+			if contains(h.revoked, key) {
+				return &hostKeyError{"its host key is revoked in known_hosts"}
+			}
+			if !contains(h.keys, key) {
+				return &hostKeyError{fmt.Sprintf("its host key %s is not the one in known_hosts", ssh.FingerprintSHA256(key))}
+			}
+			return nil
+		},
+	}
+	err := checker.CheckHostKey(address, remote, key)
+	if err == nil {
+		return nil
+	}
+	if own, ok := errors.AsType[*hostKeyError](err); ok {
+		return own
+	}
+	return &hostKeyError{"its host certificate does not fit known_hosts: " + err.Error()}
+}
+
+func contains(keys []ssh.PublicKey, key ssh.PublicKey) bool {
+	return slices.ContainsFunc(keys, func(known ssh.PublicKey) bool { return string(known.Marshal()) == string(key.Marshal()) })
+}

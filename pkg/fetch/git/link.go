@@ -1,0 +1,61 @@
+package git
+
+import (
+	"context"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+)
+
+// link is a way to a repository, for one look or one fetch.
+type link interface {
+	// refs opens the list of refs, and says the URL of the repository, after redirects.
+	refs(ctx context.Context) (io.ReadCloser, *url.URL, error)
+	// upload sends a request for objects and opens the answer. It follows refs.
+	upload(ctx context.Context, request []byte) (io.ReadCloser, error)
+	// close ends the link, in the middle of what it carries too.
+	close()
+}
+
+// wireLimits bound what comes, in bytes, as it comes.
+type wireLimits struct{ refs, pack int64 }
+
+// link makes the link for a reference. Nothing is sent yet.
+func (s *Source) link(reference fetch.Reference) (link, error) {
+	if isSSH(reference.Git.Remote) {
+		return newSSHLink(s.network, s.wire, reference)
+	}
+	origin, err := s.remote(reference.Git.Remote)
+	if err != nil {
+		return nil, err
+	}
+	return &httpLink{network: s.network, origin: origin, credentials: reference.Credentials, limits: s.wire}, nil
+}
+
+// remote reads the URL of a repository, for requests of https and for errors.
+func (s *Source) remote(text string) (*url.URL, error) {
+	if isSSH(text) {
+		at, err := parseSSH(text)
+		if err != nil {
+			return nil, err
+		}
+		return at.url, nil
+	}
+	at, err := s.network.ParseURL(text)
+	if err != nil {
+		return nil, err
+	}
+	at.Path, at.RawPath = strings.TrimRight(at.Path, "/"), ""
+	return at, nil
+}
+
+func (s *Source) shown(reference *fetch.GitReference) string {
+	at, err := s.remote(reference.Remote)
+	if err != nil {
+		return "the repository"
+	}
+	return outbound.Shown(at)
+}

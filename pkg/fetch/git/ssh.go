@@ -1,0 +1,254 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"sync/atomic"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+)
+
+const (
+	// sshRoom is what ssh itself may send around refs and pack, 1/16 of them and this.
+	sshRoom = 1 << 20
+	// messagesLimit is for what the command says besides, which nobody reads.
+	messagesLimit = 1 << 20
+)
+
+// defaultUser is what the large hosts call theirs.
+const defaultUser = "git"
+
+// sshLink runs git-upload-pack, and nothing else, over one connection: the refs come, a request goes, the pack comes.
+type sshLink struct {
+	network *outbound.Network
+	remote  *sshRemote
+	user    string
+	signer  ssh.Signer
+	hosts   *hostKeys
+	limits  wireLimits
+
+	connection *outbound.Connection
+	client     *ssh.Client
+	session    *ssh.Session
+	input      io.WriteCloser
+	output     io.Reader
+	asked      bool // a request was sent
+	messages   messages
+}
+
+// newSSHLink refuses what can't work before anything is dialled: no key, no known_hosts, a host that they are not for.
+func newSSHLink(network *outbound.Network, limits wireLimits, reference fetch.Reference) (*sshLink, error) {
+	remote, err := parseSSH(reference.Git.Remote)
+	if err != nil {
+		return nil, err
+	}
+	made := &sshLink{network: network, remote: remote, user: remote.user, limits: limits}
+	credentials := reference.Credentials
+	if made.user == "" {
+		made.user = credentials.Username
+	}
+	if made.user == "" {
+		made.user = defaultUser
+	}
+	if made.hosts, err = made.knownHosts(credentials.KnownHosts); err != nil {
+		return nil, err
+	}
+	if len(credentials.PrivateKey) == 0 {
+		return nil, made.refused("ssh needs a private key: put it into the Secret of secretRef, as ssh-privatekey")
+	}
+	if !outbound.MeantFor(credentials, remote.url, remote.url) {
+		return nil, made.refused("the Secret's hosts do not name this host, so its key is not used here")
+	}
+	made.signer, err = made.parseKey(credentials)
+	return made, err
+}
+
+func (l *sshLink) refused(rule string) error {
+	return &fetch.RefusedError{Subject: l.remote.shown(), Rule: rule}
+}
+
+func (l *sshLink) knownHosts(content []byte) (*hostKeys, error) {
+	if len(content) == 0 {
+		return nil, l.refused("ssh needs known_hosts in the Secret of secretRef: without it nobody knows whom it talks to")
+	}
+	port := l.remote.url.Port()
+	if port == "" {
+		port = "22"
+	}
+	hosts, err := readHostKeys(content, l.remote.url.Hostname(), port)
+	if err != nil {
+		return nil, l.refused(fmt.Sprintf("known_hosts can't be read: %v", err))
+	}
+	if hosts.isEmpty() {
+		return nil, l.refused(fmt.Sprintf("known_hosts has no key for %q", hosts.host))
+	}
+	return hosts, nil
+}
+
+// parseKey takes the password for the passphrase where the key has one.
+func (l *sshLink) parseKey(credentials fetch.Credentials) (ssh.Signer, error) {
+	signer, err := ssh.ParsePrivateKey(credentials.PrivateKey)
+	if missing := (*ssh.PassphraseMissingError)(nil); errors.As(err, &missing) {
+		if credentials.Password == "" {
+			return nil, l.refused("the private key has a passphrase: put it into the Secret of secretRef, as password")
+		}
+		signer, err = ssh.ParsePrivateKeyWithPassphrase(credentials.PrivateKey, []byte(credentials.Password))
+	}
+	if err != nil { // which is not told: it may quote the key
+		return nil, l.refused("the private key can't be read, or its passphrase is another one")
+	}
+	return signer, nil
+}
+
+// connect dials and shakes hands.
+func (l *sshLink) connect(ctx context.Context) error {
+	connection, err := l.network.Connect(ctx, l.remote.url, (l.limits.refs+l.limits.pack)/16*17+sshRoom)
+	if err != nil {
+		return err
+	}
+	l.connection = connection
+	l.messages.tooMany = func() { _ = connection.Close() }
+	offered := false
+	address := net.JoinHostPort(l.remote.url.Hostname(), "22") // the port is in what was read of known_hosts already
+	handshake, channels, requests, err := ssh.NewClientConn(connection, address, &ssh.ClientConfig{
+		User: l.user, ClientVersion: "SSH-2.0-trellis", HostKeyCallback: l.hosts.check, HostKeyAlgorithms: l.hosts.algorithms(),
+		Auth: []ssh.AuthMethod{ssh.PublicKeysCallback(func() ([]ssh.Signer, error) {
+			offered = true
+			return []ssh.Signer{l.signer}, nil
+		})},
+	})
+	if err != nil {
+		return l.handshakeProblem(err, offered)
+	}
+	l.client = ssh.NewClient(handshake, channels, requests)
+	return nil
+}
+
+// handshakeProblem tells a wrong host from a wrong user and both from a bad line.
+func (l *sshLink) handshakeProblem(err error, offered bool) error {
+	if wrong, ok := errors.AsType[*hostKeyError](err); ok {
+		return l.refused(wrong.rule)
+	}
+	if mismatch, ok := errors.AsType[*ssh.AlgorithmNegotiationError](err); ok && !l.connection.Ended() {
+		return l.refused(fmt.Sprintf(
+			"the server has no %s in common with this client; of host keys, only the kinds in known_hosts count", mismatch.What))
+	}
+	if offered && !l.connection.Ended() && !isNetwork(err) {
+		return &fetch.UnauthorizedError{Subject: l.remote.shown(), Sent: true}
+	}
+	return l.connection.Problem(err)
+}
+
+func isNetwork(err error) bool {
+	_, isOf := errors.AsType[net.Error](err)
+	return isOf || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
+
+func (l *sshLink) refs(ctx context.Context) (io.ReadCloser, *url.URL, error) {
+	if err := l.connect(ctx); err != nil {
+		return nil, nil, err
+	}
+	if err := l.start(); err != nil {
+		return nil, nil, l.connection.Problem(err)
+	}
+	return &sshReader{link: l, from: l.output, left: l.limits.refs, limit: l.limits.refs, first: true}, l.remote.url, nil
+}
+
+// start runs the one command. The path needs no quoting: it has no character that a shell would take for anything.
+func (l *sshLink) start() error {
+	var err error
+	if l.session, err = l.client.NewSession(); err != nil {
+		return err
+	}
+	if l.input, err = l.session.StdinPipe(); err != nil {
+		return err
+	}
+	if l.output, err = l.session.StdoutPipe(); err != nil {
+		return err
+	}
+	l.session.Stderr = &l.messages
+	return l.session.Start(service + " '" + l.remote.path + "'")
+}
+
+func (l *sshLink) upload(_ context.Context, request []byte) (io.ReadCloser, error) {
+	l.asked = true
+	if _, err := l.input.Write(request); err != nil {
+		return nil, l.connection.Problem(err)
+	}
+	return &sshReader{link: l, from: l.output, left: l.limits.pack, limit: l.limits.pack}, nil
+}
+
+// close says good-bye to a server that waits for a request, and hangs up.
+func (l *sshLink) close() {
+	if l.session != nil && !l.asked {
+		_, _ = io.WriteString(l.input, "0000")
+	}
+	if l.client != nil {
+		_ = l.client.Close()
+	}
+	if l.connection != nil {
+		_ = l.connection.Close()
+	}
+}
+
+// sshReader is one part of what the command says.
+type sshReader struct {
+	link        *sshLink
+	from        io.Reader
+	left, limit int64
+	first       bool // nothing came yet
+}
+
+// Read gives errors of package fetch.
+func (r *sshReader) Read(into []byte) (int, error) {
+	count, err := r.from.Read(into)
+	r.left -= int64(count)
+	if r.left < 0 {
+		return 0, r.link.refused("the answer is larger than " + outbound.Bytes(r.limit))
+	}
+	if err != nil && r.link.messages.left() < 0 {
+		return 0, r.link.refused("its messages are larger than " + outbound.Bytes(messagesLimit))
+	}
+	if r.first && count == 0 && errors.Is(err, io.EOF) && !r.link.connection.Ended() && r.link.failed() {
+		return 0, &fetch.NotFoundError{
+			What: fmt.Sprintf("repository %q", r.link.remote.shown()), Mend: "check the path, and that the key may read it",
+		}
+	}
+	r.first = r.first && count == 0
+	if err != nil {
+		return count, r.link.connection.Problem(err)
+	}
+	return count, nil
+}
+
+// failed says whether the command ended by itself, without a word: there is no such repository for this key.
+func (l *sshLink) failed() bool {
+	_, ended := errors.AsType[*ssh.ExitError](l.session.Wait())
+	return ended
+}
+
+// Close leaves the connection to the link.
+func (r *sshReader) Close() error { return nil }
+
+// messages counts what the command says to people.
+type messages struct {
+	count   atomic.Int64
+	tooMany func()
+}
+
+// Write drops, and ends a connection that is used for nothing else.
+func (m *messages) Write(content []byte) (int, error) {
+	if m.count.Add(int64(len(content))) > messagesLimit {
+		m.tooMany()
+	}
+	return len(content), nil
+}
+
+func (m *messages) left() int64 { return messagesLimit - m.count.Load() }

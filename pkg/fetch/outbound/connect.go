@@ -1,0 +1,84 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"sync/atomic"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+)
+
+// Connection is a checked connection for protocols other than http. It ends itself when too much comes, when nothing
+// comes for too long, or when all of it takes too long; Problem says so, since libraries lose errors on their way.
+type Connection struct {
+	net.Conn
+	at      *url.URL
+	watch   *watch
+	left    atomic.Int64
+	limit   int64
+	tooLong atomic.Bool
+}
+
+// Connect dials the host and port of a URL by the rules of the network. Up to limit bytes may be read. The caller closes
+// the connection.
+func (n *Network) Connect(ctx context.Context, at *url.URL, limit int64) (*Connection, error) {
+	watch := newWatch(ctx, n.options.Timeout, n.options.IdleTimeout)
+	dialled, err := n.dial(watch.ctx, "tcp", net.JoinHostPort(at.Hostname(), port(at)))
+	if err != nil {
+		err = watch.cause(err)
+		watch.stop()
+		return nil, unavailable(at, err)
+	}
+	made := &Connection{Conn: dialled, at: at, watch: watch, limit: limit}
+	made.left.Store(limit)
+	context.AfterFunc(watch.ctx, func() { _ = dialled.Close() })
+	return made, nil
+}
+
+// Read counts.
+func (c *Connection) Read(into []byte) (int, error) {
+	count, err := c.Conn.Read(into)
+	c.watch.alive()
+	if c.left.Add(-int64(count)) < 0 {
+		c.tooLong.Store(true)
+		return 0, c.Problem(err)
+	}
+	return count, err
+}
+
+// Close ends the connection. It may be called more than once.
+func (c *Connection) Close() error {
+	c.watch.stop()
+	return c.Conn.Close()
+}
+
+// Problem gives an error of the connection's user the type and the reason that the connection knows of.
+func (c *Connection) Problem(err error) error {
+	if c.tooLong.Load() {
+		return refused(c.at, "the answer is larger than "+Bytes(c.limit))
+	}
+	if reason := context.Cause(c.watch.ctx); reason != nil && !errors.Is(reason, context.Canceled) {
+		return unavailable(c.at, reason)
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		err = errHungUp
+	}
+	return unavailable(c.at, err)
+}
+
+// Ended says whether the connection was ended from this side for a reason of its own: too much, too slow.
+func (c *Connection) Ended() bool {
+	reason := context.Cause(c.watch.ctx)
+	return c.tooLong.Load() || reason != nil && !errors.Is(reason, context.Canceled)
+}
+
+var errHungUp = errors.New("the server hangs up")
+
+// MeantFor says whether credentials of a reference may be sent to a host: to that of the origin, where their Secret names
+// no hosts, else to those it names, under the origin's scheme.
+func MeantFor(credentials fetch.Credentials, origin, target *url.URL) bool {
+	return meantFor(credentials, origin, target)
+}
