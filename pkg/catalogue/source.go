@@ -43,9 +43,11 @@ type sourceVersion struct {
 
 // Read makes a source of a catalogue. It checks the spec beyond what one object's schema can say, and the rules of the
 // schema that the rest of this package stands on, since not every spec comes from an API server. The source keeps parts of
-// the spec, which must not be changed any more. Errors: *InvalidError where the spec is refused.
-func Read(catalogue *v1.AddonCatalogue) (*Source, error) {
+// the spec, which must not be changed any more. Checks are what other rooms know of versions: admission and the distributor
+// give the same ones. Errors: *InvalidError where the spec is refused.
+func Read(catalogue *v1.AddonCatalogue, checks ...VersionCheck) (*Source, error) {
 	addons, problems := readAddons(&catalogue.Spec)
+	problems = append(problems, furtherProblems(&catalogue.Spec, checks)...)
 	if len(problems) > 0 {
 		return nil, &InvalidError{problems}
 	}
@@ -56,6 +58,27 @@ func Read(catalogue *v1.AddonCatalogue) (*Source, error) {
 	}
 	source.Digest = source.digest()
 	return source, nil
+}
+
+// VersionCheck says what is wrong with a version: the field below the version, and an error that says how to mend it; nil
+// where nothing is.
+type VersionCheck func(version *v1.AddonVersion) (field string, err error)
+
+func furtherProblems(spec *v1.AddonCatalogueSpec, checks []VersionCheck) []Problem {
+	var problems []Problem
+	for i := range spec.Addons {
+		found := addonProblems{addon: string(spec.Addons[i].Name)}
+		for j := range spec.Addons[i].Versions {
+			version := &spec.Addons[i].Versions[j]
+			for _, check := range checks {
+				if field, err := check(version); err != nil {
+					found.add(version.Version, field, "%v", err)
+				}
+			}
+		}
+		problems = append(problems, found.problems...)
+	}
+	return problems
 }
 
 // digest covers the spec without encoding its versions again: they are there by their own digests.

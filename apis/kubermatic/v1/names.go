@@ -46,6 +46,8 @@ const (
 	AnnotationUpdate = Prefix + "update"
 	// AnnotationConfirmSeed on a Seed holds the UID of kube-system that is to be taken for the seed's from now on.
 	AnnotationConfirmSeed = Prefix + "confirm-seed"
+	// AnnotationConfirmDeletion on a Core AddonCatalogue, with its name, lets it be deleted.
+	AnnotationConfirmDeletion = Prefix + "confirm-deletion"
 	// AnnotationHosts on a source Secret limits the hosts that it is sent to, a comma list.
 	AnnotationHosts = Prefix + "hosts"
 	// AnnotationDigest on merged and available catalogues covers what was written.
@@ -66,6 +68,12 @@ const (
 	// FinalizerCleanupNamespace holds a Cluster until its namespace is gone.
 	FinalizerCleanupNamespace = "kubermatic.k8c.io/cleanup-namespace"
 )
+
+// ConfigMapUsage, in the platform namespace of the master, has how many installations on each seed have which versions.
+const ConfigMapUsage = "addon-usage"
+
+// VerbControl on our kinds lets a user write what belongs to controllers: catalogues with a role, core installations.
+const VerbControl = "control"
 
 // AvailableCatalogue is the name of the available catalogue in a cluster namespace.
 const AvailableCatalogue = "available"

@@ -25,8 +25,10 @@ type Options struct {
 	WorkerName string
 	// Resync is the time between two looks at the metadata on a seed. Default: 5 min.
 	Resync time.Duration
+	// CountEvery is the time between two counts of the installations on a seed. Default: 1 min.
+	CountEvery time.Duration
 	// Clock for back-off and times in status. Default: the real one.
-	Clock clock.Clock
+	Clock clock.WithTicker
 }
 
 // Dependencies are what the controller works with.
@@ -48,6 +50,7 @@ type Reconciler struct {
 	kube      kubeconfigs
 	workers   *workers
 	board     *board
+	usage     *usageBook
 }
 
 // New makes the controller.
@@ -62,10 +65,13 @@ func New(dependencies Dependencies) *Reconciler {
 	if options.Resync == 0 {
 		options.Resync = 5 * time.Minute
 	}
+	if options.CountEvery == 0 {
+		options.CountEvery = time.Minute
+	}
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	return &Reconciler{options: options, board: newBoard()}
+	return &Reconciler{options: options, board: newBoard(), usage: newUsageBook(options.Namespace, options.Clock)}
 }
 
 // Reconcile makes one pass over all catalogues and seeds.

@@ -7,7 +7,8 @@
 //
 // Writes, on the master: the status of every AddonCatalogue that is not somebody's copy (conditions Ready and Conflicting,
 // counts, conflicts, one row for each seed), one ControllerRevision for each authored catalogue with its last valid spec,
-// and ConfigMap addon-seeds with the identity of each seed. Writes, on a seed: the catalogue namespace where it is missing,
+// ConfigMap addon-seeds with the identity of each seed, and ConfigMap addon-usage with the number of its installations by
+// version, for admission. Writes, on a seed: the catalogue namespace where it is missing,
 // in it one AddonCatalogue with role merged for each add-on, and copies of source Secrets. Nothing that lacks our labels is
 // overwritten or deleted.
 //
@@ -29,6 +30,8 @@
 //
 // A second controller writes the status of each catalogue from the board, on which passes and workers leave what they
 // know. Status changes are gathered for a moment, so that an edit is one status write as a rule and not one for each seed.
+//
+// After each pass, at most once a minute, a worker also counts the installations on its seed, from a table of their columns.
 //
 // A seed is told from another one by the UID of its kube-system namespace, kept at first contact. A kubeconfig that leads
 // to another cluster writes nothing until the Seed is annotated with confirm-seed.

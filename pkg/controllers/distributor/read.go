@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/values"
 )
 
 // reading is what became of one catalogue.
@@ -77,7 +78,7 @@ func (r *Reconciler) readOne(object *v1.AddonCatalogue) *reading {
 	case object.Spec.Git != nil:
 		found.refuse(v1.ReasonGitNotServed, &gitNotServedError{})
 	default:
-		source, err := catalogue.Read(object)
+		source, err := catalogue.Read(object, values.CheckVersion)
 		if err != nil {
 			found.refuse(v1.ReasonInvalid, err)
 		}

@@ -34,6 +34,7 @@ type session struct {
 	namespace string
 	http      *http.Client
 	client    client.Client
+	counter   rest.Interface
 
 	mutex   sync.Mutex
 	picture picture
@@ -73,10 +74,15 @@ func newSession(to target, namespace string) (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
+	counter, err := newCounter(config, transport)
+	if err != nil {
+		return nil, err
+	}
 	// A field that the seed's CRD does not know is an error, not a silent loss.
 	strict := client.WithFieldValidation(plain, metav1.FieldValidationStrict)
 	return &session{
 		id: to.configID, namespace: namespace, http: transport, client: client.WithFieldOwner(strict, fieldOwner),
+		counter: counter,
 	}, nil
 }
 

@@ -46,7 +46,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	}
 	r.cached, r.direct = master.GetClient(), master.GetAPIReader()
 	r.workers = newWorkers(r.newWorker)
-	for _, runnable := range []interface{ Start(context.Context) error }{master, r.workers} {
+	r.usage.client, r.usage.direct = r.cached, r.direct
+	for _, runnable := range []interface{ Start(context.Context) error }{master, r.workers, r.usage} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}

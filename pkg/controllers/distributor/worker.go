@@ -44,14 +44,18 @@ type worker struct {
 	clock     clock.Clock
 	guard     guard
 	report    func(seedState)
+	usage     *usageBook
+	// countEvery is the time between two counts of the seed's installations.
+	countEvery time.Duration
 
 	mutex sync.Mutex
 	next  order
 	wake  chan struct{}
 
-	session *session
-	failed  int32
-	last    map[string]string
+	session   *session
+	failed    int32
+	last      map[string]string
+	countedAt time.Time
 }
 
 // ask gives the worker its order; one that it did not come to is replaced.
@@ -88,6 +92,7 @@ func (w *worker) run(ctx context.Context) {
 			return
 		}
 		w.report(state)
+		w.count(ctx)
 		timer.Stop()
 		timer = w.clock.NewTimer(w.pause(state))
 	}
@@ -97,7 +102,7 @@ func (w *worker) run(ctx context.Context) {
 func (w *worker) pause(state seedState) time.Duration {
 	if state.reached && len(state.failedCatalogues)+len(state.failedSecrets) == 0 {
 		w.failed = 0
-		return jitter(w.resync)
+		return jitter(min(w.resync, w.countEvery))
 	}
 	w.failed++
 	return jitter(loop.Backoff(w.failed, time.Second, backoffLimit))
@@ -113,6 +118,7 @@ func (w *worker) pass(ctx context.Context, now order) seedState {
 	state := seedState{name: w.name, digests: w.last}
 	if problem := w.connect(ctx, now.target); problem != "" {
 		w.drop()
+		w.usage.lost(w.name)
 		state.problem, state.at = problem, w.clock.Now()
 		return state
 	}
@@ -125,6 +131,21 @@ func (w *worker) pass(ctx context.Context, now order) seedState {
 	state.reached, state.digests, state.at = true, w.last, w.clock.Now()
 	state.failedCatalogues, state.failedSecrets = failed.catalogues, failed.secrets
 	return state
+}
+
+// count brings the book of usage up to date, where its figures are not of this moment. A seed that does not let itself be
+// counted is no seed in trouble.
+func (w *worker) count(ctx context.Context) {
+	if w.session == nil || w.clock.Since(w.countedAt) < w.countEvery*9/10 {
+		return
+	}
+	w.countedAt = w.clock.Now()
+	installations, err := w.session.count(ctx)
+	if err != nil {
+		w.usage.lost(w.name)
+		return
+	}
+	w.usage.counted(w.name, installations)
 }
 
 // connect sees to it that there is a session with a picture that is not too old; else it says why there is none.
