@@ -1,7 +1,7 @@
 // Package fetch is the contract between what wants content and what gets it: a Reference goes in, a Snapshot comes out.
 //
-// Implementations live below: git and helmrepo talk to servers, archive unpacks what they bring, store keeps it by
-// digest and answers at once. Nobody else knows them; see the import laws in ARCHITECTURE.md.
+// Implementations live below: git, image and helmrepo talk to servers (the last two through registry, where there is one),
+// archive unpacks what they bring, store keeps it by digest and answers at once. Nobody else knows them; see the import laws in ARCHITECTURE.md.
 package fetch
 
 import (
@@ -12,10 +12,11 @@ import (
 	"time"
 )
 
-// Reference says what to get. Exactly one of Git and Helm is set.
+// Reference says what to get. Exactly one of Git, Image and Helm is set.
 type Reference struct {
-	Git  *GitReference
-	Helm *HelmReference
+	Git   *GitReference
+	Image *ImageReference
+	Helm  *HelmReference
 	// Credentials for the server; never part of an error or a log line.
 	Credentials Credentials
 	// Interval is the time between two looks at the source that who asks can do with; 0 is the store's own. It is no part of
@@ -27,6 +28,14 @@ type Reference struct {
 type GitReference struct {
 	Remote, Branch, Tag, Commit, Semver string
 	// Path is the folder, slash-separated, relative; "" is the top.
+	Path string
+}
+
+// ImageReference is a folder in a container image.
+type ImageReference struct {
+	// Image is host/name:tag, host/name@sha256:…, or both.
+	Image string
+	// Path is the folder, slash-separated, relative; "" is the root.
 	Path string
 }
 
@@ -56,13 +65,18 @@ type Credentials struct {
 type Snapshot struct {
 	// FS holds the content below the reference's path. A chart's FS holds the chart's folder content (Chart.yaml on top).
 	FS fs.FS
-	// Revision is the source's word for it: a commit hash, a chart version.
+	// Revision is the source's word for it: a commit hash, the digest that an image's tag names, a chart version.
 	Revision string
-	// Digest is "sha256:<hex>" of the content: the pack-independent tree of git, the archive bytes of a chart.
+	// Digest is "sha256:<hex>" of the content: the files of git and images whatever they are packed in, the archive bytes of a
+	// chart.
 	Digest string
 }
 
 // Source gets content of one kind from servers. Both verbs may take long and are called off the reconcile path.
+//
+// What Resolve said is what Fetch brings, or Fetch fails: a commit, a manifest's digest and a chart's digest can't be moved
+// in between. So a Source that wraps another one can hold the resolved revision against a signature before it is fetched,
+// and checks what is installed.
 type Source interface {
 	// Resolve says which revision a reference names now, with as little traffic as the protocol allows.
 	Resolve(ctx context.Context, reference Reference) (Revision, error)
@@ -72,7 +86,7 @@ type Source interface {
 
 // Revision is what a reference named at one look.
 type Revision struct {
-	// Name is the commit hash or chart version.
+	// Name is the commit hash, manifest digest or chart version.
 	Name string
 	// Digest is the content's digest where the source tells it before fetching (index.yaml); else empty.
 	Digest string

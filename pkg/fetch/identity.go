@@ -30,6 +30,9 @@ func (r Reference) Key() [sha256.Size]byte {
 	if git := r.Git; git != nil {
 		parts = append(parts, "git", git.Remote, git.Branch, git.Tag, git.Commit, git.Semver, git.Path)
 	}
+	if image := r.Image; image != nil {
+		parts = append(parts, "image", image.Image, image.Path)
+	}
 	if helm := r.Helm; helm != nil {
 		parts = append(parts, "helm", helm.URL, helm.Chart, helm.Version)
 	}

@@ -1,5 +1,6 @@
-// Package archive unpacks foreign content into a folder: archives by Extract, and whatever else has names and bytes by
-// Folder, which Extract and the reader of git trees share.
+// Package archive unpacks foreign content into a folder: archives by Extract, archives entry by entry by Each, which the
+// layers of images need, and whatever else has names and bytes by Folder, which all of them and the reader of git trees
+// share.
 //
 // It knows regular files and directories and nothing else. Links, devices, sparse files and whatever tar may learn next are
 // refused with their path: a tree without links can't lead out of itself, however it is read later. (The extractors of

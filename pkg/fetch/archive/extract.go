@@ -2,8 +2,6 @@ package archive
 
 import (
 	"archive/tar"
-	"bufio"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -38,11 +36,49 @@ func Below(folder string) Renaming {
 
 // Extract unpacks a gzipped tar archive into the folder.
 func Extract(ctx context.Context, from io.Reader, into *Folder, rename Renaming) error {
-	compressed := &tally{from: from}
-	inflater, err := gzip.NewReader(bufio.NewReader(compressed))
-	if err != nil {
-		return brokenArchive(err, "it is no gzip archive")
+	return Each(ctx, from, Gzip, func(entry *Entry) error {
+		name, keep, err := rename(entry.Name)
+		if err != nil || !keep {
+			return err
+		}
+		return entry.Unpack(into, name)
+	})
+}
+
+// Entry is one entry of an archive while it passes by.
+type Entry struct {
+	// Name is checked, and has neither "./" in front nor a slash behind.
+	Name string
+
+	header  *tar.Header
+	content io.Reader
+}
+
+// IsDirectory tells directories from everything else.
+func (e *Entry) IsDirectory() bool { return e.header.Typeflag == tar.TypeDir }
+
+// Rule says why an entry of that kind is refused; "" where it is a regular file or a directory.
+func (e *Entry) Rule() string { return kindRule(e.header) }
+
+// Unpack puts the entry into the folder under a name, which is checked. Anything but files and directories is refused.
+func (e *Entry) Unpack(into *Folder, name string) error {
+	if rule := e.Rule(); rule != "" {
+		return refused(e.header.Name, rule)
 	}
+	if e.IsDirectory() {
+		return into.Directory(name)
+	}
+	return into.File(name, e.content)
+}
+
+// Each hands the entries of a tar archive to visit, in their order, to be unpacked or passed over.
+func Each(ctx context.Context, from io.Reader, packing Packing, visit func(*Entry) error) error {
+	compressed := &tally{from: from}
+	inflater, err := packing.open(compressed)
+	if err != nil {
+		return brokenArchive(err, fmt.Sprintf("it is no %s archive", packing))
+	}
+	defer inflater.Close()
 	inflated := &guard{ctx: ctx, from: inflater, compressed: compressed}
 	reader := tar.NewReader(inflated)
 	for {
@@ -53,35 +89,17 @@ func Extract(ctx context.Context, from io.Reader, into *Folder, rename Renaming)
 		if err != nil {
 			return brokenArchive(err, "it is no tar archive, or a broken one")
 		}
-		if err := entry(header, reader, into, rename); err != nil {
+		name := entryName(header)
+		if header.Typeflag == tar.TypeXGlobalHeader || name == "" {
+			continue
+		}
+		if err := CheckName(name); err != nil {
+			return err
+		}
+		if err := visit(&Entry{Name: name, header: header, content: reader}); err != nil {
 			return brokenArchive(err, "it breaks off or is broken")
 		}
 	}
-}
-
-// entry unpacks one entry.
-func entry(header *tar.Header, content io.Reader, into *Folder, rename Renaming) error {
-	if header.Typeflag == tar.TypeXGlobalHeader {
-		return nil
-	}
-	name := entryName(header)
-	if name == "" {
-		return nil
-	}
-	if err := CheckName(name); err != nil {
-		return err
-	}
-	name, keep, err := rename(name)
-	if err != nil || !keep {
-		return err
-	}
-	if rule := kindRule(header); rule != "" {
-		return refused(header.Name, rule)
-	}
-	if header.Typeflag == tar.TypeDir {
-		return into.Directory(name)
-	}
-	return into.File(name, content)
 }
 
 // entryName takes the "./" off that many tar programs put in front, and the slash that ends a directory. "" is the top.

@@ -38,6 +38,8 @@ type Request struct {
 	OtherHosts bool
 	// Limit is the most bytes that the answer may have.
 	Limit int64
+	// Challenged lets an answer 401 come back, for its header that says how to log in.
+	Challenged bool
 }
 
 // Answer is a response whose body keeps to the limits. The body must be closed.
@@ -52,7 +54,7 @@ type Answer struct {
 }
 
 // Do makes a request. Answers of every status come back, but for redirects, which are followed or refused, and for 401
-// and 403, which are an UnauthorizedError.
+// and 403, which are an UnauthorizedError (see Challenged).
 func (n *Network) Do(ctx context.Context, request Request) (*Answer, error) {
 	if request.Method != http.MethodGet && request.Method != http.MethodPost {
 		return nil, fmt.Errorf("method %q is neither GET nor POST", request.Method)
@@ -70,7 +72,7 @@ func (n *Network) Do(ctx context.Context, request Request) (*Answer, error) {
 		}
 		location := answer.Header.Get("Location")
 		if !isRedirect(answer.Status) || location == "" {
-			return finished(answer)
+			return finished(answer, request.Challenged)
 		}
 		answer.Body.Close()
 		if hops == redirectLimit {
@@ -111,8 +113,11 @@ func (n *Network) hop(
 }
 
 // finished turns statuses about credentials into an error.
-func finished(answer *Answer) (*Answer, error) {
+func finished(answer *Answer, challenged bool) (*Answer, error) {
 	if answer.Status != http.StatusUnauthorized && answer.Status != http.StatusForbidden {
+		return answer, nil
+	}
+	if challenged && answer.Status == http.StatusUnauthorized {
 		return answer, nil
 	}
 	answer.Body.Close()

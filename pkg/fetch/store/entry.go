@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"crypto/sha256"
-	"net/url"
 	"time"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
@@ -117,22 +116,11 @@ func flightOf(reference fetch.Reference, revision fetch.Revision) flight {
 	if git := reference.Git; git != nil {
 		pinned.Git = &fetch.GitReference{Remote: git.Remote, Path: git.Path, Commit: revision.Name}
 	}
+	if image := reference.Image; image != nil {
+		pinned.Image = &fetch.ImageReference{Image: image.Repository() + "@" + revision.Name, Path: image.Path}
+	}
 	if helm := reference.Helm; helm != nil {
 		pinned.Helm = &fetch.HelmReference{URL: helm.URL, Chart: helm.Chart, Version: revision.Name + " " + revision.Digest}
 	}
 	return flight(pinned.Key())
-}
-
-func hostOf(reference fetch.Reference) string {
-	text := ""
-	if reference.Git != nil {
-		text = reference.Git.Remote
-	} else if reference.Helm != nil {
-		text = reference.Helm.URL
-	}
-	parsed, err := url.Parse(text)
-	if err != nil {
-		return ""
-	}
-	return parsed.Host
 }

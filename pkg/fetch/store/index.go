@@ -82,7 +82,7 @@ func (i *index) name(reference fetch.Reference) (string, error) {
 	i.mu.Lock()
 	identity := i.stretched[reference.Credentials.Identity()]
 	i.mu.Unlock()
-	bare := fetch.Reference{Git: reference.Git, Helm: reference.Helm, Credentials: reference.Credentials.Public()}
+	bare := fetch.Reference{Git: reference.Git, Image: reference.Image, Helm: reference.Helm, Credentials: reference.Credentials.Public()}
 	key := bare.Key()
 	hasher := hmac.New(sha256.New, i.Salt)
 	hasher.Write(key[:])

@@ -11,8 +11,8 @@ import (
 type Options struct {
 	// Folder is where content is kept. It belongs to this process alone.
 	Folder string
-	// Git and Helm get content. A reference of a kind without a source is refused.
-	Git, Helm fetch.Source
+	// Git, Image and Helm get content. A reference of a kind without a source is refused.
+	Git, Image, Helm fetch.Source
 	// Interval is the time between two looks at one reference (--source-interval), plus or minus 10 %. Default 5 min.
 	Interval time.Duration
 	// FirstPause follows the first failed look and doubles with each one, up to LastPause. Defaults 1 s and 5 min.

@@ -161,7 +161,7 @@ func (s *Store) entry(reference fetch.Reference, now time.Time) *entry {
 	if found, ok := s.entries[key]; ok {
 		return found
 	}
-	made := &entry{key: key, reference: reference, host: hostOf(reference), due: now, asked: now}
+	made := &entry{key: key, reference: reference, host: reference.Host(), due: now, asked: now}
 	if s.disk.index.isPrepared(reference.Credentials) {
 		s.recall(made)
 	} else {
@@ -187,17 +187,19 @@ func (s *Store) recall(entry *entry) {
 // source gives the source for a kind of reference. Further kinds come in here.
 func (s *Store) source(reference fetch.Reference) fetch.Source {
 	switch {
-	case reference.Git != nil && reference.Helm == nil:
+	case reference.Kinds() != 1:
+		return nil
+	case reference.Git != nil:
 		return s.options.Git
-	case reference.Helm != nil && reference.Git == nil:
-		return s.options.Helm
+	case reference.Image != nil:
+		return s.options.Image
 	}
-	return nil
+	return s.options.Helm
 }
 
 func (s *Store) served(reference fetch.Reference) error {
 	if s.source(reference) == nil {
-		return &fetch.NotServedError{Subject: "the source", Mend: "use one of git and helm"}
+		return &fetch.NotServedError{Subject: "the source", Mend: "use one of git, docker and helm"}
 	}
 	return nil
 }
