@@ -10,17 +10,17 @@ import (
 	"text/template"
 
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/render/manifest"
 	"github.com/trellis-addons/trellis/pkg/render/redact"
 )
 
 // output is the text that one file renders to.
 type output struct {
-	ctx    context.Context
-	text   strings.Builder
-	limit  int
-	places places
-	file   file
+	ctx  context.Context
+	text strings.Builder
+	// limit of this text; most is what a message names, the limit of the whole rendering.
+	limit, most int
+	places      places
+	file        file
 	// passed are the marks in the order of execution, with the text's length at that time.
 	passed []passed
 }
@@ -36,7 +36,7 @@ func (o *output) Write(data []byte) (int, error) {
 		return 0, o.ctx.Err()
 	}
 	if o.text.Len()+len(data) > o.limit {
-		return 0, &render.LimitError{What: "bytes of rendered text", Max: manifest.MaxBytes}
+		return 0, &render.LimitError{What: "bytes of rendered text", Max: o.most}
 	}
 	return o.text.Write(data)
 }
@@ -68,7 +68,7 @@ func (o *output) at(offset int) (string, int) {
 
 // execute renders one file of the set.
 func (r *rendering) execute(file file, limit int) (*output, error) {
-	output := &output{ctx: r.ctx, limit: limit, places: r.places, file: file}
+	output := &output{ctx: r.ctx, limit: limit, most: r.limits.bytes, places: r.places, file: file}
 	r.set.Funcs(template.FuncMap{markFunction: output.mark})
 	err := r.set.ExecuteTemplate(output, file.path, r.data)
 	var limitError *render.LimitError
@@ -79,7 +79,7 @@ func (r *rendering) execute(file file, limit int) (*output, error) {
 		return nil, limitError
 	case errors.Is(r.ctx.Err(), context.DeadlineExceeded):
 		name, line := output.at(output.text.Len())
-		return nil, &render.TemplateError{File: name, Line: line, Problem: "rendering takes longer than " + timeLimit.String()}
+		return nil, &render.TemplateError{File: name, Line: line, Problem: "rendering takes longer than " + r.limits.time.String()}
 	case r.ctx.Err() != nil:
 		return nil, r.ctx.Err()
 	}

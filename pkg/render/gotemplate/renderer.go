@@ -16,8 +16,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// timeLimit of one rendering.
-const timeLimit = 30 * time.Second
+// limits of one rendering, of which all files have a part.
+type limits struct {
+	time  time.Duration
+	bytes int
+}
+
+var manifestLimits = limits{time: 30 * time.Second, bytes: manifest.MaxBytes}
 
 // Renderer implements render.Renderer for method go-template.
 type Renderer struct{}
@@ -30,13 +35,15 @@ var _ render.Renderer = Renderer{}
 // Render gives the objects of the folder. Errors that only an edit mends are *render.TemplateError, *render.LimitError and
 // *render.NoManifestsError.
 func (Renderer) Render(ctx context.Context, input render.Input) (render.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeLimit)
+	ctx, cancel := context.WithTimeout(ctx, manifestLimits.time)
 	defer cancel()
 	files, err := readFiles(input.Content)
 	if err != nil {
 		return render.Result{}, fmt.Errorf("add-on %q: %w", input.Addon, err)
 	}
-	rendering := rendering{ctx: ctx, redactor: redact.New(input.Values, input.Data), data: rootData(input)}
+	rendering := rendering{
+		ctx: ctx, limits: manifestLimits, redactor: redact.New(input.Values, input.Data), data: rootData(input),
+	}
 	if err := rendering.parse(files); err != nil {
 		return render.Result{}, err
 	}
@@ -65,6 +72,7 @@ func rootData(input render.Input) *templatedata.Data {
 // rendering is the work on one input.
 type rendering struct {
 	ctx      context.Context
+	limits   limits
 	redactor redact.Redactor
 	data     *templatedata.Data
 	set      *template.Template
@@ -73,7 +81,7 @@ type rendering struct {
 
 func (r *rendering) objects(files []file) ([]*unstructured.Unstructured, error) {
 	var reader manifest.Reader
-	budget := manifest.MaxBytes
+	budget := r.limits.bytes
 	for _, file := range files {
 		output, err := r.execute(file, budget)
 		if err != nil {

@@ -1,0 +1,102 @@
+package gotemplate_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
+	"github.com/trellis-addons/trellis/pkg/values"
+)
+
+func renderValues(t *testing.T, template string) (map[string]any, error) {
+	t.Helper()
+	return gotemplate.New().RenderValues(context.Background(), render.ValuesInput{
+		Addon: "demo", Template: template, Data: goldenData(t),
+	})
+}
+
+func TestRenderValues(t *testing.T) {
+	got, err := renderValues(t, `
+{{- define "label" }}{{ .Cluster.Name | upper | quote }}{{ end -}}
+name: {{ template "label" . }}
+replicas: {{ if .Cluster.Features.Has "externalCloudProvider" }}2{{ else }}1{{ end }}
+new: {{ semverCompare .Cluster.Version ">= 1.36" }}
+ratio: 0.5
+byFlag: {{ .Variables.flag }}
+pods: [{{ join .Cluster.Network.PodCIDRBlocks ", " }}]
+absent: {{ .Variables.none | default "here" }}
+gone: null
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"name": "47S2DDLFGJ", "replicas": int64(2), "new": true, "ratio": 0.5, "byFlag": "f",
+		"pods": []any{"172.25.0.0/16", "fd01::/48"}, "absent": "here", "gone": nil,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got, err := renderValues(t, "{{/* nothing */}}"); err != nil || len(got) != 0 {
+		t.Errorf("an empty template gives %v, %v", got, err)
+	}
+}
+
+// Red when the limits of values are not those of valuesTemplate: 256 KiB, depth 32, one document, strictly decoded.
+func TestAC06RenderValuesRefused(t *testing.T) {
+	for _, test := range []struct {
+		why, template string
+		line          int
+		problem       string
+	}{
+		{"a list", "- 1", 1, "the rendered values: is no map of keys to values"},
+		{"a key twice, with its line", "a: 1\n{{ if true }}\nb: 2\na: 3\n{{ end }}", 4, `the rendered values: has key "a" twice`},
+		{"two documents", "a: 1\n---\nb: 1\n", 2, "the rendered values: holds more than one document"},
+		{"too deep", "a: " + strings.Repeat("[", values.MaxDepth) + strings.Repeat("]", values.MaxDepth), 1,
+			"the rendered values: is nested deeper than 32"},
+		{"an alias bomb", aliasBomb(), -1, "the rendered values: has more than 262144 bytes with its aliases written out"},
+		{"no number", "a: .nan", 1, "the rendered values: has a number that is none or infinite"},
+		{"a missing key", "a: {{ .Variables.none }}", 0, "has no value for a: give what the template prints there a default"},
+		{"what it says itself", `{{ fail "no" }}`, 1, `executing "valuesTemplate" at <fail "no">: error calling fail: no`},
+		{"a function that reads the environment", `{{ env "HOME" }}`, 1, `function "env" not defined`},
+	} {
+		_, err := renderValues(t, test.template)
+		refused, ok := errors.AsType[*render.TemplateError](err)
+		if !ok {
+			t.Errorf("%s: got %v, want TemplateError", test.why, err)
+			continue
+		}
+		if refused.File != render.ValuesTemplateFile || refused.Problem != test.problem || test.line >= 0 && refused.Line != test.line {
+			t.Errorf("%s: got %v", test.why, err)
+		}
+	}
+	_, err := renderValues(t, `{{ range until 100000 }}{{ repeat 1000 "a" }}{{ end }}`)
+	if limit, ok := errors.AsType[*render.LimitError](err); !ok || limit.Max != values.MaxBytes {
+		t.Errorf("a large output: got %v, want LimitError", err)
+	}
+}
+
+func aliasBomb() string {
+	text := "a0: &a0 [x, x]\n"
+	for i := range 20 {
+		before, next := string(rune('a'+i)), string(rune('b'+i))
+		text += next + "0: &" + next + "0 [*" + before + "0, *" + before + "0]\n"
+	}
+	return text
+}
+
+// Red when nobody ends a template that only counts.
+func TestRenderValuesEnds(t *testing.T) {
+	nested := strings.Repeat("{{ range until 10000 }}", 4) + strings.Repeat("{{ end }}", 4)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := gotemplate.New().RenderValues(ctx, render.ValuesInput{Template: nested})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the context's error", err)
+	}
+}

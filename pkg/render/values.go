@@ -1,0 +1,26 @@
+package render
+
+import (
+	"context"
+
+	"github.com/trellis-addons/trellis/pkg/templatedata"
+)
+
+// ValuesTemplateFile is the file that errors of a valuesTemplate name.
+const ValuesTemplateFile = "valuesTemplate"
+
+// ValuesInput is what the values of a valuesTemplate depend on. Equal inputs give equal values.
+type ValuesInput struct {
+	// Addon is the name of the add-on, for messages.
+	Addon string
+	// Template is a Go template that gives values in YAML.
+	Template string
+	// Data is the cluster's template data; its Variables are those that are set by flag.
+	Data templatedata.Data
+}
+
+// ValuesRenderer renders a catalogue's valuesTemplate to a layer of values, within the limits of package values. Errors that
+// only an edit mends are *TemplateError and *LimitError.
+type ValuesRenderer interface {
+	RenderValues(ctx context.Context, input ValuesInput) (map[string]any, error)
+}
