@@ -61,6 +61,7 @@ generate: $(CONTROLLER_GEN) ## Regenerate deep copies and CRDs.
 	$(CONTROLLER_GEN) object paths=./apis/...
 	$(CONTROLLER_GEN) crd paths=./apis/kubermatic/... output:crd:dir=charts/trellis-seed/crds
 	$(CONTROLLER_GEN) crd paths=./apis/kkp/... output:crd:dir=deploy/standalone/crds
+	rm deploy/standalone/crds/kubermatic.k8c.io_ipamallocations.yaml deploy/standalone/crds/kubermatic.k8c.io_kubermaticconfigurations.yaml # KKP only
 	cp charts/trellis-seed/crds/kubermatic.k8c.io_addoncatalogues.yaml charts/trellis-master/crds/
 
 .PHONY: verify

@@ -13,6 +13,9 @@ const ValuesTemplateFile = "valuesTemplate"
 type ValuesInput struct {
 	// Addon is the name of the add-on, for messages.
 	Addon string
+	// Tenant names whose rendering this is, such as a cluster's namespace: renderings of two tenants never share a process.
+	// The values do not depend on it.
+	Tenant string
 	// Template is a Go template that gives values in YAML.
 	Template string
 	// Data is the cluster's template data; its Variables are those that are set by flag.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -34,15 +35,25 @@ func Map(data Data) (map[string]any, error) {
 	return content, nil
 }
 
-// ConfigHash is a hexadecimal hash of the network's settings, for annotations that roll pods when they change.
-// It is SHA-1 as in KKP; nothing is protected by it.
+// ConfigHash is a hexadecimal hash of the network's settings, for annotations that roll pods when they change. It is SHA-1
+// over the fields as JSON with the ranges sorted, the same that KKP computes, so that a move to Trellis rolls nothing;
+// nothing is protected by it.
 func (n ClusterNetwork) ConfigHash() string {
+	n.PodCIDRBlocks, n.ServiceCIDRBlocks = sorted(n.PodCIDRBlocks), sorted(n.ServiceCIDRBlocks)
 	encoded, err := json.Marshal(n)
 	if err != nil {
 		return ""
 	}
 	sum := sha1.Sum(encoded)
 	return hex.EncodeToString(sum[:])
+}
+
+// sorted leaves an empty list as it is: nil and empty are different bytes.
+func sorted(blocks []string) []string {
+	if len(blocks) == 0 {
+		return blocks
+	}
+	return slices.Sorted(slices.Values(blocks))
 }
 
 func cloneVariables(variables map[string]any) map[string]any {

@@ -7,7 +7,7 @@ import (
 
 // Data is the root of a go-template's data and, for charts, of .Values.kkp.
 type Data struct {
-	// SeedName is declared and left empty by KKP.
+	// SeedName is the Seed that has the datacenter; KKP declares it and leaves it empty.
 	SeedName string
 	// DatacenterName is the datacenter the cluster runs in.
 	DatacenterName string
@@ -116,7 +116,8 @@ type CSIOptions struct {
 	Filesystem     string
 	// CinderTopologyEnabled is OpenStack's.
 	CinderTopologyEnabled bool
-	OverwriteRegistry     string
+	// OverwriteRegistry is KubeVirt's: the registry of the driver's images.
+	OverwriteRegistry string
 }
 
 // MLASettings say what of monitoring and logging runs.
@@ -127,17 +128,20 @@ type MLASettings struct {
 
 // KubeVirtInfraStorageClass is a storage class of the cluster that KubeVirt machines run in.
 type KubeVirtInfraStorageClass struct {
-	Name              string
-	IsDefaultClass    *bool
-	VolumeBindingMode *string
-	Labels            map[string]string
-	Zones             []string
-	Regions           []string
-	VolumeProvisioner string
+	Name                 string
+	IsDefaultClass       *bool
+	VolumeBindingMode    *string
+	Labels               map[string]string
+	Zones                []string
+	Regions              []string
+	VolumeProvisioner    string
+	ReclaimPolicy        string
+	AllowVolumeExpansion bool
 }
 
 // KubeVirtInfraVolumeSnapshotClass is a snapshot class of that cluster.
 type KubeVirtInfraVolumeSnapshotClass struct {
-	Name           string
-	IsDefaultClass *bool
+	InfraVolumeSnapshotClass string
+	IsDefaultClass           *bool
+	DeletionPolicy           string
 }

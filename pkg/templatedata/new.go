@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/Masterminds/semver/v3"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
@@ -34,10 +35,8 @@ const (
 
 // Options are facts that the Cluster does not hold.
 type Options struct {
-	// SeedName is empty in KKP.
+	// SeedName is the Seed that has the cluster's datacenter, where that is known.
 	SeedName string
-	// DatacenterName overrides spec.cloud.dc.
-	DatacenterName string
 	// DNSClusterIP is the cluster's DNS address; empty: the tenth of the first service range, as KKP assigns it.
 	DNSClusterIP string
 	// IPAMAllocations of the cluster namespace, by name.
@@ -66,10 +65,12 @@ func New(cluster *kkpv1.Cluster, options Options) (Data, error) {
 		Namespace: cluster.Status.NamespaceName,
 		OwnerName: cluster.Status.UserName, OwnerEmail: cluster.Status.UserEmail,
 		Labels: maps.Clone(cluster.Labels), Annotations: annotations(cluster),
-		Address: address(cluster.Status.Address), CloudProviderName: cluster.Spec.Cloud.ProviderName,
+		Address: address(cluster.Status.Address), CloudProviderName: providerName(cluster.Spec.Cloud),
 		Network: network(cluster, options), Features: features(cluster.Spec.Features),
-		CSI:          CSIOptions{OverwriteRegistry: options.OverwriteRegistry},
-		CSIMigration: hasKey(cluster.Annotations, csiMigrationAnnotation), DisableCSIDriver: cluster.Spec.DisableCSIDriver,
+		CSI: csiOptions(cluster.Spec.Cloud), CSIMigration: csiMigration(cluster),
+		KubeVirtInfraStorageClasses:        storageClasses(cluster.Spec.Cloud.Kubevirt),
+		KubeVirtInfraVolumeSnapshotClasses: snapshotClasses(cluster.Spec.Cloud.Kubevirt),
+		DisableCSIDriver:                   cluster.Spec.DisableCSIDriver,
 	}
 	if err := setVersion(&data, cluster); err != nil {
 		return Data{}, err
@@ -80,12 +81,8 @@ func New(cluster *kkpv1.Cluster, options Options) (Data, error) {
 	if mla := cluster.Spec.MLA; mla != nil {
 		data.MLA = MLASettings{MonitoringEnabled: mla.MonitoringEnabled, LoggingEnabled: mla.LoggingEnabled}
 	}
-	datacenter := options.DatacenterName
-	if datacenter == "" {
-		datacenter = cluster.Spec.Cloud.Datacenter
-	}
 	return Data{
-		SeedName: options.SeedName, DatacenterName: datacenter, Cluster: data,
+		SeedName: options.SeedName, DatacenterName: cluster.Spec.Cloud.Datacenter, Cluster: data,
 		Variables: cloneVariables(options.Variables), OverwriteRegistry: options.OverwriteRegistry,
 	}, nil
 }
@@ -115,7 +112,8 @@ func network(cluster *kkpv1.Cluster, options Options) ClusterNetwork {
 		PodCIDRBlocks: slices.Clone(spec.Pods.CIDRBlocks), ServiceCIDRBlocks: slices.Clone(spec.Services.CIDRBlocks),
 		ProxyMode:   spec.ProxyMode,
 		PodCIDRIPv4: firstOf(spec.Pods.CIDRBlocks, netip.Addr.Is4), PodCIDRIPv6: firstOf(spec.Pods.CIDRBlocks, netip.Addr.Is6),
-		IPAMAllocations: maps.Clone(options.IPAMAllocations),
+		IPAMAllocations: allocations(options.IPAMAllocations),
+		NodePortRange:   cluster.Spec.ComponentsOverride.APIServer.NodePortRange,
 	}
 	if data.DNSClusterIP == "" {
 		data.DNSClusterIP = tenthAddress(spec.Services.CIDRBlocks)
@@ -129,20 +127,27 @@ func network(cluster *kkpv1.Cluster, options Options) ClusterNetwork {
 		data.StrictArp = &strict
 	}
 	data.DualStack = data.PodCIDRIPv4 != "" && data.PodCIDRIPv6 != ""
-	data.NodeCIDRMaskSizeIPv4 = mask(spec.NodeCIDRMaskSizeIPv4, data.PodCIDRIPv4, defaultMaskIPv4)
-	data.NodeCIDRMaskSizeIPv6 = mask(spec.NodeCIDRMaskSizeIPv6, data.PodCIDRIPv6, defaultMaskIPv6)
+	data.NodeCIDRMaskSizeIPv4 = mask(spec.NodeCIDRMaskSizeIPv4, defaultMaskIPv4)
+	data.NodeCIDRMaskSizeIPv6 = mask(spec.NodeCIDRMaskSizeIPv6, defaultMaskIPv6)
 	return data
 }
 
-// mask is the size of a node's part of a range that exists.
-func mask(size *int32, cidr string, fallback int32) int32 {
-	switch {
-	case size != nil:
+// mask is the size of a node's part of the Pods' range, told as in KKP also for a family that the cluster has no range of.
+func mask(size *int32, fallback int32) int32 {
+	if size != nil {
 		return *size
-	case cidr == "":
-		return 0
 	}
 	return fallback
+}
+
+// allocations is never nil, as in KKP: nil and empty would be different bytes in ConfigHash.
+func allocations(given map[string]IPAMAllocation) map[string]IPAMAllocation {
+	copied := make(map[string]IPAMAllocation, len(given))
+	for name, allocation := range given {
+		allocation.Addresses = slices.Clone(allocation.Addresses)
+		copied[name] = allocation
+	}
+	return copied
 }
 
 func firstOf(blocks []string, family func(netip.Addr) bool) string {
@@ -191,6 +196,12 @@ func address(status kkpv1.ClusterAddress) ClusterAddress {
 	}
 }
 
+// csiMigration says whether in-tree volumes need migration, or had it.
+func csiMigration(cluster *kkpv1.Cluster) bool {
+	_, needed := cluster.Annotations[csiMigrationAnnotation]
+	return needed || cluster.Status.Conditions[kkpv1.ClusterConditionCSIKubeletMigrationCompleted].Status == corev1.ConditionTrue
+}
+
 // annotations leaves out what may carry whole request payloads.
 func annotations(cluster *kkpv1.Cluster) map[string]string {
 	kept := maps.Clone(cluster.Annotations)
@@ -198,9 +209,4 @@ func annotations(cluster *kkpv1.Cluster) map[string]string {
 		return key == lastAppliedAnnotation || key == initialInstallationsAnnotation || key == initialApplicationsAnnotation
 	})
 	return kept
-}
-
-func hasKey(all map[string]string, key string) bool {
-	_, ok := all[key]
-	return ok
 }

@@ -79,7 +79,11 @@ func fullCluster() *kkpv1.Cluster {
 		},
 		Spec: kkpv1.ClusterSpec{
 			HumanReadableName: "prod", Version: "1.35.0",
-			Cloud:     kkpv1.CloudSpec{Datacenter: "dc-1", ProviderName: "openstack"},
+			Cloud: kkpv1.CloudSpec{
+				Datacenter: "dc-1", ProviderName: "openstack",
+				Openstack: &kkpv1.OpenstackCloudSpec{CinderTopologyEnabled: true, Username: "u", Password: "hunter2", Domain: "d"},
+			},
+			ComponentsOverride: kkpv1.ComponentSettings{APIServer: kkpv1.APIServerSettings{NodePortRange: "30000-32767"}},
 			CNIPlugin: &kkpv1.CNIPlugin{Type: "cilium", Version: "1.18.6"},
 			ClusterNetwork: kkpv1.ClusterNetwork{
 				Services:  kkpv1.NetworkRanges{CIDRBlocks: []string{"10.240.16.0/20", "fd02::/120"}},
@@ -95,7 +99,7 @@ func fullCluster() *kkpv1.Cluster {
 			Versions: kkpv1.ClusterVersions{ControlPlane: "v1.36.3"},
 			Address: kkpv1.ClusterAddress{
 				URL: "https://a.example.com:6443", Port: 6443, ExternalName: "a.example.com", InternalName: "apiserver.svc",
-				IP: "192.0.2.1", APIServerExternalAddress: "b.example.com",
+				IP: "192.0.2.1", APIServerExternalAddress: "b.example.com", AdminToken: "hunter2",
 			},
 		},
 	}
@@ -136,7 +140,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-func TestNewKeepsNoSecret(t *testing.T) {
+func TestAC10NewKeepsNoSecret(t *testing.T) {
 	data, err := templatedata.New(fullCluster(), templatedata.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +195,7 @@ func TestNetwork(t *testing.T) {
 			"one family only",
 			func(spec *kkpv1.ClusterNetwork) { spec.Pods.CIDRBlocks = spec.Pods.CIDRBlocks[:1] },
 			func(data *templatedata.ClusterNetwork) {
-				data.PodCIDRBlocks, data.PodCIDRIPv6, data.DualStack, data.NodeCIDRMaskSizeIPv6 = data.PodCIDRBlocks[:1], "", false, 0
+				data.PodCIDRBlocks, data.PodCIDRIPv6, data.DualStack = data.PodCIDRBlocks[:1], "", false
 			},
 		},
 		{

@@ -16,7 +16,8 @@ var AddToScheme = (&builder).AddToScheme
 var builder = runtime.NewSchemeBuilder(addKnownTypes)
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &Seed{}, &SeedList{}, &Cluster{}, &ClusterList{})
+	scheme.AddKnownTypes(GroupVersion, &Seed{}, &SeedList{}, &Cluster{}, &ClusterList{},
+		&IPAMAllocation{}, &IPAMAllocationList{}, &KubermaticConfiguration{}, &KubermaticConfigurationList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }
@@ -53,6 +54,19 @@ type SeedSpec struct {
 	// key (default "kubeconfig").
 	// +optional
 	Kubeconfig corev1.ObjectReference `json:"kubeconfig,omitempty"`
+	// datacenters by name; a name is in one Seed only.
+	// +optional
+	Datacenters map[string]Datacenter `json:"datacenters,omitempty"`
+}
+
+// Datacenter is where clusters of a seed run.
+type Datacenter struct {
+	// country of the datacenter.
+	// +optional
+	Country string `json:"country,omitempty"`
+	// location of the datacenter.
+	// +optional
+	Location string `json:"location,omitempty"`
 }
 
 // SeedConditionInitialized is the condition of a Seed that can be used.
@@ -146,16 +160,23 @@ type ClusterSpec struct {
 	// mla says whether monitoring and logging run.
 	// +optional
 	MLA *MLA `json:"mla,omitempty"`
+	// componentsOverride has settings of the control plane.
+	// +optional
+	ComponentsOverride ComponentSettings `json:"componentsOverride,omitempty"`
 }
 
-// CloudSpec says where a cluster runs.
-type CloudSpec struct {
-	// dc is the name of the datacenter in the Seed.
+// ComponentSettings has settings of the control plane.
+type ComponentSettings struct {
+	// apiserver is about the API server.
 	// +optional
-	Datacenter string `json:"dc,omitempty"`
-	// providerName is the provider, such as aws.
+	APIServer APIServerSettings `json:"apiserver,omitempty"`
+}
+
+// APIServerSettings is about the API server.
+type APIServerSettings struct {
+	// nodePortRange of Services, such as 30000-32767.
 	// +optional
-	ProviderName string `json:"providerName,omitempty"`
+	NodePortRange string `json:"nodePortRange,omitempty"`
 }
 
 // CNIPlugin is the network plugin.
@@ -242,6 +263,18 @@ type ClusterStatus struct {
 	// extendedHealth is the health of the cluster's parts.
 	// +optional
 	ExtendedHealth ExtendedHealth `json:"extendedHealth,omitempty"`
+	// conditions by type. KKP keeps them as a map; of each only the status is read, since the rest changes all the time.
+	// +optional
+	Conditions map[string]ClusterCondition `json:"conditions,omitempty"`
+}
+
+// ClusterConditionCSIKubeletMigrationCompleted is the condition of a cluster whose in-tree volumes were migrated.
+const ClusterConditionCSIKubeletMigrationCompleted = "CSIKubeletMigrationCompleted"
+
+// ClusterCondition is one condition of a Cluster.
+type ClusterCondition struct {
+	// status is True, False or Unknown.
+	Status corev1.ConditionStatus `json:"status"`
 }
 
 // ClusterVersions are the versions of a cluster's parts.
@@ -265,6 +298,9 @@ type ClusterAddress struct {
 	// internalURL is the DNS name inside of the seed; Go calls it InternalName, as KKP does.
 	// +optional
 	InternalName string `json:"internalURL,omitempty"`
+	// adminToken is the token of a cluster-admin.
+	// +optional
+	AdminToken string `json:"adminToken,omitempty"`
 	// ip of the API server.
 	// +optional
 	IP string `json:"ip,omitempty"`

@@ -63,10 +63,10 @@ func goldenData(t *testing.T) templatedata.Data {
 	}
 	data.Cluster.KubeVirtInfraStorageClasses = []templatedata.KubeVirtInfraStorageClass{{
 		Name: "fast", IsDefaultClass: new(true), VolumeBindingMode: new("Immediate"), Labels: map[string]string{"a": "b"},
-		Zones: []string{"z"}, Regions: []string{"r"}, VolumeProvisioner: "csi",
+		Zones: []string{"z"}, Regions: []string{"r"}, VolumeProvisioner: "csi", ReclaimPolicy: "Retain", AllowVolumeExpansion: true,
 	}}
 	data.Cluster.KubeVirtInfraVolumeSnapshotClasses = []templatedata.KubeVirtInfraVolumeSnapshotClass{
-		{Name: "s", IsDefaultClass: new(false)},
+		{InfraVolumeSnapshotClass: "s", IsDefaultClass: new(false), DeletionPolicy: "Delete"},
 	}
 	return data
 }

@@ -1,0 +1,83 @@
+package templatedata
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+)
+
+// Secrets are what only add-ons of Core catalogues get to see.
+type Secrets struct {
+	// Kubeconfig of a cluster-admin, as the cluster namespace has it.
+	Kubeconfig string
+	// Credentials is the data of the Secret that CredentialsSecret names; nil without one.
+	Credentials map[string][]byte
+}
+
+// MissingCredentialError says that a provider's Secret lacks a key; never what others hold.
+type MissingCredentialError struct {
+	Secret types.NamespacedName
+	Key    string
+}
+
+// Error implements error.
+func (e *MissingCredentialError) Error() string {
+	return fmt.Sprintf("Secret %q, which the Cluster names for its provider's credentials, has no key %q", e.Secret, e.Key)
+}
+
+// CredentialsSecret is the Secret that a Cluster names for its provider's credentials. Some name none: they need no
+// credentials, or have them in the Cluster itself.
+func CredentialsSecret(cluster *kkpv1.Cluster) (types.NamespacedName, bool) {
+	for _, reference := range references(cluster.Spec.Cloud) {
+		if reference != nil && reference.Name != "" && reference.Namespace != "" {
+			return types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}, true
+		}
+	}
+	return types.NamespacedName{}, false
+}
+
+// references of all providers; one at most is set.
+func references(cloud kkpv1.CloudSpec) []*kkpv1.CredentialsReference {
+	return []*kkpv1.CredentialsReference{
+		reference(cloud.Alibaba, func(p *kkpv1.AlibabaCloudSpec) *kkpv1.CredentialsReference { return p.CredentialsReference }),
+		reference(cloud.Anexia, tokenReference), reference(cloud.Digitalocean, tokenReference), reference(cloud.Hetzner, tokenReference),
+		reference(cloud.AWS, func(p *kkpv1.AWSCloudSpec) *kkpv1.CredentialsReference { return p.CredentialsReference }),
+		reference(cloud.Azure, func(p *kkpv1.AzureCloudSpec) *kkpv1.CredentialsReference { return p.CredentialsReference }),
+		reference(cloud.Baremetal, func(p *kkpv1.BaremetalCloudSpec) *kkpv1.CredentialsReference { return p.CredentialsReference }),
+		reference(cloud.GCP, func(p *kkpv1.GCPCloudSpec) *kkpv1.CredentialsReference { return p.CredentialsReference }),
+		reference(cloud.Kubevirt, func(p *kkpv1.KubevirtCloudSpec) *kkpv1.CredentialsReference { return p.CredentialsReference }),
+		reference(cloud.Nutanix, func(p *kkpv1.NutanixCloudSpec) *kkpv1.CredentialsReference { return p.CredentialsReference }),
+		reference(cloud.Openstack, func(p *kkpv1.OpenstackCloudSpec) *kkpv1.CredentialsReference { return p.CredentialsReference }),
+		reference(cloud.VMwareCloudDirector,
+			func(p *kkpv1.VMwareCloudDirectorCloudSpec) *kkpv1.CredentialsReference { return p.CredentialsReference }),
+		reference(cloud.VSphere, func(p *kkpv1.VSphereCloudSpec) *kkpv1.CredentialsReference { return p.CredentialsReference }),
+	}
+}
+
+func tokenReference(p *kkpv1.TokenCloudSpec) *kkpv1.CredentialsReference {
+	return p.CredentialsReference
+}
+
+func reference[P any](part *P, of func(*P) *kkpv1.CredentialsReference) *kkpv1.CredentialsReference {
+	if part == nil {
+		return nil
+	}
+	return of(part)
+}
+
+// WithSecrets is the data with the three secret fields filled in. The error is a *MissingCredentialError: KKP refuses the
+// same keys, since an add-on that gets an empty password would write it into the user cluster. A Cluster that names no
+// Secret may go without.
+func WithSecrets(data Data, cluster *kkpv1.Cluster, secrets Secrets) (Data, error) {
+	data.Cluster.Kubeconfig = secrets.Kubeconfig
+	data.Cluster.Address.AdminToken = cluster.Status.Address.AdminToken
+	reader := credentialReader{data: secrets.Credentials}
+	reader.secret, reader.named = CredentialsSecret(cluster)
+	data.Credentials = reader.credentials(cluster.Spec.Cloud)
+	if reader.missing != nil {
+		return Data{}, reader.missing
+	}
+	return data, nil
+}
