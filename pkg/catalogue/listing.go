@@ -1,0 +1,134 @@
+package catalogue
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// Listing is what a platform is offered, in full: what Available decides, with everything that a reader wants to see of it
+// and nothing cut off. Its JSON is an answer of the query endpoint; docs/spec/query.md has every field.
+type Listing struct {
+	// KKPVersion and K8sVersion are what the constraints were compared with, as PlatformVersion reads them.
+	KKPVersion string `json:"kkpVersion"`
+	K8sVersion string `json:"k8sVersion"`
+	// Addons are sorted by name.
+	Addons []ListedAddon `json:"addons"`
+}
+
+// ListedAddon is one add-on of a Listing.
+type ListedAddon struct {
+	Name             string `json:"name"`
+	DisplayName      string `json:"displayName,omitempty"`
+	Description      string `json:"description,omitempty"`
+	DocumentationURL string `json:"documentationURL,omitempty"`
+	// Versions fit, newest first; never nil.
+	Versions []ListedVersion `json:"versions"`
+	// Excluded don't fit, newest first; nil where nobody asked for an explanation.
+	Excluded []ListedExclusion `json:"excluded,omitempty"`
+}
+
+// ListedVersion is a version that fits.
+type ListedVersion struct {
+	VersionOrigin
+	// Deprecated is a sentence on why not to use the version any more; empty for most.
+	Deprecated string `json:"deprecated,omitempty"`
+}
+
+// ListedExclusion is a version that does not fit.
+type ListedExclusion struct {
+	VersionOrigin
+	// Reason is an exclusion reason such as v1.ExcludedK8sVersion, Message what would be needed.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// VersionOrigin names a version and the catalogue that it comes from. The catalogue is empty where the merged object does
+// not say it.
+type VersionOrigin struct {
+	Version   string `json:"version"`
+	Catalogue string `json:"catalogue,omitempty"`
+}
+
+func (v entryVersion) named() VersionOrigin {
+	return VersionOrigin{Version: v.version.Version, Catalogue: v.origin.Catalogue}
+}
+
+// Lister decides for one platform, one add-on at a time, so that whoever keeps answers decides anew only what changed. It
+// is not fit for use by several goroutines.
+type Lister struct {
+	deciding *judge
+	explain  bool
+}
+
+// NewLister makes a Lister; with explain it gives reasons for what is left out.
+func NewLister(platform Platform, explain bool) *Lister {
+	return &Lister{deciding: newJudge(platform), explain: explain}
+}
+
+// List decides on one add-on. False: there is nothing to tell, since no version fits and nobody asked why.
+func (l *Lister) List(entry *Entry) (ListedAddon, bool) {
+	listed := ListedAddon{
+		Name: string(entry.Addon.Name), DisplayName: entry.Addon.DisplayName,
+		Description: entry.Addon.Description, DocumentationURL: entry.Addon.DocumentationURL,
+		Versions: []ListedVersion{},
+	}
+	for _, version := range entry.versions {
+		reason, message := v1.ExcludedCore, coreMessage
+		if entry.Type != v1.CatalogueCore {
+			reason, message = l.deciding.fits(version.kkp, version.k8s)
+		}
+		switch {
+		case reason == "":
+			listed.Versions = append(listed.Versions, ListedVersion{version.named(), version.version.Deprecated})
+		case l.explain:
+			listed.Excluded = append(listed.Excluded, ListedExclusion{version.named(), reason, message})
+		}
+	}
+	return listed, len(listed.Versions)+len(listed.Excluded) > 0
+}
+
+// List decides what a platform is offered, and with explain why not the rest. Entries may come in any order; the same ones
+// give the same answer. It is what the query endpoint answers.
+func List(entries []*Entry, platform Platform, explain bool) Listing {
+	sorted := slices.Clone(entries)
+	slices.SortFunc(sorted, func(a, b *Entry) int { return cmp.Compare(a.Addon.Name, b.Addon.Name) })
+	lister := NewLister(platform, explain)
+	listing := Listing{
+		KKPVersion: CanonicalPlatformVersion(platform.KKPVersion), K8sVersion: CanonicalPlatformVersion(platform.K8sVersion),
+		Addons: []ListedAddon{},
+	}
+	for _, entry := range sorted {
+		if listed, ok := lister.List(entry); ok {
+			listing.Addons = append(listing.Addons, listed)
+		}
+	}
+	return listing
+}
+
+// CanonicalPlatformVersion is a platform's version without what does not count (see PlatformVersion); a text that is no
+// version stays as it is. Decisions are the same for both.
+func CanonicalPlatformVersion(text string) string {
+	if parsed, ok := PlatformVersion(text); ok {
+		return parsed.String()
+	}
+	return text
+}
+
+// StampedKKPVersion is the KKP version that most merged objects are stamped with: while a new one is being distributed they
+// differ for a moment, and one that can't be written any more keeps its old stamp. Empty: there are no entries.
+func StampedKKPVersion(entries []*Entry) string {
+	counts := map[string]int{}
+	for _, entry := range entries {
+		counts[entry.KKPVersion]++
+	}
+	versions := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(b, a))
+	})
+	if len(versions) == 0 {
+		return ""
+	}
+	return versions[0]
+}
