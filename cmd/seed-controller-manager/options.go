@@ -24,6 +24,7 @@ type options struct {
 	insecureSources               bool
 	allowPrereleases              bool
 	concurrency                   int
+	query                         queryOptions
 }
 
 func newOptions() *options { return &options{} }
@@ -42,6 +43,7 @@ func (o *options) register(set *flag.FlagSet) {
 	set.BoolVar(&o.insecureSources, "allow-insecure-sources", false, "allow sources over plain http, for labs")
 	set.BoolVar(&o.allowPrereleases, "allow-prereleases", false, "let a platform that is a pre-release lie in ranges that name none")
 	set.IntVar(&o.concurrency, "concurrency", 10, "the number of installations worked on at a time")
+	o.query.register(set)
 }
 
 // cidrs is a flag that takes a comma list of address ranges.

@@ -41,6 +41,9 @@ func wire(ctx context.Context, made manager.Manager, options *options, logger lo
 	if err := addInstallations(ctx, made, options); err != nil {
 		return fmt.Errorf("setting up controller addoninstallation: %w", err)
 	}
+	if err := addQuery(ctx, made, options, logger); err != nil {
+		return fmt.Errorf("setting up the query endpoint: %w", err)
+	}
 	return nil
 }
 

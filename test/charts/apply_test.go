@@ -114,8 +114,8 @@ func TestManagersAreBounded(t *testing.T) {
 			t.Errorf("%s: the manager has no probes", r)
 		}
 		for _, volume := range spec.Volumes {
-			if volume.EmptyDir == nil || volume.EmptyDir.SizeLimit == nil {
-				t.Errorf("%s: volume %q is no emptyDir with a size limit", r, volume.Name)
+			if volume.Secret == nil && (volume.EmptyDir == nil || volume.EmptyDir.SizeLimit == nil) {
+				t.Errorf("%s: volume %q is no Secret and no emptyDir with a size limit", r, volume.Name)
 			}
 		}
 	}
@@ -187,6 +187,9 @@ var accesses = map[string][]access{
 		{"create", "", "secrets", "cluster-a", "", true, "release records"},
 		{"create", "", "pods", "cluster-a", "", false, "it runs nothing"},
 		{"get", "", "pods/exec", "cluster-a", "", false, "it runs nothing"},
+		{"create", "authentication.k8s.io", "tokenreviews", "", "", true, "who asks the query endpoint"},
+		{"create", "authorization.k8s.io", "subjectaccessreviews", "", "", true, "what they may list"},
+		{"create", "", "serviceaccounts/token", "cluster-a", "", false, "it makes no tokens"},
 		{"update", "coordination.k8s.io", "leases", namespace, "trellis-seed.addons.kubermatic.k8c.io", true, "one leader"},
 	},
 }

@@ -189,9 +189,12 @@ func run(t *testing.T, r rendering) {
 	t.Helper()
 	folder := t.TempDir()
 	given := []string{"--kubeconfig", kubeconfigOf(t, r, folder), "--health-probe-bind-address=0", "--metrics-bind-address=0"}
+	if r.chart == "trellis-seed" {
+		given = append(given, "--query-bind-address=127.0.0.1:0")
+	}
 	for _, argument := range arguments(t, r) {
 		switch name, _, _ := strings.Cut(argument, "="); name {
-		case "--health-probe-bind-address", "--metrics-bind-address":
+		case "--health-probe-bind-address", "--metrics-bind-address", "--query-bind-address":
 		case "--store-folder":
 			given = append(given, "--store-folder="+filepath.Join(folder, "store"))
 		default:

@@ -41,6 +41,9 @@ var renderings = []rendering{
 		"standalone": map[string]any{"enabled": true}, "driftInterval": "10s", "workerName": "lab", "allowPrereleases": true,
 		"sources":     map[string]any{"allowCIDRs": []any{"10.0.0.0/8", "fd00::/8"}, "allowInsecure": true},
 		"tolerations": []any{map[string]any{"operator": "Exists"}},
+		"query": map[string]any{
+			"tlsSecret": "query-tls", "audiences": []any{"trellis"}, "service": map[string]any{"type": "LoadBalancer", "port": 8443},
+		},
 	}},
 }
 

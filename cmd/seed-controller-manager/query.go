@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/query"
+)
+
+// queryOptions are the flags of the query endpoint.
+type queryOptions struct {
+	address, tlsFolder, secret string
+	hosts, audiences           names
+	reviewTTL                  time.Duration
+}
+
+func (o *queryOptions) register(set *flag.FlagSet) {
+	set.StringVar(&o.address, "query-bind-address", ":8443", "address of the query endpoint; 0 turns it off")
+	set.StringVar(&o.tlsFolder, "query-tls-folder", "",
+		"folder with tls.crt and tls.key of the query endpoint; empty: it makes its own")
+	set.StringVar(&o.secret, "query-tls-secret", query.CertificateSecret, "Secret that the query endpoint keeps its own certificate in")
+	set.Var(&o.hosts, "query-hosts", "host names and addresses, comma-separated, of the query endpoint's own certificate; localhost is always one")
+	set.Var(&o.audiences, "query-audiences", "audiences, comma-separated, one of which a token must be for; empty: the API server's own")
+	set.DurationVar(&o.reviewTTL, "query-review-ttl", 10*time.Second, "how long the API server's answers about tokens and rights are kept")
+}
+
+// addQuery puts the query endpoint into the manager, on every replica.
+func addQuery(ctx context.Context, made manager.Manager, options *options, logger logr.Logger) error {
+	if options.query.address == "0" {
+		return nil
+	}
+	certificates, err := newCertificates(made, options, logger)
+	if err != nil {
+		return err
+	}
+	catalogue := query.NewCatalogue(options.CatalogueNamespace, logger)
+	if err := catalogue.Watch(ctx, made.GetCache()); err != nil {
+		return err
+	}
+	// Every replica reads these from its cache, also one that does not lead.
+	for _, read := range []client.Object{&kkpv1.Cluster{}, &kubermaticv1.AddonInstallation{}} {
+		if _, err := made.GetCache().GetInformer(ctx, read, cache.BlockUntilSynced(false)); err != nil {
+			return fmt.Errorf("watching what the query endpoint reads: %w", err)
+		}
+	}
+	counted := query.NewMetrics(metrics.Registry)
+	endpoint := query.New(query.Dependencies{
+		Catalogue: catalogue, Clusters: cluster.NewFinder(made.GetClient(), made.GetAPIReader()),
+		Installations: made.GetClient(), Certificates: certificates,
+		Reviews: query.NewReviews(made.GetClient(), query.ReviewOptions{
+			Audiences: options.query.audiences, TTL: options.query.reviewTTL, Metrics: counted,
+		}),
+	}, query.Options{
+		Address: options.query.address, CatalogueNamespace: options.CatalogueNamespace,
+		AllowPrereleases: options.allowPrereleases, Metrics: counted, Logger: logger.WithName("query"),
+	})
+	if err := made.AddReadyzCheck("query", endpoint.Ready); err != nil {
+		return fmt.Errorf("adding the readiness check: %w", err)
+	}
+	return made.Add(endpoint)
+}
+
+// newCertificates follows a folder that somebody mounted, or a certificate of the endpoint's own.
+func newCertificates(made manager.Manager, options *options, logger logr.Logger) (query.Certificates, error) {
+	if folder := options.query.tlsFolder; folder != "" {
+		watcher, err := certwatcher.New(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"))
+		if err != nil {
+			return nil, fmt.Errorf("reading the query endpoint's certificate: %w", err)
+		}
+		return watcher, made.Add(watcher)
+	}
+	direct, err := client.New(made.GetConfig(), client.Options{Scheme: made.GetScheme(), HTTPClient: made.GetHTTPClient()})
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	hosts := append([]string{"localhost", "127.0.0.1"}, options.query.hosts...)
+	own := query.NewOwnCertificate(direct, client.ObjectKey{Namespace: options.Namespace, Name: options.query.secret}, hosts,
+		logger.WithName("query"))
+	return own, made.Add(own)
+}
+
+// names is a flag that takes a comma list.
+type names []string
+
+func (n *names) String() string {
+	if n == nil {
+		return ""
+	}
+	return strings.Join(*n, ",")
+}
+
+// Set adds names.
+func (n *names) Set(text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			*n = append(*n, part)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package query
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+)
+
+// addons lists what a platform would be offered, which need not exist.
+func (s *Server) addons(ctx context.Context, of *call) (*content, error) {
+	key, err := asked(of.query)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Reviews.Authorise(ctx, of.identity, s.everything()); err != nil {
+		return nil, err
+	}
+	at, err := s.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	if key.kkp == "" {
+		key.kkp = catalogue.CanonicalPlatformVersion(at.kkpVersion)
+	}
+	return s.answers.to(ctx, at, key)
+}
+
+// everything is the right to see the whole catalogue.
+func (s *Server) everything() Access { return Access{s.options.CatalogueNamespace, ResourceCatalogues} }
+
+// asked reads a platform from a query. Without kkpVersion it is the seed's own, filled in by the caller.
+func asked(query map[string]string) (key pair, err error) {
+	if query["k8sVersion"] == "" {
+		return pair{}, &ParameterError{"k8sVersion", "it is missing: name the cluster's Kubernetes version, such as 1.36.3"}
+	}
+	if key.k8s, err = platformVersion("k8sVersion", query["k8sVersion"]); err != nil {
+		return pair{}, err
+	}
+	if given := query["kkpVersion"]; given != "" {
+		if key.kkp, err = platformVersion("kkpVersion", given); err != nil {
+			return pair{}, err
+		}
+	}
+	key.explain, err = flag(query, "explain")
+	return key, err
+}
+
+// namespaceAddons lists what the cluster of a namespace is offered.
+func (s *Server) namespaceAddons(ctx context.Context, of *call) (*content, error) {
+	namespace, err := name("namespace", of.path["namespace"])
+	if err != nil {
+		return nil, err
+	}
+	explain, err := flag(of.query, "explain")
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Reviews.Authorise(ctx, of.identity, Access{namespace, ResourceCatalogues}); err != nil {
+		return nil, err
+	}
+	at, err := s.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	platform, err := s.platformOf(ctx, at, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return s.answers.to(ctx, at, pair{kkp: platform.KKPVersion, k8s: platform.K8sVersion, explain: explain})
+}
+
+// platformOf is the platform of a namespace's one Cluster, in canonical versions. Errors: *NotFoundError.
+func (s *Server) platformOf(ctx context.Context, at *snapshot, namespace string) (catalogue.Platform, error) {
+	found, err := s.Clusters.InNamespace(ctx, namespace)
+	if _, unknown := errors.AsType[*cluster.UnknownError](err); unknown {
+		return catalogue.Platform{}, &NotFoundError{}
+	}
+	if err != nil {
+		return catalogue.Platform{}, fmt.Errorf("finding the Cluster of namespace %q: %w", namespace, err)
+	}
+	return s.platform(at, found.Status.Versions.ControlPlane), nil
+}
+
+// platform is one on this seed.
+func (s *Server) platform(at *snapshot, k8sVersion string) catalogue.Platform {
+	return catalogue.Platform{
+		KKPVersion:       catalogue.CanonicalPlatformVersion(at.kkpVersion),
+		K8sVersion:       catalogue.CanonicalPlatformVersion(k8sVersion),
+		AllowPrereleases: s.options.AllowPrereleases,
+	}
+}
+
+// version describes one version of an add-on.
+func (s *Server) version(ctx context.Context, of *call) (*content, error) {
+	addon, err := name("name", of.path["name"])
+	if err != nil {
+		return nil, err
+	}
+	version, err := addonVersion("version", of.path["version"])
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Reviews.Authorise(ctx, of.identity, s.everything()); err != nil {
+		return nil, err
+	}
+	at, err := s.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	entry := at.byName[addon]
+	if entry == nil {
+		return nil, &NotFoundError{}
+	}
+	detail, ok := entry.Detail(version)
+	if !ok {
+		return nil, &NotFoundError{}
+	}
+	encoded, err := encode(detail)
+	if err != nil {
+		return nil, fmt.Errorf("encoding version %q of add-on %q: %w", version, addon, err)
+	}
+	made := newContent(encoded)
+	return &made, nil
+}
+
+// encode gives JSON whose < and > can be read, since versions' ranges are full of them.
+func encode(value any) ([]byte, error) {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return buffer.Bytes(), err
+}

@@ -1,0 +1,182 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
+	began := s.options.Clock.Now()
+	name, status := "none", http.StatusInternalServerError
+	defer func() {
+		if problem := recover(); problem != nil {
+			s.options.Logger.Error(errPanic, "a request made the endpoint panic", "route", name, "stack", string(debug.Stack()))
+			status = refuse(writer, &internalError{})
+		}
+		s.options.Metrics.requested(name, status, s.options.Clock.Since(began))
+	}()
+	route, parts, err := find(request.Method, request.URL.Path)
+	if route != nil {
+		name = route.path
+	}
+	if err != nil {
+		status = refuse(writer, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(request.Context(), answerDeadline)
+	defer cancel()
+	found, err := s.reply(ctx, route, &call{request: request, path: parts})
+	if err != nil {
+		status = s.refuse(writer, err)
+		return
+	}
+	status = write(writer, request, found)
+}
+
+var errPanic = errors.New("panic")
+
+// reply authenticates, reads the parameters and lets the route answer.
+func (s *Server) reply(ctx context.Context, route *route, of *call) (*content, error) {
+	if !route.open {
+		token, err := bearer(of.request.Header)
+		if err != nil {
+			return nil, err
+		}
+		if of.identity, err = s.Reviews.Identify(ctx, token); err != nil {
+			return nil, err
+		}
+	}
+	if of.request.Method != http.MethodPost && of.request.ContentLength != 0 {
+		return nil, &ParameterError{"body", "this request has none"}
+	}
+	of.request.Body = http.MaxBytesReader(nil, of.request.Body, mostBody)
+	var err error
+	if of.query, err = parameters(of.request.URL.RawQuery, route.parameters...); err != nil {
+		return nil, err
+	}
+	return route.answer(s, ctx, of)
+}
+
+// refuse tells the operator what the asker is not told.
+func (s *Server) refuse(writer http.ResponseWriter, err error) int {
+	refusal, foreseen := refusalOf(err)
+	unavailable, isUnavailable := errors.AsType[*UnavailableError](err)
+	switch {
+	case !foreseen:
+		s.options.Logger.Error(err, "a request could not be answered")
+	case isUnavailable && s.mayLog():
+		s.options.Logger.Error(unavailable.err, "requests can't be answered now", "problem", unavailable.Problem)
+	}
+	return refuse(writer, refusal)
+}
+
+// mayLog lets one line through each second: askers decide how often it would be written.
+func (s *Server) mayLog() bool {
+	now := s.options.Clock.Now().Unix()
+	before := s.logged.Load()
+	return now != before && s.logged.CompareAndSwap(before, now)
+}
+
+// problem is the JSON of a refusal.
+type problem struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+func refuse(writer http.ResponseWriter, err error) int {
+	refusal, _ := refusalOf(err)
+	header := writer.Header()
+	switch refusal := refusal.(type) {
+	case *UnauthenticatedError:
+		header.Set("WWW-Authenticate", `Bearer realm="trellis"`)
+	case *MethodError:
+		header.Set("Allow", strings.Join(refusal.Allowed, ", "))
+	case *UnavailableError:
+		header.Set("Retry-After", "1")
+	}
+	encoded, err := json.Marshal(problem{refusal.Reason(), refusal.Error()})
+	if err != nil {
+		encoded = []byte("{}") // texts always encode
+	}
+	plainHeaders(header)
+	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Length", strconv.Itoa(len(encoded)))
+	writer.WriteHeader(refusal.Status())
+	_, _ = writer.Write(encoded) // whoever asked may be gone
+	return refusal.Status()
+}
+
+func plainHeaders(header http.Header) {
+	header.Set("Content-Type", "application/json")
+	header.Set("X-Content-Type-Options", "nosniff")
+}
+
+// write sends a content in the form that the asker takes, or says that they have it already.
+func write(writer http.ResponseWriter, request *http.Request, found *content) int {
+	sent, etag := found.body, found.etag
+	header := writer.Header()
+	plainHeaders(header)
+	header.Set("Vary", "Accept-Encoding, Authorization")
+	// It may be kept by whoever asked, and is asked for again each time: rights and catalogue change.
+	header.Set("Cache-Control", "private, no-cache")
+	packed := found.gzip != nil && takesGzip(request.Header)
+	if packed {
+		sent, etag = found.gzip, found.etag+gzipMark
+	}
+	if found.etag != "" {
+		header.Set("ETag", `"`+etag+`"`)
+		if has(request.Header, found.etag) {
+			header.Del("Content-Type")
+			writer.WriteHeader(http.StatusNotModified)
+			return http.StatusNotModified
+		}
+	}
+	if packed {
+		header.Set("Content-Encoding", "gzip")
+	}
+	header.Set("Content-Length", strconv.Itoa(len(sent)))
+	writer.WriteHeader(http.StatusOK)
+	if request.Method != http.MethodHead {
+		_, _ = writer.Write(sent) // whoever asked may be gone
+	}
+	return http.StatusOK
+}
+
+// gzipMark tells the compressed form's ETag from the plain one's.
+const gzipMark = "-gzip"
+
+// has says whether the asker has one of the forms of a content already. Only conditions of GET and HEAD come here.
+func has(header http.Header, etag string) bool {
+	for _, line := range header.Values("If-None-Match") {
+		for known := range strings.SplitSeq(line, ",") {
+			known = strings.TrimPrefix(strings.TrimSpace(known), "W/")
+			if known == "*" || known == `"`+etag+`"` || known == `"`+etag+gzipMark+`"` {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// takesGzip reads Accept-Encoding: gzip counts unless its weight is zero.
+func takesGzip(header http.Header) bool {
+	for _, line := range header.Values("Accept-Encoding") {
+		for offer := range strings.SplitSeq(line, ",") {
+			coding, weight, _ := strings.Cut(offer, ";")
+			if coding = strings.TrimSpace(coding); !strings.EqualFold(coding, "gzip") && coding != "*" {
+				continue
+			}
+			key, value, _ := strings.Cut(strings.TrimSpace(weight), "=")
+			if parsed, err := strconv.ParseFloat(strings.TrimSpace(value), 64); !strings.EqualFold(key, "q") || err != nil || parsed > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}

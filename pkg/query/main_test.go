@@ -1,0 +1,9 @@
+package query_test
+
+import (
+	"testing"
+
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+func TestMain(m *testing.M) { fleet.Main(m, fleet.ClusterOptions{Name: "seed"}) }

@@ -1,0 +1,164 @@
+package query
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+const (
+	mostQuery   = 1024
+	mostVersion = 128
+	mostBody    = 16 << 10
+	mostToken   = 8 << 10
+	// mostShown is how much of a wrong value its refusal repeats.
+	mostShown = 40
+)
+
+// versionText is what a platform's version may look like; whether it is one is for catalogue.PlatformVersion.
+var versionText = regexp.MustCompile(`^[0-9A-Za-z.+~_-]{1,` + strconv.Itoa(mostVersion) + `}$`)
+
+// nameText is a DNS label: the name of a namespace or of an add-on.
+var nameText = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// addonVersionText is the schema's pattern of an add-on's version.
+var addonVersionText = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._+-]{0,126}[A-Za-z0-9])?$`)
+
+// bearer gives the token of a request. Errors: *UnauthenticatedError.
+func bearer(header http.Header) (string, error) {
+	values := header.Values("Authorization")
+	if len(values) != 1 {
+		return "", &UnauthenticatedError{}
+	}
+	scheme, token, found := strings.Cut(values[0], " ")
+	if !found || !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > mostToken {
+		return "", &UnauthenticatedError{}
+	}
+	for i := range len(token) {
+		if token[i] <= ' ' || token[i] > '~' {
+			return "", &UnauthenticatedError{}
+		}
+	}
+	return token, nil
+}
+
+// parameters reads the query of a URL: each known name at most once, and no other. Errors: *ParameterError.
+func parameters(raw string, known ...string) (map[string]string, error) {
+	if raw == "" {
+		return nil, nil
+	}
+	if len(raw) > mostQuery {
+		return nil, &ParameterError{"query", fmt.Sprintf("it has %d bytes, %d at most", len(raw), mostQuery)}
+	}
+	parsed, err := url.ParseQuery(raw)
+	if err != nil {
+		return nil, &ParameterError{"query", "it is not written as name=value&name=value"}
+	}
+	values := make(map[string]string, len(parsed))
+	for name, given := range parsed {
+		if !slices.Contains(known, name) {
+			return nil, &ParameterError{shown(name), "there is no such parameter; " + choices(known)}
+		}
+		if len(given) > 1 {
+			return nil, &ParameterError{name, "it is given more than once"}
+		}
+		values[name] = given[0]
+	}
+	return values, nil
+}
+
+func choices(known []string) string {
+	if len(known) == 0 {
+		return "there are none"
+	}
+	return "there are " + strings.Join(known, ", ")
+}
+
+// platformVersion reads a version of KKP or Kubernetes into its canonical form. Errors: *ParameterError.
+func platformVersion(name, text string) (string, error) {
+	// A plus sign that was not escaped arrives as a space.
+	text = strings.ReplaceAll(text, " ", "+")
+	if !versionText.MatchString(text) {
+		return "", badVersion(name, text)
+	}
+	parsed, ok := catalogue.PlatformVersion(text)
+	if !ok {
+		return "", badVersion(name, text)
+	}
+	return parsed.String(), nil
+}
+
+func badVersion(name, text string) error {
+	return &ParameterError{name, fmt.Sprintf("%q is no version: write one like 1.36.3", shown(text))}
+}
+
+// shown is the beginning of a text that somebody else made up.
+func shown(text string) string {
+	if len(text) <= mostShown {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostShown], "") + "..."
+}
+
+// flag reads true or false; absent is false. Errors: *ParameterError.
+func flag(values map[string]string, name string) (bool, error) {
+	text, given := values[name]
+	switch {
+	case !given, text == "false":
+		return false, nil
+	case text == "true":
+		return true, nil
+	}
+	return false, &ParameterError{name, fmt.Sprintf("%q is neither true nor false", shown(text))}
+}
+
+// name reads the name of a namespace or an add-on. Errors: *ParameterError.
+func name(parameter, text string) (string, error) {
+	if !nameText.MatchString(text) {
+		return "", &ParameterError{parameter, fmt.Sprintf("%q is no name: write up to 63 of a-z, 0-9 and -", shown(text))}
+	}
+	return text, nil
+}
+
+// addonVersion reads the version of an add-on. Errors: *ParameterError.
+func addonVersion(parameter, text string) (string, error) {
+	if !addonVersionText.MatchString(text) {
+		return "", &ParameterError{parameter, fmt.Sprintf("%q is no version of an add-on", shown(text))}
+	}
+	return text, nil
+}
+
+// body reads a JSON body into a struct: known fields only, and nothing after it. Errors: *ParameterError, *TooLargeError,
+// *MediaTypeError.
+func body(request *http.Request, into any) error {
+	kind, _, err := mime.ParseMediaType(request.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" {
+		return &MediaTypeError{}
+	}
+	decoder := json.NewDecoder(request.Body)
+	decoder.DisallowUnknownFields()
+	if err = decoder.Decode(into); err == nil {
+		if _, after := decoder.Token(); !errors.Is(after, io.EOF) {
+			err = errAfter
+		}
+	}
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return &TooLargeError{tooLarge.Limit}
+	}
+	if err != nil {
+		return &ParameterError{"body", "it is not the JSON object that the OpenAPI document describes"}
+	}
+	return nil
+}
+
+var errAfter = errors.New("there is more after the object")

@@ -1,0 +1,239 @@
+package query
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+const (
+	// mostTokens and mostVerdicts bound what is kept. Refused tokens are kept apart: they cost nothing to make up, and must
+	// not drive accepted ones out.
+	mostTokens   = 4096
+	mostVerdicts = 16384
+	// reviewsAtOnce bounds what askers with ever new tokens can make of the API server.
+	reviewsAtOnce = 16
+	// reviewDeadline is for one question to the API server, the wait for a turn included.
+	reviewDeadline = 5 * time.Second
+)
+
+// Creator asks the API server: a review is an object that is created and comes back with the answer.
+type Creator interface {
+	Create(ctx context.Context, object client.Object, options ...client.CreateOption) error
+}
+
+// ReviewOptions are settings of Reviews.
+type ReviewOptions struct {
+	// Audiences that a token must be for, one of them; empty: those of the API server itself.
+	Audiences []string
+	// TTL is how long an answer is kept. Default: 10 s.
+	TTL time.Duration
+	// Clock is for tests. Default: the real one.
+	Clock clock.PassiveClock
+	// Metrics counts reviews; nil: nobody does.
+	Metrics *Metrics
+}
+
+// Reviews asks the API server who a token belongs to and what they may list, and keeps the answers for a while. It is fit
+// for use by several goroutines.
+type Reviews struct {
+	creator  Creator
+	options  ReviewOptions
+	accepted *cache.LRUExpireCache
+	refused  *cache.LRUExpireCache
+	verdicts *cache.LRUExpireCache
+	flights  singleflight.Group
+	turns    chan struct{}
+}
+
+// tokenHash stands for a token wherever one is remembered.
+type tokenHash [sha256.Size]byte
+
+// Identity is somebody whose token was accepted.
+type Identity struct {
+	token tokenHash
+	user  authenticationv1.UserInfo
+}
+
+// Access is the right to list a resource of our group in a namespace.
+type Access struct{ Namespace, Resource string }
+
+// Resources of Access.
+const (
+	ResourceCatalogues    = "addoncatalogues"
+	ResourceInstallations = "addoninstallations"
+)
+
+// NewReviews makes Reviews that ask by a creator.
+func NewReviews(creator Creator, options ReviewOptions) *Reviews {
+	if options.TTL == 0 {
+		options.TTL = 10 * time.Second
+	}
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	return &Reviews{
+		creator: creator, options: options, turns: make(chan struct{}, reviewsAtOnce),
+		accepted: cache.NewLRUExpireCacheWithClock(mostTokens, options.Clock),
+		refused:  cache.NewLRUExpireCacheWithClock(mostTokens, options.Clock),
+		verdicts: cache.NewLRUExpireCacheWithClock(mostVerdicts, options.Clock),
+	}
+}
+
+// Identify says whose token it is. Errors: *UnauthenticatedError, *UnavailableError.
+func (r *Reviews) Identify(ctx context.Context, token string) (*Identity, error) {
+	hash := tokenHash(sha256.Sum256([]byte(token)))
+	if known, ok := r.accepted.Get(hash); ok {
+		return known.(*Identity), nil
+	}
+	if _, ok := r.refused.Get(hash); ok {
+		return nil, &UnauthenticatedError{}
+	}
+	answer, err := r.ask(ctx, string(hash[:]), func(ctx context.Context) (any, error) {
+		return r.reviewToken(ctx, token, hash)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if identity := answer.(*Identity); identity != nil {
+		return identity, nil
+	}
+	return nil, &UnauthenticatedError{}
+}
+
+// reviewToken gives nil for a token that is refused.
+func (r *Reviews) reviewToken(ctx context.Context, token string, hash tokenHash) (*Identity, error) {
+	asked := r.options.Clock.Now()
+	review := &authenticationv1.TokenReview{
+		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: r.options.Audiences},
+	}
+	if err := r.creator.Create(ctx, review); err != nil {
+		r.options.Metrics.reviewed("token", "error")
+		return nil, &UnavailableError{"the token can't be checked now", withoutToken(err)}
+	}
+	keep := r.options.TTL - r.options.Clock.Since(asked)
+	if !review.Status.Authenticated || !r.isForUs(review.Status.Audiences) {
+		r.options.Metrics.reviewed("token", "refused")
+		r.refused.Add(hash, struct{}{}, keep)
+		return nil, nil
+	}
+	r.options.Metrics.reviewed("token", "accepted")
+	identity := &Identity{token: hash, user: review.Status.User}
+	r.accepted.Add(hash, identity, keep)
+	return identity, nil
+}
+
+// isForUs says whether a token is for one of our audiences. An authenticator that knows nothing of audiences names none,
+// and its tokens count only where none was asked for.
+func (r *Reviews) isForUs(audiences []string) bool {
+	return len(r.options.Audiences) == 0 || slices.ContainsFunc(audiences, func(audience string) bool {
+		return slices.Contains(r.options.Audiences, audience)
+	})
+}
+
+// verdictKey is what an answer about a right is kept by.
+type verdictKey struct {
+	token  tokenHash
+	access Access
+}
+
+// Authorise says whether somebody may list something. Errors: *NotFoundError, which stands for no, *UnavailableError.
+func (r *Reviews) Authorise(ctx context.Context, identity *Identity, access Access) error {
+	key := verdictKey{identity.token, access}
+	if known, ok := r.verdicts.Get(key); ok {
+		return verdict(known)
+	}
+	flight := string(identity.token[:]) + access.Resource + "/" + access.Namespace
+	answer, err := r.ask(ctx, flight, func(ctx context.Context) (any, error) {
+		return r.reviewAccess(ctx, identity, access)
+	})
+	if err != nil {
+		return err
+	}
+	return verdict(answer)
+}
+
+func verdict(allowed any) error {
+	if allowed != true {
+		return &NotFoundError{}
+	}
+	return nil
+}
+
+func (r *Reviews) reviewAccess(ctx context.Context, identity *Identity, access Access) (bool, error) {
+	asked := r.options.Clock.Now()
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: identity.user.Username, UID: identity.user.UID, Groups: identity.user.Groups, Extra: extraOf(identity),
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: "list", Namespace: access.Namespace, Resource: access.Resource,
+			Group: kubermaticv1.GroupVersion.Group, Version: kubermaticv1.GroupVersion.Version,
+		},
+	}}
+	if err := r.creator.Create(ctx, review); err != nil {
+		r.options.Metrics.reviewed("access", "error")
+		return false, &UnavailableError{"the right to see this can't be checked now", err}
+	}
+	allowed, result := review.Status.Allowed && !review.Status.Denied, "refused"
+	if allowed {
+		result = "accepted"
+	}
+	r.options.Metrics.reviewed("access", result)
+	r.verdicts.Add(verdictKey{identity.token, access}, allowed, r.options.TTL-r.options.Clock.Since(asked))
+	return allowed, nil
+}
+
+func extraOf(identity *Identity) map[string]authorizationv1.ExtraValue {
+	extra := make(map[string]authorizationv1.ExtraValue, len(identity.user.Extra))
+	for key, values := range identity.user.Extra {
+		extra[key] = authorizationv1.ExtraValue(values)
+	}
+	return extra
+}
+
+// ask has one question of a kind under way at a time, and few altogether. The question outlives the asker who came first,
+// since others may wait for it too.
+func (r *Reviews) ask(ctx context.Context, flight string, question func(context.Context) (any, error)) (any, error) {
+	landing := r.flights.DoChan(flight, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewDeadline)
+		defer cancel()
+		select {
+		case r.turns <- struct{}{}:
+			defer func() { <-r.turns }()
+		case <-ctx.Done():
+			return nil, &UnavailableError{"too many tokens are being checked now", ctx.Err()}
+		}
+		return question(ctx)
+	})
+	select {
+	case landed := <-landing:
+		return landed.Val, landed.Err
+	case <-ctx.Done():
+		return nil, &UnavailableError{"the request ended", ctx.Err()}
+	}
+}
+
+var errReview = errors.New("the review failed")
+
+// withoutToken keeps the text of a call that held a token out of every log: only the kind of failure is left.
+func withoutToken(err error) error {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return context.DeadlineExceeded
+	case errors.Is(err, context.Canceled):
+		return context.Canceled
+	}
+	return fmt.Errorf("%w: %s", errReview, apierrors.ReasonForError(err))
+}

@@ -1,0 +1,103 @@
+package query
+
+import (
+	"context"
+	"net/http"
+	"strings"
+)
+
+// The documented paths.
+const (
+	// PathOpenAPI serves the OpenAPI document, to everybody.
+	PathOpenAPI = "/openapi.json"
+
+	pathAddons          = "/api/v1/addons"
+	pathVersion         = "/api/v1/addons/{name}/versions/{version}"
+	pathNamespaceAddons = "/api/v1/namespaces/{namespace}/addons"
+	pathUpgradeCheck    = "/api/v1/upgrade-check"
+)
+
+// route is one path with its method. GET stands for HEAD too.
+type route struct {
+	method, path string
+	// open routes answer whoever asks.
+	open bool
+	// parameters are the names that the query may have.
+	parameters []string
+	answer     func(*Server, context.Context, *call) (*content, error)
+
+	segments []string
+}
+
+// call is a request on its way to a route.
+type call struct {
+	request  *http.Request
+	identity *Identity
+	// path has the parts of the path that stand in braces, query the parameters.
+	path, query map[string]string
+}
+
+// routes is the table of everything that is served; openapi.json describes the same.
+var routes = withSegments([]route{
+	{method: http.MethodGet, path: pathAddons, parameters: []string{"kkpVersion", "k8sVersion", "explain"}, answer: (*Server).addons},
+	{method: http.MethodGet, path: pathVersion, answer: (*Server).version},
+	{method: http.MethodGet, path: pathNamespaceAddons, parameters: []string{"explain"}, answer: (*Server).namespaceAddons},
+	{method: http.MethodPost, path: pathUpgradeCheck, answer: (*Server).upgradeCheck},
+	{method: http.MethodGet, path: PathOpenAPI, open: true, answer: (*Server).openAPI},
+})
+
+func withSegments(table []route) []route {
+	for i := range table {
+		table[i].segments = strings.Split(table[i].path, "/")
+	}
+	return table
+}
+
+// takes says whether a route has a method.
+func (r *route) takes(method string) bool {
+	return method == r.method || method == http.MethodHead && r.method == http.MethodGet
+}
+
+func (r *route) allowed() []string {
+	if r.method == http.MethodGet {
+		return []string{http.MethodGet, http.MethodHead}
+	}
+	return []string{r.method}
+}
+
+// match gives the parts of a path that stand in the route's braces; false where the path is another one.
+func (r *route) match(segments []string) (map[string]string, bool) {
+	if len(segments) != len(r.segments) {
+		return nil, false
+	}
+	var parts map[string]string
+	for i, want := range r.segments {
+		if !strings.HasPrefix(want, "{") {
+			if segments[i] != want {
+				return nil, false
+			}
+			continue
+		}
+		if parts == nil {
+			parts = map[string]string{}
+		}
+		parts[strings.Trim(want, "{}")] = segments[i]
+	}
+	return parts, true
+}
+
+// find gives the route of a request. Errors: *NotFoundError, *MethodError.
+func find(method, path string) (*route, map[string]string, error) {
+	segments := strings.Split(path, "/")
+	for i := range routes {
+		parts, ok := routes[i].match(segments)
+		if !ok {
+			continue
+		}
+		if !routes[i].takes(method) {
+			return &routes[i], nil, &MethodError{routes[i].allowed()}
+		}
+		return &routes[i], parts, nil
+	}
+	return nil, nil, &NotFoundError{}
+}

@@ -1,0 +1,364 @@
+package query_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/query"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// world is a seed with a catalogue namespace of the test's own, and the endpoint over it.
+type world struct {
+	t         testing.TB
+	number    int
+	scheme    *runtime.Scheme
+	catalogue string
+	seed      client.Client
+	clock     *clocktesting.FakePassiveClock
+	counted   *counting
+	registry  *prometheus.Registry
+	audiences []string
+	endpoint  *query.Server
+	browser   *http.Client
+	stop      func()
+}
+
+var worlds int
+
+// counting counts the questions to the API server.
+type counting struct {
+	query.Creator
+	tokens, accesses atomic.Int32
+}
+
+func (c *counting) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
+	switch object.(type) {
+	case *authenticationv1.TokenReview:
+		c.tokens.Add(1)
+	case *authorizationv1.SubjectAccessReview:
+		c.accesses.Add(1)
+	}
+	return c.Creator.Create(ctx, object, options...)
+}
+
+func (c *counting) calls() int32 { return c.tokens.Load() + c.accesses.Load() }
+
+// newWorld lays a seed out; start starts the endpoint.
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	worlds++
+	w := &world{
+		t: t, number: worlds, scheme: runtime.NewScheme(), catalogue: fmt.Sprintf("catalogue-%d", worlds),
+		clock: clocktesting.NewFakePassiveClock(time.Now()), registry: prometheus.NewRegistry(),
+	}
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kkpv1.AddToScheme} {
+		if err := add(w.scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := fleet.Shared().Cluster("seed").Config
+	if err := fleet.InstallCRDs(t.Context(), config, fleet.CRDs(t)...); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if w.seed, err = client.New(config, client.Options{Scheme: w.scheme}); err != nil {
+		t.Fatal(err)
+	}
+	w.create(namespaceOf(w.catalogue))
+	return w
+}
+
+func namespaceOf(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func (w *world) create(objects ...client.Object) {
+	w.t.Helper()
+	for _, object := range objects {
+		if err := w.seed.Create(w.t.Context(), object); err != nil {
+			w.t.Fatalf("creating %T %q: %v", object, object.GetName(), err)
+		}
+	}
+}
+
+// start runs the endpoint in a manager, as the seed's does, until the end of the test, and waits until it is ready.
+func (w *world) start() {
+	w.t.Helper()
+	mgr, err := ctrl.NewManager(fleet.Shared().Cluster("seed").Config, manager.Options{
+		Scheme: w.scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&v1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{w.catalogue: {}}},
+		}},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := cluster.IndexNamespaceName(ctx, mgr.GetFieldIndexer()); err != nil {
+		w.t.Fatal(err)
+	}
+	w.counted = &counting{Creator: w.seed}
+	metrics := query.NewMetrics(w.registry)
+	catalogue := query.NewCatalogue(w.catalogue, logr.Discard())
+	if err := catalogue.Watch(ctx, mgr.GetCache()); err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := mgr.GetCache().GetInformer(ctx, &v1.AddonInstallation{}, cache.BlockUntilSynced(false)); err != nil {
+		w.t.Fatal(err)
+	}
+	secret := client.ObjectKey{Namespace: w.catalogue, Name: query.CertificateSecret}
+	own := query.NewOwnCertificate(w.seed, secret, []string{"127.0.0.1"}, logr.Discard())
+	w.endpoint = query.New(query.Dependencies{
+		Catalogue: catalogue, Clusters: cluster.NewFinder(mgr.GetClient(), mgr.GetAPIReader()),
+		Installations: mgr.GetClient(), Certificates: own,
+		Reviews: query.NewReviews(w.counted, query.ReviewOptions{Clock: w.clock, Metrics: metrics, Audiences: w.audiences}),
+	}, query.Options{
+		Address: "127.0.0.1:0", CatalogueNamespace: w.catalogue, Metrics: metrics, Logger: logr.Discard(),
+	})
+	for _, runnable := range []manager.Runnable{own, w.endpoint} {
+		if err := mgr.Add(runnable); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	running := true
+	w.stop = func() {
+		cancel()
+		if running {
+			running = false
+			if err := <-ended; err != nil {
+				w.t.Error(err)
+			}
+		}
+	}
+	w.t.Cleanup(w.stop)
+	expect.Eventually(w.t, expect.Patience, func() error { return w.endpoint.Ready(nil) })
+	w.browser = w.newBrowser()
+}
+
+// newBrowser trusts the authority in the endpoint's Secret and nobody else.
+func (w *world) newBrowser() *http.Client {
+	w.t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: query.CertificateSecret}}
+	expect.Object(w.t, w.seed, secret, func(*corev1.Secret) error { return nil })
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(secret.Data["ca.crt"]) {
+		w.t.Fatal("the Secret has no authority")
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, DisableCompression: true}
+	w.t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+// response is what came back.
+type response struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// ask sends a request; headers come as pairs.
+func (w *world) ask(method, path, token, body string, headers ...string) response {
+	w.t.Helper()
+	request, err := http.NewRequestWithContext(w.t.Context(), method, "https://"+w.endpoint.Address()+path, strings.NewReader(body))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	answer, err := w.browser.Do(request)
+	if err != nil {
+		w.t.Fatalf("%s %s: %v", method, shortened(path), err)
+	}
+	defer answer.Body.Close()
+	content, err := io.ReadAll(answer.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return response{answer.StatusCode, answer.Header, content}
+}
+
+func (w *world) get(path, token string, headers ...string) response {
+	w.t.Helper()
+	return w.ask(http.MethodGet, path, token, "", headers...)
+}
+
+func shortened(text string) string { return text[:min(len(text), 100)] }
+
+// expectStatus also looks for a reason beside every refusal.
+func (r response) expectStatus(t testing.TB, why string, status int) {
+	t.Helper()
+	if r.status != status {
+		t.Errorf("%s: got %d, want %d: %s", why, r.status, status, shortened(string(r.body)))
+	}
+	if status >= 400 {
+		var problem struct{ Reason, Message string }
+		if err := json.Unmarshal(r.body, &problem); err != nil || problem.Reason == "" || problem.Message == "" {
+			t.Errorf("%s: the refusal %q is not in JSON with reason and message: %v", why, shortened(string(r.body)), err)
+		}
+	}
+}
+
+// decode reads an answer strictly.
+func decode[T any](t testing.TB, r response) T {
+	t.Helper()
+	var into T
+	decoder := json.NewDecoder(bytes.NewReader(r.body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&into); err != nil {
+		t.Fatalf("%d %s: %v", r.status, shortened(string(r.body)), err)
+	}
+	return into
+}
+
+// account makes a ServiceAccount in the catalogue namespace and returns a token of it.
+func (w *world) account(name string, audiences ...string) string {
+	w.t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: name}}
+	if err := w.seed.Create(w.t.Context(), account); client.IgnoreAlreadyExists(err) != nil {
+		w.t.Fatal(err)
+	}
+	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences}}
+	if err := w.seed.SubResource("token").Create(w.t.Context(), account, token); err != nil {
+		w.t.Fatal(err)
+	}
+	return token.Status.Token
+}
+
+// grant lets an account list resources in a namespace, and waits until the authorizer knows.
+func (w *world) grant(account, namespace string, resources ...string) {
+	w.t.Helper()
+	name := fmt.Sprintf("%s-%s-%d", w.catalogue, account, len(resources))
+	w.create(&rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"list"}, APIGroups: []string{"kubermatic.k8c.io"}, Resources: resources}},
+	}, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: w.catalogue, Name: account}},
+	})
+	for _, resource := range resources {
+		w.expectRight(account, namespace, resource, true)
+	}
+}
+
+// expectRight waits until the authorizer says so: it follows roles by watches of its own.
+func (w *world) expectRight(account, namespace, resource string, allowed bool) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: fmt.Sprintf("system:serviceaccount:%s:%s", w.catalogue, account),
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Verb: "list", Group: "kubermatic.k8c.io", Resource: resource, Namespace: namespace,
+			},
+		}}
+		if err := w.seed.Create(w.t.Context(), review); err != nil {
+			return err
+		}
+		if review.Status.Allowed != allowed {
+			return fmt.Errorf("%s may list %s in %s: %t, want %t", account, resource, namespace, review.Status.Allowed, allowed)
+		}
+		return nil
+	})
+}
+
+// cluster makes a Cluster with a namespace and gives the namespace.
+func (w *world) cluster(name, version string) string {
+	w.t.Helper()
+	name = fmt.Sprintf("%s-%d", name, w.number)
+	namespace := "cluster-" + name
+	w.create(namespaceOf(namespace))
+	w.claim(name, namespace, version)
+	return namespace
+}
+
+// claim makes a Cluster that says that a namespace is its own.
+func (w *world) claim(name, namespace, version string) {
+	w.t.Helper()
+	object := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	w.create(object)
+	w.t.Cleanup(func() {
+		if err := w.seed.Delete(context.Background(), object); err != nil {
+			w.t.Error(err)
+		}
+	})
+	before := object.DeepCopy()
+	object.Status.NamespaceName, object.Status.Versions.ControlPlane = namespace, version
+	if err := w.seed.Status().Patch(w.t.Context(), object, client.MergeFrom(before)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// merged makes a merged catalogue object; versions are given with their range of Kubernetes versions.
+func (w *world) merged(name string, kind v1.CatalogueType, versions ...[2]string) *v1.AddonCatalogue {
+	w.t.Helper()
+	object := mergedObject(w.catalogue, name, kind, versions...)
+	w.create(object)
+	return object
+}
+
+func mergedObject(namespace, name string, kind v1.CatalogueType, versions ...[2]string) *v1.AddonCatalogue {
+	addon := v1.Addon{Name: v1.AddonName(name), DisplayName: strings.ToUpper(name), Description: "Says <hello> & more."}
+	origins := map[string]map[string]string{}
+	for _, version := range versions {
+		added := v1.AddonVersion{
+			Version: version[0],
+			Template: &v1.Template{Method: v1.MethodGoTemplate, FormSpec: []v1.FormField{{
+				DisplayName: "Replicas", InternalName: "replicas", Type: v1.FormInteger, Required: true,
+			}}},
+			Source: &v1.Source{Git: &v1.GitSource{Remote: "https://git.example.com/addons.git"}},
+		}
+		if version[1] != "" {
+			added.Constraints = &v1.Constraints{K8sVersion: v1.VersionRange(version[1])}
+		}
+		addon.Versions = append(addon.Versions, added)
+		origins[version[0]] = map[string]string{"digest": "sha256:" + version[0], "catalogue": "tools"}
+	}
+	encoded, _ := json.Marshal(origins) // texts always encode
+	return &v1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
+			Annotations: map[string]string{v1.AnnotationKKPVersion: "v2.31.0", v1.AnnotationVersions: string(encoded)},
+		},
+		Spec: v1.AddonCatalogueSpec{Type: kind, Addons: []v1.Addon{addon}},
+	}
+}
