@@ -17,7 +17,6 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/query"
 )
 
@@ -59,7 +58,7 @@ func addQuery(ctx context.Context, made manager.Manager, options *options, logge
 	}
 	counted := query.NewMetrics(metrics.Registry)
 	endpoint := query.New(query.Dependencies{
-		Catalogue: catalogue, Clusters: cluster.NewFinder(made.GetClient(), made.GetAPIReader()),
+		Catalogue: catalogue, Clusters: newFinder(made),
 		Installations: made.GetClient(), Certificates: certificates,
 		Reviews: query.NewReviews(made.GetClient(), query.ReviewOptions{
 			Audiences: options.query.audiences, TTL: options.query.reviewTTL, Metrics: counted,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/values"
 )
 
 // addons lists what a platform would be offered, which need not exist.
@@ -120,12 +121,28 @@ func (s *Server) version(ctx context.Context, of *call) (*content, error) {
 	if !ok {
 		return nil, &NotFoundError{}
 	}
-	encoded, err := encode(detail)
+	encoded, err := encode(withForm(detail))
 	if err != nil {
 		return nil, fmt.Errorf("encoding version %q of add-on %q: %w", version, addon, err)
 	}
 	made := newContent(encoded)
 	return &made, nil
+}
+
+// formedDetail is a version with its form as a user interface draws it.
+type formedDetail struct {
+	catalogue.VersionDetail
+	FormSchema map[string]any `json:"formSchema,omitempty"`
+	// FormProblem says why there is no schema; it names a field and no value.
+	FormProblem string `json:"formProblem,omitempty"`
+}
+
+func withForm(detail catalogue.VersionDetail) formedDetail {
+	schema, err := values.FormSchema(detail.FormSpec)
+	if err != nil {
+		return formedDetail{VersionDetail: detail, FormProblem: err.Error()}
+	}
+	return formedDetail{VersionDetail: detail, FormSchema: schema}
 }
 
 // encode gives JSON whose < and > can be read, since versions' ranges are full of them.

@@ -299,6 +299,7 @@ func TestVersions(t *testing.T) {
 	body := string(got.body)
 	for _, want := range []string{
 		`"version":"2.0.0"`, `"catalogue":"tools"`, `"digest":"sha256:2.0.0"`, `"k8sVersion":">= 1.37"`, `"internalName":"replicas"`,
+		`"formSchema":{"$schema":`, `"required":["replicas"]`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the version has no %s: %s", want, body)

@@ -140,7 +140,7 @@ func (w *world) start() {
 	secret := client.ObjectKey{Namespace: w.catalogue, Name: query.CertificateSecret}
 	own := query.NewOwnCertificate(w.seed, secret, []string{"127.0.0.1"}, logr.Discard())
 	w.endpoint = query.New(query.Dependencies{
-		Catalogue: catalogue, Clusters: cluster.NewFinder(mgr.GetClient(), mgr.GetAPIReader()),
+		Catalogue: catalogue, Clusters: cluster.NewKKPFinder(mgr.GetClient(), mgr.GetAPIReader(), nil),
 		Installations: mgr.GetClient(), Certificates: own,
 		Reviews: query.NewReviews(w.counted, query.ReviewOptions{Clock: w.clock, Metrics: metrics, Audiences: w.audiences}),
 	}, query.Options{

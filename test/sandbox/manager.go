@@ -38,7 +38,7 @@ func (s *Sandbox) startManagers(ctx context.Context) error {
 	for _, seed := range Seeds() {
 		s.addManager(seed, "seed-controller-manager", append(slices.Clip(common),
 			"--drift-interval", "10s", "--source-interval", "10s", "--allow-source-cidrs", "127.0.0.0/8",
-			"--store-folder", s.path("store", seed)))
+			"--store-folder", s.path("store", seed), "--query-bind-address", s.queryAddress(seed)))
 	}
 	for _, manager := range s.managers {
 		if err := manager.Start(ctx); err != nil {

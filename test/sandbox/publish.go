@@ -29,7 +29,7 @@ func (s *Sandbox) publish() error {
 		return fmt.Errorf("writing the sources' certificate authority: %w", err)
 	}
 	var env strings.Builder
-	for _, variable := range s.environment() {
+	for _, variable := range append(s.environment(), s.queryEnvironment()...) {
 		fmt.Fprintf(&env, "export %s='%s'\n", variable[0], variable[1])
 	}
 	return os.WriteFile(s.path("env"), []byte(env.String()), 0o600)
@@ -77,7 +77,7 @@ The sandbox is ready.
   %[5]s/kubeconfigs   cluster-admin, one per control plane
   %[5]s/logs          of every process
   %[5]s/bin           kubectl, helm
-  %[5]s/env           addresses of the sources, for a shell
+  %[5]s/env           addresses of sources and query endpoints, for a shell
 
 Try, in another terminal:
 
@@ -88,6 +88,8 @@ Try, in another terminal:
   kubectl --kubeconfig $k/seed-1.yaml -n cluster-birch get addoninstallations --watch
   kubectl --kubeconfig $k/birch.yaml get greetings,deployments --all-namespaces
   helm --kubeconfig $k/birch.yaml list --all-namespaces
+  kubectl --kubeconfig $k/query-seed-1.yaml get --raw '/api/v1/addons?k8sVersion=1.36.0&explain=true'
+  kubectl --kubeconfig $k/query-seed-1.yaml get --raw /api/v1/namespaces/cluster-birch/addons
 
 Ctrl-C here, or "make sandbox-down", ends it.
 `

@@ -50,6 +50,7 @@ type Sandbox struct {
 	phases      []Phase
 	clients     map[string]client.WithWatch
 	managers    map[string]*Manager
+	queryPorts  map[string]int
 	stop        sync.Once
 }
 
@@ -108,6 +109,7 @@ func (s *Sandbox) start(ctx context.Context) error {
 		{"starting 7 control planes and the sources", s.startControlPlanes},
 		{"laying out the platform", s.layOut},
 		{"starting the managers", s.startManagers},
+		{"connecting to the query endpoints", s.publishQuery},
 		{"connecting the user clusters", s.connectClusters},
 		{"distributing the sample catalogue", s.distributeSamples},
 	} {
@@ -152,6 +154,9 @@ func (s *Sandbox) startControlPlanes(ctx context.Context) error {
 		if s.clients[name], err = client.NewWithWatch(config, client.Options{Scheme: Scheme()}); err != nil {
 			return fmt.Errorf("making a client of %q: %w", name, err)
 		}
+	}
+	if err := s.findQueryPorts(); err != nil {
+		return err
 	}
 	return s.publish()
 }
