@@ -16,6 +16,9 @@ import (
 type Input struct {
 	// Addon is the name of the add-on, for messages.
 	Addon string
+	// Tenant names whose rendering this is, such as a cluster's namespace. Renderings of two tenants never share a process.
+	// It is no input to the objects.
+	Tenant string
 	// Content holds the manifests, or the chart's folder.
 	Content fs.FS
 	// Values are the merged values without those of the chart itself.

@@ -42,3 +42,29 @@ type DependenciesMissingError struct {
 func (e *DependenciesMissingError) Error() string {
 	return fmt.Sprintf("chart %q lacks its dependencies %q: vendor them with `helm dependency build`", e.Chart, e.Missing)
 }
+
+// ExhaustedError says that a rendering was ended because it takes more than it may. Only an edit of the add-on or of its
+// values mends that, or a higher limit.
+type ExhaustedError struct {
+	// Addon is its name.
+	Addon string
+	// Limit is the flag's word for what ran out: memory, cpu, time or output.
+	Limit string
+	// Most is how much is allowed, with its unit.
+	Most string
+}
+
+// Error implements error.
+func (e *ExhaustedError) Error() string {
+	return fmt.Sprintf("rendering add-on %q was ended: it takes more than the allowed %s of %s", e.Addon, e.Most, e.Limit)
+}
+
+// DiedError says that a renderer's process ended by itself in the middle of a rendering, as it does when a template calls
+// itself without end or asks for more memory at once than there is.
+type DiedError struct{ Addon string }
+
+// Error implements error.
+func (e *DiedError) Error() string {
+	return fmt.Sprintf("the renderer died of add-on %q: look for a template that calls itself without end, or that asks for very "+
+		"large texts or lists", e.Addon)
+}
