@@ -24,6 +24,9 @@ const (
 	MaxObjectBytes = 1 << 20
 	// MaxBytes of the rendered text, and of all objects together.
 	MaxBytes = 16 << 20
+	// MaxNodes of all objects together: maps, lists and plain values each count one. A small text can hold very many, and each
+	// costs the manager far more memory than its bytes.
+	MaxNodes = 500_000
 	// maxDepth is well above that of the schemas in CRDs.
 	maxDepth = 256
 )
@@ -42,6 +45,7 @@ type Reader struct {
 
 	objects []*unstructured.Unstructured
 	bytes   int
+	nodes   int
 }
 
 // Objects in the order they were read.
@@ -108,6 +112,7 @@ func (r *Reader) add(object *unstructured.Unstructured) error {
 	}
 	r.objects = append(r.objects, object)
 	r.bytes += len(encoded)
+	r.nodes += nodes(object.Object)
 	switch {
 	case len(encoded) > MaxObjectBytes:
 		return &render.LimitError{What: fmt.Sprintf("bytes in %s %q", object.GetKind(), object.GetName()), Max: MaxObjectBytes}
@@ -115,8 +120,25 @@ func (r *Reader) add(object *unstructured.Unstructured) error {
 		return &render.LimitError{What: "objects", Max: MaxObjects}
 	case r.bytes > MaxBytes:
 		return &render.LimitError{What: "bytes in all objects", Max: MaxBytes}
+	case r.nodes > MaxNodes:
+		return &render.LimitError{What: "values in all objects", Max: MaxNodes}
 	}
 	return nil
+}
+
+func nodes(value any) int {
+	count := 1
+	switch value := value.(type) {
+	case map[string]any:
+		for _, child := range value {
+			count += nodes(child)
+		}
+	case []any:
+		for _, child := range value {
+			count += nodes(child)
+		}
+	}
+	return count
 }
 
 // identityProblem says what an object lacks to be one; empty if nothing.

@@ -1,0 +1,231 @@
+package child
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/render/manifest"
+)
+
+// Limits of an answer.
+const (
+	// maxAnswerBytes: objects and manifest have manifest.MaxBytes each, the rest is little.
+	maxAnswerBytes = 2*manifest.MaxBytes + 4<<20
+	maxValueBytes  = 1 << 20
+	maxTextBytes   = 64 << 10
+	// maxDepth and maxNodes of what is decoded: maps, lists and plain values each count. The bytes of a rendering can be small
+	// and what they decode to large, so its bytes are no measure of the manager's memory.
+	maxDepth = 260
+	maxNodes = manifest.MaxNodes + 200_000
+)
+
+// answerLimits hold for what a child sends.
+var answerLimits = limits{
+	kindReady: maxTextBytes, kindObject: manifest.MaxObjectBytes, kindChart: maxValueBytes + maxTextBytes,
+	kindManifest: manifest.MaxBytes, kindValues: maxValueBytes, kindFailure: maxTextBytes, kindEnd: 0,
+}
+
+// ready is a child's first word.
+type ready struct {
+	// Filtered says that the child can make no system calls but those of its work.
+	Filtered bool
+	// Problem says what of the confinement failed; such a child is not used.
+	Problem string
+}
+
+// answerer writes the answer to one request.
+type answerer struct{ writer *bufio.Writer }
+
+func (a *answerer) json(kind kind, content any) error {
+	encoded, err := json.Marshal(content)
+	if err != nil {
+		return a.failure(fmt.Errorf("encoding the result: %w", err))
+	}
+	if most := answerLimits[kind]; len(encoded) > most {
+		return a.failure(&render.LimitError{What: "bytes of one result", Max: most})
+	}
+	return writeFrame(a.writer, kind, encoded)
+}
+
+func (a *answerer) end() error {
+	if err := writeFrame(a.writer, kindEnd); err != nil {
+		return err
+	}
+	return a.writer.Flush()
+}
+
+// failure ends the answer. What has been written of a result before it is dropped by the parent.
+func (a *answerer) failure(err error) error {
+	encoded, encodingErr := json.Marshal(failureOf(err))
+	if encodingErr != nil {
+		return encodingErr
+	}
+	if err := writeFrame(a.writer, kindFailure, encoded); err != nil {
+		return err
+	}
+	if err := a.writer.Flush(); err != nil {
+		return err
+	}
+	return errFailed
+}
+
+// errFailed says that a failure has been told.
+var errFailed = errors.New("the rendering failed")
+
+func (a *answerer) result(result render.Result) error {
+	for _, object := range result.Objects {
+		if err := a.json(kindObject, object.Object); err != nil {
+			return err
+		}
+	}
+	if chart := result.Chart; chart != nil {
+		said := render.Chart{Name: chart.Name, Version: chart.Version, AppVersion: chart.AppVersion, Config: chart.Config}
+		if err := a.json(kindChart, said); err != nil {
+			return err
+		}
+		if most := answerLimits[kindManifest]; len(chart.Manifest) > most {
+			return a.failure(&render.LimitError{What: "bytes of rendered text", Max: most})
+		}
+		if err := writeFrame(a.writer, kindManifest, []byte(chart.Manifest)); err != nil {
+			return err
+		}
+	}
+	return a.end()
+}
+
+func (a *answerer) values(values map[string]any) error {
+	if err := a.json(kindValues, values); err != nil {
+		return err
+	}
+	return a.end()
+}
+
+// answer is what a parent has read.
+type answer struct {
+	result render.Result
+	values map[string]any
+	// failed is why there is no result, in the types of package render.
+	failed error
+	nodes  int
+}
+
+// readAnswer reads one answer. An error is about the child; what it says about the add-on is in answer.failed.
+func readAnswer(reader io.Reader) (*answer, error) {
+	frames := &frames{reader: reader, limits: answerLimits, left: maxAnswerBytes}
+	read := &answer{}
+	for {
+		kind, payload, err := frames.next()
+		if err != nil {
+			return nil, err
+		}
+		done, err := read.take(kind, payload)
+		if done || err != nil {
+			return read, err
+		}
+	}
+}
+
+// take adds one frame; done says that it was the last.
+func (a *answer) take(kind kind, payload []byte) (done bool, err error) {
+	switch kind {
+	case kindEnd:
+		return true, a.complete()
+	case kindFailure:
+		a.failed, err = readFailure(payload)
+		return true, err
+	case kindObject:
+		return false, a.takeObject(payload)
+	case kindChart:
+		chart := &render.Chart{}
+		if err := a.decode(payload, chart); err != nil || a.result.Chart != nil {
+			return false, errors.Join(err, twice(a.result.Chart != nil))
+		}
+		a.result.Chart = chart
+		return false, nil
+	case kindManifest:
+		if a.result.Chart == nil || a.result.Chart.Manifest != "" {
+			return false, &ProtocolError{Problem: "a manifest without a chart, or twice"}
+		}
+		a.result.Chart.Manifest = string(payload)
+		return false, nil
+	case kindValues:
+		if a.values != nil {
+			return false, twice(true)
+		}
+		return false, a.decode(payload, &a.values)
+	}
+	return false, &ProtocolError{Problem: fmt.Sprintf("a frame of kind %q in an answer", kind)}
+}
+
+func twice(is bool) error {
+	if is {
+		return &ProtocolError{Problem: "the same part twice"}
+	}
+	return nil
+}
+
+// complete refuses an answer with values and objects, or with neither. Values may be empty.
+func (a *answer) complete() error {
+	if (a.values == nil) == (len(a.result.Objects) == 0) {
+		return &ProtocolError{Problem: "neither objects nor values, or both"}
+	}
+	return nil
+}
+
+func (a *answer) takeObject(payload []byte) error {
+	if len(a.result.Objects) == manifest.MaxObjects {
+		return &ProtocolError{Problem: "more objects than are taken"}
+	}
+	content := map[string]any{}
+	if err := a.decode(payload, &content); err != nil {
+		return err
+	}
+	object := &unstructured.Unstructured{Object: content}
+	if object.GetAPIVersion() == "" || object.GetKind() == "" || object.GetName() == "" {
+		return &ProtocolError{Problem: "an object without apiVersion, kind or name"}
+	}
+	a.result.Objects = append(a.result.Objects, object)
+	return nil
+}
+
+// decode decodes JSON whose cost is known beforehand.
+func (a *answer) decode(payload []byte, into any) error {
+	nodes, depth := weigh(payload)
+	if a.nodes += nodes; a.nodes > maxNodes || depth > maxDepth {
+		return &ProtocolError{Problem: "content that is too deep, or has too many values"}
+	}
+	if err := json.Unmarshal(payload, into); err != nil {
+		return &ProtocolError{Problem: "content that can't be decoded"}
+	}
+	return nil
+}
+
+// weigh counts the values of a JSON text, and how deep they are inside of one another, without decoding it. For a text that
+// is no JSON it gives some number.
+func weigh(text []byte) (nodes, depth int) {
+	open, quoted := 0, false
+	for at := 0; at < len(text); at++ {
+		switch char := text[at]; {
+		case quoted && char == '\\':
+			at++
+		case char == '"':
+			quoted = !quoted
+		case quoted:
+		case char == '{' || char == '[':
+			nodes++
+			open++
+			depth = max(depth, open)
+		case char == '}' || char == ']':
+			open--
+		case char == ',':
+			nodes++
+		}
+	}
+	return nodes, depth
+}

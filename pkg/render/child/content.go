@@ -1,0 +1,115 @@
+package child
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/trellis-addons/trellis/pkg/render"
+)
+
+// Limits of the content that is sent to a child. No renderer takes more; larger files are named without their bytes, so that
+// a renderer refuses them in its own words, and one that does not need them is not hindered by them.
+const (
+	maxFileBytes    = 16<<20 + 1
+	maxContentBytes = 64<<20 + 1
+	maxFiles        = 20_000
+	maxPathBytes    = 4096
+)
+
+// Wants says whether a renderer reads a file. The rest of the content stays where it is.
+type Wants func(path string) bool
+
+// AllFiles wants every file.
+func AllFiles(string) bool { return true }
+
+// sendContent writes the regular files that are wanted, in lexical order. Links are not followed.
+func sendContent(writer *bufio.Writer, content fs.FS, wants Wants) error {
+	left, count := int64(maxContentBytes), 0
+	err := fs.WalkDir(content, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() || !wants(path) {
+			return err
+		}
+		if count++; count > maxFiles {
+			return &render.LimitError{What: "files", Max: maxFiles}
+		}
+		if len(path) > maxPathBytes {
+			return &render.LimitError{What: "bytes in a path", Max: maxPathBytes}
+		}
+		sent, err := sendFile(writer, content, path, min(left, maxFileBytes))
+		left -= sent
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return writeFrame(writer, kindEnd)
+}
+
+// sendFile writes one file, or its name only if it has more bytes than are left.
+func sendFile(writer *bufio.Writer, content fs.FS, path string, left int64) (int64, error) {
+	opened, err := content.Open(path)
+	if err != nil {
+		return 0, fmt.Errorf("opening %q: %w", path, err)
+	}
+	defer func() { _ = opened.Close() }()
+	info, err := opened.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("looking at %q: %w", path, err)
+	}
+	size := info.Size()
+	if size > left {
+		return 0, writeFrame(writer, kindOmitted, []byte(path))
+	}
+	// The frame's length comes before its bytes: those are copied as they are read, never held.
+	header := binary.BigEndian.AppendUint32([]byte{byte(kindFile)}, uint32(2+len(path)+int(size)))
+	header = binary.BigEndian.AppendUint16(header, uint16(len(path)))
+	if _, err := writer.Write(append(header, path...)); err != nil {
+		return 0, fmt.Errorf("writing a file: %w", err)
+	}
+	written, err := io.Copy(writer, io.LimitReader(opened, size))
+	if err == nil && written != size {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return written, fmt.Errorf("sending %q: %w", path, err)
+	}
+	return size, nil
+}
+
+// receiveContent reads what sendContent writes.
+func receiveContent(frames *frames) (fs.FS, error) {
+	received := newMemory()
+	for {
+		kind, payload, err := frames.next()
+		if err != nil {
+			return nil, err
+		}
+		switch kind {
+		case kindEnd:
+			return received, nil
+		case kindOmitted:
+			err = received.add(string(payload), nil, true)
+		case kindFile:
+			err = receiveFile(received, payload)
+		default:
+			err = &ProtocolError{Problem: fmt.Sprintf("a frame of kind %q among files", kind)}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func receiveFile(received *memory, payload []byte) error {
+	if len(payload) < 2 {
+		return &ProtocolError{Problem: "a file without a path"}
+	}
+	length, rest := int(binary.BigEndian.Uint16(payload)), payload[2:]
+	if length > len(rest) {
+		return &ProtocolError{Problem: "a path longer than its frame"}
+	}
+	return received.add(string(rest[:length]), rest[length:], false)
+}

@@ -1,0 +1,112 @@
+package child
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// kind says what a frame holds.
+type kind byte
+
+// Kinds of frames from the parent.
+const (
+	kindRequest kind = 'R' // request as JSON; content follows, up to kindEnd
+	kindFile    kind = 'F' // one file: length of its path, path, bytes
+	kindOmitted kind = 'B' // the path of a file that is larger than any renderer takes
+	kindEnd     kind = 'E' // nothing more; also of an answer
+)
+
+// Kinds of frames from the child.
+const (
+	kindReady    kind = 'H' // first of all: what the child's confinement came to, as JSON
+	kindObject   kind = 'O' // one object as JSON
+	kindChart    kind = 'C' // what a chart says of itself, as JSON
+	kindManifest kind = 'M' // the chart's manifest as text
+	kindValues   kind = 'V' // values as JSON
+	kindFailure  kind = 'X' // why there is no result, as JSON; ends the answer
+)
+
+// frameHeader is the kind and the payload's length, big-endian.
+const frameHeader = 5
+
+// limits are how many bytes a frame of each kind may have; kinds that are not named are refused.
+type limits map[kind]int
+
+// ProtocolError says that a child answers what no child of ours would. It is a mistake of ours, or somebody found a way into
+// the child; it is never the add-on's author to mend it.
+type ProtocolError struct{ Problem string }
+
+// Error implements error.
+func (e *ProtocolError) Error() string {
+	return "the renderer gave an answer that is none: " + e.Problem
+}
+
+// writeFrame writes one frame whose payload is in parts.
+func writeFrame(writer io.Writer, kind kind, parts ...[]byte) error {
+	size := 0
+	for _, part := range parts {
+		size += len(part)
+	}
+	header := binary.BigEndian.AppendUint32([]byte{byte(kind)}, uint32(size))
+	for _, part := range append([][]byte{header}, parts...) {
+		if _, err := writer.Write(part); err != nil {
+			return fmt.Errorf("writing a frame of kind %q: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+// frames reads frames and holds them to limits, one by one and together.
+type frames struct {
+	reader io.Reader
+	limits limits
+	// left is how many bytes all payloads together may still have.
+	left int
+}
+
+// next gives the next frame. An end between two frames is io.EOF, one inside of a frame io.ErrUnexpectedEOF.
+func (f *frames) next() (kind, []byte, error) {
+	var header [frameHeader]byte
+	if _, err := io.ReadFull(f.reader, header[:]); err != nil {
+		return 0, nil, err
+	}
+	kind, size := kind(header[0]), binary.BigEndian.Uint32(header[1:])
+	most, known := f.limits[kind]
+	switch {
+	case !known:
+		return 0, nil, &ProtocolError{Problem: fmt.Sprintf("a frame of kind %q", kind)}
+	case uint64(size) > uint64(most):
+		return 0, nil, &ProtocolError{Problem: fmt.Sprintf("a frame of kind %q with more than %d bytes", kind, most)}
+	case uint64(size) > uint64(f.left):
+		return 0, nil, &ProtocolError{Problem: "more bytes than an answer may have"}
+	}
+	f.left -= int(size)
+	payload, err := readGrowing(f.reader, int(size))
+	return kind, payload, err
+}
+
+// eager bytes of a payload are allocated before any of them has arrived.
+const eager = 64 << 10
+
+// readGrowing reads exactly so many bytes. Memory is taken as they arrive: a length is only what the other side says.
+func readGrowing(reader io.Reader, size int) ([]byte, error) {
+	payload := make([]byte, 0, min(size, eager))
+	for len(payload) < size {
+		if len(payload) == cap(payload) {
+			grown := make([]byte, len(payload), min(size, 4*cap(payload)))
+			copy(grown, payload)
+			payload = grown
+		}
+		read, err := io.ReadFull(reader, payload[len(payload):cap(payload)])
+		payload = payload[:len(payload)+read]
+		if errors.Is(err, io.EOF) {
+			return nil, io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return payload, nil
+}

@@ -1,0 +1,143 @@
+package child
+
+import (
+	"bytes"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/trellis-addons/trellis/pkg/render"
+)
+
+// memory is a file system of bytes that were received. Files come in the lexical order of a walk or in any other.
+type memory struct{ nodes map[string]*node }
+
+// node is a file or a folder; it is its own fs.FileInfo and fs.DirEntry.
+type node struct {
+	path    string
+	folder  bool
+	omitted bool
+	data    []byte
+	below   []fs.DirEntry
+	sorted  bool
+}
+
+func newMemory() *memory {
+	return &memory{nodes: map[string]*node{".": {path: ".", folder: true}}}
+}
+
+// add puts a file and the folders above it in place.
+func (m *memory) add(name string, data []byte, omitted bool) error {
+	if !fs.ValidPath(name) || name == "." || m.nodes[name] != nil {
+		return &ProtocolError{Problem: "a path that is none, or that is there twice"}
+	}
+	folder, err := m.folder(path.Dir(name))
+	if err != nil {
+		return err
+	}
+	file := &node{path: name, data: data, omitted: omitted}
+	m.nodes[name] = file
+	folder.below, folder.sorted = append(folder.below, file), false
+	return nil
+}
+
+func (m *memory) folder(name string) (*node, error) {
+	if found := m.nodes[name]; found != nil {
+		if !found.folder {
+			return nil, &ProtocolError{Problem: "a file below a file"}
+		}
+		return found, nil
+	}
+	above, err := m.folder(path.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	made := &node{path: name, folder: true}
+	m.nodes[name] = made
+	above.below, above.sorted = append(above.below, made), false
+	return made, nil
+}
+
+// Open implements fs.FS.
+func (m *memory) Open(name string) (fs.File, error) {
+	found := m.nodes[name]
+	switch {
+	case !fs.ValidPath(name):
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	case found == nil:
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	case found.omitted:
+		return nil, &fs.PathError{Op: "open", Path: name, Err: &render.LimitError{What: "bytes of content", Max: maxContentBytes - 1}}
+	}
+	return &opened{node: found, Reader: bytes.NewReader(found.data)}, nil
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (m *memory) ReadDir(name string) ([]fs.DirEntry, error) {
+	found := m.nodes[name]
+	if found == nil || !found.folder {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrNotExist}
+	}
+	if !found.sorted {
+		slices.SortFunc(found.below, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+		found.sorted = true
+	}
+	return slices.Clone(found.below), nil
+}
+
+// Name implements fs.DirEntry and fs.FileInfo.
+func (n *node) Name() string { return path.Base(n.path) }
+
+// IsDir implements fs.DirEntry and fs.FileInfo.
+func (n *node) IsDir() bool { return n.folder }
+
+// Type implements fs.DirEntry.
+func (n *node) Type() fs.FileMode { return n.Mode().Type() }
+
+// Info implements fs.DirEntry.
+func (n *node) Info() (fs.FileInfo, error) { return n, nil }
+
+// Size implements fs.FileInfo.
+func (n *node) Size() int64 { return int64(len(n.data)) }
+
+// ModTime implements fs.FileInfo; no renderer may depend on it.
+func (n *node) ModTime() time.Time { return time.Time{} }
+
+// Sys implements fs.FileInfo.
+func (n *node) Sys() any { return nil }
+
+// Mode implements fs.FileInfo.
+func (n *node) Mode() fs.FileMode {
+	if n.folder {
+		return fs.ModeDir | 0o500
+	}
+	return 0o400
+}
+
+// opened is an open file.
+type opened struct {
+	*bytes.Reader
+	node *node
+}
+
+// Stat implements fs.File.
+func (o *opened) Stat() (fs.FileInfo, error) { return o.node, nil }
+
+// Close implements fs.File.
+func (o *opened) Close() error { return nil }
+
+// Read implements fs.File; a folder has nothing to read.
+func (o *opened) Read(buffer []byte) (int, error) {
+	if o.node.folder {
+		return 0, &fs.PathError{Op: "read", Path: o.node.path, Err: fs.ErrInvalid}
+	}
+	return o.Reader.Read(buffer)
+}
+
+var (
+	_ fs.ReadDirFS = (*memory)(nil)
+	_ io.Reader    = (*opened)(nil)
+)

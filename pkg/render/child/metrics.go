@@ -1,0 +1,86 @@
+package child
+
+import (
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/trellis-addons/trellis/pkg/render"
+)
+
+// Metrics count what a pool does. A nil one counts nothing.
+type Metrics struct {
+	seconds  *prometheus.HistogramVec
+	ends     *prometheus.CounterVec
+	children prometheus.Gauge
+	starts   prometheus.Counter
+}
+
+// Results of renderings, as the metrics call them, beside the limits' words.
+const (
+	resultRendered = "rendered"
+	resultRefused  = "refused"
+	resultDied     = "died"
+	resultProtocol = "protocol"
+)
+
+// NewMetrics makes metrics and registers them.
+func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	made := &Metrics{
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "trellis_render_seconds", Help: "Time of a rendering in its child, by method.",
+			Buckets: prometheus.ExponentialBuckets(0.005, 2, 14),
+		}, []string{"method"}),
+		ends: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "trellis_render_results_total",
+			Help: "Renderings by method and result: rendered, refused, died, protocol, or the limit past which the child was killed.",
+		}, []string{"method", "result"}),
+		children: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "trellis_render_children", Help: "Renderers that are alive, at work or waiting.",
+		}),
+		starts: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "trellis_render_children_started_total", Help: "Renderers that were started.",
+		}),
+	}
+	registerer.MustRegister(made.seconds, made.ends, made.children, made.starts)
+	return made
+}
+
+func (m *Metrics) started() {
+	if m != nil {
+		m.starts.Inc()
+		m.children.Inc()
+	}
+}
+
+func (m *Metrics) ended() {
+	if m != nil {
+		m.children.Dec()
+	}
+}
+
+func (m *Metrics) rendered(method string, err error, took time.Duration) {
+	if m == nil {
+		return
+	}
+	m.seconds.WithLabelValues(method).Observe(took.Seconds())
+	m.ends.WithLabelValues(method, resultOf(err)).Inc()
+}
+
+func resultOf(err error) string {
+	var exhausted *render.ExhaustedError
+	var died *render.DiedError
+	var protocol *ProtocolError
+	switch {
+	case err == nil:
+		return resultRendered
+	case errors.As(err, &exhausted):
+		return exhausted.Limit
+	case errors.As(err, &died):
+		return resultDied
+	case errors.As(err, &protocol):
+		return resultProtocol
+	}
+	return resultRefused
+}

@@ -1,0 +1,193 @@
+package child
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/render/redact"
+	"github.com/trellis-addons/trellis/pkg/templatedata"
+)
+
+// Defaults of Options.
+const (
+	DefaultMemory   = 384 << 20
+	DefaultCPU      = 20 * time.Second
+	DefaultTimeout  = 30 * time.Second
+	DefaultChildren = 3
+	defaultRenders  = 32
+)
+
+// Options of a pool. Zero values are defaults.
+type Options struct {
+	// Memory in bytes that one child may allocate.
+	Memory int64
+	// CPU is the processor time, Timeout the wall-clock time, that one rendering may take.
+	CPU, Timeout time.Duration
+	// Children is how many renderings go on at a time. One process more may be alive, waiting for work.
+	Children int
+	// Renders is how many renderings of its tenant a child makes before it is replaced.
+	Renders int
+	// Log is told when children can't be started or confined.
+	Log logr.Logger
+	// Metrics is told what happens; see NewMetrics. Nil: nobody is.
+	Metrics *Metrics
+}
+
+// Pool renders in children. It is a Runnable of a manager; a pool that was not started makes its children when they are needed.
+type Pool struct {
+	options Options
+	starter *starter
+
+	mutex   sync.Mutex
+	closed  bool
+	waiting []*ticket
+	busy    int
+	busyOf  map[string]int
+	// alive counts processes that were started and have not ended; working have a rendering, idle wait for one, the longest
+	// first.
+	alive   int
+	working map[*process]bool
+	idle    []*process
+	// replenishing: a child to be ready is being started.
+	replenishing bool
+	// background is everything that Close waits for.
+	background sync.WaitGroup
+	warned     sync.Once
+}
+
+// New makes a pool. Close ends its children.
+func New(options Options) *Pool {
+	options.Memory = cmp.Or(options.Memory, DefaultMemory)
+	options.CPU = cmp.Or(options.CPU, DefaultCPU)
+	options.Timeout = cmp.Or(options.Timeout, DefaultTimeout)
+	options.Children = cmp.Or(options.Children, DefaultChildren)
+	options.Renders = cmp.Or(options.Renders, defaultRenders)
+	return &Pool{options: options, starter: newStarter(), busyOf: map[string]int{}, working: map[*process]bool{}}
+}
+
+// ErrClosed says that the pool is closed.
+var ErrClosed = errors.New("the renderers are shut down")
+
+// Start keeps a child ready until the context ends, and then ends all of them.
+func (p *Pool) Start(ctx context.Context) error {
+	p.replenish()
+	<-ctx.Done()
+	p.Close()
+	return nil
+}
+
+// Renderer renders one method in children. The files it wants are those that the method reads.
+func (p *Pool) Renderer(method string, wants Wants) render.Renderer {
+	return &renderer{pool: p, method: method, wants: wants}
+}
+
+type renderer struct {
+	pool   *Pool
+	method string
+	wants  Wants
+}
+
+// Render implements render.Renderer. Beside what the method's own renderer returns, errors are *render.ExhaustedError,
+// *render.DiedError and *ProtocolError, which are about the add-on; others are about the machine or the context.
+func (r *renderer) Render(ctx context.Context, input render.Input) (render.Result, error) {
+	job := job{
+		tenant: input.Tenant, addon: input.Addon, method: r.method, ask: askObjects(r.method, input, r.wants),
+		values: input.Values, data: input.Data,
+	}
+	read, err := r.pool.do(ctx, job)
+	if err != nil {
+		return render.Result{}, err
+	}
+	return read.result, nil
+}
+
+// RenderValues implements render.ValuesRenderer, with the errors of Render.
+func (p *Pool) RenderValues(ctx context.Context, input render.ValuesInput) (map[string]any, error) {
+	job := job{tenant: input.Tenant, addon: input.Addon, method: methodValues, ask: askValues(input), data: input.Data}
+	read, err := p.do(ctx, job)
+	if err != nil {
+		return nil, err
+	}
+	return read.values, nil
+}
+
+var _ render.ValuesRenderer = (*Pool)(nil)
+
+// methodValues is what metrics call a rendering of values.
+const methodValues = "values"
+
+// job is one rendering.
+type job struct {
+	tenant, addon, method string
+	ask                   question
+	values                map[string]any
+	data                  templatedata.Data
+}
+
+// do renders in a child of the job's tenant.
+func (p *Pool) do(ctx context.Context, job job) (*answer, error) {
+	if err := p.enter(ctx, job.tenant); err != nil {
+		return nil, err
+	}
+	defer p.leave(job.tenant)
+	process, err := p.take(job.tenant)
+	if err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	read, err := p.converse(ctx, process, job)
+	if err == nil && read.failed != nil {
+		err = withoutValues(redact.New(job.values, job.data), read.failed)
+	}
+	p.options.Metrics.rendered(job.method, err, time.Since(begun))
+	p.giveBack(process, err == nil)
+	if err != nil {
+		return nil, err
+	}
+	return read, nil
+}
+
+// converse asks a child and reads its answer, while the child is watched.
+func (p *Pool) converse(ctx context.Context, process *process, job job) (*answer, error) {
+	watch := watchOver(ctx, process, p.options)
+	read, err := exchange(process, p.options.Timeout, job.ask)
+	exceeded := watch.end()
+	switch {
+	case err == nil && exceeded == "":
+		return read, nil
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("rendering add-on %q: %w", job.addon, context.Cause(ctx))
+	case exceeded != "":
+		return nil, &render.ExhaustedError{Addon: job.addon, Limit: exceeded, Most: p.most(exceeded)}
+	}
+	var refused *ProtocolError
+	var limit *render.LimitError
+	var unsent *unsentError
+	switch {
+	case errors.As(err, &limit):
+		return nil, limit
+	case errors.As(err, &refused):
+		return nil, refused
+	case errors.As(err, &unsent):
+		return nil, unsent.err
+	}
+	return nil, &render.DiedError{Addon: job.addon}
+}
+
+// most is a limit in words.
+func (p *Pool) most(limit string) string {
+	switch limit {
+	case limitMemory:
+		return fmt.Sprintf("%d MiB", p.options.Memory>>20)
+	case limitCPU:
+		return p.options.CPU.String()
+	}
+	return p.options.Timeout.String()
+}

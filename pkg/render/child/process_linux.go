@@ -1,0 +1,33 @@
+package child
+
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// programPath is this very program, also after the file it was started from has been replaced.
+func programPath() (string, error) { return "/proc/self/exe", nil }
+
+// attributes put a child into a group of its own, and end it with the thread that starts it.
+func attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// killGroup kills a child. Its own identifier is not free before it was waited for, nor is its group's.
+func killGroup(handle *os.Process) {
+	_ = handle.Kill()
+	_ = unix.Kill(-handle.Pid, unix.SIGKILL)
+}
+
+// widen makes room in a pipe, so that both sides wait for each other less often. A smaller one works as well.
+func widen(pipe *os.File) {
+	connection, err := pipe.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = connection.Control(func(descriptor uintptr) {
+		_, _ = unix.FcntlInt(descriptor, unix.F_SETPIPE_SZ, pipeBytes)
+	})
+}

@@ -1,0 +1,26 @@
+//go:build !linux
+
+package child
+
+import (
+	"os"
+	"syscall"
+	"time"
+)
+
+func programPath() (string, error) { return os.Executable() }
+
+func attributes() *syscall.SysProcAttr { return nil }
+
+func killGroup(handle *os.Process) { _ = handle.Kill() }
+
+func widen(*os.File) {}
+
+// usage is not known on systems that managers are only worked on: only the wall clock limits a child there.
+type usage struct{}
+
+func openUsage(int) usage { return usage{} }
+
+func (usage) close() {}
+
+func (usage) now() (int64, time.Duration, bool) { return 0, 0, false }

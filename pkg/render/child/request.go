@@ -1,0 +1,130 @@
+package child
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/templatedata"
+)
+
+// request is what a child is asked for. For a method, content follows it.
+type request struct {
+	// Method names the renderer; empty for values.
+	Method       string
+	Addon        string
+	Template     string
+	Values       map[string]any
+	Data         templatedata.Data
+	Release      render.Release
+	Capabilities render.Capabilities
+}
+
+// requestLimits hold for what the parent sends. The parent is trusted; its mistakes are not.
+var requestLimits = limits{
+	kindRequest: 16 << 20, kindFile: maxFileBytes + maxPathBytes + 2, kindOmitted: maxPathBytes, kindEnd: 0,
+}
+
+// maxRequestBytes of all frames of one request.
+const maxRequestBytes = 16<<20 + maxContentBytes + maxFiles*(maxPathBytes+2)
+
+// question writes a request.
+type question func(writer *bufio.Writer) error
+
+// askObjects asks for the objects of an input.
+func askObjects(method string, input render.Input, wants Wants) question {
+	return func(writer *bufio.Writer) error {
+		asked := request{
+			Method: method, Addon: input.Addon, Values: input.Values, Data: input.Data,
+			Release: input.Release, Capabilities: input.Capabilities,
+		}
+		if err := sendRequest(writer, asked); err != nil {
+			return err
+		}
+		if err := sendContent(writer, input.Content, wants); err != nil {
+			return fmt.Errorf("add-on %q: %w", input.Addon, err)
+		}
+		return writer.Flush()
+	}
+}
+
+// askValues asks for the values of a template.
+func askValues(input render.ValuesInput) question {
+	return func(writer *bufio.Writer) error {
+		if err := sendRequest(writer, request{Addon: input.Addon, Template: input.Template, Data: input.Data}); err != nil {
+			return err
+		}
+		return writer.Flush()
+	}
+}
+
+func sendRequest(writer *bufio.Writer, asked request) error {
+	encoded, err := json.Marshal(asked)
+	if err != nil {
+		return fmt.Errorf("encoding what add-on %q is rendered from: %w", asked.Addon, err)
+	}
+	if most := requestLimits[kindRequest]; len(encoded) > most {
+		return &render.LimitError{What: "bytes of values and template data", Max: most}
+	}
+	return writeFrame(writer, kindRequest, encoded)
+}
+
+// work is a request as a child has received it.
+type work func(ctx context.Context, renderers Renderers, answer *answerer) error
+
+// receive reads one request with its content; io.EOF is the end of the work.
+func receive(reader io.Reader) (work, error) {
+	frames := &frames{reader: reader, limits: requestLimits, left: maxRequestBytes}
+	kind, payload, err := frames.next()
+	if err != nil {
+		return nil, err
+	}
+	if kind != kindRequest {
+		return nil, &ProtocolError{Problem: fmt.Sprintf("a frame of kind %q instead of a request", kind)}
+	}
+	var asked request
+	if err := json.Unmarshal(payload, &asked); err != nil {
+		return nil, &ProtocolError{Problem: "a request that can't be decoded"}
+	}
+	if asked.Method == "" {
+		return workOnValues(asked), nil
+	}
+	content, err := receiveContent(frames)
+	if err != nil {
+		return nil, err
+	}
+	input := render.Input{
+		Addon: asked.Addon, Content: content, Values: asked.Values, Data: asked.Data,
+		Release: asked.Release, Capabilities: asked.Capabilities,
+	}
+	return workOnObjects(asked.Method, input), nil
+}
+
+func workOnObjects(method string, input render.Input) work {
+	return func(ctx context.Context, renderers Renderers, answer *answerer) error {
+		renderer, known := renderers.Methods[method]
+		if !known {
+			return answer.failure(fmt.Errorf("method %q is not known", method))
+		}
+		result, err := renderer.Render(ctx, input)
+		if err != nil {
+			return answer.failure(err)
+		}
+		return answer.result(result)
+	}
+}
+
+func workOnValues(asked request) work {
+	return func(ctx context.Context, renderers Renderers, answer *answerer) error {
+		input := render.ValuesInput{Addon: asked.Addon, Template: asked.Template, Data: asked.Data}
+		values, err := renderers.Values.RenderValues(ctx, input)
+		if err != nil {
+			return answer.failure(err)
+		}
+		return answer.values(values)
+	}
+}

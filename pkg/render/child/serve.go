@@ -1,0 +1,114 @@
+package child
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/trellis-addons/trellis/pkg/render"
+)
+
+// Methods are renderers by the name that Pool.Renderer is given.
+type Methods map[string]render.Renderer
+
+// Renderers are what a child can do.
+type Renderers struct {
+	Methods Methods
+	// Values renders templates of values.
+	Values render.ValuesRenderer
+}
+
+// name is the first argument of a child, in the place of the program's name. No shell and no kubelet starts a program so.
+const name = "trellis-render-child"
+
+// Descriptors of a child: standard input, output and error are not open.
+const (
+	requestDescriptor = 3
+	answerDescriptor  = 4
+)
+
+// order is what a child is told to keep to, in its only argument.
+type order struct {
+	// Memory in bytes, of data that the child allocates.
+	Memory int64
+	// CPU in seconds, over the child's whole life; the parent counts each rendering's.
+	CPU uint64
+}
+
+// restAfter is how long a child waits for work before it gives memory back.
+const restAfter = time.Second
+
+// Serve makes the process a child if it was started as one: it renders until its pipe closes and then ends the process. In
+// any other process it does nothing. It must be the first call of main, and of TestMain where tests use a Pool.
+func Serve(renderers Renderers) {
+	if len(os.Args) != 2 || os.Args[0] != name {
+		return
+	}
+	var told order
+	if err := json.Unmarshal([]byte(os.Args[1]), &told); err != nil {
+		os.Exit(2)
+	}
+	limitRuntime(told)
+	said := confine(told)
+	writer := bufio.NewWriterSize(os.NewFile(answerDescriptor, "answers"), pipeBytes)
+	answer := &answerer{writer: writer}
+	if answer.json(kindReady, said) != nil || writer.Flush() != nil || said.Problem != "" {
+		os.Exit(2)
+	}
+	serve(renderers, bufio.NewReaderSize(os.NewFile(requestDescriptor, "requests"), pipeBytes), answer)
+	os.Exit(0)
+}
+
+// limitRuntime keeps the Go runtime within the limits as long as it can: garbage is collected late while there is room, and
+// eagerly before the parent would kill. One processor is what a rendering can use; a second one would only be taken from others.
+func limitRuntime(told order) {
+	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(told.Memory / 10 * 8)
+	debug.SetMaxStack(int(told.Memory / 4))
+}
+
+// serve works on one request after the other. Requests are read beside the work, so that a pipe that closes ends the process
+// also in the middle of a rendering.
+func serve(renderers Renderers, reader io.Reader, answer *answerer) {
+	requests := make(chan work)
+	go func() {
+		defer close(requests)
+		for {
+			next, err := receive(reader)
+			if err != nil {
+				os.Exit(0)
+			}
+			requests <- next
+		}
+	}()
+	for {
+		next, more := await(requests)
+		if !more {
+			return
+		}
+		if err := next(context.Background(), renderers, answer); err != nil && !errors.Is(err, errFailed) {
+			return
+		}
+	}
+}
+
+// await gives the next request, and memory back if there is none for a while.
+func await(requests <-chan work) (work, bool) {
+	rest := time.NewTimer(restAfter)
+	defer rest.Stop()
+	select {
+	case next, more := <-requests:
+		return next, more
+	case <-rest.C:
+		debug.FreeOSMemory()
+	}
+	next, more := <-requests
+	return next, more
+}

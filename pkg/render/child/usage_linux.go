@@ -1,0 +1,72 @@
+package child
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+)
+
+const (
+	// tick is the unit of processor time in /proc, on every architecture that Go knows (USER_HZ).
+	tick = 10 * time.Millisecond
+	// Fields of /proc/<pid>/stat behind the program's name in brackets, counted from 0 (proc(5), fields 14 and 15).
+	fieldUser, fieldSystem = 11, 12
+	// Fields of /proc/<pid>/statm, in pages.
+	fieldResident, fieldFile = 1, 2
+)
+
+// usage reads what a process takes. Its files stay open: opening costs more than reading.
+type usage struct {
+	stat, statm *os.File
+	buffer      []byte
+}
+
+func openUsage(pid int) usage {
+	stat, err := os.Open(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return usage{}
+	}
+	statm, err := os.Open(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		stat.Close()
+		return usage{}
+	}
+	return usage{stat: stat, statm: statm, buffer: make([]byte, 1024)}
+}
+
+func (u usage) close() {
+	if u.stat != nil {
+		u.stat.Close()
+		u.statm.Close()
+	}
+}
+
+// now gives the bytes of memory that belong to the process alone, and its processor time since it began. Pages of the
+// program file are not counted, as all children share them. False: the process is gone.
+func (u usage) now() (int64, time.Duration, bool) {
+	if u.stat == nil {
+		return 0, 0, false
+	}
+	memory := u.fields(u.statm)
+	times := u.fields(u.stat)
+	if len(memory) <= fieldFile || len(times) <= fieldSystem {
+		return 0, 0, false
+	}
+	pages := memory[fieldResident] - memory[fieldFile]
+	return pages * int64(os.Getpagesize()), time.Duration(times[fieldUser]+times[fieldSystem]) * tick, true
+}
+
+// fields are the numbers of a file, behind the last bracket if there is one; what is no number is 0.
+func (u usage) fields(file *os.File) []int64 {
+	read, _ := file.ReadAt(u.buffer, 0)
+	text := u.buffer[:read]
+	text = text[bytes.LastIndexByte(text, ')')+1:]
+	var numbers []int64
+	for field := range bytes.FieldsSeq(text) {
+		number, _ := strconv.ParseInt(string(field), 10, 64)
+		numbers = append(numbers, number)
+	}
+	return numbers
+}
