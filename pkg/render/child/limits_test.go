@@ -1,0 +1,182 @@
+package child_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/render/child"
+	"github.com/trellis-addons/trellis/test/rendering"
+)
+
+// small limits end bombs soon; the time is far beyond what the harmless rendering needs.
+func small() child.Options {
+	return child.Options{Memory: 128 << 20, CPU: 2 * time.Second, Timeout: time.Minute}
+}
+
+func probed(t *testing.T, pool *child.Pool, name string) error {
+	t.Helper()
+	asked := input(folder())
+	asked.Addon = name
+	_, err := pool.Renderer(probe, child.AllFiles).Render(t.Context(), asked)
+	if err == nil {
+		t.Fatalf("%s: rendered", name)
+	}
+	return err
+}
+
+// TestLimits: each limit by itself, and that nobody else is hurt.
+func TestLimits(t *testing.T) {
+	for name, limit := range map[string]string{"hoard": "memory", "spin": "cpu"} {
+		t.Run(name, func(t *testing.T) {
+			pool := rendering.Pool(t, small())
+			expectExhausted(t, probed(t, pool, name), limit)
+			expectHarmless(t, pool)
+		})
+	}
+	t.Run("wait", func(t *testing.T) {
+		pool := rendering.Pool(t, child.Options{Timeout: time.Second})
+		expectExhausted(t, probed(t, pool, "wait"), "time")
+	})
+}
+
+func TestNobodyWaits(t *testing.T) {
+	pool := rendering.Pool(t, child.Options{})
+	before := pids(t, pool, "cluster-a", 1)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("gone")
+	time.AfterFunc(50*time.Millisecond, func() { cancel(gone) })
+	asked := input(folder())
+	asked.Addon = "wait"
+	if _, err := pool.Renderer(probe, child.AllFiles).Render(ctx, asked); !errors.Is(err, gone) {
+		t.Errorf("got %v, want the reason of the context", err)
+	}
+	if after := pids(t, pool, "cluster-a", 1); after[0] == before[0] {
+		t.Error("the child goes on")
+	}
+}
+
+// TestHostileChild: what a child does that somebody has taken over.
+func TestHostileChild(t *testing.T) {
+	pool := rendering.Pool(t, small())
+	var died *render.DiedError
+	for _, name := range []string{"exit", "deep stack"} {
+		if err := probed(t, pool, name); !errors.As(err, &died) {
+			t.Errorf("%s: got %v, want DiedError", name, err)
+		}
+	}
+	var refused *child.ProtocolError
+	for _, name := range []string{"noise", "flood"} {
+		if err := probed(t, pool, name); !errors.As(err, &refused) {
+			t.Errorf("%s: got %v, want ProtocolError", name, err)
+		}
+	}
+	for _, name := range []string{"secret failure", "secret"} {
+		err := probed(t, pool, name)
+		if text := err.Error(); len(text) > 1024 || strings.Contains(text, "text") || strings.ContainsAny(text, "\x1b\n") {
+			t.Errorf("%s: got %d bytes: %.100q", name, len(text), text)
+		}
+	}
+	expectHarmless(t, pool)
+}
+
+// bombs are templates of both methods that no function of ours stops.
+var bombs = map[string]struct {
+	method string
+	text   string
+}{
+	"AC01/a list of 2,000,000,000":     {rendering.Helm, `{{ range until 2000000000 }}x{{ end }}`},
+	"AC01/a text of a billion letters": {rendering.Helm, `{{ repeat 1000000000 "a" }}`},
+	"AC01/many random bytes":           {rendering.Helm, `{{ randBytes 2000000000 }}`},
+	"AC01/a step that overflows":       {rendering.Helm, `{{ range untilStep 0 9223372036854775807 4611686018427387904 }}x{{ end }}`},
+	"AC01/a text that doubles":         {rendering.Helm, `{{ $x := "ab" }}{{ range until 40 }}{{ $x = print $x $x }}{{ end }}`},
+	"AC01/a list that doubles":         {rendering.GoTemplate, `{{ $x := list 1 2 }}{{ range until 40 }}{{ $x = concat $x $x }}{{ end }}`},
+	"AC01/loops in loops":              {rendering.GoTemplate, `{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}`},
+	"AC01/more text than is taken":     {rendering.Helm, `{{ range until 100 }}{{ repeat 10000000 "a" }}{{ end }}`},
+	"AC01/keys without end":            {rendering.Helm, `{{ $x := dict }}{{ range $i := until 100000000 }}{{ $_ := set $x (print $i) (repeat 1000 "a") }}{{ end }}`},
+	"AC02/a value that calls itself":   {rendering.Helm, `{{ $_ := set .Values "self" "{{ tpl .Values.self . }}" }}{{ tpl .Values.self . }}`},
+	"AC02/a template that calls itself": {
+		rendering.GoTemplate, `{{ define "self" }}{{ template "self" . }}{{ end }}{{ template "self" . }}`,
+	},
+	"AC02/includes that call each other": {rendering.Helm, `{{ define "a" }}{{ include "b" . }}{{ end }}{{ define "b" }}{{ include "a" . }}{{ end }}{{ include "a" . }}`},
+}
+
+// TestBombs: every bomb ends, in an error of a type that stays away from others, and the next rendering is as good as ever.
+func TestBombs(t *testing.T) {
+	pool := rendering.Pool(t, small())
+	for name, bomb := range bombs {
+		t.Run(name, func(t *testing.T) {
+			content := folder("a.yaml", bomb.text)
+			if bomb.method == rendering.Helm {
+				content = chartFolder("templates/a.yaml", bomb.text)
+			}
+			_, err := renderWith(t, pool, bomb.method, content)
+			var exhausted *render.ExhaustedError
+			var died *render.DiedError
+			var template *render.TemplateError
+			var limit *render.LimitError
+			if !errors.As(err, &exhausted) && !errors.As(err, &died) && !errors.As(err, &template) && !errors.As(err, &limit) {
+				t.Errorf("got %T %v", err, err)
+			}
+			t.Logf("%v", err)
+			expectHarmless(t, pool)
+		})
+	}
+}
+
+func TestAC12LongMessages(t *testing.T) {
+	pool := rendering.Pool(t, child.Options{})
+	for method, content := range map[string]render.Input{
+		rendering.GoTemplate: input(folder("a.yaml", `{{ fail (repeat 1000000 "long\n") }}`)),
+		rendering.Helm:       input(chartFolder("templates/a.yaml", `{{ fail (repeat 10000000 "long\n") }}`)),
+	} {
+		_, err := pool.Renderer(method, child.AllFiles).Render(t.Context(), content)
+		if err == nil || len(err.Error()) > 1024 || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: an error of %d bytes", method, len(err.Error()))
+		}
+	}
+}
+
+// TestV02DeepSchema and TestV04ExtremeSchema: the child takes the harm, if there is any.
+func TestV02DeepSchema(t *testing.T) {
+	pool := rendering.Pool(t, small())
+	deep := strings.Repeat(`{"not":`, 100_000) + `{}` + strings.Repeat(`}`, 100_000)
+	_, err := renderWith(t, pool, rendering.Helm, chartFolder("values.schema.json", deep, "templates/a.yaml", configMap+"a"))
+	var refused *render.ChartError
+	if !errors.As(err, &refused) {
+		t.Errorf("got %v, want ChartError", err)
+	}
+	expectHarmless(t, pool)
+}
+
+func TestV04ExtremeSchema(t *testing.T) {
+	pool := rendering.Pool(t, small())
+	schema := `{"properties":{"b":{"pattern":"^(((a{1,1000}){1,1000}){1,1000})$","maxLength":1e308,"multipleOf":1e-308},` +
+		`"a":{"multipleOf":1e-300000000,"maximum":1e300000000}}}`
+	_, err := renderWith(t, pool, rendering.Helm, chartFolder("values.schema.json", schema, "templates/a.yaml", configMap+"a"))
+	if err == nil {
+		t.Error("rendered")
+	}
+	t.Logf("%v", err)
+	expectHarmless(t, pool)
+}
+
+func TestV01LargeContent(t *testing.T) {
+	pool := rendering.Pool(t, child.Options{})
+	big := strings.Repeat("a", 15<<20)
+	pairs := []string{"templates/a.yaml", configMap + "a"}
+	for _, name := range []string{"b", "c", "d", "e", "f"} {
+		pairs = append(pairs, "files/"+name, big)
+	}
+	var limit *render.LimitError
+	if _, err := renderWith(t, pool, rendering.Helm, chartFolder(pairs...)); !errors.As(err, &limit) {
+		t.Errorf("got %v, want LimitError", err)
+	}
+	ignored := chartFolder(append(pairs, ".helmignore", "files/\n")...)
+	if _, err := renderWith(t, pool, rendering.Helm, ignored); err != nil {
+		t.Errorf("files that are ignored hinder: %v", err)
+	}
+}
