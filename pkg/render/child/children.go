@@ -237,6 +237,12 @@ func (p *Pool) roomForReady() (superfluous *process, wanted bool) {
 	return p.makeRoom(), true
 }
 
+func (p *Pool) isClosed() bool {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.closed
+}
+
 // Close ends all children and waits until none is left. Renderings that go on fail.
 func (p *Pool) Close() {
 	p.mutex.Lock()

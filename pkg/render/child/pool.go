@@ -162,6 +162,8 @@ func (p *Pool) converse(ctx context.Context, process *process, job job) (*answer
 	switch {
 	case err == nil && exceeded == "":
 		return read, nil
+	case p.isClosed():
+		return nil, ErrClosed
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("rendering add-on %q: %w", job.addon, context.Cause(ctx))
 	case exceeded != "":

@@ -1,4 +1,0 @@
-package child_test
-
-// orphanMaker makes the process a parent that will be killed; see TestChildrenDieWithTheirParent.
-func orphanMaker() {}
