@@ -79,7 +79,7 @@ func (a *advertisement) ref(line []byte, visit func(advertised)) error {
 	if hash == "shallow" {
 		return nil
 	}
-	if !ok || !commitPattern.MatchString(hash) {
+	if !ok || !isCommit(hash) {
 		return a.broken(nil)
 	}
 	if name == "capabilities"+peeled {
@@ -88,6 +88,11 @@ func (a *advertisement) ref(line []byte, visit func(advertised)) error {
 	a.refs++
 	visit(advertised{name: name, hash: plumbing.NewHash(hash)})
 	return nil
+}
+
+// isCommit is commitPattern for the half million lines that a server may send.
+func isCommit(hash string) bool {
+	return len(hash) == 2*len(plumbing.Hash{}) && strings.Trim(hash, "0123456789abcdef") == ""
 }
 
 // check refuses repositories that this package can't read.

@@ -1,7 +1,6 @@
 package git
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -9,6 +8,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
 // frame is an object on the way down a tree of deltas.
@@ -19,12 +20,12 @@ type frame struct {
 }
 
 // resolve gives every delta its hash. It walks down from each whole object, so that every object is built once; an object
-// goes from memory when its last delta is taken up. What is larger than memoryLimit stays unresolved, with all below
-// it: nobody misses it unless the wanted tree needs it.
+// goes from memory when its last delta is done. What is too large stays unresolved, with all below it: nobody misses it unless
+// the wanted tree needs it.
 func (p *pack) resolve() error {
 	for index := range p.objects {
 		object := p.objects[index]
-		if object.base != none || object.kind.IsDelta() || object.child == none || object.length > memoryLimit {
+		if object.base != none || object.kind.IsDelta() || object.child == none || object.length > p.limits.whole {
 			continue
 		}
 		content, err := p.bytes(int32(index))
@@ -39,34 +40,26 @@ func (p *pack) resolve() error {
 }
 
 func (p *pack) descend(root frame) error {
-	stack, held := []frame{root}, len(root.content)
+	stack, kind := []frame{root}, p.objects[root.index].kind
 	for len(stack) > 0 {
 		top := &stack[len(stack)-1]
-		if top.next == none {
-			held -= len(top.content)
-			stack = stack[:len(stack)-1]
-			continue
-		}
-		delta, base := top.next, top.content
-		top.next = p.objects[delta].sibling
-		if top.next == none {
-			held -= len(top.content)
-			stack = stack[:len(stack)-1]
-		}
-		content, ok, err := p.patch(base, delta)
+		delta := top.next
+		content, ok, err := p.patch(top.content, delta)
 		if err != nil {
 			return err
+		}
+		if top.next = p.objects[delta].sibling; top.next == none {
+			p.release(len(top.content))
+			top.content = nil
+			stack = stack[:len(stack)-1]
 		}
 		if !ok {
 			continue
 		}
-		p.identify(delta, p.objects[root.index].kind, content)
+		p.identify(delta, kind, content)
 		if p.objects[delta].child == none {
+			p.release(len(content))
 			continue
-		}
-		held += len(content)
-		if held > heldLimit {
-			return p.refused("its deltas need too much memory")
 		}
 		stack = append(stack, frame{index: delta, next: p.objects[delta].child, content: content})
 	}
@@ -80,15 +73,16 @@ func (p *pack) identify(index int32, kind plumbing.ObjectType, content []byte) {
 	p.name(index, hasher.Sum())
 }
 
-// patch applies a delta to its base; ok is false when the result would be too large.
+// patch applies a delta to its base; ok is false when the result would be too large. The caller releases the content.
 func (p *pack) patch(base []byte, delta int32) (content []byte, ok bool, err error) {
-	if p.objects[delta].length > memoryLimit {
+	if p.objects[delta].length > p.limits.whole {
 		return nil, false, nil
 	}
 	instructions, err := p.bytes(delta)
 	if err != nil {
 		return nil, false, err
 	}
+	defer p.release(len(instructions))
 	_, skip := binary.Uvarint(instructions)
 	if skip <= 0 {
 		return nil, false, packfile.ErrMalformedPackFile
@@ -97,8 +91,11 @@ func (p *pack) patch(base []byte, delta int32) (content []byte, ok bool, err err
 	if read <= 0 {
 		return nil, false, packfile.ErrMalformedPackFile
 	}
-	if size > memoryLimit {
+	if size > uint64(p.limits.whole) {
 		return nil, false, nil
+	}
+	if err := p.hold(int64(size)); err != nil {
+		return nil, false, err
 	}
 	if content, err = packfile.PatchDelta(base, instructions); err != nil {
 		return nil, false, err
@@ -109,41 +106,61 @@ func (p *pack) patch(base []byte, delta int32) (content []byte, ok bool, err err
 
 // read writes the content of an object of a kind.
 func (p *pack) read(hash plumbing.Hash, kind plumbing.ObjectType, into io.Writer) error {
-	index, ok := p.byHash[hash]
-	if !ok {
-		return p.refused(fmt.Sprintf("the pack lacks object %s, or builds it from parts larger than %d MiB", hash, memoryLimit>>20))
-	}
-	if p.objects[index].kind != kind {
-		return p.refused(fmt.Sprintf("object %s is no %s", hash, kind))
+	index, err := p.find(hash, kind)
+	if err != nil {
+		return err
 	}
 	if p.objects[index].base == none {
 		return p.problem(p.inflate(index, into))
 	}
+	content, err := p.build(index)
+	if err != nil {
+		return p.problem(err)
+	}
+	defer p.release(len(content))
+	_, err = into.Write(content)
+	return err
+}
+
+// small reads a commit or a tree into memory. The caller releases it.
+func (p *pack) small(hash plumbing.Hash, kind plumbing.ObjectType) ([]byte, error) {
+	index, err := p.find(hash, kind)
+	if err != nil {
+		return nil, err
+	}
+	if p.objects[index].length > p.limits.whole {
+		return nil, p.refused(fmt.Sprintf("%s %s is too large", kind, hash))
+	}
+	content, err := p.build(index)
+	return content, p.problem(err)
+}
+
+func (p *pack) find(hash plumbing.Hash, kind plumbing.ObjectType) (int32, error) {
+	index, ok := p.byHash[hash]
+	if !ok {
+		return none, p.refused(fmt.Sprintf("the pack lacks object %s, or builds it from parts larger than %s",
+			hash, outbound.Bytes(p.limits.whole)))
+	}
+	if p.objects[index].kind != kind {
+		return none, p.refused(fmt.Sprintf("object %s is no %s", hash, kind))
+	}
+	return index, nil
+}
+
+// build gives an object's content, from its deltas where it has any. The caller releases it.
+func (p *pack) build(index int32) ([]byte, error) {
 	chain := []int32{}
 	for ; p.objects[index].base != none; index = p.objects[index].base {
 		chain = append(chain, index)
 	}
 	content, err := p.bytes(index)
 	for _, delta := range slices.Backward(chain) {
-		if err == nil {
-			content, _, err = p.patch(content, delta) // it fitted when it was resolved
+		if err != nil {
+			return nil, err
 		}
+		base := content
+		content, _, err = p.patch(base, delta) // it fitted when it was resolved
+		p.release(len(base))
 	}
-	if err != nil {
-		return p.problem(err)
-	}
-	_, err = into.Write(content)
-	return err
-}
-
-// small reads a commit or a tree into memory.
-func (p *pack) small(hash plumbing.Hash, kind plumbing.ObjectType) ([]byte, error) {
-	if index, ok := p.byHash[hash]; ok && p.objects[index].length > memoryLimit {
-		return nil, p.refused(fmt.Sprintf("%s %s is too large", kind, hash))
-	}
-	var buffer bytes.Buffer
-	if err := p.read(hash, kind, &buffer); err != nil {
-		return nil, err
-	}
-	return buffer.Bytes(), nil
+	return content, err
 }

@@ -18,6 +18,17 @@ func (s *Source) Limit(limits archive.Limits) { s.limits = limits }
 // LimitWire is Limit for what comes, in bytes.
 func (s *Source) LimitWire(refs, pack int64) { s.wire = wireLimits{refs: refs, pack: pack} }
 
+// ShrinkWork lets a test reach the limit on inflating without minutes of it: the limit is the only thing that changes.
+func (s *Source) ShrinkWork(limit int64) { s.packs.work = limit }
+
+// Limits of packs as they are without a test.
+var (
+	WorkLimit    = defaultPackLimits.work
+	ObjectsLimit = defaultPackLimits.objects
+
+	AdvertisementLimit, PackLimit int64 = advertisementLimit, packLimit
+)
+
 // IsDotGit is what trees are checked with.
 var IsDotGit = isDotGit
 
@@ -50,7 +61,7 @@ func ReadPack(t *testing.T, content []byte, commit, folder string) error {
 	if _, err := file.Write(content); err != nil {
 		t.Fatal(err)
 	}
-	pack, err := readPack(t.Context(), file, "https://example.com/x")
+	pack, err := readPack(t.Context(), file, "https://example.com/x", defaultPackLimits)
 	if err != nil {
 		return err
 	}

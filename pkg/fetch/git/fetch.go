@@ -63,7 +63,7 @@ func (s *Source) pack(
 	if err := found.upload(ctx, link, uploadRequest{wants: wants, depth: depth}, file); err != nil {
 		return nil, err
 	}
-	read, err := readPack(ctx, file, s.shown(reference.Git))
+	read, err := readPack(ctx, file, s.shown(reference.Git), s.packs)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (s *search) visit(ref advertised) {
 	if s.known == nil {
 		s.known = map[plumbing.Hash]bool{}
 	}
-	if isBranchOrTag(ref.name) && !s.known[ref.hash] {
+	if isBranchOrTag(ref.name) && !s.known[ref.hash] && len(s.all) <= wantLimit {
 		s.known[ref.hash] = true
 		s.all = append(s.all, ref.hash)
 	}

@@ -17,18 +17,24 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
-const (
-	// objectsLimit bounds the index that is kept in memory, about 100 bytes an object.
-	objectsLimit = 400_000
-	// workLimit bounds what is inflated altogether, reading twice counts twice.
-	workLimit = 1 << 30
-	// memoryLimit is the largest object that is built from deltas, or read into memory at all.
-	memoryLimit = 16 << 20
-	// hugeObject is the size from which on an object is not even hashed: no tree with it could be unpacked.
-	hugeObject = 500 << 20
-	// heldLimit is how much of a tree of deltas is in memory at a time.
-	heldLimit = 48 << 20
-)
+// packLimits bound what a pack may cost. Together they keep what is held in memory for one pack below 64 MiB, whatever the
+// server sends: the index of all objects (about 100 bytes each) and what is held of their content.
+type packLimits struct {
+	// objects is how many a pack may have.
+	objects uint32
+	// work is what may be inflated and built altogether; reading twice counts twice.
+	work int64
+	// whole is the largest object that is built from deltas, or read into memory at all.
+	whole int64
+	// held is how much content is in memory at a time: bases, deltas, what is built from them, and trees on the way down.
+	held int64
+	// huge is the size from which on an object is not even hashed: no tree with it could be unpacked.
+	huge int64
+}
+
+var defaultPackLimits = packLimits{
+	objects: 200_000, work: 1 << 30, whole: 8 << 20, held: 24 << 20, huge: 500 << 20,
+}
 
 // none is no object.
 const none = int32(-1)
@@ -37,12 +43,10 @@ const none = int32(-1)
 type object struct {
 	offset  int64
 	length  int64 // inflated; of a delta, of the delta itself
-	kind    plumbing.ObjectType
 	base    int32
-	hash    plumbing.Hash
-	known   bool
 	child   int32 // first delta on this object
-	sibling int32 // next delta on the same base
+	sibling int32 // next delta on the same base, or waiting for the same one
+	kind    plumbing.ObjectType
 }
 
 // pack is a file of objects that can be read by hash.
@@ -51,20 +55,22 @@ type pack struct {
 	remote  string
 	file    *os.File
 	scanner *packfile.Scanner
+	limits  packLimits
 	objects []object // by offset
 	byHash  map[plumbing.Hash]int32
-	waiting map[plumbing.Hash][]int32 // deltas whose base is named by hash and not known yet
+	waiting map[plumbing.Hash]int32 // the first of the deltas whose base is named by hash and not known yet
 	work    int64
+	held    int64
 }
 
 // readPack indexes a pack: one pass inflates and hashes every whole object, a second one resolves the deltas.
-func readPack(ctx context.Context, file *os.File, remote string) (*pack, error) {
+func readPack(ctx context.Context, file *os.File, remote string, limits packLimits) (*pack, error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
 	p := &pack{
-		ctx: ctx, remote: remote, file: file, scanner: packfile.NewScanner(file),
-		byHash: map[plumbing.Hash]int32{}, waiting: map[plumbing.Hash][]int32{},
+		ctx: ctx, remote: remote, file: file, scanner: packfile.NewScanner(file), limits: limits,
+		byHash: map[plumbing.Hash]int32{}, waiting: map[plumbing.Hash]int32{},
 	}
 	if err := p.scan(); err != nil {
 		return nil, p.problem(err)
@@ -80,9 +86,10 @@ func (p *pack) scan() error {
 	if err != nil {
 		return err
 	}
-	if count > objectsLimit {
-		return p.refused(fmt.Sprintf("the pack has more than %d objects", objectsLimit))
+	if count > p.limits.objects {
+		return p.refused(fmt.Sprintf("the pack has more than %d objects", p.limits.objects))
 	}
+	p.objects = make([]object, 0, count)
 	for range count {
 		header, err := p.scanner.NextObjectHeader()
 		if err != nil {
@@ -97,11 +104,17 @@ func (p *pack) scan() error {
 }
 
 func (p *pack) add(header *packfile.ObjectHeader) error {
+	if header.Length < 0 {
+		return packfile.ErrMalformedPackFile
+	}
+	if header.Length > p.limits.work-p.work { // by its own word: the scanner lets nothing inflate to more than that
+		return p.tooMuchWork()
+	}
 	index := int32(len(p.objects))
 	entry := object{
 		offset: header.Offset, length: header.Length, kind: header.Type, base: none, child: none, sibling: none,
 	}
-	if header.Type.IsDelta() || header.Length > hugeObject {
+	if header.Type.IsDelta() || header.Length > p.limits.huge {
 		if _, _, err := p.scanner.NextObject(p.worker(io.Discard)); err != nil {
 			return err
 		}
@@ -131,7 +144,10 @@ func (p *pack) attach(index int32, header *packfile.ObjectHeader) error {
 			p.hang(index, base)
 			return nil
 		}
-		p.waiting[header.Reference] = append(p.waiting[header.Reference], index)
+		if next, ok := p.waiting[header.Reference]; ok {
+			p.objects[index].sibling = next
+		}
+		p.waiting[header.Reference] = index
 		return nil
 	}
 	base, ok := slices.BinarySearchFunc(p.objects, header.OffsetReference, func(o object, offset int64) int {
@@ -152,15 +168,19 @@ func (p *pack) hang(index, base int32) {
 
 // name makes an object known by its hash, and gives it the deltas that waited for it.
 func (p *pack) name(index int32, hash plumbing.Hash) {
-	p.objects[index].hash, p.objects[index].known = hash, true
 	if _, ok := p.byHash[hash]; ok {
 		return
 	}
 	p.byHash[hash] = index
-	for _, delta := range p.waiting[hash] {
-		p.hang(delta, index)
+	delta, ok := p.waiting[hash]
+	if !ok {
+		return
 	}
 	delete(p.waiting, hash)
+	for next := none; delta != none; delta = next {
+		next = p.objects[delta].sibling
+		p.hang(delta, index)
+	}
 }
 
 // inflate reads one entry as it stands in the pack.
@@ -172,14 +192,32 @@ func (p *pack) inflate(index int32, into io.Writer) error {
 	return err
 }
 
-// bytes reads one entry into memory.
+// hold notes that so much content is in memory, until release.
+func (p *pack) hold(size int64) error {
+	if p.held += size; p.held > p.limits.held {
+		return p.refused("its trees and deltas need more than " + outbound.Bytes(p.limits.held) + " of memory at a time")
+	}
+	return nil
+}
+
+func (p *pack) release(size int) { p.held -= int64(size) }
+
+// bytes reads one entry into memory. The caller releases it.
 func (p *pack) bytes(index int32) ([]byte, error) {
-	if p.objects[index].length > memoryLimit {
-		return nil, p.refused("it has an object larger than " + outbound.Bytes(memoryLimit) + " where none is expected")
+	if p.objects[index].length > p.limits.whole {
+		return nil, p.refused("it has an object larger than " + outbound.Bytes(p.limits.whole) + " where none is expected")
+	}
+	if err := p.hold(p.objects[index].length); err != nil {
+		return nil, err
 	}
 	buffer := bytes.NewBuffer(make([]byte, 0, p.objects[index].length))
-	err := p.inflate(index, buffer)
-	return buffer.Bytes(), err
+	if err := p.inflate(index, buffer); err != nil {
+		return nil, err
+	}
+	if int64(buffer.Len()) != p.objects[index].length {
+		return nil, packfile.ErrMalformedPackFile
+	}
+	return buffer.Bytes(), nil
 }
 
 // worker counts what is inflated, and stops when it is too much or nobody waits any more.
@@ -196,10 +234,14 @@ func (w *worker) Write(content []byte) (int, error) {
 		return 0, &fetch.UnavailableError{Subject: w.pack.remote, Err: context.Cause(w.pack.ctx)}
 	}
 	w.pack.work += int64(len(content))
-	if w.pack.work > workLimit {
-		return 0, w.pack.refused("the pack inflates to more than " + outbound.Bytes(workLimit))
+	if w.pack.work > w.pack.limits.work {
+		return 0, w.pack.tooMuchWork()
 	}
 	return w.into.Write(content)
+}
+
+func (p *pack) tooMuchWork() error {
+	return p.refused("the pack inflates to more than " + outbound.Bytes(p.limits.work))
 }
 
 func (p *pack) refused(rule string) error { return &fetch.RefusedError{Subject: p.remote, Rule: rule} }

@@ -315,12 +315,12 @@ func TestDeltasOfGitItself(t *testing.T) {
 	server := fetchtest.ServeGit(t)
 	repository := server.Repository(t, "x")
 	random := rand.New(rand.NewPCG(1, 2))
-	base := make([]byte, 100<<10)
+	base := make([]byte, 20<<10)
 	for i := range base {
 		base[i] = byte('a' + random.IntN(26))
 	}
 	want := map[string]string{}
-	for i := range 60 { // alike, so that git sends most of them as deltas
+	for i := range 30 { // alike, so that git sends most of them as deltas
 		changed := bytes.Clone(base)
 		copy(changed[random.IntN(len(changed)-20):], fmt.Sprintf("change %d", i))
 		want[fmt.Sprintf("d%d/f%d", i%7, i)] = string(changed)

@@ -18,11 +18,15 @@ type Source struct {
 	network *outbound.Network
 	limits  archive.Limits
 	wire    wireLimits
+	packs   packLimits
 }
 
 // New makes a Source whose requests go through the network.
 func New(network *outbound.Network) *Source {
-	return &Source{network: network, limits: archive.Defaults, wire: wireLimits{refs: advertisementLimit, pack: packLimit}}
+	return &Source{
+		network: network, limits: archive.Defaults, packs: defaultPackLimits,
+		wire: wireLimits{refs: advertisementLimit, pack: packLimit},
+	}
 }
 
 // Resolve says which commit the reference names now: one request, and none for a commit.

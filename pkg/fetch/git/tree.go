@@ -3,7 +3,6 @@ package git
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -62,21 +61,26 @@ func (w *walk) find(tree plumbing.Hash, below string) (plumbing.Hash, error) {
 	sofar := ""
 	for component := range strings.SplitSeq(below, "/") {
 		sofar = path.Join(sofar, component)
-		entries, err := w.entries(tree)
+		var found *entry
+		err := w.entries(tree, func(entry entry) error {
+			if entry.name == component && found == nil {
+				found = &entry
+			}
+			return nil
+		})
 		if err != nil {
 			return plumbing.ZeroHash, err
 		}
-		at := slices.IndexFunc(entries, func(e entry) bool { return e.name == component })
-		if at < 0 {
+		if found == nil {
 			return plumbing.ZeroHash, &fetch.NotFoundError{What: fmt.Sprintf("path %q in %s at %s", below, w.remote, w.at)}
 		}
-		if rule := modeRule(entries[at].mode); rule != "" {
+		if rule := modeRule(found.mode); rule != "" {
 			return plumbing.ZeroHash, w.refused(sofar, rule)
 		}
-		if !slices.Contains(folderModes, entries[at].mode) {
+		if !slices.Contains(folderModes, found.mode) {
 			return plumbing.ZeroHash, w.refused(sofar, "it is a file, and the path of a source is a folder")
 		}
-		tree = entries[at].hash
+		tree = found.hash
 	}
 	return tree, nil
 }
@@ -87,6 +91,7 @@ func (w *walk) root(commit plumbing.Hash) (plumbing.Hash, error) {
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
+	defer w.pack.release(len(content))
 	line, _, _ := bytes.Cut(content, []byte("\n"))
 	hash, ok := bytes.CutPrefix(line, []byte("tree "))
 	if !ok || !commitPattern.Match(hash) {
@@ -97,11 +102,7 @@ func (w *walk) root(commit plumbing.Hash) (plumbing.Hash, error) {
 
 // folder writes one tree and those below it. Its depth is bounded by the rules on names.
 func (w *walk) folder(tree plumbing.Hash, name, below string) error {
-	entries, err := w.entries(tree)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
+	return w.entries(tree, func(entry entry) error {
 		inner := path.Join(name, entry.name)
 		full := path.Join(below, inner)
 		if rule := entryRule(entry); rule != "" {
@@ -111,16 +112,10 @@ func (w *walk) folder(tree plumbing.Hash, name, below string) error {
 			if err := w.into.Directory(inner); err != nil {
 				return err
 			}
-			if err := w.folder(entry.hash, inner, below); err != nil {
-				return err
-			}
-			continue
+			return w.folder(entry.hash, inner, below)
 		}
-		if err := w.file(entry.hash, inner, full); err != nil {
-			return err
-		}
-	}
-	return nil
+		return w.file(entry.hash, inner, full)
+	})
 }
 
 // file streams a blob out.
@@ -143,38 +138,34 @@ func (w *walk) refused(name, rule string) error {
 	return &fetch.RefusedError{Subject: fmt.Sprintf("path %q in %s", name, w.remote), Rule: rule}
 }
 
-// entries reads a tree: mode, space, name, NUL, 20 bytes of hash, and so on.
-func (w *walk) entries(tree plumbing.Hash) ([]entry, error) {
+// entries goes through a tree: mode, space, name, NUL, 20 bytes of hash, and so on. It is held as it came: a list of its
+// entries would take several times the memory, once for every folder on the way down.
+func (w *walk) entries(tree plumbing.Hash, visit func(entry) error) error {
 	content, err := w.pack.small(tree, plumbing.TreeObject)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	entries, err := parseTree(content)
-	if err != nil {
-		return nil, w.pack.refused(fmt.Sprintf("tree %s is malformed", tree))
-	}
-	return entries, nil
-}
-
-var errTree = errors.New("malformed tree")
-
-func parseTree(content []byte) ([]entry, error) {
-	entries := []entry{}
-	for len(content) > 0 {
-		mode, rest, ok := bytes.Cut(content, []byte(" "))
+	defer w.pack.release(len(content))
+	for rest := content; len(rest) > 0; {
+		mode, name, ok := bytes.Cut(rest, []byte(" "))
 		if !ok {
-			return nil, errTree
+			return w.malformed(tree)
 		}
-		name, rest, ok := bytes.Cut(rest, []byte{0})
-		if !ok || len(rest) < len(plumbing.Hash{}) {
-			return nil, errTree
+		name, hash, ok := bytes.Cut(name, []byte{0})
+		if !ok || len(hash) < len(plumbing.Hash{}) {
+			return w.malformed(tree)
 		}
 		line := entry{mode: string(mode), name: string(name)}
-		copy(line.hash[:], rest)
-		entries = append(entries, line)
-		content = rest[len(line.hash):]
+		rest = hash[copy(line.hash[:], hash):]
+		if err := visit(line); err != nil {
+			return err
+		}
 	}
-	return entries, nil
+	return nil
+}
+
+func (w *walk) malformed(tree plumbing.Hash) error {
+	return w.pack.refused(fmt.Sprintf("tree %s is malformed", tree))
 }
 
 // entryRule refuses what is neither file nor folder, and names that no checkout may have.

@@ -16,8 +16,12 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
-// packLimit is the largest answer with a pack, counted on the wire.
-const packLimit = 200 << 20
+const (
+	// packLimit is the largest answer with a pack, counted on the wire.
+	packLimit = 200 << 20
+	// progressLimit is how much chatter is listened to beside the pack, in bytes. None was asked for.
+	progressLimit = 1 << 20
+)
 
 // wantLimit is how many tips are asked for when a commit has to be looked for.
 const wantLimit = 20_000
@@ -69,11 +73,11 @@ func (a *advertisement) upload(ctx context.Context, from link, request uploadReq
 		return err
 	}
 	defer answer.Close()
-	return a.receive(answer, request.depth > 0, file)
+	return a.receive(answer, request.depth > 0, &bands{into: file, progress: progressLimit})
 }
 
 // receive reads the answer: where depth was limited the shallow commits and a flush, then NAK, then the pack in bands.
-func (a *advertisement) receive(from io.Reader, shallow bool, into io.Writer) error {
+func (a *advertisement) receive(from io.Reader, shallow bool, into *bands) error {
 	lines := pktline.NewScanner(from)
 	for lines.Scan() {
 		switch line := string(lines.Bytes()); {
@@ -96,7 +100,13 @@ const (
 	bandError    = 3
 )
 
-func (a *advertisement) bands(lines *pktline.Scanner, into io.Writer) error {
+// bands takes what the bands bring.
+type bands struct {
+	into     io.Writer
+	progress int64 // how much more of it is listened to; none was asked for
+}
+
+func (a *advertisement) bands(lines *pktline.Scanner, into *bands) error {
 	for lines.Scan() {
 		line := lines.Bytes()
 		if len(line) == 0 {
@@ -104,10 +114,13 @@ func (a *advertisement) bands(lines *pktline.Scanner, into io.Writer) error {
 		}
 		switch line[0] {
 		case bandPack:
-			if _, err := into.Write(line[1:]); err != nil {
+			if _, err := into.into.Write(line[1:]); err != nil {
 				return fmt.Errorf("keep pack: %w", err)
 			}
 		case bandProgress:
+			if into.progress -= int64(len(line)); into.progress < 0 {
+				return &fetch.RefusedError{Subject: outbound.Shown(a.base), Rule: "its messages beside the pack are larger than " + outbound.Bytes(progressLimit)}
+			}
 		case bandError:
 			return a.brokenPack(errors.New("the server gives up"))
 		default:

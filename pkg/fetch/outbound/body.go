@@ -66,10 +66,15 @@ func (b *body) Read(into []byte) (int, error) {
 	if b.left < 0 {
 		return max(count-1, 0), b.tooLong()
 	}
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err == nil {
+		return count, nil
+	}
+	// An end that comes after we hung up is no end: a server that sees us go finishes its answer, and that can arrive before
+	// the connection is closed on our side. What was cut would pass for the whole.
+	if ended := b.watch.ctx.Err(); ended != nil || !errors.Is(err, io.EOF) {
 		return count, unavailable(b.url, b.watch.cause(err))
 	}
-	return count, err
+	return count, io.EOF
 }
 
 func (b *body) tooLong() error {

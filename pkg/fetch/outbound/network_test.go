@@ -481,24 +481,45 @@ func TestAC23Deadlines(t *testing.T) {
 		total, idle time.Duration
 		says        string
 	}{
-		{"a server that never answers", "/silent", time.Minute, 100 * time.Millisecond, "nothing came"},
-		{"a server that stops in the middle", "/pause", time.Minute, 200 * time.Millisecond, "nothing came"},
-		{"a byte now and then", "/slow", 300 * time.Millisecond, 200 * time.Millisecond, "not done within"},
+		// The transport has a deadline for headers, which is the same and may come first.
+		{"a server that never answers", "/silent", time.Hour, 100 * time.Millisecond, ""},
+		{"a server that stops in the middle", "/pause", time.Hour, 200 * time.Millisecond, "nothing came"},
+		{"a byte now and then", "/slow", 300 * time.Millisecond, time.Hour, "not done within"},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			began := time.Now()
 			_, err := get(t.Context(), network(t, outbound.Options{Timeout: test.total, IdleTimeout: test.idle}), outbound.Request{
 				Credentials: fetch.Credentials{CA: server.CA},
 			}, server.URL+test.path)
-			if !isUnavailable(err) || time.Since(began) > 10*time.Second {
-				t.Errorf("after %s: %v", time.Since(began), err)
-			}
-			if err != nil && !strings.Contains(err.Error(), test.says) && test.path != "/silent" {
+			if !isUnavailable(err) || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("got %v, want %q", err, test.says)
 			}
 		})
 	}
 }
+
+// A server that sees its client hang up ends its answer in good order, and the end may still be read.
+func TestAC23EndAfterHangingUpIsNoEnd(t *testing.T) {
+	cut := outbound.Watched(t.Context(), time.Millisecond, func(hungUp <-chan struct{}) io.Reader {
+		return io.MultiReader(strings.NewReader("half of it"), readerFunc(func([]byte) (int, error) {
+			<-hungUp
+			return 0, io.EOF
+		}))
+	})
+	defer cut.Close()
+	if content, err := io.ReadAll(cut); !isUnavailable(err) || !strings.Contains(err.Error(), "nothing came") {
+		t.Errorf("got %q, %v", content, err)
+	}
+	whole := outbound.Watched(t.Context(), time.Hour, func(<-chan struct{}) io.Reader { return strings.NewReader("all of it") })
+	defer whole.Close()
+	if content, err := io.ReadAll(whole); err != nil || string(content) != "all of it" {
+		t.Errorf("got %q, %v", content, err)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+// Read is the function.
+func (f readerFunc) Read(into []byte) (int, error) { return f(into) }
 
 func TestAC23HalfOpen(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -25,6 +25,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 )
 
+// patience is how long a test waits for what comes for certain. It is spent only where something is broken.
+const patience = 2 * time.Minute
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // open makes a store that reaches the servers of a test. It ends with the test, or by the function.
@@ -53,7 +56,7 @@ func open(t *testing.T, options store.Options) (*store.Store, func()) {
 func await(t *testing.T, from *store.Store, reference fetch.Reference) (fetch.Snapshot, error) {
 	t.Helper()
 	woken := make(chan struct{}, 100)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for {
 		snapshot, err := from.Get(reference, fmt.Sprintf("%p", woken), func() {
@@ -76,7 +79,7 @@ func await(t *testing.T, from *store.Store, reference fetch.Reference) (fetch.Sn
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 30*time.Second, true,
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true,
 		func(context.Context) (bool, error) { return condition(), nil })
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
@@ -195,7 +198,7 @@ func TestMovedBranchWakesItsSubscribers(t *testing.T) {
 	commit := repository.Commit("main", map[string]string{"x": "new"})
 	select {
 	case <-woken:
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("nobody was woken")
 	}
 	snapshot, err := kept.Get(reference, "watcher", nil)
@@ -224,7 +227,7 @@ func TestLooksAsOftenAsItIsAskedTo(t *testing.T) {
 	}
 	const refs = "/info/refs"
 	before := server.Count("GET", "/other.git"+refs) // the look, and what a fetch asks
-	reference.Interval = 20 * time.Millisecond // now is brought forward, an hour is not waited for
+	reference.Interval = 20 * time.Millisecond       // now is brought forward, an hour is not waited for
 	watch(t, kept, reference)
 	eventually(t, "looks at the interval of who asks", func() bool { return server.Count("GET", "/x.git"+refs) > before+3 })
 	if looks := server.Count("GET", "/other.git"+refs) - before; looks != 0 {
