@@ -36,9 +36,16 @@ func run(flags manager.Flags, kkpVersion string) error {
 	if err != nil {
 		return err
 	}
-	controller := distributor.New(distributor.Dependencies{Options: distributor.Options{
-		Namespace: flags.Namespace, CatalogueNamespace: flags.CatalogueNamespace, WorkerName: flags.WorkerName, KKPVersion: kkpVersion,
-	}})
+	master, err := distributor.NewMaster(made, flags.Namespace)
+	if err != nil {
+		return err
+	}
+	controller := distributor.New(distributor.Dependencies{
+		Master: master, Recorder: made.GetEventRecorder("distributor"),
+		Options: distributor.Options{
+			Namespace: flags.Namespace, CatalogueNamespace: flags.CatalogueNamespace, WorkerName: flags.WorkerName, KKPVersion: kkpVersion,
+		},
+	})
 	if err := controller.SetupWithManager(made); err != nil {
 		return err
 	}

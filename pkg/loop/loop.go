@@ -3,8 +3,10 @@ package loop
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -14,12 +16,22 @@ type Loop[O client.Object] struct {
 	client client.Client
 	before O
 	object O
+	// shared is set when somebody else writes the same status.
+	shared bool
 }
 
 // Start begins a pass: it keeps a copy of the object as read, against which Finish patches. Object must be the caller's
 // own; what a cached client's Get filled in is.
 func Start[O client.Object](c client.Client, object O) *Loop[O] {
 	return &Loop[O]{client: c, before: object.DeepCopyObject().(O), object: object}
+}
+
+// StartShared is Start for an object whose status has another writer besides: the patch carries the resourceVersion, since
+// a list such as that of the conditions can only be replaced whole. Where the other one was faster, Finish comes back.
+func StartShared[O client.Object](c client.Client, object O) *Loop[O] {
+	turn := Start(c, object)
+	turn.shared = true
+	return turn
 }
 
 // SetFinalizer puts a finalizer on the object, or takes it off, in a patch of its own; nothing is written where it is
@@ -44,17 +56,28 @@ func (l *Loop[O]) SetFinalizer(ctx context.Context, finalizer string, wanted boo
 
 // Finish writes the object's status if it changed, in one patch, and says when to come back.
 func (l *Loop[O]) Finish(ctx context.Context, outcome Outcome) (ctrl.Result, error) {
-	if err := l.patch(ctx); err != nil {
+	err := l.patch(ctx)
+	if l.shared && apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: outrunRetry}, nil
+	}
+	if err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: ComeBack(outcome)}, nil
 }
 
+// outrunRetry is when to come back after another writer of the same status was faster: the cache knows it by then.
+const outrunRetry = 200 * time.Millisecond
+
 func (l *Loop[O]) patch(ctx context.Context) error {
 	if equality.Semantic.DeepEqual(l.before, l.object) {
 		return nil
 	}
-	err := l.client.Status().Patch(ctx, l.object, client.MergeFrom(l.before))
+	patch := client.MergeFrom(l.before)
+	if l.shared {
+		patch = client.MergeFromWithOptions(l.before, client.MergeFromWithOptimisticLock{})
+	}
+	err := l.client.Status().Patch(ctx, l.object, patch)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patching the status of %q: %w", client.ObjectKeyFromObject(l.object), err)
 	}

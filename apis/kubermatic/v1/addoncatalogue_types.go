@@ -20,6 +20,7 @@ import (
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Revision",type=string,priority=1,JSONPath=`.status.revision`
 // +kubebuilder:printcolumn:name="Seeds",type=integer,priority=1,JSONPath=`.status.syncedSeeds`
+// +kubebuilder:printcolumn:name="Conflicting",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Conflicting")].status`
 type AddonCatalogue struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata.

@@ -46,8 +46,10 @@ const (
 	ReasonInvalid = "Invalid"
 	// ReasonWrongNamespace: catalogues count in the platform namespace only.
 	ReasonWrongNamespace = "WrongNamespace"
-	// ReasonGitNotServed: catalogues in git are not read by this release.
-	ReasonGitNotServed = "GitNotServed"
+	// ReasonRevisionNeedsApproval: a commit takes too many add-ons out; it waits for annotation approve-revision.
+	ReasonRevisionNeedsApproval = "RevisionNeedsApproval"
+	// ReasonMerged: a merged catalogue holds what the catalogues of the platform say about its add-on.
+	ReasonMerged = "Merged"
 	// ReasonDuplicate: another catalogue with precedence defines the same version.
 	ReasonDuplicate = "Duplicate"
 	// ReasonCoreReserved: a Core catalogue uses the name.
@@ -194,4 +196,10 @@ const (
 	EventRepaired = "Repaired"
 	// EventRemoved: the installation was removed from the user cluster.
 	EventRemoved = "Removed"
+	// EventConflict: another catalogue defines the same version, or reserves the name.
+	EventConflict = "Conflict"
+	// EventChanged: a version of an add-on has other content than before under the same name.
+	EventChanged = "Changed"
+	// EventFetched: a git catalogue took another commit.
+	EventFetched = "Fetched"
 )

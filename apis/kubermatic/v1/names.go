@@ -48,12 +48,16 @@ const (
 	AnnotationConfirmSeed = Prefix + "confirm-seed"
 	// AnnotationConfirmDeletion on a Core AddonCatalogue, with its name, lets it be deleted.
 	AnnotationConfirmDeletion = Prefix + "confirm-deletion"
+	// AnnotationApproveRevision on a git catalogue holds the commit that may take many add-ons out.
+	AnnotationApproveRevision = Prefix + "approve-revision"
+	// AnnotationRevision on a generated catalogue is the commit that last changed it.
+	AnnotationRevision = Prefix + "revision"
 	// AnnotationHosts on a source Secret limits the hosts that it is sent to, a comma list.
 	AnnotationHosts = Prefix + "hosts"
-	// AnnotationDigest on merged and available catalogues covers what was written.
+	// AnnotationDigest on merged, available and generated catalogues covers what was written.
 	AnnotationDigest = Prefix + "digest"
-	// AnnotationGeneration on merged and available catalogues is the generation that AnnotationDigest stands for: an object
-	// at another one was edited by somebody else.
+	// AnnotationGeneration on merged, available and generated catalogues is the generation that AnnotationDigest stands for:
+	// an object at another one was edited by somebody else.
 	AnnotationGeneration = Prefix + "generation"
 	// AnnotationKKPVersion on merged catalogues is the platform's KKP version.
 	AnnotationKKPVersion = Prefix + "kkp-version"

@@ -4,12 +4,12 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
 // How long status changes are gathered: seeds answer within a moment of each other, and all of it is one write. A refused
@@ -37,6 +37,8 @@ type outcome struct {
 	reason, refusal string
 	// kept is set when the last valid spec stands in for the present one.
 	kept bool
+	// parent is the name of the catalogue in git that this one was generated from.
+	parent string
 	// tooLarge names the merged add-ons that were refused.
 	tooLarge  []string
 	conflicts []v1.CatalogueConflict
@@ -63,7 +65,7 @@ func (b *board) attach(queue workqueue.TypedRateLimitingInterface[reconcile.Requ
 
 // passed takes down the outcome of a pass.
 func (b *board) passed(p *pass) {
-	contributions := contributionsOf(p.merged)
+	contributions := contributionsOf(p)
 	outcomes := make(map[types.UID]outcome, len(p.readings))
 	for _, reading := range p.readings {
 		outcomes[reading.object.UID] = outcomeOf(reading, p, contributions[reading.object.UID])
@@ -130,42 +132,16 @@ func (b *board) facts(uid types.UID, generation int64) (outcome, []seedState, bo
 	return known, rows, true
 }
 
-// contribution is the part that one catalogue has in the merge.
-type contribution struct {
-	digests  map[string]string
-	secrets  []string
-	tooLarge []string
-}
-
-func contributionsOf(merged catalogue.Merged) map[types.UID]*contribution {
-	parts := map[types.UID]*contribution{}
-	part := func(uid types.UID) *contribution {
-		if parts[uid] == nil {
-			parts[uid] = &contribution{digests: map[string]string{}}
-		}
-		return parts[uid]
-	}
-	for name, addon := range merged.Addons {
-		for _, uid := range addon.Contributors {
-			part(uid).digests[name] = addon.Digest
-			part(uid).secrets = append(part(uid).secrets, namedBy(&addon.Spec)...)
-		}
-	}
-	for _, refused := range merged.Refused {
-		for _, uid := range refused.Contributors {
-			part(uid).tooLarge = append(part(uid).tooLarge, refused.Error())
-		}
-	}
-	return parts
-}
-
 func outcomeOf(reading *reading, p *pass, part *contribution) outcome {
 	object := reading.object
 	found := outcome{
 		request:    reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.Namespace, Name: object.Name}},
 		generation: object.Generation,
 		kept:       reading.refusal != nil && reading.source != nil,
-		conflicts:  p.merged.Conflicts[object.UID],
+		conflicts:  part.sortedConflicts(), secretProblems: map[string]string{},
+	}
+	if owner := metav1.GetControllerOf(object); reading.parent() != "" {
+		found.parent = owner.Name
 	}
 	if reading.refusal != nil {
 		found.reason, found.refusal = reading.reason, reading.refusal.Error()
@@ -174,7 +150,6 @@ func outcomeOf(reading *reading, p *pass, part *contribution) outcome {
 		return found
 	}
 	found.digests, found.secrets, found.tooLarge = part.digests, part.secrets, part.tooLarge
-	found.secretProblems = map[string]string{}
 	for _, name := range part.secrets {
 		if problem := p.secrets.problems[name]; problem != "" {
 			found.secretProblems[name] = problem

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
@@ -33,12 +35,18 @@ type Options struct {
 
 // Dependencies are what the controller works with.
 type Dependencies struct {
-	Options Options
+	// Master is the view of the master that NewMaster makes.
+	Master cluster.Cluster
+	// Recorder takes events on catalogues.
+	Recorder events.EventRecorder
+	Options  Options
 }
 
 // Reconciler is the AddonCatalogueDistributor.
 type Reconciler struct {
-	options Options
+	options  Options
+	master   cluster.Cluster
+	recorder events.EventRecorder
 	// cached reads the master from the controller's own cache and writes to it; direct reads past the cache.
 	cached client.Client
 	direct client.Reader
@@ -71,7 +79,11 @@ func New(dependencies Dependencies) *Reconciler {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	return &Reconciler{options: options, board: newBoard(), usage: newUsageBook(options.Namespace, options.Clock)}
+	return &Reconciler{
+		options: options, master: dependencies.Master, recorder: dependencies.Recorder, board: newBoard(),
+		cached: dependencies.Master.GetClient(), direct: dependencies.Master.GetAPIReader(),
+		usage: newUsageBook(options.Namespace, options.Clock),
+	}
 }
 
 // Reconcile makes one pass over all catalogues and seeds.

@@ -77,6 +77,6 @@ func (r *Reconciler) newWorker(ctx context.Context, name string) *worker {
 func (r *Reconciler) dispatch(_ context.Context, p *pass) error {
 	r.board.passed(p)
 	r.usage.only(p.targets)
-	r.workers.ask(p.targets, &wanted{addons: p.merged.Addons, refused: p.merged.Refused, secrets: p.secrets})
+	r.workers.ask(p.targets, &wanted{addons: p.merged.Addons, refused: p.merged.Refused, secrets: p.secrets, held: p.held()})
 	return nil
 }

@@ -202,7 +202,7 @@ func TestADeadSeedHoldsNobodyUp(t *testing.T) {
 	object := w.expectCondition(custom, v1.ConditionReady, "True", v1.ReasonDistributed)
 	expect.Object(t, w.master, object, func(object *v1.AddonCatalogue) error {
 		rows := object.Status.Seeds
-		if len(rows) != 2 || rows[0].Synced || rows[0].Message != "the server refuses connections" || !rows[1].Synced {
+		if len(rows) != 2 || rows[0].Synced || rows[0].Message != "the API server refuses connections" || !rows[1].Synced {
 			return fmt.Errorf("seeds %+v", rows)
 		}
 		return nil
@@ -386,19 +386,18 @@ func TestGuardsTheIdentityOfSeeds(t *testing.T) {
 	w.expectVersions("master", "istio", "1.1.0")
 }
 
-func TestRefusesWhatItDoesNotServe(t *testing.T) {
+func TestCountsInThePlatformNamespaceOnly(t *testing.T) {
 	w := newWorld(t)
 	w.seed("local", kubeconfigOf("master"))
 	w.start()
-	git := w.catalogueOf("git", nil)
-	git.Spec.Git = &v1.CatalogueGit{Remote: "https://git.example.com/catalogue.git"}
-	w.create(w.master, git)
 	astray := w.catalogueOf("astray", map[string][]string{"lost": {"1.0.0"}})
 	astray.Namespace = "default"
 	w.create(w.master, astray)
 	t.Cleanup(func() { _ = w.master.Delete(t.Context(), astray) })
-	w.expectCondition(git, v1.ConditionReady, "False", v1.ReasonGitNotServed)
-	w.expectCondition(astray, v1.ConditionReady, "False", v1.ReasonWrongNamespace)
+	object := w.expectCondition(astray, v1.ConditionReady, "False", v1.ReasonWrongNamespace)
+	if len(object.Status.Seeds) != 0 || object.Status.SyncedSeeds != 0 {
+		t.Errorf("seeds of a catalogue that does not count: %+v", object.Status.Seeds)
+	}
 	if err := w.master.Delete(t.Context(), astray); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,9 @@ type wanted struct {
 	// refused add-ons are neither written nor deleted: the last good ones stay.
 	refused map[string]*catalogue.TooLargeError
 	secrets wantedSecrets
+	// held are catalogues, by name, whose content can't be told at present: merged add-ons with a part of them are neither
+	// written nor deleted.
+	held map[string]bool
 }
 
 // picture is what a worker knows of its seed: metadata of the objects that carry our labels.
@@ -31,6 +34,10 @@ type seen struct {
 	// digest of a merged catalogue.
 	digest     string
 	generation int64
+	// origins are the catalogues that a merged catalogue has versions of.
+	origins []string
+	// statusAt is the generation whose status is known to be there; -1: not known.
+	statusAt int64
 	// edited is set when somebody else changed the object after we wrote it.
 	edited bool
 }
@@ -40,21 +47,33 @@ func stampOf(digest, kkpVersion string) string { return digest + " " + kkpVersio
 
 // plan is what is to be done on a seed, by name, each list sorted.
 type plan struct {
-	write, remove             []string
+	write, remove []string
+	// tell are merged catalogues whose status is to be written, their content being right.
+	tell []string
+	// held says which catalogue keeps a merged one as it is.
+	held                      map[string]string
 	writeSecret, removeSecret []string
 }
 
 // planSeed compares what is wanted with what a seed has.
 func planSeed(want *wanted, kkpVersion string, have picture) plan {
-	var todo plan
-	for name, addon := range want.addons {
-		if differs(have.catalogues, name, stampOf(addon.Digest, kkpVersion)) {
-			todo.write = append(todo.write, name)
+	todo := plan{held: map[string]string{}}
+	for name, found := range have.catalogues {
+		by := want.holder(found)
+		switch {
+		case by != "":
+			todo.held[name] = by
+		case want.addons[name] == nil && want.refused[name] == nil:
+			todo.remove = append(todo.remove, name)
 		}
 	}
-	for name := range have.catalogues {
-		if want.addons[name] == nil && want.refused[name] == nil {
-			todo.remove = append(todo.remove, name)
+	for name, addon := range want.addons {
+		switch {
+		case todo.held[name] != "":
+		case differs(have.catalogues, name, stampOf(addon.Digest, kkpVersion)):
+			todo.write = append(todo.write, name)
+		case have.catalogues[name].statusAt != have.catalogues[name].generation:
+			todo.tell = append(todo.tell, name)
 		}
 	}
 	for name, secret := range want.secrets.copies {
@@ -63,14 +82,24 @@ func planSeed(want *wanted, kkpVersion string, have picture) plan {
 		}
 	}
 	for name := range have.secrets {
-		if _, ok := want.secrets.copies[name]; !ok && !want.secrets.held[name] && !want.secrets.holdAll {
+		if _, ok := want.secrets.copies[name]; !ok && !want.secrets.held[name] && !want.secrets.holdAll && len(want.held) == 0 {
 			todo.removeSecret = append(todo.removeSecret, name)
 		}
 	}
-	for _, list := range [][]string{todo.write, todo.remove, todo.writeSecret, todo.removeSecret} {
+	for _, list := range [][]string{todo.write, todo.remove, todo.tell, todo.writeSecret, todo.removeSecret} {
 		slices.Sort(list)
 	}
 	return todo
+}
+
+// holder is the catalogue that keeps a merged one as it is; empty: none.
+func (w *wanted) holder(found seen) string {
+	for _, name := range found.origins {
+		if w.held[name] {
+			return name
+		}
+	}
+	return ""
 }
 
 func differs(have map[string]seen, name, stamp string) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,13 +33,6 @@ type wrongNamespaceError struct{ namespace, wanted string }
 
 func (e *wrongNamespaceError) Error() string {
 	return fmt.Sprintf("catalogues count in namespace %q only, not in %q: create it there", e.wanted, e.namespace)
-}
-
-// gitNotServedError: a catalogue in git is not read.
-type gitNotServedError struct{}
-
-func (*gitNotServedError) Error() string {
-	return "catalogues in git are not read by this release: list the add-ons in spec.addons"
 }
 
 func (r *Reconciler) read(ctx context.Context, p *pass) error {
@@ -75,8 +69,7 @@ func (r *Reconciler) readOne(object *v1.AddonCatalogue) *reading {
 	switch {
 	case object.Namespace != r.options.Namespace:
 		found.refuse(v1.ReasonWrongNamespace, &wrongNamespaceError{object.Namespace, r.options.Namespace})
-	case object.Spec.Git != nil:
-		found.refuse(v1.ReasonGitNotServed, &gitNotServedError{})
+	case object.Spec.Git != nil: // The catalogues generated from it are what is merged.
 	default:
 		source, err := catalogue.Read(object, values.CheckVersion)
 		if err != nil {
@@ -86,5 +79,17 @@ func (r *Reconciler) readOne(object *v1.AddonCatalogue) *reading {
 	}
 	return found
 }
+
+// parent is the catalogue in git that a catalogue was generated from; empty: none.
+func (r *reading) parent() types.UID {
+	owner := metav1.GetControllerOf(r.object)
+	if r.object.Labels[v1.LabelRole] != v1.RoleGenerated || owner == nil {
+		return ""
+	}
+	return owner.UID
+}
+
+// isHeld says whether a catalogue counts, but what it says can't be told at present: what the seeds have of it stays.
+func (r *reading) isHeld() bool { return r.reason == v1.ReasonInvalid && r.source == nil }
 
 func (r *reading) refuse(reason string, refusal error) { r.reason, r.refusal = reason, refusal }

@@ -50,7 +50,7 @@ func (r *Reconciler) remember(ctx context.Context, p *pass) error {
 				return err
 			}
 		}
-		if reading.refusal == nil {
+		if reading.source != nil && reading.refusal == nil {
 			p.trouble(r.keep(ctx, reading))
 		}
 	}
@@ -174,7 +174,8 @@ func (r *Reconciler) recall(ctx context.Context, reading *reading) error {
 	return nil
 }
 
-// readRevision gives nil where the revision is gone or can't be read any more: trying again would not help.
+// readRevision gives nil where the revision is gone or can't be read any more: trying again would not help, and what the
+// seeds have is held.
 func (r *Reconciler) readRevision(ctx context.Context, object *v1.AddonCatalogue, name string) (*catalogue.Source, error) {
 	var have appsv1.ControllerRevision
 	err := r.direct.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: name}, &have)

@@ -2,8 +2,10 @@ package distributor
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -20,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
 // fieldOwner names our writes in managedFields.
@@ -131,7 +134,7 @@ func (s *session) list(
 }
 
 // compare turns metadata into what is seen. A Secret that is not at the version that we left it at was edited; catalogues
-// say by themselves whether they were.
+// say by themselves whether they were. What is known of a status is kept, and else told from managedFields.
 func compare(items []metav1.PartialObjectMetadata, before map[string]seen) map[string]seen {
 	found := make(map[string]seen, len(items))
 	for i := range items {
@@ -139,6 +142,10 @@ func compare(items []metav1.PartialObjectMetadata, before map[string]seen) map[s
 		was, known := before[items[i].Name]
 		if !isMerged(&items[i]) && known && was.uid == now.uid && was.resourceVersion != now.resourceVersion {
 			now.edited = true
+		}
+		switch {
+		case known && was.uid == now.uid && was.statusAt == now.generation, statusFollowed(&items[i]):
+			now.statusAt = now.generation
 		}
 		found[items[i].Name] = now
 	}
@@ -150,13 +157,28 @@ func seenOf(object client.Object) seen {
 	annotations := object.GetAnnotations()
 	found := seen{
 		uid: object.GetUID(), resourceVersion: object.GetResourceVersion(), generation: object.GetGeneration(),
-		digest: annotations[v1.AnnotationDigest], stamp: annotations[v1.AnnotationDigest],
+		digest: annotations[v1.AnnotationDigest], stamp: annotations[v1.AnnotationDigest], statusAt: -1,
 	}
 	if isMerged(object) {
 		found.stamp = stampOf(found.digest, annotations[v1.AnnotationKKPVersion])
+		found.origins = originsOf(annotations[v1.AnnotationVersions])
 		found.edited = annotations[v1.AnnotationGeneration] != strconv.FormatInt(found.generation, 10)
 	}
 	return found
+}
+
+// originsOf are the catalogues that a merged one was made of. One that was edited beyond reading is put back anyway.
+func originsOf(annotation string) []string {
+	var versions map[string]catalogue.Origin
+	if err := json.Unmarshal([]byte(annotation), &versions); err != nil {
+		return nil
+	}
+	names := make([]string, 0, len(versions))
+	for _, origin := range versions {
+		names = append(names, origin.Catalogue)
+	}
+	slices.Sort(names)
+	return slices.Clip(slices.Compact(names))
 }
 
 func isMerged(object client.Object) bool { return object.GetLabels()[v1.LabelRole] == v1.RoleMerged }

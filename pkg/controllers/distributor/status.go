@@ -1,16 +1,21 @@
 package distributor
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/status"
 )
 
@@ -20,11 +25,34 @@ const (
 	seedsListed     = 200
 )
 
-// project writes what is known of a catalogue into its status. It is the only writer of it.
+// reconcileStatus writes the status of one catalogue, once a pass has seen its present generation.
+func (r *Reconciler) reconcileStatus(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	object := &v1.AddonCatalogue{}
+	if err := r.cached.Get(ctx, request.NamespacedName, object); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	known, seeds, ok := r.board.facts(object.UID, object.Generation)
+	if !ok || !isInput(object) {
+		return reconcile.Result{}, nil
+	}
+	conflicts := object.Status.Conflicts
+	turn := loop.StartShared(r.cached, object)
+	project(object, known, seeds)
+	result, err := turn.Finish(ctx, loop.Done{})
+	if err == nil && result.IsZero() {
+		r.tellConflicts(object, conflicts)
+	}
+	return result, err
+}
+
+// project writes what is known of a catalogue into its status. It is the only writer of it, but for what controller
+// gitcatalogue finds out about a catalogue in git: condition Fetched, revision and counts.
 func project(object *v1.AddonCatalogue, known outcome, seeds []seedState) {
 	s := &object.Status
 	s.ObservedGeneration = object.Generation
-	s.Addons, s.Versions = count(&object.Spec)
+	if object.Spec.Git == nil {
+		s.Addons, s.Versions = count(&object.Spec)
+	}
 	projectConflicts(object, known)
 	projectSeeds(s, known, seeds)
 	projectReady(object, known, seeds)
@@ -70,6 +98,9 @@ func projectSeeds(s *v1.AddonCatalogueStatus, known outcome, seeds []seedState) 
 		before[row.Name] = row
 	}
 	s.Seeds, s.SyncedSeeds = nil, 0
+	if known.parent != "" || len(known.digests) == 0 {
+		return // A catalogue in git has the rows of all that was generated from it; one that adds nothing has none.
+	}
 	for _, seed := range seeds[:min(len(seeds), seedsListed)] {
 		row := before[seed.name]
 		row.Name, row.Message = seed.name, status.Message(behind(known, seed))
@@ -92,6 +123,9 @@ func behind(known outcome, seed seedState) string {
 		return seed.problem
 	}
 	for _, name := range slices.Sorted(maps.Keys(known.digests)) {
+		if by := seed.held[name]; by != "" {
+			return fmt.Sprintf("AddonCatalogue %q stays as it is: what catalogue %q says can't be told", name, by)
+		}
 		if failed := seed.failedCatalogues[name]; failed != "" {
 			return failed
 		}
@@ -127,6 +161,15 @@ func projectReady(object *v1.AddonCatalogue, known outcome, seeds []seedState) {
 		status.False(conditions, generation, v1.ConditionReady, v1.ReasonTooLarge,
 			strings.Join(known.tooLarge, "; ")+"; the seeds keep the last good one")
 		return
+	case object.Spec.Git != nil && !fetched(object):
+		return
+	case known.parent != "":
+		status.True(conditions, generation, v1.ConditionReady, v1.ReasonMerged,
+			fmt.Sprintf("it is merged; the status of catalogue %q has the seeds", known.parent))
+		return
+	case len(known.digests) == 0:
+		status.True(conditions, generation, v1.ConditionReady, v1.ReasonDistributed, "it adds nothing to what the seeds get")
+		return
 	case len(seeds) == 0:
 		status.False(conditions, generation, v1.ConditionReady, v1.ReasonDistributing, "there is no Seed to bring it to")
 		return
@@ -144,6 +187,21 @@ func projectReady(object *v1.AddonCatalogue, known outcome, seeds []seedState) {
 	status.False(conditions, generation, v1.ConditionReady, reason, message)
 }
 
+// fetched says whether the repository was read; otherwise Ready says why not, as Fetched does.
+func fetched(object *v1.AddonCatalogue) bool {
+	conditions := &object.Status.Conditions
+	found := meta.FindStatusCondition(*conditions, v1.ConditionFetched)
+	switch {
+	case found == nil:
+		status.False(conditions, object.Generation, v1.ConditionReady, v1.ReasonFetching, "the repository has not been read yet")
+		return false
+	case found.Status != metav1.ConditionTrue:
+		status.False(conditions, object.Generation, v1.ConditionReady, found.Reason, found.Message)
+		return false
+	}
+	return true
+}
+
 func refused(known outcome) string {
 	switch {
 	case known.reason != v1.ReasonInvalid:
@@ -151,7 +209,7 @@ func refused(known outcome) string {
 	case known.kept:
 		return known.refusal + "; the seeds keep the last valid content"
 	}
-	return known.refusal + "; nothing of it is on the seeds"
+	return known.refusal + "; the seeds keep what they have of it"
 }
 
 // distribution sums the rows up. A seed that can't be reached does not make a catalogue unready: it catches up.

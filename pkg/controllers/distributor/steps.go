@@ -12,12 +12,25 @@ type pass struct {
 	// readings are all catalogues that somebody wrote, or that were generated.
 	readings []*reading
 	merged   catalogue.Merged
-	secrets  wantedSecrets
-	targets  []target
+	// changes are versions that were merged before with other content.
+	changes []catalogue.Change
+	secrets wantedSecrets
+	targets []target
 	// lookAgain is when to make the next pass without being asked; 0: never.
 	lookAgain time.Duration
 	// troubles are failures that don't hold the pass up.
 	troubles []error
+}
+
+// held are the catalogues, by name, whose content can't be told at present.
+func (p *pass) held() map[string]bool {
+	held := map[string]bool{}
+	for _, reading := range p.readings {
+		if reading.isHeld() {
+			held[reading.object.Name] = true
+		}
+	}
+	return held
 }
 
 // trouble notes a failure that does not hold the pass up.
@@ -38,6 +51,7 @@ func (r *Reconciler) steps() []step {
 		{"read", r.read},         // catalogues become sources, invalid ones by their last valid spec
 		{"remember", r.remember}, // keep last valid specs, before they are on any seed
 		{"merge", r.merge},       // all sources become one catalogue
+		{"tell", r.tell},         // say which versions have other content than before
 		{"hand on", r.handOn},    // find the Secrets that go along
 		{"discover", r.discover}, // find the seeds and the way to them
 		{"dispatch", r.dispatch}, // tell every seed's worker, and the board
@@ -59,7 +73,9 @@ func (r *Reconciler) merge(_ context.Context, p *pass) error {
 		}
 	}
 	if r.merger.merged.Addons == nil || !sameSources(r.merger.sources, sources) {
+		before := r.merger.merged
 		r.merger.sources, r.merger.merged = sources, catalogue.Merge(sources)
+		p.changes = catalogue.Changes(before, r.merger.merged)
 	}
 	p.merged = r.merger.merged
 	return nil

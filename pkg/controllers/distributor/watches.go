@@ -7,14 +7,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -24,7 +21,6 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
 // everything is the one request of the distributor: a merge needs all catalogues.
@@ -33,50 +29,23 @@ var everything = reconcile.Request{NamespacedName: types.NamespacedName{Name: "e
 // debounce gathers the events of one kubectl apply.
 const debounce = 15 * time.Millisecond
 
-// SetupWithManager registers both controllers. They have a cache of their own: on a master that is a seed too, the
-// catalogues that were merged or made available are none of their business.
+// SetupWithManager registers both controllers.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if r.options.Namespace == r.options.CatalogueNamespace {
 		return fmt.Errorf("the catalogue namespace can't be the platform namespace %q: merged and authored catalogues would collide",
 			r.options.Namespace)
 	}
-	master, err := r.newMaster(mgr)
-	if err != nil {
-		return err
-	}
-	r.cached, r.direct = master.GetClient(), master.GetAPIReader()
 	r.workers = newWorkers(r.newWorker)
 	r.usage.client, r.usage.direct = r.cached, r.direct
-	for _, runnable := range []interface{ Start(context.Context) error }{master, r.workers, r.usage} {
+	for _, runnable := range []interface{ Start(context.Context) error }{r.workers, r.usage} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}
 	}
-	if err := r.watchInputs(mgr, master.GetCache()); err != nil {
+	if err := r.watchInputs(mgr, r.master.GetCache()); err != nil {
 		return err
 	}
-	return r.watchStatus(mgr, master.GetCache())
-}
-
-func (r *Reconciler) newMaster(mgr ctrl.Manager) (cluster.Cluster, error) {
-	copies, err := labels.NewRequirement(v1.LabelRole, selection.NotIn, []string{v1.RoleMerged, v1.RoleAvailable})
-	if err != nil {
-		return nil, fmt.Errorf("selecting catalogues: %w", err)
-	}
-	platform := cache.ByObject{Namespaces: map[string]cache.Config{r.options.Namespace: {}}}
-	master, err := cluster.New(mgr.GetConfig(), func(options *cluster.Options) {
-		options.Scheme, options.Logger = mgr.GetScheme(), mgr.GetLogger()
-		options.Cache.DefaultTransform = cache.TransformStripManagedFields()
-		options.Cache.ByObject = map[client.Object]cache.ByObject{
-			&v1.AddonCatalogue{}: {Label: labels.NewSelector().Add(*copies)},
-			&kkpv1.Seed{}:        platform,
-			&corev1.Secret{}:     platform,
-		}
-	})
-	if err != nil {
-		return nil, fmt.Errorf("making the master's cache: %w", err)
-	}
-	return master, nil
+	return r.watchStatus(mgr, r.master.GetCache())
 }
 
 func (r *Reconciler) watchInputs(mgr ctrl.Manager, from cache.Cache) error {
@@ -133,19 +102,4 @@ func (r *Reconciler) watchStatus(mgr ctrl.Manager, from cache.Cache) error {
 		}
 	}
 	return nil
-}
-
-// reconcileStatus writes the status of one catalogue, once a pass has seen its present generation.
-func (r *Reconciler) reconcileStatus(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	object := &v1.AddonCatalogue{}
-	if err := r.cached.Get(ctx, request.NamespacedName, object); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
-	known, seeds, ok := r.board.facts(object.UID, object.Generation)
-	if !ok || !isInput(object) {
-		return reconcile.Result{}, nil
-	}
-	turn := loop.Start(r.cached, object)
-	project(object, known, seeds)
-	return turn.Finish(ctx, loop.Done{})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
@@ -28,6 +29,8 @@ type seedState struct {
 	problem string
 	// digests of the merged add-ons that the seed has; those of the last time it was reached.
 	digests map[string]string
+	// held says by name of a merged add-on which catalogue keeps it as it is.
+	held map[string]string
 	// failedCatalogues and failedSecrets say by name what could not be written or deleted.
 	failedCatalogues, failedSecrets map[string]string
 	at                              time.Time
@@ -55,6 +58,7 @@ type worker struct {
 	session   *session
 	failed    int32
 	last      map[string]string
+	told      string
 	countedAt time.Time
 }
 
@@ -91,11 +95,25 @@ func (w *worker) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		w.log(ctx, state)
 		w.report(state)
 		w.count(ctx)
 		timer.Stop()
 		timer = w.clock.NewTimer(w.pause(state))
 	}
+}
+
+// log tells operators when a seed is lost and when it is back.
+func (w *worker) log(ctx context.Context, state seedState) {
+	if state.problem == w.told {
+		return
+	}
+	w.told = state.problem
+	if state.problem == "" {
+		log.FromContext(ctx).Info("seed is in reach", "seed", w.name)
+		return
+	}
+	log.FromContext(ctx).Info("seed is out of reach", "seed", w.name, "problem", state.problem)
 }
 
 // pause is the time to the next pass without being asked.
@@ -129,6 +147,7 @@ func (w *worker) pass(ctx context.Context, now order) seedState {
 	}
 	w.last = w.session.picture.digests()
 	state.reached, state.digests, state.at = true, w.last, w.clock.Now()
+	state.held = todo.held
 	state.failedCatalogues, state.failedSecrets = failed.catalogues, failed.secrets
 	return state
 }

@@ -99,7 +99,14 @@ func (w *world) start(change ...func(*distributor.Options)) (stop func()) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := distributor.New(distributor.Dependencies{Options: options}).SetupWithManager(mgr); err != nil {
+	master, err := distributor.NewMaster(mgr, options.Namespace)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	made := distributor.New(distributor.Dependencies{
+		Master: master, Recorder: mgr.GetEventRecorder("distributor"), Options: options,
+	})
+	if err := made.SetupWithManager(mgr); err != nil {
 		w.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -37,6 +37,7 @@ func (s *session) carryOut(ctx context.Context, want *wanted, kkpVersion string,
 	s.each(ctx, todo.write, failed.catalogue, func(ctx context.Context, name string) error {
 		return s.writeCatalogue(ctx, name, want.addons[name], kkpVersion)
 	})
+	s.each(ctx, todo.tell, failed.catalogue, s.retell)
 	s.each(ctx, todo.remove, failed.catalogue, func(ctx context.Context, name string) error {
 		return s.remove(ctx, &v1.AddonCatalogue{ObjectMeta: s.named(name)}, s.picture.catalogues)
 	})
@@ -106,10 +107,13 @@ func (s *session) writeCatalogue(ctx context.Context, name string, addon *catalo
 	if apierrors.IsInvalid(err) {
 		err = s.retype(ctx, object, err)
 	}
-	if err != nil || object.Generation == foretold {
+	if err == nil && object.Generation != foretold {
+		err = s.correct(ctx, object)
+	}
+	if err != nil {
 		return err
 	}
-	return s.correct(ctx, object)
+	return s.tellMerged(ctx, object)
 }
 
 // correct writes the generation down that was not foretold right: content may differ in annotations only.

@@ -1,0 +1,77 @@
+package distributor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/status"
+)
+
+// changesTold is how many versions an event names; it counts all of them.
+const changesTold = 5
+
+// tell says on each catalogue, or on the one in git that it was generated from, which of its versions have other content
+// than before. Installations of them are updated.
+func (r *Reconciler) tell(_ context.Context, p *pass) error {
+	if len(p.changes) == 0 {
+		return nil
+	}
+	authors := map[string]*v1.AddonCatalogue{}
+	byUID := map[types.UID]*v1.AddonCatalogue{}
+	for _, reading := range p.readings {
+		byUID[reading.object.UID] = reading.object
+	}
+	for _, reading := range p.readings {
+		authors[reading.object.Name] = reading.object
+		if parent := byUID[reading.parent()]; parent != nil {
+			authors[reading.object.Name] = parent
+		}
+	}
+	changes := map[*v1.AddonCatalogue][]catalogue.Change{}
+	for _, change := range p.changes {
+		if author := authors[change.Catalogue]; author != nil {
+			changes[author] = append(changes[author], change)
+		}
+	}
+	for author, list := range changes {
+		r.recorder.Eventf(author, nil, corev1.EventTypeWarning, v1.EventChanged, "Merge", "%s", status.Message(tellChanges(list)))
+	}
+	return nil
+}
+
+func tellChanges(changes []catalogue.Change) string {
+	var told []string
+	for _, change := range changes[:min(len(changes), changesTold)] {
+		told = append(told, fmt.Sprintf("%s %s", change.Addon, change.Version))
+	}
+	if more := len(changes) - changesTold; more > 0 {
+		told = append(told, fmt.Sprintf("%d more", more))
+	}
+	return "content changed under the same version, and reaches installations as an update: " + strings.Join(told, ", ")
+}
+
+// tellConflicts makes an event of conflicts that the catalogue's status did not have before. The status is the memory, so
+// that a restart repeats nothing.
+func (r *Reconciler) tellConflicts(object *v1.AddonCatalogue, before []v1.CatalogueConflict) {
+	var fresh []v1.CatalogueConflict
+	for _, conflict := range object.Status.Conflicts {
+		if !slices.Contains(before, conflict) {
+			fresh = append(fresh, conflict)
+		}
+	}
+	if len(fresh) == 0 {
+		return
+	}
+	message := tellConflict(object.Name, fresh[0])
+	if len(fresh) > 1 {
+		message += fmt.Sprintf("; and %d more", len(fresh)-1)
+	}
+	r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1.EventConflict, "Merge", "%s", status.Message(message))
+}
