@@ -16,6 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
 	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
+	"github.com/trellis-addons/trellis/pkg/fetch/image"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 	"github.com/trellis-addons/trellis/pkg/release"
@@ -118,8 +119,8 @@ func newStore(made manager.Manager, options *options) (fetch.Store, error) {
 		AllowCIDRs: options.sourceCIDRs, ClusterCIDRs: options.clusterCIDRs, AllowInsecure: options.insecureSources,
 	})
 	content, err := store.New(store.Options{
-		Folder: options.storeFolder, Git: git.New(network), Helm: helmrepo.New(network), Interval: options.sourceInterval,
-		MaxBytes: options.storeLimit.Value(),
+		Folder: options.storeFolder, Git: git.New(network), Image: image.New(network), Helm: helmrepo.New(network),
+		Interval: options.sourceInterval, MaxBytes: options.storeLimit.Value(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("opening the store %q: %w", options.storeFolder, err)

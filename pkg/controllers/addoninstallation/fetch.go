@@ -72,8 +72,12 @@ func (r *Reconciler) reference(ctx context.Context, source *kubermaticv1.Source)
 		credentials, err := r.credentials(ctx, source.Helm.SecretRef, source.Helm.CASecretRef)
 		helm := &fetch.HelmReference{URL: source.Helm.URL, Chart: source.Helm.Chart, Version: source.Helm.Version}
 		return fetch.Reference{Helm: helm, Credentials: credentials}, err
+	case source.Docker != nil:
+		credentials, err := r.credentials(ctx, source.Docker.SecretRef, source.Docker.CASecretRef)
+		image := &fetch.ImageReference{Image: source.Docker.Image, Path: source.Docker.Path}
+		return fetch.Reference{Image: image, Credentials: credentials}, err
 	}
-	return fetch.Reference{}, &fetch.NotServedError{Subject: "source.docker", Mend: "use git or helm"}
+	return fetch.Reference{}, &fetch.NotServedError{Subject: "the source", Mend: "use one of git, docker and helm"}
 }
 
 func gitReference(source *kubermaticv1.GitSource) *fetch.GitReference {

@@ -1,0 +1,123 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/archive"
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/pkg/fetch/registry"
+)
+
+// Source is a fetch.Source for folders in container images.
+type Source struct {
+	network *outbound.Network
+	limits  archive.Limits
+}
+
+// New makes a Source whose requests go through the network.
+func New(network *outbound.Network) *Source {
+	return &Source{network: network, limits: archive.Defaults}
+}
+
+// Resolve says which digest the reference names now: a request or three, and none for a digest.
+func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.Revision, error) {
+	named, err := s.check(reference)
+	if err != nil {
+		return fetch.Revision{}, err
+	}
+	if named.Digest != "" {
+		return fetch.Revision{Name: named.Digest}, nil
+	}
+	ctx, cancel := s.network.Operation(ctx)
+	defer cancel()
+	session, err := registry.Open(s.network, named.Repository, reference.Credentials)
+	if err != nil {
+		return fetch.Revision{}, err
+	}
+	manifest, err := session.Manifest(ctx, named.Tag)
+	if err != nil {
+		return fetch.Revision{}, err
+	}
+	return fetch.Revision{Name: manifest.Digest}, nil
+}
+
+// check refuses a reference before anything is sent.
+func (s *Source) check(reference fetch.Reference) (registry.Reference, error) {
+	if reference.Image == nil {
+		return registry.Reference{}, errors.New("not an image reference")
+	}
+	if _, err := archive.CleanPath(reference.Image.Path); err != nil {
+		return registry.Reference{}, err
+	}
+	return registry.Parse(reference.Image.Image)
+}
+
+// Fetch unpacks what lies below the reference's path in the image of that digest.
+func (s *Source) Fetch(
+	ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string,
+) (string, error) {
+	named, err := s.check(reference)
+	if err != nil {
+		return "", err
+	}
+	if !registry.IsDigest(revision.Name) {
+		return "", fmt.Errorf("revision %q is no digest", revision.Name)
+	}
+	ctx, cancel := s.network.Operation(ctx)
+	defer cancel()
+	session, err := registry.Open(s.network, named.Repository, reference.Credentials)
+	if err != nil {
+		return "", err
+	}
+	about := subject(named.Repository, revision.Name)
+	layers, err := findLayers(ctx, session, revision.Name, about)
+	if err != nil {
+		return "", err
+	}
+	return s.unpack(ctx, session, layers, job{about: about, path: reference.Image.Path, folder: folder})
+}
+
+// job is what an unpacking is about and where it goes.
+type job struct {
+	about        string
+	path, folder string
+}
+
+func (s *Source) unpack(ctx context.Context, session *registry.Session, layers []v1.Descriptor, job job) (string, error) {
+	below, err := archive.CleanPath(job.path)
+	if err != nil {
+		return "", err
+	}
+	into, err := archive.OpenFolder(job.folder, s.limits)
+	if err != nil {
+		return "", err
+	}
+	defer into.Close()
+	stack := newStack(into, below, s.limits.Entries)
+	for i := len(layers) - 1; i >= 0; i-- {
+		if err := addLayer(ctx, session, layers[i], stack, job.folder); err != nil {
+			return "", inImage(err, job.about)
+		}
+	}
+	if !stack.found {
+		return "", &fetch.NotFoundError{What: fmt.Sprintf("path %q in %s", below, job.about)}
+	}
+	return into.Digest(), nil
+}
+
+func subject(repository registry.Repository, digest string) string {
+	return fmt.Sprintf("image %s@%s", repository, digest)
+}
+
+// inImage says of a refusal which image it is about.
+func inImage(err error, about string) error {
+	if refusal, ok := errors.AsType[*fetch.RefusedError](err); ok {
+		return &fetch.RefusedError{Subject: about + ": " + refusal.Subject, Rule: refusal.Rule}
+	}
+	return err
+}

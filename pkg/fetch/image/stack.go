@@ -1,0 +1,195 @@
+package image
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/archive"
+)
+
+// Names of whiteouts, from the image specification. Others with the double prefix are notes of old storage drivers.
+const (
+	whiteout = ".wh."
+	opaque   = ".wh..wh..opq"
+	notes    = ".wh..wh."
+)
+
+// cover is what a name is in the layers so far, for the layers below.
+type cover int
+
+const (
+	// implied is a folder that is there for what lies in it.
+	implied cover = iota + 1
+	// folder is a folder with an entry of its own.
+	folder
+	// closed hides the name and all below it: a file, or a whiteout.
+	closed
+)
+
+// stack unpacks layers, the uppermost first.
+type stack struct {
+	into  *archive.Folder
+	below string // the path of the reference
+	found bool   // something visible is there
+	limit int    // of names that are remembered
+
+	// covers and opaques are of the layers above the present one; fresh of the present one, which hides nothing of itself.
+	covers       map[string]cover
+	opaques      map[string]bool
+	freshCovers  map[string]cover
+	freshOpaques map[string]bool
+}
+
+func newStack(into *archive.Folder, below string, limit int) *stack {
+	return &stack{into: into, below: below, limit: limit, found: below == "", covers: map[string]cover{}, opaques: map[string]bool{}}
+}
+
+// add puts a layer below those before.
+func (s *stack) add(ctx context.Context, from io.Reader, packing archive.Packing) error {
+	s.freshCovers, s.freshOpaques = map[string]cover{}, map[string]bool{}
+	if err := archive.Each(ctx, from, packing, s.entry); err != nil {
+		return err
+	}
+	for name, cover := range s.freshCovers {
+		s.covers[name] = max(cover, s.covers[name])
+	}
+	for name := range s.freshOpaques {
+		s.opaques[name] = true
+	}
+	return nil
+}
+
+func (s *stack) entry(entry *archive.Entry) error {
+	directory, name := path.Split(entry.Name)
+	directory = strings.TrimSuffix(directory, "/")
+	if strings.HasPrefix(name, whiteout) {
+		return s.whiteout(directory, name)
+	}
+	if !s.matters(entry.Name) || s.hidden(entry.Name) {
+		return nil
+	}
+	if strings.Contains("/"+directory, "/"+whiteout) {
+		return refusedPath(entry.Name, "it lies in a whiteout")
+	}
+	if above := s.covers[entry.Name]; above != 0 && !entry.IsDirectory() {
+		if above == implied {
+			return refusedPath(entry.Name, "it is a folder in one layer and none in a layer below")
+		}
+		return nil
+	}
+	if rule := s.visibleRule(entry); rule != "" {
+		return refusedPath(entry.Name, rule)
+	}
+	return s.keep(entry)
+}
+
+// matters: what lies at or below the path, and the folders above it.
+func (s *stack) matters(name string) bool {
+	return s.below == "" || name == s.below || strings.HasPrefix(name, s.below+"/") || strings.HasPrefix(s.below, name+"/")
+}
+
+// hidden: a layer above has a file or a whiteout there or on the way there, or an opaque folder on the way.
+func (s *stack) hidden(name string) bool {
+	if s.covers[name] == closed {
+		return true
+	}
+	for above := name; above != ""; {
+		above = parent(above)
+		if s.opaques[above] || s.covers[above] == closed {
+			return true
+		}
+	}
+	return false
+}
+
+func parent(name string) string {
+	if slash := strings.LastIndexByte(name, '/'); slash >= 0 {
+		return name[:slash]
+	}
+	return ""
+}
+
+// visibleRule says why an entry that is seen from the top is refused.
+func (s *stack) visibleRule(entry *archive.Entry) string {
+	if rule := entry.Rule(); rule != "" {
+		if s.below != "" && (entry.Name == s.below || strings.HasPrefix(s.below, entry.Name+"/")) {
+			return "the path of the source leads through it: " + rule
+		}
+		return rule
+	}
+	if !entry.IsDirectory() && s.below != "" && !strings.HasPrefix(entry.Name, s.below+"/") {
+		return "it is a file, and the path of a source is a folder"
+	}
+	return ""
+}
+
+// keep unpacks an entry and remembers it.
+func (s *stack) keep(entry *archive.Entry) error {
+	kind := closed
+	if entry.IsDirectory() {
+		kind = folder
+	}
+	if err := s.remember(entry.Name, kind); err != nil {
+		return err
+	}
+	inner, isBelow := entry.Name, true
+	if s.below != "" {
+		inner, isBelow = strings.CutPrefix(entry.Name, s.below+"/")
+	}
+	s.found = s.found || isBelow || entry.Name == s.below
+	if !isBelow {
+		return nil
+	}
+	return entry.Unpack(s.into, inner)
+}
+
+// whiteout takes names away from the layers below.
+func (s *stack) whiteout(directory, name string) error {
+	switch {
+	case name == opaque:
+		if !s.matters(directory) && directory != "" {
+			return nil
+		}
+		s.freshOpaques[directory] = true
+		return s.bound(directory)
+	case strings.HasPrefix(name, notes):
+		return nil
+	}
+	gone := strings.TrimPrefix(name, whiteout)
+	if gone == "" || gone == "." || gone == ".." {
+		return refusedPath(path.Join(directory, name), "it is a whiteout of nothing")
+	}
+	if gone = path.Join(directory, gone); !s.matters(gone) {
+		return nil
+	}
+	return s.remember(gone, closed) // where the layer has it anew, too: what is old stays hidden
+}
+
+// remember notes what a name is in the present layer, and that the folders above it are there.
+func (s *stack) remember(name string, kind cover) error {
+	s.freshCovers[name] = max(kind, s.freshCovers[name])
+	for above := parent(name); above != "" && s.freshCovers[above] == 0; above = parent(above) {
+		s.freshCovers[above] = implied
+	}
+	return s.bound(name)
+}
+
+// bound keeps what is remembered small. Unpacked files have a limit of their own; whiteouts are no files.
+func (s *stack) bound(name string) error {
+	if s.limit > 0 && len(s.covers)+len(s.freshCovers)+len(s.opaques)+len(s.freshOpaques) > 2*s.limit {
+		return refusedPath(name, fmt.Sprintf("there are more than %d files, folders and whiteouts", 2*s.limit))
+	}
+	return nil
+}
+
+func refusedPath(name, rule string) error {
+	const shown = 256
+	if len(name) > shown {
+		name = strings.ToValidUTF8(name[:shown], "") + "…"
+	}
+	return &fetch.RefusedError{Subject: fmt.Sprintf("path %q", name), Rule: rule}
+}

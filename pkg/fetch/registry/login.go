@@ -1,0 +1,107 @@
+package registry
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+)
+
+// login is what is sent to one registry for one repository. Its fields hide behind a type so that nothing prints them.
+type login struct {
+	username, password string
+	// bearer is sent as it is; refresh is changed for a token where tokens are made.
+	bearer, refresh string
+}
+
+func (l login) isEmpty() bool { return l == login{} }
+
+// loginFor picks what the credentials have for a repository: a token, else user and password, else the docker config.
+func loginFor(credentials fetch.Credentials, repository Repository) (login, error) {
+	switch {
+	case credentials.BearerToken != "":
+		return login{bearer: credentials.BearerToken}, nil
+	case credentials.Username != "" || len(credentials.DockerConfig) == 0:
+		return login{username: credentials.Username, password: credentials.Password}, nil
+	}
+	return fromDockerConfig(credentials.DockerConfig, repository)
+}
+
+// dockerAuth is an entry of a docker config. Helpers and stores of credentials are programs, and not run.
+type dockerAuth struct {
+	Auth          string `json:"auth"`
+	Username      string `json:"username"`
+	Password      string `json:"password"`
+	IdentityToken string `json:"identitytoken"`
+	RegistryToken string `json:"registrytoken"`
+}
+
+// fromDockerConfig takes the entry whose key is the longest that leads to the repository.
+func fromDockerConfig(content []byte, repository Repository) (login, error) {
+	var config struct {
+		Auths map[string]*dockerAuth `json:"auths"`
+	}
+	if json.Unmarshal(content, &config) != nil { // whose error may quote it
+		return login{}, refusedConfig("it can't be read")
+	}
+	var best *dockerAuth
+	length := -1
+	for key, entry := range config.Auths {
+		key = configKey(key)
+		if entry != nil && leadsTo(key, repository) && len(key) > length {
+			best, length = entry, len(key)
+		}
+	}
+	if best == nil {
+		return login{}, nil
+	}
+	return best.login()
+}
+
+func (a *dockerAuth) login() (login, error) {
+	found := login{username: a.Username, password: a.Password, bearer: a.RegistryToken, refresh: a.IdentityToken}
+	if a.Auth == "" || a.Username != "" {
+		return found, nil
+	}
+	decoded, err := base64.StdEncoding.DecodeString(a.Auth)
+	if err != nil {
+		decoded, err = base64.RawStdEncoding.DecodeString(a.Auth)
+	}
+	user, password, ok := strings.Cut(string(decoded), ":")
+	if err != nil || !ok {
+		return login{}, refusedConfig("an entry's auth is not user:password in base64")
+	}
+	found.username, found.password = user, strings.TrimRight(password, "\x00")
+	return found, nil
+}
+
+func refusedConfig(rule string) error {
+	return &fetch.RefusedError{Subject: "the docker config of the Secret", Rule: rule}
+}
+
+// configKey brings a key into the form host[/path]: docker writes URLs for some registries.
+func configKey(key string) string {
+	for _, scheme := range []string{"https://", "http://"} {
+		key = strings.TrimPrefix(key, scheme)
+	}
+	key = strings.TrimSuffix(key, "/")
+	for _, version := range []string{"/v1", "/v2"} {
+		key = strings.TrimSuffix(key, version)
+	}
+	host, path, _ := strings.Cut(key, "/")
+	host = strings.ToLower(host)
+	switch host {
+	case "docker.io", "registry-1.docker.io":
+		host = "index.docker.io"
+	}
+	if path == "" {
+		return host
+	}
+	return host + "/" + path
+}
+
+// leadsTo compares whole components: registry/team is not above registry/teams.
+func leadsTo(key string, repository Repository) bool {
+	return strings.HasPrefix(strings.ToLower(repository.Host)+"/"+repository.Name+"/", key+"/")
+}

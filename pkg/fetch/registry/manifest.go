@@ -1,0 +1,95 @@
+package registry
+
+import (
+	"encoding/json"
+	"mime"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// Media types of manifests.
+const (
+	MediaTypeImage       = "application/vnd.oci.image.manifest.v1+json"
+	MediaTypeIndex       = "application/vnd.oci.image.index.v1+json"
+	MediaTypeDockerImage = "application/vnd.docker.distribution.manifest.v2+json"
+	MediaTypeDockerList  = "application/vnd.docker.distribution.manifest.list.v2+json"
+)
+
+// Manifest is what a tag or digest names. Exactly one of Image and Index is set.
+type Manifest struct {
+	// Digest is computed from the bytes.
+	Digest string
+	Image  *v1.Manifest
+	Index  *v1.IndexManifest
+}
+
+var imageTypes = []string{MediaTypeImage, MediaTypeDockerImage}
+
+// IsImage says whether a media type is that of an image's manifest.
+func IsImage(mediaType string) bool { return slices.Contains(imageTypes, mediaType) }
+
+// readManifest reads a document that says in one voice what it is: the type in its header, the type in itself and its
+// fields agree. Where they don't, two readers see two images (CVE-2021-41190).
+func (s *Session) readManifest(content []byte, digest, contentType string) (*Manifest, error) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(content, &fields) != nil {
+		return nil, s.refused(digest, "its manifest is no JSON")
+	}
+	kind, err := s.kind(fields, digest, contentType)
+	if err != nil {
+		return nil, err
+	}
+	read := &Manifest{Digest: digest}
+	var target any
+	hasImage, hasIndex := has(fields, "config", "layers", "fsLayers"), has(fields, "manifests")
+	switch {
+	case IsImage(kind) && hasImage && !hasIndex:
+		read.Image = &v1.Manifest{}
+		target = read.Image
+	case (kind == MediaTypeIndex || kind == MediaTypeDockerList) && hasIndex && !hasImage:
+		read.Index = &v1.IndexManifest{}
+		target = read.Index
+	default:
+		return nil, s.refused(digest, "it can be read as an image and as an index, or as neither")
+	}
+	if json.Unmarshal(content, target) != nil {
+		return nil, s.refused(digest, "its manifest can't be read")
+	}
+	return read, nil
+}
+
+// kind is the media type on which header and document agree. Registries of files have no better header than these.
+func (s *Session) kind(fields map[string]json.RawMessage, digest, contentType string) (string, error) {
+	sent, _, err := mime.ParseMediaType(contentType)
+	if err != nil || sent == "application/json" || sent == "text/plain" || sent == "application/octet-stream" {
+		sent = ""
+	}
+	own := ""
+	if raw, ok := fields["mediaType"]; ok && json.Unmarshal(raw, &own) != nil {
+		return "", s.refused(digest, "its media type is no text")
+	}
+	switch {
+	case own == "" && sent == "":
+		return "", s.refused(digest, "its manifest does not say what it is")
+	case own != "" && sent != "" && own != sent:
+		return "", s.refused(digest, "its manifest says another media type than the registry")
+	case own == "":
+		own = sent
+	}
+	if !IsImage(own) && own != MediaTypeIndex && own != MediaTypeDockerList {
+		return "", s.refused(digest, "its media type is neither that of an image nor of an index")
+	}
+	return own, nil
+}
+
+// has looks for fields as the decoder does, which takes them in any case.
+func has(fields map[string]json.RawMessage, names ...string) bool {
+	for field := range fields {
+		if slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, field) }) {
+			return true
+		}
+	}
+	return false
+}

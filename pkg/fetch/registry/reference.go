@@ -1,0 +1,88 @@
+package registry
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+)
+
+// referenceLimit is the longest reference that is taken, in bytes.
+const referenceLimit = 1024
+
+// Reference is an image or a chart in a registry.
+type Reference struct {
+	// Repository is where it lives.
+	Repository Repository
+	// Tag and Digest name it; where both are there, the digest counts.
+	Tag, Digest string
+}
+
+// Repository is a name in a registry.
+type Repository struct {
+	// Host is the registry's host, with its port where there is one; Name has no host.
+	Host, Name string
+}
+
+func (r Repository) String() string { return r.Host + "/" + r.Name }
+
+// root is the registry's URL.
+func (r Repository) root() *url.URL { return &url.URL{Scheme: "https", Host: r.Host, Path: "/"} }
+
+// Word is the tag or digest to ask for.
+func (r Reference) Word() string {
+	if r.Digest != "" {
+		return r.Digest
+	}
+	return r.Tag
+}
+
+// digestPattern: other algorithms than SHA-256 are allowed by the format, and used by nobody.
+var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// IsDigest says whether a text is a digest that this package works with.
+func IsDigest(text string) bool { return digestPattern.MatchString(text) }
+
+// Parse reads [host/]name:tag, [host/]name@sha256:…, or both. There is no default tag: what nobody chose nobody notices
+// when it moves. Without host it is an image of Docker Hub.
+func Parse(text string) (Reference, error) {
+	if len(text) > referenceLimit || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return Reference{}, refusedReference(text, "it is too long, or has characters that no reference has")
+	}
+	parsed, err := name.ParseReference(text, name.WeakValidation)
+	if err != nil {
+		return Reference{}, refusedReference(text, "it is no reference of an image")
+	}
+	bare := (&fetch.ImageReference{Image: text}).Repository()
+	read := Reference{Repository: Repository{Host: parsed.Context().RegistryStr(), Name: parsed.Context().RepositoryStr()}}
+	if digest, ok := parsed.(name.Digest); ok {
+		read.Digest = digest.DigestStr()
+	}
+	if named, _, _ := strings.Cut(text, "@"); named != bare {
+		read.Tag = named[len(bare)+1:]
+	}
+	switch {
+	case read.Word() == "":
+		return Reference{}, refusedReference(text, "it has neither tag nor digest")
+	case read.Digest != "" && !IsDigest(read.Digest):
+		return Reference{}, refusedReference(text, "its digest is no SHA-256")
+	case strings.HasPrefix(read.Repository.Host, "-") || strings.Contains(read.Repository.Host, "@"):
+		return Reference{}, refusedReference(text, "its host is no name or address")
+	}
+	return read, nil
+}
+
+func refusedReference(text, rule string) error {
+	const shown = 120
+	if at := strings.LastIndexByte(text, '@'); at >= 0 && !strings.HasPrefix(text[at:], "@sha") {
+		text = "…" + text[at:] // what stands before may be a password
+	}
+	if len(text) > shown {
+		text = strings.ToValidUTF8(text[:shown], "") + "…"
+	}
+	return &fetch.RefusedError{Subject: fmt.Sprintf("image %q", text), Rule: rule}
+}

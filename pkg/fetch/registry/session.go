@@ -1,0 +1,173 @@
+package registry
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+)
+
+// manifestLimit is the largest manifest, as registries have it too.
+const manifestLimit = 4 << 20
+
+// Session reads one repository for one look or one fetch. It keeps the token that it got; it is not for concurrent use.
+type Session struct {
+	network     *outbound.Network
+	repository  Repository
+	credentials fetch.Credentials
+	login       login
+
+	token  string // what the realm gave
+	basic  bool   // the registry wants user and password themselves
+	denied string // the realm that the credentials are not for
+}
+
+// Open makes a session. Nothing is sent yet.
+func Open(network *outbound.Network, repository Repository, credentials fetch.Credentials) (*Session, error) {
+	login, err := loginFor(credentials, repository)
+	if err != nil {
+		return nil, err
+	}
+	return &Session{network: network, repository: repository, credentials: credentials, login: login, token: login.bearer}, nil
+}
+
+// Manifest asks for a manifest by tag or digest.
+func (s *Session) Manifest(ctx context.Context, word string) (*Manifest, error) {
+	answer, err := s.get(ctx, "manifests/"+word, manifestLimit)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if err := s.checkStatus(answer, word); err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(content)
+	digest := "sha256:" + hex.EncodeToString(sum[:])
+	if IsDigest(word) && digest != word {
+		return nil, s.refused(word, "the registry gives other content for this digest")
+	}
+	return s.readManifest(content, digest, answer.Header.Get("Content-Type"))
+}
+
+// Blob brings a blob, which has to be what its digest and size say.
+func (s *Session) Blob(ctx context.Context, digest string, size int64, into io.Writer) error {
+	if !IsDigest(digest) || size < 0 {
+		return s.refused(digest, "its digest or size is none")
+	}
+	answer, err := s.get(ctx, "blobs/"+digest, size)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if err := s.checkStatus(answer, digest); err != nil {
+		return err
+	}
+	hasher := sha256.New()
+	count, err := io.Copy(io.MultiWriter(into, hasher), answer.Body)
+	if err != nil {
+		return err
+	}
+	if count != size || "sha256:"+hex.EncodeToString(hasher.Sum(nil)) != digest {
+		return s.refused(digest, "the registry gives other content for this digest")
+	}
+	return nil
+}
+
+func (s *Session) refused(what, rule string) error {
+	return &fetch.RefusedError{Subject: fmt.Sprintf("%s %s", s.repository, what), Rule: rule}
+}
+
+func (s *Session) checkStatus(answer *outbound.Answer, word string) error {
+	switch {
+	case answer.Status == http.StatusNotFound || answer.Status == http.StatusGone:
+		return &fetch.NotFoundError{What: fmt.Sprintf("%q in %s", word, s.repository)}
+	case answer.Status != http.StatusOK:
+		return &fetch.UnavailableError{
+			Subject: outbound.Shown(answer.URL), Err: fmt.Errorf("the server answers with status %d", answer.Status),
+		}
+	case answer.Header.Get("Content-Encoding") != "":
+		return &fetch.RefusedError{Subject: outbound.Shown(answer.URL), Rule: "the answer has a content encoding, which was not asked for"}
+	}
+	return nil
+}
+
+// get asks for something below the repository, and logs in where it has to.
+func (s *Session) get(ctx context.Context, what string, limit int64) (*outbound.Answer, error) {
+	answer, err := s.ask(ctx, what, limit)
+	if err != nil || answer.Status != http.StatusUnauthorized {
+		return answer, err
+	}
+	answer.Body.Close()
+	// Who asks for credentials is only heard if it is the registry itself, and only once.
+	if !isAt(answer.URL, s.repository.root()) || s.token != "" || s.basic {
+		return nil, s.unauthorized(answer)
+	}
+	if err := s.logIn(ctx, answer.Header.Values("WWW-Authenticate")); err != nil {
+		return nil, err
+	}
+	if s.token == "" && !s.basic {
+		return nil, s.unauthorized(answer)
+	}
+	answer, err = s.ask(ctx, what, limit)
+	if err != nil || answer.Status != http.StatusUnauthorized {
+		return answer, err
+	}
+	answer.Body.Close()
+	return nil, s.unauthorized(answer)
+}
+
+func (s *Session) unauthorized(answer *outbound.Answer) error {
+	if s.denied != "" {
+		return &fetch.RefusedError{Subject: s.repository.String(), Rule: fmt.Sprintf(
+			"the registry lets %q make its tokens, and credentials are sent there only if the Secret's hosts name it", s.denied)}
+	}
+	return &fetch.UnauthorizedError{Subject: outbound.Shown(answer.URL), Status: answer.Status, Sent: answer.Sent && !s.login.isEmpty()}
+}
+
+// accepted are the kinds of manifests that are understood.
+var accepted = strings.Join([]string{
+	MediaTypeImage, MediaTypeIndex, MediaTypeDockerImage, MediaTypeDockerList,
+}, ", ")
+
+func (s *Session) ask(ctx context.Context, what string, limit int64) (*outbound.Answer, error) {
+	at := s.repository.root()
+	at.Path = "/v2/" + s.repository.Name + "/" + what
+	request := outbound.Request{
+		Method: http.MethodGet, URL: at, Limit: limit, Origin: s.repository.root(), OtherHosts: true, Challenged: true,
+		Header: http.Header{}, Credentials: fetch.Credentials{CA: s.credentials.CA},
+	}
+	if strings.HasPrefix(what, "manifests/") {
+		request.Header.Set("Accept", accepted)
+	}
+	switch {
+	case s.token != "":
+		request.Credentials.BearerToken = s.token
+		if s.token == s.login.bearer {
+			request.Credentials.Hosts = s.credentials.Hosts
+		}
+	case s.basic:
+		request.Credentials = s.userAndPassword()
+	}
+	return s.network.Do(ctx, request)
+}
+
+func (s *Session) userAndPassword() fetch.Credentials {
+	return fetch.Credentials{
+		Username: s.login.username, Password: s.login.password, CA: s.credentials.CA, Hosts: s.credentials.Hosts,
+	}
+}
+
+func isAt(at, root *url.URL) bool {
+	return at.Scheme == root.Scheme && strings.EqualFold(at.Host, root.Host)
+}

@@ -1,0 +1,138 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+)
+
+// tokenLimit is the largest answer with a token.
+const tokenLimit = 1 << 20
+
+// challenge is what a registry says about how to log in.
+type challenge struct{ scheme, realm, service string }
+
+var (
+	schemePattern    = regexp.MustCompile(`^\s*([A-Za-z]+)(\s+|$)`)
+	parameterPattern = regexp.MustCompile(`([A-Za-z]+)\s*=\s*"([^"]*)"`)
+)
+
+// readChallenges reads headers WWW-Authenticate, one challenge each, as registries write them.
+func readChallenges(headers []string) []challenge {
+	var found []challenge
+	for _, header := range headers {
+		scheme := schemePattern.FindStringSubmatch(header)
+		if scheme == nil {
+			continue
+		}
+		read := challenge{scheme: strings.ToLower(scheme[1])}
+		for _, parameter := range parameterPattern.FindAllStringSubmatch(header, 16) {
+			switch strings.ToLower(parameter[1]) {
+			case "realm":
+				read.realm = parameter[2]
+			case "service":
+				read.service = parameter[2]
+			}
+		}
+		found = append(found, read)
+	}
+	return found
+}
+
+// logIn does what the registry asks for: a token, else user and password.
+func (s *Session) logIn(ctx context.Context, headers []string) error {
+	challenges := readChallenges(headers)
+	for _, asked := range challenges {
+		if asked.scheme == "bearer" {
+			return s.getToken(ctx, asked)
+		}
+	}
+	for _, asked := range challenges {
+		if asked.scheme == "basic" && s.login.username != "" {
+			s.basic = true
+		}
+	}
+	return nil
+}
+
+// getToken asks the realm for a token to pull from the repository.
+func (s *Session) getToken(ctx context.Context, asked challenge) error {
+	realm, err := url.Parse(asked.realm)
+	if err != nil || realm.User != nil || realm.Fragment != "" || len(asked.realm) > referenceLimit {
+		return s.refused("", "the registry names no place where tokens are made")
+	}
+	request, err := s.tokenRequest(realm, asked.service)
+	if err != nil {
+		return err
+	}
+	answer, err := s.network.Do(ctx, request)
+	if err != nil {
+		return s.tokenProblem(err)
+	}
+	defer answer.Body.Close()
+	if answer.Status != http.StatusOK {
+		return &fetch.UnavailableError{
+			Subject: outbound.Shown(answer.URL), Err: fmt.Errorf("the server answers a request for a token with status %d", answer.Status),
+		}
+	}
+	var given struct {
+		Token       string `json:"token"`
+		AccessToken string `json:"access_token"`
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&given); err != nil {
+		return &fetch.RefusedError{Subject: outbound.Shown(answer.URL), Rule: "it gives no token, or too much"}
+	}
+	if s.token = given.Token; s.token == "" {
+		s.token = given.AccessToken
+	}
+	return nil
+}
+
+// tokenRequest: user and password by GET, a refresh token by POST, both only to where they may go; else anonymous.
+func (s *Session) tokenRequest(realm *url.URL, service string) (outbound.Request, error) {
+	origin := s.repository.root()
+	scope := "repository:" + s.repository.Name + ":pull"
+	allowed := outbound.MeantFor(s.credentials, origin, realm)
+	if !allowed && !s.login.isEmpty() {
+		s.denied = realm.Host
+	}
+	if allowed && s.login.refresh != "" {
+		form := url.Values{
+			"grant_type": {"refresh_token"}, "service": {service}, "scope": {scope}, "client_id": {"trellis"},
+			"refresh_token": {s.login.refresh},
+		}
+		return outbound.Request{
+			Method: http.MethodPost, URL: realm, Body: []byte(form.Encode()), Limit: tokenLimit, Origin: origin,
+			Header:      http.Header{"Content-Type": {"application/x-www-form-urlencoded"}},
+			Credentials: fetch.Credentials{CA: s.credentials.CA},
+		}, nil
+	}
+	at := *realm
+	query, err := url.ParseQuery(realm.RawQuery)
+	if err != nil {
+		return outbound.Request{}, s.refused("", "the registry names no place where tokens are made")
+	}
+	query.Set("scope", scope)
+	if service != "" {
+		query.Set("service", service)
+	}
+	at.RawQuery = query.Encode()
+	return outbound.Request{Method: http.MethodGet, URL: &at, Limit: tokenLimit, Origin: origin, Credentials: s.userAndPassword()}, nil
+}
+
+// tokenProblem: a realm that refuses to give an anonymous token says nothing about the credentials it did not get.
+func (s *Session) tokenProblem(err error) error {
+	var unauthorized *fetch.UnauthorizedError
+	if s.denied != "" && errors.As(err, &unauthorized) {
+		return s.unauthorized(&outbound.Answer{URL: s.repository.root()})
+	}
+	return err
+}
