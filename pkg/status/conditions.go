@@ -3,6 +3,7 @@
 package status
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -40,6 +41,14 @@ func Unknown(conditions *[]metav1.Condition, generation int64, kind, reason, mes
 	Set(conditions, metav1.Condition{
 		Type: kind, Status: metav1.ConditionUnknown, Reason: reason, Message: message, ObservedGeneration: generation,
 	})
+}
+
+// Count puts a number and what it counts together: "1 version", "2 versions".
+func Count(number int, noun string) string {
+	if number == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", number, noun)
 }
 
 // Message makes a text fit for a condition or an event: one line, printable, at most 1 KiB. Texts come from templates and

@@ -190,6 +190,12 @@ const (
 
 // Reasons of events. Conditions say how things are, events that something changed.
 const (
+	// EventOffered: an available catalogue offers other versions than before.
+	EventOffered = "Offered"
+	// EventRequestRefused: an entry of annotation initial-installations can't be followed and stays on the Cluster.
+	EventRequestRefused = "RequestRefused"
+	// EventWithdrawn: an installed version left the catalogue; it stays installed.
+	EventWithdrawn = "Withdrawn"
 	// EventApplied: objects were written to the user cluster.
 	EventApplied = "Applied"
 	// EventRepaired: an object that drifted was put back.

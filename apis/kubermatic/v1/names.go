@@ -59,6 +59,14 @@ const (
 	// AnnotationGeneration on merged, available and generated catalogues is the generation that AnnotationDigest stands for:
 	// an object at another one was edited by somebody else.
 	AnnotationGeneration = Prefix + "generation"
+	// AnnotationStatusFields on available catalogues tells which fields of the status AnnotationDigest stands for: with
+	// others, the status was edited by somebody else.
+	AnnotationStatusFields = Prefix + "status-fields"
+	// AnnotationInitialInstallations on a Cluster, and so on a ClusterTemplate, is a JSON list of installations to be made
+	// once.
+	AnnotationInitialInstallations = Prefix + "initial-installations"
+	// AnnotationRequest on an AddonInstallation is the digest of the entry of AnnotationInitialInstallations it was made for.
+	AnnotationRequest = Prefix + "request"
 	// AnnotationKKPVersion on merged catalogues is the platform's KKP version.
 	AnnotationKKPVersion = Prefix + "kkp-version"
 	// AnnotationVersions on merged catalogues is JSON: version -> {digest, catalogue}.

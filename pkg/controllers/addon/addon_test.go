@@ -7,8 +7,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
@@ -107,6 +110,30 @@ func TestPutsBackWhatIsEditedOrDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.expectOffer(of, offer)
+	for _, edit := range []struct {
+		why    string
+		change func(*v1.AddonCatalogueStatus)
+	}{
+		{"a count", func(s *v1.AddonCatalogueStatus) { s.Versions = 99 }},
+		{"a reason more", func(s *v1.AddonCatalogueStatus) {
+			s.Excluded = append(s.Excluded, v1.ExcludedVersion{Addon: "evil", Version: "6", Reason: v1.ExcludedCore})
+		}},
+		{"everything off", func(s *v1.AddonCatalogueStatus) { *s = v1.AddonCatalogueStatus{} }},
+	} {
+		object := w.expectOffer(of, offer)
+		want := object.Status.DeepCopy()
+		edit.change(&object.Status)
+		if err := w.seed.Status().Update(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		expect.Object(t, w.seed, object, func(object *v1.AddonCatalogue) error {
+			ignored := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
+			if diff := cmp.Diff(want, &object.Status, ignored); diff != "" {
+				return fmt.Errorf("%s in the status: %s", edit.why, diff)
+			}
+			return nil
+		})
+	}
 
 	// While nobody looked.
 	stop()
@@ -230,4 +257,91 @@ func TestCatalogueEditReachesClustersFast(t *testing.T) {
 	if times[2] > time.Second {
 		t.Errorf("median %s", times[2])
 	}
+}
+
+func TestGoesWithItsCluster(t *testing.T) {
+	w := newWorld(t)
+	going, staying := w.cluster("going", "v1.36.3"), w.cluster("staying", "v1.36.3")
+	w.merged("cortex", v1.CatalogueCustom, [2]string{"1.0.0", ""})
+	w.start()
+	object := w.expectOffer(going, "cortex: 1.0.0")
+	w.expectOffer(staying, "cortex: 1.0.0")
+	if err := w.seed.Delete(t.Context(), going); err != nil {
+		t.Fatal(err)
+	}
+	// Its namespace stays in this test, so it is the garbage collector that takes the catalogue.
+	expect.Gone(t, w.seed, object)
+	w.expectOffer(staying, "cortex: 1.0.0")
+}
+
+func TestTwoWritersOfStatus(t *testing.T) {
+	w := newWorld(t)
+	of := w.cluster("shared", "v1.36.3")
+	w.merged("thanos", v1.CatalogueCustom, [2]string{"1.0.0", ""})
+	w.start()
+	object := w.expectOffer(of, "thanos: 1.0.0")
+	w.applyCore(object, 3)
+	before := w.versionOf(availableOf(of))
+	expect.Always(t, 500*time.Millisecond, func() error {
+		if after := w.versionOf(availableOf(of)); after != before {
+			return fmt.Errorf("the other writer's part was taken for an edit: %s, %s", before, after)
+		}
+		return nil
+	})
+	w.merged("thanos", v1.CatalogueCustom, [2]string{"1.1.0", ""})
+	object = w.expectOffer(of, "thanos: 1.1.0")
+	if object.Status.Core == nil || object.Status.Core.Total != 3 {
+		t.Errorf("the other writer's part is gone: %+v", object.Status)
+	}
+	if err := expect.Condition(object, "AddonsReady", "True", "Ready"); err != nil {
+		t.Error(err)
+	}
+}
+
+// applyCore writes what the core add-on controller writes.
+func (w *world) applyCore(of *v1.AddonCatalogue, total int) {
+	w.t.Helper()
+	patch := fmt.Sprintf(`{"apiVersion":"kubermatic.k8c.io/v1","kind":"AddonCatalogue",
+		"metadata":{"namespace":%q,"name":"available"},"status":{"core":{"total":%d},"conditions":[{"type":"AddonsReady",
+		"status":"True","reason":"Ready","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, of.Namespace, total)
+	err := w.seed.Status().Patch(w.t.Context(), of.DeepCopy(), client.RawPatch(types.ApplyPatchType, []byte(patch)),
+		client.FieldOwner("core-addon-controller"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestTellsWhatIsOffered(t *testing.T) {
+	w := newWorld(t)
+	of := w.cluster("told", "v1.36.3")
+	w.merged("zipkin", v1.CatalogueCustom, [2]string{"1.0.0", ""})
+	w.start()
+	w.expectOffer(of, "zipkin: 1.0.0")
+	w.expectEvent(v1.EventOffered, availableOf(of), "fit for this cluster: 1 version of 1 add-on; left out: 0 versions")
+	w.merged("zipkin", v1.CatalogueCustom, [2]string{"2.0.0", ""}, [2]string{"2.1.0", ">= 1.37"})
+	w.expectOffer(of, "zipkin: 2.0.0")
+	w.expectEvent(v1.EventOffered, availableOf(of),
+		"fit for this cluster: 1 version of 1 add-on; left out: 1 version; new: zipkin 2.0.0; gone: zipkin 1.0.0")
+}
+
+// expectEvent waits for an event about an object.
+func (w *world) expectEvent(reason string, about client.Object, text string) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		var list eventsv1.EventList
+		if err := w.seed.List(w.t.Context(), &list); err != nil {
+			return err
+		}
+		var told []string
+		for _, item := range list.Items {
+			if item.Reason != reason || item.Regarding.Name != about.GetName() || item.Regarding.Namespace != about.GetNamespace() {
+				continue
+			}
+			if item.Note == text {
+				return nil
+			}
+			told = append(told, item.Note)
+		}
+		return fmt.Errorf("no event %s of %s says %q; there are %q", reason, about.GetName(), text, told)
+	})
 }

@@ -4,32 +4,38 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
-	"github.com/trellis-addons/trellis/pkg/catalogue"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
+// contestedRecheck is when to look again whether a namespace still belongs to several Clusters, besides their events.
+const contestedRecheck = time.Minute
+
 // find gets the Cluster and sees whether there is something to do. Whatever is missing here comes with an event.
-func (r *Reconciler) find(ctx context.Context, f *facts) (done bool, err error) {
-	found := &kkpv1.Cluster{}
-	if err := r.Client.Get(ctx, client.ObjectKey{Name: f.name}, found); err != nil {
-		return true, client.IgnoreNotFound(err)
+func (r *Reconciler) find(ctx context.Context, f *facts) loop.Outcome {
+	found, err := r.Finder.InNamespace(ctx, f.namespace)
+	var unknown *cluster.UnknownError
+	switch {
+	case errors.As(err, &unknown) && len(unknown.Clusters) == 0:
+		return loop.Done{}
+	case errors.As(err, &unknown): // Then none of them gets anything.
+		return waiting(v1.ReasonClusterUnknown, unknown.Error(), contestedRecheck)
+	case err != nil:
+		return retry(err)
 	}
-	f.cluster, f.namespace = found, found.Status.NamespaceName
+	f.cluster = found
 	if !r.handles(found) {
-		return true, nil
+		return loop.Done{}
 	}
-	usable, err := r.isUsable(ctx, f.namespace)
-	if err != nil || !usable {
-		return true, err
-	}
-	return r.isContested(ctx, f)
+	return r.seeNamespace(ctx, f)
 }
 
 // handles says whether a Cluster is to be worked on.
@@ -38,26 +44,19 @@ func (r *Reconciler) handles(found *kkpv1.Cluster) bool {
 		found.Status.NamespaceName != ""
 }
 
-// isUsable says whether a namespace exists and is not going. It is never created here.
-func (r *Reconciler) isUsable(ctx context.Context, name string) (bool, error) {
+// seeNamespace goes on where the namespace exists and is not going. It is never created here.
+func (r *Reconciler) seeNamespace(ctx context.Context, f *facts) loop.Outcome {
 	namespace := namespaceMetadata()
-	if err := r.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
-		return false, client.IgnoreNotFound(err)
+	err := r.Client.Get(ctx, client.ObjectKey{Name: f.namespace}, namespace)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return retry(fmt.Errorf("getting namespace %q: %w", f.namespace, err))
+	case err != nil:
+		return waiting(v1.ReasonClusterNotReady, fmt.Sprintf("there is no namespace %q yet", f.namespace), 0)
+	case !namespace.DeletionTimestamp.IsZero():
+		return waiting(v1.ReasonClusterNotReady, fmt.Sprintf("namespace %q is being deleted", f.namespace), 0)
 	}
-	return namespace.DeletionTimestamp.IsZero(), nil
-}
-
-// isContested says whether another Cluster claims the namespace too: then neither gets anything.
-func (r *Reconciler) isContested(ctx context.Context, f *facts) (bool, error) {
-	_, err := r.Finder.InNamespace(ctx, f.namespace)
-	if unknown, ok := errors.AsType[*cluster.UnknownError](err); ok {
-		log.FromContext(ctx).Info("namespace is not one Cluster's", "namespace", f.namespace, "clusters", unknown.Clusters)
-		return true, nil
-	}
-	if err != nil {
-		return true, fmt.Errorf("finding the Cluster of namespace %q: %w", f.namespace, err)
-	}
-	return false, nil
+	return nil
 }
 
 func namespaceMetadata() *metav1.PartialObjectMetadata {
@@ -67,12 +66,14 @@ func namespaceMetadata() *metav1.PartialObjectMetadata {
 }
 
 // decide takes what was decided for clusters like this one. Before the first look at the catalogues nothing is.
-func (r *Reconciler) decide(_ context.Context, f *facts) (done bool, err error) {
-	f.offer, err = r.offers.to(f.cluster.Status.Versions.ControlPlane)
-	return f.offer == nil, err
-}
-
-// platformOf is what the constraints of add-ons are compared with.
-func platformOf(kkpVersion, k8sVersion string, preReleases bool) catalogue.Platform {
-	return catalogue.Platform{KKPVersion: kkpVersion, K8sVersion: k8sVersion, AllowPrereleases: preReleases}
+func (r *Reconciler) decide(_ context.Context, f *facts) loop.Outcome {
+	offer, err := r.offers.to(f.cluster.Status.Versions.ControlPlane)
+	if err != nil {
+		return retry(err)
+	}
+	if offer == nil { // All clusters are asked for once there was one.
+		return waiting(v1.ReasonProgressing, "the catalogues are being read", 0)
+	}
+	f.offer = offer
+	return nil
 }

@@ -2,20 +2,13 @@ package addon
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
-	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
@@ -29,8 +22,6 @@ type offers struct {
 	kkpVersion  string
 	preReleases bool
 	byVersion   map[string]*catalogue.Availability
-	// decisions counts what was decided, for benchmarks.
-	decisions int
 }
 
 type knownEntry struct {
@@ -52,11 +43,12 @@ func (o *offers) decide(k8sVersion string) (*catalogue.Availability, error) {
 	if known, ok := o.byVersion[k8sVersion]; ok {
 		return known, nil
 	}
-	decided, err := catalogue.Available(o.list, platformOf(o.kkpVersion, k8sVersion, o.preReleases))
+	platform := catalogue.Platform{KKPVersion: o.kkpVersion, K8sVersion: k8sVersion, AllowPrereleases: o.preReleases}
+	decided, err := catalogue.Available(o.list, platform)
 	if err != nil {
 		return nil, fmt.Errorf("deciding for Kubernetes %q: %w", k8sVersion, err)
 	}
-	o.decisions++
+	decisions.Inc()
 	o.byVersion[k8sVersion] = &decided
 	return &decided, nil
 }
@@ -107,62 +99,4 @@ func platformVersion(entries []*catalogue.Entry) string {
 		return ""
 	}
 	return versions[0]
-}
-
-// reconcileCatalogue looks at all merged catalogues and asks for the clusters whose offer changed.
-func (r *Reconciler) reconcileCatalogue(ctx context.Context, _ reconcile.Request) (ctrl.Result, error) {
-	var merged v1.AddonCatalogueList
-	// Objects are shared with the cache and only read.
-	err := r.Client.List(ctx, &merged, client.InNamespace(r.Options.CatalogueNamespace),
-		client.MatchingLabels{v1.LabelRole: v1.RoleMerged}, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("listing merged AddonCatalogues: %w", err)
-	}
-	var clusters kkpv1.ClusterList
-	if err := r.Client.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
-		return ctrl.Result{}, fmt.Errorf("listing Clusters: %w", err)
-	}
-	inUse := map[string]bool{}
-	for i := range clusters.Items {
-		if r.handles(&clusters.Items[i]) {
-			inUse[clusters.Items[i].Status.Versions.ControlPlane] = true
-		}
-	}
-	changed, err := r.offers.load(r.readEntries(ctx, merged.Items), inUse)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	// Without a queue the other controller has not begun yet: it will come to all clusters, and find what is loaded now.
-	if clustersQueue := r.clusters.Load(); clustersQueue != nil {
-		r.ask(*clustersQueue, clusters.Items, changed)
-	}
-	return ctrl.Result{}, nil
-}
-
-// readEntries parses what is new. An object that is no merged catalogue is passed over: the distributor puts it right.
-func (r *Reconciler) readEntries(ctx context.Context, merged []v1.AddonCatalogue) map[types.UID]knownEntry {
-	before, now := r.offers.known(), make(map[types.UID]knownEntry, len(merged))
-	for i := range merged {
-		object := &merged[i]
-		if known, ok := before[object.UID]; ok && known.version == object.ResourceVersion {
-			now[object.UID] = known
-			continue
-		}
-		entry, err := catalogue.NewEntry(object)
-		if err != nil {
-			log.FromContext(ctx).Error(err, "a merged catalogue can't be read")
-			continue
-		}
-		now[object.UID] = knownEntry{object.ResourceVersion, entry}
-	}
-	return now
-}
-
-func (r *Reconciler) ask(q queue, clusters []kkpv1.Cluster, changed map[string]bool) {
-	for i := range clusters {
-		found := &clusters[i]
-		if r.handles(found) && changed[found.Status.Versions.ControlPlane] {
-			q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: found.Name}})
-		}
-	}
 }

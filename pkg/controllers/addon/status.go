@@ -2,6 +2,7 @@ package addon
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -22,8 +23,77 @@ func statusOf(object *v1.AddonCatalogue, offer *catalogue.Availability) v1.Addon
 	if before := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionReady); before != nil {
 		ours.Conditions = append(ours.Conditions, *before)
 	}
-	status.True(&ours.Conditions, object.Generation, v1.ConditionReady, v1.ReasonSelected,
-		fmt.Sprintf("%d versions of %d add-ons fit this cluster; %d versions are left out", offer.Versions,
-			len(offer.Addons), offer.ExcludedCount))
+	status.True(&ours.Conditions, object.Generation, v1.ConditionReady, v1.ReasonSelected, summary(offer))
 	return ours
+}
+
+// claim is our part of the status with every field that is ours, also those that are empty: what is not applied could be
+// filled in by others, and would not be noticed.
+func claim(ours v1.AddonCatalogueStatus) map[string]any {
+	return map[string]any{
+		"conditions": ours.Conditions, "observedGeneration": ours.ObservedGeneration,
+		"addons": ours.Addons, "versions": ours.Versions,
+		"excluded": append([]v1.ExcludedVersion{}, ours.Excluded...), "excludedCount": ours.ExcludedCount,
+	}
+}
+
+func summary(offer *catalogue.Availability) string {
+	return fmt.Sprintf("fit for this cluster: %s of %s; left out: %s", status.Count(int(offer.Versions), "version"),
+		status.Count(len(offer.Addons), "add-on"), status.Count(int(offer.ExcludedCount), "version"))
+}
+
+// announce tells that a cluster is offered other versions than before.
+func (r *Reconciler) announce(object *v1.AddonCatalogue, outdated *v1.AddonCatalogueSpec, offer *catalogue.Availability) {
+	text := summary(offer)
+	if outdated != nil {
+		news := newsOf(outdated.Addons, offer.Addons)
+		if news == "" {
+			return
+		}
+		text += "; " + news
+	}
+	r.Recorder.Eventf(object, nil, "Normal", v1.EventOffered, "Offer", "%s", status.Message(text))
+}
+
+// newsOf says which versions came and which went; empty for none.
+func newsOf(before, after []v1.Addon) string {
+	var parts []string
+	for _, news := range []struct {
+		word     string
+		versions []string
+	}{{"new", versionsBeyond(after, before)}, {"gone", versionsBeyond(before, after)}} {
+		if len(news.versions) > 0 {
+			parts = append(parts, news.word+": "+enumerate(news.versions))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// versionsBeyond are those of some add-ons that others don't have.
+func versionsBeyond(some, others []v1.Addon) []string {
+	known := map[string]bool{}
+	for _, addon := range others {
+		for _, version := range addon.Versions {
+			known[string(addon.Name)+" "+version.Version] = true
+		}
+	}
+	var beyond []string
+	for _, addon := range some {
+		for _, version := range addon.Versions {
+			if name := string(addon.Name) + " " + version.Version; !known[name] {
+				beyond = append(beyond, name)
+			}
+		}
+	}
+	return beyond
+}
+
+// mostNamed is how many of a list a message names.
+const mostNamed = 5
+
+func enumerate(names []string) string {
+	if len(names) <= mostNamed {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNamed], ", "), len(names)-mostNamed)
 }

@@ -3,8 +3,10 @@ package addon
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -62,7 +64,9 @@ func newWritten(mgr ctrl.Manager) (cache.Cache, error) {
 // trim keeps what isCurrent reads; there may be many thousands of them.
 func trim(object any) (any, error) {
 	if found, ok := object.(client.Object); ok {
-		found.SetManagedFields(nil)
+		found.SetManagedFields(slices.DeleteFunc(found.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+			return !isOurStatus(entry)
+		}))
 	}
 	return object, nil
 }
@@ -81,9 +85,9 @@ func (r *Reconciler) watchClusters(mgr ctrl.Manager, written cache.Cache) error 
 			r.clusters.Store(&clusters)
 			return nil
 		}),
-		source.Kind[client.Object](mgr.GetCache(), &kkpv1.Cluster{}, &handler.EnqueueRequestForObject{}, matters()),
-		source.Kind[client.Object](mgr.GetCache(), namespaceMetadata(), r.toClusterOf(client.Object.GetName), appears()),
-		source.Kind[client.Object](written, availableMetadata(), r.toClusterOf(client.Object.GetNamespace)),
+		r.Finder.Watch(mgr.GetCache(), handler.TypedEnqueueRequestsFromMapFunc(ofCluster), matters()),
+		source.Kind[client.Object](mgr.GetCache(), namespaceMetadata(), r.inCluster(client.Object.GetName), appears()),
+		source.Kind[client.Object](written, availableMetadata(), r.inCluster(client.Object.GetNamespace)),
 	} {
 		if err := built.Watch(watch); err != nil {
 			return fmt.Errorf("watching for controller addon: %w", err)
@@ -93,19 +97,25 @@ func (r *Reconciler) watchClusters(mgr ctrl.Manager, written cache.Cache) error 
 }
 
 // matters lets those changes of a Cluster through that the answer depends on; KKP writes its status all the time.
-func matters() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, isCluster := e.ObjectOld.(*kkpv1.Cluster)
-		after, isClusterToo := e.ObjectNew.(*kkpv1.Cluster)
-		if !isCluster || !isClusterToo {
-			return true
-		}
-		return before.Status.NamespaceName != after.Status.NamespaceName ||
+func matters() predicate.TypedPredicate[*kkpv1.Cluster] {
+	return predicate.TypedFuncs[*kkpv1.Cluster]{UpdateFunc: func(e event.TypedUpdateEvent[*kkpv1.Cluster]) bool {
+		before, after := e.ObjectOld, e.ObjectNew
+		return before.UID != after.UID ||
+			before.Status.NamespaceName != after.Status.NamespaceName ||
 			before.Status.Versions != after.Status.Versions ||
 			before.Spec.Pause != after.Spec.Pause ||
 			before.Labels[kkpv1.LabelWorkerName] != after.Labels[kkpv1.LabelWorkerName] ||
+			before.Annotations[v1.AnnotationInitialInstallations] != after.Annotations[v1.AnnotationInitialInstallations] ||
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero()
 	}}
+}
+
+// ofCluster asks for a Cluster by its namespace, once it has one.
+func ofCluster(_ context.Context, found *kkpv1.Cluster) []reconcile.Request {
+	if found.Status.NamespaceName == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: found.Status.NamespaceName}}}
 }
 
 // appears lets new namespaces through: KKP names a cluster's namespace before it exists.
@@ -116,14 +126,14 @@ func appears() predicate.Predicate {
 	}
 }
 
-// toClusterOf asks for the Cluster of a namespace, if there is one.
-func (r *Reconciler) toClusterOf(namespace func(client.Object) string) handler.EventHandler {
+// inCluster asks for the namespaces of clusters, and for no others.
+func (r *Reconciler) inCluster(namespace func(client.Object) string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-		found, err := r.Finder.InNamespace(ctx, namespace(object))
-		if err != nil {
+		name := namespace(object)
+		if _, err := r.Finder.InNamespace(ctx, name); err != nil {
 			return nil
 		}
-		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: found.Name}}}
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,7 +27,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	fleet.Main(m, fleet.ClusterOptions{Name: "seed"})
+	fleet.Main(m, fleet.ClusterOptions{Name: "seed", Controllers: true})
 }
 
 // world is a seed with a catalogue namespace and clusters of the test's own.
@@ -35,6 +36,10 @@ type world struct {
 	scheme    *runtime.Scheme
 	catalogue string
 	seed      client.Client
+	// faultPoint is handed to the next controller that starts.
+	faultPoint func(string)
+	// cancel ends the controller that was started last, in the middle of what it does; ended waits for that.
+	cancel, ended func()
 }
 
 var worlds int
@@ -96,25 +101,27 @@ func (w *world) start() (stop func()) {
 	}
 	made := addon.New(addon.Dependencies{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(),
-		Finder:  cluster.NewKKPFinder(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetClient()),
-		Options: addon.Options{CatalogueNamespace: w.catalogue},
+		Finder:   cluster.NewKKPFinder(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetClient()),
+		Recorder: mgr.GetEventRecorder("addon"),
+		Options:  addon.Options{CatalogueNamespace: w.catalogue, FaultPoint: w.faultPoint},
 	})
 	if err := made.SetupWithManager(mgr); err != nil {
 		w.t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	running := true
+	t, result := w.t, make(chan error, 1)
+	w.cancel = cancel
+	w.ended = sync.OnceFunc(func() {
+		if err := <-result; err != nil {
+			t.Error(err)
+		}
+	})
+	go func(ended chan<- error) { ended <- mgr.Start(ctx) }(result)
+	ended := w.ended
 	stop = func() {
 		cancel()
-		if running {
-			running = false
-			if err := <-ended; err != nil {
-				w.t.Error(err)
-			}
-		}
+		ended()
 	}
-	w.t.Cleanup(stop)
+	t.Cleanup(stop)
 	return stop
 }
 

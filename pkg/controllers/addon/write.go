@@ -2,8 +2,10 @@ package addon
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -12,8 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
 const (
@@ -23,44 +27,70 @@ const (
 	managedBy = "addon"
 )
 
-func (r *Reconciler) write(ctx context.Context, f *facts) (done bool, err error) {
+// write brings the available catalogue to what was decided: spec, then status, then the annotations that say so.
+func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
 	current, err := r.isCurrent(ctx, f)
-	if err != nil || current {
-		return true, err
+	if err != nil {
+		return retry(err)
 	}
-	object, err := r.writeSpec(ctx, f)
+	if current {
+		return nil
+	}
+	outdated, object, err := r.writeSpec(ctx, f)
 	if isGoing(err) {
-		return true, nil // The namespace went meanwhile; a new one comes with an event.
+		return waiting(v1.ReasonClusterNotReady, fmt.Sprintf("namespace %q is being deleted", f.namespace), 0)
 	}
 	if err != nil {
-		return true, fmt.Errorf("writing the available catalogue: %w", err)
+		return retry(fmt.Errorf("writing the available catalogue of namespace %q: %w", f.namespace, err))
 	}
-	if saysCurrent(object, f.offer.Digest) { // The cache had not seen our last write yet.
-		return true, nil
+	if f.isSaid(object) { // The cache had not seen our last write yet.
+		return nil
 	}
-	if err := r.writeStatus(ctx, object, f.offer); err != nil {
-		return true, fmt.Errorf("writing the status of the available catalogue: %w", err)
+	writes.Inc()
+	if err := r.writeRest(ctx, f, object); err != nil {
+		return retry(fmt.Errorf("writing the available catalogue of namespace %q: %w", f.namespace, err))
 	}
-	if err := r.writeDigest(ctx, object, f.offer.Digest); err != nil {
-		return true, fmt.Errorf("writing the digest of the available catalogue: %w", err)
-	}
-	return true, nil
+	r.announce(object, outdated, f.offer)
+	return nil
 }
 
 // isCurrent tells from metadata alone whether the catalogue says what was decided.
 func (r *Reconciler) isCurrent(ctx context.Context, f *facts) (bool, error) {
 	about := availableMetadata()
 	err := r.written.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: v1.AvailableCatalogue}, about)
-	if err != nil {
-		return false, client.IgnoreNotFound(err)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("getting the available catalogue of namespace %q: %w", f.namespace, err)
 	}
-	return saysCurrent(about, f.offer.Digest), nil
+	return err == nil && f.isSaid(about), nil
 }
 
-func saysCurrent(object client.Object, digest string) bool {
-	return object.GetAnnotations()[v1.AnnotationDigest] == digest &&
-		object.GetAnnotations()[v1.AnnotationGeneration] == strconv.FormatInt(object.GetGeneration(), 10) &&
-		object.GetLabels()[v1.LabelRole] == v1.RoleAvailable
+// isSaid says whether a catalogue's metadata says what was decided: its annotations are there, and nobody has touched
+// spec or status since.
+func (f *facts) isSaid(object client.Object) bool {
+	annotations := object.GetAnnotations()
+	return annotations[v1.AnnotationDigest] == f.offer.Digest &&
+		annotations[v1.AnnotationGeneration] == strconv.FormatInt(object.GetGeneration(), 10) &&
+		annotations[v1.AnnotationStatusFields] == statusFields(object) &&
+		object.GetLabels()[v1.LabelRole] == v1.RoleAvailable && isOwned(object, f.cluster)
+}
+
+// statusFields tells which fields of the status are ours, as a hash. Whoever changes one takes it over, and whoever
+// removes one takes it away from everybody, so an edit made by hand shows here: it moves no generation.
+func statusFields(object client.Object) string {
+	for _, entry := range object.GetManagedFields() {
+		if isOurStatus(entry) && entry.FieldsV1 != nil {
+			return fmt.Sprintf("%x", sha256.Sum256(entry.FieldsV1.Raw))[:16]
+		}
+	}
+	return ""
+}
+
+func isOurStatus(entry metav1.ManagedFieldsEntry) bool {
+	return entry.Manager == fieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "status"
+}
+
+func isOwned(object client.Object, by *kkpv1.Cluster) bool {
+	return slices.ContainsFunc(object.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == by.UID })
 }
 
 // isGoing tells a namespace that is gone or going from other refusals.
@@ -68,67 +98,83 @@ func isGoing(err error) bool {
 	return apierrors.HasStatusCause(err, "NamespaceTerminating") || apierrors.IsNotFound(err)
 }
 
-// writeSpec brings labels and spec about, by replacing what is there: what somebody added goes.
-func (r *Reconciler) writeSpec(ctx context.Context, f *facts) (*v1.AddonCatalogue, error) {
+// writeSpec brings labels, owner and spec about, by replacing what is there: what somebody added goes. It gives the spec
+// that was there before as well, nil for none.
+func (r *Reconciler) writeSpec(ctx context.Context, f *facts) (outdated *v1.AddonCatalogueSpec, object *v1.AddonCatalogue, err error) {
 	live := &v1.AddonCatalogue{}
-	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: v1.AvailableCatalogue}, live)
+	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: v1.AvailableCatalogue}, live)
 	if apierrors.IsNotFound(err) {
 		created := &v1.AddonCatalogue{
 			ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: v1.AvailableCatalogue}, Spec: specOf(f.offer),
 		}
-		setLabels(created)
-		return created, r.Client.Create(ctx, created, client.FieldOwner(fieldOwner))
+		mark(created, f.cluster)
+		return nil, created, r.Client.Create(ctx, created, client.FieldOwner(fieldOwner))
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	wanted := live.DeepCopy()
 	wanted.Spec = specOf(f.offer)
-	setLabels(wanted)
+	mark(wanted, f.cluster)
 	if equality.Semantic.DeepEqual(live, wanted) {
-		return live, nil
+		return &live.Spec, live, nil
 	}
-	return wanted, r.Client.Update(ctx, wanted, client.FieldOwner(fieldOwner))
+	return &live.Spec, wanted, r.Client.Update(ctx, wanted, client.FieldOwner(fieldOwner))
 }
 
-func setLabels(object *v1.AddonCatalogue) {
+// mark says what the object is, and whose: where a namespace outlives its Cluster the catalogue does not.
+func mark(object *v1.AddonCatalogue, owner *kkpv1.Cluster) {
 	if object.Labels == nil {
 		object.Labels = map[string]string{}
 	}
 	object.Labels[v1.LabelRole] = v1.RoleAvailable
 	object.Labels[v1.LabelManagedBy] = managedBy
+	if !isOwned(object, owner) {
+		object.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: kkpv1.GroupVersion.String(), Kind: "Cluster", Name: owner.Name, UID: owner.UID,
+		}}
+	}
 }
 
 func specOf(offer *catalogue.Availability) v1.AddonCatalogueSpec {
 	return v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Addons: offer.Addons}
 }
 
-// writeStatus applies our part of the status.
-func (r *Reconciler) writeStatus(ctx context.Context, object *v1.AddonCatalogue, offer *catalogue.Availability) error {
-	applied := map[string]any{
+// writeRest applies our part of the status, and says at last that all is written.
+func (r *Reconciler) writeRest(ctx context.Context, f *facts, object *v1.AddonCatalogue) error {
+	about := availableMetadata()
+	about.Namespace, about.Name = object.Namespace, object.Name
+	patch, err := json.Marshal(map[string]any{
 		"apiVersion": v1.GroupVersion.String(), "kind": "AddonCatalogue",
 		"metadata": map[string]any{"namespace": object.Namespace, "name": object.Name},
-		"status":   statusOf(object, offer),
-	}
-	patch, err := json.Marshal(applied)
+		"status":   claim(statusOf(object, f.offer)),
+	})
 	if err != nil {
 		return err
 	}
-	return r.Client.Status().Patch(ctx, object, client.RawPatch(types.ApplyPatchType, patch),
+	// Asked for as metadata, the answer leaves the catalogue itself out.
+	err = r.Client.Status().Patch(ctx, about, client.RawPatch(types.ApplyPatchType, patch),
 		client.FieldOwner(fieldOwner), client.ForceOwnership)
+	if err != nil {
+		return fmt.Errorf("applying the status: %w", err)
+	}
+	return r.writeDigest(ctx, about, f.offer.Digest)
 }
 
-// writeDigest says that all is written, and at which generation.
-func (r *Reconciler) writeDigest(ctx context.Context, object *v1.AddonCatalogue, digest string) error {
+// writeDigest says that all is written, and what spec and status looked like then.
+func (r *Reconciler) writeDigest(ctx context.Context, about *metav1.PartialObjectMetadata, digest string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{
-		v1.AnnotationDigest: digest, v1.AnnotationGeneration: strconv.FormatInt(object.Generation, 10),
+		v1.AnnotationDigest: digest, v1.AnnotationGeneration: strconv.FormatInt(about.Generation, 10),
+		v1.AnnotationStatusFields: statusFields(about),
 	}}})
 	if err != nil {
 		return err
 	}
-	about := availableMetadata()
-	about.Namespace, about.Name = object.Namespace, object.Name
-	return r.Client.Patch(ctx, about, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldOwner))
+	err = r.Client.Patch(ctx, about, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldOwner))
+	if err != nil {
+		return fmt.Errorf("writing the digest: %w", err)
+	}
+	return nil
 }
 
 func availableMetadata() *metav1.PartialObjectMetadata {

@@ -1,0 +1,74 @@
+package addon
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// reconcileCatalogue looks at all merged catalogues and asks for the clusters whose offer changed.
+func (r *Reconciler) reconcileCatalogue(ctx context.Context, _ reconcile.Request) (ctrl.Result, error) {
+	var merged v1.AddonCatalogueList
+	// Objects are shared with the cache and only read.
+	err := r.Client.List(ctx, &merged, client.InNamespace(r.Options.CatalogueNamespace),
+		client.MatchingLabels{v1.LabelRole: v1.RoleMerged}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("listing merged AddonCatalogues: %w", err)
+	}
+	clusters, err := r.Finder.List(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	inUse := map[string]bool{}
+	for i := range clusters {
+		if r.handles(&clusters[i]) {
+			inUse[clusters[i].Status.Versions.ControlPlane] = true
+		}
+	}
+	changed, err := r.offers.load(r.readEntries(ctx, merged.Items), inUse)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	// Without a queue the other controller has not begun yet: it will come to all clusters, and find what is loaded now.
+	if clustersQueue := r.clusters.Load(); clustersQueue != nil {
+		r.ask(*clustersQueue, clusters, changed)
+	}
+	return ctrl.Result{}, nil
+}
+
+// readEntries parses what is new. An object that is no merged catalogue is passed over: the distributor puts it right.
+func (r *Reconciler) readEntries(ctx context.Context, merged []v1.AddonCatalogue) map[types.UID]knownEntry {
+	before, now := r.offers.known(), make(map[types.UID]knownEntry, len(merged))
+	for i := range merged {
+		object := &merged[i]
+		if known, ok := before[object.UID]; ok && known.version == object.ResourceVersion {
+			now[object.UID] = known
+			continue
+		}
+		entry, err := catalogue.NewEntry(object)
+		if err != nil {
+			log.FromContext(ctx).Error(err, "a merged catalogue can't be read")
+			continue
+		}
+		now[object.UID] = knownEntry{object.ResourceVersion, entry}
+	}
+	return now
+}
+
+func (r *Reconciler) ask(q queue, clusters []kkpv1.Cluster, changed map[string]bool) {
+	for i := range clusters {
+		found := &clusters[i]
+		if r.handles(found) && changed[found.Status.Versions.ControlPlane] {
+			q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: found.Status.NamespaceName}})
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package addon
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	kjson "sigs.k8s.io/json"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// request is one entry of annotation initial-installations. These are all the fields there are: whoever may edit a Cluster
+// must not come by more than an installation of their own, so there is no coreAddon, no metadata and no namespace.
+type request struct {
+	Name            string            `json:"name"`
+	AddonRef        v1.AddonReference `json:"addonRef"`
+	TargetNamespace string            `json:"targetNamespace"`
+	CreateNamespace bool              `json:"createNamespace,omitempty"`
+	Values          map[string]any    `json:"values,omitempty"`
+}
+
+// entry is a request as it was read, or why it can't be.
+type entry struct {
+	// raw is the entry as written.
+	raw     json.RawMessage
+	request request
+	// problem is empty where the entry is fit to be followed.
+	problem string
+}
+
+// readRequests reads the annotation. The error says why it is no list; entries that are wrong are told one by one. Neither
+// quotes a value.
+func readRequests(text string) ([]entry, error) {
+	var raw []json.RawMessage
+	if err := json.Unmarshal([]byte(text), &raw); err != nil {
+		return nil, &requestsError{}
+	}
+	entries := make([]entry, 0, len(raw))
+	seen := map[string]bool{}
+	for _, one := range raw {
+		read := readRequest(one)
+		if read.problem == "" && seen[read.request.Name] {
+			read.problem = fmt.Sprintf("the name %q is there twice", read.request.Name)
+		}
+		seen[read.request.Name] = true
+		entries = append(entries, read)
+	}
+	return entries, nil
+}
+
+// requestsError says that the annotation is no list of requests.
+type requestsError struct{}
+
+func (*requestsError) Error() string { return "it is no JSON list" }
+
+// readRequest reads one entry strictly: an unknown field, one written twice or in other letters is a problem.
+func readRequest(raw json.RawMessage) entry {
+	read := entry{raw: raw}
+	strict, err := kjson.UnmarshalStrict(raw, &read.request)
+	switch {
+	case err != nil:
+		read.problem = "a field has a value of the wrong type"
+	case len(strict) > 0:
+		texts := make([]string, len(strict))
+		for i, problem := range strict {
+			texts[i] = problem.Error()
+		}
+		read.problem = enumerate(texts)
+	default:
+		read.problem = read.request.missing()
+	}
+	return read
+}
+
+func (r *request) missing() string {
+	var fields []string
+	for _, field := range []struct{ name, value string }{
+		{"name", r.Name}, {"addonRef.name", string(r.AddonRef.Name)}, {"targetNamespace", r.TargetNamespace},
+	} {
+		if field.value == "" {
+			fields = append(fields, field.name)
+		}
+	}
+	if len(fields) == 0 {
+		return ""
+	}
+	return strings.Join(fields, " and ") + " must be set"
+}
+
+// installation is what the request asks for, in that namespace. It carries the request's digest, so that one that was made
+// just before a crash is known again.
+func (r *request) installation(namespace string, cluster types.UID) (*v1.AddonInstallation, error) {
+	digest, err := catalogue.Digest([]any{cluster, r})
+	if err != nil {
+		return nil, err
+	}
+	made := &v1.AddonInstallation{}
+	made.Namespace, made.Name = namespace, r.Name
+	made.Annotations = map[string]string{v1.AnnotationRequest: digest}
+	made.Spec = v1.AddonInstallationSpec{
+		AddonRef: r.AddonRef, TargetNamespace: r.TargetNamespace, CreateNamespace: r.CreateNamespace,
+	}
+	if r.Values != nil {
+		encoded, err := json.Marshal(r.Values)
+		if err != nil {
+			return nil, err
+		}
+		made.Spec.Values = &runtime.RawExtension{Raw: encoded}
+	}
+	return made, nil
+}
