@@ -57,9 +57,11 @@ func addStandalone(made manager.Manager, options *options) error {
 func addOffers(made manager.Manager, options *options) error {
 	return addon.New(addon.Dependencies{
 		Client: made.GetClient(), Reader: made.GetAPIReader(),
-		Finder: newFinder(made),
+		Finder:   newFinder(made),
+		Recorder: made.GetEventRecorder("addon"),
 		Options: addon.Options{
 			CatalogueNamespace: options.CatalogueNamespace, WorkerName: options.WorkerName, AllowPrereleases: options.allowPrereleases,
+			FaultPoint: faultPoint,
 		},
 	}).SetupWithManager(made)
 }

@@ -63,7 +63,12 @@ func (l *Loop[O]) Finish(ctx context.Context, outcome Outcome) (ctrl.Result, err
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: ComeBack(outcome)}, nil
+	return Result(outcome), nil
+}
+
+// Result is the result of a pass over something that has no status of ours to write.
+func Result(outcome Outcome) ctrl.Result {
+	return ctrl.Result{RequeueAfter: ComeBack(outcome)}
 }
 
 // outrunRetry is when to come back after another writer of the same status was faster: the cache knows it by then.

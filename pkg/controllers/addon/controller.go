@@ -68,5 +68,5 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	f := &facts{namespace: request.Name}
 	outcome := r.tries.backOff(f.namespace, loop.Run(ctx, r.steps(), f))
 	tell(ctx, outcome)
-	return ctrl.Result{RequeueAfter: loop.ComeBack(outcome)}, nil
+	return loop.Result(outcome), nil
 }
