@@ -68,3 +68,12 @@ func (e *DiedError) Error() string {
 	return fmt.Sprintf("the renderer died of add-on %q: look for a template that calls itself without end, or that asks for very "+
 		"large texts or lists", e.Addon)
 }
+
+// ProtocolError says that a child answers what no child of ours would. It is a mistake of ours, or somebody found a way into
+// the child; it is never the add-on's author to mend it.
+type ProtocolError struct{ Problem string }
+
+// Error implements error.
+func (e *ProtocolError) Error() string {
+	return "the renderer gave an answer that is none: " + e.Problem
+}

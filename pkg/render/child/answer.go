@@ -150,7 +150,7 @@ func (a *answer) take(kind kind, payload []byte) (done bool, err error) {
 		return false, nil
 	case kindManifest:
 		if a.result.Chart == nil || a.result.Chart.Manifest != "" {
-			return false, &ProtocolError{Problem: "a manifest without a chart, or twice"}
+			return false, &render.ProtocolError{Problem: "a manifest without a chart, or twice"}
 		}
 		a.result.Chart.Manifest = string(payload)
 		return false, nil
@@ -160,12 +160,12 @@ func (a *answer) take(kind kind, payload []byte) (done bool, err error) {
 		}
 		return false, a.decode(payload, &a.values)
 	}
-	return false, &ProtocolError{Problem: fmt.Sprintf("a frame of kind %q in an answer", kind)}
+	return false, &render.ProtocolError{Problem: fmt.Sprintf("a frame of kind %q in an answer", kind)}
 }
 
 func twice(is bool) error {
 	if is {
-		return &ProtocolError{Problem: "the same part twice"}
+		return &render.ProtocolError{Problem: "the same part twice"}
 	}
 	return nil
 }
@@ -173,14 +173,14 @@ func twice(is bool) error {
 // complete refuses an answer with values and objects, or with neither. Values may be empty.
 func (a *answer) complete() error {
 	if (a.values == nil) == (len(a.result.Objects) == 0) {
-		return &ProtocolError{Problem: "neither objects nor values, or both"}
+		return &render.ProtocolError{Problem: "neither objects nor values, or both"}
 	}
 	return nil
 }
 
 func (a *answer) takeObject(payload []byte) error {
 	if len(a.result.Objects) == manifest.MaxObjects {
-		return &ProtocolError{Problem: "more objects than are taken"}
+		return &render.ProtocolError{Problem: "more objects than are taken"}
 	}
 	content := map[string]any{}
 	if err := a.decode(payload, &content); err != nil {
@@ -188,7 +188,7 @@ func (a *answer) takeObject(payload []byte) error {
 	}
 	object := &unstructured.Unstructured{Object: content}
 	if object.GetAPIVersion() == "" || object.GetKind() == "" || object.GetName() == "" {
-		return &ProtocolError{Problem: "an object without apiVersion, kind or name"}
+		return &render.ProtocolError{Problem: "an object without apiVersion, kind or name"}
 	}
 	a.result.Objects = append(a.result.Objects, object)
 	return nil
@@ -198,10 +198,10 @@ func (a *answer) takeObject(payload []byte) error {
 func (a *answer) decode(payload []byte, into any) error {
 	nodes, depth := weigh(payload)
 	if a.nodes += nodes; a.nodes > maxNodes || depth > maxDepth {
-		return &ProtocolError{Problem: "content that is too deep, or has too many values"}
+		return &render.ProtocolError{Problem: "content that is too deep, or has too many values"}
 	}
 	if err := json.Unmarshal(payload, into); err != nil {
-		return &ProtocolError{Problem: "content that can't be decoded"}
+		return &render.ProtocolError{Problem: "content that can't be decoded"}
 	}
 	return nil
 }

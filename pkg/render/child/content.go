@@ -95,7 +95,7 @@ func receiveContent(frames *frames) (fs.FS, error) {
 		case kindFile:
 			err = receiveFile(received, payload)
 		default:
-			err = &ProtocolError{Problem: fmt.Sprintf("a frame of kind %q among files", kind)}
+			err = &render.ProtocolError{Problem: fmt.Sprintf("a frame of kind %q among files", kind)}
 		}
 		if err != nil {
 			return nil, err
@@ -105,11 +105,11 @@ func receiveContent(frames *frames) (fs.FS, error) {
 
 func receiveFile(received *memory, payload []byte) error {
 	if len(payload) < 2 {
-		return &ProtocolError{Problem: "a file without a path"}
+		return &render.ProtocolError{Problem: "a file without a path"}
 	}
 	length, rest := int(binary.BigEndian.Uint16(payload)), payload[2:]
 	if length > len(rest) {
-		return &ProtocolError{Problem: "a path longer than its frame"}
+		return &render.ProtocolError{Problem: "a path longer than its frame"}
 	}
 	return received.add(string(rest[:length]), rest[length:], false)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/trellis-addons/trellis/pkg/render"
 )
 
 // afterTimeout is when reading and writing give up, if even killing the child did not end them.
@@ -44,7 +46,7 @@ func exchange(process *process, timeout time.Duration, ask question) (*answer, e
 	}
 	read, err := readAnswer(process.reading)
 	if err == nil && process.reading.Buffered() > 0 {
-		return nil, &ProtocolError{Problem: "more than it was asked for"}
+		return nil, &render.ProtocolError{Problem: "more than it was asked for"}
 	}
 	return read, err
 }

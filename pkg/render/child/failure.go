@@ -43,10 +43,10 @@ func (e *RenderingError) Error() string { return e.Problem }
 func readFailure(payload []byte) (error, error) {
 	var told failure
 	if _, depth := weigh(payload); depth > maxDepth {
-		return nil, &ProtocolError{Problem: "a failure that is too deep"}
+		return nil, &render.ProtocolError{Problem: "a failure that is too deep"}
 	}
 	if err := json.Unmarshal(payload, &told); err != nil {
-		return nil, &ProtocolError{Problem: "a failure that can't be decoded"}
+		return nil, &render.ProtocolError{Problem: "a failure that can't be decoded"}
 	}
 	switch {
 	case told.Template != nil:

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/trellis-addons/trellis/pkg/render"
 )
 
 // kind says what a frame holds.
@@ -33,15 +35,6 @@ const frameHeader = 5
 
 // limits are how many bytes a frame of each kind may have; kinds that are not named are refused.
 type limits map[kind]int
-
-// ProtocolError says that a child answers what no child of ours would. It is a mistake of ours, or somebody found a way into
-// the child; it is never the add-on's author to mend it.
-type ProtocolError struct{ Problem string }
-
-// Error implements error.
-func (e *ProtocolError) Error() string {
-	return "the renderer gave an answer that is none: " + e.Problem
-}
 
 // writeFrame writes one frame whose payload is in parts.
 func writeFrame(writer io.Writer, kind kind, parts ...[]byte) error {
@@ -76,11 +69,11 @@ func (f *frames) next() (kind, []byte, error) {
 	most, known := f.limits[kind]
 	switch {
 	case !known:
-		return 0, nil, &ProtocolError{Problem: fmt.Sprintf("a frame of kind %q", kind)}
+		return 0, nil, &render.ProtocolError{Problem: fmt.Sprintf("a frame of kind %q", kind)}
 	case uint64(size) > uint64(most):
-		return 0, nil, &ProtocolError{Problem: fmt.Sprintf("a frame of kind %q with more than %d bytes", kind, most)}
+		return 0, nil, &render.ProtocolError{Problem: fmt.Sprintf("a frame of kind %q with more than %d bytes", kind, most)}
 	case uint64(size) > uint64(f.left):
-		return 0, nil, &ProtocolError{Problem: "more bytes than an answer may have"}
+		return 0, nil, &render.ProtocolError{Problem: "more bytes than an answer may have"}
 	}
 	f.left -= int(size)
 	payload, err := readGrowing(f.reader, int(size))

@@ -68,10 +68,10 @@ func TestHostileChild(t *testing.T) {
 			t.Errorf("%s: got %v, want DiedError", name, err)
 		}
 	}
-	var refused *child.ProtocolError
+	var refused *render.ProtocolError
 	for _, name := range []string{"noise", "flood"} {
 		if err := probed(t, pool, name); !errors.As(err, &refused) {
-			t.Errorf("%s: got %v, want ProtocolError", name, err)
+			t.Errorf("%s: got %v, want render.ProtocolError", name, err)
 		}
 	}
 	for _, name := range []string{"secret failure", "secret"} {

@@ -32,7 +32,7 @@ func newMemory() *memory {
 // add puts a file and the folders above it in place.
 func (m *memory) add(name string, data []byte, omitted bool) error {
 	if !fs.ValidPath(name) || name == "." || m.nodes[name] != nil {
-		return &ProtocolError{Problem: "a path that is none, or that is there twice"}
+		return &render.ProtocolError{Problem: "a path that is none, or that is there twice"}
 	}
 	folder, err := m.folder(path.Dir(name))
 	if err != nil {
@@ -47,7 +47,7 @@ func (m *memory) add(name string, data []byte, omitted bool) error {
 func (m *memory) folder(name string) (*node, error) {
 	if found := m.nodes[name]; found != nil {
 		if !found.folder {
-			return nil, &ProtocolError{Problem: "a file below a file"}
+			return nil, &render.ProtocolError{Problem: "a file below a file"}
 		}
 		return found, nil
 	}

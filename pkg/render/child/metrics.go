@@ -71,7 +71,7 @@ func (m *Metrics) rendered(method string, err error, took time.Duration) {
 func resultOf(err error) string {
 	var exhausted *render.ExhaustedError
 	var died *render.DiedError
-	var protocol *ProtocolError
+	var protocol *render.ProtocolError
 	switch {
 	case err == nil:
 		return resultRendered

@@ -95,7 +95,7 @@ type renderer struct {
 }
 
 // Render implements render.Renderer. Beside what the method's own renderer returns, errors are *render.ExhaustedError,
-// *render.DiedError and *ProtocolError, which are about the add-on; others are about the machine or the context.
+// *render.DiedError and *render.ProtocolError, which are about the add-on; others are about the machine or the context.
 func (r *renderer) Render(ctx context.Context, input render.Input) (render.Result, error) {
 	job := job{
 		tenant: input.Tenant, addon: input.Addon, method: r.method, ask: askObjects(r.method, input, r.wants),
@@ -169,7 +169,7 @@ func (p *Pool) converse(ctx context.Context, process *process, job job) (*answer
 	case exceeded != "":
 		return nil, &render.ExhaustedError{Addon: job.addon, Limit: exceeded, Most: p.most(exceeded)}
 	}
-	var refused *ProtocolError
+	var refused *render.ProtocolError
 	var limit *render.LimitError
 	var unsent *unsentError
 	switch {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"runtime"
 	"time"
+
+	"github.com/trellis-addons/trellis/pkg/render"
 )
 
 const (
@@ -120,7 +122,7 @@ func readReady(reader *bufio.Reader) (ready, error) {
 		return said, err
 	}
 	if kind != kindReady || json.Unmarshal(payload, &said) != nil {
-		return said, &ProtocolError{Problem: "a first word that is none"}
+		return said, &render.ProtocolError{Problem: "a first word that is none"}
 	}
 	return said, nil
 }

@@ -84,11 +84,11 @@ func receive(reader io.Reader) (work, error) {
 		return nil, err
 	}
 	if kind != kindRequest {
-		return nil, &ProtocolError{Problem: fmt.Sprintf("a frame of kind %q instead of a request", kind)}
+		return nil, &render.ProtocolError{Problem: fmt.Sprintf("a frame of kind %q instead of a request", kind)}
 	}
 	var asked request
 	if err := json.Unmarshal(payload, &asked); err != nil {
-		return nil, &ProtocolError{Problem: "a request that can't be decoded"}
+		return nil, &render.ProtocolError{Problem: "a request that can't be decoded"}
 	}
 	if asked.Method == "" {
 		return workOnValues(asked), nil

@@ -1,0 +1,270 @@
+package kept
+
+import (
+	"cmp"
+	"container/list"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/templatedata"
+)
+
+// Defaults of Options.
+const (
+	DefaultBytes    = 64 << 20
+	defaultPatience = 2 * time.Second
+	defaultEntries  = 4096
+	// firstPause and longestPause are between two tries of what took a renderer with it.
+	firstPause   = 5 * time.Minute
+	longestPause = time.Hour
+)
+
+// Options of what is kept. Zero values are defaults.
+type Options struct {
+	// Methods by name, and what renders templates of values.
+	Methods map[string]render.Renderer
+	Values  render.ValuesRenderer
+	// Bytes of objects that are kept.
+	Bytes int
+	// Patience is how long an asker waits for a rendering.
+	Patience time.Duration
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// Metrics is told what happens; see NewMetrics. Nil: nobody is.
+	Metrics *Metrics
+}
+
+// Renders are the renderings that are kept. It implements render.Keeper and render.ValuesRenderer.
+type Renders struct {
+	options Options
+	mutex   sync.Mutex
+	entries map[string]*entry
+	// order has entries, those asked for last at the front.
+	order *list.List
+	bytes int
+}
+
+// New makes an empty keep.
+func New(options Options) *Renders {
+	options.Bytes = cmp.Or(options.Bytes, DefaultBytes)
+	options.Patience = cmp.Or(options.Patience, defaultPatience)
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	return &Renders{options: options, entries: map[string]*entry{}, order: list.New()}
+}
+
+var (
+	_ render.Keeper         = (*Renders)(nil)
+	_ render.ValuesRenderer = (*Renders)(nil)
+)
+
+// entry is what is known of one digest of inputs.
+type entry struct {
+	key     string
+	element *list.Element
+	// flight is the rendering under way; nil if none.
+	flight *flight
+	// outcome of the last rendering; nil before the first, or when it had to make room.
+	outcome *outcome
+	// digests of the objects, by name; they stay when the outcome goes.
+	digests digests
+	// failures in a row that took a renderer with them; no other try before until.
+	failures int
+	until    time.Time
+	// weight in bytes, as counted in Renders.bytes.
+	weight int
+}
+
+// outcome is what a rendering came to.
+type outcome struct {
+	content packed
+	changed []string
+	err     error
+}
+
+// flight is a rendering under way. outcome is there once done is closed.
+type flight struct {
+	done    chan struct{}
+	outcome *outcome
+	wakes   []func()
+}
+
+// Render implements render.Keeper.
+func (r *Renders) Render(ctx context.Context, request render.Request) (render.Kept, error) {
+	renderer, known := r.options.Methods[request.Method]
+	if !known {
+		return render.Kept{}, fmt.Errorf("method %q is not served", request.Method)
+	}
+	came, err := r.get(ctx, asking{
+		key: request.Inputs, anew: request.Anew, wake: request.Wake, patience: r.options.Patience,
+		work: func(ctx context.Context) (packed, error) {
+			result, err := renderer.Render(ctx, request.Input)
+			if err != nil {
+				return packed{}, err
+			}
+			return packResult(result)
+		},
+	})
+	if err != nil {
+		return render.Kept{}, err
+	}
+	result, err := came.content.result()
+	return render.Kept{Result: result, Changed: came.changed}, err
+}
+
+// RenderValues implements render.ValuesRenderer. Who asks waits to the end: values are needed before anything else.
+func (r *Renders) RenderValues(ctx context.Context, input render.ValuesInput) (map[string]any, error) {
+	data, err := templatedata.Canonical(input.Data)
+	if err != nil {
+		return nil, err
+	}
+	hash := sha256.New()
+	fmt.Fprintf(hash, "values %d %s", len(input.Template), input.Template)
+	hash.Write(data)
+	came, err := r.get(ctx, asking{
+		key: hex.EncodeToString(hash.Sum(nil)),
+		work: func(ctx context.Context) (packed, error) {
+			values, err := r.options.Values.RenderValues(ctx, input)
+			if err != nil {
+				return packed{}, err
+			}
+			return packValues(values)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return came.content.values()
+}
+
+// asking is one request for an outcome.
+type asking struct {
+	key  string
+	anew bool
+	wake func()
+	// patience is how long to wait; 0 is as long as it takes.
+	patience time.Duration
+	work     func(ctx context.Context) (packed, error)
+}
+
+// get gives the outcome that is kept, or waits for one.
+func (r *Renders) get(ctx context.Context, asked asking) (*outcome, error) {
+	r.mutex.Lock()
+	entry := r.entry(asked.key)
+	if entry.flight == nil {
+		if came := entry.outcome; came != nil && !asked.anew && r.stands(entry) {
+			r.mutex.Unlock()
+			r.options.Metrics.kept()
+			return came, r.told(entry, came)
+		}
+		entry.flight = &flight{done: make(chan struct{})}
+		// The rendering serves everybody who asks, so it does not end with the first one's pass.
+		go r.fly(context.WithoutCancel(ctx), entry, entry.flight, asked.work)
+	}
+	flight := entry.flight
+	r.mutex.Unlock()
+	return r.await(ctx, entry, flight, asked)
+}
+
+func (r *Renders) await(ctx context.Context, entry *entry, flight *flight, asked asking) (*outcome, error) {
+	var enough <-chan time.Time
+	if asked.patience > 0 {
+		timer := time.NewTimer(asked.patience)
+		defer timer.Stop()
+		enough = timer.C
+	}
+	select {
+	case <-flight.done:
+		return flight.outcome, r.told(entry, flight.outcome)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-enough:
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if flight.outcome == nil && asked.wake != nil {
+		flight.wakes = append(flight.wakes, asked.wake)
+	} else if asked.wake != nil {
+		asked.wake() // it came in the same moment
+	}
+	return nil, render.ErrPending
+}
+
+// stands says whether an outcome still counts. The mutex is held.
+func (r *Renders) stands(entry *entry) bool {
+	err := entry.outcome.err
+	return err == nil || render.Lasting(err) || r.options.Now().Before(entry.until)
+}
+
+// told is an outcome's error for an asker.
+func (r *Renders) told(entry *entry, came *outcome) error {
+	if came.err == nil || !render.Costly(came.err) {
+		return came.err
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return &render.PutOffError{Err: came.err, Until: entry.until}
+}
+
+// fly renders and keeps what came out.
+func (r *Renders) fly(ctx context.Context, entry *entry, flight *flight, work func(context.Context) (packed, error)) {
+	content, err := work(ctx)
+	r.mutex.Lock()
+	came := r.land(entry, content, err)
+	entry.flight, flight.outcome = nil, came // not before: an entry with a flight is not forgotten
+	wakes := flight.wakes
+	r.mutex.Unlock()
+	r.options.Metrics.rendered(came)
+	close(flight.done)
+	for _, wake := range wakes {
+		wake()
+	}
+}
+
+// land puts an outcome in its place. The mutex is held.
+func (r *Renders) land(entry *entry, content packed, err error) *outcome {
+	came := &outcome{content: content, err: err}
+	switch {
+	case err == nil:
+		entry.failures = 0
+		came.changed = entry.digests.differ(content.digests)
+		if before := entry.outcome; len(came.changed) > 0 && before != nil && before.err == nil {
+			came.content = before.content
+		}
+	case render.Costly(err):
+		entry.failures++
+		entry.until = r.options.Now().Add(pause(entry.failures))
+	case errors.Is(err, context.Canceled) || !render.Lasting(err):
+		return came // about this try only
+	}
+	r.keep(entry, came)
+	return came
+}
+
+func pause(failures int) time.Duration {
+	wait := firstPause
+	for ; failures > 1 && wait < longestPause; failures-- {
+		wait *= 2
+	}
+	return min(wait, longestPause)
+}
+
+// digests are of objects, by "Kind namespace/name".
+type digests map[string][sha256.Size]byte
+
+// encode is JSON whose equal contents are equal bytes.
+func encode(content any) ([]byte, error) {
+	encoded, err := json.Marshal(content)
+	if err != nil {
+		return nil, fmt.Errorf("encoding what was rendered: %w", err)
+	}
+	return encoded, nil
+}

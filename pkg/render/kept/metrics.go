@@ -1,0 +1,39 @@
+package kept
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Metrics count what is kept. A nil one counts nothing.
+type Metrics struct {
+	asked   *prometheus.CounterVec
+	changed prometheus.Counter
+}
+
+// NewMetrics makes metrics and registers them.
+func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	made := &Metrics{
+		asked: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "trellis_render_requests_total", Help: "Requests for renderings: kept ones, and those that were rendered.",
+		}, []string{"from"}),
+		changed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "trellis_render_nondeterministic_total", Help: "Renderings that gave something else than an earlier one of equal inputs.",
+		}),
+	}
+	registerer.MustRegister(made.asked, made.changed)
+	return made
+}
+
+func (m *Metrics) kept() {
+	if m != nil {
+		m.asked.WithLabelValues("kept").Inc()
+	}
+}
+
+func (m *Metrics) rendered(came *outcome) {
+	if m == nil {
+		return
+	}
+	m.asked.WithLabelValues("rendered").Inc()
+	if len(came.changed) > 0 {
+		m.changed.Inc()
+	}
+}

@@ -1,0 +1,102 @@
+package kept
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/trellis-addons/trellis/pkg/render"
+)
+
+// packed is what a rendering gave, as JSON: a tenth of its size as maps, and nobody can change it.
+type packed struct {
+	objects [][]byte
+	chart   []byte
+	digests digests
+}
+
+func packResult(result render.Result) (packed, error) {
+	made := packed{objects: make([][]byte, len(result.Objects)), digests: digests{}}
+	for i, object := range result.Objects {
+		encoded, err := encode(object.Object)
+		if err != nil {
+			return packed{}, err
+		}
+		made.objects[i] = encoded
+		name := fmt.Sprintf("%s %s", object.GetKind(), object.GetName())
+		if namespace := object.GetNamespace(); namespace != "" {
+			name = fmt.Sprintf("%s %s/%s", object.GetKind(), namespace, object.GetName())
+		}
+		made.digests[name] = sha256.Sum256(encoded)
+	}
+	if result.Chart == nil {
+		return made, nil
+	}
+	encoded, err := encode(result.Chart)
+	made.chart = encoded
+	return made, err
+}
+
+func packValues(values map[string]any) (packed, error) {
+	encoded, err := encode(values)
+	return packed{objects: [][]byte{encoded}}, err
+}
+
+func (p packed) size() int {
+	size := len(p.chart)
+	for _, object := range p.objects {
+		size += len(object)
+	}
+	return size
+}
+
+// result unpacks objects and chart; they are the caller's.
+func (p packed) result() (render.Result, error) {
+	result := render.Result{Objects: make([]*unstructured.Unstructured, len(p.objects))}
+	for i, encoded := range p.objects {
+		object := &unstructured.Unstructured{}
+		if err := utiljson.Unmarshal(encoded, &object.Object); err != nil {
+			return render.Result{}, fmt.Errorf("decoding a kept object: %w", err)
+		}
+		result.Objects[i] = object
+	}
+	if p.chart == nil {
+		return result, nil
+	}
+	result.Chart = &render.Chart{}
+	if err := utiljson.Unmarshal(p.chart, result.Chart); err != nil {
+		return render.Result{}, fmt.Errorf("decoding a kept chart: %w", err)
+	}
+	return result, nil
+}
+
+func (p packed) values() (map[string]any, error) {
+	values := map[string]any{}
+	if err := utiljson.Unmarshal(p.objects[0], &values); err != nil {
+		return nil, fmt.Errorf("decoding kept values: %w", err)
+	}
+	return values, nil
+}
+
+// differ names the objects that two renderings do not share, in order. Nothing is known of a first rendering.
+func (d digests) differ(other digests) []string {
+	if d == nil {
+		return nil
+	}
+	different := map[string]bool{}
+	for name, digest := range d {
+		if found, ok := other[name]; !ok || found != digest {
+			different[name] = true
+		}
+	}
+	for name := range other {
+		if _, ok := d[name]; !ok {
+			different[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(different))
+}
