@@ -9,12 +9,15 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/trellis-addons/trellis/pkg/render/child"
 )
 
 // lease of the leader election.
 const lease = "trellis-seed.addons.kubermatic.k8c.io"
 
 func main() {
+	child.Serve(renderers())
 	options := newOptions()
 	options.register(flag.CommandLine)
 	flag.Parse()

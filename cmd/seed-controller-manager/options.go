@@ -24,6 +24,7 @@ type options struct {
 	insecureSources               bool
 	allowPrereleases              bool
 	concurrency                   int
+	rendering                     rendering
 	query                         queryOptions
 }
 
@@ -42,6 +43,7 @@ func (o *options) register(set *flag.FlagSet) {
 		"the seed's own service and pod networks, comma-separated: no source is fetched from there")
 	set.BoolVar(&o.insecureSources, "allow-insecure-sources", false, "allow sources over plain http, for labs")
 	set.BoolVar(&o.allowPrereleases, "allow-prereleases", false, "let a platform that is a pre-release lie in ranges that name none")
+	o.rendering.register(set)
 	set.IntVar(&o.concurrency, "concurrency", 10, "the number of installations worked on at a time")
 	o.query.register(set)
 }

@@ -8,7 +8,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
@@ -20,9 +19,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 	"github.com/trellis-addons/trellis/pkg/release"
-	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/render/chart"
-	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 )
 
 // wire puts the controllers together and into the manager.
@@ -83,13 +79,15 @@ func addInstallations(ctx context.Context, made manager.Manager, options *option
 	if err != nil {
 		return err
 	}
+	renders, err := newRenders(made, &options.rendering, made.GetLogger())
+	if err != nil {
+		return err
+	}
 	return addoninstallation.New(addoninstallation.Dependencies{
 		Client: made.GetClient(), Marked: marked, Recorder: made.GetEventRecorder("addoninstallation"),
 		Finder:      newFinder(made),
 		Connections: connections, Store: content,
-		Renderers: map[kubermaticv1.Method]render.Renderer{
-			kubermaticv1.MethodGoTemplate: gotemplate.New(), kubermaticv1.MethodHelm: chart.New(),
-		},
+		Renders:   renders,
 		Records:   release.NewRecords(made.GetClient(), made.GetAPIReader()),
 		InputsKey: key,
 		Options: addoninstallation.Options{

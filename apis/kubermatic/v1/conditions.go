@@ -124,13 +124,15 @@ const (
 
 	// ReasonRendered: the objects are there.
 	ReasonRendered = "Rendered"
+	// ReasonRendering: rendering takes a while; it goes on.
+	ReasonRendering = "Rendering"
 	// ReasonRenderFailed: a template or chart is wrong; the message names file and line.
 	ReasonRenderFailed = "RenderFailed"
 	// ReasonNoManifests: the path holds nothing to render.
 	ReasonNoManifests = "NoManifests"
 	// ReasonHooksUnsupported: the chart has hooks, which this release does not run.
 	ReasonHooksUnsupported = "HooksUnsupported"
-	// ReasonLimitExceeded: the rendered objects are too many or too large.
+	// ReasonLimitExceeded: the rendered objects are too many or too large, or rendering takes more memory or time than it may.
 	ReasonLimitExceeded = "LimitExceeded"
 )
 
@@ -200,6 +202,8 @@ const (
 	EventApplied = "Applied"
 	// EventRepaired: an object that drifted was put back.
 	EventRepaired = "Repaired"
+	// EventNonDeterministic: a second rendering of equal inputs gave something else; the first one's objects stay.
+	EventNonDeterministic = "NonDeterministic"
 	// EventRemoved: the installation was removed from the user cluster.
 	EventRemoved = "Removed"
 	// EventConflict: another catalogue defines the same version, or reserves the name.

@@ -63,8 +63,9 @@ type Dependencies struct {
 	Finder      cluster.Finder
 	Connections Connections
 	Store       fetch.Store
-	Renderers   map[kubermaticv1.Method]render.Renderer
-	Records     Records
+	// Renders keeps renderings, and makes those it has not.
+	Renders render.Keeper
+	Records Records
 	// InputsKey keys the hash of inputs; it is the same for the whole seed.
 	InputsKey []byte
 	Options   Options

@@ -41,6 +41,9 @@ type memory struct {
 	repairs map[apply.Key]repairCount
 	// reconcileAt is the annotation's value that was last acted on.
 	reconcileAt string
+	// renderedAnew is the value of annotation reconcile-at that was rendered for; changesTold the inputs whose second
+	// rendering gave something else, once that was told.
+	renderedAnew, changesTold string
 	// written is the last status, until the cache shows it.
 	written *written
 	// refreshed says that the source was looked at again for a new value of reconcile-at.

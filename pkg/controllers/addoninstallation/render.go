@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"strings"
+	"time"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
@@ -78,32 +79,32 @@ func (r *Reconciler) servedVersions(f *facts) ([]string, error) {
 	return f.connection.APIVersions(), nil
 }
 
+// render makes objects of content and values: those on record for an intent with these inputs, those that are kept, or new
+// ones.
 func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
-	if f.unchanged || f.rollingOut {
+	anew := r.rendersAnew(f)
+	if f.rollingOut || f.unchanged {
+		r.compareRendering(ctx, f, anew)
 		return nil
 	}
-	method := f.entry.Template.Method
 	if outcome := r.releaseNameFree(ctx, f); outcome != nil {
 		return outcome
 	}
-	renderer, ok := r.Renderers[method]
-	if !ok {
-		return loop.Stalled{
-			Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonRenderFailed,
-			Message: fmt.Sprintf("method %q is not served by this release", method),
-		}
+	if !anew && hasIntent(f) {
+		return takeIntent(f)
 	}
-	result, err := renderer.Render(ctx, r.renderInput(f))
+	rendered, err := r.Renders.Render(ctx, r.renderRequest(f, anew))
 	if err != nil {
 		return renderOutcome(err)
 	}
-	f.rendered = result
+	r.warnOfChanges(f, rendered.Changed)
+	f.rendered = rendered.Result
 	return r.prepare(f)
 }
 
 func (r *Reconciler) renderInput(f *facts) render.Input {
 	input := render.Input{
-		Addon: string(f.installation.Spec.AddonRef.Name), Content: f.snapshot.FS, Values: f.values, Data: f.data,
+		Addon: string(f.installation.Spec.AddonRef.Name), Tenant: tenantOf(f), Content: f.snapshot.FS, Values: f.values, Data: f.data,
 		Release: render.Release{Name: releaseName(f), Namespace: f.installation.Spec.TargetNamespace, Revision: nextRevision(f)},
 		Capabilities: render.Capabilities{
 			KubeVersion: f.cluster.Status.Versions.ControlPlane, APIVersions: f.connection.APIVersions(),
@@ -115,20 +116,31 @@ func (r *Reconciler) renderInput(f *facts) render.Input {
 	return input
 }
 
+// renderOutcome: what comes with the inputs waits for other inputs, what took a renderer with it for its time, and the
+// machine's trouble for the next try.
 func renderOutcome(err error) loop.Outcome {
 	var none *render.NoManifestsError
 	var hooks *render.HooksError
 	var limit *render.LimitError
-	reason := kubermaticv1.ReasonRenderFailed
+	var putOff *render.PutOffError
+	stalled := loop.Stalled{Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonRenderFailed, Message: err.Error()}
 	switch {
+	case errors.Is(err, render.ErrPending):
+		return loop.Waiting{
+			Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonRendering, Message: err.Error(), Recheck: clusterRecheck,
+		}
+	case errors.As(err, &putOff):
+		stalled.Reason, stalled.Recheck = kubermaticv1.ReasonLimitExceeded, max(time.Until(putOff.Until), time.Second)
 	case errors.As(err, &none):
-		reason = kubermaticv1.ReasonNoManifests
+		stalled.Reason = kubermaticv1.ReasonNoManifests
 	case errors.As(err, &limit):
-		reason = kubermaticv1.ReasonLimitExceeded
+		stalled.Reason = kubermaticv1.ReasonLimitExceeded
 	case errors.As(err, &hooks):
-		reason = kubermaticv1.ReasonHooksUnsupported
+		stalled.Reason = kubermaticv1.ReasonHooksUnsupported
+	case !render.Lasting(err):
+		return loop.RetryAt{Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonRenderFailed, Message: err.Error()}
 	}
-	return loop.Stalled{Condition: kubermaticv1.ConditionRendered, Reason: reason, Message: err.Error()}
+	return stalled
 }
 
 // prepare makes rendered objects ready for the user cluster: namespaces, labels, limits.

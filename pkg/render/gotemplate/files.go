@@ -17,6 +17,9 @@ const (
 	maxFiles         = 5000
 )
 
+// Wants says whether a file of an add-on's content is a template.
+func Wants(path string) bool { return strings.HasSuffix(path, extension) }
+
 // file is one template.
 type file struct {
 	path, text string
@@ -27,7 +30,7 @@ func readFiles(content fs.FS) ([]file, error) {
 	var files []file
 	left := int64(maxTemplateBytes)
 	err := fs.WalkDir(content, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() || !strings.HasSuffix(path, extension) {
+		if err != nil || !entry.Type().IsRegular() || !Wants(path) {
 			return err
 		}
 		text, err := readAtMost(content, path, left)

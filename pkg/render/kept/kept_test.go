@@ -43,7 +43,9 @@ func object(name, text string) *unstructured.Unstructured {
 	}}
 }
 
-func result(objects ...*unstructured.Unstructured) render.Result { return render.Result{Objects: objects} }
+func result(objects ...*unstructured.Unstructured) render.Result {
+	return render.Result{Objects: objects}
+}
 
 type clock struct{ now time.Time }
 
@@ -54,7 +56,9 @@ func newRenders(renderer *counting, options kept.Options) *kept.Renders {
 
 func request(inputs string) render.Request { return render.Request{Method: "m", Inputs: inputs} }
 
-func anew(inputs string) render.Request { return render.Request{Method: "m", Inputs: inputs, Anew: true} }
+func anew(inputs string) render.Request {
+	return render.Request{Method: "m", Inputs: inputs, Anew: true}
+}
 
 func TestEqualInputsAreRenderedOnce(t *testing.T) {
 	renderer := &counting{render: func(render.Input) (render.Result, error) {

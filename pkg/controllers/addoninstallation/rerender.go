@@ -1,0 +1,153 @@
+package addoninstallation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/render"
+)
+
+// maxChangesTold is how many objects an event names.
+const maxChangesTold = 5
+
+// tenantOf is whose renderings may share a process: those of one cluster, and of its core add-ons by themselves, since their
+// template data holds the cluster's secrets.
+func tenantOf(f *facts) string {
+	if f.core {
+		return f.installation.Namespace + "/core"
+	}
+	return f.installation.Namespace
+}
+
+func (r *Reconciler) renderRequest(f *facts, anew bool) render.Request {
+	return render.Request{
+		Method: string(f.entry.Template.Method), Inputs: f.inputs, Input: r.renderInput(f), Anew: anew, Wake: r.waker(f.installation),
+	}
+}
+
+// rendersAnew says once for each value of annotation reconcile-at that what is kept does not count.
+func (r *Reconciler) rendersAnew(f *facts) bool {
+	wanted := f.installation.Annotations[kubermaticv1.AnnotationReconcileAt]
+	if !r.askedFor(f) || f.memory.renderedAnew == wanted {
+		return false
+	}
+	f.memory.renderedAnew = wanted
+	return true
+}
+
+// hasIntent says whether the record has the objects of these inputs already: the process ended before they were applied.
+// Rendered again they could be others, such as a certificate that the chart makes.
+func hasIntent(f *facts) bool {
+	record := f.record()
+	return record != nil && record.State == release.StateIntent && record.Inputs == f.inputs && len(record.Objects) > 0
+}
+
+func takeIntent(f *facts) loop.Outcome {
+	objects, err := decodeObjects(f.record().Objects)
+	if err != nil {
+		return failed(err)
+	}
+	f.objects = objects
+	return nil
+}
+
+func decodeObjects(encoded []json.RawMessage) ([]*unstructured.Unstructured, error) {
+	objects := make([]*unstructured.Unstructured, len(encoded))
+	for i, raw := range encoded {
+		objects[i] = &unstructured.Unstructured{}
+		if err := utiljson.Unmarshal(raw, &objects[i].Object); err != nil {
+			return nil, fmt.Errorf("decoding object %d of the record: %w", i, err)
+		}
+	}
+	return objects, nil
+}
+
+// compareRendering renders once more, where somebody asked for a look at everything, and tells whether the same comes out.
+// What is applied stays as it is.
+func (r *Reconciler) compareRendering(ctx context.Context, f *facts, anew bool) {
+	record := f.record()
+	if !anew || record == nil || record.Inputs != f.inputs {
+		return
+	}
+	rendered, err := r.Renders.Render(ctx, r.renderRequest(f, anew))
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Info("rendering once more, to compare, did not work", "error", err.Error())
+		return
+	}
+	if len(rendered.Changed) > 0 {
+		r.warnOfChanges(f, rendered.Changed)
+		return
+	}
+	r.compareWithRecord(ctx, f, rendered.Result)
+}
+
+// compareWithRecord is for renderings of an earlier process, of which nothing is kept but the record.
+func (r *Reconciler) compareWithRecord(ctx context.Context, f *facts, rendered render.Result) {
+	again := *f
+	again.rendered = rendered
+	if r.prepare(&again) != nil || apply.ObjectsDigest(again.objects) == f.record().ObjectsDigest {
+		return
+	}
+	record, err := r.Records.Load(ctx, f.installation.Namespace, f.owner)
+	if err != nil || record == nil || record.Inputs != f.inputs {
+		return
+	}
+	applied, err := decodeObjects(record.Objects)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "comparing a rendering with the record")
+		return
+	}
+	r.warnOfChanges(f, different(applied, again.objects))
+}
+
+// different names the objects that two renderings do not share.
+func different(before, after []*unstructured.Unstructured) []string {
+	names := map[string]bool{}
+	known := map[string]string{}
+	for _, object := range before {
+		known[nameOf(object)] = apply.ObjectsDigest([]*unstructured.Unstructured{object})
+	}
+	for _, object := range after {
+		name := nameOf(object)
+		if known[name] != apply.ObjectsDigest([]*unstructured.Unstructured{object}) {
+			names[name] = true
+		}
+		delete(known, name)
+	}
+	for name := range known {
+		names[name] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func nameOf(object *unstructured.Unstructured) string {
+	return fmt.Sprintf("%s %s", object.GetKind(), strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/"))
+}
+
+// warnOfChanges tells, once for each inputs, that a chart makes something up.
+func (r *Reconciler) warnOfChanges(f *facts, changed []string) {
+	if len(changed) == 0 || f.memory.changesTold == f.inputs {
+		return
+	}
+	f.memory.changesTold = f.inputs
+	named := strings.Join(changed[:min(len(changed), maxChangesTold)], ", ")
+	if more := len(changed) - maxChangesTold; more > 0 {
+		named += fmt.Sprintf(" and %d more", more)
+	}
+	r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventNonDeterministic, "Render",
+		"a second rendering of equal inputs gives something else for %s: what was rendered first stays; make the template depend on "+
+			"its inputs only", named)
+}
