@@ -49,5 +49,8 @@ func run(flags manager.Flags, kkpVersion string) error {
 	if err := controller.SetupWithManager(made); err != nil {
 		return err
 	}
+	if err := admit(made, &flags); err != nil {
+		return err
+	}
 	return made.Start(ctrl.SetupSignalHandler())
 }

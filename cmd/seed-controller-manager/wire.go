@@ -41,7 +41,7 @@ func wire(ctx context.Context, made manager.Manager, options *options, logger lo
 	if err := addQuery(ctx, made, options, logger); err != nil {
 		return fmt.Errorf("setting up the query endpoint: %w", err)
 	}
-	return nil
+	return admit(made, options)
 }
 
 func addStandalone(made manager.Manager, options *options) error {

@@ -19,18 +19,11 @@ func CheckVersion(version *kubermaticv1.AddonVersion) (field string, err error) 
 	if version.Template == nil {
 		return "", nil
 	}
-	for _, field := range version.Template.FormSpec {
-		if _, err := ParsePath(field.InternalName); err != nil {
-			return placeOf(field.InternalName), fmt.Errorf("internalName leads nowhere: %w", err)
-		}
-	}
-	if _, err := FormDefaults(version.Template.FormSpec); err != nil {
+	if err := CheckFormSpec(version.Template.FormSpec); err != nil {
 		if wrong, ok := errors.AsType[*FieldError](err); ok {
-			return placeOf(wrong.Field), errors.New(wrong.Problem)
+			return fmt.Sprintf("template.formSpec[%s]", wrong.Field), errors.New(wrong.Problem)
 		}
 		return "template.formSpec", err
 	}
 	return "", nil
 }
-
-func placeOf(field string) string { return fmt.Sprintf("template.formSpec[%s]", field) }

@@ -1,4 +1,5 @@
-// Package manager is what both managers' wiring has in common: flags, scheme, logs, probes and leader election.
+// Package manager is what both managers' wiring has in common: flags, scheme, logs, probes, leader election and the serving
+// of admission.
 package manager
 
 import (
@@ -37,6 +38,7 @@ type Flags struct {
 	leaderElect                  bool
 	metricsAddress, probeAddress string
 	verbosity                    int
+	admission                    admissionFlags
 }
 
 // Register puts the flags into a set, beside --kubeconfig.
@@ -48,6 +50,7 @@ func (f *Flags) Register(set *flag.FlagSet) {
 	set.BoolVar(&f.leaderElect, "leader-elect", true, "let one of several replicas work at a time")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "127.0.0.1:8085", "address of the metrics endpoint; 0 turns it off")
 	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 turns it off")
+	f.admission.register(set)
 	set.IntVar(&f.verbosity, "v", 0, "log verbosity; higher tells more")
 }
 
@@ -75,12 +78,17 @@ func (f *Flags) New(config *rest.Config, lease string, held map[client.Object]ca
 	if f.WorkerName != "" {
 		lease += "-" + f.WorkerName
 	}
+	webhooks, err := f.admission.server(f.Namespace)
+	if err != nil {
+		return nil, err
+	}
 	made, err := ctrl.NewManager(config, manager.Options{
 		Scheme: Scheme(), Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: held},
 		LeaderElection: f.leaderElect, LeaderElectionID: lease, LeaderElectionNamespace: f.Namespace,
 		LeaderElectionReleaseOnCancel: true,
 		Metrics:                       metricsserver.Options{BindAddress: f.metricsAddress},
 		HealthProbeBindAddress:        f.probeAddress,
+		WebhookServer:                 webhooks,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)

@@ -1,0 +1,66 @@
+package webhook
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+// Paths at which the webhooks are served; the charts' configurations name them.
+const (
+	PathCatalogues    = "/validate-addoncatalogue"
+	PathInstallations = "/validate-addoninstallation"
+)
+
+// change is what a request is about: before is nil at a creation, after at a deletion.
+type change[T any] struct{ before, after *T }
+
+// decode reads the objects of a request. The API server has checked them against the schema.
+func decode[T any](request admission.Request) (change[T], error) {
+	var found change[T]
+	for _, side := range []struct {
+		raw  []byte
+		into **T
+	}{{request.OldObject.Raw, &found.before}, {request.Object.Raw, &found.after}} {
+		if len(side.raw) == 0 {
+			continue
+		}
+		*side.into = new(T)
+		if err := json.Unmarshal(side.raw, *side.into); err != nil {
+			return change[T]{}, fmt.Errorf("the %s %q is not of the shape of its kind", request.Kind.Kind, request.Name) // no value in it
+		}
+	}
+	return found, nil
+}
+
+// name is the object as it is told to people. A name that is still to be generated is told by what it begins with.
+func name(request admission.Request, given, generated string) string {
+	if given == "" {
+		given = generated + "…"
+	}
+	return fmt.Sprintf("%s %q", request.Kind.Kind, request.Namespace+"/"+given)
+}
+
+// invalid refuses an object for what is in it.
+func invalid(who string, problem error) admission.Response {
+	return refused(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, fmt.Sprintf("%s: %v", who, problem))
+}
+
+// forbidden refuses a request whatever is in it.
+func forbidden(message string) admission.Response {
+	return refused(http.StatusForbidden, metav1.StatusReasonForbidden, message)
+}
+
+func refused(code int32, reason metav1.StatusReason, message string) admission.Response {
+	return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{
+		Result: &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message},
+	}}
+}
+
+func allowed(warnings ...string) admission.Response {
+	return admission.Allowed("").WithWarnings(warnings...)
+}

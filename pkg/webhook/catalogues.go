@@ -1,0 +1,69 @@
+package webhook
+
+import (
+	"context"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/values"
+)
+
+// Catalogues judges AddonCatalogues that people write. Those with a role are the controllers' own and not looked at: the
+// policies of the charts say who may write them.
+type Catalogues struct {
+	// Master reads past caches what a warning needs; nil on a seed, which knows no other seed.
+	Master client.Reader
+	// Namespace is the platform's.
+	Namespace string
+	// WorkerName restricts the Seeds that are counted, as it does the distributor's.
+	WorkerName string
+}
+
+// Handle implements admission.Handler.
+func (c *Catalogues) Handle(ctx context.Context, request admission.Request) admission.Response {
+	found, err := decode[v1.AddonCatalogue](request)
+	switch {
+	case err != nil:
+		return admission.Errored(http.StatusBadRequest, err)
+	case hasRole(found.before), hasRole(found.after):
+		return allowed()
+	case request.Operation == admissionv1.Delete && found.before != nil:
+		return allowed(c.withdrawal(ctx, found.before, nil)...)
+	case found.after == nil, found.after.DeletionTimestamp != nil, sameCatalogue(found):
+		return allowed()
+	}
+	if err := CheckCatalogue(found.after); err != nil {
+		return invalid(name(request, found.after.Name, found.after.GenerateName), err)
+	}
+	if found.before == nil {
+		return allowed()
+	}
+	return allowed(c.withdrawal(ctx, found.before, &found.after.Spec)...)
+}
+
+// CheckCatalogue is why a catalogue would not be merged: catalogue.Read's *InvalidError, or *TooLargeError for an add-on
+// that is too large by itself. Nil: it would be.
+func CheckCatalogue(object *v1.AddonCatalogue) error {
+	source, err := catalogue.Read(object, values.CheckVersion)
+	if err != nil {
+		return err
+	}
+	for _, refused := range catalogue.Merge([]*catalogue.Source{source}).Refused {
+		return refused
+	}
+	return nil
+}
+
+func hasRole(object *v1.AddonCatalogue) bool {
+	return object != nil && object.Labels[v1.LabelRole] != ""
+}
+
+func sameCatalogue(found change[v1.AddonCatalogue]) bool {
+	return found.before != nil && equality.Semantic.DeepEqual(found.before.Spec, found.after.Spec)
+}

@@ -1,0 +1,54 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// Cleaners are the users of the cluster itself that delete what has to go; the policies of the charts name the same.
+func Cleaners() []string {
+	return []string{
+		"system:serviceaccount:kube-system:namespace-controller",
+		"system:serviceaccount:kube-system:generic-garbage-collector",
+		"system:kube-controller-manager",
+	}
+}
+
+// deletion refuses the deletion of a core installation while its cluster lives and should have it. It is a courtesy: the
+// finalizer of the core add-on controller holds the installation anyway, so whatever is not known lets the request pass.
+func (i *Installations) deletion(ctx context.Context, request admission.Request, object *v1.AddonInstallation) admission.Response {
+	switch {
+	case !object.Spec.CoreAddon, object.DeletionTimestamp != nil, slices.Contains(Cleaners(), request.UserInfo.Username):
+		return allowed()
+	case i.isGoing(ctx, request.Namespace), !i.isKept(ctx, object):
+		return allowed()
+	}
+	cluster, err := i.Clusters.InNamespace(ctx, request.Namespace)
+	if err != nil || cluster.DeletionTimestamp != nil {
+		return allowed()
+	}
+	return forbidden(fmt.Sprintf("%s is a core add-on of cluster %q, which needs it: it would be made again. To remove it for good, "+
+		"take it out of the set of core add-ons: out of ConfigMap custom-core-addons in the platform namespace of this seed, "+
+		"or by the setting of the Cluster that asks for it", name(request, object.Name, ""), cluster.Name))
+}
+
+func (i *Installations) isKept(ctx context.Context, object *v1.AddonInstallation) bool {
+	if i.Core == nil {
+		return true
+	}
+	keeps, err := i.Core.Keeps(ctx, object)
+	return keeps && err == nil
+}
+
+func (i *Installations) isGoing(ctx context.Context, namespace string) bool {
+	var found corev1.Namespace
+	err := i.Reader.Get(ctx, client.ObjectKey{Name: namespace}, &found)
+	return err != nil || found.DeletionTimestamp != nil
+}

@@ -1,0 +1,23 @@
+// Package webhook is admission: thin adapters from requests of the API server to what pkg/catalogue and pkg/values know.
+//
+// Catalogues judges AddonCatalogues on the master and on seeds, Installations judges AddonInstallations on a seed. What
+// they refuse, the controllers would refuse too, by the same functions: catalogue.Read with values.CheckVersion for a
+// catalogue, values.Merge and values.CheckForm for an installation. Here it is said at once, to whoever makes the mistake.
+//
+// A webhook that is down is asked nothing: failurePolicy is Ignore everywhere. Therefore nothing that must hold is left to
+// it. Shapes are held by the CRDs, rights by the ValidatingAdmissionPolicies of the charts, the rest by the controllers.
+// This package refuses
+//
+//	a catalogue's spec that would not be merged         (catalogue.Read)
+//	values that no form or limit lets through           (values)
+//	a range of versions that can't be read              (catalogue.ParseRange)
+//	the deletion of a core installation                 (see core.go)
+//
+// and warns of what may be meant: versions taken out that installations use (usage.go), an add-on or version that the
+// cluster would not get now, a deprecated version, what looks like a credential among plain values.
+//
+// No request leads to a call to another cluster. Requests about objects on their way out, and updates that leave the spec
+// as it is, are never refused: an object that became invalid must stay deletable, and its metadata writable.
+//
+// Package certificate, below, keeps the serving certificate.
+package webhook

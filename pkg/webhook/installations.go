@@ -1,0 +1,190 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/values"
+)
+
+// Finder finds the Cluster of a namespace; its error says that there is not exactly one, or that the look failed.
+type Finder interface {
+	InNamespace(ctx context.Context, namespace string) (*kkpv1.Cluster, error)
+}
+
+// CoreSet says whether a core installation is still one that its cluster should have. What is out of the set may be
+// deleted by anybody.
+type CoreSet interface {
+	Keeps(ctx context.Context, installation *v1.AddonInstallation) (bool, error)
+}
+
+// Installations judges AddonInstallations.
+type Installations struct {
+	// Reader reads merged catalogues and namespaces, from a cache.
+	Reader client.Reader
+	// Clusters finds a namespace's Cluster, from a cache.
+	Clusters Finder
+	// Core is optional: without it every core installation of a living cluster is kept.
+	Core CoreSet
+	// CatalogueNamespace holds the merged catalogues.
+	CatalogueNamespace string
+	// AllowPrereleases is the platform's, as the controllers have it.
+	AllowPrereleases bool
+}
+
+// Handle implements admission.Handler.
+func (i *Installations) Handle(ctx context.Context, request admission.Request) admission.Response {
+	found, err := decode[v1.AddonInstallation](request)
+	switch {
+	case err != nil:
+		return admission.Errored(http.StatusBadRequest, err)
+	case request.Operation == admissionv1.Delete && found.before != nil:
+		return i.deletion(ctx, request, found.before)
+	case found.after == nil, found.after.DeletionTimestamp != nil, sameQuestion(found):
+		return allowed()
+	}
+	warnings, err := i.check(ctx, found)
+	if err != nil {
+		return invalid(name(request, found.after.Name, found.after.GenerateName), err)
+	}
+	return allowed(warnings...)
+}
+
+// sameQuestion holds for an update that changes neither what is installed nor with which values: pausing or letting go must
+// work however wrong the values have become.
+func sameQuestion(found change[v1.AddonInstallation]) bool {
+	if found.before == nil {
+		return false
+	}
+	before, after := &found.before.Spec, &found.after.Spec
+	return before.AddonRef == after.AddonRef && equality.Semantic.DeepEqual(before.ValuesFrom, after.ValuesFrom) &&
+		bytes.Equal(rawOf(before.Values), rawOf(after.Values))
+}
+
+func rawOf(raw *runtime.RawExtension) []byte {
+	if raw == nil {
+		return nil
+	}
+	return raw.Raw
+}
+
+// check refuses what can never work, and warns of what would not work now.
+func (i *Installations) check(ctx context.Context, found change[v1.AddonInstallation]) (warnings []string, err error) {
+	object := found.after
+	given, err := values.Decode(rawOf(object.Spec.Values))
+	if err != nil {
+		return nil, fmt.Errorf("spec.values: %w", err)
+	}
+	if _, _, err := values.Merge([]values.Layer{{Origin: "spec.values", Values: given}}); err != nil {
+		return nil, fmt.Errorf("spec.values: %w", err)
+	}
+	if wanted := object.Spec.AddonRef.Version; catalogue.IsRange(wanted) {
+		if _, err := catalogue.ParseRange(wanted); err != nil {
+			return nil, fmt.Errorf("spec.addonRef.version: %w", err)
+		}
+	}
+	warnings = credentialWarnings(given)
+	version, told := i.version(ctx, found)
+	warnings = append(warnings, told...)
+	if version == nil {
+		return warnings, nil
+	}
+	if err := CheckValues(version, object, given); err != nil {
+		return nil, fmt.Errorf("spec.values, for version %q of add-on %q: %w", version.Version, object.Spec.AddonRef.Name, err)
+	}
+	return warnings, nil
+}
+
+// CheckValues checks what was given against the form of a version, as the controller does before it renders. Required
+// fields are checked where all layers are known: not beside valuesFrom or valuesTemplate, and not for core installations,
+// whose controller adds values of its own.
+func CheckValues(version *v1.AddonVersion, object *v1.AddonInstallation, given map[string]any) error {
+	if version.Template == nil {
+		return nil
+	}
+	form := version.Template.FormSpec
+	if object.Spec.CoreAddon || len(object.Spec.ValuesFrom) > 0 || version.ValuesTemplate != "" {
+		return values.CheckForm(form, given, nil)
+	}
+	below, err := values.Decode(rawOf(version.Values))
+	if err != nil {
+		return fmt.Errorf("the catalogue's values: %w", err)
+	}
+	defaults, err := values.FormDefaults(form)
+	if err != nil {
+		return err
+	}
+	effective, _, err := values.Merge([]values.Layer{
+		{Origin: "catalogue", Values: below}, {Origin: "form defaults", Values: defaults}, {Origin: "installation", Values: given},
+	})
+	if err != nil {
+		return err
+	}
+	return values.CheckForm(form, given, effective)
+}
+
+// version is the one that the installation would get, or that it names; nil where that is not known. Whatever is in the way
+// may be gone in a moment, and the controller says so if it is not: it is a warning.
+func (i *Installations) version(ctx context.Context, found change[v1.AddonInstallation]) (*v1.AddonVersion, []string) {
+	object, addon := found.after, string(found.after.Spec.AddonRef.Name)
+	merged := &v1.AddonCatalogue{}
+	err := i.Reader.Get(ctx, client.ObjectKey{Namespace: i.CatalogueNamespace, Name: addon}, merged)
+	if apierrors.IsNotFound(err) {
+		return nil, []string{fmt.Sprintf("no catalogue has an add-on %q at the moment: see AddonCatalogue %q in this namespace",
+			addon, v1.AvailableCatalogue)}
+	}
+	if err != nil {
+		return nil, nil
+	}
+	entry, err := catalogue.NewEntry(merged)
+	if err != nil {
+		return nil, nil
+	}
+	chosen, err := i.choose(ctx, entry, found)
+	if err == nil {
+		return chosen, deprecation(addon, chosen)
+	}
+	if chosen, _ = entry.Version(object.Spec.AddonRef.Version); chosen == nil {
+		return nil, []string{err.Error()}
+	}
+	return chosen, append(deprecation(addon, chosen), err.Error())
+}
+
+// choose selects as the controller does.
+func (i *Installations) choose(ctx context.Context, entry *catalogue.Entry, found change[v1.AddonInstallation]) (*v1.AddonVersion, error) {
+	cluster, err := i.Clusters.InNamespace(ctx, found.after.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	installed := ""
+	if found.before != nil && found.before.Spec.AddonRef.Name == found.after.Spec.AddonRef.Name {
+		installed = found.before.Status.Version
+	}
+	selection, err := catalogue.Select(entry, found.after.Spec.AddonRef.Version, installed,
+		catalogue.Platform{
+			KKPVersion: entry.KKPVersion, K8sVersion: cluster.Status.Versions.ControlPlane, AllowPrereleases: i.AllowPrereleases,
+		},
+		catalogue.SelectOptions{
+			AllowDowngrade: found.after.Annotations[v1.AnnotationAllowDowngrade] == "true", Core: found.after.Spec.CoreAddon,
+		})
+	return selection.Version, err
+}
+
+func deprecation(addon string, version *v1.AddonVersion) []string {
+	if version.Deprecated == "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("version %q of add-on %q is deprecated: %s", version.Version, addon, version.Deprecated)}
+}

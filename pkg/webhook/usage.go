@@ -1,0 +1,162 @@
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// Warnings are short and few: the API server cuts them at 256 bytes each once they are 4 KiB together.
+const (
+	seedsWarned    = 15
+	versionsWarned = 3
+)
+
+// withdrawal warns, seed by seed, of installations that use what an edit takes out of the catalogues. After is nil where
+// the catalogue goes. What can't be read is a warning too, never a refusal.
+func (c *Catalogues) withdrawal(ctx context.Context, before *v1.AddonCatalogue, after *v1.AddonCatalogueSpec) []string {
+	if c.Master == nil || before.Namespace != c.Namespace || before.DeletionTimestamp != nil {
+		return nil
+	}
+	if after != nil && len(catalogue.Withdrawn(&before.Spec, after)) == 0 {
+		return nil
+	}
+	gone, err := c.withdrawn(ctx, before, after)
+	if err == nil && len(gone) == 0 {
+		return nil
+	}
+	usages, missing, readErr := c.usage(ctx)
+	if err != nil || readErr != nil {
+		return []string{"it is not known whether installations use what this takes out: the master's objects can't be read"}
+	}
+	return usageWarnings(gone, usages, missing)
+}
+
+// withdrawn is what no catalogue has after the edit. The children of a git catalogue go with it.
+func (c *Catalogues) withdrawn(ctx context.Context, before *v1.AddonCatalogue, after *v1.AddonCatalogueSpec) ([]catalogue.UsedVersion, error) {
+	var all v1.AddonCatalogueList
+	if err := c.Master.List(ctx, &all, client.InNamespace(c.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing AddonCatalogues: %w", err)
+	}
+	going := v1.AddonCatalogueSpec{Addons: slices.Clone(before.Spec.Addons)}
+	var remaining []*v1.AddonCatalogueSpec
+	if after != nil {
+		remaining = append(remaining, after)
+	}
+	for i := range all.Items {
+		other := &all.Items[i]
+		role := other.Labels[v1.LabelRole]
+		switch {
+		case other.UID == before.UID, other.DeletionTimestamp != nil, role != "" && role != v1.RoleGenerated:
+		case after == nil && metav1.IsControlledBy(other, before):
+			going.Addons = append(going.Addons, other.Spec.Addons...)
+		default:
+			remaining = append(remaining, &other.Spec)
+		}
+	}
+	return catalogue.Withdrawn(&going, remaining...), nil
+}
+
+// usage reads what the distributor counted last, and which Seeds were never counted.
+func (c *Catalogues) usage(ctx context.Context) (usages []catalogue.SeedUsage, missing []string, err error) {
+	var book corev1.ConfigMap
+	err = c.Master.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: v1.ConfigMapUsage}, &book)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, nil, fmt.Errorf("reading ConfigMap %q: %w", v1.ConfigMapUsage, err)
+	}
+	var seeds kkpv1.SeedList
+	if err := c.Master.List(ctx, &seeds, client.InNamespace(c.Namespace)); err != nil {
+		return nil, nil, fmt.Errorf("listing Seeds: %w", err)
+	}
+	for i := range seeds.Items {
+		seed := &seeds.Items[i]
+		if seed.Labels[kkpv1.LabelWorkerName] != c.WorkerName {
+			continue
+		}
+		usage, err := catalogue.DecodeUsage(seed.Name, book.Data[seed.Name])
+		if err != nil {
+			missing = append(missing, seed.Name)
+			continue
+		}
+		usages = append(usages, usage)
+	}
+	slices.SortFunc(usages, func(a, b catalogue.SeedUsage) int { return cmp.Compare(a.Seed, b.Seed) })
+	slices.Sort(missing)
+	return usages, missing, nil
+}
+
+// usageWarnings tells the figures of each seed that has any.
+func usageWarnings(gone []catalogue.UsedVersion, usages []catalogue.SeedUsage, missing []string) []string {
+	var warnings []string
+	unlisted := 0
+	for _, usage := range usages {
+		count := usage.Of(gone)
+		switch {
+		case count == 0:
+		case len(warnings) < seedsWarned:
+			warnings = append(warnings, seedWarning(usage, count, gone))
+		default:
+			unlisted++
+		}
+	}
+	if unlisted > 0 {
+		warnings = append(warnings, fmt.Sprintf("installations on %d more seeds use what this takes out", unlisted))
+	}
+	if len(missing) > 0 {
+		warnings = append(warnings, fmt.Sprintf("unknown whether installations use what this takes out: seeds not counted yet: %s",
+			firstFew(missing, seedsWarned)))
+	}
+	return warnings
+}
+
+func seedWarning(usage catalogue.SeedUsage, count int, gone []catalogue.UsedVersion) string {
+	var told []string
+	for _, version := range slices.SortedFunc(maps.Keys(usage.Installations), compareUsed) {
+		if slices.Contains(gone, version) {
+			told = append(told, fmt.Sprintf("%d of %s %s", usage.Installations[version], version.Addon, cmp.Or(version.Version, "(undecided)")))
+		}
+	}
+	when := ""
+	if !usage.LastSeen.IsZero() {
+		when = fmt.Sprintf(", counted before the seed was lost at %s", usage.LastSeen.UTC().Format(time.RFC3339))
+	}
+	return fmt.Sprintf("seed %q: %s on it %s what this takes out (%s)%s; nothing is uninstalled",
+		usage.Seed, plural(count, "installation"), verb(count, "use"), firstFew(told, versionsWarned), when)
+}
+
+func compareUsed(a, b catalogue.UsedVersion) int {
+	return cmp.Or(cmp.Compare(a.Addon, b.Addon), catalogue.Compare(a.Version, b.Version))
+}
+
+func firstFew(texts []string, most int) string {
+	if len(texts) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(texts[:most], ", "), len(texts)-most)
+	}
+	return strings.Join(texts, ", ")
+}
+
+func plural(count int, noun string) string {
+	if count == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", count, noun)
+}
+
+func verb(count int, plural string) string {
+	if count == 1 {
+		return plural + "s"
+	}
+	return plural
+}
