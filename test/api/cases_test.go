@@ -248,7 +248,7 @@ var installationRules = []rule{
 		good: edits{"spec.addonRef.version": "'>=2 <3'"}, bad: edits{"spec.addonRef.version": "'>= two'"},
 	},
 	{
-		at: "spec.coreAddon", kind: "cel: coreAddon can't be changed: only the core add-on controller makes core installations", update: true,
+		at: "spec.coreAddon", kind: "cel: coreAddon can't be changed: only the core add-on controller makes core installations; to remove one for good, take it out of ConfigMap custom-core-addons or change the setting of the Cluster that asks for it", update: true,
 		why:  "a user's installation must not get a core add-on's rights",
 		good: edits{"spec.paused": "true"}, bad: edits{"spec.coreAddon": "true"},
 	},

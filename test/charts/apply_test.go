@@ -33,6 +33,9 @@ func connect(t *testing.T) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := fleet.InstallCRDs(t.Context(), fleet.Shared().Cluster(cluster).Config, "testdata/cert-manager"); err != nil {
+		t.Fatal(err)
+	}
 	apply(t, c, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{
 			"name": namespace, "labels": map[string]any{"pod-security.kubernetes.io/enforce": "restricted"},
@@ -156,7 +159,10 @@ type access struct {
 	why                                    string
 }
 
-const group = "kubermatic.k8c.io"
+const (
+	group        = "kubermatic.k8c.io"
+	registration = "admissionregistration.k8s.io"
+)
 
 var accesses = map[string][]access{
 	"trellis-master": {
@@ -168,6 +174,14 @@ var accesses = map[string][]access{
 		{"get", "", "secrets", namespace, "", true, "kubeconfigs of seeds"},
 		{"get", "", "secrets", "kube-system", "", false, "nobody else's Secrets"},
 		{"create", "", "secrets", namespace, "", false, "it writes Secrets on seeds only"},
+		{"update", "", "secrets", namespace, "trellis-master-webhook", true, "the certificate of its webhooks"},
+		{"update", "", "secrets", namespace, "kubeconfig-seed", false, "no other Secret"},
+		{"patch", registration, "validatingwebhookconfigurations", "", "kubermatic.trellis-master", true, "the authority of its webhooks"},
+		{"patch", registration, "validatingwebhookconfigurations", "", "kubermatic.trellis-seed", false, "nobody else's webhooks"},
+		{"create", registration, "validatingwebhookconfigurations", "", "", false, "the chart brings the configuration"},
+		{"patch", registration, "validatingadmissionpolicies", "", "", false, "policies hold for it too"},
+		{"control", group, "addoncatalogues", namespace, "", true, "generated catalogues"},
+		{"control", group, "addoninstallations", "", "", false, "none is on the master"},
 		{"update", "", "configmaps", namespace, "addon-seeds", true, "identities of seeds"},
 		{"update", "", "configmaps", namespace, "other", false, "no other ConfigMap"},
 		{"create", "apps", "controllerrevisions", namespace, "", true, "the last valid spec"},
@@ -187,6 +201,10 @@ var accesses = map[string][]access{
 		{"delete", "", "namespaces", "", "cluster-a", false, "cluster namespaces belong to KKP"},
 		{"create", "", "secrets", "cluster-a", "", true, "release records"},
 		{"create", "", "pods", "cluster-a", "", false, "it runs nothing"},
+		{"patch", registration, "validatingwebhookconfigurations", "", "kubermatic.trellis-seed", true, "the authority of its webhooks"},
+		{"patch", registration, "validatingwebhookconfigurations", "", "other", false, "nobody else's webhooks"},
+		{"control", group, "addoncatalogues", "cluster-a", "", true, "available catalogues"},
+		{"control", group, "addoninstallations", "cluster-a", "", true, "finalizers of core installations"},
 		{"get", "", "pods/exec", "cluster-a", "", false, "it runs nothing"},
 		{"create", "authentication.k8s.io", "tokenreviews", "", "", true, "who asks the query endpoint"},
 		{"create", "authorization.k8s.io", "subjectaccessreviews", "", "", true, "what they may list"},

@@ -1,3 +1,3 @@
-// Package charts holds the tests of the Helm charts: what they render to is applied to a real API server, runs under
+// Package charts renders the Helm charts, and holds their tests: what they render to is applied to a real API server, runs under
 // restricted pod security, and has the rights that the managers need and no others.
 package charts

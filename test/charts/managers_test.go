@@ -14,9 +14,11 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -87,19 +89,36 @@ func TestManagersWorkWithTheirRights(t *testing.T) {
 		"sources": map[string]any{"allowCIDRs": []any{"127.0.0.0/8"}},
 	}}
 	c := platformClient(t)
+	places := map[string]string{}
 	for _, r := range []rendering{master, seed} {
 		crds, objects := render(t, r)
+		places[r.chart] = address(t)
+		if err := AskAt(objects, places[r.chart]); err != nil {
+			t.Fatal(err)
+		}
 		for _, object := range append(crds, objects...) {
 			apply(t, c, object)
 		}
 	}
 	layOut(t, c, sources)
 	for _, r := range []rendering{master, seed} {
-		run(t, r)
+		run(t, r, places[r.chart])
+		expectCertificate(t, c, r.chart)
 	}
 	installAndRemove(t, c)
 	for _, r := range []rendering{master, seed} {
 		expectNoRefusals(t, r)
+	}
+	killManagers()
+	expectLifeWithoutWebhooks(t, c)
+}
+
+// killManagers ends every manager of these tests at once.
+func killManagers() {
+	for _, process := range fleet.Shared().Processes() {
+		if strings.HasPrefix(process.Name(), "trellis-") {
+			process.Kill()
+		}
 	}
 }
 
@@ -171,8 +190,10 @@ func catalogue(sources *fleet.Sources) *kubermaticv1.AddonCatalogue {
 		Spec: kubermaticv1.AddonCatalogueSpec{Addons: []kubermaticv1.Addon{{
 			Name: "hello",
 			Versions: []kubermaticv1.AddonVersion{{
-				Version:     "1.0.0",
-				Template:    &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate},
+				Version: "1.0.0",
+				Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate, FormSpec: []kubermaticv1.FormField{
+					{DisplayName: "Replicas", InternalName: "replicas", Type: kubermaticv1.FormNumber},
+				}},
 				Constraints: &kubermaticv1.Constraints{KKPVersion: ">= 2.28", K8sVersion: ">= 1.30"},
 				Source: &kubermaticv1.Source{Git: &kubermaticv1.GitSource{
 					Remote: kubermaticv1.GitRemote(sources.GitURL + "/" + repository + ".git"), Path: "hello",
@@ -185,16 +206,18 @@ func catalogue(sources *fleet.Sources) *kubermaticv1.AddonCatalogue {
 }
 
 // run starts a manager as its Deployment would, with a token of its ServiceAccount.
-func run(t *testing.T, r rendering) {
+func run(t *testing.T, r rendering, webhooks string) {
 	t.Helper()
 	folder := t.TempDir()
 	given := []string{"--kubeconfig", kubeconfigOf(t, r, folder), "--health-probe-bind-address=0", "--metrics-bind-address=0"}
+	given = append(given, AdmissionFlags(r.chart, namespace, webhooks)...)
 	if r.chart == "trellis-seed" {
 		given = append(given, "--query-bind-address=127.0.0.1:0")
 	}
 	for _, argument := range arguments(t, r) {
 		switch name, _, _ := strings.Cut(argument, "="); name {
-		case "--health-probe-bind-address", "--metrics-bind-address", "--query-bind-address":
+		case "--health-probe-bind-address", "--metrics-bind-address", "--query-bind-address",
+			"--webhook-bind-address", "--webhook-hosts":
 		case "--store-folder":
 			given = append(given, "--store-folder="+filepath.Join(folder, "store"))
 		default:
@@ -250,6 +273,7 @@ func installAndRemove(t *testing.T, c client.Client) {
 			AddonRef: kubermaticv1.AddonReference{Name: "hello"}, TargetNamespace: "hello", CreateNamespace: true,
 		},
 	}
+	expectMistakesRefused(t, c)
 	create(t, c, installation)
 	expect.Object(t, c, installation, func(found *kubermaticv1.AddonInstallation) error {
 		return expect.Condition(found, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
@@ -264,6 +288,34 @@ func installAndRemove(t *testing.T, c client.Client) {
 	}
 	expect.Gone(t, c, one)
 	expect.Gone(t, c, place)
+}
+
+// asEditor is a client of a user that may write both kinds, and no more.
+func asEditor(t *testing.T) client.Client {
+	t.Helper()
+	c := platformClient(t)
+	const user = "editor"
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{group}, Resources: []string{"addoncatalogues", "addoninstallations"}, Verbs: []string{"create"},
+	}}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}
+	create(t, c, role)
+	create(t, c, binding)
+	config := rest.CopyConfig(fleet.Shared().Cluster(cluster).Config)
+	config.Impersonate.UserName = user
+	edits, err := client.New(config, client.Options{Scheme: c.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe := &kubermaticv1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: namespace},
+		Spec:       kubermaticv1.AddonCatalogueSpec{Addons: []kubermaticv1.Addon{{Name: "a", Versions: []kubermaticv1.AddonVersion{{Version: "1"}}}}},
+	}
+	expect.Eventually(t, expect.Patience, func() error { return edits.Create(t.Context(), probe.DeepCopy(), client.DryRunAll) })
+	return edits
 }
 
 // expectNoRefusals looks for calls that the API server refused for want of a right.

@@ -2,21 +2,11 @@ package charts
 
 import (
 	"bytes"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
-
-	"github.com/trellis-addons/trellis/test/binaries"
 )
 
 // namespace is the platform namespace that the charts are rendered for.
@@ -29,6 +19,9 @@ type rendering struct {
 }
 
 func (r rendering) String() string { return r.chart + ", " + r.why }
+
+// certManager keeps the webhooks' certificate in some renderings.
+var certManager = map[string]any{"webhook": map[string]any{"certManager": map[string]any{"enabled": true}}}
 
 var renderings = []rendering{
 	{chart: "trellis-master", why: "as it is"},
@@ -44,32 +37,20 @@ var renderings = []rendering{
 		"query": map[string]any{
 			"tlsSecret": "query-tls", "audiences": []any{"trellis"}, "service": map[string]any{"type": "LoadBalancer", "port": 8443},
 		},
+		"webhook": map[string]any{"certManager": map[string]any{
+			"enabled": true, "issuerRef": map[string]any{"kind": "ClusterIssuer", "name": "corporate"},
+		}},
 	}},
+	{chart: "trellis-master", why: "with cert-manager", values: certManager},
+	{chart: "trellis-seed", why: "without webhooks", values: map[string]any{"webhook": map[string]any{"enabled": false}}},
 }
 
 // load reads a chart of the checkout.
 func load(t *testing.T, name string) *chart.Chart {
 	t.Helper()
-	root, err := binaries.Root()
+	loaded, err := Load(name)
 	if err != nil {
 		t.Fatal(err)
-	}
-	folder := os.DirFS(filepath.Join(root, "charts", name))
-	var files []*loader.BufferedFile
-	err = fs.WalkDir(folder, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		data, err := fs.ReadFile(folder, path)
-		files = append(files, &loader.BufferedFile{Name: path, Data: data})
-		return err
-	})
-	if err != nil {
-		t.Fatalf("reading chart %q: %v", name, err)
-	}
-	loaded, err := loader.LoadFiles(files)
-	if err != nil {
-		t.Fatalf("loading chart %q: %v", name, err)
 	}
 	return loaded
 }
@@ -77,51 +58,15 @@ func load(t *testing.T, name string) *chart.Chart {
 // render gives the chart's CRDs and objects, in the order of their files.
 func render(t *testing.T, r rendering) (crds, objects []*unstructured.Unstructured) {
 	t.Helper()
-	loaded := load(t, r.chart)
-	for _, crd := range loaded.CRDObjects() {
-		crds = append(crds, documents(t, crd.Filename, string(crd.File.Data))...)
-	}
-	files, err := renderFiles(loaded, r.values)
+	crds, objects, err := Render(r.chart, namespace, r.values)
 	if err != nil {
 		t.Fatalf("rendering %s: %v", r, err)
-	}
-	var names []string
-	for name := range files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if strings.HasSuffix(name, ".yaml") {
-			objects = append(objects, documents(t, name, files[name])...)
-		}
 	}
 	return crds, objects
 }
 
 func renderFiles(loaded *chart.Chart, values map[string]any) (map[string]string, error) {
-	capabilities := chartutil.DefaultCapabilities.Copy()
-	capabilities.KubeVersion = chartutil.KubeVersion{Version: "v" + binaries.Older, Major: "1", Minor: "36"}
-	options := chartutil.ReleaseOptions{Name: loaded.Name(), Namespace: namespace, Revision: 1, IsInstall: true}
-	merged, err := chartutil.ToRenderValues(loaded, values, options, capabilities)
-	if err != nil {
-		return nil, err
-	}
-	return engine.Engine{Strict: true}.Render(loaded, merged)
-}
-
-func documents(t *testing.T, name, text string) []*unstructured.Unstructured {
-	t.Helper()
-	var objects []*unstructured.Unstructured
-	for part := range strings.SplitSeq("\n"+text, "\n---") {
-		object := &unstructured.Unstructured{}
-		if err := yaml.UnmarshalStrict([]byte(part), &object.Object); err != nil {
-			t.Fatalf("parsing %q: %v\n%s", name, err, part)
-		}
-		if len(object.Object) > 0 {
-			objects = append(objects, object)
-		}
-	}
-	return objects
+	return renderLoaded(loaded, namespace, values)
 }
 
 func TestValuesSchemaRefusesMistakes(t *testing.T) {

@@ -76,7 +76,7 @@ type AddonInstallationSpec struct {
 	// +optional
 	// +default=false
 	// +kubebuilder:default=false
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="coreAddon can't be changed: only the core add-on controller makes core installations"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="coreAddon can't be changed: only the core add-on controller makes core installations; to remove one for good, take it out of ConfigMap custom-core-addons or change the setting of the Cluster that asks for it"
 	CoreAddon bool `json:"coreAddon"`
 	// targetNamespace is the namespace in the user cluster for objects without one. It can't be changed.
 	// +required

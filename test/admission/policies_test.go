@@ -1,0 +1,304 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// everybody are the users that rules are tried for; asked is who gets through.
+var (
+	everybody    = []string{tenant, controller, namespaceController, garbageCollector}
+	privileged   = []string{controller, namespaceController, garbageCollector}
+	people       = []string{tenant, controller}
+	withControl  = []string{controller}
+	whoControls  = "needs control"
+	anybodysTurn = "anybody may"
+)
+
+// request is one request, tried for several users as a dry run.
+type request struct {
+	why string
+	// object is made before by an admin; nil for a creation.
+	object client.Object
+	do     func(ctx context.Context, as client.Client, object client.Object) error
+	users  []string
+	// needs is whoControls or anybodysTurn.
+	needs string
+	// says is in the refusal.
+	says string
+}
+
+func (r request) admits(user string) bool { return r.needs == anybodysTurn || user != tenant }
+
+func create(made client.Object) func(context.Context, client.Client, client.Object) error {
+	return func(ctx context.Context, as client.Client, _ client.Object) error {
+		return as.Create(ctx, made.DeepCopyObject().(client.Object), client.DryRunAll)
+	}
+}
+
+func remove(ctx context.Context, as client.Client, object client.Object) error {
+	return as.Delete(ctx, object, client.DryRunAll)
+}
+
+// patch changes an object by a merge patch; the garbage collector may not update, but patch.
+func patch[T client.Object](change func(T)) func(context.Context, client.Client, client.Object) error {
+	return func(ctx context.Context, as client.Client, object client.Object) error {
+		changed := object.DeepCopyObject().(T)
+		change(changed)
+		return as.Patch(ctx, changed, client.MergeFrom(object), client.DryRunAll)
+	}
+}
+
+type (
+	anyCatalogue    = *kubermaticv1.AddonCatalogue
+	anyInstallation = *kubermaticv1.AddonInstallation
+)
+
+func catalogueRequests() []request {
+	merged := func(name string) client.Object { return catalogue(name, place, kubermaticv1.RoleMerged) }
+	label := patch(func(c anyCatalogue) { c.Labels = map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleAvailable} })
+	unlabel := patch(func(c anyCatalogue) { c.Labels = nil })
+	edit := patch(func(c anyCatalogue) { c.Spec.Priority = 7 })
+	annotate := patch(func(c anyCatalogue) { c.Annotations = map[string]string{"example.com/note": "x"} })
+	return []request{
+		{why: "an authored catalogue is made", do: create(catalogue("a", place, "")), users: people, needs: anybodysTurn},
+		{why: "an authored catalogue is changed", object: catalogue("b", place, ""), do: edit, users: people, needs: anybodysTurn},
+		{why: "an authored catalogue is deleted", object: catalogue("c", place, ""), do: remove, users: people, needs: anybodysTurn},
+		{why: "a generated one is made", do: create(catalogue("d", platform, kubermaticv1.RoleGenerated)), users: people, needs: whoControls, says: "role"},
+		{why: "a merged one is made", do: create(merged("e")), users: people, needs: whoControls, says: "role"},
+		{why: "an available one is made", do: create(catalogue("f", place, kubermaticv1.RoleAvailable)), users: people, needs: whoControls, says: "role"},
+		{why: "a role is given", object: catalogue("g", place, ""), do: label, users: people, needs: whoControls, says: `"cluster-a/g"`},
+		{why: "a role is taken", object: merged("h"), do: unlabel, users: people, needs: whoControls, says: "role"},
+		{why: "a merged one is changed", object: merged("i"), do: edit, users: people, needs: whoControls, says: "role"},
+		{why: "metadata of a merged one is changed", object: merged("j"), do: annotate, users: people, needs: whoControls, says: "role"},
+		{why: "a merged one is deleted", object: merged("k"), do: remove, users: everybody, needs: whoControls, says: `"cluster-a/k"`},
+		{why: "the cluster itself patches a merged one", object: merged("l"), do: annotate, users: []string{garbageCollector}, needs: anybodysTurn},
+		{why: "the status of a merged one is written", object: merged("m"), users: people, needs: anybodysTurn,
+			do: func(ctx context.Context, as client.Client, object client.Object) error {
+				changed := object.DeepCopyObject().(anyCatalogue)
+				changed.Status.Addons = 1
+				return as.Status().Patch(ctx, changed, client.MergeFrom(object), client.DryRunAll)
+			}},
+	}
+}
+
+func installationRequests() []request {
+	core := func(name string) client.Object { return installation(name, place, true) }
+	change := func(change func(i anyInstallation)) func(context.Context, client.Client, client.Object) error {
+		return patch(change)
+	}
+	raw := &runtime.RawExtension{Raw: []byte(`{"replicas":2}`)}
+	refused := func(field string, edit func(i anyInstallation)) request {
+		return request{why: field + " of a core installation", object: core("core-" + field), do: change(edit),
+			users: people, needs: whoControls, says: fmt.Sprintf("%q is a core add-on", place+"/core-"+field)}
+	}
+	return []request{
+		{why: "an installation is made", do: create(installation("a", place, false)), users: people, needs: anybodysTurn},
+		{why: "an installation is changed", object: installation("b", place, false), users: people, needs: anybodysTurn,
+			do: change(func(i anyInstallation) { i.Spec.Paused, i.Finalizers, i.Labels = true, nil, nil })},
+		{why: "a core installation is made", do: create(core("c")), users: people, needs: whoControls, says: "leave it out"},
+		{why: "its values are changed", object: core("d"), do: change(func(i anyInstallation) { i.Spec.Values = raw }), users: people, needs: anybodysTurn},
+		{why: "its valuesFrom is changed", object: core("e"), users: people, needs: anybodysTurn, do: change(func(i anyInstallation) {
+			i.Spec.ValuesFrom = []kubermaticv1.ValuesSource{{SecretRef: &kubermaticv1.KeyReference{Name: "values"}}}
+		})},
+		{why: "an annotation is set", object: core("f"), users: people, needs: anybodysTurn,
+			do: change(func(i anyInstallation) { i.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: "now"} })},
+		{why: "another label is set", object: core("g"), users: people, needs: anybodysTurn,
+			do: change(func(i anyInstallation) { i.Labels["team"] = "a" })},
+		{why: "it is deleted", object: core("h"), do: remove, users: people, needs: anybodysTurn},
+		{why: "the cluster itself deletes it", object: core("i"), do: remove, users: privileged, needs: anybodysTurn},
+		{why: "its status is written", object: core("j"), users: people, needs: anybodysTurn,
+			do: func(ctx context.Context, as client.Client, object client.Object) error {
+				changed := object.DeepCopyObject().(anyInstallation)
+				changed.Status.Version = "1.0.0"
+				return as.Status().Patch(ctx, changed, client.MergeFrom(object), client.DryRunAll)
+			}},
+		{why: "the garbage collector lets go of it", object: core("k"), users: []string{garbageCollector}, needs: anybodysTurn,
+			do: change(func(i anyInstallation) { i.Finalizers = nil })},
+		refused("version", func(i anyInstallation) { i.Spec.AddonRef.Version = "1.0.0" }),
+		refused("addon", func(i anyInstallation) { i.Spec.AddonRef.Name = "other" }),
+		refused("create-namespace", func(i anyInstallation) { i.Spec.CreateNamespace = true }),
+		refused("paused", func(i anyInstallation) { i.Spec.Paused = true }),
+		refused("strategy", func(i anyInstallation) { i.Spec.ReconcileStrategy = kubermaticv1.ReconcileOnce }),
+		refused("deletion-policy", func(i anyInstallation) { i.Spec.DeletionPolicy = kubermaticv1.DeletionOrphan }),
+		refused("finalizers", func(i anyInstallation) { i.Finalizers = nil }),
+		refused("more-finalizers", func(i anyInstallation) { i.Finalizers = append(i.Finalizers, "example.com/more") }),
+		refused("managed-by", func(i anyInstallation) { i.Labels[kubermaticv1.LabelManagedBy] = "me" }),
+		refused("no-managed-by", func(i anyInstallation) { i.Labels = nil }),
+	}
+}
+
+// TestWhoMayWrite tries every rule of "Who may write" for everybody in question.
+func TestWhoMayWrite(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		for _, r := range append(catalogueRequests(), installationRequests()...) {
+			t.Run(r.why, func(t *testing.T) {
+				object := w.keep(t, r.object)
+				for _, user := range r.users {
+					judge(t, r, user, r.do(t.Context(), w.as(t, user), object))
+				}
+			})
+		}
+	})
+}
+
+// judge compares an answer with what the user may.
+func judge(t *testing.T, r request, user string, err error) {
+	t.Helper()
+	switch {
+	case r.admits(user) && err != nil:
+		t.Errorf("%s is refused: %v", user, err)
+	case !r.admits(user) && !isDenied(err):
+		t.Errorf("%s is not refused by a policy: %v", user, err)
+	case !r.admits(user) && !strings.Contains(err.Error(), r.says):
+		t.Errorf("the refusal does not say %q: %v", r.says, err)
+	}
+}
+
+// keep makes an object as an admin, for as long as the test runs.
+func (w *world) keep(t *testing.T, object client.Object) client.Object {
+	t.Helper()
+	if object == nil {
+		return nil
+	}
+	if err := w.admin.Create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.destroy(t, object) })
+	return object
+}
+
+// destroy deletes an object without its finalizers.
+func (w *world) destroy(t *testing.T, object client.Object) {
+	t.Helper()
+	bare := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil,
+		`{"metadata":{"finalizers":null,"annotations":{%q:%q}}}`, kubermaticv1.AnnotationConfirmDeletion, object.GetName()))
+	if err := client.IgnoreNotFound(w.admin.Patch(context.Background(), object, bare)); err != nil {
+		t.Error(err)
+	}
+	if err := client.IgnoreNotFound(w.admin.Delete(context.Background(), object)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWhatIsOnItsWayOut holds that a deleted object can be let go by anybody, and not be changed.
+func TestWhatIsOnItsWayOut(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		user := w.as(t, tenant)
+		merged := catalogue("going", place, kubermaticv1.RoleMerged)
+		merged.Finalizers = []string{"example.com/hold"}
+		for _, object := range []client.Object{merged, installation("going", place, true)} {
+			w.keep(t, object)
+			if err := w.admin.Delete(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+			letGo := []byte(`{"metadata":{"finalizers":null}}`)
+			if err := user.Patch(t.Context(), clone(object), client.RawPatch("application/merge-patch+json", letGo), client.DryRunAll); err != nil {
+				t.Errorf("a deleted %T can't be let go: %v", object, err)
+			}
+		}
+		for object, change := range map[client.Object]string{
+			merged:                             `{"metadata":{"finalizers":null},"spec":{"priority":3}}`,
+			installation("going", place, true): `{"metadata":{"finalizers":null},"spec":{"paused":true}}`,
+		} {
+			err := user.Patch(t.Context(), clone(object), client.RawPatch("application/merge-patch+json", []byte(change)), client.DryRunAll)
+			if !isDenied(err) {
+				t.Errorf("a deleted %T can be changed: %v", object, err)
+			}
+		}
+	})
+}
+
+func clone(object client.Object) client.Object { return object.DeepCopyObject().(client.Object) }
+
+// TestTerminatingNamespace holds that nothing is in the way of a namespace that ends.
+func TestTerminatingNamespace(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		merged := w.keep(t, catalogue("left", ending, kubermaticv1.RoleAvailable))
+		core := w.keep(t, installation("left", ending, true))
+		authored := catalogue("left-core", ending, "")
+		authored.Spec.Type = kubermaticv1.CatalogueCore
+		w.keep(t, authored)
+		user := w.as(t, tenant)
+		if err := remove(t.Context(), user, merged); !isDenied(err) {
+			t.Fatalf("before the namespace ends, its available catalogue can be deleted: %v", err)
+		}
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ending}}
+		if err := w.admin.Delete(t.Context(), namespace); err != nil {
+			t.Fatal(err)
+		}
+		for what, try := range map[string]func() error{
+			"deleting an available catalogue": func() error { return remove(t.Context(), user, merged) },
+			"deleting a Core catalogue":       func() error { return remove(t.Context(), user, authored) },
+			"letting go of a core installation": func() error {
+				return patch(func(i anyInstallation) { i.Finalizers = nil })(t.Context(), user, core)
+			},
+		} {
+			expect.Eventually(t, expect.Patience, func() error {
+				if err := try(); err != nil {
+					return fmt.Errorf("%s: %w", what, err)
+				}
+				return nil
+			})
+		}
+	})
+}
+
+// TestCoreCatalogueNeedsConfirmation holds that a Core catalogue goes only by its name, whoever asks; the namespace
+// controller asks for none.
+func TestCoreCatalogueNeedsConfirmation(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		for _, test := range []struct {
+			why, confirmed string
+			user           string
+			admitted       bool
+		}{
+			{"unconfirmed", "", controller, false},
+			{"by a wrong name", "other", controller, false},
+			{"by its name", "confirm", controller, true},
+			{"by its name, by a tenant with the right to delete", "confirm", tenant, true},
+			{"by the namespace controller", "", namespaceController, true},
+		} {
+			t.Run(test.why, func(t *testing.T) {
+				object := catalogue("confirm", platform, "")
+				object.Spec.Type = kubermaticv1.CatalogueCore
+				if test.confirmed != "" {
+					object.Annotations = map[string]string{kubermaticv1.AnnotationConfirmDeletion: test.confirmed}
+				}
+				w.keep(t, object)
+				err := remove(t.Context(), w.as(t, test.user), object)
+				if test.admitted && err != nil {
+					t.Errorf("refused: %v", err)
+				}
+				if !test.admitted && (!isDenied(err) || !strings.Contains(err.Error(), "confirm-deletion=confirm")) {
+					t.Errorf("the answer does not ask for the confirmation: %v", err)
+				}
+			})
+		}
+	})
+}
+
+// TestCoreAddonIsImmutable holds for everybody, by the CRD.
+func TestCoreAddonIsImmutable(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		for name, core := range map[string]bool{"turns-core": false, "turns-custom": true} {
+			object := w.keep(t, installation(name, place, core))
+			for _, user := range withControl {
+				err := patch(func(i anyInstallation) { i.Spec.CoreAddon = !core })(t.Context(), w.as(t, user), object)
+				if err == nil || !strings.Contains(err.Error(), "coreAddon can't be changed") || !strings.Contains(err.Error(), "custom-core-addons") {
+					t.Errorf("%s changes coreAddon from %t, and gets %v", user, core, err)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,210 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/charts"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+const older, newer = "older", "newer"
+
+func TestMain(m *testing.M) {
+	fleet.Main(m, fleet.ClusterOptions{Name: older, Release: binaries.Older}, fleet.ClusterOptions{Name: newer, Release: binaries.Newer})
+}
+
+// Users of the tests. Tenant may do with our kinds whatever RBAC can give, except verb control; controller has that too.
+const (
+	tenant              = "tenant"
+	controller          = "controller"
+	namespaceController = "system:serviceaccount:kube-system:namespace-controller"
+	garbageCollector    = "system:serviceaccount:kube-system:generic-garbage-collector"
+)
+
+const (
+	platform = "kubermatic"
+	// place is a cluster namespace; ending is one that is being deleted and never goes.
+	place, ending = "cluster-a", "cluster-ending"
+)
+
+// world is one API server with the charts' policies.
+type world struct {
+	config *rest.Config
+	scheme *runtime.Scheme
+	admin  client.Client
+}
+
+// prepared are the worlds by API server, each made once.
+var prepared = map[string]func() (*world, error){
+	older: sync.OnceValues(func() (*world, error) { return prepare(older) }),
+	newer: sync.OnceValues(func() (*world, error) { return prepare(newer) }),
+}
+
+// everywhere runs a test on either API server.
+func everywhere(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	for _, name := range []string{older, newer} {
+		t.Run(name, func(t *testing.T) {
+			w, err := prepared[name]()
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.awaitPolicies(t)
+			test(t, w)
+		})
+	}
+}
+
+func prepare(name string) (*world, error) {
+	ctx := context.Background()
+	w := &world{config: fleet.Shared().Cluster(name).Config, scheme: runtime.NewScheme()}
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, kubermaticv1.AddToScheme} {
+		if err := add(w.scheme); err != nil {
+			return nil, err
+		}
+	}
+	folders, err := fleet.CRDFolders()
+	if err != nil {
+		return nil, err
+	}
+	if err := fleet.InstallCRDs(ctx, w.config, folders...); err != nil {
+		return nil, err
+	}
+	if w.admin, err = client.New(w.config, client.Options{Scheme: w.scheme}); err != nil {
+		return nil, err
+	}
+	for _, object := range w.objects() {
+		if err := w.admin.Create(ctx, object); err != nil {
+			return nil, err
+		}
+	}
+	for _, chart := range []string{"trellis-master", "trellis-seed"} {
+		policies, err := charts.Policies(chart, platform)
+		if err != nil {
+			return nil, err
+		}
+		for _, policy := range policies {
+			if err := w.admin.Create(ctx, policy); err != nil {
+				return nil, fmt.Errorf("creating %s %q: %w", policy.GetKind(), policy.GetName(), err)
+			}
+		}
+	}
+	return w, nil
+}
+
+// objects are namespaces, and roles of the users.
+func (w *world) objects() []client.Object {
+	kinds := []string{"addoncatalogues", "addoninstallations", "addoncatalogues/status", "addoninstallations/status"}
+	all := []string{"get", "list", "create", "update", "patch", "delete", "deletecollection"}
+	objects := []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: platform}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: place}},
+		// Without a controller-manager a deleted namespace stays as it is, terminating.
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ending}},
+	}
+	for user, verbs := range map[string][]string{tenant: all, controller: append([]string{kubermaticv1.VerbControl}, all...)} {
+		objects = append(objects,
+			&rbacv1.ClusterRole{
+				ObjectMeta: metav1.ObjectMeta{Name: user},
+				Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"kubermatic.k8c.io"}, Resources: kinds, Verbs: verbs}},
+			},
+			&rbacv1.ClusterRoleBinding{
+				ObjectMeta: metav1.ObjectMeta{Name: user},
+				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+				Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+			})
+	}
+	return objects
+}
+
+// as is a client of a user.
+func (w *world) as(t *testing.T, user string) client.Client {
+	t.Helper()
+	config := rest.CopyConfig(w.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+	if strings.HasPrefix(user, "system:serviceaccount:") {
+		config.Impersonate.Groups = append(config.Impersonate.Groups, "system:serviceaccounts", "system:serviceaccounts:kube-system")
+	}
+	made, err := client.New(config, client.Options{Scheme: w.scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// awaitPolicies waits until the API server follows every policy, each of which refuses its probe from then on; it follows
+// them, and the users' roles, by watches of its own.
+func (w *world) awaitPolicies(t *testing.T) {
+	t.Helper()
+	user := w.as(t, tenant)
+	core := catalogue("probe", platform, "")
+	core.Spec.Type = kubermaticv1.CatalogueCore
+	if err := client.IgnoreAlreadyExists(w.admin.Create(t.Context(), core)); err != nil {
+		t.Fatal(err)
+	}
+	for _, probe := range []func() error{
+		func() error {
+			return user.Create(t.Context(), catalogue("probe-role", place, kubermaticv1.RoleMerged), client.DryRunAll)
+		},
+		func() error {
+			return user.Create(t.Context(), installation("probe-core", place, true), client.DryRunAll)
+		},
+		func() error { return user.Delete(t.Context(), core, client.DryRunAll) },
+	} {
+		expect.Eventually(t, expect.Patience, func() error {
+			if err := probe(); !isDenied(err) {
+				return fmt.Errorf("no policy refuses the probe yet: %v", err)
+			}
+			return nil
+		})
+	}
+	expect.Eventually(t, expect.Patience, func() error {
+		return w.as(t, controller).Create(t.Context(), installation("probe-core", place, true), client.DryRunAll)
+	})
+}
+
+// isDenied holds for a policy's refusal, not for one of the authorizer.
+func isDenied(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'kubermatic.trellis-")
+}
+
+func catalogue(name, namespace, role string) *kubermaticv1.AddonCatalogue {
+	object := &kubermaticv1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
+		Spec: kubermaticv1.AddonCatalogueSpec{Addons: []kubermaticv1.Addon{{
+			Name: "web", Versions: []kubermaticv1.AddonVersion{{Version: "1.0.0"}},
+		}}},
+	}
+	if role != "" {
+		object.Labels = map[string]string{kubermaticv1.LabelRole: role}
+	}
+	return object
+}
+
+func installation(name, namespace string, core bool) *kubermaticv1.AddonInstallation {
+	return &kubermaticv1.AddonInstallation{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: namespace, Finalizers: []string{"example.com/hold"},
+			Labels: map[string]string{kubermaticv1.LabelManagedBy: "core-addon-controller"},
+		},
+		Spec: kubermaticv1.AddonInstallationSpec{
+			AddonRef: kubermaticv1.AddonReference{Name: "web"}, CoreAddon: core, TargetNamespace: "web",
+		},
+	}
+}
