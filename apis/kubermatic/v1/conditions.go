@@ -110,11 +110,11 @@ const (
 	ReasonFetching = "Fetching"
 	// ReasonFetchFailed: the source could not be reached or refused; tried again.
 	ReasonFetchFailed = "FetchFailed"
-	// ReasonArtifactNotFound: the repository has no such ref, path, chart or version.
+	// ReasonArtifactNotFound: the source has no such ref, tag, digest, path, chart or version, or the Secret is missing.
 	ReasonArtifactNotFound = "ArtifactNotFound"
 	// ReasonArtifactRefused: the content breaks a limit or a rule; the message names it.
 	ReasonArtifactRefused = "ArtifactRefused"
-	// ReasonSourceNotServed: this release can't fetch from that kind of source.
+	// ReasonSourceNotServed: the source is of a kind that this release does not know.
 	ReasonSourceNotServed = "SourceNotServed"
 )
 

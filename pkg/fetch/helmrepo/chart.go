@@ -37,6 +37,27 @@ func (s *Source) Fetch(
 ) (string, error) {
 	ctx, cancel := s.network.Operation(ctx)
 	defer cancel()
+	file, err := nameless(filepath.Dir(folder))
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	bring := s.fromIndex
+	if isOCI(reference) {
+		bring = s.fromRegistry
+	}
+	digest, err := bring(ctx, reference, revision, file)
+	if err != nil {
+		return "", err
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	return digest, unpack(ctx, file, folder, reference.Helm)
+}
+
+// fromIndex brings the archive that the index names.
+func (s *Source) fromIndex(ctx context.Context, reference fetch.Reference, revision fetch.Revision, file *os.File) (string, error) {
 	found, err := s.look(ctx, reference, false)
 	if err != nil {
 		return "", err
@@ -49,11 +70,6 @@ func (s *Source) Fetch(
 	if err != nil {
 		return "", err
 	}
-	file, err := nameless(filepath.Dir(folder))
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
 	digest, err := s.download(ctx, reference, at, file)
 	if err != nil {
 		return "", err
@@ -62,7 +78,7 @@ func (s *Source) Fetch(
 		return "", &fetch.RefusedError{Subject: outbound.Shown(at), Rule: fmt.Sprintf(
 			"its digest is %s, and the index says %s", digest, revision.Digest)}
 	}
-	return digest, unpack(ctx, file, folder, reference.Helm)
+	return digest, nil
 }
 
 // archiveURL follows Helm: absolute as it is, else relative to the repository.
@@ -101,8 +117,7 @@ func (s *Source) download(ctx context.Context, reference fetch.Reference, at *ur
 	if _, err := io.Copy(io.MultiWriter(file, hasher), answer.Body); err != nil {
 		return "", err
 	}
-	_, err = file.Seek(0, io.SeekStart)
-	return "sha256:" + hex.EncodeToString(hasher.Sum(nil)), err
+	return "sha256:" + hex.EncodeToString(hasher.Sum(nil)), nil
 }
 
 // unpack takes the archive's one top folder off and checks that what is below is the chart that was asked for.

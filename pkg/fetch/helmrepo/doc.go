@@ -1,4 +1,5 @@
-// Package helmrepo gets charts out of Helm repositories: an index.yaml over https, and the archives that it names.
+// Package helmrepo gets charts out of Helm repositories: an index.yaml over https with the archives that it names, and
+// registries.
 //
 // The index of a public repository has tens of MiB and thousands of charts, of which a seed wants a few. So it is never
 // decoded as a whole: its lines are cut into the blocks of charts while they come, and only the blocks that somebody asked
@@ -9,5 +10,6 @@
 // loaders and its downloader are not used. It may lie on another host, which gets no credentials unless their Secret
 // names it. Two entries for one version are refused: which one counts would be luck (CVE-2020-15185).
 //
-// Repositories behind oci:// are refused; registries are not served by this release.
+// Behind oci:// there is no index: a chart is an artifact in a registry, the version its tag ("_" for "+"), and its archive
+// the one layer of a chart's type. A tag is looked at once: what is fetched is the digest that it led to.
 package helmrepo

@@ -335,7 +335,6 @@ func TestV05NullsInChartYaml(t *testing.T) {
 
 func TestRefusedReferences(t *testing.T) {
 	for why, helm := range map[string]fetch.HelmReference{
-		"a registry":   {URL: "oci://127.0.0.1/charts", Chart: "redis", Version: "1.0.0"},
 		"plain http":   {URL: "http://127.0.0.1/charts", Chart: "redis", Version: "1.0.0"},
 		"a password":   {URL: "https://u:canary@127.0.0.1/charts", Chart: "redis", Version: "1.0.0"},
 		"a file":       {URL: "file:///charts", Chart: "redis", Version: "1.0.0"},

@@ -30,6 +30,9 @@ func New(network *outbound.Network) *Source {
 func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.Revision, error) {
 	ctx, cancel := s.network.Operation(ctx)
 	defer cancel()
+	if isOCI(reference) {
+		return s.resolveOCI(ctx, reference)
+	}
 	found, err := s.look(ctx, reference, true)
 	if err != nil {
 		return fetch.Revision{}, err
@@ -61,14 +64,8 @@ const versionLimit = 128
 
 // repository checks a reference and gives the URL of its repository, without a slash at the end.
 func (s *Source) repository(reference *fetch.HelmReference) (*url.URL, error) {
-	if strings.HasPrefix(reference.URL, "oci://") {
-		return nil, &fetch.RefusedError{Subject: "the Helm repository", Rule: "oci:// is not served by this release; use https"}
-	}
-	if !chartName.MatchString(reference.Chart) {
-		return nil, &fetch.RefusedError{Subject: fmt.Sprintf("chart %q", cut(reference.Chart)), Rule: "it is no name of a chart"}
-	}
-	if reference.Version == "" || len(reference.Version) > versionLimit {
-		return nil, &fetch.RefusedError{Subject: fmt.Sprintf("chart %q", reference.Chart), Rule: "its version is empty or too long"}
+	if err := checkChart(reference); err != nil {
+		return nil, err
 	}
 	at, err := s.network.ParseURL(reference.URL)
 	if err != nil {
@@ -76,6 +73,17 @@ func (s *Source) repository(reference *fetch.HelmReference) (*url.URL, error) {
 	}
 	at.Path, at.RawPath = strings.TrimRight(at.Path, "/"), ""
 	return at, nil
+}
+
+// checkChart: before any path or URL is built from them.
+func checkChart(reference *fetch.HelmReference) error {
+	if !chartName.MatchString(reference.Chart) {
+		return &fetch.RefusedError{Subject: fmt.Sprintf("chart %q", cut(reference.Chart)), Rule: "it is no name of a chart"}
+	}
+	if reference.Version == "" || len(reference.Version) > versionLimit {
+		return &fetch.RefusedError{Subject: fmt.Sprintf("chart %q", reference.Chart), Rule: "its version is empty or too long"}
+	}
+	return nil
 }
 
 func cut(text string) string {

@@ -44,6 +44,13 @@ func (r Reference) Word() string {
 // digestPattern: other algorithms than SHA-256 are allowed by the format, and used by nobody.
 var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
+// The grammar of names is that of the distribution specification; go-containerregistry lets more through.
+var (
+	hostPattern = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
+	tagPattern  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+	namePattern = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
+)
+
 // IsDigest says whether a text is a digest that this package works with.
 func IsDigest(text string) bool { return digestPattern.MatchString(text) }
 
@@ -70,8 +77,12 @@ func Parse(text string) (Reference, error) {
 		return Reference{}, refusedReference(text, "it has neither tag nor digest")
 	case read.Digest != "" && !IsDigest(read.Digest):
 		return Reference{}, refusedReference(text, "its digest is no SHA-256")
-	case strings.HasPrefix(read.Repository.Host, "-") || strings.Contains(read.Repository.Host, "@"):
+	case read.Tag != "" && !tagPattern.MatchString(read.Tag):
+		return Reference{}, refusedReference(text, "its tag is none")
+	case !hostPattern.MatchString(read.Repository.Host):
 		return Reference{}, refusedReference(text, "its host is no name or address")
+	case !namePattern.MatchString(read.Repository.Name):
+		return Reference{}, refusedReference(text, "its name has other parts than lower-case letters, digits and single separators")
 	}
 	return read, nil
 }

@@ -60,12 +60,13 @@ func (s *Session) Manifest(ctx context.Context, word string) (*Manifest, error) 
 	return s.readManifest(content, digest, answer.Header.Get("Content-Type"))
 }
 
-// Blob brings a blob, which has to be what its digest and size say.
-func (s *Session) Blob(ctx context.Context, digest string, size int64, into io.Writer) error {
-	if !IsDigest(digest) || size < 0 {
-		return s.refused(digest, "its digest or size is none")
+// Blob brings a blob of limit bytes at most, which has to be what its digest says. What was written before an error is to be
+// thrown away.
+func (s *Session) Blob(ctx context.Context, digest string, limit int64, into io.Writer) error {
+	if !IsDigest(digest) {
+		return s.refused("", "what it names a blob by is no SHA-256")
 	}
-	answer, err := s.get(ctx, "blobs/"+digest, size)
+	answer, err := s.get(ctx, "blobs/"+digest, limit)
 	if err != nil {
 		return err
 	}
@@ -74,18 +75,17 @@ func (s *Session) Blob(ctx context.Context, digest string, size int64, into io.W
 		return err
 	}
 	hasher := sha256.New()
-	count, err := io.Copy(io.MultiWriter(into, hasher), answer.Body)
-	if err != nil {
+	if _, err := io.Copy(io.MultiWriter(into, hasher), answer.Body); err != nil {
 		return err
 	}
-	if count != size || "sha256:"+hex.EncodeToString(hasher.Sum(nil)) != digest {
+	if "sha256:"+hex.EncodeToString(hasher.Sum(nil)) != digest {
 		return s.refused(digest, "the registry gives other content for this digest")
 	}
 	return nil
 }
 
 func (s *Session) refused(what, rule string) error {
-	return &fetch.RefusedError{Subject: fmt.Sprintf("%s %s", s.repository, what), Rule: rule}
+	return &fetch.RefusedError{Subject: strings.TrimSpace(s.repository.String() + " " + what), Rule: rule}
 }
 
 func (s *Session) checkStatus(answer *outbound.Answer, word string) error {

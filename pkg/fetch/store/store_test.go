@@ -597,9 +597,9 @@ func TestKindsThatAreNotServed(t *testing.T) {
 			t.Errorf("%s: got %v", why, err)
 		}
 	}
-	_, err := await(t, kept, fetch.Reference{Helm: &fetch.HelmReference{URL: "oci://example.com/x", Chart: "x", Version: "1.0.0"}})
-	if _, ok := errors.AsType[*fetch.RefusedError](err); !ok {
-		t.Errorf("oci: got %v", err)
+	_, err := kept.Get(fetch.Reference{Image: &fetch.ImageReference{Image: "example.com/x:v1"}}, "x", nil)
+	if _, ok := errors.AsType[*fetch.NotServedError](err); !ok {
+		t.Errorf("a kind without a source: got %v", err)
 	}
 	end()
 	if _, err := kept.Get(fetch.Reference{Git: &fetch.GitReference{}}, "x", nil); err == nil || errors.Is(err, fetch.ErrPending) {

@@ -1,0 +1,121 @@
+package helmrepo
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/registry"
+)
+
+// Media types of charts, from Helm's specification.
+const (
+	chartConfig  = "application/vnd.cncf.helm.config.v1+json"
+	chartContent = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+)
+
+const ociScheme = "oci://"
+
+func isOCI(reference fetch.Reference) bool {
+	return reference.Helm != nil && strings.HasPrefix(reference.Helm.URL, ociScheme)
+}
+
+// artifact is the chart's place in a registry.
+func artifact(reference *fetch.HelmReference) (registry.Reference, error) {
+	refused := func(rule string) (registry.Reference, error) {
+		return registry.Reference{}, &fetch.RefusedError{Subject: "the Helm repository", Rule: rule}
+	}
+	if err := checkChart(reference); err != nil {
+		return registry.Reference{}, err
+	}
+	at, err := url.Parse(reference.URL)
+	switch {
+	case err != nil || at.Host == "" || at.Opaque != "":
+		return refused("its URL can't be parsed")
+	case at.User != nil:
+		return refused("the URL holds a user or password; they belong into the Secret of secretRef")
+	case at.RawQuery != "" || at.ForceQuery || at.Fragment != "" || strings.ContainsAny(at.Path, ":@"):
+		return refused("the URL has a query, a fragment, a tag or a digest")
+	}
+	path := strings.Trim(at.Path, "/")
+	if path != "" {
+		path += "/"
+	}
+	found, err := registry.Parse(at.Host + "/" + path + reference.Chart + ":" + strings.ReplaceAll(reference.Version, "+", "_"))
+	if err != nil {
+		return registry.Reference{}, err
+	}
+	if !strings.EqualFold(found.Repository.Host, at.Host) && at.Host != "docker.io" {
+		return refused("its host has neither a dot nor a port, and would be taken for a name")
+	}
+	return found, nil
+}
+
+// resolveOCI asks for the version's tag, and so for the digest of its archive.
+func (s *Source) resolveOCI(ctx context.Context, reference fetch.Reference) (fetch.Revision, error) {
+	place, err := artifact(reference.Helm)
+	if err != nil {
+		return fetch.Revision{}, err
+	}
+	session, err := registry.Open(s.network, place.Repository, reference.Credentials)
+	if err != nil {
+		return fetch.Revision{}, err
+	}
+	manifest, err := session.Manifest(ctx, place.Tag)
+	if err != nil {
+		return fetch.Revision{}, err
+	}
+	archive, rule := chartLayer(manifest)
+	if rule != "" {
+		return fetch.Revision{}, inChart(&fetch.RefusedError{Subject: place.Repository.String(), Rule: rule}, reference.Helm)
+	}
+	return fetch.Revision{Name: reference.Helm.Version, Digest: archive.Digest.String()}, nil
+}
+
+// chartLayer finds the archive of a chart.
+func chartLayer(manifest *registry.Manifest) (v1.Descriptor, string) {
+	if manifest.Image == nil {
+		return v1.Descriptor{}, "it is an index and no chart"
+	}
+	if string(manifest.Image.Config.MediaType) != chartConfig {
+		return v1.Descriptor{}, "it is an image or another artifact and no chart"
+	}
+	var found []v1.Descriptor
+	for _, layer := range manifest.Image.Layers {
+		if string(layer.MediaType) == chartContent {
+			found = append(found, layer) // others are its provenance and what registries may add
+		}
+	}
+	switch {
+	case len(found) != 1:
+		return v1.Descriptor{}, "it has no archive of a chart, or more than one"
+	case len(found[0].URLs) > 0:
+		return v1.Descriptor{}, "its archive lies elsewhere"
+	case !registry.IsDigest(found[0].Digest.String()):
+		return v1.Descriptor{}, "what it names its archive by is no SHA-256"
+	}
+	return found[0], ""
+}
+
+var errNoDigest = errors.New("a chart of a registry is fetched by digest, and there is none")
+
+// fromRegistry brings the archive of the digest that Resolve found, whatever the tag names by now.
+func (s *Source) fromRegistry(ctx context.Context, reference fetch.Reference, revision fetch.Revision, file *os.File) (string, error) {
+	place, err := artifact(reference.Helm)
+	if err != nil {
+		return "", err
+	}
+	if revision.Digest == "" {
+		return "", errNoDigest
+	}
+	session, err := registry.Open(s.network, place.Repository, reference.Credentials)
+	if err != nil {
+		return "", err
+	}
+	return revision.Digest, session.Blob(ctx, revision.Digest, archiveLimit, file)
+}
