@@ -80,6 +80,8 @@ const (
 
 	// ReasonCompatible: the version fits.
 	ReasonCompatible = "Compatible"
+	// ReasonDeprecated: the version fits and is deprecated; the message says why, and which version to choose instead.
+	ReasonDeprecated = "Deprecated"
 	// ReasonAddonUnknown: no catalogue has an add-on of that name.
 	ReasonAddonUnknown = "AddonUnknown"
 	// ReasonVersionUnknown: the add-on has no such version, or none in the range.

@@ -26,6 +26,8 @@ type facts struct {
 	entry       *kubermaticv1.AddonVersion
 	entryDigest string
 	core        bool
+	// withdrawn says that the installed version left the catalogue, where that was not said before.
+	withdrawn string
 
 	data       templatedata.Data
 	values     map[string]any

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -59,11 +60,20 @@ func (r *Reconciler) resolve(ctx context.Context, f *facts) loop.Outcome {
 }
 
 func (r *Reconciler) unknownAddon(f *facts, name string) loop.Outcome {
-	reason, message := kubermaticv1.ReasonAddonUnknown, fmt.Sprintf(
-		"no catalogue has an add-on %q: see AddonCatalogue %q in this namespace for those that fit", name, kubermaticv1.AvailableCatalogue)
 	f.installation.Status.AvailableUpdate = ""
-	if f.installation.Status.LastApplied != nil {
-		reason, message = kubermaticv1.ReasonWithdrawn, fmt.Sprintf("add-on %q left the catalogue; what is installed stays", name)
+	if installed := installedVersion(f); installed != "" {
+		return f.incompatible(kubermaticv1.ReasonWithdrawn,
+			fmt.Sprintf("add-on %q left the catalogue; its version %q stays installed", name, installed))
+	}
+	return f.incompatible(kubermaticv1.ReasonAddonUnknown, fmt.Sprintf(
+		"no catalogue has an add-on %q: see AddonCatalogue %q in this namespace for those that fit", name, kubermaticv1.AvailableCatalogue))
+}
+
+// incompatible ends the pass with condition Compatible False. That the version was withdrawn is news once.
+func (f *facts) incompatible(reason, message string) loop.Outcome {
+	before := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionCompatible)
+	if reason == kubermaticv1.ReasonWithdrawn && (before == nil || before.Reason != reason) {
+		f.withdrawn = message
 	}
 	return loop.Stalled{Condition: kubermaticv1.ConditionCompatible, Reason: reason, Message: message}
 }
@@ -83,7 +93,7 @@ func (r *Reconciler) choose(f *facts, merged *kubermaticv1.AddonCatalogue) loop.
 	f.installation.Status.AvailableUpdate = selection.AvailableUpdate
 	var refusal catalogue.Refusal
 	if errors.As(err, &refusal) {
-		return loop.Stalled{Condition: kubermaticv1.ConditionCompatible, Reason: refusal.Reason(), Message: refusal.Error()}
+		return f.incompatible(refusal.Reason(), refusal.Error())
 	}
 	if err != nil {
 		return failed(err)
@@ -92,10 +102,8 @@ func (r *Reconciler) choose(f *facts, merged *kubermaticv1.AddonCatalogue) loop.
 	f.core = entry.Type == kubermaticv1.CatalogueCore
 	f.installation.Status.Version = selection.Version.Version
 	if f.entry.Template == nil || f.entry.Source == nil {
-		return loop.Stalled{
-			Condition: kubermaticv1.ConditionCompatible, Reason: kubermaticv1.ReasonVersionUnknown,
-			Message: fmt.Sprintf("version %q of add-on %q has no template and source in the catalogue", f.entry.Version, entry.Addon.Name),
-		}
+		return f.incompatible(kubermaticv1.ReasonVersionUnknown, fmt.Sprintf(
+			"version %q of add-on %q has no template and source in the catalogue", f.entry.Version, entry.Addon.Name))
 	}
 	return nil
 }

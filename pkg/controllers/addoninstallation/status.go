@@ -83,8 +83,21 @@ func projectPipeline(f *facts, result verdict) {
 			status.Set(conditions, result.as(step.condition, generation))
 			return
 		}
-		status.True(conditions, generation, step.condition, step.reason, "")
+		reason, message := step.reason, ""
+		if step.condition == kubermaticv1.ConditionCompatible && f.entry != nil && f.entry.Deprecated != "" {
+			reason, message = kubermaticv1.ReasonDeprecated, deprecation(f)
+		}
+		status.True(conditions, generation, step.condition, reason, message)
 	}
+}
+
+// deprecation tells whoever has a deprecated version what the catalogue says of it, and what to choose instead.
+func deprecation(f *facts) string {
+	text := fmt.Sprintf("version %q is deprecated: %s", f.entry.Version, f.entry.Deprecated)
+	if update := f.installation.Status.AvailableUpdate; update != "" {
+		text += fmt.Sprintf("; version %q would fit", update)
+	}
+	return text
 }
 
 func projectObjects(f *facts) {
@@ -150,6 +163,9 @@ func projectRemoval(f *facts, outcome loop.Outcome) {
 
 // announce tells changes as events; conditions tell the state.
 func (r *Reconciler) announce(f *facts) {
+	if f.withdrawn != "" {
+		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventWithdrawn, "Resolve", "%s", status.Message(f.withdrawn))
+	}
 	if f.applied {
 		r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventApplied, "Apply", "applied %s %s: %d objects, %d written",
 			f.installation.Spec.AddonRef.Name, f.installation.Status.Version, len(f.record().Inventory), f.progress.Written)

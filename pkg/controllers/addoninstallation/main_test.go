@@ -1,0 +1,11 @@
+package addoninstallation_test
+
+import (
+	"testing"
+
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+func TestMain(m *testing.M) {
+	fleet.Main(m, fleet.ClusterOptions{Name: "both", Controllers: true})
+}

@@ -1,0 +1,280 @@
+package addoninstallation_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// offered is a version as these tests write it.
+type offered struct{ version, k8s, deprecated string }
+
+// publish makes or replaces the merged catalogue of an add-on.
+func (w *world) publish(name string, kind kubermaticv1.CatalogueType, versions ...offered) {
+	w.t.Helper()
+	object := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: name}}
+	err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object)
+	if client.IgnoreNotFound(err) != nil {
+		w.t.Fatal(err)
+	}
+	object.Labels = map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged}
+	object.Annotations = map[string]string{kubermaticv1.AnnotationKKPVersion: "v2.31.0"}
+	object.Spec = kubermaticv1.AddonCatalogueSpec{Type: kind, Addons: []kubermaticv1.Addon{{Name: kubermaticv1.AddonName(name)}}}
+	for _, version := range versions {
+		object.Spec.Addons[0].Versions = append(object.Spec.Addons[0].Versions, w.version(version))
+	}
+	if err == nil {
+		err = w.seed.Update(w.t.Context(), object)
+	} else {
+		err = w.seed.Create(w.t.Context(), object)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) version(version offered) kubermaticv1.AddonVersion {
+	made := kubermaticv1.AddonVersion{
+		Version: version.version, Deprecated: version.deprecated,
+		Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate},
+		Source: &kubermaticv1.Source{Git: &kubermaticv1.GitSource{
+			Remote:      kubermaticv1.GitRemote(w.sources.GitURL + "/addons.git"),
+			CASecretRef: &kubermaticv1.LocalReference{Name: "authority"},
+		}},
+		Values: &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"version":%q}`, version.version)},
+	}
+	if version.k8s != "" {
+		made.Constraints = &kubermaticv1.Constraints{K8sVersion: kubermaticv1.VersionRange(version.k8s)}
+	}
+	return made
+}
+
+func (w *world) withdraw(name string) {
+	w.t.Helper()
+	object := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: name}}
+	if err := w.seed.Delete(w.t.Context(), object); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) install(addon, version string) *kubermaticv1.AddonInstallation {
+	w.t.Helper()
+	object := &kubermaticv1.AddonInstallation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: addon},
+		Spec: kubermaticv1.AddonInstallationSpec{
+			AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon), Version: version},
+			TargetNamespace: fmt.Sprintf("%s-%d", addon, worlds), CreateNamespace: true,
+		},
+	}
+	w.create(object)
+	return object
+}
+
+func (w *world) edit(object *kubermaticv1.AddonInstallation, change func(*kubermaticv1.AddonInstallation)) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		change(object)
+		return w.seed.Update(w.t.Context(), object)
+	})
+}
+
+func (w *world) want(object *kubermaticv1.AddonInstallation, version string) {
+	w.t.Helper()
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.AddonRef.Version = version })
+}
+
+// expectInstalled waits until that version is in the user cluster, with that one to update to.
+func (w *world) expectInstalled(object *kubermaticv1.AddonInstallation, version, update string) {
+	w.t.Helper()
+	w.expectSaid(object, kubermaticv1.ReasonReady, "", version, update)
+}
+
+// expectSaid waits until Ready has the reason, Compatible the message, and the user cluster that version; empty for none.
+func (w *world) expectSaid(object *kubermaticv1.AddonInstallation, reason, message, version, update string) {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		state := "False"
+		if reason == kubermaticv1.ReasonReady {
+			state = "True"
+		}
+		if err := expect.Condition(object, kubermaticv1.ConditionReady, state, reason); err != nil {
+			return err
+		}
+		told := meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionCompatible)
+		if told == nil || told.Message != message {
+			return fmt.Errorf("compatible says %+v, want %q", told, message)
+		}
+		if have := w.installed(object); have != version || object.Status.AvailableUpdate != update {
+			return fmt.Errorf("version %q with update %q, want %q with %q", have, object.Status.AvailableUpdate, version, update)
+		}
+		return nil
+	})
+}
+
+// installed is the version of which the user cluster has the objects.
+func (w *world) installed(object *kubermaticv1.AddonInstallation) string {
+	w.t.Helper()
+	settings := &corev1.ConfigMap{}
+	err := w.seed.Get(w.t.Context(), client.ObjectKey{Namespace: object.Spec.TargetNamespace, Name: "settings"}, settings)
+	if client.IgnoreNotFound(err) != nil {
+		w.t.Fatal(err)
+	}
+	return settings.Data["version"]
+}
+
+func TestVersionsAreSelected(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	t.Run("a range follows the catalogue and the cluster, and never goes down", func(t *testing.T) {
+		w.t = t
+		w.publish("ranged", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "1.1.0", k8s: ">= 1.37"},
+			offered{version: "2.0.0"})
+		object := w.install("ranged", "1.x")
+		w.expectInstalled(object, "1.0.0", "2.0.0")
+		w.publish("ranged", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "1.0.5"},
+			offered{version: "1.1.0", k8s: ">= 1.37"})
+		w.expectInstalled(object, "1.0.5", "")
+		w.running("v1.37.1")
+		w.expectInstalled(object, "1.1.0", "")
+		w.running("v1.36.3")
+		w.expectSaid(object, kubermaticv1.ExcludedK8sVersion,
+			`version "1.1.0" of add-on "ranged" does not fit: needs Kubernetes >= 1.37; it is 1.36.3; version "1.0.5" would fit`, "1.1.0", "")
+		w.publish("ranged", kubermaticv1.CatalogueCustom, offered{version: "1.0.5"}, offered{version: "1.2.0"})
+		w.expectInstalled(object, "1.2.0", "")
+	})
+	t.Run("absent is the newest that fits", func(t *testing.T) {
+		w.t = t
+		w.publish("absent", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0-rc.1"}, offered{version: "main"})
+		object := w.install("absent", "")
+		w.expectInstalled(object, "1.0.0", "")
+		w.publish("absent", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"}, offered{version: "main"})
+		w.expectInstalled(object, "2.0.0", "")
+	})
+	t.Run("exact, in any spelling, and down only when allowed", func(t *testing.T) {
+		w.t = t
+		w.publish("exact", kubermaticv1.CatalogueCustom, offered{version: "v1.0.0"}, offered{version: "2.0.0"})
+		object := w.install("exact", "2.0.0")
+		w.expectInstalled(object, "2.0.0", "")
+		w.want(object, "1.0.0")
+		w.expectSaid(object, kubermaticv1.ReasonDowngradeRefused, `version "v1.0.0" of add-on "exact" is lower than the installed "2.0.0": `+
+			`set annotation addons.kubermatic.k8c.io/allow-downgrade to "true" to let it in`, "2.0.0", "")
+		w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+			object.Annotations = map[string]string{kubermaticv1.AnnotationAllowDowngrade: "true"}
+		})
+		w.expectInstalled(object, "v1.0.0", "2.0.0")
+	})
+	t.Run("a version that is withdrawn stays", func(t *testing.T) {
+		w.t = t
+		w.publish("gone", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "1.1.0"})
+		object := w.install("gone", "1.0.0")
+		w.expectInstalled(object, "1.0.0", "1.1.0")
+		w.publish("gone", kubermaticv1.CatalogueCustom, offered{version: "1.1.0"})
+		const text = `installed version "1.0.0" of add-on "gone" left the catalogue and stays installed; version "1.1.0" would fit`
+		w.expectSaid(object, kubermaticv1.ReasonWithdrawn, text, "1.0.0", "1.1.0")
+		w.expectEvent(kubermaticv1.EventWithdrawn, object, text)
+		w.withdraw("gone")
+		w.expectSaid(object, kubermaticv1.ReasonWithdrawn, `add-on "gone" left the catalogue; its version "1.0.0" stays installed`, "1.0.0", "")
+		w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.AddonRef.Name = "never" })
+		w.expectSaid(object, kubermaticv1.ReasonAddonUnknown,
+			`no catalogue has an add-on "never": see AddonCatalogue "available" in this namespace for those that fit`, "1.0.0", "")
+	})
+	t.Run("a pin that stops fitting stays, and is repaired all the same", func(t *testing.T) {
+		w.t = t
+		w.publish("pinned", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "1.1.0"})
+		object := w.install("pinned", "1.0.0")
+		w.expectInstalled(object, "1.0.0", "1.1.0")
+		w.publish("pinned", kubermaticv1.CatalogueCustom, offered{version: "1.0.0", k8s: ">= 1.37"}, offered{version: "1.1.0"})
+		w.expectSaid(object, kubermaticv1.ExcludedK8sVersion,
+			`version "1.0.0" of add-on "pinned" does not fit: needs Kubernetes >= 1.37; it is 1.36.3; version "1.1.0" would fit`, "1.0.0", "1.1.0")
+		w.want(object, "1.1.0")
+		w.expectInstalled(object, "1.1.0", "")
+	})
+	t.Run("deprecated is told where it is, and not chosen anew", func(t *testing.T) {
+		w.t = t
+		w.publish("aged", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "1.1.0"})
+		object := w.install("aged", "1.x")
+		w.expectInstalled(object, "1.1.0", "")
+		w.publish("aged", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"},
+			offered{version: "1.1.0", deprecated: "it has a hole"}, offered{version: "2.0.0"})
+		const text = `version "1.1.0" is deprecated: it has a hole; version "2.0.0" would fit`
+		w.expectSaid(object, kubermaticv1.ReasonReady, text, "1.1.0", "2.0.0")
+		if err := expect.Condition(object, kubermaticv1.ConditionCompatible, "True", kubermaticv1.ReasonDeprecated); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("core add-ons are not users'", func(t *testing.T) {
+		w.t = t
+		w.publish("core", kubermaticv1.CatalogueCore, offered{version: "1.0.0"})
+		object := w.install("core", "1.0.0")
+		w.expectSaid(object, kubermaticv1.ExcludedCore,
+			`add-on "core": core add-ons are installed by the platform and not offered to users`, "", "")
+		w.publish("turned", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+		object = w.install("turned", "")
+		w.expectInstalled(object, "1.0.0", "")
+		w.withdraw("turned") // The type can't be changed.
+		w.publish("turned", kubermaticv1.CatalogueCore, offered{version: "1.0.0"})
+		w.expectSaid(object, kubermaticv1.ExcludedCore,
+			`add-on "turned": core add-ons are installed by the platform and not offered to users`, "1.0.0", "")
+	})
+}
+
+// TestRemovalWithoutAClusterLetsNothingGo: an installation whose Cluster can't be found any more, deleted right after it got
+// something, keeps its finalizer until the Cluster is known to be gone.
+func TestRemovalWithoutAClusterLetsNothingGo(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	w.publish("kept", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	object := w.install("kept", "")
+	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		if object.Status.LastApplied == nil && w.installed(object) != "" && object.Status.Cluster == nil {
+			t.Fatal("something was applied before the Cluster was written into the status")
+		}
+		return expect.Condition(object, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
+	})
+	before := w.cluster.DeepCopy()
+	w.cluster.Status.NamespaceName = ""
+	if err := w.seed.Status().Patch(t.Context(), w.cluster, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.seed.Delete(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		ready := meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionReady)
+		if ready == nil || ready.Reason != kubermaticv1.ReasonClusterUnknown || !strings.Contains(ready.Message, w.namespace) {
+			return fmt.Errorf("it says %+v", ready)
+		}
+		return nil
+	})
+	expect.Always(t, time.Second, func() error {
+		err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object)
+		if apierrors.IsNotFound(err) || w.installed(object) == "" {
+			return errors.New("it was let go")
+		}
+		return err
+	})
+	before = w.cluster.DeepCopy()
+	w.cluster.Status.NamespaceName = w.namespace
+	if err := w.seed.Status().Patch(t.Context(), w.cluster, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	expect.Gone(t, w.seed, object)
+	if version := w.installed(object); version != "" {
+		t.Errorf("version %s is still there", version)
+	}
+}

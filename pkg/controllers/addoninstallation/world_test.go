@@ -1,0 +1,213 @@
+package addoninstallation_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/git"
+	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
+	"github.com/trellis-addons/trellis/pkg/fetch/image"
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/pkg/fetch/store"
+	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// world is one cluster that is seed and user cluster, with a controller that serves one Cluster object.
+type world struct {
+	t       testing.TB
+	scheme  *runtime.Scheme
+	seed    client.Client
+	sources *fleet.Sources
+	// namespace of the Cluster, catalogue that of merged catalogues.
+	namespace, catalogue string
+	cluster              *kkpv1.Cluster
+}
+
+var worlds int
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	worlds++
+	w := &world{
+		t: t, scheme: runtime.NewScheme(), sources: fleet.SourcesForTest(t),
+		namespace: fmt.Sprintf("cluster-world-%d", worlds), catalogue: fmt.Sprintf("catalogue-%d", worlds),
+	}
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, kubermaticv1.AddToScheme, kkpv1.AddToScheme} {
+		if err := add(w.scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	both := fleet.Shared().Cluster("both")
+	if err := fleet.InstallCRDs(t.Context(), both.Config, fleet.CRDs(t)...); err != nil {
+		t.Fatal(err)
+	}
+	made, err := client.New(both.Config, client.Options{Scheme: w.scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.seed = client.WithFieldOwner(made, "test")
+	if _, err := w.sources.Commit("addons", map[string]string{
+		"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {version: '{{ .Variables.version }}'}\n",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.layOut(both.Kubeconfig)
+	return w
+}
+
+// layOut makes the Cluster with its kubeconfig, and the namespace of merged catalogues with the sources' authority.
+func (w *world) layOut(kubeconfig []byte) {
+	w.t.Helper()
+	for _, name := range []string{w.namespace, w.catalogue} {
+		w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	w.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "internal-admin-kubeconfig"},
+		Data:       map[string][]byte{"kubeconfig": kubeconfig},
+	})
+	w.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.catalogue, Name: "authority", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
+			Annotations: map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"},
+		},
+		Data: map[string][]byte{"ca.crt": w.sources.CA},
+	})
+	w.cluster = &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("world-%d", worlds)}}
+	w.create(w.cluster)
+	w.running("v1.36.3")
+	w.cluster.Status.NamespaceName, w.cluster.Status.ExtendedHealth.APIServer = w.namespace, kkpv1.HealthUp
+	if err := w.seed.Status().Update(w.t.Context(), w.cluster); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// running says which version the Cluster has.
+func (w *world) running(version string) {
+	w.t.Helper()
+	before := w.cluster.DeepCopy()
+	w.cluster.Status.Versions.ControlPlane = version
+	if err := w.seed.Status().Patch(w.t.Context(), w.cluster, client.MergeFrom(before)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) create(object client.Object) {
+	w.t.Helper()
+	if err := w.seed.Create(w.t.Context(), object); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// start runs the controller until the end of the test.
+func (w *world) start() {
+	w.t.Helper()
+	made, err := ctrl.NewManager(fleet.Shared().Cluster("both").Config, manager.Options{
+		Scheme: w.scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&kubermaticv1.AddonCatalogue{}:    {Namespaces: map[string]cache.Config{w.catalogue: {}}},
+			&kubermaticv1.AddonInstallation{}: {Namespaces: map[string]cache.Config{w.namespace: {}}},
+		}},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := cluster.IndexNamespaceName(ctx, made.GetFieldIndexer()); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := addoninstallation.New(w.dependencies(made)).SetupWithManager(made); err != nil {
+		w.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- made.Start(ctx) }()
+	w.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			w.t.Error(err)
+		}
+	})
+}
+
+func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencies {
+	w.t.Helper()
+	marked, err := cache.New(made.GetConfig(), cache.Options{
+		Scheme: w.scheme, DefaultNamespaces: map[string]cache.Config{w.namespace: {}, w.catalogue: {}},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	connections := cluster.NewConnections(made.GetAPIReader())
+	content := w.store()
+	for _, runnable := range []manager.Runnable{marked, connections, content.(manager.Runnable)} {
+		if err := made.Add(runnable); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return addoninstallation.Dependencies{
+		Client: made.GetClient(), Marked: marked, Recorder: made.GetEventRecorder("addoninstallation"),
+		Finder:      cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient()),
+		Connections: connections, Store: content,
+		Renderers: map[kubermaticv1.Method]render.Renderer{kubermaticv1.MethodGoTemplate: gotemplate.New()},
+		Records:   release.NewRecords(made.GetClient(), made.GetAPIReader()), InputsKey: []byte("key"),
+		Options: addoninstallation.Options{CatalogueNamespace: w.catalogue, DriftInterval: time.Minute, Concurrency: 2},
+	}
+}
+
+func (w *world) store() fetch.Store {
+	w.t.Helper()
+	network := outbound.New(outbound.Options{AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	content, err := store.New(store.Options{
+		Folder: w.t.TempDir(), Git: git.New(network), Image: image.New(network), Helm: helmrepo.New(network), Interval: time.Minute,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return content
+}
+
+// expectEvent waits for an event about an object.
+func (w *world) expectEvent(reason string, about client.Object, text string) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		var list eventsv1.EventList
+		if err := w.seed.List(w.t.Context(), &list, client.InNamespace(w.namespace)); err != nil {
+			return err
+		}
+		var told []string
+		for _, item := range list.Items {
+			if item.Reason != reason || item.Regarding.Name != about.GetName() {
+				continue
+			}
+			if item.Note == text {
+				return nil
+			}
+			told = append(told, item.Note)
+		}
+		return fmt.Errorf("no event %s of %s says %q; there are %q", reason, about.GetName(), text, told)
+	})
+}
