@@ -7,6 +7,7 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
@@ -54,7 +55,7 @@ func addOffers(made manager.Manager, options *options) error {
 	return addon.New(addon.Dependencies{
 		Client: made.GetClient(), Reader: made.GetAPIReader(),
 		Finder:   newFinder(made),
-		Recorder: made.GetEventRecorder("addon"),
+		Recorder: made.GetEventRecorder("addon"), Metrics: addon.NewMetrics(metrics.Registry),
 		Options: addon.Options{
 			CatalogueNamespace: options.CatalogueNamespace, WorkerName: options.WorkerName, AllowPrereleases: options.allowPrereleases,
 			FaultPoint: faultPoint,

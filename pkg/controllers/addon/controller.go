@@ -34,7 +34,9 @@ type Dependencies struct {
 	Reader   client.Reader
 	Finder   cluster.Finder
 	Recorder events.EventRecorder
-	Options  Options
+	// Metrics are counted into; nil: nothing is counted.
+	Metrics *Metrics
+	Options Options
 }
 
 // Reconciler is the AddonController.
@@ -60,7 +62,9 @@ func New(dependencies Dependencies) *Reconciler {
 	if options.FaultPoint == nil {
 		options.FaultPoint = func(string) {}
 	}
-	return &Reconciler{Dependencies: dependencies}
+	return &Reconciler{
+		Dependencies: dependencies, offers: offers{preReleases: options.AllowPrereleases, metrics: dependencies.Metrics},
+	}
 }
 
 // Reconcile makes one pass over one cluster. A request's name is the cluster's namespace on the seed.

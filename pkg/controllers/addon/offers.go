@@ -21,6 +21,7 @@ type offers struct {
 	list        []*catalogue.Entry
 	kkpVersion  string
 	preReleases bool
+	metrics     *Metrics
 	byVersion   map[string]*catalogue.Availability
 }
 
@@ -48,7 +49,7 @@ func (o *offers) decide(k8sVersion string) (*catalogue.Availability, error) {
 	if err != nil {
 		return nil, fmt.Errorf("deciding for Kubernetes %q: %w", k8sVersion, err)
 	}
-	decisions.Inc()
+	o.metrics.decided()
 	o.byVersion[k8sVersion] = &decided
 	return &decided, nil
 }

@@ -139,7 +139,6 @@ func (r *Reconciler) inCluster(namespace func(client.Object) string) handler.Eve
 
 // watchCatalogues registers the controller that looks at all merged catalogues; one request stands for all of them.
 func (r *Reconciler) watchCatalogues(mgr ctrl.Manager) error {
-	r.offers.preReleases = r.Options.AllowPrereleases
 	built, err := controller.New("addon-catalogue", mgr, controller.Options{
 		Reconciler: reconcile.Func(r.reconcileCatalogue), MaxConcurrentReconciles: 1,
 	})

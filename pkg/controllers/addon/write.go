@@ -46,7 +46,7 @@ func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
 	if f.isSaid(object) { // The cache had not seen our last write yet.
 		return nil
 	}
-	writes.Inc()
+	r.Metrics.wrote()
 	if err := r.writeRest(ctx, f, object); err != nil {
 		return retry(fmt.Errorf("writing the available catalogue of namespace %q: %w", f.namespace, err))
 	}

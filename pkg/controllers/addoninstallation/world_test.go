@@ -32,6 +32,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
+	"github.com/trellis-addons/trellis/pkg/render/kept"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -172,8 +173,10 @@ func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencie
 		Client: made.GetClient(), Marked: marked, Recorder: made.GetEventRecorder("addoninstallation"),
 		Finder:      cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient()),
 		Connections: connections, Store: content,
-		Renderers: map[kubermaticv1.Method]render.Renderer{kubermaticv1.MethodGoTemplate: gotemplate.New()},
-		Records:   release.NewRecords(made.GetClient(), made.GetAPIReader()), InputsKey: []byte("key"),
+		Renders: kept.New(kept.Options{
+			Methods: map[string]render.Renderer{string(kubermaticv1.MethodGoTemplate): gotemplate.New()}, Values: gotemplate.New(),
+		}),
+		Records: release.NewRecords(made.GetClient(), made.GetAPIReader()), InputsKey: []byte("key"),
 		Options: addoninstallation.Options{CatalogueNamespace: w.catalogue, DriftInterval: time.Minute, Concurrency: 2},
 	}
 }
