@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/trellis-addons/trellis/cmd/internal/manager"
+	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
 // options are the manager's flags.
@@ -21,6 +22,7 @@ type options struct {
 	storeFolder                   string
 	storeLimit                    resource.QuantityValue
 	sourceCIDRs, clusterCIDRs     cidrs
+	mirrors                       fetch.Mirrors
 	insecureSources               bool
 	allowPrereleases              bool
 	concurrency                   int
@@ -41,6 +43,8 @@ func (o *options) register(set *flag.FlagSet) {
 		"address ranges, comma-separated, that sources may be at although they are loopback, link-local or cluster-internal")
 	set.Var(&o.clusterCIDRs, "cluster-cidrs",
 		"the seed's own service and pod networks, comma-separated: no source is fetched from there")
+	set.Var(&o.mirrors, "source-mirror", "from=to, comma-separated or repeated: prefixes of git remotes, Helm repositories and images, "+
+		"and where they are fetched from instead")
 	set.BoolVar(&o.insecureSources, "allow-insecure-sources", false, "allow sources over plain http, for labs")
 	set.BoolVar(&o.allowPrereleases, "allow-prereleases", false, "let a platform that is a pre-release lie in ranges that name none")
 	o.rendering.register(set)

@@ -118,10 +118,12 @@ func newConnections(ctx context.Context, made manager.Manager) (*cluster.Connect
 func newStore(made manager.Manager, options *options) (fetch.Store, error) {
 	network := outbound.New(outbound.Options{
 		AllowCIDRs: options.sourceCIDRs, ClusterCIDRs: options.clusterCIDRs, AllowInsecure: options.insecureSources,
+		Mirrors: options.mirrors,
 	})
 	content, err := store.New(store.Options{
 		Folder: options.storeFolder, Git: git.New(network), Image: image.New(network), Helm: helmrepo.New(network),
 		Interval: options.sourceInterval, MaxBytes: options.storeLimit.Value(),
+		Mirrors: options.mirrors, Metrics: store.NewMetrics(metrics.Registry),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("opening the store %q: %w", options.storeFolder, err)

@@ -171,6 +171,8 @@ type UnavailableError struct {
 	Subject string
 	// Err is what went wrong; it holds no credentials.
 	Err error
+	// RetryAfter is how long trying again is of no use: the server asked for that, or does not answer at all. Zero: unknown.
+	RetryAfter time.Duration
 }
 
 func (e *UnavailableError) Error() string { return fmt.Sprintf("%s: %v", e.Subject, e.Err) }

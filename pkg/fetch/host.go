@@ -40,7 +40,11 @@ func (r Reference) Host() string {
 // hostOfURL takes the short form of ssh remotes, user@host:path, too.
 func hostOfURL(text string) string {
 	if !strings.Contains(text, "://") {
-		host, _, _ := strings.Cut(text[strings.Index(text, "@")+1:], ":")
+		_, rest, ok := strings.Cut(text, "@")
+		host, _, _ := strings.Cut(rest, ":")
+		if !ok {
+			return ""
+		}
 		return host
 	}
 	parsed, err := url.Parse(text)

@@ -23,7 +23,7 @@ func newWatch(parent context.Context, total, idle time.Duration) *watch {
 	return &watch{
 		ctx: ctx, cancel: cancel, idle: idle,
 		total: time.AfterFunc(total, func() { cancel(tookTooLong(total)) }),
-		pause: time.AfterFunc(idle, func() { cancel(fmt.Errorf("nothing came for %s", idle)) }),
+		pause: time.AfterFunc(idle, func() { cancel(&silentError{text: fmt.Sprintf("nothing came for %s", idle)}) }),
 	}
 }
 
@@ -48,6 +48,7 @@ func (w *watch) cause(err error) error {
 type body struct {
 	from        io.ReadCloser
 	watch       *watch
+	visit       *visit
 	left, limit int64
 	url         *url.URL
 }
@@ -84,7 +85,9 @@ func (b *body) tooLong() error {
 // Close ends the exchange, also in the middle of it.
 func (b *body) Close() error {
 	b.watch.stop()
-	return b.from.Close()
+	err := b.from.Close()
+	b.visit.leave()
+	return err
 }
 
 // Bytes says a size as an operator would.

@@ -17,6 +17,7 @@ type Connection struct {
 	net.Conn
 	at      *url.URL
 	watch   *watch
+	visit   *visit
 	left    atomic.Int64
 	limit   int64
 	tooLong atomic.Bool
@@ -25,14 +26,20 @@ type Connection struct {
 // Connect dials the host and port of a URL by the rules of the network. Up to limit bytes may be read. The caller closes
 // the connection.
 func (n *Network) Connect(ctx context.Context, at *url.URL, limit int64) (*Connection, error) {
+	visit, err := n.hosts.enter(ctx, at)
+	if err != nil {
+		return nil, err
+	}
 	watch := newWatch(ctx, n.options.Timeout, n.options.IdleTimeout)
 	dialled, err := n.dial(watch.ctx, "tcp", net.JoinHostPort(at.Hostname(), port(at)))
 	if err != nil {
 		err = watch.cause(err)
 		watch.stop()
+		visit.failed(err)
+		visit.leave()
 		return nil, unavailable(at, err)
 	}
-	made := &Connection{Conn: dialled, at: at, watch: watch, limit: limit}
+	made := &Connection{Conn: dialled, at: at, watch: watch, visit: visit, limit: limit}
 	made.left.Store(limit)
 	context.AfterFunc(watch.ctx, func() { _ = dialled.Close() })
 	return made, nil
@@ -52,7 +59,9 @@ func (c *Connection) Read(into []byte) (int, error) {
 // Close ends the connection. It may be called more than once.
 func (c *Connection) Close() error {
 	c.watch.stop()
-	return c.Conn.Close()
+	err := c.Conn.Close()
+	c.visit.leave()
+	return err
 }
 
 // Problem gives an error of the connection's user the type and the reason that the connection knows of.

@@ -11,6 +11,9 @@
 //   - credentials go to the scheme, host and port of the reference and to the hosts their Secret names, and never survive
 //     a redirect to somewhere else, not even one that leads back;
 //   - every answer has a byte cap, an idle deadline and a total deadline; nothing is read ahead into memory;
+//   - one host has four requests of ours at a time, is left alone for as long as it asks (Retry-After, ten minutes at most), and
+//     for a while where it can't be reached three times in a row: meanwhile requests fail at once and take nobody's place;
+//   - what an index or a redirect names on another host is fetched from that host's mirror, where there is one;
 //   - no proxy from the environment, no cookies, no transparent decompression.
 //
 // Errors name the URL without user, password and query. They are the types of package fetch: RefusedError for what breaks a

@@ -11,8 +11,19 @@ import (
 func Watched(ctx context.Context, idle time.Duration, from func(hungUp <-chan struct{}) io.Reader) io.ReadCloser {
 	watch := newWatch(ctx, time.Hour, idle)
 	const limit = 1 << 20
+	at := &url.URL{Scheme: "https", Host: "example.com"}
+	visit, err := newHosts().enter(ctx, at)
+	if err != nil {
+		panic(err) // nobody else is there
+	}
 	return &body{
+		visit: visit, url: at,
 		from: io.NopCloser(from(watch.ctx.Done())), watch: watch, left: limit, limit: limit,
-		url: &url.URL{Scheme: "https", Host: "example.com"},
 	}
 }
+
+// RetryAfter is how a header is read.
+var RetryAfter = retryAfter
+
+// SetClock lets a test wait without waiting.
+func (n *Network) SetClock(now func() time.Time) { n.hosts.now = now }

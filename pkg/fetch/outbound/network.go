@@ -38,6 +38,8 @@ type Options struct {
 	ClusterCIDRs []netip.Prefix
 	// AllowInsecure admits plain http (--allow-insecure-sources), for labs.
 	AllowInsecure bool
+	// Mirrors replace what an index or a redirect names; references are replaced before they get here.
+	Mirrors fetch.Mirrors
 	// Timeout is for one request with its answer, IdleTimeout for the pause between two bytes. Zero: the defaults.
 	Timeout, IdleTimeout time.Duration
 	// Resolver looks up host names. Nil: the system's.
@@ -48,6 +50,7 @@ type Options struct {
 type Network struct {
 	options Options
 	rules   addressRules
+	hosts   *hosts
 
 	mu    sync.Mutex
 	pools map[[sha256.Size]byte]*http.Transport
@@ -67,6 +70,7 @@ func New(options Options) *Network {
 	return &Network{
 		options: options,
 		rules:   addressRules{allowed: options.AllowCIDRs, cluster: options.ClusterCIDRs},
+		hosts:   newHosts(),
 		pools:   map[[sha256.Size]byte]*http.Transport{},
 	}
 }

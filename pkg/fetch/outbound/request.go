@@ -63,6 +63,9 @@ func (n *Network) Do(ctx context.Context, request Request) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if request.OtherHosts {
+		request.URL = n.Mirrored(request.URL)
+	}
 	target, trusted := request.URL, true
 	for hops := 0; ; hops++ {
 		trusted = trusted && (hops == 0 || sameOrigin(request.URL, target))
@@ -91,6 +94,23 @@ func (n *Network) hop(
 	if err := n.checkURL(target); err != nil {
 		return nil, err
 	}
+	visit, err := n.hosts.enter(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := n.exchange(ctx, pool, request, visit, trusted)
+	if err != nil {
+		visit.leave()
+		return nil, err
+	}
+	return answer, nil
+}
+
+// exchange sends and reads up to the header of the answer, whose body gives the visit back.
+func (n *Network) exchange(
+	ctx context.Context, pool *http.Transport, request Request, visit *visit, trusted bool,
+) (*Answer, error) {
+	target := visit.at
 	watch := newWatch(ctx, n.options.Timeout, n.options.IdleTimeout)
 	outgoing, err := http.NewRequestWithContext(watch.ctx, request.Method, target.String(), bytes.NewReader(request.Body))
 	if err != nil {
@@ -104,11 +124,17 @@ func (n *Network) hop(
 	if err != nil {
 		err = watch.cause(err)
 		watch.stop()
+		visit.failed(err)
 		return nil, unavailable(target, err)
+	}
+	if err := visit.answered(response); err != nil {
+		watch.stop()
+		response.Body.Close()
+		return nil, err
 	}
 	return &Answer{
 		Status: response.StatusCode, Header: response.Header, URL: target, Sent: sent,
-		Body: &body{from: response.Body, watch: watch, left: request.Limit, limit: request.Limit, url: target},
+		Body: &body{from: response.Body, watch: watch, visit: visit, left: request.Limit, limit: request.Limit, url: target},
 	}, nil
 }
 
@@ -140,6 +166,9 @@ func (n *Network) redirect(request Request, from *url.URL, location string) (*ur
 	if !request.OtherHosts && !sameHost(from, to) {
 		return nil, refused(from, "it redirects to another host")
 	}
+	if request.OtherHosts {
+		to = n.Mirrored(to)
+	}
 	return to, n.checkURL(to)
 }
 
@@ -158,7 +187,7 @@ func (n *Network) Operation(ctx context.Context) (context.Context, context.Cance
 }
 
 func tookTooLong(limit time.Duration) error {
-	return fmt.Errorf("not done within %s", limit)
+	return &silentError{text: fmt.Sprintf("not done within %s", limit)}
 }
 
 func refused(at *url.URL, rule string) error {

@@ -45,6 +45,19 @@ func (n *Network) checkURL(at *url.URL) error {
 	return nil
 }
 
+// Mirrored is where a URL is fetched from: itself, or its place at a mirror.
+func (n *Network) Mirrored(at *url.URL) *url.URL {
+	place, ok := n.options.Mirrors.URL(at.String())
+	if !ok {
+		return at
+	}
+	mirrored, err := url.Parse(place)
+	if err != nil {
+		return at
+	}
+	return mirrored
+}
+
 // Shown is a URL fit for an error or a log line: without user, password, query and fragment.
 func Shown(at *url.URL) string {
 	shown := url.URL{Scheme: at.Scheme, Host: at.Host, Path: at.Path, RawPath: at.RawPath, Opaque: at.Opaque}

@@ -10,7 +10,10 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
 const (
@@ -150,12 +153,37 @@ func (d *disk) keep(digest, fresh string, size int64) error {
 		return err
 	}
 	d.contents[digest] = &content{size: size, used: now}
-	return errors.Join(d.evict(now), d.writeIndex())
+	return errors.Join(d.evict(now, d.limit), d.writeIndex())
+}
+
+// full turns a full disk into an error that says so, and makes room: the store's limit was more than its folder has, or
+// somebody else filled it. All that is not in use goes.
+func (d *disk) full(err error, now time.Time) error {
+	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_ = d.evict(now, 0) // what stays is tried again at the next one
+	return &fetch.UnavailableError{Subject: "the content store", Err: errNoSpace}
+}
+
+var errNoSpace = errors.New("no space left on its disk; give it a larger one, or a lower --store-limit")
+
+// size is how much content there is, in bytes.
+func (d *disk) size() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	total := int64(0)
+	for _, content := range d.contents {
+		total += content.size
+	}
+	return total
 }
 
 // evict removes what was not used for the longest time, until the rest fits. What was in use recently stays, whatever the
 // size: somebody may be reading it.
-func (d *disk) evict(now time.Time) error {
+func (d *disk) evict(now time.Time, limit int64) error {
 	total := int64(0)
 	digests := []string{}
 	for digest, content := range d.contents {
@@ -168,7 +196,7 @@ func (d *disk) evict(now time.Time) error {
 	var problems error
 	for _, digest := range digests {
 		content := d.contents[digest]
-		if total <= d.limit || now.Sub(content.used) < d.recent {
+		if total <= limit || now.Sub(content.used) < d.recent {
 			break
 		}
 		total -= content.size

@@ -8,8 +8,11 @@
 // and fetches with those, and so gets no content that the server would not give it. Only on disk, equal content is one
 // folder.
 //
-// A failed look is repeated with growing pauses. Content that was got before is handed out while its host is down; if the host
-// answers and says no (not found, refused, unauthorized), Get says so.
+// References are replaced by their mirrors before anything else, so that an entry stands for what is really asked.
+//
+// A failed look is repeated with growing pauses, and not before the time that the server asked for. Content that was got
+// before is handed out while its host is down; if the host answers and says no (not found, refused, unauthorized), Get
+// says so.
 //
 // On disk:
 //

@@ -13,6 +13,10 @@ type Options struct {
 	Folder string
 	// Git, Image and Helm get content. A reference of a kind without a source is refused.
 	Git, Image, Helm fetch.Source
+	// Mirrors replace what references name (--source-mirror). The sources' Network has the same ones.
+	Mirrors fetch.Mirrors
+	// Metrics counts what happens; nil: nobody does.
+	Metrics *Metrics
 	// Interval is the time between two looks at one reference (--source-interval), plus or minus 10 %. Default 5 min.
 	Interval time.Duration
 	// FirstPause follows the first failed look and doubles with each one, up to LastPause. Defaults 1 s and 5 min.

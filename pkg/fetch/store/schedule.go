@@ -1,8 +1,11 @@
 package store
 
 import (
+	"errors"
 	"math/rand/v2"
 	"time"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
 // plan queues what is due, starts what may run, and sets the clock for what comes next. It is called with the lock held,
@@ -73,6 +76,18 @@ func (s *Store) finish(entry *entry) {
 // nextLook is the interval, plus or minus 10 %, so that looks that began together drift apart.
 func nextLook(interval time.Duration) time.Duration {
 	return interval*9/10 + rand.N(interval/5+1)
+}
+
+// jittered is up to 10 % more: what failed together, or was sent away together, comes back apart, and not too early.
+func jittered(pause time.Duration) time.Duration { return pause + rand.N(pause/10+1) }
+
+// retryAfter is what the server asked for.
+func retryAfter(err error) time.Duration {
+	unavailable, ok := errors.AsType[*fetch.UnavailableError](err)
+	if !ok {
+		return 0
+	}
+	return unavailable.RetryAfter
 }
 
 // pause follows the nth failure in a row.

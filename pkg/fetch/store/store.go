@@ -45,6 +45,7 @@ func New(options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open content store: %w", err)
 	}
+	options.Metrics.keeps(disk.size())
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Store{
 		options: options, disk: disk, ctx: ctx, cancel: cancel,
@@ -87,6 +88,7 @@ func (s *Store) Get(reference fetch.Reference, subscriber string, wake func()) (
 	if err := s.served(reference); err != nil {
 		return fetch.Snapshot{}, err
 	}
+	reference = s.options.Mirrors.Reference(reference)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -99,6 +101,7 @@ func (s *Store) Get(reference fetch.Reference, subscriber string, wake func()) (
 	snapshot, err := s.answer(entry, now)
 	if err == nil {
 		s.stats.Hits++
+		s.options.Metrics.hit(entry.host)
 	} else {
 		entry.awaited = true
 	}
@@ -113,6 +116,7 @@ func (s *Store) Refresh(reference fetch.Reference) {
 	if s.served(reference) != nil {
 		return
 	}
+	reference = s.options.Mirrors.Reference(reference)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

@@ -87,7 +87,7 @@ func (s *Store) conclude(entry *entry, found result, must bool) []func() {
 func (s *Store) untilNext(entry *entry) time.Duration {
 	switch {
 	case entry.err != nil && mayServeOld(entry.err):
-		return s.pause(entry.failures)
+		return jittered(max(s.pause(entry.failures), retryAfter(entry.err)))
 	case entry.err == nil && entry.fixed():
 		return rememberedFor
 	}
@@ -118,10 +118,12 @@ func (s *Store) lookAndFetch(ctx context.Context, entry *entry) (found result) {
 			s.mu.Lock()
 			s.stats.Failures++
 			s.mu.Unlock()
+			s.options.Metrics.failed(entry.host, found.err)
 		}
 	}()
 	source := s.source(entry.reference)
 	s.count(func(stats *Stats) { stats.Resolutions++ })
+	s.options.Metrics.resolved(entry.host)
 	found.revision, found.err = source.Resolve(ctx, entry.reference)
 	if found.err != nil {
 		return found
@@ -180,13 +182,17 @@ func (s *Store) forget() {
 func (s *Store) fetch(
 	ctx context.Context, source fetch.Source, reference fetch.Reference, revision fetch.Revision,
 ) (string, error) {
+	host := reference.Host()
 	s.count(func(stats *Stats) { stats.Fetches++ })
+	s.options.Metrics.fetching(host)
 	digest, size, err := s.disk.bring(func(folder string) (string, error) {
 		return source.Fetch(ctx, reference, revision, folder)
 	})
 	if err != nil {
-		return "", err
+		return "", s.disk.full(err, time.Now())
 	}
 	s.count(func(stats *Stats) { stats.Bytes += size })
+	s.options.Metrics.fetched(host, size)
+	s.options.Metrics.keeps(s.disk.size())
 	return digest, nil
 }

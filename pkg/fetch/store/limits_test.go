@@ -1,0 +1,223 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
+	"github.com/trellis-addons/trellis/pkg/fetch/git"
+	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/pkg/fetch/store"
+)
+
+func TestMirrorsServeEveryFetch(t *testing.T) {
+	upstream := fetchtest.Serve(t, http.NotFoundHandler())
+	repositories, charts := fetchtest.ServeGit(t), fetchtest.ServeCharts(t)
+	repositories.Repository(t, "hub/addons").Commit("main", map[string]string{"x": "mirrored"})
+	charts.Put("/redis-1.0.0.tgz", fetchtest.Chart("redis", "1.0.0", nil))
+	charts.List("redis", "1.0.0", "", "https://files.example.com/redis-1.0.0.tgz") // as the upstream's index has it
+	var mirrors fetch.Mirrors
+	for _, text := range []string{
+		upstream.URL + "/git/=" + repositories.URL + "/hub/", upstream.URL + "/charts=" + charts.URL, "https://files.example.com=" + charts.URL,
+	} {
+		if err := mirrors.Set(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback, Mirrors: mirrors})
+	t.Cleanup(network.Close)
+	kept, err := store.New(store.Options{
+		Folder: t.TempDir(), Git: git.New(network), Helm: helmrepo.New(network), Mirrors: mirrors,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { kept.Close() })
+	credentials := fetch.Credentials{
+		CA: []byte(string(repositories.CA) + string(charts.CA)), Username: "u", Password: "canary",
+	}
+	snapshot, err := await(t, kept, fetch.Reference{
+		Git: &fetch.GitReference{Remote: upstream.URL + "/git/addons.git", Branch: "main"}, Credentials: credentials,
+	})
+	if err != nil || content(t, snapshot, "x") != "mirrored" {
+		t.Errorf("git: %v", err)
+	}
+	chart := fetch.Reference{
+		Helm: &fetch.HelmReference{URL: upstream.URL + "/charts", Chart: "redis", Version: "1.0.0"}, Credentials: credentials,
+	}
+	if _, err = await(t, kept, chart); err != nil {
+		t.Errorf("helm: %v", err)
+	}
+	kept.Refresh(chart)
+	if _, err = await(t, kept, chart); err != nil {
+		t.Errorf("helm, once more: %v", err)
+	}
+	if seen := upstream.Requests(); len(seen) != 0 {
+		t.Errorf("the upstream was asked: %v", seen)
+	}
+	for _, seen := range append(repositories.Requests(), charts.Requests()...) {
+		if seen.Header.Get("Authorization") != "" {
+			t.Error("a mirror got credentials that are not for it")
+		}
+	}
+}
+
+func TestAC24StoreWaitsAsTheServerAsks(t *testing.T) {
+	var busy atomic.Bool
+	busy.Store(true)
+	server := fetchtest.ServeGit(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if busy.Load() {
+				w.Header().Set("Retry-After", "300")
+				w.WriteHeader(http.StatusTooManyRequests)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	repository := server.Repository(t, "x")
+	repository.Commit("main", map[string]string{"x": "x"})
+	kept, _ := open(t, store.Options{FirstPause: time.Millisecond, LastPause: time.Millisecond})
+	reference := gitReference(server, repository)
+	_, err := await(t, kept, reference)
+	if unavailable, ok := errors.AsType[*fetch.UnavailableError](err); !ok || unavailable.RetryAfter != 5*time.Minute {
+		t.Fatalf("got %v", err)
+	}
+	for i := range 50 { // others that ask the same host are not let through either
+		other := reference
+		other.Git = &fetch.GitReference{Remote: repository.URL, Branch: fmt.Sprintf("b%d", i)}
+		if _, err := await(t, kept, other); err == nil {
+			t.Fatal("got something")
+		}
+	}
+	if seen := len(server.Requests()); seen != 1 {
+		t.Errorf("the server has seen %d requests, want 1", seen)
+	}
+}
+
+// failing is a source whose fetch goes wrong as a test says.
+type failing struct {
+	fetch.Source
+	problem atomic.Pointer[error]
+}
+
+// Fetch fails, or does as the real one does.
+func (f *failing) Fetch(
+	ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string,
+) (string, error) {
+	if problem := f.problem.Load(); problem != nil {
+		return "", *problem
+	}
+	return f.Source.Fetch(ctx, reference, revision, folder)
+}
+
+func TestAC30FullDisk(t *testing.T) {
+	server := fetchtest.ServeGit(t)
+	first, second := server.Repository(t, "first"), server.Repository(t, "second")
+	first.Commit("main", map[string]string{"x": "first"})
+	second.Commit("main", map[string]string{"x": "second"})
+	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
+	t.Cleanup(network.Close)
+	source := &failing{Source: git.New(network)}
+	folder := t.TempDir()
+	kept, err := store.New(store.Options{
+		Folder: folder, Git: source, Recent: time.Nanosecond, FirstPause: time.Hour, LastPause: time.Hour,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { kept.Close() })
+	if _, err := await(t, kept, gitReference(server, first)); err != nil {
+		t.Fatal(err)
+	}
+	var full error = &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
+	source.problem.Store(&full)
+	_, err = await(t, kept, gitReference(server, second))
+	if _, ok := errors.AsType[*fetch.UnavailableError](err); !ok || !strings.Contains(err.Error(), "no space") {
+		t.Errorf("got %v", err)
+	}
+	for _, name := range []string{"content", "work"} {
+		if left, err := os.ReadDir(filepath.Join(folder, name)); err != nil || len(left) != 0 {
+			t.Errorf("%s keeps %v, %v", name, left, err)
+		}
+	}
+	source.problem.Store(nil)
+	for _, repository := range []*fetchtest.Repository{first, second} {
+		kept.Refresh(gitReference(server, repository))
+		if _, err := await(t, kept, gitReference(server, repository)); err != nil {
+			t.Errorf("with space again: %v", err)
+		}
+	}
+}
+
+func TestMetricsByHost(t *testing.T) {
+	server := fetchtest.ServeGit(t)
+	repository := server.Repository(t, "x")
+	repository.Commit("main", map[string]string{"x": "12345"})
+	registry := prometheus.NewPedanticRegistry()
+	options := store.Options{Folder: t.TempDir(), Metrics: store.NewMetrics(registry)}
+	kept, _ := open(t, options)
+	reference := gitReference(server, repository)
+	reference.Credentials.Username, reference.Credentials.Password = "canary", "canary"
+	if _, err := await(t, kept, reference); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kept.Get(reference, "x", nil); err != nil {
+		t.Fatal(err)
+	}
+	for i, remote := range []string{"https://canary:canary@127.0.0.1/x", "canary", "https://canary canary/x", "ssh://canary@@/x"} {
+		_, err := await(t, kept, fetch.Reference{Git: &fetch.GitReference{Remote: remote, Branch: "main"}})
+		if err == nil {
+			t.Errorf("%d: got something", i)
+		}
+	}
+	for i := range 200 { // hosts that a catalogue may make up
+		remote := fmt.Sprintf("http://host-%d.example.com/x", i)
+		if _, err := await(t, kept, fetch.Reference{Git: &fetch.GitReference{Remote: remote, Branch: "main"}}); err == nil {
+			t.Fatal("plain http is served")
+		}
+	}
+	series, figures := 0, map[string]float64{}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := strings.TrimPrefix(server.URL, "https://")
+	for _, family := range families {
+		series += len(family.GetMetric())
+		for _, metric := range family.GetMetric() {
+			if strings.Contains(metric.String(), "canary") {
+				t.Errorf("%s names what a reference has in the place of a host: %s", family.GetName(), metric)
+			}
+			labels := metric.GetLabel()
+			if len(labels) == 0 || labels[0].GetValue() == host {
+				figures[family.GetName()] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+			}
+		}
+	}
+	if series > 350 {
+		t.Errorf("%d series", series)
+	}
+	want := map[string]float64{
+		"trellis_fetch_resolutions_total": 1, "trellis_fetch_fetches_total": 1, "trellis_fetch_bytes_total": 5,
+		"trellis_fetch_hits_total": 2, "trellis_fetch_store_bytes": 5,
+	}
+	if diff := cmp.Diff(want, figures); diff != "" {
+		t.Errorf("figures (-want +got):\n%s", diff)
+	}
+}

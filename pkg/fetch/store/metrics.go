@@ -1,0 +1,123 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+)
+
+const (
+	// hostsCounted is how many hosts have figures of their own; those that come later share one.
+	hostsCounted = 100
+	otherHosts   = "other"
+)
+
+// Metrics of a store, by the host that content comes from. Catalogues choose hosts, so their number is bounded, and what
+// does not look like a host is not repeated. A nil one counts nothing.
+type Metrics struct {
+	resolutions, fetches, bytes, hits, failures *prometheus.CounterVec
+	kept                                        prometheus.Gauge
+
+	mu    sync.Mutex
+	hosts map[string]bool
+}
+
+// NewMetrics makes the metrics and registers them. It panics when they are registered already.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "trellis_fetch_" + name, Help: help}, labels)
+	}
+	m := &Metrics{
+		resolutions: counter("resolutions_total", "Looks at sources, by host.", "host"),
+		fetches:     counter("fetches_total", "Artifacts that were asked of a source, by host.", "host"),
+		bytes:       counter("bytes_total", "Size of fetched artifacts, unpacked, by host.", "host"),
+		hits:        counter("hits_total", "Snapshots handed out from the store without a request, by host.", "host"),
+		failures: counter("failures_total",
+			"Looks and fetches that failed, by host and reason (refused, notFound, unauthorized, unavailable, other).", "host", "reason"),
+		kept: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "trellis_fetch_store_bytes", Help: "Size of the content that is kept, unpacked.",
+		}),
+		hosts: map[string]bool{},
+	}
+	registry.MustRegister(m.resolutions, m.fetches, m.bytes, m.hits, m.failures, m.kept)
+	return m
+}
+
+// hostPattern is a host with or without a port. A reference that nobody checked yet may have anything in its place.
+var hostPattern = regexp.MustCompile(`^[a-zA-Z0-9.:\[\]-]{1,253}$`)
+
+// label gives a host its figures, or the shared ones.
+func (m *Metrics) label(host string) string {
+	if !hostPattern.MatchString(host) {
+		return otherHosts
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.hosts[host] && len(m.hosts) >= hostsCounted {
+		return otherHosts
+	}
+	m.hosts[host] = true
+	return host
+}
+
+func (m *Metrics) resolved(host string) {
+	if m != nil {
+		m.resolutions.WithLabelValues(m.label(host)).Inc()
+	}
+}
+
+func (m *Metrics) fetching(host string) {
+	if m != nil {
+		m.fetches.WithLabelValues(m.label(host)).Inc()
+	}
+}
+
+func (m *Metrics) fetched(host string, size int64) {
+	if m != nil {
+		m.bytes.WithLabelValues(m.label(host)).Add(float64(size))
+	}
+}
+
+func (m *Metrics) hit(host string) {
+	if m != nil {
+		m.hits.WithLabelValues(m.label(host)).Inc()
+	}
+}
+
+func (m *Metrics) keeps(size int64) {
+	if m != nil {
+		m.kept.Set(float64(size))
+	}
+}
+
+func (m *Metrics) failed(host string, err error) {
+	if m != nil {
+		m.failures.WithLabelValues(m.label(host), reason(err)).Inc()
+	}
+}
+
+// reason is one of few words; the error itself is for the installation's status.
+func reason(err error) string {
+	var (
+		refused      *fetch.RefusedError
+		missing      *fetch.NotFoundError
+		unauthorized *fetch.UnauthorizedError
+		unavailable  *fetch.UnavailableError
+	)
+	switch {
+	case errors.As(err, &refused):
+		return "refused"
+	case errors.As(err, &missing):
+		return "notFound"
+	case errors.As(err, &unauthorized):
+		return "unauthorized"
+	case errors.As(err, &unavailable), errors.Is(err, context.DeadlineExceeded):
+		return "unavailable"
+	}
+	return "other"
+}
