@@ -22,7 +22,8 @@ var neighbours = map[string]string{"pkg/release": "pkg/apply", "pkg/render": "pk
 
 // foundations are inner parts of a room that the other parts of the same room stand on.
 var foundations = []string{
-	"pkg/fetch/archive", "pkg/fetch/outbound", "pkg/fetch/registry", "pkg/render/manifest", "pkg/render/redact", "pkg/values/strictyaml",
+	"pkg/fetch/archive", "pkg/fetch/outbound", "pkg/fetch/registry", "pkg/render/images", "pkg/render/manifest", "pkg/render/redact",
+	"pkg/values/strictyaml",
 }
 
 // room gives the room that a folder belongs to and its floor; -1 for a folder outside of the house.

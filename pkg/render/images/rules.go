@@ -1,0 +1,100 @@
+package images
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Rule puts To in place of From, at the start of references.
+type Rule struct {
+	// From is a registry, or a registry and the first parts of a path: docker.io, quay.io/prometheus.
+	From string
+	// To is what stands there instead.
+	To string
+}
+
+// Rules are all that a seed does to images.
+type Rules struct {
+	// Mirrors are sorted: of two that match, the longer is first.
+	Mirrors []Rule
+	// PullSecret is named by every pod of which an image was rewritten; empty: none is.
+	PullSecret string
+}
+
+// RuleError says that a mirror is not written as from=to.
+type RuleError struct{ Rule, Problem string }
+
+// Error implements error.
+func (e *RuleError) Error() string {
+	return fmt.Sprintf("image mirror %q %s: write it as registry[/path]=registry[/path]", e.Rule, e.Problem)
+}
+
+// prefix of references: a registry and, it may be, parts of a path.
+var prefix = regexp.MustCompile(`^[a-zA-Z0-9.-]+(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`)
+
+// ParseMirrors reads rules. The error is a *RuleError.
+func ParseMirrors(texts []string) ([]Rule, error) {
+	var rules []Rule
+	for _, text := range texts {
+		from, to, found := strings.Cut(text, "=")
+		rule := Rule{From: strings.TrimSuffix(from, "/"), To: strings.TrimSuffix(to, "/")}
+		switch {
+		case !found:
+			return nil, &RuleError{text, "has no ="}
+		case !prefix.MatchString(rule.From) || !prefix.MatchString(rule.To):
+			return nil, &RuleError{text, "has something else than a registry and a path"}
+		}
+		if domain, path, _ := strings.Cut(rule.From, "/"); domain == legacyDomain {
+			rule.From = strings.TrimSuffix(defaultDomain+"/"+path, "/")
+		}
+		if slices.ContainsFunc(rules, func(other Rule) bool { return other.From == rule.From }) {
+			return nil, &RuleError{text, "is about what another one is about"}
+		}
+		rules = append(rules, rule)
+	}
+	slices.SortFunc(rules, func(a, b Rule) int {
+		return cmp.Or(cmp.Compare(len(b.From), len(a.From)), cmp.Compare(a.From, b.From))
+	})
+	return rules, nil
+}
+
+// Image is a reference as the mirrors have it, and whether that is another one. What is no reference stays.
+func (r Rules) Image(text string) (string, bool) {
+	reference, ok := Parse(text)
+	if !ok {
+		return text, false
+	}
+	name := reference.Name()
+	for _, rule := range r.Mirrors {
+		if _, mirrored := below(name, rule.To); mirrored {
+			return text, false
+		}
+	}
+	for _, rule := range r.Mirrors {
+		if rest, matches := below(name, rule.From); matches {
+			return rule.To + rest + reference.Tag + reference.Digest, true
+		}
+	}
+	return text, false
+}
+
+// below cuts a prefix off a name, at a slash only.
+func below(name, prefix string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(name, prefix)
+	return rest, ok && (rest == "" || rest[0] == '/')
+}
+
+// Empty says that there is nothing to do.
+func (r Rules) Empty() bool { return len(r.Mirrors) == 0 }
+
+// Canonical is the same text for the same rules; it is part of the inputs hash.
+func (r Rules) Canonical() []byte {
+	var text []byte
+	for _, rule := range r.Mirrors {
+		text = fmt.Appendf(text, "%q=%q\n", rule.From, rule.To)
+	}
+	return fmt.Appendf(text, "%q", r.PullSecret)
+}
