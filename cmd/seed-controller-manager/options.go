@@ -28,6 +28,7 @@ type options struct {
 	concurrency                   int
 	rendering                     rendering
 	query                         queryOptions
+	templates                     templateOptions
 }
 
 func newOptions() *options { return &options{} }
@@ -50,6 +51,7 @@ func (o *options) register(set *flag.FlagSet) {
 	o.rendering.register(set)
 	set.IntVar(&o.concurrency, "concurrency", 10, "the number of installations worked on at a time")
 	o.query.register(set)
+	o.templates.register(set)
 }
 
 // cidrs is a flag that takes a comma list of address ranges.

@@ -84,17 +84,26 @@ func addInstallations(ctx context.Context, made manager.Manager, options *option
 	if err != nil {
 		return err
 	}
+	platform, err := newPlatform(made, options)
+	if err != nil {
+		return err
+	}
+	rules, err := options.templates.images()
+	if err != nil {
+		return err
+	}
 	return addoninstallation.New(addoninstallation.Dependencies{
 		Client: made.GetClient(), Marked: marked, Recorder: made.GetEventRecorder("addoninstallation"),
 		Finder:      newFinder(made),
 		Connections: connections, Store: content,
-		Renders:   renders,
+		Renders: renders, ValuesRenderer: renders,
+		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Images: rules,
 		Records:   release.NewRecords(made.GetClient(), made.GetAPIReader()),
 		InputsKey: key,
 		Options: addoninstallation.Options{
 			CatalogueNamespace: options.CatalogueNamespace, DriftInterval: options.driftInterval,
 			AllowPrereleases: options.allowPrereleases, WorkerName: options.WorkerName,
-			Concurrency: options.concurrency, FaultPoint: faultPoint,
+			Concurrency: options.concurrency, Variables: options.templates.variables, FaultPoint: faultPoint,
 		},
 	}).SetupWithManager(made)
 }

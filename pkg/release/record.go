@@ -68,6 +68,11 @@ type Record struct {
 	// Settled says that the installation was Ready once, which is where reconcileStrategy Once ends.
 	Settled bool `json:"settled,omitempty"`
 
+	// Values are the merged values that the objects were rendered with; they may be secret. Origins says which layer set each,
+	// by dotted path (package values).
+	Values  map[string]any    `json:"values,omitempty"`
+	Origins map[string]string `json:"origins,omitempty"`
+
 	// Objects are the rendered objects, as they are applied.
 	Objects []json.RawMessage `json:"objects,omitempty"`
 	// Inventory is what this revision has in the user cluster.
@@ -90,10 +95,10 @@ type stored struct {
 	light bool
 }
 
-// Light is the record without its objects, to be kept in memory. It can't be saved: load the record for that.
+// Light is the record without its objects and values, to be kept in memory. It can't be saved: load the record for that.
 func (r *Record) Light() *Record {
 	light := *r
-	light.Objects, light.stored.light = nil, true
+	light.Objects, light.Values, light.Origins, light.stored.light = nil, nil, nil, true
 	return &light
 }
 

@@ -84,7 +84,7 @@ func fullCluster() *kkpv1.Cluster {
 				Openstack: &kkpv1.OpenstackCloudSpec{CinderTopologyEnabled: true, Username: "u", Password: "hunter2", Domain: "d"},
 			},
 			ComponentsOverride: kkpv1.ComponentSettings{APIServer: kkpv1.APIServerSettings{NodePortRange: "30000-32767"}},
-			CNIPlugin: &kkpv1.CNIPlugin{Type: "cilium", Version: "1.18.6"},
+			CNIPlugin:          &kkpv1.CNIPlugin{Type: "cilium", Version: "1.18.6"},
 			ClusterNetwork: kkpv1.ClusterNetwork{
 				Services:  kkpv1.NetworkRanges{CIDRBlocks: []string{"10.240.16.0/20", "fd02::/120"}},
 				Pods:      kkpv1.NetworkRanges{CIDRBlocks: []string{"172.25.0.0/16", "fd01::/48"}},

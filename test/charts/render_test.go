@@ -34,6 +34,13 @@ var renderings = []rendering{
 		"standalone": map[string]any{"enabled": true}, "driftInterval": "10s", "workerName": "lab", "allowPrereleases": true,
 		"sources":     map[string]any{"allowCIDRs": []any{"10.0.0.0/8", "fd00::/8"}, "allowInsecure": true},
 		"tolerations": []any{map[string]any{"operator": "Exists"}},
+		"images":      map[string]any{"mirrors": []any{"docker.io=mirror.example.com/hub", "quay.io=mirror.example.com"}, "pullSecret": "mirror"},
+		"addonVariables": map[string]any{
+			"openvpn": map[string]any{"NodeAccessNetwork": "10.1.0.0/16"}, "dns": map[string]any{"domain": "x, y"},
+		},
+		"providerKinds": []any{
+			map[string]any{"group": "storage.example.com", "kind": "BackupTarget", "resource": "backuptargets"},
+		},
 		"query": map[string]any{
 			"tlsSecret": "query-tls", "audiences": []any{"trellis"}, "service": map[string]any{"type": "LoadBalancer", "port": 8443},
 		},

@@ -84,6 +84,7 @@ func (r *Reconciler) takeInputs(ctx context.Context, f *facts) loop.Outcome {
 		kept.Inputs, kept.Version, kept.EntryDigest = f.inputs, f.entry.Version, f.entryDigest
 		kept.Artifact = kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest}
 		kept.CRDs, kept.Timeout = crdPolicy(f), timeoutOf(f)
+		kept.Values, kept.Origins = f.values, f.origins
 	})
 	if err != nil {
 		f.memory.doubt()
@@ -104,7 +105,7 @@ func (r *Reconciler) intent(f *facts, digest string) (*release.Record, error) {
 		Addon: string(f.installation.Spec.AddonRef.Name), Version: f.entry.Version, EntryDigest: f.entryDigest, Core: f.core,
 		Method: f.entry.Template.Method, Artifact: kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest},
 		Inputs: f.inputs, ObjectsDigest: digest, TargetNamespace: f.installation.Spec.TargetNamespace,
-		CRDs: crdPolicy(f), Timeout: timeoutOf(f), Objects: objects, Time: metav1.NewTime(f.now),
+		CRDs: crdPolicy(f), Timeout: timeoutOf(f), Objects: objects, Values: f.values, Origins: f.origins, Time: metav1.NewTime(f.now),
 	}
 	var known apply.Inventory
 	if previous := f.record(); previous != nil {

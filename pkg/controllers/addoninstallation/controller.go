@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -33,6 +34,8 @@ type Options struct {
 	WorkerName string
 	// Concurrency is the number of installations worked on at a time.
 	Concurrency int
+	// Variables of add-ons, by their name: what templates see below .Variables where no value says otherwise.
+	Variables map[string]map[string]any
 	// FaultPoint is called at named points of a pass; tests end the process there. Nil in the product.
 	FaultPoint func(name string)
 }
@@ -52,6 +55,12 @@ type Records interface {
 	Forget(ctx context.Context, namespace string, owner apply.Owner) error
 }
 
+// Images rewrites the images of objects in place. Canonical is the same for the same rules.
+type Images interface {
+	Rewrite(objects []*unstructured.Unstructured)
+	Canonical() []byte
+}
+
 // Dependencies are what the controller works with.
 type Dependencies struct {
 	// Client reads from the manager's cache, which holds of AddonCatalogues the merged ones.
@@ -65,6 +74,13 @@ type Dependencies struct {
 	Store       fetch.Store
 	// Renders keeps renderings, and makes those it has not.
 	Renders render.Keeper
+	// ValuesRenderer renders valuesTemplate.
+	ValuesRenderer render.ValuesRenderer
+	// Platform and ClusterSecrets are where template data comes from, besides the Cluster.
+	Platform       Platform
+	ClusterSecrets ClusterSecrets
+	// Images are rewritten in rendered objects.
+	Images  Images
 	Records Records
 	// InputsKey keys the hash of inputs; it is the same for the whole seed.
 	InputsKey []byte

@@ -13,6 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/pkg/values"
 )
 
 // facts is what a pass has found out so far. Each step fills in its part and reads those of the steps before.
@@ -31,6 +32,7 @@ type facts struct {
 
 	data       templatedata.Data
 	values     map[string]any
+	origins    values.Origins
 	snapshot   fetch.Snapshot
 	connection *cluster.Connection
 	inputs     string

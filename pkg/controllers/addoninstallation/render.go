@@ -20,7 +20,7 @@ import (
 )
 
 // inputsFormat changes whenever equal inputs could give other objects than before.
-const inputsFormat = "1"
+const inputsFormat = "2"
 
 // compare decides whether anything that objects depend on has changed since the last revision.
 func (r *Reconciler) compare(_ context.Context, f *facts) loop.Outcome {
@@ -62,7 +62,7 @@ func (r *Reconciler) inputs(f *facts) (string, error) {
 	return release.InputsHash(r.InputsKey,
 		[]byte(inputsFormat), []byte(f.entryDigest), []byte(f.snapshot.Digest), values, data,
 		[]byte(f.cluster.Status.Versions.ControlPlane), []byte(strings.Join(served, "\n")),
-		[]byte(spec.TargetNamespace), fmt.Append(nil, spec.CreateNamespace), []byte(releaseName(f)),
+		[]byte(spec.TargetNamespace), fmt.Append(nil, spec.CreateNamespace), []byte(releaseName(f)), r.Images.Canonical(),
 	), nil
 }
 
@@ -143,7 +143,7 @@ func renderOutcome(err error) loop.Outcome {
 	return stalled
 }
 
-// prepare makes rendered objects ready for the user cluster: namespaces, labels, limits.
+// prepare makes rendered objects ready for the user cluster: images, namespaces, labels, limits.
 func (r *Reconciler) prepare(f *facts) loop.Outcome {
 	options := apply.Options{
 		Owner:           f.owner,
@@ -153,6 +153,7 @@ func (r *Reconciler) prepare(f *facts) loop.Outcome {
 	if f.rendered.Chart != nil {
 		options.Helm = &apply.HelmMarks{ReleaseName: releaseName(f), ReleaseNamespace: f.installation.Spec.TargetNamespace}
 	}
+	r.Images.Rewrite(f.rendered.Objects)
 	objects, err := apply.Prepare(f.rendered.Objects, f.connection.Mapper, options)
 	var limit *apply.LimitError
 	if errors.As(err, &limit) {

@@ -43,6 +43,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		WatchesRawSource(marked(r.Marked, &corev1.Secret{}, ofMarked[*corev1.Secret](r))).
 		WatchesRawSource(marked(r.Marked, &corev1.ConfigMap{}, ofMarked[*corev1.ConfigMap](r))).
 		WatchesRawSource(source.Func(r.takeQueue)).
+		WatchesRawSource(source.Func(r.watchPlatform)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: max(r.Options.Concurrency, 1)}).
 		Complete(r)
 }
@@ -102,7 +103,12 @@ func (r *Reconciler) ofCluster(ctx context.Context, found *kkpv1.Cluster) []reco
 func ofMarked[O client.Object](r *Reconciler) handler.TypedMapFunc[O, reconcile.Request] {
 	return func(ctx context.Context, object O) []reconcile.Request {
 		if object.GetLabels()[kubermaticv1.LabelUse] != kubermaticv1.UseSource {
-			return r.requests(ctx, client.InNamespace(object.GetNamespace()))
+			installations := r.installations(ctx, client.InNamespace(object.GetNamespace()))
+			var requests []reconcile.Request
+			for _, reader := range r.readers(ctx, installations, object) {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(reader)})
+			}
+			return requests
 		}
 		if object.GetNamespace() != r.Options.CatalogueNamespace {
 			return nil
@@ -111,15 +117,21 @@ func ofMarked[O client.Object](r *Reconciler) handler.TypedMapFunc[O, reconcile.
 	}
 }
 
-func (r *Reconciler) requests(ctx context.Context, options ...client.ListOption) []reconcile.Request {
+// installations that are in the cache; they are not to be changed.
+func (r *Reconciler) installations(ctx context.Context, options ...client.ListOption) []kubermaticv1.AddonInstallation {
 	list := &kubermaticv1.AddonInstallationList{}
 	if err := r.Client.List(ctx, list, options...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "listing installations to wake")
 		return nil
 	}
-	requests := make([]reconcile.Request, len(list.Items))
-	for i := range list.Items {
-		requests[i].NamespacedName = client.ObjectKeyFromObject(&list.Items[i])
+	return list.Items
+}
+
+func (r *Reconciler) requests(ctx context.Context, options ...client.ListOption) []reconcile.Request {
+	installations := r.installations(ctx, options...)
+	requests := make([]reconcile.Request, len(installations))
+	for i := range installations {
+		requests[i].NamespacedName = client.ObjectKeyFromObject(&installations[i])
 	}
 	return requests
 }

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/render/images"
+)
+
+// templateOptions are the flags about what templates see and what becomes of what they render.
+type templateOptions struct {
+	mirrors       texts
+	pullSecret    string
+	variables     variables
+	providerKinds providerKinds
+}
+
+func (o *templateOptions) register(set *flag.FlagSet) {
+	set.Var(&o.mirrors, "image-mirror",
+		"put a mirror in place of a registry in rendered objects: from=to, such as quay.io/prometheus=mirror.example.com/prometheus; "+
+			"repeat it, or separate several by commas; the longest that matches counts")
+	set.StringVar(&o.pullSecret, "image-pull-secret", "",
+		"name of a Secret that pods name in imagePullSecrets if one of their images was rewritten; it has to be in their namespaces")
+	o.variables = variables{"openvpn": {"NodeAccessNetwork": "10.254.0.0/16"}} // as in KKP
+	set.Var(&o.variables, "addon-variable",
+		"what templates of an add-on see below .Variables where no value says otherwise: addon.Name=text; repeat it for more")
+	set.Var(&o.providerKinds, "provider-kinds",
+		"kinds, comma-separated, that valuesFrom.providerRef may name: Kind.group, such as BackupTarget.storage.example.com")
+}
+
+// images are the rules for rendered objects.
+func (o *templateOptions) images() (images.Rules, error) {
+	mirrors, err := images.ParseMirrors(o.mirrors)
+	return images.Rules{Mirrors: mirrors, PullSecret: o.pullSecret}, err
+}
+
+// newPlatform makes what knows KKP's kinds and providers.
+func newPlatform(made manager.Manager, options *options) (*cluster.Platform, error) {
+	platform := cluster.NewPlatform(
+		made.GetCache(), made.GetAPIReader(), made.GetRESTMapper(), options.Namespace, options.templates.providerKinds)
+	return platform, made.Add(platform)
+}
+
+// texts is a flag that takes several texts, by commas or by being repeated.
+type texts []string
+
+func (t *texts) String() string { return strings.Join(*t, ",") }
+
+// Set adds texts.
+func (t *texts) Set(text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		*t = append(*t, strings.TrimSpace(part))
+	}
+	return nil
+}
+
+// variables is a flag of variables by add-on.
+type variables map[string]map[string]any
+
+func (v *variables) String() string {
+	var all []string
+	for _, addon := range slices.Sorted(maps.Keys(*v)) {
+		for _, name := range slices.Sorted(maps.Keys((*v)[addon])) {
+			all = append(all, fmt.Sprintf("%s.%s=%v", addon, name, (*v)[addon][name]))
+		}
+	}
+	return strings.Join(all, ",")
+}
+
+// Set adds a variable.
+func (v *variables) Set(text string) error {
+	name, value, hasValue := strings.Cut(text, "=")
+	addon, variable, hasName := strings.Cut(name, ".")
+	if !hasValue || !hasName || addon == "" || variable == "" {
+		return fmt.Errorf("addon variable %q: write it as addon.Name=text", name)
+	}
+	if *v == nil {
+		*v = variables{}
+	}
+	if (*v)[addon] == nil {
+		(*v)[addon] = map[string]any{}
+	}
+	(*v)[addon][variable] = value
+	return nil
+}
+
+// providerKinds is a flag of kinds.
+type providerKinds []schema.GroupKind
+
+func (k *providerKinds) String() string {
+	all := make([]string, len(*k))
+	for i, kind := range *k {
+		all[i] = kind.String()
+	}
+	return strings.Join(all, ",")
+}
+
+// Set adds kinds.
+func (k *providerKinds) Set(text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		kind := schema.ParseGroupKind(strings.TrimSpace(part))
+		if kind.Kind == "" || kind.Group == "" {
+			return fmt.Errorf("provider kind %q: write it as Kind.group", part)
+		}
+		*k = append(*k, kind)
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	toolscache "k8s.io/client-go/tools/cache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// lookForKinds is how often kinds that the seed does not serve are looked for.
+const lookForKinds = time.Minute
+
+// optionalKind is a kind that a seed may serve.
+type optionalKind struct {
+	kind schema.GroupKind
+	// typed is an empty object of it; nil: only its metadata is watched.
+	typed client.Object
+	// everywhere: an object is about all clusters, not about that of its namespace.
+	everywhere bool
+	// differs says whether a change counts; nil: each does.
+	differs func(before, after client.Object) bool
+}
+
+// optionalKinds watches those that are served. A manager that names such a kind in a watch of a controller would not start
+// without it.
+type optionalKinds struct {
+	objects cache.Cache
+	mapper  meta.RESTMapper
+	wanted  []optionalKind
+
+	mutex sync.Mutex
+	// now has the kinds that were asked for; nil for one that is not served.
+	now map[schema.GroupKind]*schema.GroupVersionKind
+	// watched are those whose changes are told.
+	watched     map[schema.GroupKind]bool
+	subscribers []func(Change)
+}
+
+func (k *optionalKinds) subscribe(changed func(Change)) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.subscribers = append(k.subscribers, changed)
+}
+
+// version is the served version of a kind, nil where it is not served as far as is known. Only the first question goes to
+// the API server; start asks again.
+func (k *optionalKinds) version(kind schema.GroupKind) (*schema.GroupVersionKind, error) {
+	k.mutex.Lock()
+	known, asked := k.now[kind]
+	k.mutex.Unlock()
+	if asked {
+		return known, nil
+	}
+	return k.look(kind)
+}
+
+func (k *optionalKinds) look(kind schema.GroupKind) (*schema.GroupVersionKind, error) {
+	mapping, err := k.mapper.RESTMapping(kind)
+	if err != nil && !meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("asking for kind %s: %w", kind, err)
+	}
+	var served *schema.GroupVersionKind
+	if err == nil {
+		served = &mapping.GroupVersionKind
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if k.now[kind] == nil {
+		k.now[kind] = served
+	}
+	return k.now[kind], nil
+}
+
+// start watches each kind from when it is served.
+func (k *optionalKinds) start(ctx context.Context) error {
+	err := wait.PollUntilContextCancel(ctx, lookForKinds, true, func(ctx context.Context) (bool, error) {
+		missing := 0
+		for _, wanted := range k.wanted {
+			if !k.watch(ctx, wanted) {
+				missing++
+			}
+		}
+		return missing == 0, nil
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// watch says whether the kind's changes are told now.
+func (k *optionalKinds) watch(ctx context.Context, wanted optionalKind) bool {
+	k.mutex.Lock()
+	done := k.watched[wanted.kind]
+	k.mutex.Unlock()
+	if done {
+		return true
+	}
+	served, err := k.look(wanted.kind)
+	if err == nil && served == nil {
+		return false
+	}
+	if err == nil {
+		err = k.handle(ctx, wanted, *served)
+	}
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "watching a kind of the platform; tried again", "kind", wanted.kind.String())
+		return false
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if k.watched == nil {
+		k.watched = map[schema.GroupKind]bool{}
+	}
+	k.watched[wanted.kind] = true
+	return true
+}
+
+func (k *optionalKinds) handle(ctx context.Context, wanted optionalKind, served schema.GroupVersionKind) error {
+	object := wanted.typed
+	if object == nil {
+		object = asMetadata(served)
+	}
+	informer, err := k.objects.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) { k.tell(wanted, object) },
+		UpdateFunc: func(before, after any) {
+			one, isOne := before.(client.Object)
+			other, isOther := after.(client.Object)
+			if !isOne || !isOther || wanted.differs == nil || wanted.differs(one, other) {
+				k.tell(wanted, after)
+			}
+		},
+		DeleteFunc: func(object any) { k.tell(wanted, object) },
+	})
+	return err
+}
+
+func (k *optionalKinds) tell(wanted optionalKind, object any) {
+	if tombstone, missed := object.(toolscache.DeletedFinalStateUnknown); missed {
+		object = tombstone.Obj
+	}
+	changed, ok := object.(client.Object)
+	if !ok {
+		return
+	}
+	change := Change{Kind: wanted.kind, Namespace: changed.GetNamespace(), Name: changed.GetName()}
+	if wanted.everywhere {
+		change.Namespace = ""
+	}
+	k.mutex.Lock()
+	subscribers := k.subscribers
+	k.mutex.Unlock()
+	for _, subscriber := range subscribers {
+		subscriber(change)
+	}
+}

@@ -1,0 +1,195 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	"github.com/trellis-addons/trellis/pkg/templatedata"
+)
+
+// Kinds of KKP that template data needs besides Cluster. A seed without KKP, or with an older one, lacks some.
+const (
+	kindSeed          = "Seed"
+	kindAllocation    = "IPAMAllocation"
+	kindConfiguration = "KubermaticConfiguration"
+)
+
+// Platform knows what the seed has beside Clusters: KKP's kinds that template data needs, and those that providerRef may
+// name. Which of them the seed serves is asked of its API server: a kind that is missing is no error, gives nothing, and is
+// used from the minute it is served. It is a manager.Runnable.
+type Platform struct {
+	// objects is the manager's cache, reader asks the API server itself.
+	objects cache.Cache
+	reader  client.Reader
+	// namespace of the platform, where Seeds and the configuration are.
+	namespace string
+	kinds     *optionalKinds
+	providers []schema.GroupKind
+}
+
+// NewPlatform makes a Platform for the kinds that providerRef may name.
+func NewPlatform(
+	objects cache.Cache, reader client.Reader, mapper meta.RESTMapper, namespace string, providers []schema.GroupKind,
+) *Platform {
+	p := &Platform{objects: objects, reader: reader, namespace: namespace, providers: providers}
+	kkp := func(kind string) schema.GroupKind {
+		return schema.GroupKind{Group: kkpv1.GroupVersion.Group, Kind: kind}
+	}
+	p.kinds = &optionalKinds{objects: objects, mapper: mapper, now: map[schema.GroupKind]*schema.GroupVersionKind{}, wanted: []optionalKind{
+		{kind: kkp(kindSeed), typed: &kkpv1.Seed{}, everywhere: true, differs: differs(func(seed *kkpv1.Seed) any {
+			return slices.Sorted(maps.Keys(seed.Spec.Datacenters))
+		})},
+		{kind: kkp(kindAllocation), typed: &kkpv1.IPAMAllocation{}, differs: differs(func(allocation *kkpv1.IPAMAllocation) any {
+			return allocation.Spec
+		})},
+		{
+			kind: kkp(kindConfiguration), typed: &kkpv1.KubermaticConfiguration{}, everywhere: true,
+			differs: differs(func(one *kkpv1.KubermaticConfiguration) any { return one.Spec }),
+		},
+	}}
+	for _, provider := range providers {
+		p.kinds.wanted = append(p.kinds.wanted, optionalKind{kind: provider})
+	}
+	return p
+}
+
+// differs compares what counts of two objects of one type.
+func differs[O client.Object](part func(O) any) func(before, after client.Object) bool {
+	return func(before, after client.Object) bool {
+		one, isOne := before.(O)
+		other, isOther := after.(O)
+		return !isOne || !isOther || !reflect.DeepEqual(part(one), part(other))
+	}
+}
+
+// Start looks for kinds that come, until the context ends.
+func (p *Platform) Start(ctx context.Context) error { return p.kinds.start(ctx) }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: a replica that waits knows the kinds already.
+func (p *Platform) NeedLeaderElection() bool { return false }
+
+// Change is a change of something that installations depend on.
+type Change struct {
+	// Kind and Name of the object.
+	Kind schema.GroupKind
+	Name string
+	// Namespace of the cluster that the object is about; empty: of all.
+	Namespace string
+}
+
+// Subscribe has changes told. Subscribers must not block.
+func (p *Platform) Subscribe(changed func(Change)) { p.kinds.subscribe(changed) }
+
+// IsProvider says whether providerRef may name the kind.
+func (p *Platform) IsProvider(kind schema.GroupKind) bool { return slices.Contains(p.providers, kind) }
+
+// SeveralConfigurationsError says that the platform's namespace has more than one KubermaticConfiguration.
+type SeveralConfigurationsError struct{ Namespace string }
+
+// Error implements error.
+func (e *SeveralConfigurationsError) Error() string {
+	return fmt.Sprintf("namespace %q has more than one KubermaticConfiguration: which one counts is not known", e.Namespace)
+}
+
+// Facts are what template data needs and the Cluster does not hold. The error is a SeveralConfigurationsError, or the
+// cache's.
+func (p *Platform) Facts(ctx context.Context, cluster *kkpv1.Cluster) (templatedata.Options, error) {
+	var facts templatedata.Options
+	var seeds kkpv1.SeedList
+	if err := p.list(ctx, kindSeed, &seeds, p.namespace); err != nil {
+		return facts, err
+	}
+	facts.SeedName = templatedata.SeedOf(cluster.Spec.Cloud.Datacenter, seeds.Items)
+	var allocations kkpv1.IPAMAllocationList
+	if err := p.list(ctx, kindAllocation, &allocations, cluster.Status.NamespaceName); err != nil {
+		return facts, err
+	}
+	facts.IPAMAllocations = templatedata.Allocations(allocations.Items)
+	var configurations kkpv1.KubermaticConfigurationList
+	if err := p.list(ctx, kindConfiguration, &configurations, p.namespace); err != nil {
+		return facts, err
+	}
+	switch len(configurations.Items) {
+	case 0:
+	case 1:
+		facts.OverwriteRegistry = configurations.Items[0].Spec.UserCluster.OverwriteRegistry
+	default:
+		return facts, &SeveralConfigurationsError{Namespace: p.namespace}
+	}
+	return facts, nil
+}
+
+// list leaves the list empty where the kind is not served.
+func (p *Platform) list(ctx context.Context, kind string, list client.ObjectList, namespace string) error {
+	served, err := p.kinds.version(schema.GroupKind{Group: kkpv1.GroupVersion.Group, Kind: kind})
+	if err != nil || served == nil {
+		return err
+	}
+	if err := p.objects.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return fmt.Errorf("listing %ss in namespace %q: %w", kind, namespace, err)
+	}
+	return nil
+}
+
+// ProviderError says why an object that providerRef names gives no Secret.
+type ProviderError struct {
+	Kind schema.GroupKind
+	Name string
+	// Problem says what.
+	Problem string
+}
+
+// Error implements error.
+func (e *ProviderError) Error() string {
+	return fmt.Sprintf("providerRef %s %q %s", e.Kind, e.Name, e.Problem)
+}
+
+// ProviderSecret is the name of the Secret in status.secretRef.name of an object. The error is a ProviderError, or the
+// reader's.
+func (p *Platform) ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error) {
+	problem := func(text string) error { return &ProviderError{Kind: kind, Name: key.Name, Problem: text} }
+	if !p.IsProvider(kind) {
+		return "", problem("is of a kind that this seed does not allow: see its --provider-kinds")
+	}
+	served, err := p.kinds.version(kind)
+	if err != nil {
+		return "", err
+	}
+	if served == nil {
+		return "", problem("is of a kind that this seed does not serve")
+	}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(*served)
+	err = p.reader.Get(ctx, key, object)
+	if apierrors.IsNotFound(err) {
+		return "", problem("does not exist in this namespace")
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading %s %q: %w", kind, key, err)
+	}
+	name, found, err := unstructured.NestedString(object.Object, "status", "secretRef", "name")
+	if err != nil || !found || name == "" {
+		return "", problem("names no Secret in status.secretRef.name yet")
+	}
+	return name, nil
+}
+
+// asMetadata is an object of a kind of which only metadata is watched.
+func asMetadata(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(kind)
+	return object
+}
