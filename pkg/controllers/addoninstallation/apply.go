@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -32,25 +31,6 @@ const (
 	// refusedRecheck is how often objects that the user cluster refused are tried again.
 	refusedRecheck = time.Minute
 )
-
-// required waits until the user cluster serves what the version needs.
-func (r *Reconciler) required(_ context.Context, f *facts) loop.Outcome {
-	if f.unchanged {
-		return nil
-	}
-	for _, need := range f.entry.Template.RequiredResourceTypes {
-		kind := schema.GroupKind{Group: need.Group, Kind: need.Kind}
-		if _, err := f.connection.Mapper.RESTMapping(kind, need.Version); err != nil {
-			f.connection.Mapper.Reset()
-			return loop.Waiting{
-				Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonKindNotServed, Recheck: refusedRecheck,
-				Message: fmt.Sprintf("the user cluster does not serve %s/%s %s, which this version needs: install what brings it",
-					need.Group, need.Version, need.Kind),
-			}
-		}
-	}
-	return nil
-}
 
 // recordIntent puts on record what will be applied before any of it is.
 func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
