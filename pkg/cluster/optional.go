@@ -35,6 +35,8 @@ type optionalKinds struct {
 	objects cache.Cache
 	mapper  meta.RESTMapper
 	wanted  []optionalKind
+	// interval is lookForKinds; tests make it short.
+	interval time.Duration
 
 	mutex sync.Mutex
 	// now has the kinds that were asked for; nil for one that is not served.
@@ -81,7 +83,7 @@ func (k *optionalKinds) look(kind schema.GroupKind) (*schema.GroupVersionKind, e
 
 // start watches each kind from when it is served.
 func (k *optionalKinds) start(ctx context.Context) error {
-	err := wait.PollUntilContextCancel(ctx, lookForKinds, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, k.interval, true, func(ctx context.Context) (bool, error) {
 		missing := 0
 		for _, wanted := range k.wanted {
 			if !k.watch(ctx, wanted) {

@@ -48,7 +48,8 @@ func NewPlatform(
 	kkp := func(kind string) schema.GroupKind {
 		return schema.GroupKind{Group: kkpv1.GroupVersion.Group, Kind: kind}
 	}
-	p.kinds = &optionalKinds{objects: objects, mapper: mapper, now: map[schema.GroupKind]*schema.GroupVersionKind{}, wanted: []optionalKind{
+	p.kinds = &optionalKinds{objects: objects, mapper: mapper, interval: lookForKinds, now: map[schema.GroupKind]*schema.GroupVersionKind{}}
+	p.kinds.wanted = []optionalKind{
 		{kind: kkp(kindSeed), typed: &kkpv1.Seed{}, everywhere: true, differs: differs(func(seed *kkpv1.Seed) any {
 			return slices.Sorted(maps.Keys(seed.Spec.Datacenters))
 		})},
@@ -59,7 +60,7 @@ func NewPlatform(
 			kind: kkp(kindConfiguration), typed: &kkpv1.KubermaticConfiguration{}, everywhere: true,
 			differs: differs(func(one *kkpv1.KubermaticConfiguration) any { return one.Spec }),
 		},
-	}}
+	}
 	for _, provider := range providers {
 		p.kinds.wanted = append(p.kinds.wanted, optionalKind{kind: provider})
 	}

@@ -1,0 +1,236 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+var backupTarget = schema.GroupKind{Group: "storage.example.com", Kind: "BackupTarget"}
+
+// changes that were told.
+type changes struct {
+	mutex sync.Mutex
+	all   []Change
+}
+
+func (c *changes) take(change Change) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.all = append(c.all, change)
+}
+
+func (c *changes) told(want Change) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if slices.Contains(c.all, want) {
+		return nil
+	}
+	return errors.New("not told: " + cmp.Diff(want, c.all))
+}
+
+func (c *changes) count() int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return len(c.all)
+}
+
+// startPlatform runs a Platform over a cache of its own until the test ends.
+func startPlatform(t *testing.T, config *rest.Config, told *changes) *Platform {
+	t.Helper()
+	scheme := testScheme(t)
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := cache.New(config, cache.Options{Scheme: scheme, Mapper: mapper, HTTPClient: httpClient})
+	if err != nil {
+		t.Fatal(err)
+	}
+	platform := NewPlatform(objects, directClient(t, config), mapper, "platform", []schema.GroupKind{backupTarget})
+	platform.kinds.interval = 50 * time.Millisecond
+	platform.Subscribe(told.take)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = objects.Start(ctx) })
+	running.Go(func() { _ = platform.Start(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return platform
+}
+
+// Red when a kind that the seed lacks is an error or blocks, when it is not used once it is served, or when a change that
+// nothing depends on is told.
+func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
+	config := fleet.ForTest(t, fleet.ClusterOptions{Name: "bare"}).Cluster("bare").Config
+	seed := directClient(t, config)
+	for _, name := range []string{"platform", "cluster-a"} {
+		if err := seed.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := &changes{}
+	platform := startPlatform(t, config, told)
+	kkp := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	kkp.Spec.Cloud.Datacenter, kkp.Status.NamespaceName = "dc-1", "cluster-a"
+
+	facts, err := platform.Facts(t.Context(), kkp)
+	want := templatedata.Options{IPAMAllocations: map[string]templatedata.IPAMAllocation{}}
+	if diff := cmp.Diff(want, facts); err != nil || diff != "" {
+		t.Fatalf("without KKP: %v (-want +got):\n%s", err, diff)
+	}
+	key := types.NamespacedName{Namespace: "cluster-a", Name: "default"}
+	expectProvider(t, platform, backupTarget, key, "is of a kind that this seed does not serve")
+	expectProvider(t, platform, schema.GroupKind{Kind: "Secret"}, key, "is of a kind that this seed does not allow: see its --provider-kinds")
+
+	folders := append(fleet.CRDs(t), "testdata/kkp")
+	if err := fleet.InstallCRDs(t.Context(), config, folders...); err != nil {
+		t.Fatal(err)
+	}
+	made := &kkpv1.Seed{ObjectMeta: metav1.ObjectMeta{Namespace: "platform", Name: "north"}}
+	made.Spec.Datacenters = map[string]kkpv1.Datacenter{"dc-1": {}}
+	allocation := &kkpv1.IPAMAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster-a", Name: "lb"}}
+	allocation.Spec = kkpv1.IPAMAllocationSpec{Type: "range", Addresses: []string{"192.0.2.1"}}
+	configuration := &kkpv1.KubermaticConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: "platform", Name: "kkp"}}
+	configuration.Spec.UserCluster.OverwriteRegistry = "registry.example.com"
+	target := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"secretRef": map[string]any{"name": "found"}}}}
+	target.SetGroupVersionKind(backupTarget.WithVersion("v1"))
+	target.SetNamespace("cluster-a")
+	target.SetName("default")
+	for _, object := range []client.Object{made, allocation, configuration, target} {
+		if err := seed.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	group := kkpv1.GroupVersion.Group
+	for _, change := range []Change{
+		{Kind: schema.GroupKind{Group: group, Kind: "Seed"}, Name: "north"},
+		{Kind: schema.GroupKind{Group: group, Kind: "IPAMAllocation"}, Namespace: "cluster-a", Name: "lb"},
+		{Kind: schema.GroupKind{Group: group, Kind: "KubermaticConfiguration"}, Name: "kkp"},
+		{Kind: backupTarget, Namespace: "cluster-a", Name: "default"},
+	} {
+		expect.Eventually(t, expect.Patience, func() error { return told.told(change) })
+	}
+	want = templatedata.Options{
+		SeedName: "north", OverwriteRegistry: "registry.example.com",
+		IPAMAllocations: map[string]templatedata.IPAMAllocation{"lb": {Type: "range", Addresses: []string{"192.0.2.1"}}},
+	}
+	if facts, err = platform.Facts(t.Context(), kkp); err != nil || cmp.Diff(want, facts) != "" {
+		t.Errorf("with KKP: %v (-want +got):\n%s", err, cmp.Diff(want, facts))
+	}
+	if name, err := platform.ProviderSecret(t.Context(), backupTarget, key); name != "found" || err != nil {
+		t.Errorf("the provider's Secret is %q, %v", name, err)
+	}
+	expectProvider(t, platform, backupTarget, types.NamespacedName{Namespace: "cluster-a", Name: "none"}, "does not exist in this namespace")
+
+	before := told.count()
+	made.Labels = map[string]string{"nobody": "asks"}
+	if err := seed.Update(t.Context(), made); err != nil {
+		t.Fatal(err)
+	}
+	configuration.Spec.UserCluster.OverwriteRegistry = "another.example.com"
+	if err := seed.Update(t.Context(), configuration); err != nil {
+		t.Fatal(err)
+	}
+	expect.Eventually(t, expect.Patience, func() error {
+		if facts, err := platform.Facts(t.Context(), kkp); err != nil || facts.OverwriteRegistry != "another.example.com" {
+			return errors.New("the configuration is the old one")
+		}
+		return nil
+	})
+	expect.Eventually(t, expect.Patience, func() error {
+		if got := told.count(); got != before+1 {
+			return errors.New("the change is not told, or a label of the Seed is")
+		}
+		return nil
+	})
+	second := &kkpv1.KubermaticConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: "platform", Name: "second"}}
+	if err := seed.Create(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	expect.Eventually(t, expect.Patience, func() error {
+		_, err := platform.Facts(t.Context(), kkp)
+		if several := (&SeveralConfigurationsError{}); !errors.As(err, &several) {
+			return errors.New("two configurations are taken")
+		}
+		return nil
+	})
+}
+
+func expectProvider(t *testing.T, platform *Platform, kind schema.GroupKind, key types.NamespacedName, problem string) {
+	t.Helper()
+	_, err := platform.ProviderSecret(t.Context(), kind, key)
+	var refused *ProviderError
+	if !errors.As(err, &refused) || refused.Problem != problem {
+		t.Errorf("%s %q: got %v, want ProviderError that it %s", kind, key.Name, err, problem)
+	}
+}
+
+// Red when Secrets are read at every pass, kept too long, or kept over a change of the reference.
+func TestAC10ClusterSecrets(t *testing.T) {
+	p := newPlace(t, "secrets")
+	p.kkp.Spec.Cloud.Hetzner = &kkpv1.TokenCloudSpec{CredentialsReference: &kkpv1.CredentialsReference{
+		Namespace: p.kkp.Status.NamespaceName, Name: "credential-hetzner",
+	}}
+	secrets := NewSecrets(p.seed)
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	secrets.clock = clock
+	of := func() (templatedata.Secrets, error) { return secrets.Of(t.Context(), p.kkp) }
+	if _, err := of(); !errors.As(err, new(*NoKubeconfigError)) {
+		t.Fatalf("got %v, want NoKubeconfigError", err)
+	}
+	p.keep(KubeconfigSecrets()[0], []byte("kubeconfig"))
+	var missing *MissingSecretError
+	if _, err := of(); !errors.As(err, &missing) || missing.Secret.Name != "credential-hetzner" {
+		t.Fatalf("got %v, want MissingSecretError", err)
+	}
+	credential := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.kkp.Status.NamespaceName, Name: "credential-hetzner"},
+		Data:       map[string][]byte{"token": []byte("one")},
+	}
+	if err := p.seed.Create(t.Context(), credential); err != nil {
+		t.Fatal(err)
+	}
+	expectToken := func(why, token string) {
+		t.Helper()
+		got, err := of()
+		if err != nil || got.Kubeconfig != "kubeconfig" || string(got.Credentials["token"]) != token {
+			t.Errorf("%s: got token %q, %v, want %q", why, got.Credentials["token"], err, token)
+		}
+	}
+	expectToken("read", "one")
+	credential.Data["token"] = []byte("two")
+	if err := p.seed.Update(t.Context(), credential); err != nil {
+		t.Fatal(err)
+	}
+	expectToken("kept for a moment", "one")
+	clock.SetTime(clock.Now().Add(secretsKept))
+	expectToken("read again", "two")
+	p.kkp.Spec.Cloud.Hetzner.CredentialsReference.Name = "another"
+	if _, err := of(); !errors.As(err, &missing) {
+		t.Errorf("another reference: got %v, want MissingSecretError", err)
+	}
+}
