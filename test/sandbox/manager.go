@@ -31,6 +31,9 @@ type Manager struct {
 const restartAfter = time.Second
 
 func (s *Sandbox) startManagers(ctx context.Context) error {
+	if err := s.admit(ctx); err != nil {
+		return err
+	}
 	common := []string{
 		"--namespace", Namespace, "--catalogue-namespace", CatalogueNamespace, "--standalone", "--leader-elect=false",
 	}
@@ -50,7 +53,7 @@ func (s *Sandbox) startManagers(ctx context.Context) error {
 }
 
 func (s *Sandbox) addManager(cluster, program string, arguments []string) {
-	arguments = append([]string{"--kubeconfig", s.Kubeconfig(cluster)}, arguments...)
+	arguments = slices.Concat([]string{"--kubeconfig", s.Kubeconfig(cluster)}, arguments, s.admissionFlags(cluster))
 	s.managers[cluster] = &Manager{
 		Name: cluster + "-controller-manager", sandbox: s, program: s.path("bin", program), arguments: arguments,
 	}

@@ -51,7 +51,9 @@ type Sandbox struct {
 	clients     map[string]client.WithWatch
 	managers    map[string]*Manager
 	queryPorts  map[string]int
-	stop        sync.Once
+	// webhooks are the addresses of the managers' webhooks, by control plane.
+	webhooks map[string]string
+	stop     sync.Once
 }
 
 // Phase is one part of the start and the time it took.

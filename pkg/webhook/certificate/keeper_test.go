@@ -1,0 +1,192 @@
+package certificate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+func TestMain(m *testing.M) { fleet.Main(m, fleet.ClusterOptions{Name: "seed"}) }
+
+const (
+	place         = "default"
+	secretName    = "trellis-webhook"
+	configuration = "default.trellis"
+)
+
+func connect(t *testing.T) client.Client {
+	t.Helper()
+	c, err := client.New(fleet.Shared().Cluster("seed").Config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// layOut makes what the chart brings.
+func layOut(t *testing.T, c client.Client) {
+	t.Helper()
+	none, url := admissionregistrationv1.SideEffectClassNone, "https://127.0.0.1:1/validate"
+	webhook := admissionregistrationv1.ValidatingWebhook{
+		SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url},
+	}
+	first, second := webhook, webhook
+	first.Name, second.Name = "one.trellis.example.com", "two.trellis.example.com"
+	for _, object := range []client.Object{
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: secretName}},
+		&admissionregistrationv1.ValidatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: configuration},
+			Webhooks:   []admissionregistrationv1.ValidatingWebhook{first, second},
+		},
+	} {
+		if err := c.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := c.Delete(context.Background(), object); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// replica is a running Keeper with a clock of its own.
+type replica struct {
+	*Keeper
+	clock *testingclock.FakeClock
+}
+
+func start(t *testing.T, c client.Client) *replica {
+	t.Helper()
+	clock := testingclock.NewFakeClock(noon)
+	made := New(Options{Namespace: place, Secret: secretName, Configuration: configuration, Hosts: []string{"127.0.0.1"}, Clock: clock})
+	made.Use(c, c)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- made.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return &replica{made, clock}
+}
+
+// step lets time pass for a replica that waits for its next look.
+func (r *replica) step(t *testing.T, by time.Duration) {
+	t.Helper()
+	expect.Eventually(t, expect.Patience, func() error {
+		if !r.clock.HasWaiters() {
+			return errors.New("the replica is at work still")
+		}
+		return nil
+	})
+	r.clock.Step(by)
+}
+
+// agreed waits until the replicas serve the certificate of the Secret, other than before, and the configuration trusts it.
+func agreed(t *testing.T, c client.Client, before []byte, replicas ...*replica) []byte {
+	t.Helper()
+	var served []byte
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: secretName}}
+	expect.Object(t, c, secret, func(secret *corev1.Secret) error {
+		var trusted admissionregistrationv1.ValidatingWebhookConfiguration
+		if err := c.Get(t.Context(), client.ObjectKey{Name: configuration}, &trusted); err != nil {
+			return err
+		}
+		for _, webhook := range trusted.Webhooks {
+			if !bytes.Equal(webhook.ClientConfig.CABundle, secret.Data[keyAuthorities]) {
+				return fmt.Errorf("webhook %q trusts others than the Secret has", webhook.Name)
+			}
+		}
+		for i, replica := range replicas {
+			certificate, err := replica.GetCertificate(nil)
+			if err != nil {
+				return err
+			}
+			served = certificate.Certificate[0]
+			read, err := readPair(secret.Data, nil, noon)
+			if err != nil || !bytes.Equal(served, read.serving.Certificate[0]) {
+				return fmt.Errorf("replica %d does not serve what the Secret has: %v", i, err)
+			}
+		}
+		if bytes.Equal(served, before) {
+			return errors.New("the certificate is the one before")
+		}
+		return nil
+	})
+	return served
+}
+
+// TestReplicasAgree holds that replicas that start at once serve one certificate, and one again after it was renewed.
+func TestReplicasAgree(t *testing.T) {
+	c := connect(t)
+	layOut(t, c)
+	one, two := start(t, c), start(t, c)
+	first := agreed(t, c, nil, one, two)
+	if err := one.Ready(nil); err != nil {
+		t.Errorf("a replica with a certificate is not ready: %v", err)
+	}
+
+	one.step(t, 61*day)
+	second := agreed(t, c, first, one)
+	two.step(t, 61*day)
+	if third := agreed(t, c, first, one, two); !bytes.Equal(second, third) {
+		t.Error("the other replica has renewed what was renewed just now")
+	}
+}
+
+// TestMended holds that a caBundle that somebody empties comes back, and that a broken Secret is filled anew.
+func TestMended(t *testing.T) {
+	c := connect(t)
+	layOut(t, c)
+	keeper := start(t, c)
+	first := agreed(t, c, nil, keeper)
+
+	emptied := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	if err := c.Get(t.Context(), client.ObjectKey{Name: configuration}, emptied); err != nil {
+		t.Fatal(err)
+	}
+	emptied.Webhooks[0].ClientConfig.CABundle = nil
+	if err := c.Update(t.Context(), emptied); err != nil {
+		t.Fatal(err)
+	}
+	keeper.step(t, lookEvery)
+	if again := agreed(t, c, nil, keeper); !bytes.Equal(first, again) {
+		t.Error("the certificate was renewed, although only the bundle was missing")
+	}
+
+	broken := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: secretName}}
+	if err := c.Update(t.Context(), broken); err != nil {
+		t.Fatal(err)
+	}
+	keeper.step(t, lookEvery)
+	agreed(t, c, first, keeper)
+}
+
+// TestNothingIsServedTooEarly holds that there is no certificate, and no readiness, before the Secret is there.
+func TestNothingIsServedTooEarly(t *testing.T) {
+	c := connect(t)
+	keeper := start(t, c)
+	keeper.step(t, time.Second) // after the first look, which failed
+	if err := keeper.Ready(nil); !errors.Is(err, errNone) {
+		t.Errorf("ready without a certificate: %v", err)
+	}
+	layOut(t, c)
+	keeper.step(t, lookAgain)
+	agreed(t, c, nil, keeper)
+}
