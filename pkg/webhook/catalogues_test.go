@@ -1,0 +1,197 @@
+package webhook_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/webhook"
+)
+
+const platform = "platform"
+
+func messageOf(answer admission.Response) string {
+	if answer.Result == nil {
+		return ""
+	}
+	return answer.Result.Message
+}
+
+// authored is a catalogue of one add-on.
+func authored(name string, versions ...string) *v1.AddonCatalogue {
+	addon := v1.Addon{Name: "web"}
+	for _, version := range versions {
+		addon.Versions = append(addon.Versions, v1.AddonVersion{Version: version})
+	}
+	return &v1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{Namespace: platform, Name: name}, Spec: v1.AddonCatalogueSpec{Addons: []v1.Addon{addon}},
+	}
+}
+
+// formed is a catalogue whose version has one form field.
+func formed(field v1.FormField) *v1.AddonCatalogue {
+	object := authored("tools", "1.0.0")
+	object.Spec.Addons[0].Versions[0].Template = &v1.Template{Method: v1.MethodGoTemplate, FormSpec: []v1.FormField{field}}
+	object.Spec.Addons[0].Versions[0].Source = &v1.Source{Git: &v1.GitSource{Remote: "https://git.example.com/a.git"}}
+	return object
+}
+
+func valued(text string) *v1.AddonCatalogue {
+	object := authored("tools", "1.0.0")
+	object.Spec.Addons[0].Versions[0].Values = raw(text)
+	return object
+}
+
+func constrained(text string) *v1.AddonCatalogue {
+	object := authored("tools", "1.0.0")
+	object.Spec.Addons[0].Versions[0].Constraints = &v1.Constraints{K8sVersion: v1.VersionRange(text)}
+	return object
+}
+
+// many is a catalogue whose one add-on is above the limit of a merged object.
+func many() *v1.AddonCatalogue {
+	object := authored("tools")
+	for i := range 8 {
+		object.Spec.Addons[0].Versions = append(object.Spec.Addons[0].Versions, v1.AddonVersion{
+			Version: fmt.Sprintf("1.%d.0", i), Values: raw(`{"a":"` + strings.Repeat("x", 200<<10) + `"}`),
+		})
+	}
+	return object
+}
+
+func TestCatalogues(t *testing.T) {
+	number := func(path, standard string) v1.FormField {
+		return v1.FormField{DisplayName: "N", InternalName: path, Type: v1.FormNumber, Default: &runtime.RawExtension{Raw: []byte(standard)}}
+	}
+	role := authored("tools", "1.0.0", "v1")
+	role.Labels = map[string]string{v1.LabelRole: v1.RoleGenerated}
+	leaving := authored("tools", "1.0.0", "v1")
+	leaving.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	for _, test := range []struct {
+		why           string
+		before, after *v1.AddonCatalogue
+		refused       []string
+	}{
+		{why: "everything is right", after: authored("tools", "1.0.0", "1.1.0")},
+		{why: "one version in two spellings", after: authored("tools", "1.0.0", "v1"),
+			refused: []string{`AddonCatalogue "platform/tools"`, `addon "web" version "v1"`, "same version", "take one of them out"}},
+		{why: "a version that reads as a range", after: authored("tools", "1.x"), refused: []string{"range"}},
+		{why: "a range that the schema lets through", after: constrained(">= 1.2-01"), refused: []string{"constraints.k8sVersion"}},
+		{why: "a good form", after: formed(number("a[1024].b", "1"))},
+		{why: "a path of a huge index", after: formed(number("a[4294967295].b", "1")), refused: []string{"template.formSpec[a[4294967295].b]"}},
+		{why: "a path too deep", after: formed(number(strings.Repeat("a.", 40)+"b", "1")), refused: []string{"32 steps"}},
+		{why: "a default of another type", after: formed(number("a", `"one"`)), refused: []string{"template.formSpec[a]", "number"}},
+		{why: "values too deep", after: valued(deep(33)), refused: []string{`version "1.0.0": values`}},
+		{why: "an add-on too large by itself", after: many(), refused: []string{`"web"`, "bytes"}},
+		{why: "a role is somebody else's business", after: role},
+		{why: "only metadata change of one that became invalid", before: authored("tools", "1.0.0", "v1"), after: authored("tools", "1.0.0", "v1")},
+		{why: "a change of one that became invalid", before: authored("tools", "1.0.0", "v1"), after: authored("tools", "1.0.0", "v1.0"),
+			refused: []string{"same version"}},
+		{why: "on its way out", before: authored("tools", "1.0.0"), after: leaving},
+		{why: "a deletion", before: authored("tools", "1.0.0", "v1")},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			answer := (&webhook.Catalogues{Namespace: platform}).Handle(t.Context(), question(t, catalogueOrNil(test.before), catalogueOrNil(test.after)))
+			if test.refused != nil {
+				expectRefused(t, answer, test.refused...)
+				return
+			}
+			expectAdmitted(t, answer)
+		})
+	}
+}
+
+func catalogueOrNil(object *v1.AddonCatalogue) client.Object {
+	if object == nil {
+		return nil
+	}
+	return object
+}
+
+// TestUsageWarnings holds that who takes out what is used hears how many use it on which seed, the dead ones included.
+func TestUsageWarnings(t *testing.T) {
+	c := connect(t)
+	seed := func(name string) *kkpv1.Seed {
+		return &kkpv1.Seed{ObjectMeta: metav1.ObjectMeta{Namespace: platform, Name: name}}
+	}
+	foreign := seed("foreign")
+	foreign.Labels = map[string]string{kkpv1.LabelWorkerName: "other"}
+	tools, others := authored("tools", "1.0.0", "1.1.0", "1.2.0"), authored("others", "v1.1")
+	book := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: platform, Name: v1.ConfigMapUsage}, Data: map[string]string{
+		"north": catalogue.SeedUsage{Installations: map[catalogue.UsedVersion]int{
+			{Addon: "web", Version: "1.0.0"}: 3, {Addon: "web", Version: "1.1.0"}: 7, {Addon: "web"}: 1, {Addon: "dns", Version: "1.0.0"}: 9,
+		}}.Encode(),
+		"south": catalogue.SeedUsage{
+			LastSeen:      time.Date(2026, 11, 21, 18, 0, 0, 0, time.UTC),
+			Installations: map[catalogue.UsedVersion]int{{Addon: "web", Version: "1.0.0"}: 1},
+		}.Encode(),
+	}}
+	keep(t, c, namespace(platform), seed("north"), seed("south"), seed("west"), foreign, tools, others, book)
+	handler := &webhook.Catalogues{Master: c, Namespace: platform}
+	unknown := "unknown whether installations use what this takes out: seeds not counted yet: west"
+	for _, test := range []struct {
+		why    string
+		after  *v1.AddonCatalogue
+		warned []string
+	}{
+		{"a version is added", authored("tools", "1.0.0", "1.1.0", "1.2.0", "1.3.0"), nil},
+		{"a version goes that nobody has", authored("tools", "1.0.0", "1.1.0"), []string{unknown}},
+		{"a version goes that another catalogue has", authored("tools", "1.0.0", "1.2.0"), nil},
+		{"a version goes that is used", authored("tools", "1.1.0", "1.2.0"), []string{
+			`seed "north": 3 installations on it use what this takes out (3 of web 1.0.0); nothing is uninstalled`,
+			`seed "south": 1 installation on it uses what this takes out (1 of web 1.0.0), counted before the seed was lost at 2026-11-21T18:00:00Z`,
+			unknown,
+		}},
+		{"the whole catalogue goes", nil, []string{`seed "north": 3 installations`, `seed "south": 1 installation`, unknown}},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			if test.after != nil {
+				test.after.UID = tools.UID
+			}
+			answer := handler.Handle(t.Context(), question(t, tools, catalogueOrNil(test.after)))
+			expectAdmitted(t, answer, test.warned...)
+		})
+	}
+	t.Run("the only catalogue of the add-on goes", func(t *testing.T) {
+		if err := c.Delete(t.Context(), others); err != nil {
+			t.Fatal(err)
+		}
+		answer := handler.Handle(t.Context(), question(t, tools, nil))
+		expectAdmitted(t, answer,
+			`seed "north": 11 installations on it use what this takes out (1 of web (undecided), 3 of web 1.0.0, 7 of web 1.1.0)`, `seed "south"`, unknown)
+	})
+	t.Run("the master can't be read", func(t *testing.T) {
+		blind := &webhook.Catalogues{Master: unreadable{c}, Namespace: platform}
+		expectAdmitted(t, blind.Handle(t.Context(), question(t, tools, nil)), "not known whether installations use")
+	})
+}
+
+// TestGitCatalogueGoes holds that a git catalogue takes its children's add-ons along.
+func TestGitCatalogueGoes(t *testing.T) {
+	c := connect(t)
+	const place = "platform-git"
+	parent := &v1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: "repository"},
+		Spec:       v1.AddonCatalogueSpec{Git: &v1.CatalogueGit{Remote: "https://git.example.com/a.git"}},
+	}
+	keep(t, c, namespace(place), parent, &kkpv1.Seed{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: "north"}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: v1.ConfigMapUsage}, Data: map[string]string{
+			"north": catalogue.SeedUsage{Installations: map[catalogue.UsedVersion]int{{Addon: "web", Version: "1.0.0"}: 2}}.Encode(),
+		}})
+	child := authored("repository-web-123456", "1.0.0")
+	child.Namespace, child.Labels = place, map[string]string{v1.LabelRole: v1.RoleGenerated}
+	child.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(parent, v1.GroupVersion.WithKind("AddonCatalogue"))}
+	keep(t, c, child)
+	answer := (&webhook.Catalogues{Master: c, Namespace: place}).Handle(t.Context(), question(t, parent, nil))
+	expectAdmitted(t, answer, `seed "north": 2 installations`)
+}

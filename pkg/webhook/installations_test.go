@@ -1,0 +1,204 @@
+package webhook_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/webhook"
+)
+
+const merged = "merged"
+
+// form has a field of each type, and one that is required.
+func form() []v1.FormField {
+	return []v1.FormField{
+		{DisplayName: "Replicas", InternalName: "spec.replicas", Type: v1.FormInteger, Default: &runtime.RawExtension{Raw: []byte("1")}},
+		{DisplayName: "Size", InternalName: "size", Type: v1.FormSelect, Options: []string{"small", "large"}},
+		{DisplayName: "Domain", InternalName: "domain", Type: v1.FormText, Required: true},
+	}
+}
+
+// web is the merged catalogue of an add-on.
+func web() *v1.AddonCatalogue {
+	source := &v1.Source{Git: &v1.GitSource{Remote: "https://git.example.com/a.git"}}
+	with := func(fields []v1.FormField) *v1.Template {
+		return &v1.Template{Method: v1.MethodGoTemplate, FormSpec: fields}
+	}
+	return &v1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{Namespace: merged, Name: "web", Labels: map[string]string{v1.LabelRole: v1.RoleMerged}},
+		Spec: v1.AddonCatalogueSpec{Addons: []v1.Addon{{Name: "web", Versions: []v1.AddonVersion{
+			{Version: "2.0.0", Template: with(form()), Source: source, Constraints: &v1.Constraints{K8sVersion: ">= 1.40"}},
+			{Version: "1.1.0", Template: with(form()), Source: source},
+			{Version: "1.0.0", Template: with(nil), Source: source, Deprecated: "it leaks"},
+			{Version: "0.9.0", Template: with(form()), Source: source, ValuesTemplate: "domain: {{ .Cluster.Name }}"},
+		}}}},
+	}
+}
+
+func installation(version, values string) *v1.AddonInstallation {
+	made := &v1.AddonInstallation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "cluster-amber", Name: "web"},
+		Spec:       v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "web", Version: version}, TargetNamespace: "web"},
+	}
+	if values != "" {
+		made.Spec.Values = raw(values)
+	}
+	return made
+}
+
+func with(object *v1.AddonInstallation, change func(*v1.AddonInstallation)) *v1.AddonInstallation {
+	change(object)
+	return object
+}
+
+func deep(levels int) string {
+	return strings.Repeat(`{"a":`, levels) + "1" + strings.Repeat("}", levels)
+}
+
+func TestInstallations(t *testing.T) {
+	c := connect(t)
+	keep(t, c, namespace(merged), web())
+	from := func(i *v1.AddonInstallation) {
+		i.Spec.ValuesFrom = []v1.ValuesSource{{SecretRef: &v1.KeyReference{Name: "values"}}}
+	}
+	handler := &webhook.Installations{Reader: c, Clusters: living("1.36.3"), CatalogueNamespace: merged}
+	for _, test := range []struct {
+		why           string
+		before, after *v1.AddonInstallation
+		refused       []string
+		warned        []string
+	}{
+		{why: "everything is right", after: installation("1.x", `{"spec":{"replicas":2},"size":"large","domain":"a.example.com"}`)},
+		{why: "a text where a number goes", after: installation("1.1.0", `{"spec":{"replicas":"two"},"domain":"a"}`),
+			refused: []string{`AddonInstallation "cluster-amber/web"`, "spec.values", `version "1.1.0"`, `"Replicas" (spec.replicas)`, "whole number"}},
+		{why: "a map where a number goes", after: installation("1.1.0", `{"spec":{"replicas":{"a":1}},"domain":"a"}`), refused: []string{"spec.replicas"}},
+		{why: "a list on the way", after: installation("1.1.0", `{"spec":[1],"domain":"a"}`), refused: []string{"spec.replicas"}},
+		{why: "no such option", after: installation("", `{"size":"huge","domain":"a"}`), refused: []string{"size", `"small"`, `"large"`}},
+		{why: "a required field has no value", after: installation("1.1.0", `{"size":"small"}`), refused: []string{`"Domain" (domain)`, "required"}},
+		{why: "no values at all", after: installation("1.1.0", ""), refused: []string{"required"}},
+		{why: "required may come from elsewhere", after: with(installation("1.1.0", ""), from)},
+		{why: "types count all the same", after: with(installation("1.1.0", `{"size":1}`), from), refused: []string{"size"}},
+		{why: "required may come from a template", after: installation("0.9.0", "")},
+		{why: "required may come from the core set", after: with(installation("1.1.0", ""), func(i *v1.AddonInstallation) { i.Spec.CoreAddon = true })},
+		{why: "an explicit null is no value", after: installation("1.1.0", `{"domain":null}`), refused: []string{"required"}},
+		{why: "a reserved key", after: installation("1.0.0", `{"kkp":{}}`), refused: []string{"spec.values", "kkp"}},
+		{why: "values as deep as may be", after: installation("1.0.0", deep(32)), warned: []string{"it leaks"}},
+		{why: "values too deep", after: installation("1.0.0", deep(33)), refused: []string{"spec.values", "32"}},
+		{why: "values too deep by far", after: installation("1.0.0", deep(5000)), refused: []string{"spec.values"}},
+		{why: "values too large", after: installation("1.0.0", `{"a":"`+strings.Repeat("x", 256<<10)+`"}`), refused: []string{"spec.values"}},
+		{why: "a key twice", after: installation("1.0.0", `{"a":1,"a":2}`), refused: []string{"spec.values"}},
+		{why: "a range that can't be read", after: installation(">= 1.2-01", ""), refused: []string{"spec.addonRef.version"}},
+		{why: "a deprecated version", after: installation("1.0.0", ""), warned: []string{`version "1.0.0" of add-on "web" is deprecated: it leaks`}},
+		{why: "a version that does not fit", after: installation("2.0.0", `{"domain":"a"}`), warned: []string{"does not fit"}},
+		{why: "a version that does not fit, and wrong values", after: installation("2.0.0", `{"size":"huge"}`), refused: []string{"size"}},
+		{why: "an unknown version", after: installation("7.0.0", `{"size":7}`), warned: []string{`no version "7.0.0"`}},
+		{why: "an unknown add-on", after: with(installation("", ""), func(i *v1.AddonInstallation) { i.Spec.AddonRef.Name = "nothing" }),
+			warned: []string{`no catalogue has an add-on "nothing"`}},
+		{why: "a password in plain sight", after: installation("1.0.0", `{"db":{"adminPassword":"canary"},"token":"canary","apiKey":""}`),
+			warned: []string{"db.adminPassword looks like a credential", "token looks like a credential", "it leaks"}},
+		{why: "an edit elsewhere, with values that became wrong", before: installation("1.1.0", `{"size":7}`),
+			after: with(installation("1.1.0", `{"size":7}`), func(i *v1.AddonInstallation) { i.Spec.DeletionPolicy = v1.DeletionOrphan })},
+		{why: "an edit of wrong values", before: installation("1.1.0", `{"size":7}`), after: installation("1.1.0", `{"size":8}`), refused: []string{"size"}},
+		{why: "on its way out", before: installation("1.1.0", ""), after: with(installation("1.1.0", `{"size":8}`), func(i *v1.AddonInstallation) {
+			i.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+		})},
+		{why: "an ordinary deletion", before: installation("1.1.0", `{"size":7}`)},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			asked := question(t, orNil(test.before), orNil(test.after))
+			answer := handler.Handle(t.Context(), asked)
+			if text := strings.Join(append(answer.Warnings, messageOf(answer)), " "); strings.Contains(text, "canary") {
+				t.Fatalf("the answer tells a value: %s", text)
+			}
+			if test.refused != nil {
+				expectRefused(t, answer, test.refused...)
+				return
+			}
+			expectAdmitted(t, answer, test.warned...)
+		})
+	}
+}
+
+// orNil spares an interface that holds a nil pointer.
+func orNil(object *v1.AddonInstallation) client.Object {
+	if object == nil {
+		return nil
+	}
+	return object
+}
+
+// set is a CoreSet.
+type set bool
+
+func (s set) Keeps(context.Context, *v1.AddonInstallation) (bool, error) { return bool(s), nil }
+
+func TestDeletionOfCoreInstallations(t *testing.T) {
+	c := connect(t)
+	going := namespace("cluster-going")
+	going.Finalizers = nil
+	keep(t, c, namespace("cluster-amber"), going)
+	if err := c.Delete(t.Context(), going); err != nil { // without a namespace controller it stays, terminating
+		t.Fatal(err)
+	}
+	deleted := living("1.36.3")
+	deleted.found.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	core := func(i *v1.AddonInstallation) { i.Spec.CoreAddon = true }
+	for _, test := range []struct {
+		why       string
+		handler   webhook.Installations
+		namespace string
+		user      string
+		custom    bool
+		refused   bool
+	}{
+		{why: "its cluster lives", handler: webhook.Installations{Clusters: living("1.36.3")}, refused: true},
+		{why: "its cluster lives and should have it", handler: webhook.Installations{Clusters: living("1.36.3"), Core: set(true)}, refused: true},
+		{why: "it is out of the set", handler: webhook.Installations{Clusters: living("1.36.3"), Core: set(false)}},
+		{why: "its cluster is being deleted", handler: webhook.Installations{Clusters: deleted}},
+		{why: "its cluster is not known: the finalizer holds", handler: webhook.Installations{Clusters: clusters{err: errNoCluster}}},
+		{why: "its namespace is being deleted", handler: webhook.Installations{Clusters: living("1.36.3")}, namespace: "cluster-going"},
+		{why: "its namespace is gone", handler: webhook.Installations{Clusters: living("1.36.3")}, namespace: "cluster-gone"},
+		{why: "the cluster itself deletes it", handler: webhook.Installations{Clusters: living("1.36.3")}, user: webhook.Cleaners()[0]},
+		{why: "it is no core installation", handler: webhook.Installations{Clusters: living("1.36.3")}, custom: true},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			object := installation("1.1.0", "")
+			if !test.custom {
+				core(object)
+			}
+			if test.namespace != "" {
+				object.Namespace = test.namespace
+			}
+			asked := question(t, object, nil)
+			if test.user != "" {
+				asked.UserInfo.Username = test.user
+			}
+			test.handler.Reader = c
+			answer := test.handler.Handle(t.Context(), asked)
+			if test.refused {
+				expectRefused(t, answer, `AddonInstallation "cluster-amber/web"`, `cluster "amber"`, "custom-core-addons")
+				return
+			}
+			expectAdmitted(t, answer)
+		})
+	}
+}
+
+// TestForeignBytes holds that what is no object of the kind is refused without telling it.
+func TestForeignBytes(t *testing.T) {
+	handler := &webhook.Installations{}
+	asked := question(t, nil, installation("", ""))
+	asked.Object = runtime.RawExtension{Raw: []byte(`{"spec":{"paused":"canary"}}`)}
+	answer := handler.Handle(t.Context(), asked)
+	expectRefused(t, answer, "shape")
+	if strings.Contains(messageOf(answer), "canary") {
+		t.Errorf("the refusal tells what was sent: %s", messageOf(answer))
+	}
+}
