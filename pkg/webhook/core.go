@@ -21,13 +21,17 @@ func Cleaners() []string {
 	}
 }
 
-// deletion refuses the deletion of a core installation while its cluster lives and should have it. It is a courtesy: the
-// finalizer of the core add-on controller holds the installation anyway, so whatever is not known lets the request pass.
+// protection is the finalizer that the core add-on controller takes off once the set of core add-ons has the installation
+// no more, before it deletes it.
+const protection = "kubermatic.k8c.io/core-addon-protection"
+
+// deletion refuses the deletion of a core installation while its cluster lives and should have it, which its finalizer
+// says. It is a courtesy: the finalizer holds the installation anyway, so whatever is not known lets the request pass.
 func (i *Installations) deletion(ctx context.Context, request admission.Request, object *v1.AddonInstallation) admission.Response {
 	switch {
 	case !object.Spec.CoreAddon, object.DeletionTimestamp != nil, slices.Contains(Cleaners(), request.UserInfo.Username):
 		return allowed()
-	case i.isGoing(ctx, request.Namespace), !i.isKept(ctx, object):
+	case i.isGoing(ctx, request.Namespace), !slices.Contains(object.Finalizers, protection):
 		return allowed()
 	}
 	cluster, err := i.Clusters.InNamespace(ctx, request.Namespace)
@@ -37,14 +41,6 @@ func (i *Installations) deletion(ctx context.Context, request admission.Request,
 	return forbidden(fmt.Sprintf("%s is a core add-on of cluster %q, which needs it: it would be made again. To remove it for good, "+
 		"take it out of the set of core add-ons: out of ConfigMap custom-core-addons in the platform namespace of this seed, "+
 		"or by the setting of the Cluster that asks for it", name(request, object.Name, ""), cluster.Name))
-}
-
-func (i *Installations) isKept(ctx context.Context, object *v1.AddonInstallation) bool {
-	if i.Core == nil {
-		return true
-	}
-	keeps, err := i.Core.Keeps(ctx, object)
-	return keeps && err == nil
 }
 
 func (i *Installations) isGoing(ctx context.Context, namespace string) bool {

@@ -24,20 +24,12 @@ type Finder interface {
 	InNamespace(ctx context.Context, namespace string) (*kkpv1.Cluster, error)
 }
 
-// CoreSet says whether a core installation is still one that its cluster should have. What is out of the set may be
-// deleted by anybody.
-type CoreSet interface {
-	Keeps(ctx context.Context, installation *v1.AddonInstallation) (bool, error)
-}
-
 // Installations judges AddonInstallations.
 type Installations struct {
 	// Reader reads merged catalogues and namespaces, from a cache.
 	Reader client.Reader
 	// Clusters finds a namespace's Cluster, from a cache.
 	Clusters Finder
-	// Core is optional: without it every core installation of a living cluster is kept.
-	Core CoreSet
 	// CatalogueNamespace holds the merged catalogues.
 	CatalogueNamespace string
 	// AllowPrereleases is the platform's, as the controllers have it.

@@ -134,11 +134,6 @@ func orNil(object *v1.AddonInstallation) client.Object {
 	return object
 }
 
-// set is a CoreSet.
-type set bool
-
-func (s set) Keeps(context.Context, *v1.AddonInstallation) (bool, error) { return bool(s), nil }
-
 func TestDeletionOfCoreInstallations(t *testing.T) {
 	c := connect(t)
 	going := namespace("cluster-going")
@@ -149,18 +144,18 @@ func TestDeletionOfCoreInstallations(t *testing.T) {
 	}
 	deleted := living("1.36.3")
 	deleted.found.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-	core := func(i *v1.AddonInstallation) { i.Spec.CoreAddon = true }
 	for _, test := range []struct {
 		why       string
 		handler   webhook.Installations
 		namespace string
 		user      string
 		custom    bool
-		refused   bool
+		// unprotected has lost the finalizer.
+		unprotected bool
+		refused     bool
 	}{
-		{why: "its cluster lives", handler: webhook.Installations{Clusters: living("1.36.3")}, refused: true},
-		{why: "its cluster lives and should have it", handler: webhook.Installations{Clusters: living("1.36.3"), Core: set(true)}, refused: true},
-		{why: "it is out of the set", handler: webhook.Installations{Clusters: living("1.36.3"), Core: set(false)}},
+		{why: "its cluster lives and should have it", handler: webhook.Installations{Clusters: living("1.36.3")}, refused: true},
+		{why: "its cluster lives, and it is out of the set", handler: webhook.Installations{Clusters: living("1.36.3")}, unprotected: true},
 		{why: "its cluster is being deleted", handler: webhook.Installations{Clusters: deleted}},
 		{why: "its cluster is not known: the finalizer holds", handler: webhook.Installations{Clusters: clusters{err: errNoCluster}}},
 		{why: "its namespace is being deleted", handler: webhook.Installations{Clusters: living("1.36.3")}, namespace: "cluster-going"},
@@ -170,8 +165,9 @@ func TestDeletionOfCoreInstallations(t *testing.T) {
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			object := installation("1.1.0", "")
-			if !test.custom {
-				core(object)
+			object.Spec.CoreAddon = !test.custom
+			if !test.unprotected {
+				object.Finalizers = []string{"kubermatic.k8c.io/core-addon-protection"}
 			}
 			if test.namespace != "" {
 				object.Namespace = test.namespace
