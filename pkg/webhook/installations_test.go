@@ -1,7 +1,6 @@
 package webhook_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
