@@ -155,11 +155,20 @@ func PackChart(files map[string]string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	archive, err := pack(chart.Name+"/", files)
+	if err != nil {
+		return nil, fmt.Errorf("packing chart %q: %w", chart.Name, err)
+	}
+	return archive, nil
+}
+
+// pack makes a gzipped archive of files below a folder, "" or ending in a slash.
+func pack(above string, files map[string]string) ([]byte, error) {
 	var archive bytes.Buffer
 	zipped := gzip.NewWriter(&archive)
 	writer := tar.NewWriter(zipped)
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		header := &tar.Header{Name: chart.Name + "/" + path, Mode: 0o644, Size: int64(len(files[path])), Typeflag: tar.TypeReg}
+		header := &tar.Header{Name: above + path, Mode: 0o644, Size: int64(len(files[path])), Typeflag: tar.TypeReg}
 		if err := writer.WriteHeader(header); err != nil {
 			return nil, fmt.Errorf("packing %q: %w", path, err)
 		}
@@ -168,7 +177,7 @@ func PackChart(files map[string]string) ([]byte, error) {
 		}
 	}
 	if err := errors.Join(writer.Close(), zipped.Close()); err != nil {
-		return nil, fmt.Errorf("packing chart %q: %w", chart.Name, err)
+		return nil, err
 	}
 	return archive.Bytes(), nil
 }

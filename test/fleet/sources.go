@@ -16,10 +16,12 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/registry"
+
+	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 )
 
 // Sources are real sources on one https port of 127.0.0.1, with a private certificate authority: git, a Helm repository
-// and an OCI registry.
+// and an OCI registry; git by ssh besides, on a port of its own.
 type Sources struct {
 	// GitURL is the address above all repositories: repository NAME.git of GitFolder is GitURL/NAME.git.
 	GitURL string
@@ -29,6 +31,8 @@ type Sources struct {
 	Registry string
 	// CA is the certificate authority of all three, in PEM.
 	CA []byte
+	// SSH serves the same repositories as GitURL: NAME.git is SSH.URL/NAME.git. It has the key to use and the host key to know.
+	SSH *fetchtest.SSH
 	// GitFolder holds bare repositories; one put there is served from then on.
 	GitFolder string
 	// ChartsFolder holds chart archives, *.tgz; the index follows what is there.
@@ -36,6 +40,7 @@ type Sources struct {
 
 	place       *folder
 	server      *http.Server
+	images      http.Handler
 	mutex       sync.Mutex
 	connections map[net.Conn]bool
 	counts      Requests
@@ -110,6 +115,9 @@ func (s *Sources) serve(blobs string) error {
 	if err != nil {
 		return err
 	}
+	if s.SSH, err = fetchtest.StartSSH(s.GitFolder); err != nil {
+		return err
+	}
 	listener, err := Listen()
 	if err != nil {
 		return err
@@ -133,12 +141,12 @@ func (s *Sources) handler(blobs string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	images := registry.New(registry.Logger(log.New(io.Discard, "", 0)),
+	s.images = registry.New(registry.Logger(log.New(io.Discard, "", 0)),
 		registry.WithBlobHandler(registry.NewDiskBlobHandler(blobs)))
 	mux := http.NewServeMux()
 	mux.Handle("/git/", s.guard(SourceGit, git))
 	mux.Handle("/charts/", s.guard(SourceCharts, http.HandlerFunc(s.serveCharts)))
-	mux.Handle("/v2/", s.guard(SourceRegistry, images))
+	mux.Handle("/v2/", s.guard(SourceRegistry, s.images))
 	return mux, nil
 }
 
@@ -217,6 +225,9 @@ func (s *Sources) Stop() {
 			s.CloseConnections()
 			_ = s.server.Shutdown(ctx)
 			_ = s.server.Close()
+		}
+		if s.SSH != nil {
+			s.SSH.Close()
 		}
 		if s.place != nil {
 			s.place.release()

@@ -132,6 +132,8 @@ const (
 	ReasonRenderFailed = "RenderFailed"
 	// ReasonNoManifests: the path holds nothing to render.
 	ReasonNoManifests = "NoManifests"
+	// ReasonDependenciesMissing: the chart names dependencies that it does not hold.
+	ReasonDependenciesMissing = "DependenciesMissing"
 	// ReasonHooksUnsupported: the chart has hooks, which this release does not run.
 	ReasonHooksUnsupported = "HooksUnsupported"
 	// ReasonLimitExceeded: the rendered objects are too many or too large, or rendering takes more memory or time than it may.

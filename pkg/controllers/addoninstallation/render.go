@@ -123,6 +123,7 @@ func renderOutcome(err error) loop.Outcome {
 	var hooks *render.HooksError
 	var limit *render.LimitError
 	var putOff *render.PutOffError
+	var dependencies *render.DependenciesMissingError
 	stalled := loop.Stalled{Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonRenderFailed, Message: err.Error()}
 	switch {
 	case errors.Is(err, render.ErrPending):
@@ -137,6 +138,8 @@ func renderOutcome(err error) loop.Outcome {
 		stalled.Reason = kubermaticv1.ReasonLimitExceeded
 	case errors.As(err, &hooks):
 		stalled.Reason = kubermaticv1.ReasonHooksUnsupported
+	case errors.As(err, &dependencies):
+		stalled.Reason = kubermaticv1.ReasonDependenciesMissing
 	case !render.Lasting(err):
 		return loop.RetryAt{Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonRenderFailed, Message: err.Error()}
 	}
