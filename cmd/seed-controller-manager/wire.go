@@ -36,6 +36,9 @@ func wire(ctx context.Context, made manager.Manager, options *options, logger lo
 	if err := addOffers(made, options); err != nil {
 		return fmt.Errorf("setting up controller addon: %w", err)
 	}
+	if err := addCore(made, options); err != nil {
+		return fmt.Errorf("setting up controller coreaddon: %w", err)
+	}
 	if err := addInstallations(ctx, made, options); err != nil {
 		return fmt.Errorf("setting up controller addoninstallation: %w", err)
 	}

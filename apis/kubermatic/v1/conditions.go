@@ -194,6 +194,33 @@ const (
 	ReasonFight = "Fight"
 )
 
+// ConditionAddonsReady on an available catalogue says whether the cluster has its core add-ons, so that roll-outs of machines
+// can wait for it. Unknown: whether it is to have one can't be told.
+const (
+	ConditionAddonsReady = "AddonsReady"
+
+	// ReasonCoreAddonsReady: every core add-on that a catalogue has is Ready.
+	ReasonCoreAddonsReady = "CoreAddonsReady"
+	// ReasonCoreAddonsNotReady: some core add-ons are not Ready; the message names them.
+	ReasonCoreAddonsNotReady = "CoreAddonsNotReady"
+	// ReasonCoreSetUnknown: a field of the Cluster or the custom core list can't be read; core add-ons stay as they are.
+	ReasonCoreSetUnknown = "CoreSetUnknown"
+	// ReasonNameTaken: somebody's installation has the name of a core add-on; it is left alone.
+	ReasonNameTaken = "NameTaken"
+)
+
+// ConditionDeletionBlocked on an AddonInstallation is True while it is being deleted and may not go. It is treated as living.
+const (
+	ConditionDeletionBlocked = "DeletionBlocked"
+
+	// ReasonInCoreSet: it is a core add-on of its cluster.
+	ReasonInCoreSet = "InCoreSet"
+)
+
+// DeletionBlockedMessage says why a core installation stays, and how to remove it.
+const DeletionBlockedMessage = "it is a core add-on of its cluster and stays: take it out of the set for good (the custom core " +
+	"list, or the field of the Cluster that asks for it), and it goes"
+
 // Reasons of events. Conditions say how things are, events that something changed.
 const (
 	// EventOffered: an available catalogue offers other versions than before.
@@ -208,6 +235,14 @@ const (
 	EventRepaired = "Repaired"
 	// EventNonDeterministic: a second rendering of equal inputs gave something else; the first one's objects stay.
 	EventNonDeterministic = "NonDeterministic"
+	// EventDeletionBlocked: a core installation, or the namespace of a living cluster, is being deleted.
+	EventDeletionBlocked = "DeletionBlocked"
+	// EventNothingFits: no version of a core add-on fits its cluster; the installed one stays.
+	EventNothingFits = "NothingFits"
+	// EventCoreSetUnknown: whether a cluster is to have a core add-on can't be told.
+	EventCoreSetUnknown = "CoreSetUnknown"
+	// EventListRefused: the custom core list can't be read.
+	EventListRefused = "ListRefused"
 	// EventRemoved: the installation was removed from the user cluster.
 	EventRemoved = "Removed"
 	// EventConflict: another catalogue defines the same version, or reserves the name.

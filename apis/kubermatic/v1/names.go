@@ -24,6 +24,9 @@ const (
 	RoleAvailable = "available"
 )
 
+// ManagedByCoreAddons is the value of LabelManagedBy on core installations.
+const ManagedByCoreAddons = "core-addon-controller"
+
 // Values of LabelUse.
 const (
 	UseSource = "source"
@@ -54,7 +57,7 @@ const (
 	AnnotationRevision = Prefix + "revision"
 	// AnnotationHosts on a source Secret limits the hosts that it is sent to, a comma list.
 	AnnotationHosts = Prefix + "hosts"
-	// AnnotationDigest on merged, available and generated catalogues covers what was written.
+	// AnnotationDigest on merged, available and generated catalogues and core installations covers what was written.
 	AnnotationDigest = Prefix + "digest"
 	// AnnotationGeneration on merged, available and generated catalogues is the generation that AnnotationDigest stands for:
 	// an object at another one was edited by somebody else.
@@ -67,14 +70,24 @@ const (
 	AnnotationInitialInstallations = Prefix + "initial-installations"
 	// AnnotationRequest on an AddonInstallation is the digest of the entry of AnnotationInitialInstallations it was made for.
 	AnnotationRequest = Prefix + "request"
+	// AnnotationCoreOrigin on a core installation says what brought it into the set: OriginRule or OriginList.
+	AnnotationCoreOrigin = Prefix + "core-origin"
 	// AnnotationKKPVersion on merged catalogues is the platform's KKP version.
 	AnnotationKKPVersion = Prefix + "kkp-version"
 	// AnnotationVersions on merged catalogues is JSON: version -> {digest, catalogue}.
 	AnnotationVersions = Prefix + "versions"
 )
 
+// Values of AnnotationCoreOrigin.
+const (
+	OriginRule = "rule"
+	OriginList = "list"
+)
+
 // Finalizers.
 const (
+	// FinalizerCoreProtection holds a core AddonInstallation while it is in the set of its cluster.
+	FinalizerCoreProtection = "kubermatic.k8c.io/core-addon-protection"
 	// FinalizerCleanupInstallation holds an AddonInstallation until the user cluster is clean.
 	FinalizerCleanupInstallation = "kubermatic.k8c.io/cleanup-addon-installation"
 	// FinalizerCleanupNamespace holds a Cluster until its namespace is gone.

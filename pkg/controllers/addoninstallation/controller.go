@@ -116,7 +116,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	facts.memory.catchUp(installation)
 	pass := loop.Start(r.Client, installation)
 
-	if !installation.DeletionTimestamp.IsZero() {
+	if isRemoved(installation) {
 		outcome := loop.Run(ctx, r.removalSteps(), facts)
 		if _, done := outcome.(loop.Done); done {
 			r.memories.forget(request.NamespacedName)
@@ -126,8 +126,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		projectRemoval(facts, outcome)
 		return finish(ctx, pass, facts, outcome)
 	}
-	if err := pass.SetFinalizer(ctx, kubermaticv1.FinalizerCleanupInstallation, true); err != nil {
-		return ctrl.Result{}, err
+	if installation.DeletionTimestamp.IsZero() { // what is being deleted gets no new finalizers
+		if err := pass.SetFinalizer(ctx, kubermaticv1.FinalizerCleanupInstallation, true); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	outcome := loop.Run(ctx, r.steps(), facts)
 	outcome = facts.backOff(r.maintain(ctx, facts, outcome))

@@ -83,6 +83,9 @@ func (r *Reconciler) choose(f *facts, merged *kubermaticv1.AddonCatalogue) loop.
 	if err != nil {
 		return failed(err)
 	}
+	if outcome := fromForeignCatalogue(f.installation, entry.Type); outcome != nil {
+		return outcome
+	}
 	platform := catalogue.Platform{
 		KKPVersion: entry.KKPVersion, K8sVersion: f.cluster.Status.Versions.ControlPlane, AllowPrereleases: r.Options.AllowPrereleases,
 	}

@@ -64,6 +64,7 @@ func project(f *facts, outcome loop.Outcome) {
 	projectPipeline(f, result)
 	projectObjects(f)
 	projectDrift(f)
+	projectProtection(f)
 	if result.done {
 		status.True(&state.Conditions, generation, kubermaticv1.ConditionReady, kubermaticv1.ReasonReady,
 			fmt.Sprintf("%s %s is installed and healthy", f.installation.Spec.AddonRef.Name, state.Version))
@@ -157,8 +158,10 @@ func projectRemoval(f *facts, outcome loop.Outcome) {
 	if result.condition == "" {
 		return // another worker's cluster
 	}
-	f.installation.Status.ObservedGeneration = f.installation.Generation
-	status.Set(&f.installation.Status.Conditions, result.as(kubermaticv1.ConditionReady, f.installation.Generation))
+	conditions, generation := &f.installation.Status.Conditions, f.installation.Generation
+	f.installation.Status.ObservedGeneration = generation
+	projectRelease(f)
+	status.Set(conditions, result.as(kubermaticv1.ConditionReady, generation))
 }
 
 // announce tells changes as events; conditions tell the state.

@@ -68,7 +68,8 @@ func (r *Reconciler) waker(installation *kubermaticv1.AddonInstallation) func() 
 // installationChanged leaves out our own status writes.
 func installationChanged() predicate.Predicate {
 	return predicate.Or(
-		predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{})
+		predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{},
+		protectionChanged())
 }
 
 // clusterChanged leaves out heartbeats: only what add-ons depend on counts. Our slice of the status has nothing else.

@@ -1,0 +1,244 @@
+package coreaddon
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/values"
+	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
+)
+
+// Where the custom core list stands, in the platform namespace.
+const (
+	ListName = "custom-core-addons"
+	ListKey  = "addons.yaml"
+)
+
+const (
+	// maxItems of a list.
+	maxItems = 128
+	// maxListDepth counts the list and its items besides the 32 levels of values.
+	maxListDepth = 40
+	maxListBytes = 1 << 20
+)
+
+// exactVersion is what addonRef.version may be besides a range; the schema of AddonInstallation says the same.
+var exactVersion = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._+-]{0,254}[A-Za-z0-9])?$`)
+
+// item is one core add-on of the custom list.
+type item struct {
+	name     string
+	spec     v1.AddonInstallationSpec
+	selector labels.Selector
+}
+
+// listItem is an item as written: the shape of AddonInstallation.spec, with a name and a selector.
+type listItem struct {
+	Name            string                `json:"name"`
+	ClusterSelector *metav1.LabelSelector `json:"clusterSelector,omitempty"`
+	v1.AddonInstallationSpec
+}
+
+// ListError says what is wrong with the custom core list, and where.
+type ListError struct {
+	// Place is such as item 2 ("canal"); empty for the whole list.
+	Place string
+	// Problem never holds a value.
+	Problem string
+}
+
+func (e *ListError) Error() string {
+	place := ""
+	if e.Place != "" {
+		place = e.Place + ": "
+	}
+	return fmt.Sprintf("ConfigMap %q, key %q: %s%s", ListName, ListKey, place, e.Problem)
+}
+
+// readList reads the whole list, or none of it. Errors: *ListError.
+func readList(text string) ([]item, error) {
+	content, err := strictyaml.Decode([]byte(text), strictyaml.Limits{Bytes: maxListBytes, Depth: maxListDepth})
+	if err != nil {
+		return nil, &ListError{Problem: err.Error()}
+	}
+	written, isList := content.([]any)
+	if !isList && content != nil {
+		return nil, &ListError{Problem: "it is no list of core add-ons"}
+	}
+	if len(written) > maxItems {
+		return nil, &ListError{Problem: fmt.Sprintf("it has %d items, at most %d are taken", len(written), maxItems)}
+	}
+	seen := map[string]bool{}
+	items := make([]item, 0, len(written))
+	for i, one := range written {
+		read, err := readItem(one)
+		place := fmt.Sprintf("item %d (%q)", i+1, read.name)
+		if err == nil && seen[read.name] {
+			err = fmt.Errorf("name %q is used twice", read.name)
+		}
+		if err != nil {
+			return nil, &ListError{Place: place, Problem: err.Error()}
+		}
+		seen[read.name] = true
+		items = append(items, read)
+	}
+	return items, nil
+}
+
+func readItem(written any) (item, error) {
+	encoded, err := json.Marshal(written)
+	if err != nil {
+		return item{}, err
+	}
+	var read listItem
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&read); err != nil {
+		return item{name: read.Name}, fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	result := item{name: read.Name, spec: read.AddonInstallationSpec, selector: labels.Everything()}
+	if read.ClusterSelector != nil {
+		if result.selector, err = metav1.LabelSelectorAsSelector(read.ClusterSelector); err != nil {
+			return result, fmt.Errorf("clusterSelector: %w", err)
+		}
+	}
+	if err := checkItem(&result); err != nil {
+		return result, err
+	}
+	fillIn(&result.spec)
+	return result, nil
+}
+
+// checkItem refuses what the API server would refuse later, once for each cluster.
+func checkItem(read *item) error {
+	spec := &read.spec
+	for _, field := range [][2]string{
+		{"name", read.name}, {"addonRef.name", string(spec.AddonRef.Name)}, {"targetNamespace", spec.TargetNamespace},
+	} {
+		if problems := validation.IsDNS1123Label(field[1]); len(problems) > 0 {
+			return fmt.Errorf("%s: %s", field[0], problems[0])
+		}
+	}
+	if isRuled(string(spec.AddonRef.Name)) && read.name != string(spec.AddonRef.Name) {
+		return fmt.Errorf("the rules know add-on %q: its item has the same name", spec.AddonRef.Name)
+	}
+	if err := checkVersion(spec.AddonRef.Version); err != nil {
+		return fmt.Errorf("addonRef.version: %w", err)
+	}
+	if spec.Values != nil {
+		if _, err := values.Decode(spec.Values.Raw); err != nil {
+			return fmt.Errorf("values: %w", err)
+		}
+	}
+	return checkOptions(spec)
+}
+
+func checkVersion(version string) error {
+	if version == "" {
+		return nil
+	}
+	if catalogue.IsRange(version) {
+		_, err := catalogue.ParseRange(version)
+		return err
+	}
+	if !exactVersion.MatchString(version) {
+		return fmt.Errorf("it is neither a version nor a range")
+	}
+	return nil
+}
+
+func checkOptions(spec *v1.AddonInstallationSpec) error {
+	switch spec.ReconcileStrategy {
+	case "", v1.ReconcileContinuous, v1.ReconcileOnce:
+	default:
+		return fmt.Errorf("reconcileStrategy: it is Continuous or Once")
+	}
+	switch spec.DeletionPolicy {
+	case "", v1.DeletionDelete, v1.DeletionOrphan:
+	default:
+		return fmt.Errorf("deletionPolicy: it is Delete or Orphan")
+	}
+	for i, source := range spec.ValuesFrom {
+		set := 0
+		for _, isSet := range []bool{source.SecretRef != nil, source.ConfigMapRef != nil, source.ProviderRef != nil} {
+			if isSet {
+				set++
+			}
+		}
+		if set != 1 {
+			return fmt.Errorf("valuesFrom[%d]: set exactly one of secretRef, configMapRef and providerRef", i)
+		}
+	}
+	return nil
+}
+
+// fillIn sets what the schema of AddonInstallation defaults, so that specs can be compared.
+func fillIn(spec *v1.AddonInstallationSpec) {
+	spec.CoreAddon = true
+	if spec.ReconcileStrategy == "" {
+		spec.ReconcileStrategy = v1.ReconcileContinuous
+	}
+	if spec.DeletionPolicy == "" {
+		spec.DeletionPolicy = v1.DeletionDelete
+	}
+}
+
+// listState is what is known of the custom core list.
+type listState struct {
+	// items in force; the last good ones where the present list can't be read.
+	items []item
+	// read is true once a list was read, or was there to be read and was good.
+	read bool
+	// absent is true while there is no list at all.
+	absent bool
+	// problem is why the present list is not in force.
+	problem error
+}
+
+// lists keeps the last good list, and reads each version of the ConfigMap once.
+type lists struct {
+	mutex   sync.Mutex
+	version string
+	state   listState
+}
+
+// of takes up the ConfigMap as it is now; nil where there is none. Changed is true the first time that a problem shows.
+func (l *lists) of(found *corev1.ConfigMap) (state listState, changed bool) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if found == nil {
+		l.version, l.state.absent, l.state.problem = "", true, nil
+		return l.state, false
+	}
+	version := string(found.UID) + "/" + found.ResourceVersion
+	if version == l.version {
+		return l.state, false
+	}
+	l.version, l.state.absent = version, false
+	l.state.problem = l.read(found)
+	return l.state, true
+}
+
+func (l *lists) read(found *corev1.ConfigMap) error {
+	text, ok := found.Data[ListKey]
+	if !ok {
+		return &ListError{Problem: "the key is missing"}
+	}
+	items, err := readList(text)
+	if err != nil {
+		return err
+	}
+	l.state.items, l.state.read = items, true
+	return nil
+}

@@ -1,0 +1,157 @@
+package coreaddon
+
+import (
+	"slices"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// plan is what one pass is to do, and what it found.
+type plan struct {
+	// apply are made, or put right.
+	apply []change
+	// release lose their protection: they are being deleted, and may go.
+	release []*v1.AddonInstallation
+	// remove are out of the set: they lose their protection and are deleted.
+	remove []*v1.AddonInstallation
+	// blocked are being deleted while they are in the set.
+	blocked []*v1.AddonInstallation
+	// taken are names of the set that somebody's installation has.
+	taken []string
+	// missing are add-ons of the set that no catalogue has.
+	missing []string
+	// members are the installations of the set that exist.
+	members []*v1.AddonInstallation
+	// total is the size of the set.
+	total int
+}
+
+// change is one core add-on and the installation that it has; nil where it has none.
+type change struct {
+	wanted wanted
+	live   *v1.AddonInstallation
+}
+
+// known says what type of catalogue has an add-on; empty for none.
+type known func(addon string) v1.CatalogueType
+
+// planFor compares the set with what is there. Nothing is planned for a set that can't be told.
+func planFor(wantedSet set, installations []v1.AddonInstallation, catalogues known) plan {
+	var result plan
+	byName := map[string]*v1.AddonInstallation{}
+	for i := range installations {
+		byName[installations[i].Name] = &installations[i]
+	}
+	if wantedSet.frozen != "" {
+		return frozenPlan(byName)
+	}
+	for _, one := range wantedSet.wanted {
+		result.member(one, byName[one.name], catalogues)
+	}
+	for _, name := range sortedNames(byName) {
+		live := byName[name]
+		if !isOurs(live) || wantedSet.find(name) != nil {
+			continue
+		}
+		if keeps(&wantedSet, live) {
+			result.keep(live)
+			continue
+		}
+		if live.DeletionTimestamp.IsZero() {
+			result.remove = append(result.remove, live)
+			continue
+		}
+		result.release = append(result.release, live)
+	}
+	return result
+}
+
+// member plans one core add-on of the set.
+func (p *plan) member(one wanted, live *v1.AddonInstallation, catalogues known) {
+	p.total++
+	switch {
+	case live != nil && !live.Spec.CoreAddon:
+		p.taken = append(p.taken, one.name)
+	case live != nil:
+		p.members = append(p.members, live)
+		p.hold(live)
+		if !isGoing(live) && !isRight(live, one) {
+			p.apply = append(p.apply, change{one, live})
+		}
+	case !isServed(one, catalogues(one.addon())):
+		p.missing = append(p.missing, one.addon())
+	default:
+		p.apply = append(p.apply, change{wanted: one})
+	}
+}
+
+// keep leaves an installation as it is, as one of the set.
+func (p *plan) keep(live *v1.AddonInstallation) {
+	p.total++
+	p.members = append(p.members, live)
+	p.hold(live)
+}
+
+func (p *plan) hold(live *v1.AddonInstallation) {
+	if !live.DeletionTimestamp.IsZero() {
+		p.blocked = append(p.blocked, live)
+	}
+}
+
+// frozenPlan: the core installations that exist are the set.
+func frozenPlan(byName map[string]*v1.AddonInstallation) plan {
+	var result plan
+	for _, name := range sortedNames(byName) {
+		if isOurs(byName[name]) {
+			result.keep(byName[name])
+		}
+	}
+	return result
+}
+
+// releasePlan lets everything go: the Cluster is deleted or gone.
+func releasePlan(installations []v1.AddonInstallation) plan {
+	var result plan
+	for i := range installations {
+		if slices.Contains(installations[i].Finalizers, v1.FinalizerCoreProtection) {
+			result.release = append(result.release, &installations[i])
+		}
+	}
+	return result
+}
+
+// keeps says whether an installation outside of the set stays, since nothing says that it is to go.
+func keeps(wantedSet *set, live *v1.AddonInstallation) bool {
+	if _, held := wantedSet.held[string(live.Spec.AddonRef.Name)]; held {
+		return true
+	}
+	return wantedSet.keepListed && live.Annotations[v1.AnnotationCoreOrigin] != v1.OriginRule
+}
+
+// isServed says whether a catalogue has what is wanted. A rule takes its add-on from Core catalogues only: nobody else can
+// bring in a kube-proxy of their own by naming it so.
+func isServed(one wanted, found v1.CatalogueType) bool {
+	return found == v1.CatalogueCore || found != "" && one.origin == v1.OriginList
+}
+
+// isOurs says whether the controller made an installation. CoreAddon can't be changed and is set by nobody else; the label or
+// the finalizer are asked for besides, in case admission was not there when it was made.
+func isOurs(live *v1.AddonInstallation) bool {
+	return live.Spec.CoreAddon && (live.Labels[v1.LabelManagedBy] == v1.ManagedByCoreAddons ||
+		slices.Contains(live.Finalizers, v1.FinalizerCoreProtection))
+}
+
+// isGoing says whether an installation lost its protection while it was being deleted: it can't get it back. It is made anew
+// when it is gone.
+func isGoing(live *v1.AddonInstallation) bool {
+	return !live.DeletionTimestamp.IsZero() && !slices.Contains(live.Finalizers, v1.FinalizerCoreProtection)
+}
+
+func sortedNames(byName map[string]*v1.AddonInstallation) []string {
+	names := make([]string, 0, len(byName))
+	for name := range byName {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

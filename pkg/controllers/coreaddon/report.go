@@ -1,0 +1,183 @@
+package coreaddon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/status"
+)
+
+// report is what was last told of one cluster. Only the pass over that cluster uses it, but for counts.
+type report struct {
+	tries int32
+	// object is the UID of the available catalogue that says so; empty before the first look at it.
+	object     types.UID
+	counts     v1.CoreAddonCounts
+	conditions []metav1.Condition
+	// told are the events that stand, so that each is told once.
+	told map[string]bool
+}
+
+// reports by cluster namespace. The counts are kept apart, since metrics read them at any time.
+type reports struct {
+	mutex       sync.Mutex
+	byNamespace map[string]*report
+	counts      map[string]v1.CoreAddonCounts
+	unfit       map[string]int
+}
+
+func (r *reports) of(namespace string) *report {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.byNamespace == nil {
+		r.byNamespace, r.counts, r.unfit = map[string]*report{}, map[string]v1.CoreAddonCounts{}, map[string]int{}
+	}
+	if r.byNamespace[namespace] == nil {
+		r.byNamespace[namespace] = &report{}
+	}
+	return r.byNamespace[namespace]
+}
+
+func (r *reports) count(namespace string, counts v1.CoreAddonCounts, unfit int) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.counts[namespace], r.unfit[namespace] = counts, unfit
+}
+
+func (r *reports) forget(namespace string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	delete(r.byNamespace, namespace)
+	delete(r.counts, namespace)
+	delete(r.unfit, namespace)
+}
+
+// tell brings status.core and AddonsReady about, tells events, and ends the pass. A pass that wrote leaves that to the next
+// one, which its own write brings: so a new core add-on reaches every cluster before any is told of.
+func (r *Reconciler) tell(ctx context.Context, f *facts) loop.Outcome {
+	if f.wrote && len(f.failures) == 0 {
+		return loop.Done{}
+	}
+	counts := countsOf(&f.plan)
+	unfit := 0
+	for _, member := range f.plan.members {
+		if isUnfit(member) {
+			unfit++
+		}
+	}
+	r.reports.count(f.namespace, counts, unfit)
+	r.announce(f)
+	if err := r.writeStatus(ctx, f, counts, conditionOf(f)); err != nil {
+		return failed(err)
+	}
+	for name, err := range f.failures {
+		return failed(fmt.Errorf("core add-on %q: %w", name, err))
+	}
+	return loop.Done{}
+}
+
+// writeStatus applies our part of the available catalogue's status, where it does not say so already. A catalogue that is not
+// there comes with an event.
+func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAddonCounts, condition metav1.Condition) error {
+	about := metadataOf(v1.GroupVersion.WithKind("AddonCatalogue"))
+	err := r.available.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: v1.AvailableCatalogue}, about)
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if f.report.object != about.UID {
+		if err := r.readStatus(ctx, f, about.UID); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+	}
+	wanted := slices.Clone(f.report.conditions)
+	status.Set(&wanted, condition)
+	if f.report.counts == counts && same(f.report.conditions, wanted) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		"apiVersion": v1.GroupVersion.String(), "kind": "AddonCatalogue",
+		"metadata": map[string]any{"namespace": f.namespace, "name": v1.AvailableCatalogue, "uid": about.UID},
+		"status":   map[string]any{"core": counts, "conditions": wanted},
+	})
+	if err != nil {
+		return err
+	}
+	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: v1.AvailableCatalogue}}
+	err = r.Client.Status().Patch(ctx, object, client.RawPatch(types.ApplyPatchType, patch),
+		client.FieldOwner(fieldOwner), client.ForceOwnership)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		f.report.object = "" // another object since; its event is on its way
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("writing status.core of the available catalogue in %q: %w", f.namespace, err)
+	}
+	f.report.counts, f.report.conditions = counts, wanted
+	return nil
+}
+
+// readStatus learns what an earlier process said, once for each catalogue.
+func (r *Reconciler) readStatus(ctx context.Context, f *facts, uid types.UID) error {
+	live := &v1.AddonCatalogue{}
+	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: v1.AvailableCatalogue}, live); err != nil {
+		return err
+	}
+	f.report.object, f.report.counts, f.report.conditions = uid, v1.CoreAddonCounts{}, nil
+	if live.UID != uid {
+		return nil
+	}
+	if live.Status.Core != nil {
+		f.report.counts = *live.Status.Core
+	}
+	if before := meta.FindStatusCondition(live.Status.Conditions, v1.ConditionAddonsReady); before != nil {
+		f.report.conditions = []metav1.Condition{*before}
+	}
+	return nil
+}
+
+func same(a, b []metav1.Condition) bool {
+	return slices.EqualFunc(a, b, func(a, b metav1.Condition) bool {
+		return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message
+	})
+}
+
+// announce tells as events what began with this pass.
+func (r *Reconciler) announce(f *facts) {
+	before := f.report.told
+	f.report.told = map[string]bool{}
+	first := func(key string) bool {
+		f.report.told[key] = true
+		return !before[key]
+	}
+	for _, installation := range f.plan.blocked {
+		if first("blocked/" + string(installation.UID)) {
+			r.Recorder.Eventf(installation, nil, corev1.EventTypeWarning, v1.EventDeletionBlocked, "Delete", "%s",
+				v1.DeletionBlockedMessage)
+		}
+	}
+	for _, installation := range f.plan.members {
+		if compatible := meta.FindStatusCondition(installation.Status.Conditions, v1.ConditionCompatible); isUnfit(installation) &&
+			first("unfit/"+string(installation.UID)+"/"+compatible.Message) {
+			r.Recorder.Eventf(installation, nil, corev1.EventTypeWarning, v1.EventNothingFits, "Select", "%s", compatible.Message)
+		}
+	}
+	if held := heldText(&f.set); held != "" && first("held/"+held) {
+		r.Recorder.Eventf(f.cluster, nil, corev1.EventTypeWarning, v1.EventCoreSetUnknown, "Select", "%s; it stays as it is", held)
+	}
+	if f.terminating && first("terminating") {
+		r.Recorder.Eventf(f.cluster, nil, corev1.EventTypeWarning, v1.EventDeletionBlocked, "Delete",
+			"namespace %q is being deleted while the cluster lives", f.namespace)
+	}
+}

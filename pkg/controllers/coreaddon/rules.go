@@ -1,0 +1,171 @@
+package coreaddon
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/Masterminds/semver/v3"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+)
+
+// Names of features in Cluster.spec.features, network plugins and proxy modes, as KKP writes them.
+const (
+	featureExternalCloudProvider = "externalCloudProvider"
+	cniCanal                     = "canal"
+	cniCilium                    = "cilium"
+	proxyModeEBPF                = "ebpf"
+	providerAWS                  = "aws"
+	providerAzure                = "azure"
+)
+
+// presence is what a rule says of its add-on.
+type presence int
+
+const (
+	// unknown: a field that the rule needs is missing or says nothing that we know. What is there stays.
+	unknown presence = iota
+	// present: the cluster is to have the add-on.
+	present
+	// absent: it is not.
+	absent
+)
+
+// verdict is a rule's answer for one cluster; detail says what is missing where it is unknown.
+type verdict struct {
+	presence presence
+	detail   string
+}
+
+// rule decides on one add-on from the fields of a Cluster.
+type rule struct {
+	addon string
+	// condition tells people when the cluster has it.
+	condition string
+	judge     func(*kkpv1.Cluster) verdict
+}
+
+// rules are KKP's, of its function skipAddonInstallation and of the guards inside of its add-ons' manifests, which render to
+// nothing elsewhere.
+func rules() []rule {
+	return []rule{
+		{"aws-node-termination-handler", "provider aws", onProvider(providerAWS, false)},
+		{"azure-cloud-node-manager", "provider azure with the external cloud provider", onProvider(providerAzure, true)},
+		{"canal", "network plugin canal from 3.21 on", judgeCanal},
+		{"cilium", "network plugin cilium before 1.13; later ones are applications", judgeCilium},
+		{"csi", "a provider with a CSI driver, unless it is disabled", judgeCSI},
+		{"default-storage-class", "unless the CSI driver is disabled", judgeStorageClass},
+		{"kube-proxy", "unless the proxy mode is ebpf", judgeKubeProxy},
+		{"kubeadm-configmap", "always", always},
+		{"kubelet-configmap", "always", always},
+		{"openvpn", "without konnectivity", judgeOpenVPN},
+		{"rbac", "always", always},
+	}
+}
+
+func always(*kkpv1.Cluster) verdict { return verdict{presence: present} }
+
+// missing is the verdict of a rule that can't tell.
+func missing(format string, arguments ...any) verdict {
+	return verdict{unknown, fmt.Sprintf(format, arguments...)}
+}
+
+func when(condition bool) verdict {
+	if condition {
+		return verdict{presence: present}
+	}
+	return verdict{presence: absent}
+}
+
+// onProvider is for add-ons of one provider. A feature that is not named is off.
+func onProvider(provider string, external bool) func(*kkpv1.Cluster) verdict {
+	return func(cluster *kkpv1.Cluster) verdict {
+		if cluster.Spec.Cloud.ProviderName == "" {
+			return missing("spec.cloud.providerName is missing")
+		}
+		return when(cluster.Spec.Cloud.ProviderName == provider && (!external || cluster.Spec.Features[featureExternalCloudProvider]))
+	}
+}
+
+// providersWithCSI says which providers have a driver, and whether it needs the external cloud provider.
+var providersWithCSI = map[string]bool{
+	providerAWS: true, providerAzure: true, "digitalocean": false, "gcp": false, "hetzner": true, "kubevirt": false,
+	"nutanix": false, "openstack": true, "vmwareclouddirector": false, "vsphere": true,
+}
+
+func judgeCSI(cluster *kkpv1.Cluster) verdict {
+	if cluster.Spec.DisableCSIDriver {
+		return when(false)
+	}
+	provider := cluster.Spec.Cloud.ProviderName
+	if provider == "" {
+		return missing("spec.cloud.providerName is missing")
+	}
+	external, known := providersWithCSI[provider]
+	return when(known && (!external || cluster.Spec.Features[featureExternalCloudProvider]))
+}
+
+func judgeStorageClass(cluster *kkpv1.Cluster) verdict { return when(!cluster.Spec.DisableCSIDriver) }
+
+func judgeKubeProxy(cluster *kkpv1.Cluster) verdict {
+	mode := cluster.Spec.ClusterNetwork.ProxyMode
+	if mode == "" {
+		return missing("spec.clusterNetwork.proxyMode is missing")
+	}
+	return when(mode != proxyModeEBPF)
+}
+
+func judgeOpenVPN(cluster *kkpv1.Cluster) verdict {
+	konnectivity := cluster.Spec.ClusterNetwork.KonnectivityEnabled
+	if konnectivity == nil {
+		return missing("spec.clusterNetwork.konnectivityEnabled is missing")
+	}
+	return when(!*konnectivity)
+}
+
+var (
+	oldestCanal = semver.MustParse("3.21.0")
+	// appCilium is the first version that KKP installs as an application.
+	appCilium = semver.MustParse("1.13.0")
+)
+
+// judgeCanal: a network plugin is never taken away over a version that we don't know.
+func judgeCanal(cluster *kkpv1.Cluster) verdict {
+	version, answer := pluginVersion(cluster, cniCanal)
+	switch {
+	case version == nil:
+		return answer
+	case version.LessThan(oldestCanal):
+		return missing("canal is older than any that is known")
+	}
+	return when(true)
+}
+
+func judgeCilium(cluster *kkpv1.Cluster) verdict {
+	version, answer := pluginVersion(cluster, cniCilium)
+	if version == nil {
+		return answer
+	}
+	return when(version.LessThan(appCilium))
+}
+
+// pluginVersion is the version of a cluster's network plugin if it is this one; else the verdict stands.
+func pluginVersion(cluster *kkpv1.Cluster, kind string) (*semver.Version, verdict) {
+	plugin := cluster.Spec.CNIPlugin
+	if plugin == nil || plugin.Type == "" {
+		return nil, missing("spec.cniPlugin.type is missing")
+	}
+	if plugin.Type != kind {
+		return nil, when(false)
+	}
+	version, err := semver.NewVersion(plugin.Version)
+	if err != nil {
+		return nil, missing("spec.cniPlugin.version of %s is missing or no version", kind)
+	}
+	return version, verdict{}
+}
+
+// isRuled says whether a rule names the add-on.
+func isRuled(addon string) bool {
+	return slices.ContainsFunc(rules(), func(r rule) bool { return r.addon == addon })
+}

@@ -1,0 +1,150 @@
+package coreaddon
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+)
+
+func TestRules(t *testing.T) {
+	for _, test := range []struct {
+		why, addon string
+		change     func(*kkpv1.ClusterSpec)
+		want       presence
+	}{
+		{"on aws", "aws-node-termination-handler", provider("aws"), present},
+		{"on another provider", "aws-node-termination-handler", provider("gcp"), absent},
+		{"the provider is not known", "aws-node-termination-handler", provider(""), unknown},
+		{"on azure with the external cloud provider", "azure-cloud-node-manager", external("azure"), present},
+		{"on azure without it", "azure-cloud-node-manager", provider("azure"), absent},
+		{"with it on another provider", "azure-cloud-node-manager", external("aws"), absent},
+		{"the provider is not known", "azure-cloud-node-manager", provider(""), unknown},
+		{"the plugin is canal", "canal", plugin("canal", "v3.29"), present},
+		{"the first canal that is known", "canal", plugin("canal", "v3.21"), present},
+		{"a canal that is newer than this release", "canal", plugin("canal", "v4.1.2"), present},
+		{"a plugin is not taken away over a version nobody knows", "canal", plugin("canal", "v3.8"), unknown},
+		{"nor over a missing version", "canal", plugin("canal", ""), unknown},
+		{"the plugin is another", "canal", plugin("cilium", "1.12.0"), absent},
+		{"there is no plugin by choice", "canal", plugin("none", ""), absent},
+		{"the plugin is not known", "canal", func(s *kkpv1.ClusterSpec) { s.CNIPlugin = nil }, unknown},
+		{"an old cilium", "cilium", plugin("cilium", "v1.12.3"), present},
+		{"the last old cilium, by a pre-release of the next", "cilium", plugin("cilium", "1.13.0-rc.1"), present},
+		{"the first cilium that is an application", "cilium", plugin("cilium", "1.13.0"), absent},
+		{"a new cilium", "cilium", plugin("cilium", "v1.16.6"), absent},
+		{"a cilium without a version", "cilium", plugin("cilium", ""), unknown},
+		{"the plugin is another", "cilium", plugin("canal", "v3.29"), absent},
+		{"the plugin is not known", "cilium", func(s *kkpv1.ClusterSpec) { s.CNIPlugin.Type = "" }, unknown},
+		{"aws by the external provider", "csi", external("aws"), present},
+		{"aws in the tree", "csi", provider("aws"), absent},
+		{"azure by the external provider", "csi", external("azure"), present},
+		{"azure in the tree", "csi", provider("azure"), absent},
+		{"hetzner by the external provider", "csi", external("hetzner"), present},
+		{"openstack by the external provider", "csi", external("openstack"), present},
+		{"openstack in the tree", "csi", provider("openstack"), absent},
+		{"vsphere by the external provider", "csi", external("vsphere"), present},
+		{"digitalocean", "csi", provider("digitalocean"), present},
+		{"gcp", "csi", provider("gcp"), present},
+		{"kubevirt", "csi", provider("kubevirt"), present},
+		{"nutanix", "csi", provider("nutanix"), present},
+		{"vmwareclouddirector", "csi", provider("vmwareclouddirector"), present},
+		{"a provider without a driver", "csi", provider("bringyourown"), absent},
+		{"the provider is not known", "csi", provider(""), unknown},
+		{"the driver is disabled, whatever the provider", "csi", disabledCSI(""), absent},
+		{"storage classes come with drivers", "default-storage-class", provider("gcp"), present},
+		{"and in clusters whose provider is not known: the add-on looks itself", "default-storage-class", provider(""), present},
+		{"the driver is disabled", "default-storage-class", disabledCSI("gcp"), absent},
+		{"iptables", "kube-proxy", proxy("iptables"), present},
+		{"ipvs", "kube-proxy", proxy("ipvs"), present},
+		{"ebpf does it without", "kube-proxy", proxy("ebpf"), absent},
+		{"the mode is not known", "kube-proxy", proxy(""), unknown},
+		{"always", "kubeadm-configmap", provider(""), present},
+		{"always", "kubelet-configmap", provider(""), present},
+		{"always", "rbac", provider(""), present},
+		{"konnectivity instead", "openvpn", konnectivity(new(true)), absent},
+		{"no konnectivity", "openvpn", konnectivity(new(false)), present},
+		{"konnectivity is not known", "openvpn", konnectivity(nil), unknown},
+	} {
+		t.Run(test.addon+"/"+test.why, func(t *testing.T) {
+			cluster := fullCluster()
+			test.change(&cluster.Spec)
+			got := ruleOf(t, test.addon).judge(cluster)
+			if got.presence != test.want {
+				t.Errorf("presence %d, want %d", got.presence, test.want)
+			}
+			if (got.presence == unknown) != (got.detail != "") {
+				t.Errorf("detail %q beside presence %d", got.detail, got.presence)
+			}
+			if strings.Contains(got.detail, "v3.8") {
+				t.Error("the detail quotes the Cluster")
+			}
+		})
+	}
+}
+
+func TestRulesAreTold(t *testing.T) {
+	var names []string
+	for _, rule := range rules() {
+		names = append(names, rule.addon)
+		if rule.condition == "" {
+			t.Errorf("rule %q has no condition in words", rule.addon)
+		}
+	}
+	want := []string{
+		"aws-node-termination-handler", "azure-cloud-node-manager", "canal", "cilium", "csi", "default-storage-class",
+		"kube-proxy", "kubeadm-configmap", "kubelet-configmap", "openvpn", "rbac",
+	}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func ruleOf(t *testing.T, addon string) rule {
+	t.Helper()
+	for _, rule := range rules() {
+		if rule.addon == addon {
+			return rule
+		}
+	}
+	t.Fatalf("no rule names %q", addon)
+	return rule{}
+}
+
+func fullCluster() *kkpv1.Cluster {
+	cluster := &kkpv1.Cluster{}
+	cluster.Name = "birch"
+	cluster.Spec.Cloud.ProviderName = "aws"
+	cluster.Spec.CNIPlugin = &kkpv1.CNIPlugin{Type: "canal", Version: "v3.29"}
+	cluster.Spec.ClusterNetwork.ProxyMode = "ipvs"
+	cluster.Spec.ClusterNetwork.KonnectivityEnabled = new(true)
+	return cluster
+}
+
+func provider(name string) func(*kkpv1.ClusterSpec) {
+	return func(s *kkpv1.ClusterSpec) { s.Cloud.ProviderName = name }
+}
+
+func external(name string) func(*kkpv1.ClusterSpec) {
+	return func(s *kkpv1.ClusterSpec) {
+		s.Cloud.ProviderName = name
+		s.Features = map[string]bool{featureExternalCloudProvider: true}
+	}
+}
+
+func plugin(kind, version string) func(*kkpv1.ClusterSpec) {
+	return func(s *kkpv1.ClusterSpec) { s.CNIPlugin = &kkpv1.CNIPlugin{Type: kind, Version: version} }
+}
+
+func disabledCSI(name string) func(*kkpv1.ClusterSpec) {
+	return func(s *kkpv1.ClusterSpec) { s.Cloud.ProviderName, s.DisableCSIDriver = name, true }
+}
+
+func proxy(mode string) func(*kkpv1.ClusterSpec) {
+	return func(s *kkpv1.ClusterSpec) { s.ClusterNetwork.ProxyMode = mode }
+}
+
+func konnectivity(enabled *bool) func(*kkpv1.ClusterSpec) {
+	return func(s *kkpv1.ClusterSpec) { s.ClusterNetwork.KonnectivityEnabled = enabled }
+}

@@ -1,0 +1,81 @@
+package coreaddon
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// coreNamespace is where the add-ons of rules go that name no namespace themselves: KKP's all live there.
+const coreNamespace = "kube-system"
+
+// wanted is one core add-on that a cluster is to have.
+type wanted struct {
+	name string
+	// origin is v1.OriginRule or v1.OriginList.
+	origin string
+	spec   v1.AddonInstallationSpec
+}
+
+func (w wanted) addon() string { return string(w.spec.AddonRef.Name) }
+
+// set is what a cluster is to have, as far as that can be told.
+type set struct {
+	wanted []wanted
+	// held are add-ons of which can't be told whether the cluster is to have them, with the reason: they stay as they are.
+	held map[string]string
+	// frozen says why nothing is added or removed; empty as a rule.
+	frozen string
+	// keepListed is set where there is no list: what an earlier one brought stays.
+	keepListed bool
+}
+
+// setFor is the set of a cluster: the rules, and above them the list.
+func setFor(cluster *kkpv1.Cluster, list listState) set {
+	result := set{held: map[string]string{}, keepListed: list.absent}
+	if list.problem != nil && !list.read {
+		result.frozen = list.problem.Error()
+	}
+	listed := map[string]bool{}
+	for _, one := range list.items {
+		if one.selector.Matches(labels.Set(cluster.Labels)) {
+			listed[string(one.spec.AddonRef.Name)] = true
+			result.wanted = append(result.wanted, wanted{name: one.name, origin: v1.OriginList, spec: one.spec})
+		}
+	}
+	for _, rule := range rules() {
+		if listed[rule.addon] {
+			continue
+		}
+		switch verdict := rule.judge(cluster); verdict.presence {
+		case present:
+			result.wanted = append(result.wanted, wanted{name: rule.addon, origin: v1.OriginRule, spec: specOf(rule.addon)})
+		case unknown:
+			result.held[rule.addon] = verdict.detail
+		case absent:
+		}
+	}
+	slices.SortFunc(result.wanted, func(a, b wanted) int { return cmp.Compare(a.name, b.name) })
+	return result
+}
+
+func specOf(addon string) v1.AddonInstallationSpec {
+	spec := v1.AddonInstallationSpec{
+		AddonRef: v1.AddonReference{Name: v1.AddonName(addon)}, TargetNamespace: coreNamespace,
+	}
+	fillIn(&spec)
+	return spec
+}
+
+// find gives the wanted add-on of a name; nil where the set has none.
+func (s *set) find(name string) *wanted {
+	i, ok := slices.BinarySearchFunc(s.wanted, name, func(w wanted, name string) int { return cmp.Compare(w.name, name) })
+	if !ok {
+		return nil
+	}
+	return &s.wanted[i]
+}

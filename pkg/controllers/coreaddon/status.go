@@ -1,0 +1,103 @@
+package coreaddon
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// namedAtMost bounds how many installations a message names.
+const namedAtMost = 3
+
+// countsOf the plan, as status.core tells them.
+func countsOf(p *plan) v1.CoreAddonCounts {
+	counts := v1.CoreAddonCounts{Total: int32(p.total), Missing: int32(len(p.missing))}
+	for _, member := range p.members {
+		switch ready := meta.FindStatusCondition(member.Status.Conditions, v1.ConditionReady); {
+		case isReady(member):
+			counts.Ready++
+		case ready != nil && ready.Status == metav1.ConditionFalse:
+			counts.Failing++
+		}
+	}
+	return counts
+}
+
+// isReady says whether an installation is Ready as it is asked for now.
+func isReady(installation *v1.AddonInstallation) bool {
+	ready := meta.FindStatusCondition(installation.Status.Conditions, v1.ConditionReady)
+	return ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == installation.Generation
+}
+
+// isUnfit says whether no version of an installation's add-on fits its cluster.
+func isUnfit(installation *v1.AddonInstallation) bool {
+	return meta.IsStatusConditionFalse(installation.Status.Conditions, v1.ConditionCompatible)
+}
+
+// conditionOf is AddonsReady for a cluster. What is worst comes first.
+func conditionOf(f *facts) metav1.Condition {
+	say := func(status metav1.ConditionStatus, reason, format string, arguments ...any) metav1.Condition {
+		return metav1.Condition{Type: v1.ConditionAddonsReady, Status: status, Reason: reason, Message: fmt.Sprintf(format, arguments...)}
+	}
+	counts, waiting := countsOf(&f.plan), notReady(&f.plan)
+	held := heldText(&f.set)
+	switch {
+	case f.terminating:
+		return say(metav1.ConditionFalse, v1.ReasonNamespaceTerminating,
+			"namespace %q is being deleted while its cluster lives: core add-ons stay in the cluster, and none is added", f.namespace)
+	case len(f.plan.taken) > 0:
+		return say(metav1.ConditionFalse, v1.ReasonNameTaken,
+			"installation %q was made by somebody else: delete it, or give it another name, and the core add-on takes its place", f.plan.taken[0])
+	case len(f.failures) > 0:
+		name := slices.Sorted(maps.Keys(f.failures))[0]
+		return say(metav1.ConditionFalse, v1.ReasonFailed, "%s", f.failures[name])
+	case f.set.frozen != "":
+		return say(metav1.ConditionUnknown, v1.ReasonCoreSetUnknown, "%s; the core add-ons stay as they are", f.set.frozen)
+	case len(waiting) > 0:
+		return say(metav1.ConditionFalse, v1.ReasonCoreAddonsNotReady, "%d of %d core add-ons are ready; %s",
+			counts.Ready, counts.Total-counts.Missing, listed(waiting))
+	case held != "":
+		return say(metav1.ConditionUnknown, v1.ReasonCoreSetUnknown, "%s; it stays as it is", held)
+	}
+	text := fmt.Sprintf("all %d core add-ons are ready", counts.Ready)
+	if counts.Missing > 0 {
+		text += fmt.Sprintf("; no Core catalogue has %s", listed(f.plan.missing))
+	}
+	return say(metav1.ConditionTrue, v1.ReasonCoreAddonsReady, "%s", text)
+}
+
+// notReady names the members that are not ready, each with its reason.
+func notReady(p *plan) []string {
+	var names []string
+	for _, member := range p.members {
+		if isReady(member) {
+			continue
+		}
+		reason := v1.ReasonProgressing
+		if ready := meta.FindStatusCondition(member.Status.Conditions, v1.ConditionReady); ready != nil && ready.Status != metav1.ConditionTrue {
+			reason = ready.Reason
+		}
+		names = append(names, fmt.Sprintf("%s: %s", member.Name, reason))
+	}
+	slices.Sort(names)
+	return names
+}
+
+func listed(names []string) string {
+	text := ""
+	for i, name := range names {
+		if i == namedAtMost {
+			return fmt.Sprintf("%s and %d more", text, len(names)-namedAtMost)
+		}
+		if i > 0 {
+			text += ", "
+		}
+		text += name
+	}
+	return text
+}

@@ -1,0 +1,178 @@
+package coreaddon
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// SetupWithManager registers the controller. The manager's cache holds Clusters, AddonInstallations, namespaces (metadata)
+// and the merged catalogues; the custom list and the metadata of available catalogues are in caches of their own.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	list, err := ownCache(mgr, &corev1.ConfigMap{}, cache.ByObject{
+		Field:      fields.OneTermEqualSelector("metadata.name", ListName),
+		Namespaces: map[string]cache.Config{r.Options.Namespace: {}},
+	})
+	if err != nil {
+		return fmt.Errorf("making the cache of the custom core list: %w", err)
+	}
+	available, err := ownCache(mgr, &v1.AddonCatalogue{}, cache.ByObject{
+		Field: fields.OneTermEqualSelector("metadata.name", v1.AvailableCatalogue), Transform: cache.TransformStripManagedFields(),
+	})
+	if err != nil {
+		return fmt.Errorf("making the cache of available catalogues: %w", err)
+	}
+	r.list, r.available = list, available
+	built, err := controller.New("coreaddon", mgr, controller.Options{
+		Reconciler: r, MaxConcurrentReconciles: r.Options.Concurrency,
+	})
+	if err != nil {
+		return fmt.Errorf("making controller coreaddon: %w", err)
+	}
+	namespaces := metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	catalogue := metadataOf(v1.GroupVersion.WithKind("AddonCatalogue"))
+	for _, watch := range []source.Source{
+		source.Kind[client.Object](mgr.GetCache(), &kkpv1.Cluster{}, toNamespace(namespaceOfCluster), clusterChanged()),
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, toNamespace(client.Object.GetNamespace), installationChanged()),
+		source.Kind[client.Object](mgr.GetCache(), namespaces, toNamespace(client.Object.GetName), lives()),
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.toAll), r.concerns()),
+		source.Kind[client.Object](list, &corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.toAll)),
+		source.Kind[client.Object](available, catalogue, toNamespace(client.Object.GetNamespace), comesOrGoes()),
+	} {
+		if err := built.Watch(watch); err != nil {
+			return fmt.Errorf("watching for controller coreaddon: %w", err)
+		}
+	}
+	return nil
+}
+
+// ownCache holds one kind under its own restrictions: a cache's restrictions hold for all who read the kind from it.
+func ownCache(mgr manager.Manager, kind client.Object, held cache.ByObject) (cache.Cache, error) {
+	made, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		ByObject: map[client.Object]cache.ByObject{kind: held},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return made, mgr.Add(made)
+}
+
+func namespaceOfCluster(object client.Object) string {
+	if found, ok := object.(*kkpv1.Cluster); ok {
+		return found.Status.NamespaceName
+	}
+	return ""
+}
+
+// toNamespace asks for the pass over the cluster namespace that an object belongs to.
+func toNamespace(of func(client.Object) string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+		if name := of(object); name != "" {
+			return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
+		}
+		return nil
+	})
+}
+
+// toAll asks for all clusters.
+func (r *Reconciler) toAll(ctx context.Context, _ client.Object) []reconcile.Request {
+	var clusters kkpv1.ClusterList
+	if err := r.Client.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "listing clusters to wake")
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(clusters.Items))
+	for i := range clusters.Items {
+		if name := clusters.Items[i].Status.NamespaceName; name != "" {
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+		}
+	}
+	return requests
+}
+
+// clusterChanged lets those changes of a Cluster through that the set depends on; KKP writes its status all the time.
+func clusterChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, isCluster := e.ObjectOld.(*kkpv1.Cluster)
+		after, isClusterToo := e.ObjectNew.(*kkpv1.Cluster)
+		return !isCluster || !isClusterToo || before.Status.NamespaceName != after.Status.NamespaceName ||
+			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+			!equality.Semantic.DeepEqual(before.Labels, after.Labels) || !equality.Semantic.DeepEqual(before.Spec, after.Spec)
+	}}
+}
+
+// installationChanged lets everything through that a pass looks at: a living installation's status only where its conditions
+// Ready or Compatible turn.
+func installationChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, isInstallation := e.ObjectOld.(*v1.AddonInstallation)
+		after, isInstallationToo := e.ObjectNew.(*v1.AddonInstallation)
+		if !isInstallation || !isInstallationToo {
+			return true
+		}
+		return before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Labels, after.Labels) ||
+			!equality.Semantic.DeepEqual(before.Annotations, after.Annotations) ||
+			!equality.Semantic.DeepEqual(before.Finalizers, after.Finalizers) ||
+			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+			turned(before, after, v1.ConditionReady) || turned(before, after, v1.ConditionCompatible)
+	}}
+}
+
+func turned(before, after *v1.AddonInstallation, kind string) bool {
+	was, is := meta.FindStatusCondition(before.Status.Conditions, kind), meta.FindStatusCondition(after.Status.Conditions, kind)
+	if was == nil || is == nil {
+		return was != is
+	}
+	return was.Status != is.Status || was.Reason != is.Reason || was.ObservedGeneration != is.ObservedGeneration
+}
+
+// lives lets a namespace through when it appears, begins to go, or is gone.
+func lives() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
+	}}
+}
+
+// comesOrGoes leaves out what is written to an object: those are our own writes and the addon controller's.
+func comesOrGoes() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
+}
+
+// concerns lets merged catalogues through that have an add-on of the rules or the list, when they come, go or change type.
+func (r *Reconciler) concerns() predicate.Predicate {
+	return predicate.And(
+		predicate.NewPredicateFuncs(func(object client.Object) bool {
+			if object.GetNamespace() != r.Options.CatalogueNamespace {
+				return false
+			}
+			listed := r.interesting.Load()
+			return isRuled(object.GetName()) || listed != nil && (*listed)[object.GetName()]
+		}),
+		predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+			before, isCatalogue := e.ObjectOld.(*v1.AddonCatalogue)
+			after, isCatalogueToo := e.ObjectNew.(*v1.AddonCatalogue)
+			return !isCatalogue || !isCatalogueToo || before.Spec.Type != after.Spec.Type ||
+				before.Labels[v1.LabelRole] != after.Labels[v1.LabelRole]
+		}},
+	)
+}

@@ -1,0 +1,86 @@
+package coreaddon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// fieldOwner names our writes in managedFields.
+const fieldOwner = "trellis-core-addon"
+
+// letGo takes the protection off what may go, and deletes what is out of the set. A crash between the two is put right by the
+// next pass: without its protection an installation is still out of the set.
+func (r *Reconciler) letGo(ctx context.Context, f *facts) loop.Outcome {
+	for _, installation := range slices.Concat(f.plan.release, f.plan.remove) {
+		pass := loop.Start(r.Client, installation.DeepCopy())
+		if err := pass.SetFinalizer(ctx, v1.FinalizerCoreProtection, false); err != nil {
+			return failed(err)
+		}
+	}
+	for _, installation := range f.plan.remove {
+		err := r.Client.Delete(ctx, installation.DeepCopy(), client.Preconditions{UID: &installation.UID})
+		if client.IgnoreNotFound(err) != nil {
+			return failed(fmt.Errorf("deleting installation %q, which is out of the set: %w", installation.Name, err))
+		}
+	}
+	return nil
+}
+
+// apply brings the installations of the set about. One that fails keeps no other from coming.
+func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
+	f.failures = map[string]error{}
+	for _, change := range f.plan.apply {
+		live, err := r.applyOne(ctx, f.namespace, change)
+		if err != nil {
+			f.failures[change.wanted.name] = err
+			continue
+		}
+		f.wrote = true
+		if change.live == nil {
+			f.plan.members = append(f.plan.members, live)
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) applyOne(ctx context.Context, namespace string, c change) (*v1.AddonInstallation, error) {
+	if c.live != nil && c.live.Spec.TargetNamespace != c.wanted.spec.TargetNamespace {
+		return nil, fmt.Errorf("targetNamespace of installation %q can't be changed from %q to %q: give the item another name",
+			c.wanted.name, c.live.Spec.TargetNamespace, c.wanted.spec.TargetNamespace)
+	}
+	content, _, err := intent(namespace, c.wanted)
+	if err != nil {
+		return nil, err
+	}
+	object := &v1.AddonInstallation{}
+	object.Namespace, object.Name = namespace, c.wanted.name
+	if err := r.patch(ctx, object, types.ApplyPatchType, content, client.ForceOwnership); err != nil {
+		return nil, fmt.Errorf("applying installation %q: %w", c.wanted.name, err)
+	}
+	if !strays(object, c.wanted) {
+		return object, nil
+	}
+	none := map[string]any{"spec": map[string]any{"addonRef": map[string]any{"version": nil}}}
+	if err := r.patch(ctx, object, types.MergePatchType, none); err != nil {
+		return nil, fmt.Errorf("taking the version off installation %q: %w", c.wanted.name, err)
+	}
+	return object, nil
+}
+
+func (r *Reconciler) patch(
+	ctx context.Context, object client.Object, kind types.PatchType, content map[string]any, options ...client.PatchOption,
+) error {
+	encoded, err := json.Marshal(content)
+	if err != nil {
+		return err
+	}
+	return r.Client.Patch(ctx, object, client.RawPatch(kind, encoded), append(options, client.FieldOwner(fieldOwner))...)
+}
