@@ -6,7 +6,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
 )
 
@@ -14,7 +13,7 @@ import (
 func addCore(made manager.Manager, options *options) error {
 	controller := coreaddon.New(coreaddon.Dependencies{
 		Client: made.GetClient(), Reader: made.GetAPIReader(), Recorder: made.GetEventRecorder("coreaddon"),
-		Finder: cluster.NewFinder(made.GetClient(), made.GetAPIReader()),
+		Finder: newFinder(made),
 		Options: coreaddon.Options{
 			Namespace: options.Namespace, CatalogueNamespace: options.CatalogueNamespace, WorkerName: options.WorkerName,
 		},

@@ -35,12 +35,6 @@ type Options struct {
 	Concurrency int
 }
 
-// Finder says which Cluster a namespace belongs to, and whether a Cluster is gone.
-type Finder interface {
-	InNamespace(ctx context.Context, namespace string) (*kkpv1.Cluster, error)
-	Gone(ctx context.Context, identity cluster.Identity) (gone bool, err error)
-}
-
 // Dependencies are what the controller works with.
 type Dependencies struct {
 	// Client reads from the manager's cache, which holds of AddonCatalogues the merged ones.
@@ -48,7 +42,7 @@ type Dependencies struct {
 	// Reader reads past the cache.
 	Reader   client.Reader
 	Recorder events.EventRecorder
-	Finder   Finder
+	Finder   cluster.Finder
 	Options  Options
 }
 

@@ -23,6 +23,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 )
 
 // SetupWithManager registers the controller. The manager's cache holds Clusters, AddonInstallations, namespaces (metadata)
@@ -51,7 +52,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	namespaces := metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	catalogue := metadataOf(v1.GroupVersion.WithKind("AddonCatalogue"))
 	for _, watch := range []source.Source{
-		source.Kind[client.Object](mgr.GetCache(), &kkpv1.Cluster{}, toNamespace(namespaceOfCluster), clusterChanged()),
+		r.Finder.Watch(mgr.GetCache(), toClusterNamespace(), clusterChanged()),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, toNamespace(client.Object.GetNamespace), installationChanged()),
 		source.Kind[client.Object](mgr.GetCache(), namespaces, toNamespace(client.Object.GetName), lives()),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.toAll), r.concerns()),
@@ -77,45 +78,46 @@ func ownCache(mgr manager.Manager, kind client.Object, held cache.ByObject) (cac
 	return made, mgr.Add(made)
 }
 
-func namespaceOfCluster(object client.Object) string {
-	if found, ok := object.(*kkpv1.Cluster); ok {
-		return found.Status.NamespaceName
+func toClusterNamespace() cluster.Handler {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, found *kkpv1.Cluster) []reconcile.Request {
+		return requestsFor(found.Status.NamespaceName)
+	})
+}
+
+// requestsFor the pass over a cluster namespace; none for a Cluster that has no namespace yet.
+func requestsFor(namespace string) []reconcile.Request {
+	if namespace == "" {
+		return nil
 	}
-	return ""
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: namespace}}}
 }
 
 // toNamespace asks for the pass over the cluster namespace that an object belongs to.
 func toNamespace(of func(client.Object) string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
-		if name := of(object); name != "" {
-			return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
-		}
-		return nil
+		return requestsFor(of(object))
 	})
 }
 
 // toAll asks for all clusters.
 func (r *Reconciler) toAll(ctx context.Context, _ client.Object) []reconcile.Request {
-	var clusters kkpv1.ClusterList
-	if err := r.Client.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
+	clusters, err := r.Finder.List(ctx)
+	if err != nil {
 		log.FromContext(ctx).Error(err, "listing clusters to wake")
 		return nil
 	}
-	requests := make([]reconcile.Request, 0, len(clusters.Items))
-	for i := range clusters.Items {
-		if name := clusters.Items[i].Status.NamespaceName; name != "" {
-			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
-		}
+	var requests []reconcile.Request
+	for i := range clusters {
+		requests = append(requests, requestsFor(clusters[i].Status.NamespaceName)...)
 	}
 	return requests
 }
 
 // clusterChanged lets those changes of a Cluster through that the set depends on; KKP writes its status all the time.
-func clusterChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, isCluster := e.ObjectOld.(*kkpv1.Cluster)
-		after, isClusterToo := e.ObjectNew.(*kkpv1.Cluster)
-		return !isCluster || !isClusterToo || before.Status.NamespaceName != after.Status.NamespaceName ||
+func clusterChanged() predicate.TypedPredicate[*kkpv1.Cluster] {
+	return predicate.TypedFuncs[*kkpv1.Cluster]{UpdateFunc: func(e event.TypedUpdateEvent[*kkpv1.Cluster]) bool {
+		before, after := e.ObjectOld, e.ObjectNew
+		return before.Status.NamespaceName != after.Status.NamespaceName ||
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 			!equality.Semantic.DeepEqual(before.Labels, after.Labels) || !equality.Semantic.DeepEqual(before.Spec, after.Spec)
 	}}

@@ -1,0 +1,308 @@
+package coreaddon_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
+	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+func TestMain(m *testing.M) {
+	fleet.Main(m, fleet.ClusterOptions{Name: "seed"})
+}
+
+// world is a seed with a platform namespace and a catalogue namespace of the test's own. The test plays the controllers
+// beside the one under test.
+type world struct {
+	t                   testing.TB
+	scheme              *runtime.Scheme
+	platform, catalogue string
+	seed                client.Client
+	recorder            *events.FakeRecorder
+	// writes counts the controller's writes of AddonInstallations.
+	writes *writes
+}
+
+var worlds int
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	worlds++
+	w := &world{
+		t: t, scheme: runtime.NewScheme(), recorder: events.NewFakeRecorder(1000), writes: &writes{},
+		platform: fmt.Sprintf("platform-%d", worlds), catalogue: fmt.Sprintf("catalogue-%d", worlds),
+	}
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kkpv1.AddToScheme} {
+		if err := add(w.scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := fleet.Shared().Cluster("seed").Config
+	if err := fleet.InstallCRDs(t.Context(), config, fleet.CRDs(t)...); err != nil {
+		t.Fatal(err)
+	}
+	made, err := client.New(config, client.Options{Scheme: w.scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.seed = client.WithFieldOwner(made, "test")
+	w.create(namespaceOf(w.platform), namespaceOf(w.catalogue))
+	t.Cleanup(w.clear)
+	return w
+}
+
+// clear lets everything go that finalizers hold: a test may end with the controller stopped.
+func (w *world) clear() {
+	ctx := context.Background()
+	if err := w.seed.DeleteAllOf(ctx, &kkpv1.Cluster{}); err != nil {
+		w.t.Error(err)
+	}
+	var left v1.AddonInstallationList
+	if err := w.seed.List(ctx, &left); err != nil {
+		w.t.Error(err)
+	}
+	for i := range left.Items {
+		free := []byte(`{"metadata":{"finalizers":null}}`)
+		if err := w.seed.Patch(ctx, &left.Items[i], client.RawPatch("application/merge-patch+json", free)); client.IgnoreNotFound(err) != nil {
+			w.t.Error(err)
+		}
+		if err := w.seed.Delete(ctx, &left.Items[i]); client.IgnoreNotFound(err) != nil {
+			w.t.Error(err)
+		}
+	}
+}
+
+func namespaceOf(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func (w *world) create(objects ...client.Object) {
+	w.t.Helper()
+	for _, object := range objects {
+		if err := w.seed.Create(w.t.Context(), object); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// start runs the controller until the returned function is called, at the latest at the end of the test.
+func (w *world) start() (stop func()) {
+	w.t.Helper()
+	config := rest.CopyConfig(fleet.Shared().Cluster("seed").Config)
+	config.QPS = -1
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return w.writes.count(next) })
+	mgr, err := ctrl.NewManager(config, w.managerOptions())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := cluster.IndexNamespaceName(ctx, mgr.GetFieldIndexer()); err != nil {
+		w.t.Fatal(err)
+	}
+	made := coreaddon.New(coreaddon.Dependencies{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: w.recorder,
+		Finder:  cluster.NewKKPFinder(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetClient()),
+		Options: coreaddon.Options{Namespace: w.platform, CatalogueNamespace: w.catalogue},
+	})
+	if err := made.SetupWithManager(mgr); err != nil {
+		w.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	running := true
+	stop = func() {
+		cancel()
+		if running {
+			running = false
+			if err := <-ended; err != nil {
+				w.t.Error(err)
+			}
+		}
+	}
+	w.t.Cleanup(stop)
+	return stop
+}
+
+func (w *world) managerOptions() manager.Options {
+	return manager.Options{
+		Scheme: w.scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)},
+		Cache: cache.Options{
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject: map[client.Object]cache.ByObject{
+				&v1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{w.catalogue: {}}},
+			},
+		},
+	}
+}
+
+// writes counts requests that write AddonInstallations themselves, not their status.
+type writes struct{ number atomic.Int64 }
+
+type counted struct {
+	next   http.RoundTripper
+	writes *writes
+}
+
+func (w *writes) count(next http.RoundTripper) http.RoundTripper { return counted{next, w} }
+
+// RoundTrip implements http.RoundTripper.
+func (c counted) RoundTrip(request *http.Request) (*http.Response, error) {
+	path := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
+	if request.Method != http.MethodGet && len(path) > 5 && path[5] == "addoninstallations" {
+		c.writes.number.Add(1)
+	}
+	return c.next.RoundTrip(request)
+}
+
+// cluster makes a Cluster that has every field, with its namespace and an available catalogue.
+func (w *world) cluster(name string) *kkpv1.Cluster {
+	w.t.Helper()
+	name = fmt.Sprintf("%s-%d", name, worlds)
+	object := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"world": w.platform}}}
+	object.Spec.Cloud.ProviderName = "bringyourown"
+	object.Spec.DisableCSIDriver = true
+	object.Spec.CNIPlugin = &kkpv1.CNIPlugin{Type: "none"}
+	object.Spec.ClusterNetwork.ProxyMode = "iptables"
+	object.Spec.ClusterNetwork.KonnectivityEnabled = new(true)
+	w.create(namespaceOf("cluster-"+name), object)
+	before := object.DeepCopy()
+	object.Status.NamespaceName, object.Status.Versions.ControlPlane = "cluster-"+name, "v1.36.3"
+	if err := w.seed.Status().Patch(w.t.Context(), object, client.MergeFrom(before)); err != nil {
+		w.t.Fatal(err)
+	}
+	w.create(availableOf(object))
+	return object
+}
+
+func availableOf(of *kkpv1.Cluster) *v1.AddonCatalogue {
+	return &v1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: of.Status.NamespaceName, Name: v1.AvailableCatalogue, Labels: map[string]string{v1.LabelRole: v1.RoleAvailable},
+		},
+		Spec: v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Addons: []v1.Addon{{Name: "some", Versions: []v1.AddonVersion{{Version: "1"}}}}},
+	}
+}
+
+// merged makes a merged catalogue of one add-on.
+func (w *world) merged(kind v1.CatalogueType, name string) *v1.AddonCatalogue {
+	w.t.Helper()
+	object := &v1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: name, Labels: map[string]string{v1.LabelRole: v1.RoleMerged}},
+		Spec: v1.AddonCatalogueSpec{Type: kind, Addons: []v1.Addon{{
+			Name: v1.AddonName(name), Versions: []v1.AddonVersion{{Version: "1.0.0"}},
+		}}},
+	}
+	w.create(object)
+	return object
+}
+
+// listed writes the custom core list.
+func (w *world) listed(text string) {
+	w.t.Helper()
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: coreaddon.ListName}}
+	object.Data = map[string]string{coreaddon.ListKey: text}
+	err := w.seed.Create(w.t.Context(), object)
+	if apierrors.IsAlreadyExists(err) {
+		err = w.seed.Update(w.t.Context(), object)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func installationOf(of *kkpv1.Cluster, name string) *v1.AddonInstallation {
+	return &v1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: of.Status.NamespaceName, Name: name}}
+}
+
+// exists waits for a core installation as the controller makes it.
+func (w *world) exists(of *kkpv1.Cluster, name string) *v1.AddonInstallation {
+	w.t.Helper()
+	return expect.Object(w.t, w.seed, installationOf(of, name), func(found *v1.AddonInstallation) error {
+		if !found.Spec.CoreAddon || !hasProtection(found) || found.Labels[v1.LabelManagedBy] != v1.ManagedByCoreAddons {
+			return fmt.Errorf("it is not as it is made: %+v", found)
+		}
+		return nil
+	})
+}
+
+func hasProtection(found *v1.AddonInstallation) bool {
+	for _, finalizer := range found.Finalizers {
+		if finalizer == v1.FinalizerCoreProtection {
+			return true
+		}
+	}
+	return false
+}
+
+// said writes the condition that the installation controller would.
+func (w *world) said(installation *v1.AddonInstallation, kind string, state metav1.ConditionStatus, reason string) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(installation), installation); err != nil {
+			return err
+		}
+		status.Set(&installation.Status.Conditions, metav1.Condition{
+			Type: kind, Status: state, Reason: reason, Message: "says " + reason, ObservedGeneration: installation.Generation,
+		})
+		return w.seed.Status().Update(w.t.Context(), installation)
+	})
+}
+
+// tells waits for status.core and AddonsReady of a cluster, in words.
+func (w *world) tells(of *kkpv1.Cluster, counts, condition string) *v1.AddonCatalogue {
+	w.t.Helper()
+	return expect.Object(w.t, w.seed, availableOf(of), func(found *v1.AddonCatalogue) error {
+		core := found.Status.Core
+		if core == nil {
+			return fmt.Errorf("it has no status.core")
+		}
+		if got := fmt.Sprintf("%d total, %d ready, %d failing, %d missing", core.Total, core.Ready, core.Failing, core.Missing); got != counts {
+			return fmt.Errorf("status.core is %s, want %s", got, counts)
+		}
+		kind, reason, _ := strings.Cut(condition, " ")
+		return expect.Condition(found, v1.ConditionAddonsReady, kind, reason)
+	})
+}
+
+// event waits for an event that holds the words.
+func (w *world) event(words ...string) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		select {
+		case told := <-w.recorder.Events:
+			for _, word := range words {
+				if !strings.Contains(told, word) {
+					return fmt.Errorf("the event is %q", told)
+				}
+			}
+			return nil
+		default:
+			return fmt.Errorf("no event with %q", words)
+		}
+	})
+}
