@@ -88,9 +88,12 @@ func (s *Sandbox) vacate(keepLogs bool) {
 func sweep(folder string, keepLogs bool) {
 	for _, name := range []string{
 		"ready", "env", "ca.crt", "bin", "kubeconfigs", "store", "controlplanes", "controlplanes.lock",
-		"sources/registry", "sources/git/" + sampleRepository + ".git",
+		"sources/registry",
 	} {
 		_ = os.RemoveAll(filepath.Join(folder, name))
+	}
+	for repository := range repositories() {
+		_ = os.RemoveAll(filepath.Join(folder, "sources", "git", repository+".git"))
 	}
 	for _, archive := range sampleArchives() {
 		_ = os.Remove(filepath.Join(folder, "sources", "charts", archive))

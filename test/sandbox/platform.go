@@ -131,6 +131,7 @@ func clusterObject(cluster UserCluster) *kkpv1.Cluster {
 			ClusterNetwork: kkpv1.ClusterNetwork{
 				Services: kkpv1.NetworkRanges{CIDRBlocks: []string{"10.96.0.0/16"}},
 				Pods:     kkpv1.NetworkRanges{CIDRBlocks: []string{"10.0.0.0/16"}}, DNSDomain: "cluster.local", ProxyMode: "iptables",
+				KonnectivityEnabled: new(true),
 			},
 		},
 	}

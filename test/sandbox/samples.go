@@ -15,7 +15,8 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-const sampleRepository = "samples"
+// repositories of the samples, and the folders of deploy/sandbox that they hold.
+func repositories() map[string]string { return map[string]string{"samples": "samples", "core": "core"} }
 
 // sampleArchives are the chart archives that the sandbox puts into the Helm repository.
 func sampleArchives() []string { return []string{"web-1.0.0.tgz", "web-1.1.0.tgz"} }
@@ -32,6 +33,13 @@ func (s *Sandbox) distributeSamples(ctx context.Context) error {
 	if err := s.create(ctx, Master, catalogue); err != nil {
 		return err
 	}
+	core := &kubermaticv1.AddonCatalogue{}
+	if err := s.Manifest("core-catalogue.yaml", core); err != nil {
+		return err
+	}
+	if err := s.create(ctx, Master, core); err != nil {
+		return err
+	}
 	for _, cluster := range UserClusters() {
 		available := &kubermaticv1.AddonCatalogue{
 			ObjectMeta: metav1.ObjectMeta{Name: kubermaticv1.AvailableCatalogue, Namespace: cluster.Namespace()},
@@ -41,17 +49,23 @@ func (s *Sandbox) distributeSamples(ctx context.Context) error {
 			return err
 		}
 		s.progress.Printf("%s is offered %s", cluster.Name, strings.Join(Offered(available), ", "))
+		if err := s.Await(ctx, cluster.Seed, available, func(client.Object) error { return hasCore(available, len(core.Spec.Addons)) }); err != nil {
+			return err
+		}
+		s.progress.Printf("%s has its %d core add-ons", cluster.Name, available.Status.Core.Ready)
 	}
 	return nil
 }
 
 func (s *Sandbox) publishContent() error {
-	files, err := filesBelow(filepath.Join(s.root, "deploy", "sandbox", "samples"))
-	if err != nil {
-		return err
-	}
-	if _, err := s.Sources.Commit(sampleRepository, files); err != nil {
-		return err
+	for repository, folder := range repositories() {
+		files, err := filesBelow(filepath.Join(s.root, "deploy", "sandbox", folder))
+		if err != nil {
+			return err
+		}
+		if _, err := s.Sources.Commit(repository, files); err != nil {
+			return err
+		}
 	}
 	for _, archive := range sampleArchives() {
 		name, version, _ := strings.Cut(strings.TrimSuffix(archive, ".tgz"), "-")
@@ -117,6 +131,14 @@ func offers(available, catalogue *kubermaticv1.AddonCatalogue) error {
 		if !known[want] {
 			return fmt.Errorf("%s is not offered yet: %w", want, errNotYet)
 		}
+	}
+	return nil
+}
+
+// hasCore holds when that many core add-ons are ready.
+func hasCore(available *kubermaticv1.AddonCatalogue, wanted int) error {
+	if counts := available.Status.Core; counts == nil || int(counts.Ready) < wanted {
+		return fmt.Errorf("status.core is %+v, of %d core add-ons: %w", counts, wanted, errNotYet)
 	}
 	return nil
 }

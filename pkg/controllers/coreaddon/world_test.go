@@ -45,6 +45,7 @@ type world struct {
 	recorder            *events.FakeRecorder
 	// writes counts the controller's writes of AddonInstallations.
 	writes *writes
+	made   []*kkpv1.Cluster
 }
 
 var worlds int
@@ -233,6 +234,12 @@ func (w *world) listed(text string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+func metadataList() *metav1.PartialObjectMetadataList {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(v1.GroupVersion.WithKind("AddonInstallationList"))
+	return list
 }
 
 func installationOf(of *kkpv1.Cluster, name string) *v1.AddonInstallation {
