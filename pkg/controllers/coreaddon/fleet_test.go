@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
@@ -66,9 +67,10 @@ func BenchmarkAnItemReachesAllClusters(b *testing.B) {
 			w.merged(v1.CatalogueCustom, name)
 			list += fmt.Sprintf("- {name: %[1]s, addonRef: {name: %[1]s}, targetNamespace: %[1]s}\n", name)
 			written := w.writes.number.Load()
+			arrived := w.arrivals(name, size)
 			begin := time.Now()
 			w.listed(list)
-			w.everywhere(clusters, name)
+			arrived()
 			ours := time.Since(begin)
 			model := w.exists(clusters[0], name)
 			bare := w.applyBare(model, elsewhere)
@@ -115,6 +117,30 @@ func (w *world) everywhere(clusters []*kkpv1.Cluster, name string) {
 		}
 		return nil
 	})
+}
+
+// arrivals opens a watch, and returns what waits until that many clusters have an installation.
+func (w *world) arrivals(name string, number int) (wait func()) {
+	w.t.Helper()
+	watching, err := w.seed.Watch(w.t.Context(), metadataList(), client.MatchingLabels{v1.LabelManagedBy: v1.ManagedByCoreAddons},
+		client.MatchingFields{"metadata.name": name})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return func() {
+		defer watching.Stop()
+		timeout := time.After(5 * expect.Patience)
+		for left := number; left > 0; {
+			select {
+			case event := <-watching.ResultChan():
+				if event.Type == watch.Added {
+					left--
+				}
+			case <-timeout:
+				w.t.Fatalf("%d clusters are left without %s", left, name)
+			}
+		}
+	}
 }
 
 // applyBare applies copies of an installation in other namespaces, as fast as the same number of writers can.

@@ -41,7 +41,7 @@ type world struct {
 	t                   testing.TB
 	scheme              *runtime.Scheme
 	platform, catalogue string
-	seed                client.Client
+	seed                client.WithWatch
 	recorder            *events.FakeRecorder
 	// writes counts the controller's writes of AddonInstallations.
 	writes *writes
@@ -63,14 +63,13 @@ func newWorld(t testing.TB) *world {
 		}
 	}
 	config := fleet.Shared().Cluster("seed").Config
-	if err := fleet.InstallCRDs(t.Context(), config, fleet.CRDs(t)...); err != nil {
-		t.Fatal(err)
-	}
-	made, err := client.New(config, client.Options{Scheme: w.scheme})
+	err := fleet.InstallCRDs(t.Context(), config, fleet.CRDs(t)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.seed = client.WithFieldOwner(made, "test")
+	if w.seed, err = client.NewWithWatch(config, client.Options{Scheme: w.scheme}); err != nil {
+		t.Fatal(err)
+	}
 	w.create(namespaceOf(w.platform), namespaceOf(w.catalogue))
 	t.Cleanup(w.clear)
 	return w
