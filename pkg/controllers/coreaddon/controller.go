@@ -80,10 +80,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		f.report.tries++
 		retry.After = loop.Backoff(f.report.tries, firstRetry, mostRetry)
 		log.FromContext(ctx).Info("a pass over the core add-ons failed", "problem", retry.Message, "after", retry.After.String())
-		return ctrl.Result{RequeueAfter: loop.ComeBack(retry)}, nil
+		return loop.Result(retry), nil
 	}
 	f.report.tries = 0
-	return ctrl.Result{RequeueAfter: loop.ComeBack(outcome)}, nil
+	return loop.Result(outcome), nil
 }
 
 // facts are what a pass knows; each step adds to them.
