@@ -10,6 +10,9 @@
 // out at once (one circuit per cluster) and probed with back-off until the API server answers again, so a dead cluster
 // never holds a worker. A changed Secret makes a new connection and closes the old one.
 //
+// Platform knows what a seed has beside Clusters: KKP's kinds that template data needs, and the kinds that providerRef may
+// name. None of them has to be served; each is watched from when it is. Secrets reads what a Cluster itself refers to.
+//
 // User clusters belong to tenants. Every answer has a deadline and a size limit, redirects are not followed, proxies and
 // compression are not used, and no text of an API server's answer gets into an error of this package.
 package cluster

@@ -5,6 +5,9 @@
 // refuses a Cluster that lacks something, here the field is empty: clusters that run without KKP have little more than a
 // name, a namespace and a version.
 //
-// Three fields are secret: Credentials, Cluster.Kubeconfig and Cluster.Address.AdminToken. New never fills them; only
-// add-ons of Core catalogues get to see any.
+// Three fields are secret: Credentials, Cluster.Kubeconfig and Cluster.Address.AdminToken. New never fills them; WithSecrets
+// does, for add-ons of Core catalogues.
+//
+// Where KKP has a habit that is a mistake, the words of its documentation count: Features are those that are on, not all that
+// the Cluster names.
 package templatedata

@@ -6,5 +6,7 @@
 // A form's fields are values at dotted paths. Defaults are a layer of their own; CheckForm is the one check for admission
 // and for rendering.
 //
+// CheckFormSpec checks a form itself, FormSchema makes JSON schema of it for user interfaces.
+//
 // No error of this package holds a value: values may be secret.
 package values

@@ -17,6 +17,13 @@
 // and UID are written into the status before anything else happens, and the next pass goes on: a removal that finds no
 // Cluster lets an installation go that never had one, and nothing else.
 //
+// # What is rendered
+//
+// Template data comes first, since a valuesTemplate is rendered from it: the Cluster, what Platform knows of KKP's other kinds,
+// variables by flag and, for add-ons of Core catalogues, the Secrets that the Cluster names (platform.go). Then the layers of
+// values (values.go, valuesfrom.go). A piece that is missing ends the pass there. A change wakes the installations that read
+// what changed, and no others.
+//
 // Two hashes decide how far a pass goes. Inputs covers everything that objects depend on; if the record has the same,
 // nothing is fetched or rendered and only drift is looked at. ObjectsDigest covers the rendered objects; if the record has the
 // same, nothing is written to the user cluster.

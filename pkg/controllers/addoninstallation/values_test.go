@@ -1,0 +1,327 @@
+package addoninstallation
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
+	"github.com/trellis-addons/trellis/pkg/values"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+const (
+	space        = "cluster-a"
+	platformRoom = "kubermatic"
+)
+
+var backupTarget = schema.GroupKind{Group: "storage.example.com", Kind: "BackupTarget"}
+
+// valuesWorld is a seed's API server with one cluster namespace, and as much of the controller as values need.
+type valuesWorld struct {
+	*testing.T
+	seed       client.Client
+	reconciler *Reconciler
+	cluster    *kkpv1.Cluster
+}
+
+func newValuesWorld(t *testing.T) *valuesWorld {
+	t.Helper()
+	config := fleet.ForTest(t, fleet.ClusterOptions{Name: "seed"}).Cluster("seed").Config
+	if err := fleet.InstallCRDs(t.Context(), config, append(fleet.CRDs(t), "../../cluster/testdata/kkp")...); err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), kkpv1.AddToScheme(scheme), kubermaticv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := cache.New(config, cache.Options{Scheme: scheme, Mapper: mapper, HTTPClient: httpClient})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper, HTTPClient: httpClient})
+	if err != nil {
+		t.Fatal(err)
+	}
+	platform := cluster.NewPlatform(objects, seed, mapper, platformRoom, []schema.GroupKind{backupTarget})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = objects.Start(ctx) })
+	running.Go(func() { _ = platform.Start(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+
+	w := &valuesWorld{T: t, seed: seed, cluster: &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "a-uid"}}}
+	w.cluster.Spec.Cloud = kkpv1.CloudSpec{Datacenter: "dc-1", ProviderName: "hetzner", Hetzner: &kkpv1.TokenCloudSpec{
+		CredentialsReference: &kkpv1.CredentialsReference{Namespace: platformRoom, Name: "credential-hetzner"},
+	}}
+	w.cluster.Status.NamespaceName, w.cluster.Status.Versions.ControlPlane = space, "1.36.3"
+	w.cluster.Status.Address.AdminToken = "admin-token"
+	w.reconciler = New(Dependencies{
+		Client: seed, Marked: uncached{objects, seed}, ValuesRenderer: gotemplate.New(), Platform: platform,
+		ClusterSecrets: cluster.NewSecrets(seed), InputsKey: []byte("key"),
+		Options: Options{CatalogueNamespace: "addon-catalogue", Variables: map[string]map[string]any{"demo": {"byFlag": "f"}}},
+	})
+	for _, name := range []string{space, platformRoom, "cluster-b"} {
+		w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	return w
+}
+
+// uncached is the cache of marked objects without a delay: reads go to the API server.
+type uncached struct {
+	cache.Cache
+	reader client.Reader
+}
+
+func (u uncached) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	return u.reader.Get(ctx, key, object, options...)
+}
+
+func (w *valuesWorld) create(objects ...client.Object) {
+	w.Helper()
+	for _, object := range objects {
+		if err := w.seed.Create(w.Context(), object); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+func (w *valuesWorld) secret(name, use, text string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: name, Labels: map[string]string{kubermaticv1.LabelUse: use}},
+		Data:       map[string][]byte{"values.yaml": []byte(text)},
+	}
+}
+
+// pass resolves the values of an installation.
+func (w *valuesWorld) pass(entry *kubermaticv1.AddonVersion, spec kubermaticv1.AddonInstallationSpec, core bool) (*facts, loop.Outcome) {
+	spec.AddonRef.Name = "demo"
+	f := &facts{
+		cluster: w.cluster, entry: entry, core: core, memory: &memory{},
+		installation: &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "demo"}, Spec: spec},
+	}
+	return f, w.reconciler.resolveValues(w.Context(), f)
+}
+
+func raw(text string) *runtime.RawExtension { return &runtime.RawExtension{Raw: []byte(text)} }
+
+func fromSecret(name string, optional bool) kubermaticv1.ValuesSource {
+	return kubermaticv1.ValuesSource{SecretRef: &kubermaticv1.KeyReference{Name: name, Optional: optional}}
+}
+
+func fromConfigMap(name, key string) kubermaticv1.ValuesSource {
+	return kubermaticv1.ValuesSource{ConfigMapRef: &kubermaticv1.KeyReference{Name: name, Key: key}}
+}
+
+func fromProvider(kind, name string) kubermaticv1.ValuesSource {
+	return kubermaticv1.ValuesSource{ProviderRef: &kubermaticv1.ProviderReference{APIGroup: backupTarget.Group, Kind: kind, Name: name}}
+}
+
+func target(name, secret string) *unstructured.Unstructured {
+	made := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"secretRef": map[string]any{"name": secret}}}}
+	made.SetGroupVersionKind(backupTarget.WithVersion("v1"))
+	made.SetNamespace(space)
+	made.SetName(name)
+	return made
+}
+
+func entryWith(catalogue, template string, form ...kubermaticv1.FormField) *kubermaticv1.AddonVersion {
+	return &kubermaticv1.AddonVersion{
+		Values: raw(catalogue), ValuesTemplate: template,
+		Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate, FormSpec: form},
+	}
+}
+
+// The whole of it against a real API server.
+func TestResolveValues(t *testing.T) {
+	w := newValuesWorld(t)
+	w.create(
+		w.secret("first", kubermaticv1.UseValues, "c: first\nd: first\ne: first\n"), w.secret("unmarked", "", "c: stolen"),
+		w.secret("source", kubermaticv1.UseSource, "c: stolen"), w.secret("target", kubermaticv1.UseValues, "f: target\n"),
+		&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "second", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseValues}},
+			Data:       map[string]string{"my.yaml": "d: second\nkept: {own: 1}\n", "bad.yaml": "kkp: {}", "deep.yaml": strings.Repeat("[", 40)},
+		},
+		target("default", "target"), target("thief", "unmarked"), target("empty", ""),
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "internal-admin-kubeconfig"}, Data: map[string][]byte{"kubeconfig": []byte("kubeconfig")}},
+	)
+	t.Run("layers", func(t *testing.T) { w.with(t).testLayers() })
+	t.Run("refused", func(t *testing.T) { w.with(t).testRefused() })
+	t.Run("AC10 secrets", func(t *testing.T) { w.with(t).testAC10Secrets() })
+	t.Run("wakes", func(t *testing.T) { w.with(t).testWakes() })
+}
+
+func (w *valuesWorld) with(t *testing.T) *valuesWorld {
+	copied := *w
+	copied.T = t
+	return &copied
+}
+
+func (w *valuesWorld) testLayers() {
+	form := kubermaticv1.FormField{DisplayName: "B", InternalName: "b", Type: kubermaticv1.FormText, Default: raw(`"form"`), Required: true}
+	entry := entryWith(`{"a":"catalogue","b":"catalogue","c":"catalogue","kept":{"below":true,"gone":1}}`,
+		"b: template\nt: {{ .Cluster.Name }} {{ .Variables.byFlag }}\nc: template\n", form)
+	f, outcome := w.pass(entry, kubermaticv1.AddonInstallationSpec{
+		ValuesFrom: []kubermaticv1.ValuesSource{
+			fromSecret("first", false), fromConfigMap("second", "my.yaml"), fromProvider("BackupTarget", "default"), fromSecret("none", true),
+		},
+		Values: raw(`{"e":"user","kept":{"gone":null}}`),
+	}, false)
+	if outcome != nil {
+		w.Fatalf("got %#v", outcome)
+	}
+	want := map[string]any{
+		"a": "catalogue", "b": "form", "t": "a f", "c": "first", "d": "second", "e": "user", "f": "target",
+		"kept": map[string]any{"below": true, "own": int64(1), "gone": nil},
+	}
+	if diff := cmp.Diff(want, f.values); diff != "" {
+		w.Errorf("values (-want +got):\n%s", diff)
+	}
+	origins := values.Origins{
+		"a": "catalogue", "b": "form defaults", "t": "valuesTemplate", "c": "valuesFrom[0]", "d": "valuesFrom[1]", "e": "installation",
+		"f": "valuesFrom[2]", "kept.below": "catalogue", "kept.own": "valuesFrom[1]", "kept.gone": "installation",
+	}
+	if diff := cmp.Diff(origins, f.origins); diff != "" {
+		w.Errorf("origins (-want +got):\n%s", diff)
+	}
+	w.cluster.Name = "another"
+	defer func() { w.cluster.Name = "a" }()
+	if f, _ = w.pass(entry, kubermaticv1.AddonInstallationSpec{}, false); f.values["t"] != "another f" {
+		w.Errorf("the valuesTemplate was not rendered for the cluster's new facts: %v", f.values["t"])
+	}
+}
+
+// Red when a refusal leaves half of the values, when it names a value, or when an unmarked Secret is read.
+func (w *valuesWorld) testRefused() {
+	number := kubermaticv1.FormField{DisplayName: "N", InternalName: "n", Type: kubermaticv1.FormNumber}
+	for _, test := range []struct {
+		why, catalogue, template, own string
+		from                          []kubermaticv1.ValuesSource
+		reason, says                  string
+	}{
+		{why: "no such Secret", from: []kubermaticv1.ValuesSource{fromSecret("none", false)}, reason: "ValuesMissing", says: `spec.valuesFrom[0]: no Secret "none"`},
+		{why: "an unmarked Secret", from: []kubermaticv1.ValuesSource{fromSecret("unmarked", false)}, reason: "ValuesMissing", says: `no Secret "unmarked" with label`},
+		{why: "a source's Secret", from: []kubermaticv1.ValuesSource{fromSecret("source", false)}, reason: "ValuesMissing", says: `no Secret "source" with label`},
+		{why: "a kubeconfig", from: []kubermaticv1.ValuesSource{fromSecret("internal-admin-kubeconfig", false)}, reason: "ValuesMissing", says: "with label"},
+		{why: "no such key", from: []kubermaticv1.ValuesSource{fromConfigMap("second", "")}, reason: "ValuesMissing", says: `has no key "values.yaml"`},
+		{why: "a provider's unmarked Secret", from: []kubermaticv1.ValuesSource{fromProvider("BackupTarget", "thief")}, reason: "ValuesMissing", says: "with label"},
+		{why: "a provider that is not ready", from: []kubermaticv1.ValuesSource{fromProvider("BackupTarget", "empty")}, reason: "ValuesMissing", says: "names no Secret"},
+		{why: "a provider's kind that is not allowed", from: []kubermaticv1.ValuesSource{fromProvider("Secret", "x")}, reason: "ValuesMissing", says: "--provider-kinds"},
+		{why: "AC07 the reserved key", own: `{"kkp":{"Cluster":"hunter2"}}`, reason: "ValuesInvalid", says: `key "kkp" is reserved`},
+		{why: "AC07 the reserved key from elsewhere", from: []kubermaticv1.ValuesSource{fromConfigMap("second", "bad.yaml")}, reason: "ValuesInvalid", says: "values of valuesFrom[0]"},
+		{why: "AC06 too deep", from: []kubermaticv1.ValuesSource{fromConfigMap("second", "deep.yaml")}, reason: "ValuesInvalid", says: `key "deep.yaml" of "second"`},
+		{why: "AC06 too large", own: `{"a":"` + strings.Repeat("x", values.MaxBytes) + `"}`, reason: "ValuesInvalid", says: "at most 262144 are taken"},
+		{why: "AC09 another type", own: `{"n":"hunter2"}`, reason: "ValuesInvalid", says: `field "N" (n) must be a number`},
+		{why: "a valuesTemplate that fails", template: `{{ fail "no" }}`, reason: "ValuesInvalid", says: "valuesTemplate:1:"},
+	} {
+		entry := entryWith("{}", test.template, number)
+		f, outcome := w.pass(entry, kubermaticv1.AddonInstallationSpec{ValuesFrom: test.from, Values: raw(test.own)}, false)
+		stalled, ok := outcome.(loop.Stalled)
+		if !ok || stalled.Condition != kubermaticv1.ConditionValuesResolved || stalled.Reason != test.reason || !strings.Contains(stalled.Message, test.says) {
+			w.Errorf("%s: got %#v", test.why, outcome)
+		}
+		if f.values != nil && test.why != "AC09 another type" || strings.Contains(stalled.Message, "hunter2") || strings.Contains(stalled.Message, "stolen") {
+			w.Errorf("%s: values %v, message %q", test.why, f.values, stalled.Message)
+		}
+	}
+}
+
+// Red when a Custom add-on sees a secret, or when a Core one is rendered without those that its Cluster names.
+func (w *valuesWorld) testAC10Secrets() {
+	entry := entryWith("{}", "")
+	f, outcome := w.pass(entry, kubermaticv1.AddonInstallationSpec{}, false)
+	if outcome != nil || f.data.Credentials.Hetzner.Token != "" || f.data.Cluster.Kubeconfig != "" || f.data.Cluster.Address.AdminToken != "" {
+		w.Fatalf("a Custom add-on: %#v, %v", outcome, f.data.Cluster.Address)
+	}
+	_, outcome = w.pass(entry, kubermaticv1.AddonInstallationSpec{}, true)
+	waiting, ok := outcome.(loop.Waiting)
+	if !ok || waiting.Reason != kubermaticv1.ReasonValuesMissing || !strings.Contains(waiting.Message, `"kubermatic/credential-hetzner"`) {
+		w.Fatalf("without the Secret: got %#v", outcome)
+	}
+	w.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: platformRoom, Name: "credential-hetzner"}, Data: map[string][]byte{"token": []byte("hetzner-token")},
+	})
+	f, outcome = w.pass(entry, kubermaticv1.AddonInstallationSpec{}, true)
+	got := []string{f.data.Credentials.Hetzner.Token, f.data.Cluster.Kubeconfig, f.data.Cluster.Address.AdminToken}
+	if diff := cmp.Diff([]string{"hetzner-token", "kubeconfig", "admin-token"}, got); outcome != nil || diff != "" {
+		w.Errorf("a Core add-on: %#v (-want +got):\n%s", outcome, diff)
+	}
+}
+
+// Red when a change wakes an installation that does not depend on it, or leaves one asleep that does.
+func (w *valuesWorld) testWakes() {
+	install := func(namespace, name string, from ...kubermaticv1.ValuesSource) {
+		w.create(&kubermaticv1.AddonInstallation{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Spec: kubermaticv1.AddonInstallationSpec{
+				AddonRef: kubermaticv1.AddonReference{Name: "demo"}, TargetNamespace: "default", ValuesFrom: from,
+			},
+		})
+	}
+	install(space, "plain")
+	install(space, "secret", fromSecret("other", true), fromSecret("first", false))
+	install(space, "config", fromConfigMap("first", ""))
+	install(space, "provider", fromProvider("BackupTarget", "default"))
+	install("cluster-b", "elsewhere", fromSecret("first", false), fromProvider("BackupTarget", "default"))
+	kkp := func(kind string) schema.GroupKind { return kkpv1.GroupVersion.WithKind(kind).GroupKind() }
+	marked := ofMarked[client.Object](w.reconciler)
+	secret := func(name string) []reconcile.Request {
+		return marked(w.Context(), w.secret(name, kubermaticv1.UseValues, ""))
+	}
+	change := func(kind schema.GroupKind, namespace, name string) []reconcile.Request {
+		return w.reconciler.ofChange(w.Context(), cluster.Change{Kind: kind, Namespace: namespace, Name: name})
+	}
+	for _, test := range []struct {
+		why  string
+		got  []reconcile.Request
+		want []string
+	}{
+		{"a Secret", secret("first"), []string{"cluster-a/secret"}},
+		{"the Secret of a provider", secret("target"), []string{"cluster-a/provider"}},
+		{"a Secret that nobody reads", secret("unmarked"), nil},
+		{"a ConfigMap of the same name", marked(w.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "first"}}), []string{"cluster-a/config"}},
+		{"a provider", change(backupTarget, space, "default"), []string{"cluster-a/provider"}},
+		{"another provider", change(backupTarget, space, "empty"), nil},
+		{"addresses of a cluster", change(kkp("IPAMAllocation"), "cluster-b", "lb"), []string{"cluster-b/elsewhere"}},
+		{"KKP's configuration", change(kkp("KubermaticConfiguration"), "", "kkp"), []string{
+			"cluster-a/config", "cluster-a/plain", "cluster-a/provider", "cluster-a/secret", "cluster-b/elsewhere",
+		}},
+	} {
+		var names []string
+		for _, request := range test.got {
+			names = append(names, request.String())
+		}
+		slices.Sort(names)
+		if diff := cmp.Diff(test.want, names); diff != "" {
+			w.Errorf("%s (-want +got):\n%s", test.why, diff)
+		}
+	}
+}
