@@ -66,19 +66,6 @@ func (r *Reconciler) inputs(f *facts) (string, error) {
 	), nil
 }
 
-// servedVersions count as input only for charts that ask for them: served groups come and go for reasons that have
-// nothing to do with most charts.
-func (r *Reconciler) servedVersions(f *facts) ([]string, error) {
-	if f.entry.Template.Method != kubermaticv1.MethodHelm {
-		return nil, nil
-	}
-	asks, err := r.capabilityCharts.ask(f.snapshot.Digest, f.snapshot.FS)
-	if err != nil || !asks {
-		return nil, err
-	}
-	return f.connection.APIVersions(), nil
-}
-
 // render makes objects of content and values: those on record for an intent with these inputs, those that are kept, or new
 // ones.
 func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
@@ -107,7 +94,7 @@ func (r *Reconciler) renderInput(f *facts) render.Input {
 		Addon: string(f.installation.Spec.AddonRef.Name), Tenant: tenantOf(f), Content: f.snapshot.FS, Values: f.values, Data: f.data,
 		Release: render.Release{Name: releaseName(f), Namespace: f.installation.Spec.TargetNamespace, Revision: nextRevision(f)},
 		Capabilities: render.Capabilities{
-			KubeVersion: f.cluster.Status.Versions.ControlPlane, APIVersions: f.connection.APIVersions(),
+			KubeVersion: f.cluster.Status.Versions.ControlPlane, APIVersions: served(f),
 		},
 	}
 	if f.entry.Template.Helm != nil {

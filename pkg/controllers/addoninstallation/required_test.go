@@ -6,12 +6,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/render"
 )
 
 // servedKinds is a mapper of which the kinds can be changed; a reset is what has it look again.
@@ -92,5 +94,16 @@ func TestRequiredResourceTypes(t *testing.T) {
 	f.unchanged = true
 	if outcome := r.required(t.Context(), f); outcome != nil {
 		t.Errorf("what is installed needs nothing any more, got %v", outcome)
+	}
+}
+
+// factsToPrepare are those of an installation whose objects are rendered.
+func factsToPrepare(objects ...*unstructured.Unstructured) *facts {
+	mapper := &servedKinds{next: []schema.GroupVersionKind{{Version: "v1", Kind: "Pod"}}}
+	mapper.Reset()
+	return &facts{
+		installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}, connection: &cluster.Connection{Mapper: mapper},
+		entry:    &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}},
+		rendered: render.Result{Objects: objects},
 	}
 }

@@ -112,7 +112,9 @@ func keyFound(ok bool, kind string, reference *kubermaticv1.KeyReference) error 
 }
 
 // readers are the installations of a list that read a marked object of their namespace.
-func (r *Reconciler) readers(ctx context.Context, list []kubermaticv1.AddonInstallation, object client.Object) []*kubermaticv1.AddonInstallation {
+func (r *Reconciler) readers(
+	ctx context.Context, list []kubermaticv1.AddonInstallation, object client.Object,
+) []*kubermaticv1.AddonInstallation {
 	_, isSecret := object.(*corev1.Secret)
 	var found []*kubermaticv1.AddonInstallation
 	for i := range list {

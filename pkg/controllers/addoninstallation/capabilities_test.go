@@ -1,0 +1,83 @@
+package addoninstallation
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/render/images"
+)
+
+// Red when a chart is rendered anew because its own kinds are served now.
+func TestOwnKindsAreNoCapability(t *testing.T) {
+	versions := []string{"apps/v1", "apps/v1/Deployment", "example.com/v1", "example.com/v1/Widget", "sub.example.com/v1", "v1", "v1/Pod"}
+	inventory := apply.Inventory{
+		{Key: apply.Key{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "widgets.example.com"}},
+		{Key: apply.Key{Group: "apps", Kind: "Deployment", Name: "web.apps"}},
+	}
+	want := []string{"apps/v1", "apps/v1/Deployment", "sub.example.com/v1", "v1", "v1/Pod"}
+	if diff := cmp.Diff(want, withoutOwn(versions, inventory)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Red when an installation is not rendered anew for other mirrors, another pull secret or another fact of the cluster.
+func TestInputsCountImagesAndData(t *testing.T) {
+	inputs := func(mirror, pullSecret, domain string) string {
+		mirrors, err := images.ParseMirrors([]string{"docker.io=" + mirror})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := New(Dependencies{InputsKey: []byte("key"), Images: images.Rules{Mirrors: mirrors, PullSecret: pullSecret}})
+		f := &facts{
+			cluster: &kkpv1.Cluster{}, installation: &kubermaticv1.AddonInstallation{}, memory: &memory{},
+			entry: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}},
+		}
+		f.data.Cluster.Network.DNSDomain = domain
+		hash, err := r.inputs(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return hash
+	}
+	base := inputs("a.example.com", "", "cluster.local")
+	if again := inputs("a.example.com", "", "cluster.local"); again != base {
+		t.Error("equal inputs have different hashes")
+	}
+	for why, other := range map[string]string{
+		"another mirror": inputs("b.example.com", "", "cluster.local"), "a pull secret": inputs("a.example.com", "mirror", "cluster.local"),
+		"another domain": inputs("a.example.com", "", "other.local"),
+	} {
+		if other == base {
+			t.Errorf("%s: the hash is the same", why)
+		}
+	}
+}
+
+// Red when what is prepared for the user cluster still names the registry.
+func TestPrepareRewritesImages(t *testing.T) {
+	mirrors, err := images.ParseMirrors([]string{"docker.io=mirror.example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "web"},
+		"spec": map[string]any{"containers": []any{map[string]any{"name": "web", "image": "nginx:1"}}},
+	}}
+	f := factsToPrepare(pod)
+	r := New(Dependencies{Images: images.Rules{Mirrors: mirrors, PullSecret: "mirror"}})
+	if outcome := r.prepare(f); outcome != nil {
+		t.Fatalf("got %#v", outcome)
+	}
+	want := map[string]any{
+		"containers":       []any{map[string]any{"name": "web", "image": "mirror.example.com/library/nginx:1"}},
+		"imagePullSecrets": []any{map[string]any{"name": "mirror"}},
+	}
+	if diff := cmp.Diff(want, f.objects[0].Object["spec"]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
