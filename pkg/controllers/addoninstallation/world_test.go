@@ -32,6 +32,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
+	"github.com/trellis-addons/trellis/pkg/render/images"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -164,18 +165,25 @@ func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencie
 	}
 	connections := cluster.NewConnections(made.GetAPIReader())
 	content := w.store()
-	for _, runnable := range []manager.Runnable{marked, connections, content.(manager.Runnable)} {
+	platform := cluster.NewPlatform(made.GetCache(), made.GetAPIReader(), made.GetRESTMapper(), w.catalogue, nil)
+	for _, runnable := range []manager.Runnable{marked, connections, content.(manager.Runnable), platform} {
 		if err := made.Add(runnable); err != nil {
 			w.t.Fatal(err)
 		}
+	}
+	renders := kept.New(kept.Options{
+		Methods: map[string]render.Renderer{string(kubermaticv1.MethodGoTemplate): gotemplate.New()}, Values: gotemplate.New(),
+	})
+	mirrors, err := images.ParseMirrors([]string{"registry.example.com=mirror.example.com"})
+	if err != nil {
+		w.t.Fatal(err)
 	}
 	return addoninstallation.Dependencies{
 		Client: made.GetClient(), Marked: marked, Recorder: made.GetEventRecorder("addoninstallation"),
 		Finder:      cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient()),
 		Connections: connections, Store: content,
-		Renders: kept.New(kept.Options{
-			Methods: map[string]render.Renderer{string(kubermaticv1.MethodGoTemplate): gotemplate.New()}, Values: gotemplate.New(),
-		}),
+		Renders: renders, ValuesRenderer: renders, Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()),
+		Images:  images.Rules{Mirrors: mirrors},
 		Records: release.NewRecords(made.GetClient(), made.GetAPIReader()), InputsKey: []byte("key"),
 		Options: addoninstallation.Options{CatalogueNamespace: w.catalogue, DriftInterval: time.Minute, Concurrency: 2},
 	}
