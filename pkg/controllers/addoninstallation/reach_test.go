@@ -1,0 +1,85 @@
+package addoninstallation_test
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// expectValue waits until Ready has the reason, and the user cluster that value.
+func (w *world) expectValue(object *kubermaticv1.AddonInstallation, reason, value string) {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		state := "False"
+		if reason == kubermaticv1.ReasonReady {
+			state = "True"
+		}
+		if err := expect.Condition(object, kubermaticv1.ConditionReady, state, reason); err != nil {
+			return err
+		}
+		if have := w.installed(object); have != value {
+			return fmt.Errorf("the user cluster has value %q, want %q", have, value)
+		}
+		return nil
+	})
+}
+
+// Red when a change of what valuesFrom names, or of what a valuesTemplate reads, does not reach the user cluster by itself, or
+// when something missing takes away what is installed.
+func TestValuesReachTheCluster(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	t.Run("a marked Secret", func(t *testing.T) {
+		w.t = t
+		w.publish("valued", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+		object := &kubermaticv1.AddonInstallation{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "valued"},
+			Spec: kubermaticv1.AddonInstallationSpec{
+				AddonRef:        kubermaticv1.AddonReference{Name: "valued"},
+				TargetNamespace: fmt.Sprintf("valued-%d", worlds), CreateNamespace: true,
+				ValuesFrom: []kubermaticv1.ValuesSource{{SecretRef: &kubermaticv1.KeyReference{Name: "own"}}},
+			},
+		}
+		w.create(object)
+		w.expectValue(object, kubermaticv1.ReasonValuesMissing, "")
+		secret := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: w.namespace, Name: "own", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseValues},
+			},
+			Data: map[string][]byte{"values.yaml": []byte("version: one")},
+		}
+		w.create(secret)
+		w.expectValue(object, kubermaticv1.ReasonReady, "one")
+		secret.Data["values.yaml"] = []byte("version: two")
+		if err := w.seed.Update(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+		w.expectValue(object, kubermaticv1.ReasonReady, "two")
+		if err := w.seed.Delete(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+		w.expectValue(object, kubermaticv1.ReasonValuesMissing, "two")
+	})
+	t.Run("a valuesTemplate", func(t *testing.T) {
+		w.t = t
+		w.publish("templated", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+		catalogue := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "templated"}}
+		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(catalogue), catalogue); err != nil {
+			t.Fatal(err)
+		}
+		catalogue.Spec.Addons[0].Versions[0].ValuesTemplate = `version: "for {{ .Cluster.Version }}"`
+		if err := w.seed.Update(t.Context(), catalogue); err != nil {
+			t.Fatal(err)
+		}
+		object := w.install("templated", "")
+		w.expectValue(object, kubermaticv1.ReasonReady, "for 1.36.3")
+		w.running("v1.36.4")
+		w.expectValue(object, kubermaticv1.ReasonReady, "for 1.36.4")
+	})
+}
