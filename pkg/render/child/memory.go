@@ -71,21 +71,19 @@ func (m *memory) Open(name string) (fs.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	case found.omitted:
 		return nil, &fs.PathError{Op: "open", Path: name, Err: &render.LimitError{What: "bytes of content", Max: maxContentBytes - 1}}
+	case found.folder:
+		return &openedFolder{node: found, left: found.entries()}, nil
 	}
 	return &opened{node: found, Reader: bytes.NewReader(found.data)}, nil
 }
 
-// ReadDir implements fs.ReadDirFS.
-func (m *memory) ReadDir(name string) ([]fs.DirEntry, error) {
-	found := m.nodes[name]
-	if found == nil || !found.folder {
-		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrNotExist}
+// entries of a folder, by name.
+func (n *node) entries() []fs.DirEntry {
+	if !n.sorted {
+		slices.SortFunc(n.below, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+		n.sorted = true
 	}
-	if !found.sorted {
-		slices.SortFunc(found.below, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-		found.sorted = true
-	}
-	return slices.Clone(found.below), nil
+	return slices.Clone(n.below)
 }
 
 // Name implements fs.DirEntry and fs.FileInfo.
@@ -129,15 +127,38 @@ func (o *opened) Stat() (fs.FileInfo, error) { return o.node, nil }
 // Close implements fs.File.
 func (o *opened) Close() error { return nil }
 
+// openedFolder is an open folder, with the entries that were not read yet.
+type openedFolder struct {
+	node *node
+	left []fs.DirEntry
+}
+
+// Stat implements fs.File.
+func (o *openedFolder) Stat() (fs.FileInfo, error) { return o.node, nil }
+
+// Close implements fs.File.
+func (o *openedFolder) Close() error { return nil }
+
 // Read implements fs.File; a folder has nothing to read.
-func (o *opened) Read(buffer []byte) (int, error) {
-	if o.node.folder {
-		return 0, &fs.PathError{Op: "read", Path: o.node.path, Err: fs.ErrInvalid}
+func (o *openedFolder) Read([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: o.node.path, Err: fs.ErrInvalid}
+}
+
+// ReadDir implements fs.ReadDirFile.
+func (o *openedFolder) ReadDir(most int) ([]fs.DirEntry, error) {
+	count := len(o.left)
+	if most > 0 {
+		count = min(count, most)
 	}
-	return o.Reader.Read(buffer)
+	entries := o.left[:count]
+	o.left = o.left[count:]
+	if most > 0 && count == 0 {
+		return nil, io.EOF
+	}
+	return entries, nil
 }
 
 var (
-	_ fs.ReadDirFS = (*memory)(nil)
-	_ io.Reader    = (*opened)(nil)
+	_ fs.File        = (*opened)(nil)
+	_ fs.ReadDirFile = (*openedFolder)(nil)
 )
