@@ -1,0 +1,138 @@
+package addoninstallation
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/events"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/render"
+)
+
+func TestRenderOutcome(t *testing.T) {
+	soon := time.Now().Add(5 * time.Minute)
+	for _, test := range []struct {
+		why    string
+		err    error
+		reason string
+		// later says that the pass comes back by itself.
+		stalled, later bool
+	}{
+		{"it takes long", render.ErrPending, kubermaticv1.ReasonRendering, false, true},
+		{"AC01 a bomb", &render.PutOffError{Err: &render.ExhaustedError{Addon: "a", Limit: "memory"}, Until: soon}, kubermaticv1.ReasonLimitExceeded, true, true},
+		{"AC02 a renderer died", &render.PutOffError{Err: &render.DiedError{Addon: "a"}, Until: soon}, kubermaticv1.ReasonLimitExceeded, true, true},
+		{"a wrong template", &render.TemplateError{File: "a", Problem: "b"}, kubermaticv1.ReasonRenderFailed, true, false},
+		{"too much comes out", &render.LimitError{What: "objects", Max: 1}, kubermaticv1.ReasonLimitExceeded, true, false},
+		{"nothing comes out", &render.NoManifestsError{Addon: "a"}, kubermaticv1.ReasonNoManifests, true, false},
+		{"the machine's trouble", errors.New("no process"), kubermaticv1.ReasonRenderFailed, false, true},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			outcome := renderOutcome(test.err)
+			said := judge(outcome)
+			_, stalled := outcome.(loop.Stalled)
+			if said.condition != kubermaticv1.ConditionRendered || said.reason != test.reason || stalled != test.stalled {
+				t.Errorf("got %#v", outcome)
+			}
+			if wait := loop.ComeBack(outcome); wait > 0 != test.later || test.stalled && test.later && wait < 4*time.Minute {
+				t.Errorf("comes back after %s", wait)
+			}
+		})
+	}
+}
+
+func configMap(name, text string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "n"},
+		"data": map[string]any{"text": text},
+	}}
+}
+
+func TestDifferent(t *testing.T) {
+	before := []*unstructured.Unstructured{configMap("same", "x"), configMap("other", "1"), configMap("gone", "")}
+	after := []*unstructured.Unstructured{configMap("new", ""), configMap("other", "2"), configMap("same", "x")}
+	want := []string{"ConfigMap n/gone", "ConfigMap n/new", "ConfigMap n/other"}
+	if diff := cmp.Diff(want, different(before, after)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestIntentIsNotRenderedAgain: what a crash left is taken up as it stands.
+func TestIntentIsNotRenderedAgain(t *testing.T) {
+	encoded, err := json.Marshal(configMap("a", "made up").Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &facts{inputs: "1", memory: &memory{record: &release.Record{
+		State: release.StateIntent, Inputs: "1", Objects: []json.RawMessage{encoded},
+	}}}
+	if !hasIntent(f) {
+		t.Fatal("the intent is not taken up")
+	}
+	if outcome := takeIntent(f); outcome != nil {
+		t.Fatal(outcome)
+	}
+	if diff := cmp.Diff([]*unstructured.Unstructured{configMap("a", "made up")}, f.objects); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for why, change := range map[string]func(){
+		"other inputs": func() { f.inputs = "2" }, "it is applied": func() { f.inputs, f.memory.record.State = "1", release.StateApplied },
+	} {
+		if change(); hasIntent(f) {
+			t.Errorf("%s: the intent is taken up", why)
+		}
+	}
+}
+
+// TestReconcileAtRendersOnceMore: once for each value of the annotation, also where passes follow each other before the look
+// at the objects that it asks for.
+func TestReconcileAtRendersOnceMore(t *testing.T) {
+	r := New(Dependencies{})
+	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}}
+	for _, pass := range []struct {
+		value string
+		want  bool
+	}{{"", false}, {"now", true}, {"now", false}, {"later", true}, {"later", false}} {
+		f.installation.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: pass.value}
+		if got := r.rendersAnew(f); got != pass.want {
+			t.Errorf("%q: renders anew %t, want %t", pass.value, got, pass.want)
+		}
+	}
+}
+
+// TestNonDeterministicIsToldOnce: the warning names the objects, once for the same inputs.
+func TestNonDeterministicIsToldOnce(t *testing.T) {
+	recorder := events.NewFakeRecorder(10)
+	r := New(Dependencies{Recorder: recorder})
+	f := &facts{inputs: "1", installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}}
+	r.warnOfChanges(f, nil)
+	r.warnOfChanges(f, []string{"Secret n/certificate", "b", "c", "d", "e", "f", "g"})
+	r.warnOfChanges(f, []string{"Secret n/certificate"})
+	f.inputs = "2"
+	r.warnOfChanges(f, []string{"Secret n/other"})
+	if len(recorder.Events) != 2 {
+		t.Fatalf("%d warnings, want one for each inputs", len(recorder.Events))
+	}
+	first := <-recorder.Events
+	for _, part := range []string{"Warning NonDeterministic", "Secret n/certificate, b, c, d, e and 2 more"} {
+		if !strings.Contains(first, part) {
+			t.Errorf("the warning %q lacks %q", first, part)
+		}
+	}
+}
+
+func TestCoreAddonsRenderByThemselves(t *testing.T) {
+	f := &facts{installation: &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster-a"}}}
+	users := tenantOf(f)
+	if f.core = true; tenantOf(f) == users {
+		t.Error("an add-on that sees the cluster's secrets shares a renderer with others")
+	}
+}
