@@ -1,0 +1,117 @@
+package addon_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"testing"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/controllers/addon"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+const (
+	catalogueNamespace = "addon-catalogue"
+	addons             = 100
+	versionsOfAnAddon  = 50
+)
+
+func TestMain(m *testing.M) {
+	if url := os.Getenv(controllerVariable); url != "" {
+		ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
+		os.Exit(runController(url))
+	}
+	fleet.Main(m, fleet.ClusterOptions{Name: "seed"})
+}
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kkpv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err) // kinds of our own
+		}
+	}
+	return scheme
+}
+
+// newManager is a manager with controller addon, as the seed's has it.
+func newManager(ctx context.Context, config *rest.Config, options manager.Options) (manager.Manager, error) {
+	options.Scheme = newScheme()
+	options.Controller = skipNames
+	options.Cache = cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&v1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{catalogueNamespace: {}}},
+		},
+	}
+	made, err := ctrl.NewManager(config, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := cluster.IndexNamespaceName(ctx, made.GetFieldIndexer()); err != nil {
+		return nil, err
+	}
+	return made, addon.New(addon.Dependencies{
+		Client: made.GetClient(), Reader: made.GetAPIReader(),
+		Finder:   cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient()),
+		Recorder: made.GetEventRecorder("addon"), Metrics: addon.NewMetrics(metrics.Registry),
+		Options: addon.Options{CatalogueNamespace: catalogueNamespace},
+	}).SetupWithManager(made)
+}
+
+var skipNames = config.Controller{SkipNameValidation: new(true)}
+
+// mergedCatalogue is one add-on of many versions; every third has a range that all of kubernetesVersions lie in, and with
+// excludes the last version fits those below 1.37 only.
+func mergedCatalogue(number int, description string, excludes bool) *v1.AddonCatalogue {
+	name := fmt.Sprintf("addon-%03d", number)
+	found := v1.Addon{Name: v1.AddonName(name), Description: description}
+	for i := range versionsOfAnAddon {
+		version := v1.AddonVersion{Version: fmt.Sprintf("%d.%d.%d", 1+i/25, i%25, number%10)}
+		if i%3 == 0 {
+			version.Constraints = &v1.Constraints{KKPVersion: ">= 2.28", K8sVersion: v1.VersionRange(fmt.Sprintf(">= 1.%d, < 2", 20+i%5))}
+		}
+		found.Versions = append(found.Versions, version)
+	}
+	if excludes {
+		found.Versions[versionsOfAnAddon-1].Constraints = &v1.Constraints{K8sVersion: "< 1.37.5"}
+	}
+	return &v1.AddonCatalogue{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "AddonCatalogue"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: catalogueNamespace, Name: name, Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
+			Annotations: map[string]string{v1.AnnotationKKPVersion: "v2.31.0"},
+		},
+		Spec: v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Addons: []v1.Addon{found}},
+	}
+}
+
+// kubernetesVersions are 12 distinct versions.
+func kubernetesVersions() []string {
+	var versions []string
+	for i := range 12 {
+		versions = append(versions, fmt.Sprintf("v1.%d.%d", 35+i/4, i%4+2))
+	}
+	return versions
+}
+
+func namespaceOf(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
