@@ -293,7 +293,7 @@ func TestV21EndlessSSH(t *testing.T) {
 	hash := strings.Repeat("a", 40)
 	line := fmt.Sprintf("003d%s refs/pull/000000", hash)
 	piece := strings.Repeat(line, 1000)
-	progress := fmt.Sprintf("%04x\x02%s", 65005, strings.Repeat("x", 65000))
+	endless := fmt.Sprintf("%04x\x01%s", 65005, strings.Repeat("x", 65000))
 	forever := func(channel io.Writer, text string) uint32 {
 		for {
 			if _, err := io.WriteString(channel, text); err != nil {
@@ -301,16 +301,16 @@ func TestV21EndlessSSH(t *testing.T) {
 			}
 		}
 	}
-	for why, command := range map[string]fetchtest.Command{
-		"refs without end":   func(_ string, channel ssh.Channel) uint32 { return forever(channel, piece) },
-		"errors without end": func(_ string, channel ssh.Channel) uint32 { return forever(channel.Stderr(), piece) },
-		"progress without end": func(_ string, channel ssh.Channel) uint32 {
+	for says, command := range map[string]fetchtest.Command{
+		"the answer is larger than 4 MiB":    func(_ string, channel ssh.Channel) uint32 { return forever(channel, piece) },
+		"its messages are larger than 1 MiB": func(_ string, channel ssh.Channel) uint32 { return forever(channel.Stderr(), piece) },
+		"the answer is larger than 8 MiB": func(_ string, channel ssh.Channel) uint32 {
 			_, _ = io.WriteString(channel, pkt(hash+" refs/heads/main"+capabilities)+"0000")
 			_, _ = io.WriteString(channel, "00000008NAK\n")
-			return forever(channel, progress)
+			return forever(channel, endless)
 		},
 	} {
-		t.Run(why, func(t *testing.T) {
+		t.Run(says, func(t *testing.T) {
 			server := fetchtest.ServeSSH(t, command)
 			reference := fetch.Reference{
 				Git: &fetch.GitReference{Remote: server.URL + "/x.git", Branch: "main"}, Credentials: withKey(server),
@@ -318,7 +318,7 @@ func TestV21EndlessSSH(t *testing.T) {
 			source := client(t)
 			source.LimitWire(4<<20, 8<<20)
 			_, err := source.Fetch(t.Context(), reference, fetch.Revision{Name: hash}, folder(t))
-			if !isRefused(err) || !strings.Contains(err.Error(), "larger than") {
+			if !isRefused(err) || !strings.Contains(err.Error(), says) {
 				t.Errorf("got %v", err)
 			}
 		})

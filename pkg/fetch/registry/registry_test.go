@@ -434,6 +434,7 @@ func TestV33Manifests(t *testing.T) {
 		{"an index that is called an image", registry.MediaTypeImage, `{` + index + `}`, false},
 		{"an image that is called an index", registry.MediaTypeIndex, `{` + image + `}`, false},
 		{"two answers to one question", registry.MediaTypeImage, `{"mediaType": "` + registry.MediaTypeIndex + `", ` + image + `}`, false},
+		{"the other way round", registry.MediaTypeIndex, `{"mediaType": "` + registry.MediaTypeImage + `", ` + image + `}`, false},
 		{"a media type that is a list", registry.MediaTypeImage, `{"mediaType": [], ` + image + `}`, false},
 		{"no media type", "application/json", `{` + image + `}`, false},
 		{"an old manifest", "application/vnd.docker.distribution.manifest.v1+json", `{"fsLayers": []}`, false},
