@@ -131,6 +131,49 @@ func TestAC31Corpus(t *testing.T) {
 	}
 }
 
+// No link is ever made, so that none can be followed: neither a first one nor one that replaces what was checked before.
+func TestV36V37LinksAreNeverMade(t *testing.T) {
+	tried := 0
+	for _, test := range fetchtest.Corpus() {
+		if !strings.Contains(test.Name, "link") {
+			continue
+		}
+		tried++
+		t.Run(test.Name, func(t *testing.T) {
+			p := play(t)
+			_, err := p.extract(test.Archive, archive.Defaults)
+			if !isRefused(err) {
+				t.Errorf("got %v", err)
+			}
+			p.check()
+			p.files() // complains of all that is no regular file
+		})
+	}
+	if tried < 9 {
+		t.Errorf("the corpus has %d cases with links", tried)
+	}
+}
+
+func TestV35SparseFilesAndHugeHeaders(t *testing.T) {
+	tried := 0
+	for _, test := range fetchtest.Corpus() {
+		if !strings.Contains(test.Name, "sparse") && !strings.Contains(test.Name, "PAX") {
+			continue
+		}
+		tried++
+		p := play(t)
+		fetchtest.BoundedMemory(t, 16<<20, func() {
+			if _, err := p.extract(test.Archive, archive.Defaults); !isRefused(err) {
+				t.Errorf("%s: got %v", test.Name, err)
+			}
+		})
+		p.check()
+	}
+	if tried < 3 {
+		t.Errorf("the corpus has %d cases", tried)
+	}
+}
+
 func TestV01BombTakesNoMemory(t *testing.T) {
 	bomb := fetchtest.Bomb(5 << 30)
 	for why, limits := range map[string]archive.Limits{

@@ -108,6 +108,9 @@ func TestAC24StoreWaitsAsTheServerAsks(t *testing.T) {
 	if seen := len(server.Requests()); seen != 1 {
 		t.Errorf("the server has seen %d requests, want 1", seen)
 	}
+	if looks := kept.Stats().Resolutions; looks != 51 {
+		t.Errorf("%d looks at 51 references: who was sent away came back early", looks)
+	}
 }
 
 // failing is a source whose fetch goes wrong as a test says.
@@ -165,6 +168,54 @@ func TestAC30FullDisk(t *testing.T) {
 	}
 }
 
+// dirty leaves half of a fetch behind, the first time.
+type dirty struct {
+	fetch.Source
+	folders []string
+	found   []int // entries of the folder when it was handed out
+}
+
+// Fetch looks at what it is given before it does its work.
+func (d *dirty) Fetch(
+	ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string,
+) (string, error) {
+	entries, err := os.ReadDir(folder)
+	d.folders, d.found = append(d.folders, folder), append(d.found, len(entries))
+	if len(d.folders) > 1 || err != nil {
+		return d.Source.Fetch(ctx, reference, revision, folder)
+	}
+	if err := os.Symlink("/etc", filepath.Join(folder, "x")); err != nil {
+		return "", err
+	}
+	return "", &fetch.UnavailableError{Subject: "the source", Err: errors.New("breaks off")}
+}
+
+// What a fetch left that was cut or led astray is never there for the next one.
+func TestV22EachFetchStartsInAnEmptyFolder(t *testing.T) {
+	server := fetchtest.ServeGit(t)
+	repository := server.Repository(t, "x")
+	repository.Commit("main", map[string]string{"x": "good"})
+	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
+	t.Cleanup(network.Close)
+	source := &dirty{Source: git.New(network)}
+	kept, err := store.New(store.Options{Folder: t.TempDir(), Git: source, FirstPause: time.Hour, LastPause: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { kept.Close() })
+	reference := gitReference(server, repository)
+	if _, err := await(t, kept, reference); err == nil {
+		t.Fatal("half of a fetch is handed out")
+	}
+	kept.Refresh(reference)
+	if snapshot, err := await(t, kept, reference); err != nil || content(t, snapshot, "x") != "good" {
+		t.Errorf("got %v", err)
+	}
+	if len(source.found) != 2 || source.found[0] != 0 || source.found[1] != 0 || source.folders[0] == source.folders[1] {
+		t.Errorf("folders %v had %v entries", source.folders, source.found)
+	}
+}
+
 func TestMetricsByHost(t *testing.T) {
 	server := fetchtest.ServeGit(t)
 	repository := server.Repository(t, "x")
@@ -212,6 +263,14 @@ func TestMetricsByHost(t *testing.T) {
 	}
 	if series > 350 {
 		t.Errorf("%d series", series)
+	}
+	for host, want := range map[string]string{
+		"git.example.com:8443": "git.example.com:8443", "[::1]:443": "[::1]:443", "": "other", "u:p@host": "other", "a b": "other",
+		strings.Repeat("a", 300): "other",
+	} {
+		if got := store.NewMetrics(prometheus.NewRegistry()).Label(host); got != want {
+			t.Errorf("host %q is counted as %q", host, got)
+		}
 	}
 	want := map[string]float64{
 		"trellis_fetch_resolutions_total": 1, "trellis_fetch_fetches_total": 1, "trellis_fetch_bytes_total": 5,

@@ -1,0 +1,68 @@
+package git_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
+)
+
+// The corpus of archives, as trees: what has a bad name or is a link is no better for coming out of git.
+func TestAC31CorpusAsTrees(t *testing.T) {
+	server := fetchtest.ServeGit(t)
+	refusals := 0
+	for i, test := range fetchtest.Corpus() {
+		repository := server.Repository(t, strconv.Itoa(i))
+		tree, ok := test.Tree(repository)
+		if !ok {
+			continue
+		}
+		repository.CommitTree("main", tree)
+		t.Run(test.Name, func(t *testing.T) {
+			reference := fetch.Reference{
+				Git: &fetch.GitReference{Remote: repository.URL, Branch: "main"}, Credentials: fetch.Credentials{CA: server.CA},
+			}
+			beside := test.Name == "a folder beside that begins alike" // outside of a chart, but not of a repository
+			if !test.Refused || beside {
+				reference.Git.Path = "top"
+			}
+			source := client(t)
+			revision, err := source.Resolve(t.Context(), reference)
+			if err != nil {
+				t.Fatal(err)
+			}
+			into := folder(t)
+			_, err = source.Fetch(t.Context(), reference, revision, into)
+			if left, _ := os.ReadDir(filepath.Dir(into)); len(left) != 1 {
+				t.Errorf("beside the folder: %v", left)
+			}
+			switch {
+			case beside:
+				if got := files(t, into); err != nil || len(got) != 2 {
+					t.Errorf("got %v, %v", got, err)
+				}
+			case !test.Refused:
+				if diff := cmp.Diff(test.Files, files(t, into)); err != nil || diff != "" {
+					t.Errorf("got %v, %s", err, diff)
+				}
+			case strings.Contains(test.Name, `//x"`) || strings.Contains(test.Name, `"/etc/x"`):
+				if err == nil { // a name that is empty: git itself refuses to send such a tree
+					t.Error("got something")
+				}
+			case !isRefused(err):
+				t.Errorf("got %v", err)
+			default:
+				refusals++
+			}
+		})
+	}
+	if refusals < 20 {
+		t.Errorf("only %d cases of the corpus are trees that were refused", refusals)
+	}
+}

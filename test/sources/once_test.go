@@ -1,0 +1,318 @@
+package sources
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
+	"github.com/trellis-addons/trellis/pkg/fetch/git"
+	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/pkg/fetch/store"
+	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
+	"github.com/trellis-addons/trellis/pkg/render/kept"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	fleet.Main(m, fleet.ClusterOptions{Name: "seed"})
+}
+
+const (
+	clusters      = 20
+	perCluster    = 10 // installations, two of each add-on
+	catalogue     = "addon-catalogue"
+	authority     = "authority"
+	patience      = 5 * time.Minute
+	lookedAgainIn = 10 * time.Hour // no look but the first one falls into the test
+)
+
+// seed is a seed with its catalogue and its sources.
+type seed struct {
+	t            *testing.T
+	scheme       *runtime.Scheme
+	client       client.Client
+	repositories *fetchtest.Git
+	charts       *fetchtest.Charts
+	moving       *fetchtest.Repository
+	folder       string // of the store
+}
+
+func newSeed(t *testing.T) *seed {
+	t.Helper()
+	s := &seed{
+		t: t, scheme: runtime.NewScheme(), repositories: fetchtest.ServeGit(t), charts: fetchtest.ServeCharts(t), folder: t.TempDir(),
+	}
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, kubermaticv1.AddToScheme, kkpv1.AddToScheme} {
+		if err := add(s.scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := fleet.Shared().Cluster("seed").Config
+	if err := fleet.InstallCRDs(t.Context(), at, fleet.CRDs(t)...); err != nil {
+		t.Fatal(err)
+	}
+	made, err := client.New(at, client.Options{Scheme: s.scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.client = made
+	s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: catalogue}})
+	s.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: catalogue, Name: authority, Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
+			Annotations: map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"},
+		},
+		Data: map[string][]byte{"ca.crt": []byte(string(s.repositories.CA) + string(s.charts.CA))},
+	})
+	return s
+}
+
+func (s *seed) create(object client.Object) {
+	s.t.Helper()
+	if err := s.client.Create(s.t.Context(), object); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// offer puts three add-ons from git and two from a Helm repository into the merged catalogue, and gives their names.
+func (s *seed) offer() []string {
+	s.t.Helper()
+	names := []string{}
+	offer := func(name string, method kubermaticv1.Method, source *kubermaticv1.Source) {
+		names = append(names, name)
+		s.create(&kubermaticv1.AddonCatalogue{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: catalogue, Name: name, Labels: map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged},
+				Annotations: map[string]string{kubermaticv1.AnnotationKKPVersion: "v2.31.0"},
+			},
+			Spec: kubermaticv1.AddonCatalogueSpec{Type: kubermaticv1.CatalogueCustom, Addons: []kubermaticv1.Addon{{
+				Name: kubermaticv1.AddonName(name), Versions: []kubermaticv1.AddonVersion{{
+					Version: "1.0.0", Template: &kubermaticv1.Template{Method: method}, Source: source,
+				}},
+			}}},
+		})
+	}
+	trusted := &kubermaticv1.LocalReference{Name: authority}
+	for _, name := range []string{"one", "two", "three"} {
+		repository := s.repositories.Repository(s.t, name)
+		repository.Commit("main", map[string]string{"x.yaml": manifest(name)})
+		if name == "one" {
+			s.moving = repository
+		}
+		offer(name, kubermaticv1.MethodGoTemplate, &kubermaticv1.Source{Git: &kubermaticv1.GitSource{
+			Remote: kubermaticv1.GitRemote(repository.URL), CASecretRef: trusted,
+		}})
+	}
+	for _, name := range []string{"four", "five"} {
+		s.charts.Add(name, "1.0.0", map[string]string{"templates/x.yaml": manifest(name)})
+		offer(name, kubermaticv1.MethodHelm, &kubermaticv1.Source{Helm: &kubermaticv1.HelmSource{
+			URL: s.charts.URL, Chart: name, Version: "1.0.0", CASecretRef: trusted,
+		}})
+	}
+	return names
+}
+
+func manifest(name string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\n"
+}
+
+// install asks for the add-ons on all clusters. The clusters have no kubeconfig: content is fetched before they are needed.
+func (s *seed) install(names []string) {
+	s.t.Helper()
+	for i := range clusters {
+		namespace := fmt.Sprintf("cluster-%02d", i)
+		s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+		made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c%02d", i)}}
+		s.create(made)
+		made.Status.NamespaceName, made.Status.ExtendedHealth.APIServer = namespace, kkpv1.HealthUp
+		made.Status.Versions.ControlPlane = "v1.36.3"
+		if err := s.client.Status().Update(s.t.Context(), made); err != nil {
+			s.t.Fatal(err)
+		}
+		for j := range perCluster {
+			name := names[j%len(names)]
+			s.create(&kubermaticv1.AddonInstallation{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%s-%d", name, j)},
+				Spec: kubermaticv1.AddonInstallationSpec{
+					AddonRef: kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(name)}, TargetNamespace: "default",
+				},
+			})
+		}
+	}
+}
+
+// run starts the controller over the store's folder; end stops both and waits.
+func (s *seed) run() (content *store.Store, end func()) {
+	s.t.Helper()
+	mgr, err := ctrl.NewManager(fleet.Shared().Cluster("seed").Config, manager.Options{
+		Scheme: s.scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&kubermaticv1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{catalogue: {}}},
+		}},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := cluster.IndexNamespaceName(s.t.Context(), mgr.GetFieldIndexer()); err != nil {
+		s.t.Fatal(err)
+	}
+	marked, err := cache.New(mgr.GetConfig(), cache.Options{Scheme: s.scheme})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
+	content, err = store.New(store.Options{
+		Folder: s.folder, Git: git.New(network), Helm: helmrepo.New(network), Interval: lookedAgainIn,
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	connections := cluster.NewConnections(mgr.GetAPIReader())
+	for _, runnable := range []manager.Runnable{marked, connections, content} {
+		if err := mgr.Add(runnable); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	err = addoninstallation.New(addoninstallation.Dependencies{
+		Client: mgr.GetClient(), Marked: marked, Recorder: mgr.GetEventRecorder("addoninstallation"),
+		Finder:      cluster.NewKKPFinder(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetClient()),
+		Connections: connections, Store: content,
+		Renders: kept.New(kept.Options{
+			Methods: map[string]render.Renderer{string(kubermaticv1.MethodGoTemplate): gotemplate.New()}, Values: gotemplate.New(),
+		}),
+		Records: release.NewRecords(mgr.GetClient(), mgr.GetAPIReader()), InputsKey: []byte("key"),
+		Options: addoninstallation.Options{CatalogueNamespace: catalogue, DriftInterval: time.Hour, Concurrency: 10},
+	}).SetupWithManager(mgr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	return content, func() {
+		cancel()
+		if err := <-ended; err != nil {
+			s.t.Error(err)
+		}
+		network.Close()
+	}
+}
+
+// requests are the fetches that the servers counted, and everything that they were asked.
+func (s *seed) requests() (fetches, all int) {
+	for _, seen := range append(s.repositories.Requests(), s.charts.Requests()...) {
+		all++
+		pack := seen.Method == http.MethodPost && strings.HasSuffix(seen.Path, "/git-upload-pack")
+		if pack || strings.HasSuffix(seen.Path, ".tgz") {
+			fetches++
+		}
+	}
+	return fetches, all
+}
+
+// expectFetched waits until a number of installations has content, and gives the digests by add-on.
+func (s *seed) expectFetched(count int) map[string]string {
+	s.t.Helper()
+	digests := map[string]string{}
+	expect.Eventually(s.t, patience, func() error {
+		var list kubermaticv1.AddonInstallationList
+		if err := s.client.List(s.t.Context(), &list); err != nil {
+			return err
+		}
+		done, last := 0, ""
+		for _, item := range list.Items {
+			if item.Status.Artifact == nil {
+				last = fmt.Sprintf("%s: %v", item.Name, item.Status.Conditions)
+				continue
+			}
+			done++
+			name := string(item.Spec.AddonRef.Name)
+			if known := digests[name]; known != "" && known != item.Status.Artifact.Digest {
+				delete(digests, name)
+				return fmt.Errorf("add-on %q has contents %s and %s", name, known, item.Status.Artifact.Digest)
+			}
+			digests[name] = item.Status.Artifact.Digest
+		}
+		if done != count {
+			return fmt.Errorf("%d of %d have content; one that has none: %s", done, count, last)
+		}
+		return nil
+	})
+	return digests
+}
+
+// 200 installations of five add-ons over 20 clusters cost five fetches, and a restart none; a branch that moves costs one.
+func TestOneFetchForAWholeSeed(t *testing.T) {
+	s := newSeed(t)
+	s.install(s.offer())
+	_, end := s.run()
+	defer func() { end() }()
+	before := s.expectFetched(clusters * perCluster)
+	fetches, all := s.requests()
+	if fetches != 5 || len(before) != 5 {
+		t.Errorf("the servers counted %d fetches for %d add-ons, want 5", fetches, len(before))
+	}
+	t.Logf("%d installations over %d clusters: %d fetches, %d requests", clusters*perCluster, clusters, fetches, all)
+	end()
+
+	content, endAgain := s.run()
+	end = endAgain
+	expect.Eventually(t, patience, func() error {
+		if hits := content.Stats().Hits; hits < clusters*perCluster {
+			return fmt.Errorf("%d of %d installations asked again", hits, clusters*perCluster)
+		}
+		return nil
+	})
+	if _, after := s.requests(); after != all {
+		t.Errorf("a restart cost %d requests", after-all)
+	}
+
+	s.moving.Commit("main", map[string]string{"x.yaml": manifest("moved")})
+	var moved kubermaticv1.AddonInstallation
+	key := client.ObjectKey{Namespace: "cluster-07", Name: "one-0"}
+	if err := s.client.Get(t.Context(), key, &moved); err != nil {
+		t.Fatal(err)
+	}
+	metav1.SetMetaDataAnnotation(&moved.ObjectMeta, kubermaticv1.AnnotationReconcileAt, "now")
+	if err := s.client.Update(t.Context(), &moved); err != nil {
+		t.Fatal(err)
+	}
+	expect.Eventually(t, patience, func() error { // one asks; the branch moves for all who have it
+		now := s.expectFetched(clusters * perCluster)
+		for name, digest := range now {
+			if (digest != before[name]) != (name == "one") {
+				return fmt.Errorf("add-on %q has content %s, before %s", name, digest, before[name])
+			}
+		}
+		return nil
+	})
+	if after, _ := s.requests(); after != fetches+1 {
+		t.Errorf("a branch that moved cost %d fetches, want 1", after-fetches)
+	}
+}
