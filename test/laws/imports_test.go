@@ -22,6 +22,7 @@ var neighbours = map[string]string{"pkg/release": "pkg/apply", "pkg/render": "pk
 
 // foundations are inner parts of a room that the other parts of the same room stand on.
 var foundations = []string{
+	"pkg/controllers/gitcatalogue/documents",
 	"pkg/fetch/archive", "pkg/fetch/outbound", "pkg/fetch/registry", "pkg/render/images", "pkg/render/manifest", "pkg/render/redact",
 	"pkg/values/strictyaml",
 }

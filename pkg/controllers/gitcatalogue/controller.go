@@ -1,0 +1,89 @@
+package gitcatalogue
+
+import (
+	"context"
+
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// Options are the controller's settings.
+type Options struct {
+	// Namespace is the platform namespace. Default: kubermatic.
+	Namespace string
+}
+
+// Dependencies are what the controller works with.
+type Dependencies struct {
+	// Master is the view of the master that the controllers of catalogues share.
+	Master cluster.Cluster
+	// Store hands out the content of repositories.
+	Store fetch.Store
+	// Recorder takes events on catalogues.
+	Recorder events.EventRecorder
+	Options  Options
+}
+
+// Reconciler reads catalogues in git.
+type Reconciler struct {
+	options  Options
+	master   cluster.Cluster
+	cached   client.Client
+	direct   client.Reader
+	store    fetch.Store
+	recorder events.EventRecorder
+	memories memories
+	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+// New makes the controller.
+func New(dependencies Dependencies) *Reconciler {
+	options := dependencies.Options
+	if options.Namespace == "" {
+		options.Namespace = "kubermatic"
+	}
+	return &Reconciler{
+		options: options, master: dependencies.Master, store: dependencies.Store, recorder: dependencies.Recorder,
+		cached: dependencies.Master.GetClient(), direct: dependencies.Master.GetAPIReader(),
+	}
+}
+
+// Reconcile brings what was generated from one catalogue in line with its repository.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	object := &v1.AddonCatalogue{}
+	if err := r.cached.Get(ctx, request.NamespacedName, object); err != nil {
+		r.memories.forget(request.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !r.isOurs(object) {
+		return ctrl.Result{}, nil
+	}
+	turn := loop.StartShared(r.cached, object)
+	facts := &facts{object: object, memory: r.memories.of(request.NamespacedName)}
+	steps := r.steps()
+	if object.Spec.Git == nil {
+		steps = r.leavingSteps()
+	}
+	outcome := loop.Run(ctx, steps, facts)
+	before := object.Status.Revision
+	project(facts, outcome)
+	result, err := turn.Finish(ctx, outcome)
+	if err == nil {
+		r.announce(facts, before)
+	}
+	return result, err
+}
+
+// isOurs leaves out what was generated, what is in the wrong namespace, and what is being deleted: the garbage collector
+// takes what it owns.
+func (r *Reconciler) isOurs(object *v1.AddonCatalogue) bool {
+	return object.Namespace == r.options.Namespace && object.Labels[v1.LabelRole] == "" && object.DeletionTimestamp == nil
+}

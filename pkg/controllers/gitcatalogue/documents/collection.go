@@ -1,0 +1,99 @@
+package documents
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// InvalidError says what is wrong with a folder. It has at least one problem.
+type InvalidError struct{ Problems []Problem }
+
+// problemsTold is how many problems the error's text names; problemsKept how many are looked for.
+const (
+	problemsTold = 5
+	problemsKept = 100
+)
+
+func (e *InvalidError) Error() string {
+	var told []string
+	for _, problem := range e.Problems[:min(len(e.Problems), problemsTold)] {
+		told = append(told, problem.String())
+	}
+	if more := len(e.Problems) - problemsTold; more > 0 {
+		told = append(told, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(told, "; ")
+}
+
+// collection is what was read so far.
+type collection struct {
+	files    int
+	problems []Problem
+	addons   map[v1.AddonName]*v1.Addon
+	// described is the highest version of those that stand beside the description that is taken.
+	described map[v1.AddonName]string
+	places    map[[2]string]Place
+}
+
+func (c *collection) problem(place Place, message string, arguments ...any) {
+	if len(c.problems) < problemsKept {
+		c.problems = append(c.problems, Problem{place, fmt.Sprintf(message, arguments...)})
+	}
+}
+
+// refuse ends the reading of the folder.
+func (c *collection) refuse(place Place, message string, arguments ...any) error {
+	return &InvalidError{[]Problem{{place, fmt.Sprintf(message, arguments...)}}}
+}
+
+// add takes an add-on of one document up. Its versions join those of other documents; its description counts if it stands
+// beside the highest version of all, as in a merge.
+func (c *collection) add(addon *v1.Addon, at Place, versions []Place) {
+	if c.addons == nil {
+		c.addons, c.described, c.places = map[v1.AddonName]*v1.Addon{}, map[v1.AddonName]string{}, map[[2]string]Place{}
+	}
+	united := c.addons[addon.Name]
+	if united == nil {
+		united = &v1.Addon{Name: addon.Name}
+		c.addons[addon.Name] = united
+		c.places[[2]string{string(addon.Name)}] = at
+	}
+	highest := ""
+	for i, version := range addon.Versions {
+		place := [2]string{string(addon.Name), catalogue.Key(version.Version)}
+		if first, ok := c.places[place]; ok {
+			c.problem(versions[i], "add-on %q has version %q in %s already: take one of them out", addon.Name, version.Version, first)
+			continue
+		}
+		c.places[place] = versions[i]
+		united.Versions = append(united.Versions, version)
+		if highest == "" || catalogue.Compare(version.Version, highest) > 0 {
+			highest = version.Version
+		}
+	}
+	if before, ok := c.described[addon.Name]; !ok || highest != "" && catalogue.Compare(highest, before) > 0 {
+		c.described[addon.Name] = highest
+		united.DisplayName, united.Description = addon.DisplayName, addon.Description
+		united.DocumentationURL = addon.DocumentationURL
+	}
+}
+
+func (c *collection) content() (*Content, error) {
+	if len(c.addons) > addonLimit {
+		c.problem(Place{}, "there are %d add-ons, more than %d", len(c.addons), addonLimit)
+	}
+	if len(c.problems) > 0 {
+		return nil, &InvalidError{c.problems}
+	}
+	found := &Content{Files: c.files, places: c.places}
+	for _, addon := range c.addons {
+		found.Addons = append(found.Addons, *addon)
+	}
+	slices.SortFunc(found.Addons, func(a, b v1.Addon) int { return cmp.Compare(a.Name, b.Name) })
+	return found, nil
+}

@@ -1,0 +1,134 @@
+// Package documents reads the add-ons of a catalogue in git: every *.yaml of a folder, in lexical order, each with documents
+// of kind AddonCatalogue, of which only spec.addons counts, or plain lists of add-ons.
+//
+// It decodes strictly and is bounded: the files come from people who may push to a repository, and no more. Every error
+// carries file and line, and quotes names but never values. It has no effects but reading the folder.
+package documents
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// Limits of a folder.
+const (
+	fileLimit     = 1 << 20
+	folderLimit   = 16 << 20
+	filesLimit    = 2000
+	documentLimit = 1024 // of one file
+	addonLimit    = 512  // as in spec.addons
+)
+
+// Place is where something stands.
+type Place struct {
+	// File is relative to the folder; Line counts from 1, 0 is unknown.
+	File string
+	Line int
+}
+
+func (p Place) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s line %d", p.File, p.Line)
+}
+
+// Problem is one thing that is wrong with a folder.
+type Problem struct {
+	Place Place
+	// Message says what is wrong and, where that is not obvious, how to mend it.
+	Message string
+}
+
+func (p Problem) String() string {
+	if p.Place.File == "" {
+		return p.Message
+	}
+	return fmt.Sprintf("%s: %s", p.Place, p.Message)
+}
+
+// Content are the add-ons of a folder.
+type Content struct {
+	// Addons in the order of their names. Versions of one add-on that stand in several documents are together.
+	Addons []v1.Addon
+	// Files is how many files were read.
+	Files  int
+	places map[[2]string]Place
+}
+
+// Place says where an add-on stands first, or one of its versions in any spelling, where version is not empty.
+func (c *Content) Place(addon, version string) Place {
+	if version == "" {
+		return c.places[[2]string{addon}]
+	}
+	if place, ok := c.places[[2]string{addon, catalogue.Key(version)}]; ok {
+		return place
+	}
+	return c.places[[2]string{addon}]
+}
+
+// Read reads a folder. Errors: *InvalidError where its files are wrong; others are the folder's.
+func Read(folder fs.FS) (*Content, error) {
+	var found collection
+	size := 0
+	err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() || path.Ext(name) != ".yaml" {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		found.files++
+		switch size += int(min(info.Size(), folderLimit)); {
+		case info.Size() > fileLimit:
+			return found.refuse(Place{File: name}, "the file has %d bytes, more than %d: split it", info.Size(), fileLimit)
+		case size > folderLimit:
+			return found.refuse(Place{File: name}, "the files have more than %d bytes together", folderLimit)
+		case found.files > filesLimit:
+			return found.refuse(Place{File: name}, "there are more than %d files", filesLimit)
+		}
+		content, err := fs.ReadFile(folder, name)
+		if err != nil {
+			return err
+		}
+		found.file(name, content)
+		return nil
+	})
+	var invalid *InvalidError
+	switch {
+	case errors.As(err, &invalid):
+		return nil, invalid
+	case err != nil:
+		return nil, fmt.Errorf("reading the folder: %w", err)
+	}
+	return found.content()
+}
+
+// separator starts a document: a line that begins with three dashes does so even inside of a text block.
+var separator = regexp.MustCompile(`(?m)^---([ \t].*)?\r?$`)
+
+// file reads the documents of a file.
+func (c *collection) file(name string, content []byte) {
+	starts := separator.FindAllIndex(content, documentLimit+1)
+	if len(starts) > documentLimit {
+		c.problem(Place{File: name}, "there are more than %d documents in the file", documentLimit)
+		return
+	}
+	begin, line := 0, 0
+	for _, start := range append(starts, []int{len(content), len(content)}) {
+		c.document(name, line, content[begin:start[0]])
+		line += bytes.Count(content[begin:start[0]], []byte("\n"))
+		begin = start[0]
+		if start[1] > start[0] {
+			begin = start[0] + len("---") // what follows on the line is part of the document
+		}
+	}
+}

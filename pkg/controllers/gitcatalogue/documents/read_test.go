@@ -1,0 +1,181 @@
+package documents_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue/documents"
+)
+
+func folder(files map[string]string) fstest.MapFS {
+	made := fstest.MapFS{}
+	for name, content := range files {
+		made[name] = &fstest.MapFile{Data: []byte(content)}
+	}
+	return made
+}
+
+const prometheus = `- name: prometheus
+  description: Metrics.
+  versions:
+  - version: "1.0.0"
+  - version: "1.1.0"
+`
+
+func TestReadUnitesWhatStandsInManyFiles(t *testing.T) {
+	read, err := documents.Read(folder(map[string]string{
+		"b/prometheus.yaml": prometheus,
+		"a.yaml": `# a comment
+---
+apiVersion: kubermatic.k8c.io/v1
+kind: AddonCatalogue
+metadata: {name: whatever, labels: {a: b}}
+spec:
+  type: Core
+  priority: 7
+  addons:
+  - name: loki
+    versions: [{version: v3.0.0, constraints: {k8sVersion: ">= 1.30"}, values: {replicas: 3}}]
+  - name: prometheus
+    description: Newer metrics.
+    versions: [{version: v2.0.0}]
+---
+- name: empty-of-everything
+  versions: [{version: "1"}]
+---
+`,
+		"README.md": "- name: not yaml", "c.yml": "- name: other ending", "empty.yaml": "", "comment.yaml": "# nothing\n",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var have []string
+	for _, addon := range read.Addons {
+		for _, version := range addon.Versions {
+			have = append(have, fmt.Sprintf("%s %s (%s) %s", addon.Name, version.Version, addon.Description,
+				read.Place(string(addon.Name), version.Version)))
+		}
+	}
+	want := []string{
+		"empty-of-everything 1 () a.yaml line 17",
+		"loki v3.0.0 () a.yaml line 11",
+		"prometheus v2.0.0 (Newer metrics.) a.yaml line 14",
+		"prometheus 1.0.0 (Newer metrics.) b/prometheus.yaml line 4",
+		"prometheus 1.1.0 (Newer metrics.) b/prometheus.yaml line 5",
+	}
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Error(diff)
+	}
+	if read.Files != 4 {
+		t.Errorf("%d files", read.Files)
+	}
+}
+
+func TestReadSaysWhereAndWhat(t *testing.T) {
+	const secret = "hunter2"
+	for _, test := range []struct{ why, content, want string }{
+		{"no YAML", "- name: a\n  versions: [\n", "x.yaml line 2: is not valid YAML"},
+		{"a key twice", "- name: a\n  name: b\n", `x.yaml line 2: has key "name" twice`},
+		{"an unknown field", "\n- name: a\n  version: []\n", `x.yaml line 3: unknown field "version" in addons[]`},
+		{"an unknown field deep down", "- name: a\n  versions:\n  - version: a\n    template:\n      method: helm\n      helm: {hooks: no}\n",
+			`x.yaml line 6: unknown field "hooks" in addons[].versions[].template.helm`},
+		{"a number for a version", "- name: a\n  versions:\n  - version: 1.0\n", "x.yaml line 3: addons[].versions[].version must be a text"},
+		{"a map for a list", "- name: a\n  versions: {version: x}\n", "x.yaml line 2: addons[].versions must be a list"},
+		{"a text for a map", "- " + secret + "\n", "x.yaml line 1: addons[] must be a map"},
+		{"a wrong duration", "- name: a\n  versions: [{version: a, template: {timeout: " + secret + "}}]\n", "x.yaml line 1: the add-on can't be read"},
+		{"another kind", "---\napiVersion: v1\nkind: Secret\ndata: {a: " + secret + "}\n", "x.yaml line 2: is neither a list of add-ons nor an AddonCatalogue"},
+		{"another group", "apiVersion: example.com/v1\nkind: AddonCatalogue\n", "x.yaml line 1: is neither"},
+		{"a text", "---\n---\n" + secret + "\n", "x.yaml line 3: is neither a list of add-ons nor an AddonCatalogue"},
+		{"a field beside spec", "apiVersion: kubermatic.k8c.io/v1\nkind: AddonCatalogue\naddons: []\n", `x.yaml line 3: unknown field "addons"`},
+		{"a field in spec", "apiVersion: kubermatic.k8c.io/v1\nkind: AddonCatalogue\nspec:\n  adons: []\n", `x.yaml line 4: unknown field "adons" in spec`},
+		{"a version twice", "- name: a\n  versions:\n  - version: v1.0.0\n  - version: \"1.0\"\n",
+			`x.yaml line 4: add-on "a" has version "1.0" in x.yaml line 3 already`},
+		{"a version twice in two documents", "- name: a\n  versions:\n  - version: v1.0.0\n---\n- {name: a, versions: [{version: 1.0.0+x}]}\n",
+			`x.yaml line 5: add-on "a" has version "1.0.0+x" in x.yaml line 3 already`},
+		{"a bomb", "a: &a [x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\n" +
+			"d: &d [*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e]\n" +
+			"g: &g [*f,*f,*f,*f,*f,*f,*f,*f]\nh: [*g,*g,*g,*g,*g,*g,*g,*g]\n", "x.yaml line "},
+		{"too large", "#" + strings.Repeat("x", 1<<20), "x.yaml: the file has 1048577 bytes, more than 1048576: split it"},
+		{"too many documents", strings.Repeat("---\n", 1025), "x.yaml: there are more than 1024 documents"},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			_, err := documents.Read(folder(map[string]string{"x.yaml": test.content}))
+			invalid, ok := errors.AsType[*documents.InvalidError](err)
+			if !ok || !strings.Contains(invalid.Error(), test.want) {
+				t.Fatalf("got %v, want %q", err, test.want)
+			}
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("it quotes a value: %v", err)
+			}
+		})
+	}
+}
+
+func TestReadTakesWhatYAMLOffers(t *testing.T) {
+	for why, content := range map[string]string{
+		"aliases":         "- &a {name: a, versions: [&v {version: x}]}\n- {name: b, versions: [*v]}\n",
+		"merged keys":     "- {name: a, versions: [&v {version: x, deprecated: no more}]}\n- {name: b, versions: [{<<: *v, values: {}}]}\n",
+		"JSON":            `[{"name": "a", "versions": [{"version": "x"}]}, {"name": "b", "versions": [{"version": "x"}]}]`,
+		"dashes in texts": "- name: a\n  description: |\n    ---\n    text\n  versions: [{version: x}]\n- {name: b, versions: [{version: x}]}\n",
+		"Windows lines":   "---\r\n- name: a\r\n  versions: [{version: x}]\r\n---\r\n- name: b\r\n  versions: [{version: x}]\r\n",
+	} {
+		t.Run(why, func(t *testing.T) {
+			read, err := documents.Read(folder(map[string]string{"x.yaml": content}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(read.Addons) != 2 || len(read.Addons[0].Versions) != 1 || len(read.Addons[1].Versions) != 1 {
+				t.Errorf("got %+v", read.Addons)
+			}
+		})
+	}
+}
+
+func TestReadEndsWhereItIsTooMuch(t *testing.T) {
+	files := map[string]string{}
+	for i := range 20 {
+		files[fmt.Sprintf("%02d.yaml", i)] = "#" + strings.Repeat("x", 1<<20-10)
+	}
+	if _, err := documents.Read(folder(files)); err == nil || !strings.Contains(err.Error(), "16.yaml: the files have more than") {
+		t.Errorf("size: %v", err)
+	}
+	many := ""
+	for i := range 513 {
+		many += fmt.Sprintf("- {name: a%d, versions: [{version: x}]}\n", i)
+	}
+	if _, err := documents.Read(folder(map[string]string{"x.yaml": many})); err == nil || err.Error() != "there are 513 add-ons, more than 512" {
+		t.Errorf("add-ons: %v", err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(prometheus))
+	f.Add([]byte("apiVersion: kubermatic.k8c.io/v1\nkind: AddonCatalogue\nspec: {addons: [{name: a, versions: [{version: v1}]}]}\n---\n[]"))
+	f.Add([]byte("- &a {name: a, versions: [&v {version: x, <<: {deprecated: y}}]}\n- {name: b, versions: [*v]}\n"))
+	f.Add([]byte("- name: a\n  versions: [{version: x, template: {method: helm, timeout: 3m}, values: {a: [1, 2.5, null, on]}}]\n"))
+	f.Add([]byte("a: &a [*a]\n---\n- !!binary aGk=\n--- {<<: [*b]}\n"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		read, err := documents.Read(fstest.MapFS{"x.yaml": &fstest.MapFile{Data: content}})
+		if err != nil {
+			if invalid, ok := errors.AsType[*documents.InvalidError](err); !ok || len(invalid.Problems) == 0 {
+				t.Fatalf("an error without a problem: %v", err)
+			}
+			return
+		}
+		for _, addon := range read.Addons {
+			seen := map[string]bool{}
+			for _, version := range addon.Versions {
+				place := read.Place(string(addon.Name), version.Version)
+				if place.Line < 1 || seen[version.Version] {
+					t.Errorf("%s %s at %v", addon.Name, version.Version, place)
+				}
+				seen[version.Version] = true
+			}
+		}
+	})
+}

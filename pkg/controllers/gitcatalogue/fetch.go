@@ -1,0 +1,164 @@
+package gitcatalogue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// kkpSecretType marks Secrets for sources in KKP; such a Secret needs no label of ours.
+const kkpSecretType = "apps.kubermatic.k8c.io/secret-type"
+
+// fetch takes the content from the store, which wakes the catalogue when there is other content.
+func (r *Reconciler) fetch(ctx context.Context, f *facts) loop.Outcome {
+	reference, err := r.reference(ctx, f.object)
+	if err != nil {
+		return fetchOutcome(ctx, f, err)
+	}
+	if asked := f.object.Annotations[v1.AnnotationReconcileAt]; asked != f.memory.asked {
+		f.memory.asked = asked
+		r.store.Refresh(reference)
+	}
+	key := client.ObjectKeyFromObject(f.object)
+	f.snapshot, err = r.store.Get(reference, "catalogue "+key.String(), func() {
+		r.queue.Add(reconcile.Request{NamespacedName: key})
+	})
+	if err != nil {
+		return fetchOutcome(ctx, f, err)
+	}
+	return nil
+}
+
+func (r *Reconciler) reference(ctx context.Context, object *v1.AddonCatalogue) (fetch.Reference, error) {
+	git := object.Spec.Git
+	reference := fetch.Reference{Git: &fetch.GitReference{Remote: string(git.Remote), Path: git.Path}}
+	if git.Interval != nil {
+		reference.Interval = git.Interval.Duration
+	}
+	reference.Git.Branch = "main"
+	if ref := git.Ref; ref != nil {
+		reference.Git.Branch, reference.Git.Tag = ref.Branch, ref.Tag
+		reference.Git.Commit, reference.Git.Semver = ref.Commit, string(ref.Semver)
+	}
+	if git.SecretRef != nil {
+		secret, err := r.sourceSecret(ctx, git.SecretRef.Name)
+		if err != nil {
+			return reference, err
+		}
+		reference.Credentials = fetch.SecretCredentials(secret.Data, hostsOf(secret))
+		if reference.Credentials.IsSecret() && len(reference.Credentials.Hosts) == 0 {
+			return reference, &fetch.RefusedError{
+				Subject: fmt.Sprintf("Secret %q", git.SecretRef.Name),
+				Rule:    "it has no annotation " + v1.AnnotationHosts + " that says which hosts may get its credentials",
+			}
+		}
+	}
+	if git.CASecretRef != nil {
+		secret, err := r.sourceSecret(ctx, git.CASecretRef.Name)
+		if err != nil {
+			return reference, err
+		}
+		if reference.Credentials.CA = secret.Data[fetch.KeyCA]; len(reference.Credentials.CA) == 0 {
+			return reference, &fetch.NotFoundError{What: fmt.Sprintf("key %q in Secret %q", fetch.KeyCA, git.CASecretRef.Name)}
+		}
+	}
+	return reference, nil
+}
+
+// sourceSecret reads a Secret beside the catalogue. The cache has the metadata of Secrets only.
+func (r *Reconciler) sourceSecret(ctx context.Context, name string) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := r.direct.Get(ctx, client.ObjectKey{Namespace: r.options.Namespace, Name: name}, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, &fetch.NotFoundError{What: fmt.Sprintf("Secret %q in namespace %q", name, r.options.Namespace)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, kkp := secret.Annotations[kkpSecretType]; !kkp && secret.Labels[v1.LabelUse] != v1.UseSource {
+		return nil, &fetch.RefusedError{
+			Subject: fmt.Sprintf("Secret %q", name), Rule: fmt.Sprintf("it has no label %s=%s", v1.LabelUse, v1.UseSource),
+		}
+	}
+	return secret, nil
+}
+
+func hostsOf(secret *corev1.Secret) []string {
+	var hosts []string
+	for host := range strings.SplitSeq(secret.Annotations[v1.AnnotationHosts], ",") {
+		if host = strings.TrimSpace(host); host != "" {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
+}
+
+// fetchOutcome: the store tries again by itself and wakes the catalogue, so nothing here counts attempts.
+func fetchOutcome(ctx context.Context, f *facts, err error) loop.Outcome {
+	var (
+		missing      *fetch.NotFoundError
+		refused      *fetch.RefusedError
+		notServed    *fetch.NotServedError
+		unauthorized *fetch.UnauthorizedError
+		unavailable  *fetch.UnavailableError
+		answer       apierrors.APIStatus
+	)
+	if errors.As(err, &answer) {
+		return failed("reading a Secret", err)
+	}
+	reason, message := v1.ReasonFetchFailed, "the repository can't be read"
+	switch {
+	case errors.Is(err, fetch.ErrPending):
+		reason, message = v1.ReasonFetching, "the repository is being read"
+	case errors.As(err, &missing):
+		reason, message = v1.ReasonArtifactNotFound, missing.Error()
+	case errors.As(err, &refused):
+		reason, message = v1.ReasonArtifactRefused, refused.Error()
+	case errors.As(err, &notServed):
+		reason, message = v1.ReasonSourceNotServed, notServed.Error()
+	case errors.As(err, &unauthorized):
+		message = unauthorized.Error()
+	case errors.As(err, &unavailable):
+		message = unavailable.Subject + ": " + cause(unavailable.Err)
+	default:
+		log.FromContext(ctx).Error(err, "repository can't be read", "catalogue", f.object.Name)
+	}
+	return f.waiting(reason, message)
+}
+
+// cause leaves the addresses out that the network's errors carry: the same trouble has the same words, and status is not
+// written over and over.
+func cause(err error) string {
+	var operation *net.OpError
+	var name *net.DNSError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &name):
+		return "the host's name is not found"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "the host does not answer in time"
+	case errors.As(err, &operation):
+		return operation.Op + ": " + operation.Err.Error()
+	}
+	return err.Error()
+}
+
+// waiting ends a pass that took nothing: what there is stays.
+func (f *facts) waiting(reason, message string) loop.Outcome {
+	if reason != v1.ReasonFetching && len(f.have) > 0 {
+		message += "; the add-ons of commit " + f.object.Status.Revision + " stay"
+	}
+	return loop.Waiting{Condition: v1.ConditionFetched, Reason: reason, Message: message, Recheck: recheck}
+}

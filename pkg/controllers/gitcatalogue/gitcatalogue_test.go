@@ -1,0 +1,473 @@
+package gitcatalogue_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+func TestEachAddonBecomesACatalogue(t *testing.T) {
+	w := newWorld(t)
+	first := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0", "tempo", "1.0.0"), "deep/b.yaml": file("mimir", "1.0.0")})
+	w.start("", "")
+	object := w.catalogue("platform")
+	object.Spec.Type, object.Spec.Priority = v1.CatalogueCore, 7
+	w.create(object)
+	children := w.expectAddons(object, first, "loki", "1.0.0", "tempo", "1.0.0", "mimir", "1.0.0")
+	w.expectFetched(object, "True", v1.ReasonFetched)
+	loki := children["loki"]
+	if !regexp.MustCompile(`^platform-loki-[0-9a-f]{6}$`).MatchString(loki.Name) {
+		t.Errorf("name %q", loki.Name)
+	}
+	if loki.Spec.Type != v1.CatalogueCore || loki.Spec.Priority != 7 || loki.Annotations[v1.AnnotationRevision] != first {
+		t.Errorf("spec %+v, annotations %v", loki.Spec, loki.Annotations)
+	}
+
+	// A commit writes what it changes and nothing else.
+	second := w.commit(map[string]string{"a.yaml": file("loki", "2.0.0", "tempo", "1.0.0"), "deep/b.yaml": file("thanos", "1.0.0")})
+	w.look(object)
+	after := w.expectAddons(object, second, "loki", "2.0.0", "tempo", "1.0.0", "thanos", "1.0.0")
+	if after["tempo"].ResourceVersion != children["tempo"].ResourceVersion || after["loki"].UID != children["loki"].UID {
+		t.Error("what did not change was written, or what changed was made anew")
+	}
+	expect.Eventually(t, expect.Patience, func() error {
+		if events := w.events(object); !slices.Contains(events, v1.EventFetched) {
+			return fmt.Errorf("events %v", events)
+		}
+		return nil
+	})
+
+	// Edits of what was generated are put back; so is what was deleted.
+	edited := after["loki"]
+	edited.Spec.Addons[0].Versions[0].Version = "6.6.6"
+	if err := w.client.Update(t.Context(), edited); err != nil {
+		t.Fatal(err)
+	}
+	w.expectAddons(object, second, "loki", "2.0.0", "tempo", "1.0.0", "thanos", "1.0.0")
+	if err := w.client.Delete(t.Context(), after["tempo"]); err != nil {
+		t.Fatal(err)
+	}
+	w.expectAddons(object, second, "loki", "2.0.0", "tempo", "1.0.0", "thanos", "1.0.0")
+
+	// Idle writes nothing, and a catalogue that leaves git loses what was generated.
+	before := w.resourceVersions(w.children(object))
+	before["parent"] = object.ResourceVersion
+	expect.Always(t, time.Second, func() error {
+		now := w.resourceVersions(w.children(object))
+		if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		now["parent"] = object.ResourceVersion
+		if diff := cmp.Diff(before, now); diff != "" {
+			return fmt.Errorf("something was written: %s", diff)
+		}
+		return nil
+	})
+	object.Spec.Git = nil
+	if err := w.client.Update(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	w.expectAddons(object, "")
+}
+
+func TestFollowsEveryKindOfReference(t *testing.T) {
+	w := newWorld(t)
+	first := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0")})
+	w.repository.Annotate("v1.4.0", first)
+	second := w.commit(map[string]string{"a.yaml": file("loki", "2.0.0")})
+	w.repository.Ref("refs/tags/v1.10.0", second)
+	third := w.commit(map[string]string{"a.yaml": file("loki", "3.0.0")})
+	w.repository.Ref("refs/tags/v2.0.0", third)
+	fourth := w.repository.Commit("next", map[string]string{"catalogue/a.yaml": file("loki", "4.0.0")})
+	w.start("", "")
+	for name, test := range map[string]struct {
+		ref               *v1.GitRef
+		revision, version string
+	}{
+		"default": {nil, third, "3.0.0"},
+		"branch":  {&v1.GitRef{Branch: "next"}, fourth, "4.0.0"},
+		"tag":     {&v1.GitRef{Tag: "v1.4.0"}, first, "1.0.0"},
+		"commit":  {&v1.GitRef{Commit: third}, third, "3.0.0"},
+		"semver":  {&v1.GitRef{Semver: "1.x"}, second, "2.0.0"},
+	} {
+		object := w.catalogue("by-"+name, func(git *v1.CatalogueGit) { git.Ref = test.ref })
+		w.create(object)
+		w.expectAddons(object, test.revision, "loki", test.version)
+	}
+}
+
+func TestACommitIsTakenWholeOrNotAtAll(t *testing.T) {
+	w := newWorld(t)
+	good := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0", "tempo", "1.0.0")})
+	w.start("", "")
+	object := w.catalogue("platform")
+	w.create(object)
+	before := w.resourceVersions(w.expectAddons(object, good, "loki", "1.0.0", "tempo", "1.0.0"))
+	for _, test := range []struct{ why, file, want string }{
+		{"no YAML", "- name: [\n", "b.yaml line 2: is not valid YAML"},
+		{"an unknown field", "- name: mimir\n  verions: []\n", `b.yaml line 2: unknown field "verions" in addons[]`},
+		{"a duplicate in the repository", file("loki", "v1.0.0"), `b.yaml line 3: add-on "loki" has version "v1.0.0" in a.yaml line 3 already`},
+		{"what validation refuses", "- name: mimir\n  versions:\n  - version: a\n  - version: b\n    constraints: {k8sVersion: nonsense}\n",
+			`b.yaml line 4: addon "mimir" version "b": constraints.k8sVersion`},
+		{"what only the API server refuses", "\n- name: mimir\n  documentationURL: gopher://x\n  versions: [{version: a}]\n",
+			`b.yaml line 2: add-on "mimir": spec.addons[0].documentationURL`},
+	} {
+		bad := w.commit(map[string]string{"a.yaml": file("loki", "2.0.0", "tempo", "1.0.0"), "b.yaml": test.file})
+		w.look(object)
+		expect.Object(t, w.client, object, func(object *v1.AddonCatalogue) error {
+			if err := expect.Condition(object, v1.ConditionFetched, "False", v1.ReasonInvalid); err != nil {
+				return err
+			}
+			for _, condition := range object.Status.Conditions {
+				for _, part := range []string{bad, test.want, "the add-ons of commit " + good + " stay"} {
+					if !strings.Contains(condition.Message, part) {
+						return fmt.Errorf("%s: %q lacks %q", test.why, condition.Message, part)
+					}
+				}
+			}
+			return nil
+		})
+		if diff := cmp.Diff(before, w.resourceVersions(w.children(object))); diff != "" {
+			t.Errorf("%s: %s", test.why, diff)
+		}
+		if object.Status.Revision != good {
+			t.Errorf("%s: revision %s", test.why, object.Status.Revision)
+		}
+	}
+	mended := w.commit(map[string]string{"a.yaml": file("loki", "2.0.0", "tempo", "1.0.0")})
+	w.look(object)
+	w.expectAddons(object, mended, "loki", "2.0.0", "tempo", "1.0.0")
+	w.expectFetched(object, "True", v1.ReasonFetched)
+}
+
+func TestMuchThatGoesNeedsAWord(t *testing.T) {
+	w := newWorld(t)
+	many := []string{}
+	for i := range 10 {
+		many = append(many, fmt.Sprintf("addon-%d", i), "1.0.0")
+	}
+	first := w.commit(map[string]string{"a.yaml": file(many...)})
+	w.start("", "")
+	object := w.catalogue("platform")
+	w.create(object)
+	w.expectAddons(object, first, many...)
+
+	// Five of ten are not more than half.
+	second := w.commit(map[string]string{"a.yaml": file(many[:10]...)})
+	w.look(object)
+	w.expectAddons(object, second, many[:10]...)
+
+	// An emptied repository takes all of them.
+	empty := w.commit(map[string]string{"a.yaml": "# nothing any more\n"})
+	w.look(object)
+	message := w.expectFetched(object, "False", v1.ReasonRevisionNeedsApproval)
+	if !strings.Contains(message, "takes 5 of 5 add-ons out") || !strings.Contains(message, v1.AnnotationApproveRevision+"="+empty) {
+		t.Errorf("message %q", message)
+	}
+	w.annotate(object, v1.AnnotationApproveRevision, first)
+	expect.Always(t, 500*time.Millisecond, func() error {
+		if have := len(w.children(object)); have != 5 {
+			return fmt.Errorf("%d add-ons after the approval of another commit", have)
+		}
+		return nil
+	})
+	w.annotate(object, v1.AnnotationApproveRevision, empty)
+	w.expectAddons(object, empty)
+	w.expectFetched(object, "True", v1.ReasonFetched)
+}
+
+func TestTroubleTakesNothing(t *testing.T) {
+	w := newWorld(t)
+	good := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0")})
+	w.start("", "")
+	object := w.catalogue("platform")
+	w.create(object)
+	before := w.resourceVersions(w.expectAddons(object, good, "loki", "1.0.0"))
+	other := w.repository.Commit("other", map[string]string{"README.md": "no catalogue here"})
+	for _, test := range []struct {
+		why, tip, reason, want string
+		answer                 http.HandlerFunc
+	}{
+		{"the host hangs up", good, v1.ReasonFetchFailed, "EOF", hangUp},
+		{"the host is in trouble", good, v1.ReasonFetchFailed, "502", status(http.StatusBadGateway)},
+		{"it wants credentials", good, v1.ReasonFetchFailed, "asks for credentials", status(http.StatusUnauthorized)},
+		{"a login page", good, v1.ReasonArtifactRefused, "", loginPage},
+		{"the path is gone", other, v1.ReasonArtifactNotFound, `path "catalogue"`, nil},
+		{"the branch is gone", "", v1.ReasonArtifactNotFound, `branch "main"`, nil},
+	} {
+		w.gate.set(test.answer)
+		w.setMain(test.tip)
+		w.look(object)
+		expect.Object(t, w.client, object, func(object *v1.AddonCatalogue) error {
+			if err := expect.Condition(object, v1.ConditionFetched, "False", test.reason); err != nil {
+				return fmt.Errorf("%s: %w", test.why, err)
+			}
+			for _, condition := range object.Status.Conditions {
+				if !strings.Contains(condition.Message, test.want) || !strings.Contains(condition.Message, good+" stay") {
+					return fmt.Errorf("%s: message %q", test.why, condition.Message)
+				}
+			}
+			return nil
+		})
+		if diff := cmp.Diff(before, w.resourceVersions(w.children(object))); diff != "" {
+			t.Errorf("%s: %s", test.why, diff)
+		}
+		w.gate.set(nil)
+		w.setMain(good)
+		w.look(object)
+		w.expectFetched(object, "True", v1.ReasonFetched)
+	}
+}
+
+// setMain forces branch main to a commit; "" takes the branch away.
+func (w *world) setMain(commit string) {
+	w.t.Helper()
+	if commit == "" {
+		commit = strings.Repeat("0", 40) // as good as none to git
+	}
+	w.repository.Ref("refs/heads/main", commit)
+}
+
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+func loginPage(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write([]byte("<html>log in</html>"))
+}
+
+func TestAForcedPushIsTaken(t *testing.T) {
+	w := newWorld(t)
+	first := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0")})
+	w.commit(map[string]string{"a.yaml": file("loki", "1.1.0")})
+	w.start("", "")
+	object := w.catalogue("platform")
+	w.create(object)
+	w.expectFetched(object, "True", v1.ReasonFetched)
+	unrelated := w.repository.Commit("elsewhere", map[string]string{"catalogue/a.yaml": file("loki", "0.9.0")})
+	w.setMain(unrelated)
+	w.look(object)
+	w.expectAddons(object, unrelated, "loki", "0.9.0")
+
+	// Back to a commit seen before: it is not fetched again.
+	w.setMain(first)
+	w.look(object)
+	w.expectAddons(object, first, "loki", "1.0.0")
+	packs := w.server.Count("POST", "/catalogue.git/git-upload-pack")
+	w.setMain(unrelated)
+	w.look(object)
+	w.expectAddons(object, unrelated, "loki", "0.9.0")
+	if again := w.server.Count("POST", "/catalogue.git/git-upload-pack"); again != packs {
+		t.Errorf("a commit seen before took %d packs", again-packs)
+	}
+}
+
+func TestAnEndlessPackIsRefused(t *testing.T) {
+	w := newWorld(t)
+	good := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0")})
+	w.start("", "")
+	object := w.catalogue("platform")
+	w.create(object)
+	w.expectAddons(object, good, "loki", "1.0.0")
+	w.gate.set(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
+			_, _ = fmt.Fprint(w, pkt("# service=git-upload-pack\n")+"0000"+
+				pkt(strings.Repeat("a", 40)+" refs/heads/main\x00side-band-64k shallow allow-reachable-sha1-in-want ofs-delta\n")+"0000")
+			return
+		}
+		w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+		_, _ = fmt.Fprint(w, pkt("shallow "+strings.Repeat("a", 40)+"\n")+"0000"+pkt("NAK\n"))
+		for noise := pkt("\x02" + strings.Repeat("x", 60_000)); ; {
+			if _, err := fmt.Fprint(w, noise); err != nil {
+				return
+			}
+		}
+	})
+	w.look(object)
+	message := w.expectFetched(object, "False", v1.ReasonArtifactRefused)
+	if !strings.Contains(message, "MiB") || !strings.Contains(message, good+" stay") {
+		t.Errorf("message %q", message)
+	}
+	w.gate.set(nil)
+	w.look(object)
+	w.expectFetched(object, "True", v1.ReasonFetched)
+}
+
+func pkt(line string) string { return fmt.Sprintf("%04x%s", len(line)+4, line) }
+
+func TestARestartWithTheHostDownLosesNothing(t *testing.T) {
+	w := newWorld(t)
+	seed := w.seed()
+	good := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0"), "b.yaml": file("tempo", "1.0.0")})
+	merged := w.platform + "-merged"
+	stop := w.start("", merged)
+	object := w.catalogue("platform")
+	w.create(object)
+	before := w.resourceVersions(w.expectAddons(object, good, "loki", "1.0.0", "tempo", "1.0.0"))
+	loki := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: merged, Name: "loki"}}
+	expect.Object(t, w.client, loki, func(*v1.AddonCatalogue) error { return nil })
+	w.expectRow(object, seed.Name)
+	stop()
+
+	w.gate.set(hangUp)
+	w.start("", merged) // with an empty store
+	message := w.expectFetched(object, "False", v1.ReasonFetchFailed)
+	if !strings.Contains(message, "the add-ons of commit "+good+" stay") {
+		t.Errorf("message %q", message)
+	}
+	expect.Object(t, w.client, object, func(object *v1.AddonCatalogue) error {
+		return expect.Condition(object, v1.ConditionReady, "False", v1.ReasonFetchFailed)
+	})
+	version := loki.ResourceVersion
+	expect.Always(t, time.Second, func() error {
+		if diff := cmp.Diff(before["loki"], w.children(object)["loki"].ResourceVersion); diff != "" && len(w.children(object)) != 2 {
+			return fmt.Errorf("generated: %s", diff)
+		}
+		if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(loki), loki); err != nil || loki.ResourceVersion != version {
+			return fmt.Errorf("merged: %s instead of %s, %w", loki.ResourceVersion, version, err)
+		}
+		return nil
+	})
+	w.expectRow(object, seed.Name)
+
+	w.gate.set(nil)
+	w.expectFetched(object, "True", v1.ReasonFetched)
+	expect.Object(t, w.client, object, func(object *v1.AddonCatalogue) error {
+		return expect.Condition(object, v1.ConditionReady, "True", v1.ReasonDistributed)
+	})
+}
+
+// seed makes the master its own seed.
+func (w *world) seed() *kkpv1.Seed {
+	w.t.Helper()
+	w.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "kubeconfig"},
+		Data:       map[string][]byte{"kubeconfig": fleet.Shared().Cluster("master").Kubeconfig},
+	})
+	seed := &kkpv1.Seed{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "local"},
+		Spec:       kkpv1.SeedSpec{Kubeconfig: corev1.ObjectReference{Name: "kubeconfig"}},
+	}
+	w.create(seed)
+	return seed
+}
+
+// expectRow waits until the catalogue in git has the row of a seed, and what was generated from it has none.
+func (w *world) expectRow(object *v1.AddonCatalogue, seed string) {
+	w.t.Helper()
+	expect.Object(w.t, w.client, object, func(object *v1.AddonCatalogue) error {
+		if rows := object.Status.Seeds; len(rows) != 1 || rows[0].Name != seed || !rows[0].Synced {
+			return fmt.Errorf("rows %+v", rows)
+		}
+		for name, child := range w.children(object) {
+			if err := expect.Condition(child, v1.ConditionReady, "True", v1.ReasonMerged); err != nil || len(child.Status.Seeds) != 0 {
+				return fmt.Errorf("%s: rows %+v, %w", name, child.Status.Seeds, err)
+			}
+		}
+		return nil
+	})
+}
+
+func TestLogsIn(t *testing.T) {
+	w := newWorld(t)
+	commit := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0")})
+	const canary = "correct horse"
+	w.gate.set(func(response http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		if user != "robot" || password != canary {
+			response.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.gate.next.ServeHTTP(response, r)
+	})
+	w.start("", "")
+	login := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "login"},
+		StringData: map[string]string{"username": "robot", "password": "wrong " + canary},
+	}
+	object := w.catalogue("platform", func(git *v1.CatalogueGit) { git.SecretRef = &v1.LocalReference{Name: "login"} })
+	w.create(object)
+	messages := []string{w.expectFetched(object, "False", v1.ReasonArtifactNotFound)}
+	w.create(login)
+	messages = append(messages, w.expectFetched(object, "False", v1.ReasonArtifactRefused))
+	if !strings.Contains(messages[1], v1.LabelUse+"="+v1.UseSource) {
+		t.Errorf("unmarked: %q", messages[1])
+	}
+	change := func(set func()) {
+		before := login.DeepCopy()
+		set()
+		if err := w.client.Patch(t.Context(), login, client.MergeFrom(before)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(func() { login.Labels = map[string]string{v1.LabelUse: v1.UseSource} })
+	expect.Object(t, w.client, object, func(object *v1.AddonCatalogue) error {
+		if message := object.Status.Conditions[0].Message; !strings.Contains(message, v1.AnnotationHosts) {
+			return fmt.Errorf("without hosts: %q", message)
+		}
+		return nil
+	})
+	change(func() { login.Annotations = map[string]string{v1.AnnotationHosts: "127.0.0.1"} })
+	messages = append(messages, w.expectFetched(object, "False", v1.ReasonFetchFailed))
+	change(func() { login.Data["password"] = []byte(canary) })
+	w.expectAddons(object, commit, "loki", "1.0.0")
+	for _, message := range messages {
+		if strings.Contains(message, canary) {
+			t.Errorf("a secret in %q", message)
+		}
+	}
+}
+
+func TestLogsInBySSH(t *testing.T) {
+	w := newWorld(t)
+	server, repository := fetchtest.ServeGitSSH(t, "catalogue")
+	commit := repository.Commit("main", map[string]string{"catalogue/a.yaml": file("loki", "1.0.0")})
+	other, _ := fetchtest.ServeGitSSH(t, "other")
+	w.start("", "")
+	key := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.platform, Name: "key",
+			Labels:      map[string]string{v1.LabelUse: v1.UseSource},
+			Annotations: map[string]string{v1.AnnotationHosts: server.Address},
+		},
+		// The address is the server's, its host key another one's.
+		Data: map[string][]byte{
+			"ssh-privatekey": server.Key,
+			"known_hosts":    []byte(strings.ReplaceAll(string(other.KnownHosts), port(other), port(server))),
+		},
+	}
+	w.create(key)
+	object := w.catalogue("platform", func(git *v1.CatalogueGit) {
+		git.Remote, git.CASecretRef, git.SecretRef = v1.GitRemote(repository.URL), nil, &v1.LocalReference{Name: "key"}
+	})
+	w.create(object)
+	message := w.expectFetched(object, "False", v1.ReasonArtifactRefused)
+	if !strings.Contains(message, "host key") {
+		t.Errorf("message %q", message)
+	}
+	before := key.DeepCopy()
+	key.Data["known_hosts"] = server.KnownHosts
+	if err := w.client.Patch(t.Context(), key, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	w.expectAddons(object, commit, "loki", "1.0.0")
+}
+
+func port(server *fetchtest.SSH) string { return server.Address[strings.LastIndex(server.Address, ":")+1:] }

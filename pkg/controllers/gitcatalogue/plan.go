@@ -1,0 +1,122 @@
+package gitcatalogue
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// managedBy is the value of our managed-by label.
+const managedBy = "gitcatalogue"
+
+// child is a generated catalogue as it should be.
+type child struct {
+	name, addon string
+	spec        v1.AddonCatalogueSpec
+	// digest covers the spec.
+	digest string
+}
+
+// plan is what is to be done for a commit, each list sorted by name.
+type plan struct {
+	children []child
+	versions int32
+	write    []child
+	remove   []string
+	// added is how many of those to write are new.
+	added int
+}
+
+// planChildren compares the add-ons of a commit with what was generated before.
+func planChildren(parent *v1.AddonCatalogue, addons []v1.Addon, have map[string]*v1.AddonCatalogue) (plan, error) {
+	var todo plan
+	wanted := map[string]bool{}
+	for _, addon := range addons {
+		made, err := newChild(parent, addon)
+		if err != nil {
+			return plan{}, err
+		}
+		todo.children = append(todo.children, made)
+		todo.versions += int32(len(addon.Versions)) // at most 128 each
+		wanted[made.name] = true
+		before, ok := have[made.name]
+		if !ok {
+			todo.added++
+		}
+		if !ok || stamp(before) != made.digest {
+			todo.write = append(todo.write, made)
+		}
+	}
+	for name := range have {
+		if !wanted[name] {
+			todo.remove = append(todo.remove, name)
+		}
+	}
+	slices.Sort(todo.remove)
+	return todo, nil
+}
+
+func newChild(parent *v1.AddonCatalogue, addon v1.Addon) (child, error) {
+	made := child{
+		name: childName(parent, string(addon.Name)), addon: string(addon.Name),
+		spec: v1.AddonCatalogueSpec{Type: parent.Spec.Type, Priority: parent.Spec.Priority, Addons: []v1.Addon{addon}},
+	}
+	digest, err := catalogue.Digest(made.spec)
+	if err != nil {
+		return child{}, fmt.Errorf("add-on %q: %w", addon.Name, err)
+	}
+	made.digest = digest
+	return made, nil
+}
+
+// childName is <catalogue>-<addon>-<6 hex>. The digits keep catalogues apart whose names run into those of add-ons, and a
+// catalogue from an earlier one of its name, whose children may not be collected yet.
+func childName(parent *v1.AddonCatalogue, addon string) string {
+	const longest, digits = 253, 3
+	sum := sha256.Sum256([]byte(string(parent.UID) + "/" + addon))
+	tail := "-" + addon + "-" + hex.EncodeToString(sum[:digits])
+	return parent.Name[:min(len(parent.Name), longest-len(tail))] + tail
+}
+
+// object is the catalogue to write. Before is the present one, or nil.
+func (c child) object(parent, before *v1.AddonCatalogue, revision string) *v1.AddonCatalogue {
+	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{
+		Namespace: parent.Namespace, Name: c.name,
+		Labels: map[string]string{v1.LabelRole: v1.RoleGenerated, v1.LabelManagedBy: managedBy},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: v1.GroupVersion.String(), Kind: "AddonCatalogue", Name: parent.Name, UID: parent.UID,
+			Controller: new(true), BlockOwnerDeletion: new(true),
+		}},
+	}, Spec: c.spec}
+	foretold := int64(1)
+	if before != nil {
+		object.ResourceVersion, foretold = before.ResourceVersion, before.Generation
+		if stamp(before) == "" || before.Annotations[v1.AnnotationDigest] != c.digest {
+			foretold++
+		}
+	}
+	object.Annotations = map[string]string{
+		v1.AnnotationDigest: c.digest, v1.AnnotationRevision: revision, v1.AnnotationGeneration: strconv.FormatInt(foretold, 10),
+	}
+	return object
+}
+
+// stamp is the digest of what we wrote, if the object still is that; empty if somebody changed it.
+func stamp(object *v1.AddonCatalogue) string {
+	if object.Annotations[v1.AnnotationGeneration] != strconv.FormatInt(object.Generation, 10) {
+		return ""
+	}
+	return object.Annotations[v1.AnnotationDigest]
+}
+
+// needsApproval: all of what there was, or more than five and more than half.
+func needsApproval(removed, before int) bool {
+	return removed > 0 && (removed == before || removed > 5 && removed*2 > before)
+}

@@ -1,0 +1,71 @@
+package gitcatalogue
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/status"
+)
+
+// project writes facts and outcome into condition Fetched, the revision and the counts. The rest of the status is the
+// distributor's.
+func project(f *facts, outcome loop.Outcome) {
+	s, generation := &f.object.Status, f.object.Generation
+	if f.object.Spec.Git == nil {
+		meta.RemoveStatusCondition(&s.Conditions, v1.ConditionFetched)
+		s.Revision = ""
+		return
+	}
+	switch o := outcome.(type) {
+	case loop.Waiting:
+		present := meta.FindStatusCondition(s.Conditions, v1.ConditionFetched)
+		switch {
+		case o.Reason != v1.ReasonFetching:
+			status.False(&s.Conditions, generation, o.Condition, o.Reason, o.Message)
+		case present == nil: // A look at what is known already is no news.
+			status.Unknown(&s.Conditions, generation, o.Condition, o.Reason, o.Message)
+		}
+	case loop.RetryAt:
+		status.False(&s.Conditions, generation, o.Condition, o.Reason, o.Message)
+	}
+	if !f.taken {
+		return
+	}
+	s.Revision, s.Addons, s.Versions = f.snapshot.Revision, int32(len(f.memory.children)), f.memory.versions
+	status.True(&s.Conditions, generation, v1.ConditionFetched, v1.ReasonFetched,
+		fmt.Sprintf("the %d add-ons are those of commit %s", s.Addons, s.Revision))
+}
+
+// announce makes an event of a commit that changed something.
+func (r *Reconciler) announce(f *facts, before string) {
+	if !f.taken || len(f.plan.write)+len(f.plan.remove) == 0 || before == f.snapshot.Revision {
+		return
+	}
+	r.recorder.Eventf(f.object, nil, corev1.EventTypeNormal, v1.EventFetched, "Take",
+		"took commit %s: %d add-ons added, %d changed, %d taken out",
+		f.snapshot.Revision, f.plan.added, len(f.plan.write)-f.plan.added, len(f.plan.remove))
+}
+
+// apiReason is what the API server says about a call, in words that are fit for status.
+func apiReason(err error) string {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return "the API server does not answer"
+	}
+	said := answer.Status()
+	if said.Details == nil || len(said.Details.Causes) == 0 {
+		return fmt.Sprintf("%s: %s", said.Reason, said.Message)
+	}
+	cause := said.Details.Causes[0]
+	text := fmt.Sprintf("%s: %s", cause.Field, cause.Message)
+	if more := len(said.Details.Causes) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
+	}
+	return text
+}

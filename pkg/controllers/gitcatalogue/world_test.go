@@ -1,0 +1,316 @@
+package gitcatalogue_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
+	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue"
+	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
+	"github.com/trellis-addons/trellis/pkg/fetch/git"
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/pkg/fetch/store"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+func TestMain(m *testing.M) { fleet.Main(m, fleet.ClusterOptions{Name: "master"}) }
+
+// world is a master with a platform namespace of the test's own, and a git server with one repository.
+type world struct {
+	t          *testing.T
+	scheme     *runtime.Scheme
+	platform   string
+	client     client.Client
+	gate       *gate
+	server     *fetchtest.Git
+	repository *fetchtest.Repository
+	end        func()
+}
+
+var worlds int
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	worlds++
+	w := &world{t: t, scheme: runtime.NewScheme(), platform: fmt.Sprintf("platform-%d", worlds), gate: &gate{}, end: func() {}}
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kkpv1.AddToScheme} {
+		if err := add(w.scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cluster := fleet.Shared().Cluster("master")
+	if err := fleet.InstallCRDs(t.Context(), cluster.Config, fleet.CRDs(t)...); err != nil {
+		t.Fatal(err)
+	}
+	made, err := client.New(cluster.Config, client.Options{Scheme: w.scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.client = client.WithFieldOwner(made, "test")
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.platform}})
+	w.server = fetchtest.ServeGit(t, w.gate.wrap)
+	w.repository = w.server.Repository(t, "catalogue")
+	w.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "ca", Labels: map[string]string{v1.LabelUse: v1.UseSource}},
+		Data:       map[string][]byte{"ca.crt": w.server.CA},
+	})
+	t.Cleanup(func() {
+		w.end()
+		if err := w.client.DeleteAllOf(context.Background(), &v1.AddonCatalogue{}, client.InNamespace(w.platform)); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// gate stands before the git server, and can answer in its place.
+type gate struct {
+	mutex  sync.Mutex
+	answer http.HandlerFunc
+	next   http.Handler
+}
+
+func (g *gate) set(answer http.HandlerFunc) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	g.answer = answer
+}
+
+func (g *gate) wrap(next http.Handler) http.Handler {
+	g.next = next
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.mutex.Lock()
+		answer := g.answer
+		g.mutex.Unlock()
+		if answer != nil {
+			answer(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// hangUp is a host that is down: connections break before they say anything.
+func hangUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+func (w *world) create(object client.Object) {
+	w.t.Helper()
+	if err := w.client.Create(w.t.Context(), object); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// start runs the controller, and the distributor with it where a namespace for merged catalogues is named, over a store on
+// a folder; "" is a new one. The function ends it.
+func (w *world) start(folder, merged string) (stop func()) {
+	w.t.Helper()
+	if folder == "" {
+		folder = w.t.TempDir()
+	}
+	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
+	content, err := store.New(store.Options{Folder: folder, Git: git.New(network), FirstPause: 100 * time.Millisecond, LastPause: time.Second})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	mgr, err := ctrl.NewManager(fleet.Shared().Cluster("master").Config, manager.Options{
+		Scheme: w.scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.setUp(mgr, content, merged)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	w.end = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			w.t.Error(err)
+		}
+		if err := content.Close(); err != nil {
+			w.t.Error(err)
+		}
+		network.Close()
+	})
+	return w.end
+}
+
+func (w *world) setUp(mgr ctrl.Manager, content *store.Store, merged string) {
+	w.t.Helper()
+	master, err := distributor.NewMaster(mgr, w.platform)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	made := gitcatalogue.New(gitcatalogue.Dependencies{
+		Master: master, Store: content, Recorder: mgr.GetEventRecorder("gitcatalogue"),
+		Options: gitcatalogue.Options{Namespace: w.platform},
+	})
+	if err := made.SetupWithManager(mgr); err != nil {
+		w.t.Fatal(err)
+	}
+	if merged == "" {
+		return
+	}
+	pushes := distributor.New(distributor.Dependencies{
+		Master: master, Recorder: mgr.GetEventRecorder("distributor"),
+		Options: distributor.Options{Namespace: w.platform, CatalogueNamespace: merged, KKPVersion: "v2.31.0"},
+	})
+	if err := pushes.SetupWithManager(mgr); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// catalogue is one in git, at the world's repository.
+func (w *world) catalogue(name string, change ...func(*v1.CatalogueGit)) *v1.AddonCatalogue {
+	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: name}}
+	object.Spec.Git = &v1.CatalogueGit{
+		Remote: v1.GitRemote(w.repository.URL), Path: "catalogue", CASecretRef: &v1.LocalReference{Name: "ca"},
+	}
+	for _, set := range change {
+		set(object.Spec.Git)
+	}
+	return object
+}
+
+// file is a file of a catalogue with add-ons of one version each, given as name=version.
+func file(addons ...string) string {
+	text := ""
+	for i := 0; i+1 < len(addons); i += 2 {
+		text += fmt.Sprintf("- name: %s\n  versions:\n  - version: %q\n    template: {method: go-template}\n"+
+			"    source: {git: {remote: \"https://git.example.com/addons.git\", path: %s}}\n", addons[i], addons[i+1], addons[i])
+	}
+	return text
+}
+
+// commit puts a commit with these files below the catalogue's path on branch main.
+func (w *world) commit(files map[string]string) string {
+	w.t.Helper()
+	below := map[string]string{"README.md": "x"}
+	for name, content := range files {
+		below["catalogue/"+name] = content
+	}
+	return w.repository.Commit("main", below)
+}
+
+var looks int
+
+// look has the controller look at the repository now.
+func (w *world) look(object *v1.AddonCatalogue) {
+	w.t.Helper()
+	looks++
+	w.annotate(object, v1.AnnotationReconcileAt, strconv.Itoa(looks))
+}
+
+func (w *world) annotate(object client.Object, key, value string) {
+	w.t.Helper()
+	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value))
+	if err := w.client.Patch(w.t.Context(), object, patch); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// children are what was generated from a catalogue, by add-on.
+func (w *world) children(parent *v1.AddonCatalogue) map[string]*v1.AddonCatalogue {
+	w.t.Helper()
+	var list v1.AddonCatalogueList
+	err := w.client.List(w.t.Context(), &list, client.InNamespace(w.platform), client.MatchingLabels{v1.LabelRole: v1.RoleGenerated})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	found := map[string]*v1.AddonCatalogue{}
+	for i := range list.Items {
+		if metav1.IsControlledBy(&list.Items[i], parent) && len(list.Items[i].Spec.Addons) == 1 {
+			found[string(list.Items[i].Spec.Addons[0].Name)] = &list.Items[i]
+		}
+	}
+	return found
+}
+
+// expectAddons waits until exactly these add-ons were generated, given as name, version, and the status says so.
+func (w *world) expectAddons(parent *v1.AddonCatalogue, revision string, addons ...string) map[string]*v1.AddonCatalogue {
+	w.t.Helper()
+	want := map[string]string{}
+	for i := 0; i+1 < len(addons); i += 2 {
+		want[addons[i]] = addons[i+1]
+	}
+	var found map[string]*v1.AddonCatalogue
+	expect.Object(w.t, w.client, parent, func(object *v1.AddonCatalogue) error {
+		found = w.children(object)
+		if object.Status.Revision != revision || int(object.Status.Addons) != len(want) {
+			return fmt.Errorf("revision %q, %d add-ons: %v", object.Status.Revision, object.Status.Addons, object.Status.Conditions)
+		}
+		return sameVersions(found, want)
+	})
+	return found
+}
+
+func sameVersions(found map[string]*v1.AddonCatalogue, want map[string]string) error {
+	have := map[string]string{}
+	for name, child := range found {
+		have[name] = child.Spec.Addons[0].Versions[0].Version
+	}
+	if !maps.Equal(have, want) {
+		return fmt.Errorf("add-ons %v, want %v", have, want)
+	}
+	return nil
+}
+
+func (w *world) expectFetched(object *v1.AddonCatalogue, status, reason string) string {
+	w.t.Helper()
+	expect.Object(w.t, w.client, object, func(object *v1.AddonCatalogue) error {
+		return expect.Condition(object, v1.ConditionFetched, status, reason)
+	})
+	for _, condition := range object.Status.Conditions {
+		if condition.Type == v1.ConditionFetched {
+			return condition.Message
+		}
+	}
+	return ""
+}
+
+// events are the reasons of the events on an object.
+func (w *world) events(object client.Object) []string {
+	w.t.Helper()
+	var list eventsv1.EventList
+	if err := w.client.List(w.t.Context(), &list, client.InNamespace(w.platform)); err != nil {
+		w.t.Fatal(err)
+	}
+	var reasons []string
+	for _, event := range list.Items {
+		if event.Regarding.Name == object.GetName() {
+			reasons = append(reasons, event.Reason)
+		}
+	}
+	slices.Sort(reasons)
+	return reasons
+}
+
+func (w *world) resourceVersions(of map[string]*v1.AddonCatalogue) map[string]string {
+	versions := map[string]string{}
+	for name, child := range of {
+		versions[name] = child.ResourceVersion
+	}
+	return versions
+}
