@@ -70,6 +70,8 @@ type Snapshot struct {
 	// Digest is "sha256:<hex>" of the content: the files of git and images whatever they are packed in, the archive bytes of a
 	// chart.
 	Digest string
+	// Stale is why the last look at the source failed, where the content is that of an earlier one; nil where it is not.
+	Stale error
 }
 
 // Source gets content of one kind from servers. Both verbs may take long and are called off the reconcile path.

@@ -155,10 +155,18 @@ func cause(err error) string {
 	return err.Error()
 }
 
+// lastGood is the commit that the generated catalogues are taken from.
+func (f *facts) lastGood() string {
+	if f.taken {
+		return f.snapshot.Revision
+	}
+	return f.object.Status.Revision
+}
+
 // waiting ends a pass that took nothing: what there is stays.
 func (f *facts) waiting(reason, message string) loop.Outcome {
 	if reason != v1.ReasonFetching && len(f.have) > 0 {
-		message += "; the add-ons of commit " + f.object.Status.Revision + " stay"
+		message += "; the add-ons of commit " + f.lastGood() + " stay"
 	}
 	return loop.Waiting{Condition: v1.ConditionFetched, Reason: reason, Message: message, Recheck: recheck}
 }

@@ -22,7 +22,13 @@ func project(f *facts, outcome loop.Outcome) {
 		s.Revision = ""
 		return
 	}
+	if f.taken {
+		s.Revision, s.Addons, s.Versions = f.snapshot.Revision, int32(len(f.memory.children)), f.memory.versions // at most 512
+	}
 	switch o := outcome.(type) {
+	case loop.Done:
+		status.True(&s.Conditions, generation, v1.ConditionFetched, v1.ReasonFetched,
+			fmt.Sprintf("the %d add-ons are those of commit %s", s.Addons, s.Revision))
 	case loop.Waiting:
 		present := meta.FindStatusCondition(s.Conditions, v1.ConditionFetched)
 		switch {
@@ -34,12 +40,6 @@ func project(f *facts, outcome loop.Outcome) {
 	case loop.RetryAt:
 		status.False(&s.Conditions, generation, o.Condition, o.Reason, o.Message)
 	}
-	if !f.taken {
-		return
-	}
-	s.Revision, s.Addons, s.Versions = f.snapshot.Revision, int32(len(f.memory.children)), f.memory.versions
-	status.True(&s.Conditions, generation, v1.ConditionFetched, v1.ReasonFetched,
-		fmt.Sprintf("the %d add-ons are those of commit %s", s.Addons, s.Revision))
 }
 
 // announce makes an event of a commit that changed something.

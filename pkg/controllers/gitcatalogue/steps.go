@@ -108,7 +108,7 @@ func (r *Reconciler) survey(ctx context.Context, f *facts) loop.Outcome {
 }
 
 // settle ends a pass over content that was taken before.
-func (r *Reconciler) settle(_ context.Context, f *facts) loop.Outcome {
+func (r *Reconciler) settle(ctx context.Context, f *facts) loop.Outcome {
 	known := f.memory
 	if known.digest != f.snapshot.Digest || known.generation != f.object.Generation || len(known.children) != len(f.have) {
 		return nil
@@ -118,18 +118,25 @@ func (r *Reconciler) settle(_ context.Context, f *facts) loop.Outcome {
 			return nil
 		}
 	}
+	return f.take(ctx)
+}
+
+// take ends a pass whose content is that of the generated catalogues. A source that can't be reached is told all the same.
+func (f *facts) take(ctx context.Context) loop.Outcome {
 	f.taken = true
+	if f.snapshot.Stale != nil {
+		return fetchOutcome(ctx, f, f.snapshot.Stale)
+	}
 	return loop.Done{Recheck: recheck}
 }
 
-func (r *Reconciler) remember(_ context.Context, f *facts) loop.Outcome {
+func (r *Reconciler) remember(ctx context.Context, f *facts) loop.Outcome {
 	f.memory.digest, f.memory.generation = f.snapshot.Digest, f.object.Generation
 	f.memory.children, f.memory.versions = map[string]string{}, f.plan.versions
 	for _, child := range f.plan.children {
 		f.memory.children[child.name] = child.digest
 	}
-	f.taken = true
-	return loop.Done{Recheck: recheck}
+	return f.take(ctx)
 }
 
 // outrun is when to come back after the cache was behind: it knows by then.

@@ -139,7 +139,7 @@ func (s *Store) answer(entry *entry, now time.Time) (fetch.Snapshot, error) {
 	}
 	if entry.err != nil || entry.fresh(now, entry.interval(now, s.options.Interval)) {
 		if content, ok := s.disk.open(entry.digest, now); ok {
-			return fetch.Snapshot{FS: content, Revision: entry.revision.Name, Digest: entry.digest}, nil
+			return fetch.Snapshot{FS: content, Revision: entry.revision.Name, Digest: entry.digest, Stale: entry.err}, nil
 		}
 	}
 	if entry.err != nil {
