@@ -18,16 +18,18 @@ const lease = "trellis-master.addons.kubermatic.k8c.io"
 func main() {
 	var flags manager.Flags
 	flags.Register(flag.CommandLine)
+	var sources sources
+	sources.register(flag.CommandLine)
 	kkpVersion := flag.String("kkp-version", "", "the platform's KKP version, with --standalone; else it is read from the Seeds")
 	flag.Parse()
 	logger := flags.Logger()
-	if err := run(flags, *kkpVersion); err != nil {
+	if err := run(flags, &sources, *kkpVersion); err != nil {
 		logger.Error(err, "master-controller-manager ends")
 		os.Exit(1)
 	}
 }
 
-func run(flags manager.Flags, kkpVersion string) error {
+func run(flags manager.Flags, sources *sources, kkpVersion string) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return err
@@ -47,6 +49,9 @@ func run(flags manager.Flags, kkpVersion string) error {
 		},
 	})
 	if err := controller.SetupWithManager(made); err != nil {
+		return err
+	}
+	if err := addGitCatalogues(made, master, flags.Namespace, sources); err != nil {
 		return err
 	}
 	if err := admit(made, &flags); err != nil {

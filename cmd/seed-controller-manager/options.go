@@ -2,11 +2,8 @@ package main
 
 import (
 	"flag"
-	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -21,7 +18,7 @@ type options struct {
 	driftInterval, sourceInterval time.Duration
 	storeFolder                   string
 	storeLimit                    resource.QuantityValue
-	sourceCIDRs, clusterCIDRs     cidrs
+	sourceCIDRs, clusterCIDRs     manager.CIDRs
 	mirrors                       fetch.Mirrors
 	insecureSources               bool
 	allowPrereleases              bool
@@ -52,30 +49,4 @@ func (o *options) register(set *flag.FlagSet) {
 	set.IntVar(&o.concurrency, "concurrency", 10, "the number of installations worked on at a time")
 	o.query.register(set)
 	o.templates.register(set)
-}
-
-// cidrs is a flag that takes a comma list of address ranges.
-type cidrs []netip.Prefix
-
-func (c *cidrs) String() string {
-	if c == nil {
-		return ""
-	}
-	texts := make([]string, len(*c))
-	for i, prefix := range *c {
-		texts[i] = prefix.String()
-	}
-	return strings.Join(texts, ",")
-}
-
-// Set adds ranges.
-func (c *cidrs) Set(text string) error {
-	for part := range strings.SplitSeq(text, ",") {
-		prefix, err := netip.ParsePrefix(strings.TrimSpace(part))
-		if err != nil {
-			return fmt.Errorf("address range %q: %w", part, err)
-		}
-		*c = append(*c, prefix)
-	}
-	return nil
 }

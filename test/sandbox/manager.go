@@ -37,7 +37,8 @@ func (s *Sandbox) startManagers(ctx context.Context) error {
 	common := []string{
 		"--namespace", Namespace, "--catalogue-namespace", CatalogueNamespace, "--standalone", "--leader-elect=false",
 	}
-	s.addManager(Master, "master-controller-manager", append(slices.Clip(common), "--kkp-version", kkpVersion))
+	s.addManager(Master, "master-controller-manager", append(slices.Clip(common), "--kkp-version", kkpVersion,
+		"--allow-source-cidrs", "127.0.0.0/8", "--store-folder", s.path("store", Master)))
 	for _, seed := range Seeds() {
 		s.addManager(seed, "seed-controller-manager", append(slices.Clip(common),
 			"--drift-interval", "10s", "--source-interval", "10s", "--allow-source-cidrs", "127.0.0.0/8",

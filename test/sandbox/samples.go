@@ -18,6 +18,9 @@ import (
 // repositories of the samples, and the folders of deploy/sandbox that they hold.
 func repositories() map[string]string { return map[string]string{"samples": "samples", "core": "core"} }
 
+// catalogueRepository holds a catalogue in git, of folder git-catalogue.
+const catalogueRepository = "catalogue"
+
 // sampleArchives are the chart archives that the sandbox puts into the Helm repository.
 func sampleArchives() []string { return []string{"web-1.0.0.tgz", "web-1.1.0.tgz"} }
 
@@ -30,15 +33,18 @@ func (s *Sandbox) distributeSamples(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.create(ctx, Master, catalogue); err != nil {
+	inGit := &kubermaticv1.AddonCatalogue{}
+	if err := s.Manifest("git-catalogue.yaml", inGit); err != nil {
 		return err
 	}
 	core := &kubermaticv1.AddonCatalogue{}
 	if err := s.Manifest("core-catalogue.yaml", core); err != nil {
 		return err
 	}
-	if err := s.create(ctx, Master, core); err != nil {
-		return err
+	for _, object := range []*kubermaticv1.AddonCatalogue{catalogue, inGit, core} {
+		if err := s.create(ctx, Master, object); err != nil {
+			return err
+		}
 	}
 	for _, cluster := range UserClusters() {
 		available := &kubermaticv1.AddonCatalogue{
@@ -66,6 +72,16 @@ func (s *Sandbox) publishContent() error {
 		if _, err := s.Sources.Commit(repository, files); err != nil {
 			return err
 		}
+	}
+	files, err := filesBelow(filepath.Join(s.root, "deploy", "sandbox", "git-catalogue"))
+	if err != nil {
+		return err
+	}
+	for path, content := range files {
+		files[path] = s.filled(content)
+	}
+	if _, err := s.Sources.Commit(catalogueRepository, files); err != nil {
+		return err
 	}
 	for _, archive := range sampleArchives() {
 		name, version, _ := strings.Cut(strings.TrimSuffix(archive, ".tgz"), "-")
@@ -107,15 +123,19 @@ func (s *Sandbox) Manifest(path string, object client.Object) error {
 	if err != nil {
 		return fmt.Errorf("reading a sample: %w", err)
 	}
+	if err := yaml.UnmarshalStrict([]byte(s.filled(string(content))), object); err != nil {
+		return fmt.Errorf("decoding %q: %w", path, err)
+	}
+	return nil
+}
+
+// filled has the variables of .sandbox/env filled in.
+func (s *Sandbox) filled(text string) string {
 	variables := map[string]string{}
 	for _, variable := range s.environment() {
 		variables[variable[0]] = variable[1]
 	}
-	filled := os.Expand(string(content), func(name string) string { return variables[name] })
-	if err := yaml.UnmarshalStrict([]byte(filled), object); err != nil {
-		return fmt.Errorf("decoding %q: %w", path, err)
-	}
-	return nil
+	return os.Expand(text, func(name string) string { return variables[name] })
 }
 
 // offers holds when every version of the catalogue is either offered or said to be excluded.

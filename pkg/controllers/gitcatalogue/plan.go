@@ -92,7 +92,7 @@ func (c child) object(parent, before *v1.AddonCatalogue, revision string) *v1.Ad
 		Labels: map[string]string{v1.LabelRole: v1.RoleGenerated, v1.LabelManagedBy: managedBy},
 		OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: v1.GroupVersion.String(), Kind: "AddonCatalogue", Name: parent.Name, UID: parent.UID,
-			Controller: new(true), BlockOwnerDeletion: new(true),
+			Controller: new(true),
 		}},
 	}, Spec: c.spec}
 	foretold := int64(1)
