@@ -168,7 +168,9 @@ var accesses = map[string][]access{
 	"trellis-master": {
 		{"watch", group, "addoncatalogues", "", "", true, "catalogues in the wrong namespace are told so"},
 		{"patch", group, "addoncatalogues/status", namespace, "", true, "it writes status"},
-		{"delete", group, "addoncatalogues", namespace, "", false, "authored catalogues are not its to delete"},
+		{"create", group, "addoncatalogues", namespace, "", true, "catalogues are generated from those in git"},
+		{"delete", group, "addoncatalogues", namespace, "", true, "what is generated goes when the commit lacks it"},
+		{"delete", group, "addoncatalogues", "default", "", false, "nothing is generated in other namespaces"},
 		{"watch", group, "seeds", namespace, "", true, "seeds are found as they come"},
 		{"patch", group, "seeds", namespace, "", false, "Seeds belong to KKP"},
 		{"get", "", "secrets", namespace, "", true, "kubeconfigs of seeds"},

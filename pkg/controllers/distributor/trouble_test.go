@@ -1,0 +1,288 @@
+package distributor_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// blackHole is the kubeconfig of a server that accepts connections and never answers.
+func blackHole(t *testing.T) []byte {
+	t.Helper()
+	listener, err := fleet.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(io.Discard, connection) }()
+		}
+	}()
+	seed := fleet.Shared().Cluster("seed")
+	return bytes.ReplaceAll(seed.Kubeconfig, []byte(seed.URL()), []byte("https://"+listener.Addr().String()))
+}
+
+func TestABlackHoleHoldsNobodyUp(t *testing.T) {
+	w := newWorld(t)
+	w.seed("hole", blackHole(t))
+	w.seed("remote", kubeconfigOf("seed"))
+	w.start()
+	custom := w.catalogueOf("custom", map[string][]string{"falco": {"1.0.0"}})
+	w.create(w.master, custom)
+	w.expectVersions("seed", "falco", "1.0.0")
+	edit(w, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("falco", "2.0.0")} })
+	w.expectVersions("seed", "falco", "2.0.0")
+	object := w.expectCondition(custom, v1.ConditionReady, "True", v1.ReasonDistributed)
+	for _, row := range object.Status.Seeds {
+		// It is still being waited for, or was given up for now.
+		told := row.Message == "not reached yet" || row.Message == "the API server does not answer in time"
+		if row.Name == "hole" && (row.Synced || !told) {
+			t.Errorf("row %+v", row)
+		}
+	}
+}
+
+func (w *world) eventsOn(object client.Object) []string {
+	w.t.Helper()
+	var list eventsv1.EventList
+	if err := w.master.List(w.t.Context(), &list, client.InNamespace(w.platform)); err != nil {
+		w.t.Fatal(err)
+	}
+	var told []string
+	for _, event := range list.Items {
+		if event.Regarding.Name == object.GetName() {
+			told = append(told, event.Reason+": "+event.Note)
+		}
+	}
+	return told
+}
+
+func (w *world) expectEvent(object client.Object, want string) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		told := w.eventsOn(object)
+		if !slices.ContainsFunc(told, func(text string) bool { return strings.Contains(text, want) }) {
+			return fmt.Errorf("events %q, want %q", told, want)
+		}
+		return nil
+	})
+}
+
+func TestTellsWhatChanges(t *testing.T) {
+	w := newWorld(t)
+	w.seed("remote", kubeconfigOf("seed"))
+	w.start()
+	first := w.catalogueOf("first", map[string][]string{"velero": {"1.0.0", "1.1.0"}})
+	w.create(w.master, first)
+	merged := w.expectVersions("seed", "velero", "1.1.0", "1.0.0")
+	digest := merged.Annotations[v1.AnnotationDigest]
+
+	// The same version, other content.
+	edit(w, first, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].Versions[0].Source.Git.Path = "elsewhere" })
+	w.expectEvent(first, "Changed: content changed under the same version, and reaches installations as an update: velero 1.0.0")
+	expect.Object(t, w.client("seed"), merged, func(object *v1.AddonCatalogue) error {
+		if object.Annotations[v1.AnnotationDigest] == digest {
+			return fmt.Errorf("the digest is still %s", digest)
+		}
+		return nil
+	})
+
+	// A duplicate is told on both sides, once.
+	second := w.catalogueOf("second", map[string][]string{"velero": {"v1.1"}})
+	w.create(w.master, second)
+	w.expectEvent(second, `Conflict: add-on "velero" version "v1.1" is left out: catalogue "first" has it with precedence`)
+	w.expectEvent(first, `Conflict: add-on "velero" version "1.1.0" is in other catalogues too; this one wins`)
+	for _, told := range w.eventsOn(first) {
+		if strings.Contains(told, "1.1.0") && strings.HasPrefix(told, v1.EventChanged) {
+			t.Errorf("what did not change is told: %s", told)
+		}
+	}
+
+	// What is merged has a status of its own, and follows edits.
+	expect.Object(t, w.client("seed"), w.merged("velero"), func(object *v1.AddonCatalogue) error {
+		if object.Status.Versions != 2 || object.Status.Addons != 1 {
+			return fmt.Errorf("status %+v", object.Status)
+		}
+		return expect.Condition(object, v1.ConditionReady, "True", v1.ReasonMerged)
+	})
+	edit(w, first, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].Versions = object.Spec.Addons[0].Versions[1:] })
+	w.expectVersions("seed", "velero", "1.1.0")
+	expect.Object(t, w.client("seed"), w.merged("velero"), func(object *v1.AddonCatalogue) error {
+		if object.Status.Versions != 1 || object.Status.ObservedGeneration != object.Generation {
+			return fmt.Errorf("status %+v at generation %d", object.Status, object.Generation)
+		}
+		return nil
+	})
+}
+
+func TestHoldsWhatItCantTell(t *testing.T) {
+	w := newWorld(t)
+	w.seed("remote", kubeconfigOf("seed"))
+	stop := w.start()
+	custom := w.catalogueOf("custom", map[string][]string{"argo": {"1.0.0"}, "shared": {"1.0.0"}})
+	other := w.catalogueOf("other", map[string][]string{"shared": {"2.0.0"}, "own": {"1.0.0"}})
+	w.create(w.master, custom)
+	w.create(w.master, other)
+	w.expectVersions("seed", "argo", "1.0.0")
+	w.expectVersions("seed", "shared", "2.0.0", "1.0.0")
+	w.expectVersions("seed", "own", "1.0.0")
+	expect.Eventually(t, expect.Patience, func() error {
+		if kept := len(w.revisions()); kept != 2 {
+			return fmt.Errorf("%d specs are kept", kept)
+		}
+		return nil
+	})
+	stop()
+
+	// The spec is invalid, and the kept one is beyond reading.
+	edit(w, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("argo", "2.0.0", "v2.0.0")} })
+	for _, kept := range w.revisions() {
+		if !metav1.IsControlledBy(&kept, custom) {
+			continue
+		}
+		if err := w.master.Delete(t.Context(), &kept); err != nil {
+			t.Fatal(err)
+		}
+		w.create(w.master, &appsv1.ControllerRevision{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: kept.Namespace, Name: kept.Name, Labels: kept.Labels, Annotations: kept.Annotations,
+				OwnerReferences: kept.OwnerReferences,
+			},
+			Data: runtime.RawExtension{Raw: []byte(`{"addons":"none"}`)}, Revision: kept.Revision,
+		})
+	}
+	w.start()
+	w.expectCondition(custom, v1.ConditionReady, "False", v1.ReasonInvalid)
+	edit(w, other, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("own", "2.0.0")} })
+	w.expectVersions("seed", "own", "2.0.0")
+	expect.Always(t, 500*time.Millisecond, func() error {
+		for _, name := range []string{"argo", "shared"} {
+			merged := w.merged(name)
+			if err := w.client("seed").Get(t.Context(), client.ObjectKeyFromObject(merged), merged); err != nil {
+				return err
+			}
+			if versions := merged.Spec.Addons[0].Versions; versions[len(versions)-1].Version != "1.0.0" {
+				return fmt.Errorf("%s has versions %v", name, versions)
+			}
+		}
+		return nil
+	})
+
+	edit(w, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("argo", "3.0.0")} })
+	w.expectVersions("seed", "argo", "3.0.0")
+	expect.Gone(t, w.client("seed"), w.merged("shared"))
+}
+
+func TestAnOlderSeedIsToldAndNotLooped(t *testing.T) {
+	w := newWorld(t)
+	seed := w.client("seed")
+	older := w.olderCRD(seed)
+	t.Cleanup(func() { w.put(older) })
+	w.seed("remote", kubeconfigOf("seed"))
+	w.start()
+	custom := w.catalogueOf("custom", map[string][]string{"keda": {"1.0.0"}, "plain": {"1.0.0"}})
+	for i := range custom.Spec.Addons {
+		if custom.Spec.Addons[i].Name == "keda" {
+			custom.Spec.Addons[i].DocumentationURL = "https://example.com"
+		}
+	}
+	w.create(w.master, custom)
+	w.expectVersions("seed", "plain", "1.0.0")
+	expect.Object(t, w.master, custom, func(object *v1.AddonCatalogue) error {
+		if rows := object.Status.Seeds; len(rows) != 1 || !strings.Contains(rows[0].Message, "SeedOutdated") {
+			return fmt.Errorf("rows %+v", rows)
+		}
+		return nil
+	})
+	plain := w.expectVersions("seed", "plain", "1.0.0")
+	version, master := plain.ResourceVersion, custom.ResourceVersion
+	expect.Always(t, 2*time.Second, func() error {
+		if err := seed.Get(t.Context(), client.ObjectKeyFromObject(plain), plain); err != nil {
+			return err
+		}
+		if err := w.master.Get(t.Context(), client.ObjectKeyFromObject(custom), custom); err != nil {
+			return err
+		}
+		if plain.ResourceVersion != version || custom.ResourceVersion != master {
+			return fmt.Errorf("something is written over and over")
+		}
+		return nil
+	})
+}
+
+// olderCRD takes a field out of the seed's CRD, and gives the CRD as it was.
+func (w *world) olderCRD(seed client.Client) *apiextensionsv1.CustomResourceDefinition {
+	w.t.Helper()
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "addoncatalogues.kubermatic.k8c.io"}}
+	reader, err := client.New(fleet.Shared().Cluster("seed").Config, client.Options{Scheme: extensionsScheme()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := reader.Get(w.t.Context(), client.ObjectKeyFromObject(crd), crd); err != nil {
+		w.t.Fatal(err)
+	}
+	before := crd.DeepCopy()
+	spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	delete(spec.Properties["addons"].Items.Schema.Properties, "documentationURL")
+	w.put(crd)
+	// The API server takes a moment to serve another schema.
+	probe := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceDefault, GenerateName: "probe-"}}
+	probe.Spec.Addons = []v1.Addon{addonOf("probe", "1.0.0")}
+	probe.Spec.Addons[0].DocumentationURL = "https://example.com"
+	strict := client.WithFieldValidation(seed, metav1.FieldValidationStrict)
+	expect.Eventually(w.t, expect.Patience, func() error {
+		if err := strict.Create(w.t.Context(), probe.DeepCopy(), client.DryRunAll); err == nil {
+			return fmt.Errorf("the field is still known")
+		}
+		return nil
+	})
+	return before
+}
+
+func extensionsScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		panic(err) // constants
+	}
+	return scheme
+}
+
+// put gives the seed a CRD.
+func (w *world) put(crd *apiextensionsv1.CustomResourceDefinition) {
+	w.t.Helper()
+	writer, err := client.New(fleet.Shared().Cluster("seed").Config, client.Options{Scheme: extensionsScheme()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	live := &apiextensionsv1.CustomResourceDefinition{}
+	ctx := context.Background() // it is called when the test is over, too
+	if err := writer.Get(ctx, client.ObjectKeyFromObject(crd), live); err != nil {
+		w.t.Fatal(err)
+	}
+	live.Spec = crd.Spec
+	if err := writer.Update(ctx, live); err != nil {
+		w.t.Fatal(err)
+	}
+}
