@@ -1,0 +1,21 @@
+package distributor_test
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// TestWrongFormIsRefused holds that what admission refuses is refused without it too: the schema lets such a form in.
+func TestWrongFormIsRefused(t *testing.T) {
+	w := newWorld(t)
+	object := w.catalogueOf("formed", map[string][]string{"web": {"1.0.0"}})
+	object.Spec.Addons[0].Versions[0].Template.FormSpec = []v1.FormField{{
+		DisplayName: "Replicas", InternalName: "replicas", Type: v1.FormNumber, Default: &runtime.RawExtension{Raw: []byte(`"two"`)},
+	}}
+	w.create(w.master, object)
+	w.start()
+	w.expectCondition(object, v1.ConditionReady, "False", v1.ReasonInvalid)
+}
