@@ -21,17 +21,14 @@ func Cleaners() []string {
 	}
 }
 
-// protection is the finalizer that the core add-on controller takes off once the set of core add-ons has the installation
-// no more, before it deletes it.
-const protection = "kubermatic.k8c.io/core-addon-protection"
-
 // deletion refuses the deletion of a core installation while its cluster lives and should have it, which its finalizer
-// says. It is a courtesy: the finalizer holds the installation anyway, so whatever is not known lets the request pass.
+// says: the core add-on controller takes it off before it deletes what is out of the set. It is a courtesy: the finalizer
+// holds the installation anyway, so whatever is not known lets the request pass.
 func (i *Installations) deletion(ctx context.Context, request admission.Request, object *v1.AddonInstallation) admission.Response {
 	switch {
 	case !object.Spec.CoreAddon, object.DeletionTimestamp != nil, slices.Contains(Cleaners(), request.UserInfo.Username):
 		return allowed()
-	case i.isGoing(ctx, request.Namespace), !slices.Contains(object.Finalizers, protection):
+	case i.isGoing(ctx, request.Namespace), !slices.Contains(object.Finalizers, v1.FinalizerCoreProtection):
 		return allowed()
 	}
 	cluster, err := i.Clusters.InNamespace(ctx, request.Namespace)
