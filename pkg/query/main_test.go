@@ -1,9 +1,18 @@
 package query_test
 
 import (
+	"flag"
+	"os"
 	"testing"
 
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
-func TestMain(m *testing.M) { fleet.Main(m, fleet.ClusterOptions{Name: "seed"}) }
+// TestMain starts an API server, except for fuzzing: its workers are processes of their own, and need none.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if flag.Lookup("test.fuzz").Value.String() != "" {
+		os.Exit(m.Run())
+	}
+	fleet.Main(m, fleet.ClusterOptions{Name: "seed"})
+}

@@ -49,6 +49,7 @@ type world struct {
 	counted   *counting
 	registry  *prometheus.Registry
 	audiences []string
+	logger    logr.Logger
 	endpoint  *query.Server
 	browser   *http.Client
 	stop      func()
@@ -81,6 +82,7 @@ func newWorld(t testing.TB) *world {
 	w := &world{
 		t: t, number: worlds, scheme: runtime.NewScheme(), catalogue: fmt.Sprintf("catalogue-%d", worlds),
 		clock: clocktesting.NewFakePassiveClock(time.Now()), registry: prometheus.NewRegistry(),
+		logger: logr.Discard(),
 	}
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kkpv1.AddToScheme} {
 		if err := add(w.scheme); err != nil {
@@ -144,7 +146,7 @@ func (w *world) start() {
 		Installations: mgr.GetClient(), Certificates: own,
 		Reviews: query.NewReviews(w.counted, query.ReviewOptions{Clock: w.clock, Metrics: metrics, Audiences: w.audiences}),
 	}, query.Options{
-		Address: "127.0.0.1:0", CatalogueNamespace: w.catalogue, Metrics: metrics, Logger: logr.Discard(),
+		Address: "127.0.0.1:0", CatalogueNamespace: w.catalogue, Metrics: metrics, Logger: w.logger,
 	})
 	for _, runnable := range []manager.Runnable{own, w.endpoint} {
 		if err := mgr.Add(runnable); err != nil {
@@ -214,7 +216,11 @@ func (w *world) ask(method, path, token, body string, headers ...string) respons
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return response{answer.StatusCode, answer.Header, content}
+	got := response{answer.StatusCode, answer.Header, content}
+	if err := conforms(method, path, got); err != nil {
+		w.t.Errorf("%s %s does not conform to the OpenAPI document: %v\n%s", method, shortened(path), err, shortened(string(content)))
+	}
+	return got
 }
 
 func (w *world) get(path, token string, headers ...string) response {

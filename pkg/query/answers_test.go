@@ -1,0 +1,199 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// shelf is a catalogue that a test fills by itself.
+func shelf(t testing.TB, addons int) *Catalogue {
+	t.Helper()
+	made := NewCatalogue("catalogue", logr.Discard())
+	for i := range addons {
+		made.put(mergedWith(i, 1, ">= 1.30"))
+	}
+	made.take()
+	return made
+}
+
+// mergedWith is a merged object; another revision has another version of the add-on.
+func mergedWith(i, revision int, k8s string) *v1.AddonCatalogue {
+	name := fmt.Sprintf("addon-%03d", i)
+	return &v1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "catalogue", Name: name, UID: types.UID(name), ResourceVersion: fmt.Sprint(revision),
+			Labels: map[string]string{v1.LabelRole: v1.RoleMerged}, Annotations: map[string]string{v1.AnnotationKKPVersion: "v2.31.0"},
+		},
+		Spec: v1.AddonCatalogueSpec{Addons: []v1.Addon{{
+			Name: v1.AddonName(name), Description: "<&>",
+			Versions: []v1.AddonVersion{
+				{Version: fmt.Sprintf("1.0.%d", revision), Constraints: &v1.Constraints{K8sVersion: v1.VersionRange(k8s)}},
+			},
+		}}},
+	}
+}
+
+func (c *Catalogue) entries() []*catalogue.Entry {
+	var entries []*catalogue.Entry
+	for _, object := range c.now().objects {
+		entries = append(entries, object.entry)
+	}
+	return entries
+}
+
+// expectListing compares an answer with the pure function's, which makes it in one go.
+func expectListing(t *testing.T, why string, shelf *Catalogue, kept *answers, key pair) *content {
+	t.Helper()
+	got, err := kept.to(t.Context(), shelf.now(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listing catalogue.Listing
+	if err := json.Unmarshal(got.body, &listing); err != nil {
+		t.Fatalf("%s: %v\n%s", why, err, got.body)
+	}
+	want := catalogue.List(shelf.entries(), catalogue.Platform{KKPVersion: key.kkp, K8sVersion: key.k8s}, key.explain)
+	if diff := cmp.Diff(want, listing); diff != "" {
+		t.Errorf("%s: (-List +answer)\n%s", why, diff)
+	}
+	return got
+}
+
+// TestAnswersFollowTheCatalogue changes a catalogue in every way; the answer made of old and new parts is the same as one
+// that is made anew.
+func TestAnswersFollowTheCatalogue(t *testing.T) {
+	t.Parallel()
+	shelf, kept := shelf(t, 5), newAnswers(false, nil)
+	keys := []pair{{kkp: "2.31.0", k8s: "1.36.3"}, {kkp: "2.31.0", k8s: "1.36.3", explain: true}, {k8s: "1.29.0"}, {kkp: "2.31.0"}}
+	everyKey := func(why string) {
+		t.Helper()
+		for _, key := range keys {
+			expectListing(t, why, shelf, kept, key)
+		}
+	}
+	everyKey("at first")
+	for _, change := range []struct {
+		why  string
+		make func()
+	}{
+		{"the first one changes", func() { shelf.put(mergedWith(0, 2, ">= 1.37")) }},
+		{"one comes in front", func() { shelf.put(mergedWith(-9, 1, "< 1.0")) }},
+		{"one comes last", func() { shelf.put(mergedWith(9, 1, "")) }},
+		{"the last one goes", func() { shelf.remove(mergedWith(9, 1, "")) }},
+		{"the first one fits again", func() { shelf.put(mergedWith(0, 3, "")) }},
+		{"one loses its role", func() {
+			object := mergedWith(2, 2, "")
+			object.Labels = nil
+			shelf.put(object)
+		}},
+		{"one can't be read", func() {
+			object := mergedWith(3, 2, "")
+			object.Spec.Addons = nil
+			shelf.put(object)
+		}},
+		{"nothing is left", func() {
+			for i := -9; i < 10; i++ {
+				shelf.remove(mergedWith(i, 1, ""))
+			}
+		}},
+	} {
+		change.make()
+		shelf.take()
+		everyKey(change.why)
+	}
+}
+
+// TestOnlyWhatChangedIsDecidedAnew marks the parts of an answer, and finds the marks in the next one.
+func TestOnlyWhatChangedIsDecidedAnew(t *testing.T) {
+	t.Parallel()
+	shelf, kept, key := shelf(t, 3), newAnswers(false, nil), pair{kkp: "2.31.0", k8s: "1.36.3"}
+	expectListing(t, "at first", shelf, kept, key)
+	before := kept.find(key).present.Load()
+	for i := range before.body {
+		if before.body[i] == '<' {
+			before.body[i] = '!'
+		}
+	}
+	shelf.put(mergedWith(1, 2, ">= 1.30"))
+	shelf.take()
+	got, err := kept.to(t.Context(), shelf.now(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listing catalogue.Listing
+	if err := json.Unmarshal(got.body, &listing); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"!&>", "<&>", "!&>"} {
+		if listing.Addons[i].Description != want {
+			t.Errorf("add-on %d says %q, want %q", i, listing.Addons[i].Description, want)
+		}
+	}
+}
+
+// TestAnswersAreBounded asks for more platforms than are kept.
+func TestAnswersAreBounded(t *testing.T) {
+	t.Parallel()
+	shelf, kept := shelf(t, 3), newAnswers(false, nil)
+	for i := range 3 * mostAnswers {
+		if _, err := kept.to(t.Context(), shelf.now(), pair{k8s: fmt.Sprintf("1.%d.0", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	size := 0
+	for element := kept.order.Front(); element != nil; element = element.Next() {
+		size += element.Value.(*answer).size
+	}
+	if kept.order.Len() != mostAnswers || len(kept.byKey) != mostAnswers || kept.bytes != size || size == 0 {
+		t.Errorf("%d and %d answers of %d bytes are kept, counted as %d", kept.order.Len(), len(kept.byKey), size, kept.bytes)
+	}
+	huge := &answer{}
+	kept.byKey[huge.key] = kept.order.PushFront(huge)
+	kept.account(huge, &listing{content: content{body: make([]byte, mostAnswerBytes+1)}})
+	if kept.order.Len() != 0 || kept.bytes != 0 {
+		t.Errorf("%d answers of %d bytes are kept beside one that fills all room", kept.order.Len(), kept.bytes)
+	}
+}
+
+// TestAnswersAreMadeOnce has many ask for the same at once.
+func TestAnswersAreMadeOnce(t *testing.T) {
+	t.Parallel()
+	shelf, kept := shelf(t, 20), newAnswers(false, nil)
+	var group sync.WaitGroup
+	bodies := make([]*content, 50)
+	for i := range bodies {
+		group.Go(func() { bodies[i], _ = kept.to(t.Context(), shelf.now(), pair{k8s: "1.36.3"}) })
+	}
+	group.Wait()
+	for _, body := range bodies {
+		if body != bodies[0] || body == nil {
+			t.Fatal("an answer was made twice")
+		}
+	}
+}
+
+func TestAnswersEndWithTheRequest(t *testing.T) {
+	t.Parallel()
+	shelf, kept := shelf(t, 1), newAnswers(false, nil)
+	for range decisionsAtOnce {
+		kept.turns <- struct{}{}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := kept.to(ctx, shelf.now(), pair{k8s: "1.36.3"})
+	if _, ok := errors.AsType[*UnavailableError](err); !ok {
+		t.Errorf("got %v, want an UnavailableError", err)
+	}
+}
