@@ -8,8 +8,8 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Listing is what a platform is offered, in full: what Available decides, with everything that a reader wants to see of it
-// and nothing cut off. Its JSON is an answer of the query endpoint; docs/spec/query.md has every field.
+// Listing is what a platform is offered: what Available decides, with origins and nothing cut off. Descriptions and forms are
+// in VersionDetail: a listing may have thousands of versions, and costs what it weighs. Its JSON is an answer of the query endpoint; docs/spec/query.md has every field.
 type Listing struct {
 	// KKPVersion and K8sVersion are what the constraints were compared with, as PlatformVersion reads them.
 	KKPVersion string `json:"kkpVersion"`
@@ -20,10 +20,8 @@ type Listing struct {
 
 // ListedAddon is one add-on of a Listing.
 type ListedAddon struct {
-	Name             string `json:"name"`
-	DisplayName      string `json:"displayName,omitempty"`
-	Description      string `json:"description,omitempty"`
-	DocumentationURL string `json:"documentationURL,omitempty"`
+	Name        string `json:"name"`
+	DisplayName string `json:"displayName,omitempty"`
 	// Versions fit, newest first; never nil.
 	Versions []ListedVersion `json:"versions"`
 	// Excluded don't fit, newest first; nil where nobody asked for an explanation.
@@ -70,11 +68,7 @@ func NewLister(platform Platform, explain bool) *Lister {
 
 // List decides on one add-on. False: there is nothing to tell, since no version fits and nobody asked why.
 func (l *Lister) List(entry *Entry) (ListedAddon, bool) {
-	listed := ListedAddon{
-		Name: string(entry.Addon.Name), DisplayName: entry.Addon.DisplayName,
-		Description: entry.Addon.Description, DocumentationURL: entry.Addon.DocumentationURL,
-		Versions: []ListedVersion{},
-	}
+	listed := ListedAddon{Name: string(entry.Addon.Name), DisplayName: entry.Addon.DisplayName, Versions: []ListedVersion{}}
 	for _, version := range entry.versions {
 		reason, message := v1.ExcludedCore, coreMessage
 		if entry.Type != v1.CatalogueCore {

@@ -14,10 +14,6 @@ import (
 
 // addons lists what a platform would be offered, which need not exist.
 func (s *Server) addons(ctx context.Context, of *call) (*content, error) {
-	key, err := asked(of.query)
-	if err != nil {
-		return nil, err
-	}
 	if err := s.Reviews.Authorise(ctx, of.identity, s.everything()); err != nil {
 		return nil, err
 	}
@@ -25,6 +21,7 @@ func (s *Server) addons(ctx context.Context, of *call) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
+	key := of.given
 	if key.kkp == "" {
 		key.kkp = catalogue.CanonicalPlatformVersion(at.kkpVersion)
 	}
@@ -34,30 +31,9 @@ func (s *Server) addons(ctx context.Context, of *call) (*content, error) {
 // everything is the right to see the whole catalogue.
 func (s *Server) everything() Access { return Access{s.options.CatalogueNamespace, ResourceCatalogues} }
 
-// asked reads a platform from a query. Without kkpVersion it is the seed's own, filled in by the caller.
-func asked(query map[string]string) (key pair, err error) {
-	if query["k8sVersion"] == "" {
-		return pair{}, &ParameterError{"k8sVersion", "it is missing: name the cluster's Kubernetes version, such as 1.36.3"}
-	}
-	if key.k8s, err = platformVersion("k8sVersion", query["k8sVersion"]); err != nil {
-		return pair{}, err
-	}
-	if given := query["kkpVersion"]; given != "" {
-		if key.kkp, err = platformVersion("kkpVersion", given); err != nil {
-			return pair{}, err
-		}
-	}
-	key.explain, err = flag(query, "explain")
-	return key, err
-}
-
 // namespaceAddons lists what the cluster of a namespace is offered.
 func (s *Server) namespaceAddons(ctx context.Context, of *call) (*content, error) {
 	namespace, err := name("namespace", of.path["namespace"])
-	if err != nil {
-		return nil, err
-	}
-	explain, err := flag(of.query, "explain")
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +48,7 @@ func (s *Server) namespaceAddons(ctx context.Context, of *call) (*content, error
 	if err != nil {
 		return nil, err
 	}
-	return s.answers.to(ctx, at, pair{kkp: platform.KKPVersion, k8s: platform.K8sVersion, explain: explain})
+	return s.answers.to(ctx, at, pair{kkp: platform.KKPVersion, k8s: platform.K8sVersion, explain: of.given.explain})
 }
 
 // platformOf is the platform of a namespace's one Cluster, in canonical versions. Errors: *NotFoundError.

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -34,9 +35,15 @@ type pair struct {
 
 // content is a body ready to be sent, and shared by all who ask for it.
 type content struct {
-	body, gzip []byte
-	// etag has no quotes.
-	etag string
+	plain form
+	// packed is the same with gzip; without a body where it is not worth it.
+	packed form
+}
+
+// form is a body with the values of its headers.
+type form struct {
+	body         []byte
+	etag, length []string
 }
 
 // answers keep the listings of the platforms that were asked for last.
@@ -65,11 +72,11 @@ type answer struct {
 type listing struct {
 	content
 	snapshot uint64
-	// pieces are the places in body of the add-ons, by the ID of their object.
+	// pieces are the places in the plain body of the add-ons, by the ID of their object.
 	pieces map[uint64]piece
 }
 
-// piece is body[from:to]; empty for an add-on with nothing to tell.
+// piece is plain.body[from:to]; empty for an add-on with nothing to tell.
 type piece struct{ from, to int }
 
 func newAnswers(preReleases bool, metrics *Metrics) *answers {
@@ -86,6 +93,8 @@ func (a *answers) to(ctx context.Context, at *snapshot, key pair) (*content, err
 		a.metrics.answered("kept")
 		return &present.content, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, answerDeadline)
+	defer cancel()
 	select {
 	case a.turns <- struct{}{}:
 		defer func() { <-a.turns }()
@@ -132,7 +141,7 @@ func (a *answers) account(kept *answer, made *listing) {
 		return
 	}
 	a.bytes -= kept.size
-	kept.size = cap(made.body) + cap(made.gzip) + perPiece*len(made.pieces)
+	kept.size = cap(made.plain.body) + cap(made.packed.body) + perPiece*len(made.pieces)
 	a.bytes += kept.size
 	a.shrink()
 }
@@ -197,7 +206,7 @@ func writeAddon(
 ) (written bool, err error) {
 	if before != nil {
 		if old, ok := before.pieces[object.id]; ok {
-			body.Write(before.body[old.from:old.to])
+			body.Write(before.plain.body[old.from:old.to])
 			return old.to > old.from, nil
 		}
 	}
@@ -215,7 +224,8 @@ func writeAddon(
 // newContent compresses a body and takes its digest.
 func newContent(body []byte) content {
 	sum := sha256.Sum256(body)
-	made := content{body: body, etag: base64.RawURLEncoding.EncodeToString(sum[:16])}
+	etag := base64.RawURLEncoding.EncodeToString(sum[:16])
+	made := content{plain: newForm(body, etag)}
 	if len(body) < leastGzip {
 		return made
 	}
@@ -223,7 +233,16 @@ func newContent(body []byte) content {
 	writer := gzip.NewWriter(&packed)
 	_, failed := writer.Write(body)
 	if closed := writer.Close(); failed == nil && closed == nil { // a buffer takes everything
-		made.gzip = bytes.Clone(packed.Bytes())
+		made.packed = newForm(bytes.Clone(packed.Bytes()), etag+"-gzip")
+	}
+	return made
+}
+
+// newForm prepares the headers of a body; an empty etag is none.
+func newForm(body []byte, etag string) form {
+	made := form{body: body, length: []string{strconv.Itoa(len(body))}}
+	if etag != "" {
+		made.etag = []string{`"` + etag + `"`}
 	}
 	return made
 }

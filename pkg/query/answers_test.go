@@ -37,7 +37,7 @@ func mergedWith(i, revision int, k8s string) *v1.AddonCatalogue {
 			Labels: map[string]string{v1.LabelRole: v1.RoleMerged}, Annotations: map[string]string{v1.AnnotationKKPVersion: "v2.31.0"},
 		},
 		Spec: v1.AddonCatalogueSpec{Addons: []v1.Addon{{
-			Name: v1.AddonName(name), Description: "<&>",
+			Name: v1.AddonName(name), DisplayName: "<&>",
 			Versions: []v1.AddonVersion{
 				{Version: fmt.Sprintf("1.0.%d", revision), Constraints: &v1.Constraints{K8sVersion: v1.VersionRange(k8s)}},
 			},
@@ -61,8 +61,8 @@ func expectListing(t *testing.T, why string, shelf *Catalogue, kept *answers, ke
 		t.Fatal(err)
 	}
 	var listing catalogue.Listing
-	if err := json.Unmarshal(got.body, &listing); err != nil {
-		t.Fatalf("%s: %v\n%s", why, err, got.body)
+	if err := json.Unmarshal(got.plain.body, &listing); err != nil {
+		t.Fatalf("%s: %v\n%s", why, err, got.plain.body)
 	}
 	want := catalogue.List(shelf.entries(), catalogue.Platform{KKPVersion: key.kkp, K8sVersion: key.k8s}, key.explain)
 	if diff := cmp.Diff(want, listing); diff != "" {
@@ -121,9 +121,9 @@ func TestOnlyWhatChangedIsDecidedAnew(t *testing.T) {
 	shelf, kept, key := shelf(t, 3), newAnswers(false, nil), pair{kkp: "2.31.0", k8s: "1.36.3"}
 	expectListing(t, "at first", shelf, kept, key)
 	before := kept.find(key).present.Load()
-	for i := range before.body {
-		if before.body[i] == '<' {
-			before.body[i] = '!'
+	for i := range before.plain.body {
+		if before.plain.body[i] == '<' {
+			before.plain.body[i] = '!'
 		}
 	}
 	shelf.put(mergedWith(1, 2, ">= 1.30"))
@@ -133,12 +133,12 @@ func TestOnlyWhatChangedIsDecidedAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	var listing catalogue.Listing
-	if err := json.Unmarshal(got.body, &listing); err != nil {
+	if err := json.Unmarshal(got.plain.body, &listing); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []string{"!&>", "<&>", "!&>"} {
-		if listing.Addons[i].Description != want {
-			t.Errorf("add-on %d says %q, want %q", i, listing.Addons[i].Description, want)
+		if listing.Addons[i].DisplayName != want {
+			t.Errorf("add-on %d says %q, want %q", i, listing.Addons[i].DisplayName, want)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 	huge := &answer{}
 	kept.byKey[huge.key] = kept.order.PushFront(huge)
-	kept.account(huge, &listing{content: content{body: make([]byte, mostAnswerBytes+1)}})
+	kept.account(huge, &listing{content: content{plain: form{body: make([]byte, mostAnswerBytes+1)}}})
 	if kept.order.Len() != 0 || kept.bytes != 0 {
 		t.Errorf("%d answers of %d bytes are kept beside one that fills all room", kept.order.Len(), kept.bytes)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -29,9 +30,7 @@ func (s *Server) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 		status = refuse(writer, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(request.Context(), answerDeadline)
-	defer cancel()
-	found, err := s.reply(ctx, route, &call{request: request, path: parts})
+	found, err := s.reply(request.Context(), route, &call{request: request, path: parts})
 	if err != nil {
 		status = s.refuse(writer, err)
 		return
@@ -52,14 +51,16 @@ func (s *Server) reply(ctx context.Context, route *route, of *call) (*content, e
 			return nil, err
 		}
 	}
-	if of.request.Method != http.MethodPost && of.request.ContentLength != 0 {
+	if route.method == http.MethodPost {
+		of.request.Body = http.MaxBytesReader(nil, of.request.Body, mostBody)
+	} else if of.request.ContentLength != 0 {
 		return nil, &ParameterError{"body", "this request has none"}
 	}
-	of.request.Body = http.MaxBytesReader(nil, of.request.Body, mostBody)
-	var err error
-	if of.query, err = parameters(of.request.URL.RawQuery, route.parameters...); err != nil {
+	given, err := s.asked.read(of.request.URL.RawQuery, route)
+	if err != nil {
 		return nil, err
 	}
+	of.given = given
 	return route.answer(s, ctx, of)
 }
 
@@ -112,51 +113,53 @@ func refuse(writer http.ResponseWriter, err error) int {
 	return refusal.Status()
 }
 
+// Values of headers that are the same for all; they are shared and never changed.
+var (
+	valueJSON    = []string{"application/json"}
+	valueNoSniff = []string{"nosniff"}
+	valueGzip    = []string{"gzip"}
+	valueVary    = []string{"Accept-Encoding, Authorization"}
+	// An answer may be kept by whoever asked, and is asked for again each time: rights and catalogue change.
+	valueCache = []string{"private, no-cache"}
+)
+
 func plainHeaders(header http.Header) {
-	header.Set("Content-Type", "application/json")
-	header.Set("X-Content-Type-Options", "nosniff")
+	header["Content-Type"], header["X-Content-Type-Options"] = valueJSON, valueNoSniff
 }
 
 // write sends a content in the form that the asker takes, or says that they have it already.
 func write(writer http.ResponseWriter, request *http.Request, found *content) int {
-	sent, etag := found.body, found.etag
 	header := writer.Header()
-	plainHeaders(header)
-	header.Set("Vary", "Accept-Encoding, Authorization")
-	// It may be kept by whoever asked, and is asked for again each time: rights and catalogue change.
-	header.Set("Cache-Control", "private, no-cache")
-	packed := found.gzip != nil && takesGzip(request.Header)
-	if packed {
-		sent, etag = found.gzip, found.etag+gzipMark
+	header["Vary"], header["Cache-Control"] = valueVary, valueCache
+	sent := &found.plain
+	if found.packed.body != nil && takesGzip(request.Header) {
+		sent = &found.packed
 	}
-	if found.etag != "" {
-		header.Set("ETag", `"`+etag+`"`)
-		if has(request.Header, found.etag) {
-			header.Del("Content-Type")
+	if sent.etag != nil {
+		header["Etag"] = sent.etag
+		if has(request.Header, found) {
 			writer.WriteHeader(http.StatusNotModified)
 			return http.StatusNotModified
 		}
 	}
-	if packed {
-		header.Set("Content-Encoding", "gzip")
+	plainHeaders(header)
+	if sent == &found.packed {
+		header["Content-Encoding"] = valueGzip
 	}
-	header.Set("Content-Length", strconv.Itoa(len(sent)))
+	header["Content-Length"] = sent.length
 	writer.WriteHeader(http.StatusOK)
 	if request.Method != http.MethodHead {
-		_, _ = writer.Write(sent) // whoever asked may be gone
+		_, _ = writer.Write(sent.body) // whoever asked may be gone
 	}
 	return http.StatusOK
 }
 
-// gzipMark tells the compressed form's ETag from the plain one's.
-const gzipMark = "-gzip"
-
 // has says whether the asker has one of the forms of a content already. Only conditions of GET and HEAD come here.
-func has(header http.Header, etag string) bool {
-	for _, line := range header.Values("If-None-Match") {
+func has(header http.Header, found *content) bool {
+	for _, line := range header["If-None-Match"] {
 		for known := range strings.SplitSeq(line, ",") {
 			known = strings.TrimPrefix(strings.TrimSpace(known), "W/")
-			if known == "*" || known == `"`+etag+`"` || known == `"`+etag+gzipMark+`"` {
+			if known == "*" || slices.Contains(found.plain.etag, known) || slices.Contains(found.packed.etag, known) {
 				return true
 			}
 		}
@@ -166,7 +169,7 @@ func has(header http.Header, etag string) bool {
 
 // takesGzip reads Accept-Encoding: gzip counts unless its weight is zero.
 func takesGzip(header http.Header) bool {
-	for _, line := range header.Values("Accept-Encoding") {
+	for _, line := range header["Accept-Encoding"] {
 		for offer := range strings.SplitSeq(line, ",") {
 			coding, weight, _ := strings.Cut(offer, ";")
 			if coding = strings.TrimSpace(coding); !strings.EqualFold(coding, "gzip") && coding != "*" {

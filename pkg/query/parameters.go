@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/utils/lru"
+
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
@@ -50,6 +52,59 @@ func bearer(header http.Header) (string, error) {
 		}
 	}
 	return token, nil
+}
+
+// queries remember how parameters were read: askers send the same ones over and over.
+type queries struct{ known *lru.Cache }
+
+// mostQueries and mostQueryKept bound what is remembered: their number, and the bytes of each.
+const (
+	mostQueries   = 1024
+	mostQueryKept = 256
+)
+
+func newQueries() *queries { return &queries{known: lru.New(mostQueries)} }
+
+// queryKey is a query and the path that it was sent to.
+type queryKey struct{ path, raw string }
+
+// read gives the parameters of a route. Errors: *ParameterError.
+func (q *queries) read(raw string, route *route) (pair, error) {
+	if raw == "" && len(route.parameters) == 0 {
+		return pair{}, nil
+	}
+	key := queryKey{route.path, raw}
+	if known, ok := q.known.Get(key); ok {
+		return known.(pair), nil
+	}
+	values, err := parameters(raw, route.parameters...)
+	if err != nil {
+		return pair{}, err
+	}
+	read, err := asked(values, slices.Contains(route.parameters, "k8sVersion"))
+	if err == nil && len(raw) <= mostQueryKept {
+		q.known.Add(queryKey{route.path, strings.Clone(raw)}, read)
+	}
+	return read, err
+}
+
+// asked reads a platform from a query. Without kkpVersion it is the seed's own, filled in by who knows it. Errors:
+// *ParameterError.
+func asked(query map[string]string, needsVersion bool) (key pair, err error) {
+	if given := query["k8sVersion"]; given != "" {
+		if key.k8s, err = platformVersion("k8sVersion", given); err != nil {
+			return pair{}, err
+		}
+	} else if needsVersion {
+		return pair{}, &ParameterError{"k8sVersion", "it is missing: name the cluster's Kubernetes version, such as 1.36.3"}
+	}
+	if given := query["kkpVersion"]; given != "" {
+		if key.kkp, err = platformVersion("kkpVersion", given); err != nil {
+			return pair{}, err
+		}
+	}
+	key.explain, err = flag(query, "explain")
+	return key, err
 }
 
 // parameters reads the query of a URL: each known name at most once, and no other. Errors: *ParameterError.

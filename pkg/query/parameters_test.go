@@ -75,7 +75,7 @@ func FuzzParameters(f *testing.F) {
 		values, err := parameters(raw, "kkpVersion", "k8sVersion", "explain")
 		if err == nil {
 			var key pair
-			if key, err = asked(values); err == nil {
+			if key, err = asked(values, true); err == nil {
 				checkPair(t, raw, key)
 				return
 			}

@@ -27,7 +27,7 @@ func named(version string) catalogue.VersionOrigin {
 }
 
 func listedWeb(versions ...string) catalogue.ListedAddon {
-	listed := catalogue.ListedAddon{Name: "web", DisplayName: "WEB", Description: "Says <hello> & more."}
+	listed := catalogue.ListedAddon{Name: "web", DisplayName: "WEB"}
 	for _, version := range versions {
 		listed.Versions = append(listed.Versions, catalogue.ListedVersion{VersionOrigin: named(version)})
 	}
@@ -71,7 +71,7 @@ func TestListings(t *testing.T) {
 	web := listedWeb("2.0.0", "1.0.0")
 	web.Excluded = exclusion("1.5.0", v1.ExcludedK8sVersion, "needs Kubernetes < 1.37; it is 1.37.1")
 	explained := catalogue.Listing{KKPVersion: "2.31.0", K8sVersion: "1.37.1", Addons: []catalogue.ListedAddon{{
-		Name: "cni", DisplayName: "CNI", Description: "Says <hello> & more.", Versions: []catalogue.ListedVersion{},
+		Name: "cni", DisplayName: "CNI", Versions: []catalogue.ListedVersion{},
 		Excluded: exclusion("1.0.0", v1.ExcludedCore, "core add-ons are installed by the platform and not offered to users"),
 	}, web}}
 	if diff := cmp.Diff(explained, own); diff != "" {

@@ -33,8 +33,10 @@ type route struct {
 type call struct {
 	request  *http.Request
 	identity *Identity
-	// path has the parts of the path that stand in braces, query the parameters.
-	path, query map[string]string
+	// path has the parts of the path that stand in braces.
+	path map[string]string
+	// given are the parameters. Without kkpVersion that is empty; without k8sVersion, where a route has it, there is no call.
+	given pair
 }
 
 // routes is the table of everything that is served; openapi.json describes the same.

@@ -75,6 +75,7 @@ type Server struct {
 	Dependencies
 	options Options
 	answers *answers
+	asked   *queries
 	logged  atomic.Int64
 	address atomic.Pointer[string]
 }
@@ -89,6 +90,7 @@ func New(dependencies Dependencies, options Options) *Server {
 	}
 	return &Server{
 		Dependencies: dependencies, options: options, answers: newAnswers(options.AllowPrereleases, options.Metrics),
+		asked: newQueries(),
 	}
 }
 
@@ -163,6 +165,7 @@ func (s *Server) httpServer() *http.Server {
 		Handler: s,
 		TLSConfig: &tls.Config{
 			MinVersion: tls.VersionTLS12, GetCertificate: s.Certificates.GetCertificate, NextProtos: []string{"http/1.1"},
+			DynamicRecordSizingDisabled: true, // listings are large, and nobody waits for their first line
 		},
 		TLSNextProto:      map[string]func(*http.Server, *tls.Conn, http.Handler){}, // no HTTP/2
 		MaxHeaderBytes:    mostHeaders,

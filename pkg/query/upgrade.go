@@ -75,7 +75,7 @@ func (s *Server) upgradeCheck(ctx context.Context, of *call) (*content, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding an upgrade check: %w", err)
 	}
-	return &content{body: encoded}, nil
+	return &content{plain: newForm(encoded, "")}, nil
 }
 
 // installed reads the installations of a namespace, sorted by name.

@@ -21,6 +21,7 @@ func TestPlatform(t *testing.T) {
 	t.Run("bad input is refused at once", func(t *testing.T) { testRefusedAtOnce(t, box) })
 	t.Run("bad input is explained and changes nothing", func(t *testing.T) { testExplained(t, box) })
 	t.Run("admission refuses and warns", func(t *testing.T) { testAdmission(t, box) })
+	t.Run("queries are answered as clusters are offered", func(t *testing.T) { testQuery(t, box) })
 	t.Run("an installation follows the catalogue", func(t *testing.T) { testFollowsTheCatalogue(t, box) })
 	t.Run("content comes from every kind of source", func(t *testing.T) { testEverySource(t, box) })
 	t.Run("killed anywhere, the end is the same", func(t *testing.T) { testKilledAnywhere(t, box) })

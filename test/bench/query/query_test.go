@@ -1,0 +1,386 @@
+package query
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/query"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// The size of the bar, and the bar itself.
+const (
+	addons         = 200
+	versionsOfEach = 25
+	cpuBar         = 1.5
+
+	rounds      = 7
+	requests    = 2000
+	connections = 4
+
+	place = "addon-catalogue"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(clientVariable) != "" {
+		os.Exit(runClient())
+	}
+	os.Exit(m.Run())
+}
+
+// counting counts the calls to the API server.
+type counting struct {
+	client.Client
+	calls atomic.Int64
+}
+
+func (c *counting) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
+	c.calls.Add(1)
+	return c.Client.Create(ctx, object, options...)
+}
+
+// bench is an endpoint over a real API server, and an empty handler beside it.
+type bench struct {
+	*testing.B
+	seed     client.Client
+	reviews  *counting
+	endpoint *query.Server
+	// empty and bytes are the URLs of a handler that answers nothing, and of one that answers what is given to it.
+	empty, bytes string
+	given        atomic.Pointer[[]byte]
+	authority    []byte
+	token        string
+}
+
+// BenchmarkAnswer is the bar of issue 4: the CPU of an answer beside that of an empty handler.
+func BenchmarkAnswer(b *testing.B) {
+	log.SetLogger(logr.Discard())
+	made := newBench(b)
+	url := "https://" + made.endpoint.Address() + "/api/v1/addons?kkpVersion=2.31.0&k8sVersion=1.36.3"
+	first, cold := made.once(url, nil)
+	packed, _ := made.once(url, map[string]string{"Accept-Encoding": "gzip"})
+	etag := first.Header.Get("ETag")
+	if versions := strings.Count(first.body, `"version":`); versions != addons*versionsOfEach {
+		b.Fatalf("%d versions are listed, want %d", versions, addons*versionsOfEach)
+	}
+	base := load{Token: made.token, Authority: made.authority, Requests: requests, Connections: connections, Status: http.StatusOK}
+	forms := []struct {
+		name string
+		load load
+	}{
+		{"empty", base.with(made.empty, 0, nil)},
+		{"bytes", base.with(made.bytes, len(packed.body), nil)},
+		{"gzip", base.with(url, len(packed.body), map[string]string{"Accept-Encoding": "gzip"})},
+		{"304", base.with(url, 0, map[string]string{"If-None-Match": etag})},
+		{"plain", base.with(url, len(first.body), nil)},
+	}
+	forms[3].load.Status = http.StatusNotModified
+	prepared := []byte(packed.body)
+	made.given.Store(&prepared)
+	before := made.reviews.calls.Load()
+	spent := map[string][]time.Duration{}
+	for b.Loop() {
+		for range rounds {
+			for _, form := range forms {
+				start := processorTime(b)
+				send(b, form.load)
+				spent[form.name] = append(spent[form.name], (processorTime(b)-start)/requests)
+			}
+		}
+	}
+	calls := made.reviews.calls.Load() - before
+	b.Logf("%d versions of %d add-ons: %d bytes, %d with gzip; first answer %s of CPU", addons*versionsOfEach, addons,
+		len(first.body), len(packed.body), cold.Round(100*time.Microsecond))
+	ratios := map[string]float64{}
+	for _, form := range forms {
+		ratios[form.name] = ratioOf(spent[form.name], spent["empty"])
+		b.Logf("%-5s %8s of CPU per request, %.2f x the empty handler", form.name,
+			median(spent[form.name]).Round(100*time.Nanosecond), ratios[form.name])
+		b.ReportMetric(ratios[form.name], form.name+"-x-empty")
+	}
+	own := ratioOf(spent["gzip"], spent["bytes"])
+	b.Logf("gzip is %.2f x a handler that sends the same bytes and does nothing else", own)
+	b.Logf("%d calls to the API server during %d requests of one identity", calls, rounds*requests*len(forms))
+	b.ReportMetric(own, "gzip-x-bytes")
+	b.ReportMetric(float64(calls), "api-calls")
+	if calls != 0 {
+		b.Errorf("a cached identity cost %d calls", calls)
+	}
+	// What 20 KB cost on their way through TLS is not the handler's; its own work, and an answer that is known already, are.
+	if ratios["304"] > cpuBar || own > cpuBar {
+		b.Errorf("an answer that is known costs %.2f x the empty handler, one that is sent %.2f x its bytes; %.1f at most",
+			ratios["304"], own, cpuBar)
+	}
+	made.decisions(url)
+}
+
+// decisions measures what a change of one add-on and a new platform cost.
+func (b *bench) decisions(url string) {
+	changed := mergedAddon(0)
+	changed.Spec.Addons[0].DisplayName = "Changed"
+	stored := &v1.AddonCatalogue{}
+	if err := b.seed.Get(b.Context(), client.ObjectKeyFromObject(changed), stored); err != nil {
+		b.Fatal(err)
+	}
+	changed.ResourceVersion = stored.ResourceVersion
+	if err := b.seed.Update(b.Context(), changed); err != nil {
+		b.Fatal(err)
+	}
+	var again time.Duration
+	expect.Eventually(b, expect.Patience, func() error {
+		var got answer
+		if got, again = b.once(url, nil); !strings.Contains(got.body, `"Changed"`) {
+			return fmt.Errorf("the change is not there yet")
+		}
+		return nil
+	})
+	_, other := b.once(strings.Replace(url, "1.36.3", "1.37.0", 1), nil)
+	b.Logf("a decision: %s of CPU for another version, %s after a change of one add-on of %d (the request included)",
+		other.Round(100*time.Microsecond), again.Round(100*time.Microsecond), addons)
+	b.ReportMetric(float64(other.Microseconds())/1000, "ms-decision")
+	b.ReportMetric(float64(again.Microseconds())/1000, "ms-after-change")
+}
+
+func (l load) with(url string, bytes int, header map[string]string) load {
+	l.URL, l.Bytes, l.Header = url, bytes, header
+	return l
+}
+
+func newBench(b *testing.B) *bench {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kkpv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			b.Fatal(err)
+		}
+	}
+	server := fleet.ForTest(b, fleet.ClusterOptions{Name: "seed"}).Cluster("seed")
+	if err := fleet.InstallCRDs(b.Context(), server.Config, fleet.CRDs(b)...); err != nil {
+		b.Fatal(err)
+	}
+	made := &bench{B: b, token: server.Config.BearerToken}
+	var err error
+	if made.seed, err = client.New(server.Config, client.Options{Scheme: scheme}); err != nil {
+		b.Fatal(err)
+	}
+	made.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: place}})
+	for i := range addons {
+		made.create(mergedAddon(i))
+	}
+	mgr, err := ctrl.NewManager(server.Config, manager.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&v1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{place: {}}},
+		}},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	made.serve(mgr)
+	return made
+}
+
+func (b *bench) create(object client.Object) {
+	b.Helper()
+	if err := b.seed.Create(b.Context(), object); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// serve starts the endpoint in a manager, and the empty handler.
+func (b *bench) serve(mgr manager.Manager) {
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := cluster.IndexNamespaceName(ctx, mgr.GetFieldIndexer()); err != nil {
+		b.Fatal(err)
+	}
+	catalogue := query.NewCatalogue(place, logr.Discard())
+	if err := catalogue.Watch(ctx, mgr.GetCache()); err != nil {
+		b.Fatal(err)
+	}
+	b.reviews = &counting{Client: b.seed}
+	key := client.ObjectKey{Namespace: place, Name: query.CertificateSecret}
+	own := query.NewOwnCertificate(b.seed, key, []string{"127.0.0.1"}, logr.Discard())
+	// The run may take longer than the ten seconds that answers are kept for.
+	reviews := query.NewReviews(b.reviews, query.ReviewOptions{TTL: time.Hour})
+	b.endpoint = query.New(query.Dependencies{
+		Catalogue: catalogue, Clusters: cluster.NewKKPFinder(mgr.GetClient(), mgr.GetAPIReader(), nil),
+		Installations: mgr.GetClient(), Reviews: reviews, Certificates: own,
+	}, query.Options{Address: "127.0.0.1:0", Logger: logr.Discard()})
+	for _, runnable := range []manager.Runnable{own, b.endpoint} {
+		if err := mgr.Add(runnable); err != nil {
+			b.Fatal(err)
+		}
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	b.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			b.Error(err)
+		}
+	})
+	expect.Eventually(b, expect.Patience, func() error { return b.endpoint.Ready(nil) })
+	secret := &corev1.Secret{}
+	if err := b.seed.Get(ctx, key, secret); err != nil {
+		b.Fatal(err)
+	}
+	b.authority = secret.Data["ca.crt"]
+	b.serveEmpty(own, reviews)
+}
+
+// serveEmpty starts a handler that looks the token and the right up, as the endpoint does, and answers nothing, or bytes that
+// are given to it.
+func (b *bench) serveEmpty(certificates query.Certificates, reviews *query.Reviews) {
+	listener, err := (&net.ListenConfig{}).Listen(b.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	server := &http.Server{
+		ReadHeaderTimeout: time.Minute,
+		TLSConfig: &tls.Config{
+			MinVersion: tls.VersionTLS12, GetCertificate: certificates.GetCertificate, NextProtos: []string{"http/1.1"},
+			DynamicRecordSizingDisabled: true,
+		},
+		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
+		Handler: http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+			_, token, _ := strings.Cut(request.Header.Get("Authorization"), " ")
+			identity, err := reviews.Identify(request.Context(), token)
+			if err == nil {
+				err = reviews.Authorise(request.Context(), identity, query.Access{Namespace: place, Resource: query.ResourceCatalogues})
+			}
+			if err != nil {
+				writer.WriteHeader(http.StatusForbidden)
+			} else if request.URL.Path == "/bytes" {
+				_, _ = writer.Write(*b.given.Load())
+			}
+		}),
+	}
+	go func() { _ = server.ServeTLS(listener, "", "") }()
+	b.Cleanup(func() { _ = server.Close() })
+	b.empty = "https://" + listener.Addr().String()
+	b.bytes = b.empty + "/bytes"
+}
+
+// answer is what came back, read.
+type answer struct {
+	*http.Response
+	body string
+}
+
+// once asks from this process, and gives the CPU that both sides took.
+func (b *bench) once(url string, header map[string]string) (answer, time.Duration) {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(b.authority)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, DisableCompression: true}
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		b.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+b.token)
+	for name, value := range header {
+		request.Header.Set(name, value)
+	}
+	start := processorTime(b)
+	got, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer got.Body.Close()
+	body, err := io.ReadAll(got.Body)
+	if err != nil || got.StatusCode != http.StatusOK {
+		b.Fatalf("got %d %s: %v", got.StatusCode, body, err)
+	}
+	return answer{got, string(body)}, processorTime(b) - start
+}
+
+func mergedAddon(i int) *v1.AddonCatalogue {
+	source := rand.New(rand.NewPCG(uint64(i), 1)) // the same add-on each time
+	name := fmt.Sprintf("%s-%s-%03d", word(source), word(source), i)
+	addon := v1.Addon{
+		Name: v1.AddonName(name), DisplayName: word(source) + " " + word(source), DocumentationURL: "https://docs.example.com/" + name,
+	}
+	for range 12 {
+		addon.Description += word(source) + " "
+	}
+	var origins []string
+	major := 1 + source.IntN(3)
+	for v := range versionsOfEach {
+		version := fmt.Sprintf("%d.%d.%d", major, v, source.IntN(5))
+		addon.Versions = append(addon.Versions, v1.AddonVersion{
+			Version: version, Constraints: &v1.Constraints{KKPVersion: ">= 2.28", K8sVersion: v1.VersionRange(fmt.Sprintf(">= 1.%d", 20+v%12))},
+		})
+		origins = append(origins, fmt.Sprintf(`%q:{"digest":"sha256:%064x","catalogue":"catalogue-%d"}`, version, i*1000+v, i%8))
+	}
+	return &v1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: place, Name: name, Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
+			Annotations: map[string]string{
+				v1.AnnotationKKPVersion: "v2.31.0", v1.AnnotationVersions: "{" + strings.Join(origins, ",") + "}",
+			},
+		},
+		Spec: v1.AddonCatalogueSpec{Addons: []v1.Addon{addon}},
+	}
+}
+
+// words of descriptions.
+var words = strings.Fields(`collects metrics from every node and keeps them for a month the network of pods between clusters with
+policies storage snapshots backup restores volumes to object stores secrets rotates certificates issues signed by an authority
+ingress routes traffic balances load over replicas logs ships searches alerts dashboards traces requests mesh proxies scales
+workloads by events queues messages streams data caches databases operators scans images for known holes enforces admission
+rules gateway identity single sign on costs reports quotas cleans up old resources tests chaos registry mirrors charts`)
+
+func word(source *rand.Rand) string { return words[source.IntN(len(words))] }
+
+// processorTime is what this process has used so far, children not included.
+func processorTime(b testing.TB) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+func median(of []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(of))
+	return sorted[len(sorted)/2]
+}
+
+// ratioOf is the median of the ratios of rounds that ran one after the other, so that a busy machine touches both sides.
+func ratioOf(of, to []time.Duration) float64 {
+	ratios := make([]float64, len(of))
+	for i := range of {
+		ratios[i] = float64(of[i]) / float64(to[i])
+	}
+	slices.Sort(ratios)
+	return ratios[len(ratios)/2]
+}
