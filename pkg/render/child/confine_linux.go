@@ -8,8 +8,10 @@ import (
 )
 
 const (
-	// dataSlack is what the Go runtime reserves without using it: the address space of a heap arena, and its tables.
+	// dataSlack is what the Go runtime reserves without using it as its heap grows: address space of arenas, and their tables.
 	dataSlack = 256 << 20
+	// fieldData of /proc/self/statm is what the process has reserved for data, in pages. With the race detector it is terabytes.
+	fieldData = 5
 	// descriptors that a child may have: its pipes, and what the Go runtime opens for itself.
 	descriptors = 16
 	// firstInLine is the highest score: when the machine has no memory left, the kernel ends children first.
@@ -21,12 +23,19 @@ func confine(told order) ready {
 	if err := os.WriteFile("/proc/self/oom_score_adj", []byte(firstInLine), 0); err != nil {
 		return ready{Problem: "oom_score_adj can't be raised"}
 	}
+	own := openUsage(os.Getpid())
+	reserved := own.fields(own.statm)
+	own.close()
+	if len(reserved) <= fieldData {
+		return ready{Problem: "its memory can't be read"}
+	}
+	data := uint64(reserved[fieldData])*uint64(os.Getpagesize()) + uint64(told.Memory) + dataSlack
 	limits := []struct {
 		name     string
 		resource int
 		most     uint64
 	}{
-		{"RLIMIT_DATA", unix.RLIMIT_DATA, uint64(told.Memory) + dataSlack},
+		{"RLIMIT_DATA", unix.RLIMIT_DATA, data},
 		{"RLIMIT_CPU", unix.RLIMIT_CPU, told.CPU},
 		{"RLIMIT_FSIZE", unix.RLIMIT_FSIZE, 0},
 		{"RLIMIT_NOFILE", unix.RLIMIT_NOFILE, descriptors},

@@ -1,7 +1,6 @@
 package child_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -69,11 +68,16 @@ func TestAC03TheChildHasNothing(t *testing.T) {
 	}
 	limits := procFile(t, pid, "limits")
 	for name, want := range map[string]string{
-		"Max data size": fmt.Sprint(512 << 20), "Max file size": "0", "Max core file size": "0", "Max open files": "16",
+		"Max file size": "0", "Max core file size": "0", "Max open files": "16",
 	} {
 		if !regexp.MustCompile(name + ` +` + want + ` +` + want + ` `).MatchString(limits) {
 			t.Errorf("%s is not %s:\n%s", name, want, limits)
 		}
+	}
+	data := regexp.MustCompile(`Max data size +(\d+) `).FindStringSubmatch(limits)
+	reserved := regexp.MustCompile(`VmData:\s+(\d+) kB`).FindStringSubmatch(procFile(t, pid, "status"))
+	if data == nil || reserved == nil || atoi(t, data[1]) > atoi(t, reserved[1])<<10+600<<20 {
+		t.Errorf("a child with 256 MiB may have data of %q, and has %q KiB:\n%s", data, reserved, limits)
 	}
 	if regexp.MustCompile(`Max cpu time +unlimited`).MatchString(limits) {
 		t.Error("the child's processor time is not limited")

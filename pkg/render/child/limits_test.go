@@ -14,7 +14,7 @@ import (
 
 // small limits end bombs soon; the time is far beyond what the harmless rendering needs.
 func small() child.Options {
-	return child.Options{Memory: 128 << 20, CPU: 2 * time.Second, Timeout: time.Minute}
+	return child.Options{Memory: smallMemory, CPU: 2 * time.Second, Timeout: time.Minute}
 }
 
 func probed(t *testing.T, pool *child.Pool, name string) error {

@@ -60,6 +60,9 @@ func (u usage) now() (int64, time.Duration, bool) {
 
 // fields are the numbers of a file, behind the last bracket if there is one; what is no number is 0.
 func (u usage) fields(file *os.File) []int64 {
+	if file == nil {
+		return nil
+	}
 	read, _ := file.ReadAt(u.buffer, 0)
 	text := u.buffer[:read]
 	text = text[bytes.LastIndexByte(text, ')')+1:]
