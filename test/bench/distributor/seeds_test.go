@@ -188,10 +188,12 @@ func (w *platformWorld) edit(count int, change func([]v1.Addon)) time.Duration {
 	if err := w.master.Get(w.b.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 		w.b.Fatal(err)
 	}
+	before := object.DeepCopy()
 	change(object.Spec.Addons)
 	object.Spec.Addons[0].Description = mark
 	begin := time.Now()
-	if err := w.master.Update(w.b.Context(), object); err != nil {
+	// A patch, since status is written at the same time.
+	if err := w.master.Patch(w.b.Context(), object, client.MergeFrom(before)); err != nil {
 		w.b.Fatal(err)
 	}
 	var group errgroup.Group
