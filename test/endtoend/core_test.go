@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
@@ -25,7 +26,8 @@ its image is registry.example/kube-proxy:v1.36.0
 Kubernetes is 1.37: it has default-storage-class 1.0.0, kube-proxy 1.37.0, rbac 1.0.0; AddonsReady True
 its image is registry.example/kube-proxy:v1.37.0
 the list brings page: it has default-storage-class 1.0.0, kube-proxy 1.37.0, page 1.0.0, rbac 1.0.0; AddonsReady True
-page is deleted and stays: DeletionBlocked InCoreSet, Ready True
+admission refuses to delete page, and says how it goes for good
+past admission page is deleted and stays: DeletionBlocked InCoreSet, Ready True
 edited by hand while it is deleted, it is put back
 out of the list it goes: it has default-storage-class 1.0.0, kube-proxy 1.37.0, rbac 1.0.0; AddonsReady True
 the API server is dead and the cluster deleted: its namespace goes
@@ -82,10 +84,24 @@ func testCoreStory(t *testing.T, box *sandbox.Sandbox) {
 	}
 }
 
+// unasked is a client of a user of the cluster itself, about whom the webhooks are not asked.
+func (s *story) unasked() client.Client {
+	s.t.Helper()
+	config := rest.CopyConfig(s.box.Fleet.Cluster(s.cluster.Seed).Config)
+	config.Impersonate.UserName = "system:serviceaccount:kube-system:namespace-controller"
+	made, err := client.New(config, client.Options{Scheme: sandbox.Scheme()})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return made
+}
+
 // deletePage deletes a core installation, and sees that it is looked after as before.
 func (s *story) deletePage(seed client.Client) {
 	page := s.installation("page")
-	if err := seed.Delete(s.t.Context(), page); err != nil {
+	expectRefusal(s.t, seed.Delete(s.t.Context(), page.DeepCopy()), "is a core add-on of cluster", "custom-core-addons")
+	s.tell("admission refuses to delete page, and says how it goes for good")
+	if err := s.unasked().Delete(s.t.Context(), page); err != nil {
 		s.t.Fatal(err)
 	}
 	expect.Object(s.t, seed, page, func(found *kubermaticv1.AddonInstallation) error {
@@ -94,7 +110,7 @@ func (s *story) deletePage(seed client.Client) {
 		}
 		return expect.Condition(found, kubermaticv1.ConditionReady, "True", "")
 	})
-	s.tell("page is deleted and stays: DeletionBlocked InCoreSet, Ready True")
+	s.tell("past admission page is deleted and stays: DeletionBlocked InCoreSet, Ready True")
 	user := s.box.Client(s.cluster.Name)
 	edited := settings(s.t, user, "page")
 	edited.Data["value"] = "edited"
