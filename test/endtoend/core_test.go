@@ -41,7 +41,9 @@ type story struct {
 	told    strings.Builder
 }
 
-func (s *story) tell(format string, arguments ...any) { fmt.Fprintf(&s.told, format+"\n", arguments...) }
+func (s *story) tell(format string, arguments ...any) {
+	fmt.Fprintf(&s.told, format+"\n", arguments...)
+}
 
 // testCoreStory: core add-ons come by themselves, follow Kubernetes, can't be deleted, go when they leave the set, and hold up
 // no cluster that goes. It turns red when a deletion is carried out while the protection stands.
