@@ -195,7 +195,7 @@ var accesses = map[string][]access{
 		{"create", group, "addoncatalogues", "cluster-a", "", true, "available catalogues"},
 		{"patch", group, "addoninstallations/status", "cluster-a", "", true, "it writes status"},
 		{"update", group, "addoninstallations/finalizers", "cluster-a", "", true, "release records name their owner"},
-		{"delete", group, "addoninstallations", "cluster-a", "", false, "installations go when somebody deletes them"},
+		{"delete", group, "addoninstallations", "cluster-a", "", true, "core installations that left the set go"},
 		{"watch", group, "clusters", "", "", true, "user clusters are found as they come"},
 		{"patch", group, "clusters", "", "", true, "requests for installations are taken off"},
 		{"create", group, "addoninstallations", "cluster-a", "", true, "installations are made that a Cluster asks for"},
