@@ -37,7 +37,8 @@ func (s *sources) register(set *flag.FlagSet) {
 		"address ranges, comma-separated, that git catalogues may be at although they are loopback, link-local or cluster-internal")
 	set.Var(&s.clusterCIDRs, "cluster-cidrs",
 		"the master's own service and pod networks, comma-separated: no catalogue is fetched from there")
-	set.Var(&s.mirrors, "source-mirror", "from=to, comma-separated or repeated: prefixes of git remotes, and where they are fetched from instead")
+	set.Var(&s.mirrors, "source-mirror",
+		"from=to, comma-separated or repeated: prefixes of git remotes, and where they are fetched from instead")
 	set.BoolVar(&s.insecure, "allow-insecure-sources", false, "allow git catalogues over plain http, for labs")
 }
 

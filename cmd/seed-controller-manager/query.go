@@ -32,7 +32,8 @@ func (o *queryOptions) register(set *flag.FlagSet) {
 	set.StringVar(&o.tlsFolder, "query-tls-folder", "",
 		"folder with tls.crt and tls.key of the query endpoint; empty: it makes its own")
 	set.StringVar(&o.secret, "query-tls-secret", query.CertificateSecret, "Secret that the query endpoint keeps its own certificate in")
-	set.Var(&o.hosts, "query-hosts", "host names and addresses, comma-separated, of the query endpoint's own certificate; localhost is always one")
+	set.Var(&o.hosts, "query-hosts",
+		"host names and addresses, comma-separated, of the query endpoint's own certificate; localhost is always one")
 	set.Var(&o.audiences, "query-audiences", "audiences, comma-separated, one of which a token must be for; empty: the API server's own")
 	set.DurationVar(&o.reviewTTL, "query-review-ttl", 10*time.Second, "how long the API server's answers about tokens and rights are kept")
 }

@@ -96,8 +96,8 @@ func TestCompatibility(t *testing.T) {
 	} {
 		version := &v1.AddonVersion{Version: "1.0.0"}
 		platform := catalogue.Platform{KKPVersion: "v2.31.0", K8sVersion: "v1.36.3"}
-		switch {
-		case test.constrains == onKKP:
+		switch test.constrains {
+		case onKKP:
 			platform.KKPVersion = test.version
 			version.Constraints = &v1.Constraints{KKPVersion: test.span}
 		default:

@@ -9,7 +9,8 @@ import (
 )
 
 // Listing is what a platform is offered: what Available decides, with origins and nothing cut off. Descriptions and forms are
-// in VersionDetail: a listing may have thousands of versions, and costs what it weighs. Its JSON is an answer of the query endpoint; docs/spec/query.md has every field.
+// in VersionDetail: a listing may have thousands of versions, and costs what it weighs.
+// Its JSON is an answer of the query endpoint; docs/spec/query.md has every field.
 type Listing struct {
 	// KKPVersion and K8sVersion are what the constraints were compared with, as PlatformVersion reads them.
 	KKPVersion string `json:"kkpVersion"`

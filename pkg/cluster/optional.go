@@ -92,8 +92,8 @@ func (k *optionalKinds) start(ctx context.Context) error {
 		}
 		return missing == 0, nil
 	})
-	if ctx.Err() != nil {
-		return nil
+	if wait.Interrupted(err) && ctx.Err() != nil {
+		err = nil // the manager ends
 	}
 	return err
 }

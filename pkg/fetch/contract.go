@@ -1,7 +1,8 @@
 // Package fetch is the contract between what wants content and what gets it: a Reference goes in, a Snapshot comes out.
 //
 // Implementations live below: git, image and helmrepo talk to servers (the last two through registry, where there is one),
-// archive unpacks what they bring, store keeps it by digest and answers at once. Nobody else knows them; see the import laws in ARCHITECTURE.md.
+// archive unpacks what they bring, store keeps it by digest and answers at once. Nobody else knows them; see the
+// import laws in ARCHITECTURE.md.
 package fetch
 
 import (

@@ -45,7 +45,9 @@ func (c *Catalogues) withdrawal(ctx context.Context, before *v1.AddonCatalogue, 
 }
 
 // withdrawn is what no catalogue has after the edit. The children of a git catalogue go with it.
-func (c *Catalogues) withdrawn(ctx context.Context, before *v1.AddonCatalogue, after *v1.AddonCatalogueSpec) ([]catalogue.UsedVersion, error) {
+func (c *Catalogues) withdrawn(
+	ctx context.Context, before *v1.AddonCatalogue, after *v1.AddonCatalogueSpec,
+) ([]catalogue.UsedVersion, error) {
 	var all v1.AddonCatalogueList
 	if err := c.Master.List(ctx, &all, client.InNamespace(c.Namespace)); err != nil {
 		return nil, fmt.Errorf("listing AddonCatalogues: %w", err)

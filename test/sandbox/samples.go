@@ -55,7 +55,8 @@ func (s *Sandbox) distributeSamples(ctx context.Context) error {
 			return err
 		}
 		s.progress.Printf("%s is offered %s", cluster.Name, strings.Join(Offered(available), ", "))
-		if err := s.Await(ctx, cluster.Seed, available, func(client.Object) error { return hasCore(available, len(core.Spec.Addons)) }); err != nil {
+		err = s.Await(ctx, cluster.Seed, available, func(client.Object) error { return hasCore(available, len(core.Spec.Addons)) })
+		if err != nil {
 			return err
 		}
 		s.progress.Printf("%s has its %d core add-ons", cluster.Name, available.Status.Core.Ready)

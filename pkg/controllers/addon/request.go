@@ -70,9 +70,9 @@ func (r *Reconciler) fulfil(ctx context.Context, f *facts, annotations map[strin
 	if text == "" {
 		return refusals{}, nil
 	}
-	entries, err := readRequests(text)
-	if err != nil {
-		return refusals{texts: []string{err.Error()}}, nil
+	entries, unreadable := readRequests(text)
+	if unreadable != nil {
+		return refusals{texts: []string{unreadable.Error()}}, nil
 	}
 	var refused refusals
 	var kept []json.RawMessage

@@ -79,7 +79,7 @@ func (f *facts) isSaid(object client.Object) bool {
 func statusFields(object client.Object) string {
 	for _, entry := range object.GetManagedFields() {
 		if isOurStatus(entry) && entry.FieldsV1 != nil {
-			return fmt.Sprintf("%x", sha256.Sum256(entry.FieldsV1.Raw))[:16]
+			return fmt.Sprintf("%x", sha256.Sum256(entry.FieldsV1.GetRawBytes()))[:16]
 		}
 	}
 	return ""

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -94,7 +93,6 @@ type facts struct {
 	// terminating is set while the namespace is being deleted.
 	terminating   bool
 	installations []v1.AddonInstallation
-	list          *corev1.ConfigMap
 	set           set
 	plan          plan
 	// wrote is set when an installation was made or put right.

@@ -1,8 +1,8 @@
 // Package coreaddon is the CoreAddonController: it keeps the core add-ons of every user cluster, and nobody loses one by
 // accident.
 //
-// Reads, on the seed: Clusters (through cluster.Finder), merged AddonCatalogues, the custom core list (ConfigMap custom-core-addons, key addons.yaml,
-// in the platform namespace), AddonInstallations, the namespaces of clusters and the metadata of available catalogues. It
+// Reads, on the seed: Clusters (through cluster.Finder), merged AddonCatalogues, the custom core list (ConfigMap
+// custom-core-addons, key addons.yaml, in the platform namespace), AddonInstallations, the namespaces of clusters and the metadata of available catalogues. It
 // never talks to a user cluster.
 //
 // Writes: AddonInstallations with coreAddon true, their finalizer core-addon-protection, and on the cluster's available

@@ -2,6 +2,7 @@ package coreaddon
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -205,10 +206,8 @@ func tellPlan(p *plan) string {
 
 func typed(kind v1.CatalogueType, addons ...string) known {
 	return func(addon string) v1.CatalogueType {
-		for _, one := range addons {
-			if one == addon {
-				return kind
-			}
+		if slices.Contains(addons, addon) {
+			return kind
 		}
 		return ""
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -257,12 +258,7 @@ func (w *world) exists(of *kkpv1.Cluster, name string) *v1.AddonInstallation {
 }
 
 func hasProtection(found *v1.AddonInstallation) bool {
-	for _, finalizer := range found.Finalizers {
-		if finalizer == v1.FinalizerCoreProtection {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(found.Finalizers, v1.FinalizerCoreProtection)
 }
 
 // said writes the condition that the installation controller would.

@@ -76,20 +76,28 @@ func planSeed(want *wanted, kkpVersion string, have picture) plan {
 			todo.tell = append(todo.tell, name)
 		}
 	}
-	for name, secret := range want.secrets.copies {
-		if differs(have.secrets, name, secret.revision) {
-			todo.writeSecret = append(todo.writeSecret, name)
-		}
-	}
-	for name := range have.secrets {
-		if _, ok := want.secrets.copies[name]; !ok && !want.secrets.held[name] && !want.secrets.holdAll && len(want.held) == 0 {
-			todo.removeSecret = append(todo.removeSecret, name)
-		}
-	}
+	todo.planSecrets(want, have)
 	for _, list := range [][]string{todo.write, todo.remove, todo.tell, todo.writeSecret, todo.removeSecret} {
 		slices.Sort(list)
 	}
 	return todo
+}
+
+// planSecrets compares copies of source Secrets. None goes while something is held: it may be one of those that are meant.
+func (p *plan) planSecrets(want *wanted, have picture) {
+	for name, secret := range want.secrets.copies {
+		if differs(have.secrets, name, secret.revision) {
+			p.writeSecret = append(p.writeSecret, name)
+		}
+	}
+	if want.secrets.holdAll || len(want.held) > 0 {
+		return
+	}
+	for name := range have.secrets {
+		if _, ok := want.secrets.copies[name]; !ok && !want.secrets.held[name] {
+			p.removeSecret = append(p.removeSecret, name)
+		}
+	}
 }
 
 // holder is the catalogue that keeps a merged one as it is; empty: none.

@@ -157,7 +157,7 @@ func (s *SSH) serve(connection net.Conn) {
 	if err != nil {
 		return
 	}
-	defer made.Close()
+	defer func() { _ = made.Close() }()
 	s.working.Go(func() { ssh.DiscardRequests(requests) })
 	for fresh := range channels {
 		if fresh.ChannelType() != "session" {
@@ -174,7 +174,7 @@ func (s *SSH) serve(connection net.Conn) {
 
 // session runs the first command that is asked for.
 func (s *SSH) session(channel ssh.Channel, asked <-chan *ssh.Request) {
-	defer channel.Close()
+	defer func() { _ = channel.Close() }()
 	for request := range asked {
 		if request.Type != "exec" {
 			_ = request.Reply(false, nil)

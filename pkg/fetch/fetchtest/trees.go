@@ -94,7 +94,7 @@ func (n *node) inner(name string) *node {
 func (n *node) write(r *Repository) string {
 	var tree bytes.Buffer
 	for _, child := range n.below {
-		hash := ""
+		var hash string
 		if child.folder {
 			hash = child.write(r)
 		} else {

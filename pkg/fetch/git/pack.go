@@ -177,9 +177,10 @@ func (p *pack) name(index int32, hash plumbing.Hash) {
 		return
 	}
 	delete(p.waiting, hash)
-	for next := none; delta != none; delta = next {
-		next = p.objects[delta].sibling
+	for delta != none {
+		next := p.objects[delta].sibling // hang sets it anew
 		p.hang(delta, index)
+		delta = next
 	}
 }
 

@@ -119,7 +119,9 @@ func (a *advertisement) bands(lines *pktline.Scanner, into *bands) error {
 			}
 		case bandProgress:
 			if into.progress -= int64(len(line)); into.progress < 0 {
-				return &fetch.RefusedError{Subject: outbound.Shown(a.base), Rule: "its messages beside the pack are larger than " + outbound.Bytes(progressLimit)}
+				return &fetch.RefusedError{
+					Subject: outbound.Shown(a.base), Rule: "its messages beside the pack are larger than " + outbound.Bytes(progressLimit),
+				}
 			}
 		case bandError:
 			return a.brokenPack(errors.New("the server gives up"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -99,8 +100,8 @@ func (s *Source) unpack(ctx context.Context, session *registry.Session, layers [
 	}
 	defer into.Close()
 	stack := newStack(into, below, s.limits.Entries)
-	for i := len(layers) - 1; i >= 0; i-- {
-		if err := addLayer(ctx, session, layers[i], stack, job.folder); err != nil {
+	for _, layer := range slices.Backward(layers) {
+		if err := addLayer(ctx, session, layer, stack, job.folder); err != nil {
 			return "", inImage(err, job.about)
 		}
 	}

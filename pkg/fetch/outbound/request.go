@@ -120,7 +120,7 @@ func (n *Network) exchange(
 	maps.Copy(outgoing.Header, request.Header)
 	outgoing.Header.Set("User-Agent", agent)
 	sent := trusted && authorize(outgoing, request)
-	response, err := pool.RoundTrip(outgoing) //nolint:bodyclose // the Answer hands the body on
+	response, err := pool.RoundTrip(outgoing)
 	if err != nil {
 		err = watch.cause(err)
 		watch.stop()

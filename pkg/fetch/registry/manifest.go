@@ -62,11 +62,7 @@ func (s *Session) readManifest(content []byte, digest, contentType string) (*Man
 
 // kind is the media type on which header and document agree. Registries of files have no better header than these.
 func (s *Session) kind(fields map[string]json.RawMessage, digest, contentType string) (string, error) {
-	sent, _, err := mime.ParseMediaType(contentType)
-	if err != nil || sent == "application/json" || sent == "text/plain" || sent == "application/octet-stream" {
-		sent = ""
-	}
-	own := ""
+	sent, own := mediaType(contentType), ""
 	if raw, ok := fields["mediaType"]; ok && json.Unmarshal(raw, &own) != nil {
 		return "", s.refused(digest, "its media type is no text")
 	}
@@ -82,6 +78,15 @@ func (s *Session) kind(fields map[string]json.RawMessage, digest, contentType st
 		return "", s.refused(digest, "its media type is neither that of an image nor of an index")
 	}
 	return own, nil
+}
+
+// mediaType is what a header says; empty where it says nothing.
+func mediaType(header string) string {
+	sent, _, err := mime.ParseMediaType(header)
+	if err != nil || sent == "application/json" || sent == "text/plain" || sent == "application/octet-stream" {
+		return ""
+	}
+	return sent
 }
 
 // has looks for fields as the decoder does, which takes them in any case.

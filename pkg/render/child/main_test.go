@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"testing"
 	"testing/fstest"
 
@@ -76,12 +77,9 @@ func expectExhausted(t *testing.T, err error, limits ...string) {
 	if !errors.As(err, &exhausted) {
 		t.Fatalf("got %v, want ExhaustedError of %q", err, limits)
 	}
-	for _, limit := range limits {
-		if exhausted.Limit == limit {
-			return
-		}
+	if !slices.Contains(limits, exhausted.Limit) {
+		t.Errorf("the child was ended for %q, want %q", exhausted.Limit, limits)
 	}
-	t.Errorf("the child was ended for %q, want %q", exhausted.Limit, limits)
 }
 
 var _ render.Renderer = prober{}

@@ -243,7 +243,7 @@ func (s *standIn) write(w http.ResponseWriter, r *http.Request, namespace string
 	case strings.HasSuffix(r.URL.Path, "/status"):
 		object.metadata.ManagedFields = []metav1.ManagedFieldsEntry{{
 			Manager: r.URL.Query().Get("fieldManager"), Operation: metav1.ManagedFieldsOperationApply, Subresource: "status",
-			APIVersion: v1.GroupVersion.String(), FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{}}`)},
+			APIVersion: v1.GroupVersion.String(), FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`),
 		}}
 	default:
 		s.settled++

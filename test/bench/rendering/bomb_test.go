@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +24,8 @@ func init() {
 	if os.Getenv(spinVariable) == "" {
 		return
 	}
-	for {
+	for turns := 0; ; turns++ {
+		runtime.KeepAlive(turns)
 	}
 }
 
