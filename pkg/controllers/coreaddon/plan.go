@@ -46,7 +46,12 @@ func planFor(wantedSet set, installations []v1.AddonInstallation, catalogues kno
 		return frozenPlan(byName)
 	}
 	for _, one := range wantedSet.wanted {
-		result.member(one, byName[one.name], catalogues)
+		live := byName[one.name]
+		if wantedSet.keepListed && one.origin == v1.OriginRule && isListed(live) {
+			result.keep(live)
+			continue
+		}
+		result.member(one, live, catalogues)
 	}
 	for _, name := range sortedNames(byName) {
 		live := byName[name]
@@ -126,6 +131,12 @@ func keeps(wantedSet *set, live *v1.AddonInstallation) bool {
 		return true
 	}
 	return wantedSet.keepListed && live.Annotations[v1.AnnotationCoreOrigin] != v1.OriginRule
+}
+
+// isListed says whether a list brought an installation. Where there is no list any more, the rule of the same add-on does not
+// take the list's version and values away.
+func isListed(live *v1.AddonInstallation) bool {
+	return live != nil && isOurs(live) && live.Annotations[v1.AnnotationCoreOrigin] == v1.OriginList
 }
 
 // isServed says whether a catalogue has what is wanted. A rule takes its add-on from Core catalogues only: nobody else can

@@ -47,6 +47,11 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 		if change.live == nil {
 			f.plan.members = append(f.plan.members, live)
 		}
+		if !isRight(live, change.wanted) {
+			f.failures[change.wanted.name] = fmt.Errorf(
+				"installation %q is not stored as it is written: something changes it on its way, such as an admission webhook or an older CRD",
+				change.wanted.name)
+		}
 	}
 	return nil
 }
