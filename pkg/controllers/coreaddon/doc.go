@@ -2,8 +2,8 @@
 // accident.
 //
 // Reads, on the seed: Clusters (through cluster.Finder), merged AddonCatalogues, the custom core list (ConfigMap
-// custom-core-addons, key addons.yaml, in the platform namespace), AddonInstallations, the namespaces of clusters and the metadata of available catalogues. It
-// never talks to a user cluster.
+// custom-core-addons, key addons.yaml, in the platform namespace), AddonInstallations, the namespaces of clusters and the
+// metadata of available catalogues. It never talks to a user cluster.
 //
 // Writes: AddonInstallations with coreAddon true, their finalizer core-addon-protection, and on the cluster's available
 // catalogue status.core and condition AddonsReady. All of it by server-side apply under a field manager of its own, so that
