@@ -98,7 +98,7 @@ func TestDefaults(t *testing.T) {
 
 func TestColumns(t *testing.T) {
 	want := map[string]string{
-		"addoncatalogues":    "Name Ready Reason Type Addons Versions Age Revision* Seeds*",
+		"addoncatalogues":    "Name Ready Reason Type Addons Versions Age Revision* Seeds* Conflicting*",
 		"addoninstallations": "Name Ready Reason Addon Version Namespace Age Core* Update* Objects*",
 	}
 	everywhere(t, func(t *testing.T, config *rest.Config) {
@@ -113,9 +113,10 @@ func TestColumns(t *testing.T) {
 // rows are objects with what their columns show of it, the age aside.
 var rows = map[string]struct{ status, cells string }{
 	"AddonCatalogue": {
-		`{conditions: [{type: Ready, status: "True", reason: Distributed, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}],
+		`{conditions: [{type: Ready, status: "True", reason: Distributed, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"},
+		{type: Conflicting, status: "False", reason: NoConflict, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}],
 		addons: 1, versions: 2, revision: 0a1b, seeds: [{name: north}, {name: south}], syncedSeeds: 2}`,
-		"base True Distributed Custom 1 2 0a1b 2",
+		"base True Distributed Custom 1 2 0a1b 2 False",
 	},
 	"AddonInstallation": {
 		`{conditions: [{type: Ready, status: "False", reason: Timeout, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}],

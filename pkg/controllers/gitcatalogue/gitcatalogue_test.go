@@ -128,7 +128,7 @@ func TestACommitIsTakenWholeOrNotAtAll(t *testing.T) {
 	for _, test := range []struct{ why, file, want string }{
 		{"no YAML", "- name: [\n", "b.yaml line 1: is not valid YAML"},
 		{"an unknown field", "- name: mimir\n  verions: []\n", `b.yaml line 2: unknown field "verions" in addons[]`},
-		{"a duplicate in the repository", file("loki", "v1.0.0"), `b.yaml line 3: add-on "loki" has version "v1.0.0" in a.yaml line 3 already`},
+		{"a duplicate in the repository", file("loki", "v2.0.0"), `b.yaml line 3: add-on "loki" has version "v2.0.0" in a.yaml line 3 already`},
 		{"what validation refuses", "- name: mimir\n  versions:\n  - version: a\n  - version: b\n    constraints: {k8sVersion: nonsense}\n",
 			`b.yaml line 4: addon "mimir" version "b": constraints.k8sVersion`},
 		{"what only the API server refuses", "\n- name: mimir\n  documentationURL: gopher://x\n  versions: [{version: a}]\n",
@@ -138,7 +138,7 @@ func TestACommitIsTakenWholeOrNotAtAll(t *testing.T) {
 		w.look(object)
 		expect.Object(t, w.client, object, func(object *v1.AddonCatalogue) error {
 			if err := expect.Condition(object, v1.ConditionFetched, "False", v1.ReasonInvalid); err != nil {
-				return err
+				return fmt.Errorf("%s: %w", test.why, err)
 			}
 			for _, condition := range object.Status.Conditions {
 				for _, part := range []string{bad, test.want, "the add-ons of commit " + good + " stay"} {
@@ -335,6 +335,9 @@ func TestARestartWithTheHostDownLosesNothing(t *testing.T) {
 	expect.Object(t, w.client, loki, func(*v1.AddonCatalogue) error { return nil })
 	w.expectRow(object, seed.Name)
 	stop()
+	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(loki), loki); err != nil { // its status came last
+		t.Fatal(err)
+	}
 
 	w.gate.set(hangUp)
 	w.start("", merged) // with an empty store
