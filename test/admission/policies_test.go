@@ -219,6 +219,31 @@ func TestWhatIsOnItsWayOut(t *testing.T) {
 	})
 }
 
+// TestAProtectedCoreInstallationIsNotLetGo holds that its finalizer stays on while the controllers want it to, also when it was
+// deleted while the webhook was down: without it, the cluster would lose the add-on.
+func TestAProtectedCoreInstallationIsNotLetGo(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		object := installation("protected", place, true)
+		object.Finalizers = append(object.Finalizers, kubermaticv1.FinalizerCoreProtection)
+		w.keep(t, object)
+		if err := w.admin.Delete(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		letGo := func(user string) error {
+			bare := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+			return w.as(t, user).Patch(t.Context(), clone(object), bare, client.DryRunAll)
+		}
+		if err := letGo(tenant); !isDenied(err) {
+			t.Errorf("a tenant takes the protection off: %v", err)
+		}
+		for _, user := range withControl {
+			if err := letGo(user); err != nil {
+				t.Errorf("%s can't take the protection off: %v", user, err)
+			}
+		}
+	})
+}
+
 func clone(object client.Object) client.Object { return object.DeepCopyObject().(client.Object) }
 
 // TestTerminatingNamespace holds that nothing is in the way of a namespace that ends.
