@@ -48,7 +48,7 @@ func (e *DependenciesMissingError) Error() string {
 type ExhaustedError struct {
 	// Addon is its name.
 	Addon string
-	// Limit is the flag's word for what ran out: memory, cpu, time or output.
+	// Limit is what ran out: memory, cpu or time.
 	Limit string
 	// Most is how much is allowed, with its unit.
 	Most string

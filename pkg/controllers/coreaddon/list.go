@@ -58,6 +58,7 @@ type ListError struct {
 	Problem string
 }
 
+// Error implements error.
 func (e *ListError) Error() string {
 	place := ""
 	if e.Place != "" {
@@ -213,7 +214,7 @@ type lists struct {
 	state   listState
 }
 
-// of takes up the ConfigMap as it is now; nil where there is none. Changed is true the first time that a problem shows.
+// of takes up the ConfigMap as it is now; nil where there is none. Changed is true where it is another one than before.
 func (l *lists) of(found *corev1.ConfigMap) (state listState, changed bool) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

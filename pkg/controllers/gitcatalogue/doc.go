@@ -17,6 +17,7 @@
 //	rehearse   every write is tried without effect, so that a commit is taken whole or not at all
 //	write      what is new or differs
 //	remove     what the commit does not have any more
+//	remember   what came of the content, for the next pass to settle by
 //
 // Whatever goes wrong, the generated catalogues stay as they are: a host that is down, a branch that is gone, a login page
 // in place of a repository and a file that can't be read take nothing from the seeds. They live in the API server, so a

@@ -20,7 +20,7 @@ type Limits struct {
 	Entries int
 }
 
-// Defaults from behaviour.md, "Limits on what is fetched".
+// Defaults are the limits of docs/spec/addoncatalogue.md.
 var Defaults = Limits{Unpacked: 500 << 20, Entries: 20_000}
 
 // Folder writes files into a directory under limits, and remembers what it wrote for the digest.

@@ -1,8 +1,7 @@
 // Package outbound is the one way to the servers that content comes from.
 //
 // Whoever writes a catalogue chooses the URLs that this process opens, and servers choose where they redirect to. So
-// every request of every source goes through a Network, which holds the rules of behaviour.md, "Limits on what is
-// fetched", in one place:
+// every request of every source goes through a Network, which holds the rules in one place:
 //
 //   - the address is checked when it is dialled, after the name was looked up, and the checked address is the one that is
 //     dialled: a name that answers with a public address first and an internal one later gains nothing;

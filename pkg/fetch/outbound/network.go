@@ -16,7 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// Defaults of Options, from behaviour.md.
+// Defaults of Options.
 const (
 	DefaultTimeout     = 2 * time.Minute
 	DefaultIdleTimeout = 15 * time.Second

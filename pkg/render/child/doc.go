@@ -16,7 +16,7 @@
 // # The parent
 //
 // The Pool hands out children. It looks at a busy child's memory and processor time in /proc a hundred times a second
-// (watch_linux.go) and kills it past its limit, as it does when time is up or when nobody waits for the answer any more. What
+// (watch.go, usage_linux.go) and kills it past its limit, as it does when time is up or when nobody waits for the answer any more. What
 // a child says is believed as little as its templates: every message has a limit of its size, of its depth and of the number
 // of its values, before it is decoded (answer.go); texts are cut and values taken out of them again.
 //
