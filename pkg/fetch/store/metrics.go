@@ -30,14 +30,14 @@ type Metrics struct {
 // NewMetrics makes the metrics and registers them. It panics when they are registered already.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "trellis_fetch_" + name, Help: help}, labels)
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	m := &Metrics{
-		resolutions: counter("resolutions_total", "Looks at sources, by host.", "host"),
-		fetches:     counter("fetches_total", "Artifacts that were asked of a source, by host.", "host"),
-		bytes:       counter("bytes_total", "Size of fetched artifacts, unpacked, by host.", "host"),
-		hits:        counter("hits_total", "Snapshots handed out from the store without a request, by host.", "host"),
-		failures: counter("failures_total",
+		resolutions: counter("trellis_fetch_resolutions_total", "Looks at sources, by host.", "host"),
+		fetches:     counter("trellis_fetch_fetches_total", "Artifacts that were asked of a source, by host.", "host"),
+		bytes:       counter("trellis_fetch_bytes_total", "Size of fetched artifacts, unpacked, by host.", "host"),
+		hits:        counter("trellis_fetch_hits_total", "Snapshots handed out from the store without a request, by host.", "host"),
+		failures: counter("trellis_fetch_failures_total",
 			"Looks and fetches that failed, by host and reason (refused, notFound, unauthorized, unavailable, other).", "host", "reason"),
 		kept: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "trellis_fetch_store_bytes", Help: "Size of the content that is kept, unpacked.",
