@@ -1,5 +1,7 @@
 package fetch
 
+import "strings"
+
 // Keys of source Secrets: those of Kubernetes' own Secret types, and identity and bearerToken as Flux calls them.
 const (
 	KeyUsername     = "username"
@@ -24,6 +26,17 @@ func SecretCredentials(data map[string][]byte, hosts []string) Credentials {
 		DockerConfig: data[KeyDockerConfig],
 		Hosts:        hosts,
 	}
+}
+
+// Hosts reads the annotation of a source Secret that names the hosts which may get its credentials: a comma list.
+func Hosts(annotation string) []string {
+	var hosts []string
+	for host := range strings.SplitSeq(annotation, ",") {
+		if host = strings.TrimSpace(host); host != "" {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
 }
 
 func firstOf(data map[string][]byte, keys ...string) []byte {

@@ -38,7 +38,7 @@ func (c *Catalogues) Handle(ctx context.Context, request admission.Request) admi
 	case found.after == nil, found.after.DeletionTimestamp != nil, sameCatalogue(found):
 		return allowed()
 	}
-	if err := CheckCatalogue(found.after); err != nil {
+	if err := checkCatalogue(found.after); err != nil {
 		return invalid(name(request, found.after.Name, found.after.GenerateName), err)
 	}
 	if found.before == nil {
@@ -47,9 +47,9 @@ func (c *Catalogues) Handle(ctx context.Context, request admission.Request) admi
 	return allowed(c.withdrawal(ctx, found.before, &found.after.Spec)...)
 }
 
-// CheckCatalogue is why a catalogue would not be merged: catalogue.Read's *InvalidError, or *TooLargeError for an add-on
+// checkCatalogue is why a catalogue would not be merged: catalogue.Read's *InvalidError, or *TooLargeError for an add-on
 // that is too large by itself. Nil: it would be.
-func CheckCatalogue(object *v1.AddonCatalogue) error {
+func checkCatalogue(object *v1.AddonCatalogue) error {
 	source, err := catalogue.Read(object, values.CheckVersion)
 	if err != nil {
 		return err

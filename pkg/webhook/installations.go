@@ -93,16 +93,16 @@ func (i *Installations) check(ctx context.Context, found change[v1.AddonInstalla
 	if version == nil {
 		return warnings, nil
 	}
-	if err := CheckValues(version, object, given); err != nil {
+	if err := checkValues(version, object, given); err != nil {
 		return nil, fmt.Errorf("spec.values, for version %q of add-on %q: %w", version.Version, object.Spec.AddonRef.Name, err)
 	}
 	return warnings, nil
 }
 
-// CheckValues checks what was given against the form of a version, as the controller does before it renders. Required
+// checkValues checks what was given against the form of a version, as the controller does before it renders. Required
 // fields are checked where all layers are known: not beside valuesFrom or valuesTemplate, and not for core installations,
 // whose controller adds values of its own.
-func CheckValues(version *v1.AddonVersion, object *v1.AddonInstallation, given map[string]any) error {
+func checkValues(version *v1.AddonVersion, object *v1.AddonInstallation, given map[string]any) error {
 	if version.Template == nil {
 		return nil
 	}

@@ -25,6 +25,10 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 // LabelWorkerName on a Cluster or Seed hands it to the controllers with the same --worker-name.
 const LabelWorkerName = "worker-name"
 
+// AnnotationSecretType marks Secrets for sources in KKP (pkg/ee, application-secret-synchronizer). Such a Secret needs no
+// label of ours.
+const AnnotationSecretType = "apps.kubermatic.k8c.io/secret-type"
+
 // Seed is a region's seed cluster.
 //
 // +kubebuilder:object:root=true

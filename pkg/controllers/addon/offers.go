@@ -1,10 +1,7 @@
 package addon
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -64,7 +61,7 @@ func (o *offers) load(entries map[types.UID]knownEntry, inUse map[string]bool) (
 	for _, known := range entries {
 		o.list = append(o.list, known.entry)
 	}
-	o.kkpVersion = platformVersion(o.list)
+	o.kkpVersion = catalogue.StampedKKPVersion(o.list)
 	o.byVersion = make(map[string]*catalogue.Availability, len(inUse))
 	changed = map[string]bool{}
 	for version := range inUse {
@@ -84,20 +81,4 @@ func (o *offers) known() map[types.UID]knownEntry {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	return o.entries
-}
-
-// platformVersion is the KKP version that most merged objects are stamped with: while a new one is being distributed they
-// differ for a moment, and one that can't be written any more keeps its old stamp.
-func platformVersion(entries []*catalogue.Entry) string {
-	counts := map[string]int{}
-	for _, entry := range entries {
-		counts[entry.KKPVersion]++
-	}
-	versions := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(b, a))
-	})
-	if len(versions) == 0 {
-		return ""
-	}
-	return versions[0]
 }

@@ -98,7 +98,7 @@ func (r *Reconciler) credentials(ctx context.Context, secretRef, caRef *kubermat
 		if err != nil {
 			return credentials, err
 		}
-		credentials = fetch.SecretCredentials(secret.Data, hostsOf(secret))
+		credentials = fetch.SecretCredentials(secret.Data, fetch.Hosts(secret.Annotations[kubermaticv1.AnnotationHosts]))
 	}
 	if caRef != nil {
 		secret, err := r.sourceSecret(ctx, caRef.Name)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -140,15 +139,4 @@ func (r *Reconciler) reads(ctx context.Context, namespace string, source kuberma
 		return err == nil && secret.Name == name || err != nil && !errors.As(err, &missing)
 	}
 	return false
-}
-
-// hostsOf is where a source Secret's credentials may be sent.
-func hostsOf(secret *corev1.Secret) []string {
-	var hosts []string
-	for host := range strings.SplitSeq(secret.Annotations[kubermaticv1.AnnotationHosts], ",") {
-		if host = strings.TrimSpace(host); host != "" {
-			hosts = append(hosts, host)
-		}
-	}
-	return hosts
 }

@@ -12,12 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
-
-// kkpSecretType marks Secrets for sources in KKP (pkg/ee, application-secret-synchronizer); such a Secret needs no label.
-const kkpSecretType = "apps.kubermatic.k8c.io/secret-type"
 
 // credentialKeys are those that only named hosts may see; ca.crt and known_hosts are no secrets.
 var credentialKeys = []string{
@@ -105,7 +103,7 @@ func (r *Reconciler) sourceSecret(ctx context.Context, name string) (knownSecret
 
 // copyOf is what may be handed on of a Secret, or why nothing is.
 func copyOf(secret *corev1.Secret) (*secretCopy, string) {
-	_, kkp := secret.Annotations[kkpSecretType]
+	_, kkp := secret.Annotations[kkpv1.AnnotationSecretType]
 	if secret.Labels[v1.LabelUse] != v1.UseSource && !kkp {
 		return nil, fmt.Sprintf("it has no label %s=%s", v1.LabelUse, v1.UseSource)
 	}

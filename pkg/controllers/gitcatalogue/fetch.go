@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,13 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
-
-// kkpSecretType marks Secrets for sources in KKP; such a Secret needs no label of ours.
-const kkpSecretType = "apps.kubermatic.k8c.io/secret-type"
 
 // fetch takes the content from the store, which wakes the catalogue when there is other content.
 func (r *Reconciler) fetch(ctx context.Context, f *facts) loop.Outcome {
@@ -57,7 +54,7 @@ func (r *Reconciler) reference(ctx context.Context, object *v1.AddonCatalogue) (
 		if err != nil {
 			return reference, err
 		}
-		reference.Credentials = fetch.SecretCredentials(secret.Data, hostsOf(secret))
+		reference.Credentials = fetch.SecretCredentials(secret.Data, fetch.Hosts(secret.Annotations[v1.AnnotationHosts]))
 		if reference.Credentials.IsSecret() && len(reference.Credentials.Hosts) == 0 {
 			return reference, &fetch.RefusedError{
 				Subject: fmt.Sprintf("Secret %q", git.SecretRef.Name),
@@ -87,7 +84,7 @@ func (r *Reconciler) sourceSecret(ctx context.Context, name string) (*corev1.Sec
 	if err != nil {
 		return nil, err
 	}
-	if _, kkp := secret.Annotations[kkpSecretType]; !kkp && secret.Labels[v1.LabelUse] != v1.UseSource {
+	if _, kkp := secret.Annotations[kkpv1.AnnotationSecretType]; !kkp && secret.Labels[v1.LabelUse] != v1.UseSource {
 		return nil, &fetch.RefusedError{
 			Subject: fmt.Sprintf("Secret %q", name), Rule: fmt.Sprintf("it has no label %s=%s", v1.LabelUse, v1.UseSource),
 		}
@@ -95,22 +92,11 @@ func (r *Reconciler) sourceSecret(ctx context.Context, name string) (*corev1.Sec
 	return secret, nil
 }
 
-func hostsOf(secret *corev1.Secret) []string {
-	var hosts []string
-	for host := range strings.SplitSeq(secret.Annotations[v1.AnnotationHosts], ",") {
-		if host = strings.TrimSpace(host); host != "" {
-			hosts = append(hosts, host)
-		}
-	}
-	return hosts
-}
-
 // fetchOutcome: the store tries again by itself and wakes the catalogue, so nothing here counts attempts.
 func fetchOutcome(ctx context.Context, f *facts, err error) loop.Outcome {
 	var (
 		missing      *fetch.NotFoundError
 		refused      *fetch.RefusedError
-		notServed    *fetch.NotServedError
 		unauthorized *fetch.UnauthorizedError
 		unavailable  *fetch.UnavailableError
 		answer       apierrors.APIStatus
@@ -126,8 +112,6 @@ func fetchOutcome(ctx context.Context, f *facts, err error) loop.Outcome {
 		reason, message = v1.ReasonArtifactNotFound, missing.Error()
 	case errors.As(err, &refused):
 		reason, message = v1.ReasonArtifactRefused, refused.Error()
-	case errors.As(err, &notServed):
-		reason, message = v1.ReasonSourceNotServed, notServed.Error()
 	case errors.As(err, &unauthorized):
 		message = unauthorized.Error()
 	case errors.As(err, &unavailable):
