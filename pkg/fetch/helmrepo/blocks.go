@@ -3,60 +3,23 @@ package helmrepo
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
+// lineLimit is the longest line of an index, nameLimit the longest name of a chart in it. What is decoded takes up to fifty
+// times its size in memory, so neither a whole chart nor a name as long as a line ever is.
 const (
-	// lineLimit is the longest line of an index, blockLimit what it may say about one chart.
-	lineLimit  = 4 << 20
-	blockLimit = 16 << 20
+	lineLimit = 4 << 20
+	nameLimit = 1 << 10
 )
-
-// readIndex decodes the wanted charts of an index, in YAML's block style as Helm writes it, or in JSON.
-func readIndex(from io.Reader, subject string, wanted func(chart string) bool) (map[string][]version, error) {
-	buffered := bufio.NewReaderSize(from, 64<<10)
-	charts := collection{subject: subject, wanted: wanted, charts: map[string][]version{}}
-	first, err := buffered.Peek(1)
-	switch {
-	case errors.Is(err, io.EOF):
-		return nil, charts.refused("it is empty")
-	case err != nil:
-		return nil, err
-	case first[0] == '{':
-		err = charts.readJSON(buffered)
-	default:
-		err = charts.readYAML(buffered)
-	}
-	return charts.charts, err
-}
-
-// collection gathers the wanted charts.
-type collection struct {
-	subject string
-	wanted  func(chart string) bool
-	charts  map[string][]version
-}
-
-func (c *collection) refused(rule string) error {
-	return &fetch.RefusedError{Subject: c.subject, Rule: rule}
-}
-
-// add takes a chart over. The same chart twice would leave the choice to luck.
-func (c *collection) add(chart string, entries []*entry) error {
-	if _, ok := c.charts[chart]; ok {
-		return c.refused(fmt.Sprintf("the index has chart %q twice", cut(chart)))
-	}
-	c.charts[chart] = versionsOf(entries)
-	return nil
-}
 
 // readYAML cuts the lines below "entries:" into blocks. In block style what belongs to a chart is indented deeper than its
 // name, but for the dashes of its list, which may stand under the name's first letter.
@@ -91,8 +54,11 @@ type cutter struct {
 	inside           bool // below "entries:"
 	indent           int  // of the charts' names
 	chart            string
-	block            bytes.Buffer
 	keep             bool
+	size             int          // of all that is said about the chart
+	dashes           int          // how far the dashes of its list are indented; -1 before the first
+	head             []byte       // the line with its name
+	piece            bytes.Buffer // the lines of one entry
 }
 
 func (c *cutter) line(line []byte) error {
@@ -150,6 +116,9 @@ func (c *cutter) start(line []byte) error {
 	}
 	var head map[string]any
 	key, _, ok := bytes.Cut(bytes.TrimSpace(line), []byte(":"))
+	if len(key) > nameLimit {
+		return c.refused("it names a chart with more than " + outbound.Bytes(nameLimit))
+	}
 	name := string(key)
 	if ok && bytes.ContainsAny(key, `"'&*?[{!`) {
 		if err := yaml.Unmarshal(append(bytes.Clone(key), ": null"...), &head); err != nil || len(head) != 1 {
@@ -163,93 +132,64 @@ func (c *cutter) start(line []byte) error {
 		return c.refused("its entries are not in block style")
 	}
 	c.chart, c.keep = name, c.wanted(name)
-	return c.append(line)
+	if !c.keep {
+		return nil
+	}
+	c.size, c.dashes, c.head = 0, -1, bytes.Clone(line)
+	return c.begin(name)
 }
 
+// append takes a line of a chart. What was gathered is decoded where the next entry of its list begins.
 func (c *cutter) append(line []byte) error {
 	if !c.keep {
 		return nil
 	}
-	if c.block.Len()+len(line) > blockLimit {
-		return c.refused(fmt.Sprintf("it says more than %s about chart %q", outbound.Bytes(blockLimit), cut(c.chart)))
+	if c.size += len(line) + 1; c.size > chartLimit {
+		return c.refused(fmt.Sprintf("it says more than %s about chart %q", outbound.Bytes(chartLimit), cut(c.chart)))
 	}
-	c.block.Write(line)
-	c.block.WriteByte('\n')
+	if text := bytes.TrimLeft(line, " "); isDash(text) {
+		depth := len(line) - len(text)
+		if c.dashes < 0 {
+			c.dashes = depth
+		} else if depth == c.dashes {
+			if err := c.decode(); err != nil {
+				return err
+			}
+		}
+	}
+	if c.piece.Len()+len(line) > entryLimit {
+		return c.tooLarge(c.chart)
+	}
+	c.piece.Write(line)
+	c.piece.WriteByte('\n')
 	return nil
 }
 
-// end decodes the block that is complete now.
+// isDash says whether a line begins an entry of a list.
+func isDash(text []byte) bool {
+	return len(text) > 0 && text[0] == '-' && (len(text) == 1 || strings.IndexByte(" \t\r", text[1]) >= 0)
+}
+
+// end decodes the last entry of the chart that is complete now.
 func (c *cutter) end() error {
 	if !c.keep {
 		return nil
 	}
 	c.keep = false
+	return c.decode()
+}
+
+// decode reads the entry that was gathered, below the name of its chart: a piece that is no list of its own is found out
+// that way.
+func (c *cutter) decode() error {
+	if len(c.head) > entryLimit {
+		return c.tooLarge(c.chart)
+	}
 	var decoded map[string][]*entry
-	err := yaml.Unmarshal(c.block.Bytes(), &decoded)
-	c.block.Reset()
+	err := yaml.Unmarshal(slices.Concat(c.head, []byte{'\n'}, c.piece.Bytes()), &decoded)
+	c.piece.Reset()
 	if err != nil || len(decoded) != 1 {
 		return c.refused(fmt.Sprintf("its entry for chart %q can't be read", cut(c.chart)))
 	}
 	return c.add(c.chart, decoded[c.chart])
-}
-
-// readJSON walks the tokens of an index in JSON.
-func (c *collection) readJSON(from io.Reader) error {
-	decoder := json.NewDecoder(from)
-	found := false
-	err := eachField(decoder, func(key string) error {
-		if key != "entries" {
-			return decoder.Decode(&skipped{})
-		}
-		found = true
-		return eachField(decoder, func(chart string) error {
-			if !c.wanted(chart) {
-				return decoder.Decode(&skipped{})
-			}
-			var entries []*entry
-			if err := decoder.Decode(&entries); err != nil {
-				return err
-			}
-			return c.add(chart, entries)
-		})
-	})
-	var refusal *fetch.RefusedError
-	var unavailable *fetch.UnavailableError
-	switch {
-	case errors.As(err, &refusal) || errors.As(err, &unavailable):
-		return err
-	case err != nil || !found:
-		return c.refused("it is no index of a Helm repository")
-	}
-	return nil
-}
-
-// skipped is a value that nobody wants.
-type skipped struct{}
-
-// UnmarshalJSON leaves the value where it is.
-func (*skipped) UnmarshalJSON([]byte) error { return nil }
-
-var errNoObject = errors.New("not an object")
-
-// eachField calls visit for each key of an object; visit takes the value.
-func eachField(decoder *json.Decoder, visit func(key string) error) error {
-	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
-		return errors.Join(errNoObject, err)
-	}
-	for decoder.More() {
-		key, err := decoder.Token()
-		if err != nil {
-			return err
-		}
-		name, ok := key.(string)
-		if !ok {
-			return errNoObject
-		}
-		if err := visit(name); err != nil {
-			return err
-		}
-	}
-	_, err := decoder.Token()
-	return err
 }

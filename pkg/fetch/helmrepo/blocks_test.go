@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 )
 
 func named(names ...string) func(string) bool {
@@ -156,6 +157,44 @@ func TestLargeIndexTakesLittleMemory(t *testing.T) {
 	}
 	if allocated := after.TotalAlloc - before.TotalAlloc; len(text) < 40<<20 || allocated > 16<<20 {
 		t.Errorf("an index of %d MiB allocated %d MiB", len(text)>>20, allocated>>20)
+	}
+}
+
+// What is decoded takes many times its size in memory: each index here is as large as it may be, and says as much with as
+// few bytes as YAML or JSON allow.
+func TestV08HostileIndexTakesLittleMemory(t *testing.T) {
+	const head = "apiVersion: v1\nentries:\n  x:\n"
+	fill := func(text string, size int) string { return strings.Repeat(text, size/len(text)) }
+	field := "  - version: 1.0.0\n    urls: [x.tgz]\n    keywords:\n"
+	under, over := entryLimit-1024, entryLimit+1024
+	for _, test := range []struct {
+		why, index string
+		refused    bool
+	}{
+		{"entries of empty lists", head + fill(field+fill("    - []\n", under), 2<<20), false},
+		{"entries of small maps", head + fill(field+fill("    - a: b\n", under), 2<<20), false},
+		{"entries in flow style", head + fill(field+"    - ["+fill("1,1,1,1,1,1,1,1,\n     ", under)+"]\n", 2<<20), false},
+		{"an entry too large", head + field + fill("    - []\n", over), true},
+		{"all of it empty entries", head + fill("  -\n", chartLimit-1024), true},
+		{"all of it small entries", head + fill("  - version: 1.0.0\n    urls: [x.tgz]\n", chartLimit-1024), true},
+		{"all of it long addresses", head + fill("  - version: 1.0.0\n    urls: ["+fill("x", under)+"]\n", chartLimit-(1<<20)), true},
+		{"a whole chart in one line", "apiVersion: v1\nentries:\n  x: [" + fill("{version: 1},", lineLimit-1024) + "]\n", true},
+		{"a name that is a list", "apiVersion: v1\nentries:\n  [" + fill("1,", lineLimit-1024) + "1]: []\n", true},
+		{"JSON, a long text", `{"apiVersion":"` + fill("x", 16<<20) + `","entries":{}}`, true},
+		{"JSON, deep", `{"apiVersion":` + fill("[", 16<<20), true},
+		{"JSON, all of it small entries", `{"entries":{"x":[` + fill(`{"version":"1.0.0","urls":["x"]},`, 16<<20) + `{}]}}`, true},
+		{"JSON, an entry too large", `{"entries":{"x":[{"urls":[` + fill(`"x",`, 16<<20) + `""]}]}}`, true},
+		{"JSON, nothing that is wanted", `{"entries":{"w":[` + fill(`{"urls":["x"]},`, 16<<20) + `{}],"x":[]}}`, false},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			var err error
+			fetchtest.BoundedMemory(t, 64<<20, func() {
+				_, err = readIndex(strings.NewReader(test.index), "x", named("x"))
+			})
+			if _, refused := errors.AsType[*fetch.RefusedError](err); refused != test.refused || err != nil && !refused {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }
 

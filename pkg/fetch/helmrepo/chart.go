@@ -10,7 +10,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -91,9 +93,22 @@ func archiveURL(repository *url.URL, text string) (*url.URL, error) {
 	if parsed.User != nil {
 		return nil, &fetch.RefusedError{Subject: subject, Rule: "the index names an archive by a URL with a user part"}
 	}
+	if parsed.Scheme == "oci" {
+		return nil, &fetch.RefusedError{Subject: subject, Rule: "the index names its archives in a registry, which is not followed: " +
+			"set source.helm.url to the registry itself" + registryOf(parsed)}
+	}
 	base := *repository
 	base.Path += "/"
 	return base.ResolveReference(parsed), nil
+}
+
+// registryOf is what to set as URL where an index names oci://host/path/chart:version; "" where that can't be told.
+func registryOf(archive *url.URL) string {
+	above := path.Dir(archive.Path)
+	if archive.Host == "" || !path.IsAbs(above) || above == "/" {
+		return ""
+	}
+	return ", " + strconv.Quote(cut(ociScheme+archive.Host+above))
 }
 
 // download brings the archive into the file and says its digest. Archives often lie on other hosts, which get no

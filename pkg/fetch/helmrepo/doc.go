@@ -2,9 +2,10 @@
 // registries.
 //
 // The index of a public repository has tens of MiB and thousands of charts, of which a seed wants a few. So it is never
-// decoded as a whole: its lines are cut into the blocks of charts while they come, and only the blocks that somebody asked
-// for are decoded. What came is remembered with ETag and Last-Modified, so that an unchanged index costs one request
-// without content.
+// decoded as a whole: its lines are cut into charts and their entries while they come, and of the charts that somebody
+// asked for one entry is decoded at a time. YAML takes up to fifty times its size in memory, so the limit on an entry is
+// what keeps a hostile index small; an anchor in one entry is unknown in the next. What came is remembered with ETag and
+// Last-Modified, so that an unchanged index costs one request without content.
 //
 // An archive is fetched to a file, compared with the digest of the index, and unpacked by package archive; Helm's
 // loaders and its downloader are not used. It may lie on another host, which gets no credentials unless their Secret

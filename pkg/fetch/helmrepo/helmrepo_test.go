@@ -333,6 +333,23 @@ func TestV05NullsInChartYaml(t *testing.T) {
 	}
 }
 
+// A registry that an index names is not followed: its logins and tokens belong to another reference. Whoever reads the
+// refusal can set that reference.
+func TestIndexThatNamesRegistrySaysWhatToSet(t *testing.T) {
+	server := fetchtest.ServeCharts(t)
+	for named, want := range map[string]string{
+		"oci://registry.example.com/charts/x:1.0.0": `set source.helm.url to the registry itself, "oci://registry.example.com/charts"`,
+		"oci://registry.example.com/x:1.0.0":        "set source.helm.url to the registry itself",
+		"OCI://registry.example.com:5000/a/b/x":     `"oci://registry.example.com:5000/a/b"`,
+		"oci:opaque":                                "set source.helm.url to the registry itself",
+	} {
+		server.Put("/index.yaml", fmt.Appendf(nil, "apiVersion: v1\nentries:\n  x:\n  - version: 1.0.0\n    urls: [%q]\n", named))
+		if _, _, err := fetchInto(t, client(t), reference(server, "x", "1.0.0")); !isRefused(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", named, err)
+		}
+	}
+}
+
 func TestRefusedReferences(t *testing.T) {
 	for why, helm := range map[string]fetch.HelmReference{
 		"plain http":   {URL: "http://127.0.0.1/charts", Chart: "redis", Version: "1.0.0"},
