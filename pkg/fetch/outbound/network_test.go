@@ -104,6 +104,8 @@ func TestAC14DialIsRefused(t *testing.T) {
 		{"mapped into IPv6", "https://[::ffff:127.0.0.1]:" + port, nil},
 		{"a decimal spelling is no address, and no name either", "https://2130706433:" + port, [][]string{{"127.0.0.1"}}},
 		{"a name that leads inside", "https://example.com:" + port, [][]string{{"127.0.0.1"}}},
+		{"a name of the cluster's own, whatever its address", "https://registry.default.svc:" + port, [][]string{{"192.0.2.1"}}},
+		{"with the cluster's domain", "https://registry.default.svc.cluster.local.:" + port, [][]string{{"192.0.2.1"}}},
 		{"one good address does not open the host", "https://example.com:" + port, [][]string{{"93.184.216.34", "127.0.0.1"}}},
 	} {
 		t.Run(test.why, func(t *testing.T) {
