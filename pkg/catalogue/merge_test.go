@@ -276,6 +276,18 @@ func TestValidateNamesPlaceAndMend(t *testing.T) {
 			[]string{place + `constraints.k8sVersion: range ">= one" can't be parsed: write it like ">= 1.34, < 1.38" or "1.x"`}},
 		{"two sources", whole(func(v *v1.AddonVersion) { v.Source.Git = &v1.GitSource{} }),
 			[]string{`addon "loki" version "1.0.0": source: set exactly one of git, docker and helm`}},
+		{"an image without tag or digest", whole(func(v *v1.AddonVersion) {
+			v.Source = &v1.Source{Docker: &v1.ImageSource{Image: "registry.example.com:5000/loki"}}
+		}), []string{place + `source.docker.image: it has neither tag nor digest: write host/name:tag or host/name@sha256:…`}},
+		{"an image with an empty tag", whole(func(v *v1.AddonVersion) {
+			v.Source = &v1.Source{Docker: &v1.ImageSource{Image: "loki:"}}
+		}), []string{place + `source.docker.image: it has neither tag nor digest: write host/name:tag or host/name@sha256:…`}},
+		{"an image with a tag", whole(func(v *v1.AddonVersion) {
+			v.Source = &v1.Source{Docker: &v1.ImageSource{Image: "registry.example.com:5000/loki:v1"}}
+		}), nil},
+		{"an image with a digest", whole(func(v *v1.AddonVersion) {
+			v.Source = &v1.Source{Docker: &v1.ImageSource{Image: "loki@sha256:" + strings.Repeat("a", 64)}}
+		}), nil},
 		{"no template", whole(func(v *v1.AddonVersion) { v.Template = nil }),
 			[]string{place + `source: template and source belong together: set both, source beside template and not below it`}},
 		{"a chart as go-template", whole(func(v *v1.AddonVersion) { v.Template.Method = v1.MethodGoTemplate }),

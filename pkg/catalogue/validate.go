@@ -101,6 +101,9 @@ func (p *addonProblems) checkTemplate(version *v1.AddonVersion) {
 	if version.Source != nil && sourcesSet(version.Source) != 1 {
 		p.add(name, "source", "set exactly one of git, docker and helm")
 	}
+	if version.Source != nil && version.Source.Docker != nil && !namesContent(version.Source.Docker.Image) {
+		p.add(name, "source.docker.image", "it has neither tag nor digest: write host/name:tag or host/name@sha256:…")
+	}
 	if version.Template == nil {
 		return
 	}
@@ -129,6 +132,14 @@ func (p *addonProblems) checkForm(version *v1.AddonVersion) {
 			p.add(version.Version, place, "type select needs options to choose from")
 		}
 	}
+}
+
+// namesContent says whether an image has a tag or a digest. There is no tag by default: what nobody chose nobody notices
+// when it moves. A colon before the last slash is that of the registry's port.
+func namesContent(image string) bool {
+	last := image[strings.LastIndexByte(image, '/')+1:]
+	_, tag, _ := strings.Cut(last, ":")
+	return tag != ""
 }
 
 func sourcesSet(source *v1.Source) int {
