@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha1" //nolint:gosec // the format of hashed host names in known_hosts
 	"encoding/base64"
@@ -33,12 +34,13 @@ var errMarker = errors.New("its marker is none of @cert-authority and @revoked")
 // readHostKeys reads the lines for a host and port. One line that can't be read makes all of it bad.
 func readHostKeys(content []byte, host, port string) (*hostKeys, error) {
 	found := &hostKeys{host: knownhosts.Normalize(net.JoinHostPort(host, port))}
-	for count := 0; ; count++ {
-		marker, patterns, key, _, rest, err := ssh.ParseKnownHosts(content)
+	count := 0
+	for line := range bytes.Lines(content) {
+		marker, patterns, key, _, _, err := ssh.ParseKnownHosts(withoutComment(line))
 		if errors.Is(err, io.EOF) {
-			return found, nil
+			continue
 		}
-		if err == nil && count == knownHostsLimit {
+		if count++; err == nil && count > knownHostsLimit {
 			err = fmt.Errorf("it has more than %d lines", knownHostsLimit)
 		}
 		if err == nil {
@@ -47,8 +49,19 @@ func readHostKeys(content []byte, host, port string) (*hostKeys, error) {
 		if err != nil {
 			return nil, err
 		}
-		content = rest
 	}
+	return found, nil
+}
+
+// withoutComment is a line up to its key: [marker] hosts type key. What follows may have any number of words (sshd(8)), and
+// the parser takes one.
+func withoutComment(line []byte) []byte {
+	line, _, _ = bytes.Cut(line, []byte{'\r'})
+	fields, wanted := bytes.Fields(line), 3
+	if len(fields) > 0 && fields[0][0] == '@' {
+		wanted++
+	}
+	return bytes.Join(fields[:min(wanted, len(fields))], []byte{' '})
 }
 
 func (h *hostKeys) add(marker string, patterns []string, key ssh.PublicKey) error {

@@ -195,6 +195,26 @@ func TestV24HostCertificates(t *testing.T) {
 	}
 }
 
+// What follows the key is a comment of any number of words (sshd(8)); a revocation keeps its meaning with one.
+func TestKnownHostsComments(t *testing.T) {
+	key, _ := otherKey(t)
+	line := "git.example.com " + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key.PublicKey())))
+	for hosts, ok := range map[string]bool{
+		line:                             true,
+		line + " root@git.example.com\n": true,
+		line + " the key of the old host, kept until May\r\n":           true,
+		"# a b c d e f g\n\n" + line + " a b c d e\n":                   true,
+		line + "\n@revoked " + line + " stolen in May, do not use\n":    false,
+		"@cert-authority " + line + " an authority, not a host's key\n": false,
+		"@unknown " + line + " a b c d e\n":                             false,
+		line + "\n a b c d e f\n":                                       false,
+	} {
+		if err := git.CheckHostKey(hosts, "git.example.com", key.PublicKey()); (err == nil) != ok {
+			t.Errorf("%q: got %v", hosts, err)
+		}
+	}
+}
+
 func TestSSHKeys(t *testing.T) {
 	server, repository := fetchtest.ServeGitSSH(t, "x")
 	repository.Commit("main", map[string]string{"x": "y"})
