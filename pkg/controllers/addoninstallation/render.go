@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strings"
 	"time"
@@ -166,7 +165,7 @@ func asksForCapabilities(chart fs.FS) (bool, error) {
 		if err != nil || entry.IsDir() || !strings.Contains("/"+path, "/templates/") {
 			return err
 		}
-		content, err := readAtMost(chart, path, chartFileLimit)
+		content, _, err := render.ReadAtMost(chart, path, chartFileLimit)
 		if strings.Contains(content, "Capabilities") {
 			found = true
 			return fs.SkipAll
@@ -174,14 +173,4 @@ func asksForCapabilities(chart fs.FS) (bool, error) {
 		return err
 	})
 	return found, err
-}
-
-func readAtMost(chart fs.FS, path string, most int64) (string, error) {
-	file, err := chart.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, most))
-	return string(content), err
 }

@@ -1,8 +1,6 @@
 package gotemplate
 
 import (
-	"fmt"
-	"io"
 	"io/fs"
 	"strings"
 
@@ -33,9 +31,12 @@ func readFiles(content fs.FS) ([]file, error) {
 		if err != nil || !entry.Type().IsRegular() || !Wants(path) {
 			return err
 		}
-		text, err := readAtMost(content, path, left)
+		text, whole, err := render.ReadAtMost(content, path, left)
 		if err != nil {
 			return err
+		}
+		if !whole {
+			return &render.LimitError{What: "bytes of template files", Max: maxTemplateBytes}
 		}
 		left -= int64(len(text))
 		files = append(files, file{path: path, text: text})
@@ -45,20 +46,4 @@ func readFiles(content fs.FS) ([]file, error) {
 		return nil
 	})
 	return files, err
-}
-
-func readAtMost(content fs.FS, path string, most int64) (string, error) {
-	opened, err := content.Open(path)
-	if err != nil {
-		return "", fmt.Errorf("opening %q: %w", path, err)
-	}
-	defer func() { _ = opened.Close() }()
-	text, err := io.ReadAll(io.LimitReader(opened, most+1))
-	if err != nil {
-		return "", fmt.Errorf("reading %q: %w", path, err)
-	}
-	if int64(len(text)) > most {
-		return "", &render.LimitError{What: "bytes of template files", Max: maxTemplateBytes}
-	}
-	return string(text), nil
 }
