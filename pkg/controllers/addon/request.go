@@ -71,8 +71,8 @@ func (r *Reconciler) fulfil(ctx context.Context, f *facts, annotations map[strin
 		return refusals{}, nil
 	}
 	entries, unreadable := readRequests(text)
-	if unreadable != nil {
-		return refusals{texts: []string{unreadable.Error()}}, nil
+	if unreadable != "" {
+		return refusals{texts: []string{unreadable}}, nil
 	}
 	var refused refusals
 	var kept []json.RawMessage

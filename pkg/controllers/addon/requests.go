@@ -32,14 +32,14 @@ type entry struct {
 	problem string
 }
 
-// readRequests reads the annotation. The error says why it is no list; entries that are wrong are told one by one. Neither
-// quotes a value.
-func readRequests(text string) ([]entry, error) {
+// readRequests reads the annotation. The problem says why it is no list, empty where it is one; entries that are wrong are
+// told one by one. Neither quotes a value.
+func readRequests(text string) (entries []entry, problem string) {
 	var raw []json.RawMessage
 	if err := json.Unmarshal([]byte(text), &raw); err != nil {
-		return nil, &requestsError{}
+		return nil, "it is no JSON list"
 	}
-	entries := make([]entry, 0, len(raw))
+	entries = make([]entry, 0, len(raw))
 	seen := map[string]bool{}
 	for _, one := range raw {
 		read := readRequest(one)
@@ -49,13 +49,8 @@ func readRequests(text string) ([]entry, error) {
 		seen[read.request.Name] = true
 		entries = append(entries, read)
 	}
-	return entries, nil
+	return entries, ""
 }
-
-// requestsError says that the annotation is no list of requests.
-type requestsError struct{}
-
-func (*requestsError) Error() string { return "it is no JSON list" }
 
 // readRequest reads one entry strictly: an unknown field, one written twice or in other letters is a problem.
 func readRequest(raw json.RawMessage) entry {
