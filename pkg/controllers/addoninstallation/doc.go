@@ -10,8 +10,11 @@
 // # A pass
 //
 // Reconcile runs the steps listed in steps.go; each looks at facts, does one thing and either goes on or ends the pass
-// with an outcome. Everything that takes long happens elsewhere and wakes the installation when it is done: the store
-// fetches, the connections connect, the user cluster establishes CRDs.
+// with an outcome. In order they find the Cluster and the record, resolve the version and its values, fetch its content,
+// connect, compare with what is installed, wait for the kinds that the version requires, render, record the intent, apply,
+// record what was applied, copy the Helm release, repair drift, assess health, prune, and rest. Everything that takes long
+// happens elsewhere and wakes the installation when it is done: the store fetches, the Keeper renders, the connections
+// connect, the user cluster establishes CRDs.
 //
 // A pass begins with the Cluster (find.go), for a living installation as for one that is removed. At first sight its name
 // and UID are written into the status before anything else happens, and the next pass goes on: a removal that finds no
@@ -23,6 +26,11 @@
 // variables by flag and, for add-ons of Core catalogues, the Secrets that the Cluster names (platform.go). Then the layers of
 // values (values.go, valuesfrom.go). A piece that is missing ends the pass there. A change wakes the installations that read
 // what changed, and no others.
+//
+// Rendering itself is the Keeper's: it renders in a process of its own, keeps what came out by the digest of the inputs,
+// failures too, and answers after two seconds at the latest; a rendering that takes longer wakes the installation
+// (render.go). What took a renderer with it is put off for minutes. A new value of annotation reconcile-at renders once more
+// to compare: where the objects differ, an event names them, and those that were rendered first stay (rerender.go).
 //
 // Two hashes decide how far a pass goes. Inputs covers everything that objects depend on; if the record has the same,
 // nothing is fetched or rendered and only drift is looked at. ObjectsDigest covers the rendered objects; if the record has the
@@ -45,6 +53,9 @@
 // An installation that is being deleted takes the removal steps of steps.go instead. Nothing is called where the cluster
 // goes or is gone, nothing was applied, or the objects are to stay (deletionPolicy Orphan); a Cluster that can't be found
 // lets nothing go. The finalizer is taken off once the records are forgotten.
+//
+// Core add-ons are made by the core add-on controller. One that somebody deletes while that controller's finalizer protects
+// it is no removal: it is served as before, and condition DeletionBlocked says why it stays (core.go).
 //
 // # Between passes
 //

@@ -44,6 +44,8 @@ type memory struct {
 	// renderedAnew is the value of annotation reconcile-at that was rendered for; changesTold the inputs whose second
 	// rendering gave something else, once that was told.
 	renderedAnew, changesTold string
+	// comparing: a second rendering, to compare, is under way.
+	comparing bool
 	// written is the last status, until the cache shows it.
 	written *written
 	// refreshed says that the source was looked at again for a new value of reconcile-at.
@@ -95,7 +97,8 @@ func (m *memories) of(installation *kubermaticv1.AddonInstallation) *memory {
 	if !ok || known.uid != installation.UID {
 		known = &memory{
 			uid: installation.UID, repairs: map[apply.Key]repairCount{},
-			reconcileAt: installation.Annotations[kubermaticv1.AnnotationReconcileAt],
+			reconcileAt:  installation.Annotations[kubermaticv1.AnnotationReconcileAt],
+			renderedAnew: installation.Annotations[kubermaticv1.AnnotationReconcileAt],
 		}
 		m.byName[name] = known
 	}
@@ -112,7 +115,9 @@ func (m *memories) forget(name types.NamespacedName) {
 // belongTo empties the memory if it is about another Cluster.
 func (m *memory) belongTo(owner apply.Owner) {
 	if m.owner != owner {
-		*m = memory{uid: m.uid, owner: owner, repairs: map[apply.Key]repairCount{}, reconcileAt: m.reconcileAt}
+		*m = memory{
+			uid: m.uid, owner: owner, repairs: map[apply.Key]repairCount{}, reconcileAt: m.reconcileAt, renderedAnew: m.renderedAnew,
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package addoninstallation_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,4 +83,55 @@ func TestValuesReachTheCluster(t *testing.T) {
 		w.running("v1.36.4")
 		w.expectValue(object, kubermaticv1.ReasonReady, "for 1.36.4")
 	})
+}
+
+// Red when a rendering that makes something up is not told, or when what it made up anew reaches the user cluster.
+func TestNonDeterministicIsToldAndNothingChanges(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.sources.Commit("random", map[string]string{
+		"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {version: 'x{{ randAlphaNum 20 }}'}\n" +
+			"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: same}\n",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.publish("random", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	catalogue := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "random"}}
+	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(catalogue), catalogue); err != nil {
+		t.Fatal(err)
+	}
+	catalogue.Spec.Addons[0].Versions[0].Source.Git.Remote = kubermaticv1.GitRemote(w.sources.GitURL + "/random.git")
+	if err := w.seed.Update(t.Context(), catalogue); err != nil {
+		t.Fatal(err)
+	}
+	object := w.install("random", "")
+	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		return expect.Condition(object, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
+	})
+	before := w.settings(object)
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+		object.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: "now"}
+	})
+	w.expectEvent(kubermaticv1.EventNonDeterministic, object, "a second rendering of equal inputs gives something else for "+
+		"ConfigMap settings: what was rendered first stays; make the template depend on its inputs only")
+	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		return expect.Condition(object, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
+	})
+	expect.Always(t, time.Second, func() error {
+		if after := w.settings(object); after.ResourceVersion != before.ResourceVersion {
+			return fmt.Errorf("the user cluster was written: %v, before %v", after.Data, before.Data)
+		}
+		return nil
+	})
+}
+
+// settings are those in the user cluster.
+func (w *world) settings(object *kubermaticv1.AddonInstallation) *corev1.ConfigMap {
+	w.t.Helper()
+	settings := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: object.Spec.TargetNamespace, Name: "settings"}
+	if err := w.seed.Get(w.t.Context(), key, settings); err != nil {
+		w.t.Fatal(err)
+	}
+	return settings
 }

@@ -68,7 +68,7 @@ func (r *Reconciler) inputs(f *facts) (string, error) {
 // render makes objects of content and values: those on record for an intent with these inputs, those that are kept, or new
 // ones.
 func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
-	anew := r.rendersAnew(f)
+	anew := rendersAnew(f)
 	if f.rollingOut || f.unchanged {
 		r.compareRendering(ctx, f, anew)
 		return nil

@@ -95,14 +95,13 @@ func TestIntentIsNotRenderedAgain(t *testing.T) {
 // TestReconcileAtRendersOnceMore: once for each value of the annotation, also where passes follow each other before the look
 // at the objects that it asks for.
 func TestReconcileAtRendersOnceMore(t *testing.T) {
-	r := New(Dependencies{})
 	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}}
 	for _, pass := range []struct {
 		value string
 		want  bool
 	}{{"", false}, {"now", true}, {"now", false}, {"later", true}, {"later", false}} {
 		f.installation.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: pass.value}
-		if got := r.rendersAnew(f); got != pass.want {
+		if got := rendersAnew(f); got != pass.want {
 			t.Errorf("%q: renders anew %t, want %t", pass.value, got, pass.want)
 		}
 	}

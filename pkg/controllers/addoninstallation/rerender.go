@@ -3,6 +3,7 @@ package addoninstallation
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,10 +39,11 @@ func (r *Reconciler) renderRequest(f *facts, anew bool) render.Request {
 	}
 }
 
-// rendersAnew says once for each value of annotation reconcile-at that what is kept does not count.
-func (r *Reconciler) rendersAnew(f *facts) bool {
+// rendersAnew says once for each value of annotation reconcile-at that what is kept does not count. It has a memory of its
+// own: the look at the objects is often over before the content is fetched that the annotation asks for.
+func rendersAnew(f *facts) bool {
 	wanted := f.installation.Annotations[kubermaticv1.AnnotationReconcileAt]
-	if !r.askedFor(f) || f.memory.renderedAnew == wanted {
+	if f.memory.renderedAnew == wanted {
 		return false
 	}
 	f.memory.renderedAnew = wanted
@@ -79,10 +81,13 @@ func decodeObjects(encoded []json.RawMessage) ([]*unstructured.Unstructured, err
 // What is applied stays as it is.
 func (r *Reconciler) compareRendering(ctx context.Context, f *facts, anew bool) {
 	record := f.record()
-	if !anew || record == nil || record.Inputs != f.inputs {
+	if !anew && !f.memory.comparing || record == nil || record.Inputs != f.inputs {
 		return
 	}
 	rendered, err := r.Renders.Render(ctx, r.renderRequest(f, anew))
+	if f.memory.comparing = errors.Is(err, render.ErrPending); f.memory.comparing {
+		return // it wakes the installation, and is kept
+	}
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Info("rendering once more, to compare, did not work", "error", err.Error())
 		return
