@@ -47,7 +47,7 @@ test: binaries ## Run all tests, with the race detector.
 
 .PHONY: bench
 bench: binaries ## Measure what the bars are set on: CPU, memory, writes, times (minutes).
-	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./test/bench/... ./pkg/controllers/coreaddon
+	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./test/bench/... ./pkg/controllers/coreaddon ./pkg/controllers/addoninstallation
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Check style and the laws of the house.

@@ -1,9 +1,12 @@
 package addoninstallation_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +50,12 @@ type world struct {
 	// namespace of the Cluster, catalogue that of merged catalogues.
 	namespace, catalogue string
 	cluster              *kkpv1.Cluster
+	// neighbours are the namespaces of further Clusters, with the same API server as their user cluster.
+	neighbours []string
+	// renderers by method; nil: templates are rendered in process.
+	renderers map[string]render.Renderer
+	// concurrency is how many installations are worked on at a time; 0 is 2.
+	concurrency int
 }
 
 var worlds int
@@ -77,20 +86,14 @@ func newWorld(t testing.TB) *world {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	w.layOut(both.Kubeconfig)
+	w.layOut()
 	return w
 }
 
-// layOut makes the Cluster with its kubeconfig, and the namespace of merged catalogues with the sources' authority.
-func (w *world) layOut(kubeconfig []byte) {
+// layOut makes the Cluster, and the namespace of merged catalogues with the sources' authority.
+func (w *world) layOut() {
 	w.t.Helper()
-	for _, name := range []string{w.namespace, w.catalogue} {
-		w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	}
-	w.create(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "internal-admin-kubeconfig"},
-		Data:       map[string][]byte{"kubeconfig": kubeconfig},
-	})
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.catalogue}})
 	w.create(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.catalogue, Name: "authority", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
@@ -98,13 +101,43 @@ func (w *world) layOut(kubeconfig []byte) {
 		},
 		Data: map[string][]byte{"ca.crt": w.sources.CA},
 	})
-	w.cluster = &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("world-%d", worlds)}}
-	w.create(w.cluster)
-	w.running("v1.36.3")
-	w.cluster.Status.NamespaceName, w.cluster.Status.ExtendedHealth.APIServer = w.namespace, kkpv1.HealthUp
-	if err := w.seed.Status().Update(w.t.Context(), w.cluster); err != nil {
+	w.cluster = w.addCluster(w.namespace)
+}
+
+// addNeighbour makes a further Cluster, before the controller is started, and gives its namespace.
+func (w *world) addNeighbour() string {
+	w.t.Helper()
+	namespace := fmt.Sprintf("%s-neighbour-%d", w.namespace, len(w.neighbours))
+	w.addCluster(namespace)
+	w.neighbours = append(w.neighbours, namespace)
+	return namespace
+}
+
+// addCluster makes a Cluster that is up, its namespace and its kubeconfig.
+func (w *world) addCluster(namespace string) *kkpv1.Cluster {
+	w.t.Helper()
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	w.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "internal-admin-kubeconfig"},
+		Data:       map[string][]byte{"kubeconfig": fleet.Shared().Cluster("both").Kubeconfig},
+	})
+	made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: strings.TrimPrefix(namespace, "cluster-")}}
+	w.create(made)
+	made.Status.Versions.ControlPlane = "v1.36.3"
+	made.Status.NamespaceName, made.Status.ExtendedHealth.APIServer = namespace, kkpv1.HealthUp
+	if err := w.seed.Status().Update(w.t.Context(), made); err != nil {
 		w.t.Fatal(err)
 	}
+	return made
+}
+
+// of are the caches of namespaces: these and those of the Clusters.
+func (w *world) of(namespaces ...string) map[string]cache.Config {
+	caches := map[string]cache.Config{}
+	for _, name := range slices.Concat(namespaces, w.neighbours, []string{w.namespace}) {
+		caches[name] = cache.Config{}
+	}
+	return caches
 }
 
 // running says which version the Cluster has.
@@ -132,7 +165,7 @@ func (w *world) start() {
 		Controller: config.Controller{SkipNameValidation: new(true)},
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&kubermaticv1.AddonCatalogue{}:    {Namespaces: map[string]cache.Config{w.catalogue: {}}},
-			&kubermaticv1.AddonInstallation{}: {Namespaces: map[string]cache.Config{w.namespace: {}}},
+			&kubermaticv1.AddonInstallation{}: {Namespaces: w.of()},
 		}},
 	})
 	if err != nil {
@@ -158,7 +191,7 @@ func (w *world) start() {
 func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencies {
 	w.t.Helper()
 	marked, err := cache.New(made.GetConfig(), cache.Options{
-		Scheme: w.scheme, DefaultNamespaces: map[string]cache.Config{w.namespace: {}, w.catalogue: {}},
+		Scheme: w.scheme, DefaultNamespaces: w.of(w.catalogue),
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -171,9 +204,10 @@ func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencie
 			w.t.Fatal(err)
 		}
 	}
-	renders := kept.New(kept.Options{
-		Methods: map[string]render.Renderer{string(kubermaticv1.MethodGoTemplate): gotemplate.New()}, Values: gotemplate.New(),
-	})
+	if w.renderers == nil {
+		w.renderers = map[string]render.Renderer{string(kubermaticv1.MethodGoTemplate): gotemplate.New()}
+	}
+	renders := kept.New(kept.Options{Methods: w.renderers, Values: gotemplate.New()})
 	mirrors, err := images.ParseMirrors([]string{"registry.example.com=mirror.example.com"})
 	if err != nil {
 		w.t.Fatal(err)
@@ -185,7 +219,7 @@ func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencie
 		Renders: renders, ValuesRenderer: renders, Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()),
 		Images:  images.Rules{Mirrors: mirrors},
 		Records: release.NewRecords(made.GetClient(), made.GetAPIReader()), InputsKey: []byte("key"),
-		Options: addoninstallation.Options{CatalogueNamespace: w.catalogue, DriftInterval: time.Minute, Concurrency: 2},
+		Options: addoninstallation.Options{CatalogueNamespace: w.catalogue, DriftInterval: time.Minute, Concurrency: cmp.Or(w.concurrency, 2)},
 	}
 }
 
