@@ -16,6 +16,8 @@ type RolloutOptions struct {
 	TargetNamespace string
 	// Adopt takes over objects that belong to somebody else.
 	Adopt bool
+	// AfterStage is called after the writes of each stage that has objects; tests end the process there. Nil in the product.
+	AfterStage func()
 }
 
 // Note says something about one object.
@@ -167,7 +169,11 @@ func (r *Rollout) Advance(ctx context.Context, target Target) (Progress, error) 
 	}
 	for at := range stageCount {
 		items := r.inStage(at)
-		if err := r.applyStage(ctx, w, items); err != nil || r.blocked(items) {
+		err := r.applyStage(ctx, w, items)
+		if len(items) > 0 && r.options.AfterStage != nil {
+			r.options.AfterStage()
+		}
+		if err != nil || r.blocked(items) {
 			return r.progress(), err
 		}
 	}

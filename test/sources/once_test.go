@@ -194,7 +194,11 @@ func (s *seed) run() (content *store.Store, end func()) {
 		s.t.Fatal(err)
 	}
 	connections := cluster.NewConnections(mgr.GetAPIReader())
-	for _, runnable := range []manager.Runnable{marked, connections, content} {
+	platform := cluster.NewPlatform(mgr.GetCache(), mgr.GetAPIReader(), mgr.GetRESTMapper(), catalogue, nil)
+	renders := kept.New(kept.Options{
+		Methods: map[string]render.Renderer{string(kubermaticv1.MethodGoTemplate): gotemplate.New()}, Values: gotemplate.New(),
+	})
+	for _, runnable := range []manager.Runnable{marked, connections, content, platform} {
 		if err := mgr.Add(runnable); err != nil {
 			s.t.Fatal(err)
 		}
@@ -203,9 +207,7 @@ func (s *seed) run() (content *store.Store, end func()) {
 		Client: mgr.GetClient(), Marked: marked, Recorder: mgr.GetEventRecorder("addoninstallation"),
 		Finder:      cluster.NewKKPFinder(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetClient()),
 		Connections: connections, Store: content,
-		Renders: kept.New(kept.Options{
-			Methods: map[string]render.Renderer{string(kubermaticv1.MethodGoTemplate): gotemplate.New()}, Values: gotemplate.New(),
-		}),
+		Renders: renders, ValuesRenderer: renders, Platform: platform, ClusterSecrets: cluster.NewSecrets(mgr.GetAPIReader()),
 		Records: release.NewRecords(mgr.GetClient(), mgr.GetAPIReader()), InputsKey: []byte("key"),
 		Options: addoninstallation.Options{CatalogueNamespace: catalogue, DriftInterval: time.Hour, Concurrency: 10},
 	}).SetupWithManager(mgr)

@@ -120,6 +120,7 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 		f.memory.rollout = apply.NewRollout(f.owner, f.objects, f.record().Inventory, apply.RolloutOptions{
 			TargetNamespace: f.installation.Spec.TargetNamespace,
 			Adopt:           f.adopts(),
+			AfterStage:      func() { r.Options.FaultPoint(faultBetweenStages) },
 		})
 		f.memory.adopting = f.adopts()
 	}
@@ -132,7 +133,6 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 	if progress.Complete {
 		return nil
 	}
-	r.Options.FaultPoint(faultBetweenStages)
 	if hasReason(progress.Waiting, kubermaticv1.ReasonNamespaceMissing) {
 		f.memory.rollout = nil // what went with the namespace is made anew
 	}
