@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/cgi"
@@ -31,7 +32,7 @@ func gitHandler(folder string) (http.Handler, error) {
 	return &cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(programs)), "git-http-backend"), Root: "/git", Dir: folder,
 		Env:    append([]string{"GIT_PROJECT_ROOT=" + folder, "GIT_HTTP_EXPORT_ALL=1", "HOME=" + folder}, gitConfiguration...),
-		Stderr: &bytes.Buffer{},
+		Stderr: io.Discard,
 	}, nil
 }
 
