@@ -159,7 +159,8 @@ func (w *world) applyBare(model *v1.AddonInstallation, clusters []*kkpv1.Cluster
 				`"labels":{%q:"bare"},"annotations":{%q:"rule",%q:%q},"finalizers":[%q]},"spec":%s}`,
 				v1.GroupVersion, model.Name, of.Status.NamespaceName, v1.LabelManagedBy, v1.AnnotationCoreOrigin,
 				v1.AnnotationDigest, model.Annotations[v1.AnnotationDigest], v1.FinalizerCoreProtection, spec)
-			return w.seed.Patch(ctx, installationOf(of, model.Name), client.RawPatch(types.ApplyPatchType, content), client.ForceOwnership)
+			return w.seed.Patch(ctx, installationOf(of, model.Name), client.RawPatch(types.ApplyPatchType, content),
+				client.ForceOwnership, client.FieldOwner("bare"))
 		})
 	}
 	if err := group.Wait(); err != nil {
