@@ -99,6 +99,16 @@ func testEverySource(t *testing.T, box *sandbox.Sandbox) {
 		})
 	}
 	testSourcesThatFail(t, box)
+	t.Run("an image without tag or digest is refused at once", func(t *testing.T) {
+		nameless := catalogueOf("no-word", kubermaticv1.AddonVersion{
+			Version: "1.0.0", Template: &kubermaticv1.Template{Method: kubermaticv1.MethodHelm},
+			Source: &kubermaticv1.Source{Docker: &kubermaticv1.ImageSource{Image: box.Sources.Registry + "/team/lacking"}},
+		})
+		err := box.Client(sandbox.Master).Create(t.Context(), nameless)
+		if err == nil || !strings.Contains(err.Error(), "neither tag nor digest") {
+			t.Errorf("it is answered with %v", err)
+		}
+	})
 }
 
 // testSourcesThatFail: each failure has its reason, and names what is wrong.
@@ -119,7 +129,6 @@ func testSourcesThatFail(t *testing.T, box *sandbox.Sandbox) {
 		{"no-tag", kubermaticv1.ConditionFetched, kubermaticv1.ReasonArtifactNotFound, []string{"v9", "/team/lacking"}, docker("team/lacking:v9", "web")},
 		{"no-path", kubermaticv1.ConditionFetched, kubermaticv1.ReasonArtifactNotFound, []string{"nowhere", "/team/lacking@sha256:"},
 			docker("team/lacking:v1", "nowhere")},
-		{"no-word", kubermaticv1.ConditionFetched, kubermaticv1.ReasonArtifactRefused, []string{"neither tag nor digest"}, docker("team/lacking", "web")},
 		{"no-dependencies", kubermaticv1.ConditionRendered, kubermaticv1.ReasonDependenciesMissing, []string{"redis"}, docker("team/lacking:v1", "web")},
 		{"no-key", kubermaticv1.ConditionFetched, kubermaticv1.ReasonArtifactRefused, []string{"known_hosts"}, &kubermaticv1.Source{
 			Git: &kubermaticv1.GitSource{Remote: kubermaticv1.GitRemote(box.Sources.SSH.URL + "/byssh.git")},
