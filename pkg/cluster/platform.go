@@ -60,6 +60,7 @@ func NewPlatform(
 			kind: kkp(kindConfiguration), typed: &kkpv1.KubermaticConfiguration{}, everywhere: true,
 			differs: differs(func(one *kkpv1.KubermaticConfiguration) any { return one.Spec }),
 		},
+		{kind: KindKKPAddon, differs: differs(func(addon *metav1.PartialObjectMetadata) any { return addon.DeletionTimestamp.IsZero() })},
 	}
 	for _, provider := range providers {
 		p.kinds.wanted = append(p.kinds.wanted, optionalKind{kind: provider})

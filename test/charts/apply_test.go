@@ -198,6 +198,8 @@ var accesses = map[string][]access{
 		{"delete", group, "addoninstallations", "cluster-a", "", true, "core installations that left the set go"},
 		{"watch", group, "clusters", "", "", true, "user clusters are found as they come"},
 		{"patch", group, "clusters", "", "", true, "requests for installations are taken off"},
+		{"watch", group, "addons", "cluster-a", "", true, "KKP's own add-ons have to be gone first"},
+		{"delete", group, "addons", "cluster-a", "", false, "Addons belong to KKP"},
 		{"create", group, "addoninstallations", "cluster-a", "", true, "installations are made that a Cluster asks for"},
 		{"patch", group, "clusters/status", "", "", false, "Clusters belong to KKP"},
 		{"delete", "", "namespaces", "", "cluster-a", false, "cluster namespaces belong to KKP"},

@@ -26,6 +26,8 @@ const (
 	ReasonRemovalBlocked = "RemovalBlocked"
 	// ReasonRecordFromNewerRelease: the release record was written by a newer Trellis; nothing is changed.
 	ReasonRecordFromNewerRelease = "RecordFromNewerRelease"
+	// ReasonKKPAddonExists: KKP itself has the add-on in this cluster; nothing is done until its Addon is gone.
+	ReasonKKPAddonExists = "KKPAddonExists"
 	// ReasonFailed: a call failed and is tried again; the message says which.
 	ReasonFailed = "Failed"
 )

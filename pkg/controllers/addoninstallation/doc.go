@@ -20,6 +20,9 @@
 // and UID are written into the status before anything else happens, and the next pass goes on: a removal that finds no
 // Cluster lets an installation go that never had one, and nothing else.
 //
+// While KKP has an Addon of the add-on's name in the cluster, a living installation does nothing at all: KKP would undo it
+// (adopt.go).
+//
 // # What is rendered
 //
 // Template data comes first, since a valuesTemplate is rendered from it: the Cluster, what Platform knows of KKP's other kinds,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -24,6 +25,8 @@ type Platform interface {
 	// IsProvider says whether providerRef may name the kind; ProviderSecret is the Secret that an object of it names.
 	IsProvider(kind schema.GroupKind) bool
 	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error)
+	// KKPAddon is KKP's own Addon of a name in a cluster namespace; nil for none.
+	KKPAddon(ctx context.Context, key types.NamespacedName) (*metav1.PartialObjectMetadata, error)
 	// Subscribe has changes of all of that told.
 	Subscribe(changed func(cluster.Change))
 }
@@ -87,6 +90,9 @@ func (r *Reconciler) ofChange(ctx context.Context, change cluster.Change) []reco
 	var options []client.ListOption
 	if change.Namespace != "" {
 		options = append(options, client.InNamespace(change.Namespace))
+	}
+	if change.Kind == cluster.KindKKPAddon {
+		return r.ofKKPAddon(ctx, change)
 	}
 	if !r.Platform.IsProvider(change.Kind) {
 		return r.requests(ctx, options...)

@@ -6,6 +6,7 @@ import "github.com/trellis-addons/trellis/pkg/loop"
 func (r *Reconciler) steps() []loop.Step[facts] {
 	return []loop.Step[facts]{
 		{Name: "find-cluster", Run: r.findCluster}, // the one Cluster whose namespace this is; paused ones end here
+		{Name: "kkp-addon", Run: r.kkpAddonGone},   // KKP's own add-on of that name has to be gone
 		{Name: "load-record", Run: r.loadRecord},   // what was applied last, read once per process
 		{Name: "resolve", Run: r.resolve},          // the add-on's version that fits
 		{Name: "values", Run: r.resolveValues},     // the layers of values, checked against the form

@@ -1,0 +1,122 @@
+package addoninstallation_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// kkpAddons has the seed serve KKP's own kinds.
+func (w *world) kkpAddons() {
+	w.t.Helper()
+	if err := fleet.InstallCRDs(w.t.Context(), fleet.Shared().Cluster("both").Config, "../../cluster/testdata/kkp"); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// kkpAddon makes an Addon of KKP in the cluster's namespace, with the finalizer that KKP puts on.
+func (w *world) kkpAddon(name string) *unstructured.Unstructured {
+	w.t.Helper()
+	addon := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"name": name}}}
+	addon.SetGroupVersionKind(kkpv1.GroupVersion.WithKind(cluster.KindKKPAddon.Kind))
+	addon.SetNamespace(w.namespace)
+	addon.SetName(name)
+	addon.SetFinalizers([]string{cluster.KKPAddonFinalizer})
+	w.create(addon)
+	return addon
+}
+
+// letGo is what KKP does with an Addon that is deleted, or its admin, who wants the objects to stay.
+func (w *world) letGo(addon *unstructured.Unstructured) {
+	w.t.Helper()
+	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(addon), addon); err != nil {
+		w.t.Fatal(err)
+	}
+	addon.SetFinalizers(nil)
+	if err := w.seed.Update(w.t.Context(), addon); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// expectReady waits until Ready has the reason and its message each of the parts.
+func (w *world) expectReady(object *kubermaticv1.AddonInstallation, reason string, parts ...string) {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		ready := meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionReady)
+		if ready == nil || ready.Reason != reason {
+			return fmt.Errorf("Ready is %+v, want %s", ready, reason)
+		}
+		for _, part := range parts {
+			if !strings.Contains(ready.Message, part) {
+				return fmt.Errorf("%q lacks %q", ready.Message, part)
+			}
+		}
+		return nil
+	})
+}
+
+// Red when an installation is applied beside a KKP Addon of its name (the step "kkp-addon" taken out), when the way out is not
+// told, when the end of the Addon wakes nobody (ofChange without its case for the kind: it comes a minute later), or when
+// another cluster's or another name's Addon counts.
+func TestKKPAddonExists(t *testing.T) {
+	w := newWorld(t)
+	w.kkpAddons()
+	w.start()
+	w.publish("legacy", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	w.kkpAddon("other")
+	addon := w.kkpAddon("legacy")
+	object := w.install("legacy", "")
+	w.expectReady(object, kubermaticv1.ReasonKKPAddonExists, "cleanup-manifests", kubermaticv1.AnnotationAdopt)
+	if version := w.installed(object); version != "" || object.Status.LastApplied != nil {
+		t.Errorf("version %q was applied beside KKP's", version)
+	}
+	if err := w.seed.Delete(t.Context(), addon); err != nil {
+		t.Fatal(err)
+	}
+	w.expectReady(object, kubermaticv1.ReasonKKPAddonExists, "is removing its Addon", "cleanup-manifests")
+	w.letGo(addon)
+	w.expectInstalled(object, "1.0.0", "")
+
+	t.Run("one that comes later stops everything but removal", func(t *testing.T) {
+		w.t = t
+		again := w.kkpAddon("legacy")
+		w.expectReady(object, kubermaticv1.ReasonKKPAddonExists)
+		settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: "settings"}}
+		if err := w.seed.Delete(t.Context(), settings); err != nil {
+			t.Fatal(err)
+		}
+		w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+			object.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: "now"}
+		})
+		expect.Always(t, time.Second, func() error {
+			if version := w.installed(object); version != "" {
+				return fmt.Errorf("version %q was put back under KKP's hands", version)
+			}
+			return nil
+		})
+		w.letGo(again)
+		if err := client.IgnoreNotFound(w.seed.Delete(t.Context(), again)); err != nil {
+			t.Fatal(err)
+		}
+		w.expectInstalled(object, "1.0.0", "")
+		w.kkpAddon("legacy")
+		w.expectReady(object, kubermaticv1.ReasonKKPAddonExists)
+		if err := w.seed.Delete(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		expect.Gone(t, w.seed, object)
+	})
+}
