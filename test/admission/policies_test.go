@@ -135,6 +135,9 @@ func installationRequests() []request {
 		refused("more-finalizers", func(i anyInstallation) { i.Finalizers = append(i.Finalizers, "example.com/more") }),
 		refused("managed-by", func(i anyInstallation) { i.Labels[kubermaticv1.LabelManagedBy] = "me" }),
 		refused("no-managed-by", func(i anyInstallation) { i.Labels = nil }),
+		refused("origin", func(i anyInstallation) {
+			i.Annotations = map[string]string{kubermaticv1.AnnotationCoreOrigin: kubermaticv1.OriginList}
+		}),
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
@@ -31,7 +32,7 @@ func (r *Reconciler) look(ctx context.Context, f *facts) loop.Outcome {
 func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 	found, err := r.Finder.InNamespace(ctx, f.namespace)
 	if unknown, ok := errors.AsType[*cluster.UnknownError](err); ok {
-		return r.withoutCluster(ctx, f, len(unknown.Clusters))
+		return r.withoutCluster(ctx, f, unknown)
 	}
 	if err != nil {
 		return failed(err)
@@ -51,8 +52,10 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 }
 
 // withoutCluster lets go what belongs to a Cluster that is gone for certain. Two Clusters of one namespace are no such case.
-func (r *Reconciler) withoutCluster(ctx context.Context, f *facts, clusters int) loop.Outcome {
-	if clusters > 0 {
+// The installations themselves say ClusterUnknown.
+func (r *Reconciler) withoutCluster(ctx context.Context, f *facts, unknown *cluster.UnknownError) loop.Outcome {
+	if len(unknown.Clusters) > 0 {
+		log.FromContext(ctx).Info("the core add-ons of a namespace stay as they are", "problem", unknown.Error())
 		return loop.Done{}
 	}
 	guarded := releasePlan(f.installations).release
