@@ -36,7 +36,7 @@ type Release struct {
 	Name, Namespace string
 	// Revision of the Helm release, from 1.
 	Revision int
-	// DisableHooks leaves hooks out instead of refusing them.
+	// DisableHooks leaves hooks out.
 	DisableHooks bool
 }
 
@@ -63,6 +63,8 @@ type Chart struct {
 	Manifest string
 	// Config are the user's values as Helm keeps them, without key "kkp".
 	Config map[string]any
+	// Hooks in the order of their kinds, as Helm sorts them before it looks at weights.
+	Hooks []Hook `json:",omitempty"`
 }
 
 // Renderer renders one method.
@@ -91,14 +93,4 @@ type NoManifestsError struct{ Addon string }
 
 func (e *NoManifestsError) Error() string {
 	return fmt.Sprintf("add-on %q has no manifests: its path holds no *.yaml file that renders to an object", e.Addon)
-}
-
-// HooksError says that the chart has hooks.
-type HooksError struct {
-	// Hooks are "Kind/name" of the first few.
-	Hooks []string
-}
-
-func (e *HooksError) Error() string {
-	return fmt.Sprintf("the chart has hooks (%q), which are not run yet: set template.helm.disableHooks to leave them out", e.Hooks)
 }

@@ -56,11 +56,10 @@ func (e *PutOffError) Unwrap() error { return e.Err }
 func Lasting(err error) bool {
 	var template *TemplateError
 	var none *NoManifestsError
-	var hooks *HooksError
 	var limit *LimitError
 	var chart *ChartError
 	var missing *DependenciesMissingError
-	return errors.As(err, &template) || errors.As(err, &none) || errors.As(err, &hooks) || errors.As(err, &limit) ||
+	return errors.As(err, &template) || errors.As(err, &none) || errors.As(err, &limit) ||
 		errors.As(err, &chart) || errors.As(err, &missing)
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,7 +86,18 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 	}
 	r.warnOfChanges(f, rendered.Changed)
 	f.rendered = rendered.Result
+	if chart := f.rendered.Chart; chart != nil && slices.ContainsFunc(chart.Hooks, isRun) {
+		return loop.Stalled{
+			Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonHooksUnsupported,
+			Message: "the chart has hooks, which are not run yet: set template.helm.disableHooks to leave them out",
+		}
+	}
 	return r.prepare(f)
+}
+
+// isRun says whether a hook is for more than tests, which only people run.
+func isRun(hook render.Hook) bool {
+	return slices.ContainsFunc(hook.Events, func(event string) bool { return event != render.HookTest })
 }
 
 func (r *Reconciler) renderInput(f *facts) render.Input {
@@ -106,7 +118,6 @@ func (r *Reconciler) renderInput(f *facts) render.Input {
 // machine's trouble for the next try.
 func renderOutcome(err error) loop.Outcome {
 	var none *render.NoManifestsError
-	var hooks *render.HooksError
 	var limit *render.LimitError
 	var putOff *render.PutOffError
 	var dependencies *render.DependenciesMissingError
@@ -122,8 +133,6 @@ func renderOutcome(err error) loop.Outcome {
 		stalled.Reason = kubermaticv1.ReasonNoManifests
 	case errors.As(err, &limit):
 		stalled.Reason = kubermaticv1.ReasonLimitExceeded
-	case errors.As(err, &hooks):
-		stalled.Reason = kubermaticv1.ReasonHooksUnsupported
 	case errors.As(err, &dependencies):
 		stalled.Reason = kubermaticv1.ReasonDependenciesMissing
 	case !render.Lasting(err):

@@ -3,8 +3,9 @@
 //
 // What Helm does beyond that is left out or done here. There is no cluster to ask (`lookup` is empty), no name service, no
 // environment, no plugin and no download: a dependency that is not vendored is refused. The values' schema is checked
-// here, since Helm's check reads files and URLs that a schema names (V14). Notes are dropped; test hooks are left out, as
-// no installation runs them; other hooks are refused unless the add-on leaves hooks out.
+// here, since Helm's check reads files and URLs that a schema names (V14). Notes are dropped. Hooks are given beside the
+// objects, those of tests too; they count in the same limits. One of an event that Helm does not know is left out, as Helm
+// does, and so is a delete policy that is none.
 //
 // The cluster's template data is in .Values.kkp, except for charts whose schema refuses keys it does not know. Numbers are
 // float64, as Helm has them, so that a chart can compare them with those of its own values.yaml.

@@ -22,11 +22,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/redact"
 )
 
-const (
-	notesFile = "NOTES.txt"
-	// maxHooks that a message names.
-	maxHooks = 5
-)
+const notesFile = "NOTES.txt"
 
 // Renderer implements render.Renderer for method helm.
 type Renderer struct{}
@@ -37,8 +33,7 @@ func New() Renderer { return Renderer{} }
 var _ render.Renderer = Renderer{}
 
 // Render gives the chart's objects, those of crds/ first. Errors that only an edit mends are *render.ChartError,
-// *render.TemplateError, *render.LimitError, *render.HooksError, *render.DependenciesMissingError and
-// *render.NoManifestsError.
+// *render.TemplateError, *render.LimitError, *render.DependenciesMissingError and *render.NoManifestsError.
 func (Renderer) Render(ctx context.Context, input render.Input) (result render.Result, err error) {
 	redactor := redact.New(input.Values, input.Data)
 	defer func() {
@@ -77,7 +72,7 @@ func renderChart(input render.Input) (render.Result, error) {
 	if err != nil {
 		return render.Result{}, err
 	}
-	manifests, err := renderManifests(chart, values, input.Release)
+	sorted, manifests, err := renderManifests(chart, values)
 	if err != nil {
 		return render.Result{}, err
 	}
@@ -85,12 +80,17 @@ func renderChart(input render.Input) (render.Result, error) {
 	if err != nil {
 		return render.Result{}, err
 	}
-	if len(reader.Objects()) == 0 {
+	objects := slices.Clone(reader.Objects())
+	if len(objects) == 0 {
 		return render.Result{}, &render.NoManifestsError{Addon: input.Addon}
 	}
+	hooks, err := readHooks(&reader, sorted, input.Release)
+	if err != nil {
+		return render.Result{}, err
+	}
 	config, err := helmValues(input.Values)
-	return render.Result{Objects: reader.Objects(), Chart: &render.Chart{
-		Name: chart.Name(), Version: chart.Metadata.Version, AppVersion: chart.AppVersion(), Manifest: text, Config: config,
+	return render.Result{Objects: objects, Chart: &render.Chart{
+		Name: chart.Name(), Version: chart.Metadata.Version, AppVersion: chart.AppVersion(), Manifest: text, Config: config, Hooks: hooks,
 	}}, err
 }
 
@@ -108,11 +108,11 @@ func readCRDs(reader *manifest.Reader, chart *helmchart.Chart) ([]*unstructured.
 	return slices.Clone(reader.Objects()), nil
 }
 
-// renderManifests gives the rendered documents in Helm's order of installation, without notes and hooks.
-func renderManifests(chart *helmchart.Chart, values chartutil.Values, options render.Release) ([]releaseutil.Manifest, error) {
+// renderManifests gives hooks and the other documents, both in Helm's order of kinds, without notes.
+func renderManifests(chart *helmchart.Chart, values chartutil.Values) ([]*release.Hook, []releaseutil.Manifest, error) {
 	files, err := engine.Engine{}.Render(chart, values)
 	if err != nil {
-		return nil, engineError(err)
+		return nil, nil, engineError(err)
 	}
 	size := 0
 	for name, text := range files {
@@ -120,29 +120,14 @@ func renderManifests(chart *helmchart.Chart, values chartutil.Values, options re
 			delete(files, name)
 		}
 		if size += len(text); size > manifest.MaxBytes {
-			return nil, &render.LimitError{What: "bytes of rendered text", Max: manifest.MaxBytes}
+			return nil, nil, &render.LimitError{What: "bytes of rendered text", Max: manifest.MaxBytes}
 		}
 	}
 	hooks, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
 	if err != nil {
-		return nil, engineError(err)
+		return nil, nil, engineError(err)
 	}
-	if names := hookNames(hooks); len(names) > 0 && !options.DisableHooks {
-		return nil, &render.HooksError{Hooks: names[:min(len(names), maxHooks)]}
-	}
-	return manifests, nil
-}
-
-// hookNames are the hooks that an installation would run; tests are run by hand only.
-func hookNames(hooks []*release.Hook) []string {
-	var names []string
-	for _, hook := range hooks {
-		onlyTest := !slices.ContainsFunc(hook.Events, func(event release.HookEvent) bool { return event != release.HookTest })
-		if !onlyTest {
-			names = append(names, hook.Kind+"/"+hook.Name)
-		}
-	}
-	return names
+	return hooks, manifests, nil
 }
 
 // readManifests reads the objects and gives the manifest's text as Helm keeps it.

@@ -15,7 +15,7 @@ import (
 
 // Limits of an answer.
 const (
-	// maxAnswerBytes: objects and manifest have manifest.MaxBytes each, the rest is little.
+	// maxAnswerBytes: objects with hooks, and the manifest, have manifest.MaxBytes each, the rest is little.
 	maxAnswerBytes = 2*manifest.MaxBytes + 4<<20
 	maxValueBytes  = 1 << 20
 	maxTextBytes   = 64 << 10
@@ -28,7 +28,8 @@ const (
 // answerLimits hold for what a child sends.
 var answerLimits = limits{
 	kindReady: maxTextBytes, kindObject: manifest.MaxObjectBytes, kindChart: maxValueBytes + maxTextBytes,
-	kindManifest: manifest.MaxBytes, kindValues: maxValueBytes, kindFailure: maxTextBytes, kindEnd: 0,
+	kindHook: manifest.MaxObjectBytes + maxTextBytes, kindManifest: manifest.MaxBytes, kindValues: maxValueBytes,
+	kindFailure: maxTextBytes, kindEnd: 0,
 }
 
 // ready is a child's first word.
@@ -89,6 +90,11 @@ func (a *answerer) result(result render.Result) error {
 		if err := a.json(kindChart, said); err != nil {
 			return err
 		}
+		for _, hook := range chart.Hooks {
+			if err := a.json(kindHook, hook); err != nil {
+				return err
+			}
+		}
 		if most := answerLimits[kindManifest]; len(chart.Manifest) > most {
 			return a.failure(&render.LimitError{What: "bytes of rendered text", Max: most})
 		}
@@ -142,12 +148,9 @@ func (a *answer) take(kind kind, payload []byte) (done bool, err error) {
 	case kindObject:
 		return false, a.takeObject(payload)
 	case kindChart:
-		chart := &render.Chart{}
-		if err := a.decode(payload, chart); err != nil || a.result.Chart != nil {
-			return false, errors.Join(err, twice(a.result.Chart != nil))
-		}
-		a.result.Chart = chart
-		return false, nil
+		return false, a.takeChart(payload)
+	case kindHook:
+		return false, a.takeHook(payload)
 	case kindManifest:
 		if a.result.Chart == nil || a.result.Chart.Manifest != "" {
 			return false, &render.ProtocolError{Problem: "a manifest without a chart, or twice"}
@@ -178,8 +181,49 @@ func (a *answer) complete() error {
 	return nil
 }
 
+// takeChart takes what a chart says of itself. Its hooks have frames of their own.
+func (a *answer) takeChart(payload []byte) error {
+	chart := &render.Chart{}
+	if err := a.decode(payload, chart); err != nil || a.result.Chart != nil {
+		return errors.Join(err, twice(a.result.Chart != nil))
+	}
+	if len(chart.Hooks) > 0 || chart.Manifest != "" {
+		return &render.ProtocolError{Problem: "a chart with parts that have frames of their own"}
+	}
+	a.result.Chart = chart
+	return nil
+}
+
+func (a *answer) takeHook(payload []byte) error {
+	chart := a.result.Chart
+	if chart == nil {
+		return &render.ProtocolError{Problem: "a hook without a chart"}
+	}
+	if a.full() {
+		return &render.ProtocolError{Problem: "more objects than are taken"}
+	}
+	var hook render.Hook
+	if err := a.decode(payload, &hook); err != nil {
+		return err
+	}
+	if hook.Check() != nil {
+		return &render.ProtocolError{Problem: "a hook that is none"}
+	}
+	chart.Hooks = append(chart.Hooks, hook)
+	return nil
+}
+
+// full says whether there are as many objects as are taken; hooks are among them.
+func (a *answer) full() bool {
+	count := len(a.result.Objects)
+	if a.result.Chart != nil {
+		count += len(a.result.Chart.Hooks)
+	}
+	return count >= manifest.MaxObjects
+}
+
 func (a *answer) takeObject(payload []byte) error {
-	if len(a.result.Objects) == manifest.MaxObjects {
+	if a.full() {
 		return &render.ProtocolError{Problem: "more objects than are taken"}
 	}
 	content := map[string]any{}

@@ -13,7 +13,6 @@ import (
 type failure struct {
 	Template            *render.TemplateError            `json:",omitempty"`
 	NoManifests         *render.NoManifestsError         `json:",omitempty"`
-	Hooks               *render.HooksError               `json:",omitempty"`
 	Limit               *render.LimitError               `json:",omitempty"`
 	Chart               *render.ChartError               `json:",omitempty"`
 	DependenciesMissing *render.DependenciesMissingError `json:",omitempty"`
@@ -25,7 +24,7 @@ type failure struct {
 func failureOf(err error) failure {
 	var told failure
 	switch {
-	case errors.As(err, &told.Template), errors.As(err, &told.NoManifests), errors.As(err, &told.Hooks), errors.As(err, &told.Limit),
+	case errors.As(err, &told.Template), errors.As(err, &told.NoManifests), errors.As(err, &told.Limit),
 		errors.As(err, &told.Chart), errors.As(err, &told.DependenciesMissing):
 	default:
 		told.Other = err.Error()
@@ -53,8 +52,6 @@ func readFailure(payload []byte) (error, error) {
 		return told.Template, nil
 	case told.NoManifests != nil:
 		return told.NoManifests, nil
-	case told.Hooks != nil:
-		return told.Hooks, nil
 	case told.Limit != nil:
 		return told.Limit, nil
 	case told.Chart != nil:
@@ -80,8 +77,6 @@ func withoutValues(redactor redact.Redactor, err error) error {
 		return &render.TemplateError{File: redactor.Text(told.File), Line: told.Line, Problem: redactor.Text(told.Problem)}
 	case *render.NoManifestsError:
 		return &render.NoManifestsError{Addon: redactor.Text(told.Addon)}
-	case *render.HooksError:
-		return &render.HooksError{Hooks: texts(told.Hooks)}
 	case *render.LimitError:
 		return &render.LimitError{What: redactor.Text(told.What), Max: told.Max}
 	case *render.ChartError:

@@ -25,6 +25,7 @@ const (
 	kindReady    kind = 'H' // first of all: what the child's confinement came to, as JSON
 	kindObject   kind = 'O' // one object as JSON
 	kindChart    kind = 'C' // what a chart says of itself, as JSON
+	kindHook     kind = 'K' // one hook of a chart as JSON, after the chart
 	kindManifest kind = 'M' // the chart's manifest as text
 	kindValues   kind = 'V' // values as JSON
 	kindFailure  kind = 'X' // why there is no result, as JSON; ends the answer

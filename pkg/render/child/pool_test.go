@@ -83,7 +83,6 @@ func TestRefusalsKeepTheirType(t *testing.T) {
 		{rendering.GoTemplate, input(folder("a.yaml", "# nothing"))},
 		{rendering.GoTemplate, input(folder("a.yaml", "{{ range until 2001 }}\n---\n"+configMap+"m-{{ . }}\n{{ end }}"))},
 		{rendering.Helm, input(folder("a.yaml", ""))},
-		{rendering.Helm, input(chartFolder("templates/a.yaml", configMap+"a\n  annotations: {helm.sh/hook: pre-install}\n"))},
 		{rendering.Helm, input(folder("Chart.yaml", "apiVersion: v2\nname: demo\nversion: 1.2.3\ndependencies: [{name: x, version: 1.0.0, repository: https://a.b}]\n"))},
 	} {
 		_, want := rendering.Renderers().Methods[test.method].Render(t.Context(), test.content)
@@ -91,6 +90,23 @@ func TestRefusalsKeepTheirType(t *testing.T) {
 		if want == nil || got == nil || fmt.Sprintf("%T", want) != fmt.Sprintf("%T", got) || want.Error() != got.Error() {
 			t.Errorf("in process: %T %v; in the child: %T %v", want, want, got, got)
 		}
+	}
+}
+
+// Red when hooks, or a part of one, do not cross the pipe.
+func TestHooksCross(t *testing.T) {
+	asked := input(chartFolder("templates/a.yaml", configMap+"a\n", "templates/b.yaml", configMap+"b\n  annotations: {helm.sh/hook: "+
+		"'post-install,test', helm.sh/hook-weight: '-3', helm.sh/hook-delete-policy: hook-failed, helm.sh/hook-output-log-policy: hook-failed}\n"))
+	want, err := rendering.Renderers().Methods[rendering.Helm].Render(t.Context(), asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := rendering.Pool(t, child.Options{}).Renderer(rendering.Helm, child.AllFiles).Render(t.Context(), asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(plain(t, want), plain(t, got)); diff != "" || len(got.Chart.Hooks) != 1 {
+		t.Errorf("%d hooks (-in process +in the child):\n%s", len(got.Chart.Hooks), diff)
 	}
 }
 

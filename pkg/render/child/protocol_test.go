@@ -31,9 +31,19 @@ func join(frames ...[]byte) []byte { return bytes.Join(frames, nil) }
 
 const objectJSON = `{"apiVersion":"v1","kind":"A","metadata":{"name":"a"}}`
 
+func hookJSON(events, policies string) string {
+	list := func(words string) string {
+		if words == "" {
+			return "[]"
+		}
+		return `["` + strings.ReplaceAll(words, ",", `","`) + `"]`
+	}
+	return `{"Path":"a","Events":` + list(events) + `,"DeletePolicies":` + list(policies) + `,"Object":` + objectJSON + `}`
+}
+
 // TestHostileAnswers: what only a child says that somebody else speaks for.
 func TestHostileAnswers(t *testing.T) {
-	object, end := frame(kindObject, objectJSON), frame(kindEnd, "")
+	object, chart, end := frame(kindObject, objectJSON), frame(kindChart, "{}"), frame(kindEnd, "")
 	for why, answer := range map[string][]byte{
 		"an unknown kind":         frame('Z', ""),
 		"a request":               frame(kindRequest, "{}"),
@@ -51,6 +61,16 @@ func TestHostileAnswers(t *testing.T) {
 		"a chart twice":           join(object, frame(kindChart, "{}"), frame(kindChart, "{}"), end),
 		"a manifest alone":        join(object, frame(kindManifest, "x"), end),
 		"a manifest twice":        join(object, frame(kindChart, "{}"), frame(kindManifest, "x"), frame(kindManifest, "x"), end),
+		"a hook without a chart":  join(object, frame(kindHook, hookJSON("pre-install", "")), end),
+		"a hook of no event":      join(object, chart, frame(kindHook, hookJSON("", "")), end),
+		"a hook of a made-up one": join(object, chart, frame(kindHook, hookJSON("pre-install,whenever", "")), end),
+		"an event twice":          join(object, chart, frame(kindHook, hookJSON("pre-install,pre-install", "")), end),
+		"a policy that is none":   join(object, chart, frame(kindHook, hookJSON("test", "never")), end),
+		"a hook without object":   join(object, chart, frame(kindHook, `{"Path":"a","Events":["test"]}`), end),
+		"hooks inside of a chart": join(object, frame(kindChart, `{"Hooks":[`+hookJSON("test", "")+`]}`), end),
+		"a text inside of one":    join(object, frame(kindChart, `{"Manifest":"x"}`), end),
+		"a hook too large":        join(object, chart, frameOf(kindHook, 2*manifest.MaxObjectBytes, "")),
+		"more hooks than taken":   join(object, chart, bytes.Repeat(frame(kindHook, hookJSON("test", "")), manifest.MaxObjects), end),
 		"a failure that is none":  frame(kindFailure, "["),
 		"a failure without depth": frame(kindFailure, strings.Repeat("[", 60_000)),
 		"a second first word":     frame(kindReady, "{}"),
@@ -151,7 +171,8 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(join(object, frame(kindChart, `{"Name":"a","Config":{"b":1}}`), frame(kindManifest, "---\n"), end))
 	f.Add(join(frame(kindValues, `{"a":[1,{"b":null}]}`), end))
 	f.Add(frame(kindFailure, `{"Template":{"File":"a","Line":3,"Problem":"b"}}`))
-	f.Add(frame(kindFailure, `{"Hooks":{"Hooks":["a"]},"Other":"x"}`))
+	f.Add(frame(kindFailure, `{"Limit":{"What":"a"},"Other":"x"}`))
+	f.Add(join(frame(kindChart, "{}"), frame(kindHook, hookJSON("pre-install,test", "hook-failed")), frame(kindEnd, "")))
 	f.Add(frameOf(kindObject, 1<<31, "x"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		read, err := readAnswer(bytes.NewReader(data))

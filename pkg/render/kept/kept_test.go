@@ -260,3 +260,35 @@ func TestValuesAreKept(t *testing.T) {
 		t.Errorf("got %v, %v for other data", values, err)
 	}
 }
+
+// Red when hooks are not kept, or when a hook that comes out otherwise is not told: its object would change unseen.
+func TestHooksAreKept(t *testing.T) {
+	text := "one"
+	renderer := &counting{render: func(render.Input) (render.Result, error) {
+		made := result(object("a", "same"))
+		made.Chart = &render.Chart{Name: "c", Hooks: []render.Hook{{
+			Path: "c/h.yaml", Events: []string{"pre-install"}, Weight: -1, DeletePolicies: []string{"hook-failed"}, Object: object("h", text),
+		}}}
+		return made, nil
+	}}
+	renders := newRenders(renderer, kept.Options{})
+	first, err := renders.Render(t.Context(), request("1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := renderer.render(render.Input{})
+	if diff := cmp.Diff(want, first.Result); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+	text = "two"
+	second, err := renders.Render(t.Context(), anew("1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, second.Result); diff != "" {
+		t.Errorf("what was rendered first stays (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"hook ConfigMap n/h of c/h.yaml"}, second.Changed); diff != "" {
+		t.Errorf("changed (-want +got):\n%s", diff)
+	}
+}

@@ -27,18 +27,28 @@ func packResult(result render.Result) (packed, error) {
 			return packed{}, err
 		}
 		made.objects[i] = encoded
-		name := fmt.Sprintf("%s %s", object.GetKind(), object.GetName())
-		if namespace := object.GetNamespace(); namespace != "" {
-			name = fmt.Sprintf("%s %s/%s", object.GetKind(), namespace, object.GetName())
-		}
-		made.digests[name] = sha256.Sum256(encoded)
+		made.digests[nameOf(object)] = sha256.Sum256(encoded)
 	}
 	if result.Chart == nil {
 		return made, nil
 	}
+	for _, hook := range result.Chart.Hooks {
+		encoded, err := encode(hook.Object.Object)
+		if err != nil {
+			return packed{}, err
+		}
+		made.digests["hook "+nameOf(hook.Object)+" of "+hook.Path] = sha256.Sum256(encoded)
+	}
 	encoded, err := encode(result.Chart)
 	made.chart = encoded
 	return made, err
+}
+
+func nameOf(object *unstructured.Unstructured) string {
+	if namespace := object.GetNamespace(); namespace != "" {
+		return fmt.Sprintf("%s %s/%s", object.GetKind(), namespace, object.GetName())
+	}
+	return fmt.Sprintf("%s %s", object.GetKind(), object.GetName())
 }
 
 func packValues(values map[string]any) (packed, error) {

@@ -1,0 +1,74 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Hook is an object of a chart that is made at certain moments of a release's life, instead of with the release. It has no
+// text of its own beside the object, so the two can't differ.
+type Hook struct {
+	// Path of the template, from the chart's folder up.
+	Path string
+	// Events at which it runs; see HookEvents. At least one, none twice.
+	Events []string
+	// Weight orders the hooks of an event, lowest first.
+	Weight int
+	// DeletePolicies say when the object goes; see HookDeletePolicies. None is before-hook-creation.
+	DeletePolicies []string `json:",omitempty"`
+	// LogPolicies say when the helm program shows its logs; see HookLogPolicies.
+	LogPolicies []string `json:",omitempty"`
+	Object      *unstructured.Unstructured
+}
+
+// HookTest is the event that only people run, by `helm test`.
+const HookTest = "test"
+
+// HookEvents are all events, in the words of Helm (pkg/release/hook.go).
+var HookEvents = []string{
+	"pre-install", "post-install", "pre-upgrade", "post-upgrade", "pre-rollback", "post-rollback", "pre-delete", "post-delete", HookTest,
+}
+
+// HookDeletePolicies are when an object of a hook is deleted: before another one is made, after the event succeeded, after the
+// hook failed.
+var HookDeletePolicies = []string{"before-hook-creation", "hook-succeeded", "hook-failed"}
+
+// HookLogPolicies are when the helm program shows what the pods of a hook have printed.
+var HookLogPolicies = []string{"hook-succeeded", "hook-failed"}
+
+// maxHookPath bounds the path of a template, in bytes.
+const maxHookPath = 1024
+
+// Check refuses a hook that no renderer of ours would give. Errors are *TemplateError.
+func (h Hook) Check() error {
+	var problem string
+	switch {
+	case h.Object == nil || h.Object.GetAPIVersion() == "" || h.Object.GetKind() == "" || h.Object.GetName() == "":
+		problem = "has no object"
+	case len(h.Path) > maxHookPath || strings.ContainsFunc(h.Path, func(char rune) bool { return char < ' ' }):
+		problem = "has a path that is none"
+	case len(h.Events) == 0 || !someOf(h.Events, HookEvents):
+		problem = "has no event, or one that is not known, or one twice"
+	case !someOf(h.DeletePolicies, HookDeletePolicies) || !someOf(h.LogPolicies, HookLogPolicies):
+		problem = "has a policy that is not known, or one twice"
+	default:
+		return nil
+	}
+	return &TemplateError{File: h.Path[:min(len(h.Path), maxHookPath)], Problem: fmt.Sprintf("a hook %s", problem)}
+}
+
+// someOf says whether all words are among the known ones, and none is there twice.
+func someOf(words, known []string) bool {
+	if len(words) > len(known) {
+		return false
+	}
+	for i, word := range words {
+		if !slices.Contains(known, word) || slices.Contains(words[:i], word) {
+			return false
+		}
+	}
+	return true
+}
