@@ -79,6 +79,8 @@ type Record struct {
 	Inventory apply.Inventory `json:"inventory,omitempty"`
 	// Superseded are objects of earlier revisions that are not in Objects and still have to be pruned.
 	Superseded apply.Inventory `json:"superseded,omitempty"`
+	// SupersededOf is how many objects there were when Superseded was put together, those of it included.
+	SupersededOf int `json:"supersededOf,omitempty"`
 	// Helm is the release shown by `helm list`; nil for other methods.
 	Helm *HelmRelease `json:"helm,omitempty"`
 	// Time at which the revision got into its state.

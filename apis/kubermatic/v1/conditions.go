@@ -140,6 +140,9 @@ const (
 	ReasonHooksUnsupported = "HooksUnsupported"
 	// ReasonLimitExceeded: the rendered objects are too many or too large, or rendering takes more memory or time than it may.
 	ReasonLimitExceeded = "LimitExceeded"
+	// ReasonNotAllowed: a Custom catalogue's add-on has what only those of Core catalogues may have: something in a namespace
+	// kube-*, such a Namespace, or labels of pod security. The message names it; nothing was written.
+	ReasonNotAllowed = "NotAllowed"
 )
 
 // ConditionApplied says whether the user cluster has the objects.

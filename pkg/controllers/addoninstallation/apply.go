@@ -180,6 +180,18 @@ func noteText(notes []apply.Note) string {
 	return text
 }
 
+// standing counts the objects that earlier revisions left, of which a prune may take half at once: what the present one
+// brings does not count, or an upgrade could drop everything by bringing more.
+func standing(intent *release.Record) int {
+	count := len(intent.Superseded)
+	for _, entry := range intent.Inventory {
+		if entry.UID != "" {
+			count++
+		}
+	}
+	return count
+}
+
 // recordApplied puts on record that the rollout is through, with the UID of every object.
 func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
 	if f.unchanged {
@@ -187,6 +199,7 @@ func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
 	}
 	applied := *f.record()
 	applied.State, applied.Time = release.StateApplied, metav1.NewTime(f.now)
+	applied.SupersededOf = standing(f.record())
 	applied.Superseded = append(apply.Prunable(f.record().Inventory, f.progress.Inventory), f.record().Superseded...)
 	applied.Superseded = apply.Prunable(applied.Superseded, f.progress.Inventory)
 	applied.Inventory = f.progress.Inventory

@@ -11,10 +11,10 @@
 //
 // Reconcile runs the steps listed in steps.go; each looks at facts, does one thing and either goes on or ends the pass
 // with an outcome. In order they find the Cluster and the record, resolve the version and its values, fetch its content,
-// connect, compare with what is installed, wait for the kinds that the version requires, render, record the intent, apply,
-// record what was applied, copy the Helm release, repair drift, assess health, prune, and rest. Everything that takes long
-// happens elsewhere and wakes the installation when it is done: the store fetches, the Keeper renders, the connections
-// connect, the user cluster establishes CRDs.
+// connect, compare with what is installed, wait for the kinds that the version requires, render, see that the add-on may
+// have these objects, record the intent, apply, record what was applied, copy the Helm release, repair drift, assess
+// health, prune, and rest. Everything that takes long happens elsewhere and wakes the installation when it is done: the
+// store fetches, the Keeper renders, the connections connect, the user cluster establishes CRDs.
 //
 // A pass begins with the Cluster (find.go), for a living installation as for one that is removed. At first sight its name
 // and UID are written into the status before anything else happens, and the next pass goes on: a removal that finds no
@@ -34,6 +34,9 @@
 // failures too, and answers after two seconds at the latest; a rendering that takes longer wakes the installation
 // (render.go). What took a renderer with it is put off for minutes. A new value of annotation reconcile-at renders once more
 // to compare: where the objects differ, an event names them, and those that were rendered first stay (rerender.go).
+//
+// What add-ons may write is decided with their catalogue, save for namespaces kube-* and pod security labels, which are for
+// Core catalogues (allowed.go). What is applied already is never refused.
 //
 // Two hashes decide how far a pass goes. Inputs covers everything that objects depend on; if the record has the same,
 // nothing is fetched or rendered and only drift is looked at. ObjectsDigest covers the rendered objects; if the record has the

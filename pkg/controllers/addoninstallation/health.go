@@ -90,7 +90,7 @@ func (r *Reconciler) prune(ctx context.Context, f *facts) loop.Outcome {
 		return nil
 	}
 	left, notes, err := apply.Prune(ctx, f.target(), record.Superseded, apply.PruneOptions{
-		Owner: f.owner, Total: len(record.Inventory) + len(record.Superseded),
+		Owner: f.owner, Total: record.SupersededOf,
 		Approved: f.installation.Annotations[kubermaticv1.AnnotationPruneApproved], CRDs: record.CRDs.Remove,
 	})
 	if err != nil {

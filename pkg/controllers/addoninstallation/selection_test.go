@@ -24,6 +24,15 @@ type offered struct{ version, k8s, deprecated string }
 // publish makes or replaces the merged catalogue of an add-on.
 func (w *world) publish(name string, kind kubermaticv1.CatalogueType, versions ...offered) {
 	w.t.Helper()
+	var made []kubermaticv1.AddonVersion
+	for _, version := range versions {
+		made = append(made, w.version(version))
+	}
+	w.publishVersions(name, kind, made)
+}
+
+func (w *world) publishVersions(name string, kind kubermaticv1.CatalogueType, versions []kubermaticv1.AddonVersion) {
+	w.t.Helper()
 	object := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: name}}
 	err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object)
 	if client.IgnoreNotFound(err) != nil {
@@ -31,9 +40,8 @@ func (w *world) publish(name string, kind kubermaticv1.CatalogueType, versions .
 	}
 	object.Labels = map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged}
 	object.Annotations = map[string]string{kubermaticv1.AnnotationKKPVersion: "v2.31.0"}
-	object.Spec = kubermaticv1.AddonCatalogueSpec{Type: kind, Addons: []kubermaticv1.Addon{{Name: kubermaticv1.AddonName(name)}}}
-	for _, version := range versions {
-		object.Spec.Addons[0].Versions = append(object.Spec.Addons[0].Versions, w.version(version))
+	object.Spec = kubermaticv1.AddonCatalogueSpec{
+		Type: kind, Addons: []kubermaticv1.Addon{{Name: kubermaticv1.AddonName(name), Versions: versions}},
 	}
 	if err == nil {
 		err = w.seed.Update(w.t.Context(), object)

@@ -15,6 +15,7 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 		{Name: "compare", Run: r.compare},          // inputs equal: no render, no write
 		{Name: "required", Run: r.required},        // kinds that the version needs the cluster to serve
 		{Name: "render", Run: r.render},            // content and values become objects
+		{Name: "allowed", Run: r.allowed},          // kube-* and pod security are for Core catalogues
 		{Name: "intent", Run: r.recordIntent},      // on record before the first write
 		{Name: "apply", Run: r.apply},              // stage by stage
 		{Name: "record", Run: r.recordApplied},     // on record with every UID
