@@ -1,0 +1,7 @@
+// Package installing measures what installing costs, side by side with clients that do the bare work, in turns on one API
+// server: the seed manager runs as a process of its own, built from source.
+//
+// One API server is seed and user cluster, as in a platform of one cluster, and one namespace takes all objects. Nothing runs
+// Deployments: a stand-in writes their status once, for both sides, so that installations get Ready. Bars are printed beside
+// the figures; a benchmark fails on errors only, since a shared machine can't hold times.
+package installing

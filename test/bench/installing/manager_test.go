@@ -1,0 +1,141 @@
+package installing
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// profileVariable names a folder that takes CPU profiles of the manager, one for each measured phase. It costs some CPU:
+// figures are those of a run without.
+const profileVariable = "TRELLIS_PROFILE"
+
+// manager is the seed manager as a process of its own.
+type manager struct {
+	process *fleet.Process
+	metrics string
+}
+
+// startManager builds the seed manager as `make build` does, and starts it.
+func (w *world) startManager(b *testing.B, flags ...string) {
+	b.Helper()
+	folder := b.TempDir()
+	kubeconfig := filepath.Join(folder, "kubeconfig")
+	if err := os.WriteFile(kubeconfig, w.both.Kubeconfig, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	program := buildManager(b, folder)
+	probes, metrics := freePort(b), freePort(b)
+	process, err := w.fleet.Run(fleet.Command{
+		Name: "seed-controller-manager", Path: program, Environment: profileEnvironment(),
+		Arguments: append([]string{
+			"--kubeconfig", kubeconfig, "--namespace", platformNamespace, "--catalogue-namespace", catalogueNamespace,
+			"--leader-elect=false", "--concurrency", "10", "--allow-source-cidrs", "127.0.0.0/8", "--query-bind-address", "0",
+			"--store-folder", filepath.Join(folder, "store"), "--health-probe-bind-address", probes, "--metrics-bind-address", metrics,
+		}, flags...),
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	w.manager = &manager{process: process, metrics: "http://" + metrics + "/metrics"}
+	b.Cleanup(func() {
+		_ = process.Signal(syscall.SIGTERM) // lets a profile under way be written
+		select {
+		case <-process.Done():
+		case <-time.After(5 * time.Second):
+			process.Kill()
+		}
+	})
+	err = process.Await(b.Context(), "the manager to be ready", func(ctx context.Context) error {
+		return answers(ctx, "http://"+probes+"/readyz")
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func buildManager(b *testing.B, folder string) string {
+	b.Helper()
+	root, err := binaries.Root()
+	if err != nil {
+		b.Fatal(err)
+	}
+	path := filepath.Join(folder, "seed-controller-manager")
+	arguments := []string{"build", "-trimpath", "-o", path}
+	if os.Getenv(profileVariable) != "" {
+		arguments = append(arguments, "-tags", "profile")
+	}
+	command := exec.CommandContext(b.Context(), "go", append(arguments, "./cmd/seed-controller-manager")...)
+	command.Dir, command.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := command.CombinedOutput(); err != nil {
+		b.Fatalf("go build: %v\n%s", err, output)
+	}
+	return path
+}
+
+func profileEnvironment() []string {
+	if folder := os.Getenv(profileVariable); folder != "" {
+		return []string{profileVariable + "=" + folder}
+	}
+	return nil
+}
+
+// profile begins a profile of the manager, or ends it, where one is wanted.
+func (m *manager) profile() {
+	if os.Getenv(profileVariable) != "" {
+		_ = m.process.Signal(syscall.SIGUSR1)
+	}
+}
+
+func freePort(b *testing.B) string {
+	b.Helper()
+	port, err := fleet.FreePort()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", port)
+}
+
+func answers(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	return nil
+}
+
+// quiet waits until the manager has used next to nothing for a second.
+func (w *world) quiet(b *testing.B) {
+	b.Helper()
+	last, at := processesOf(b, w.manager.process.PID()), time.Now()
+	expect.Eventually(b, patience, func() error {
+		if time.Since(at) < time.Second {
+			return fmt.Errorf("not a second since the last look")
+		}
+		now := processesOf(b, w.manager.process.PID())
+		used := now.cpu - last.cpu
+		last, at = now, time.Now()
+		if used > 50*time.Millisecond {
+			return fmt.Errorf("the manager used %s of CPU in a second", used)
+		}
+		return nil
+	})
+}
