@@ -90,7 +90,7 @@ func (r removal) run(ctx context.Context, step step, entries Inventory) (remaini
 	if err != nil {
 		return presences(entries, true), err
 	}
-	var going Inventory
+	var going, standing Inventory
 	for _, one := range seen {
 		keep := false
 		if step.keeps != nil && one.live != nil && one.live.DeletionTimestamp == nil {
@@ -100,9 +100,12 @@ func (r removal) run(ctx context.Context, step step, entries Inventory) (remaini
 		}
 		if one.unknown || one.live != nil && !keep {
 			going = append(going, one.entry)
+			if one.live == nil || one.live.DeletionTimestamp == nil { // what was told to go needs not be told again
+				standing = append(standing, one.entry)
+			}
 		}
 	}
-	if _, err := r.deleteAll(ctx, going); err != nil {
+	if _, err := r.deleteAll(ctx, standing); err != nil {
 		return presences(going, true), err
 	}
 	after, err := r.look(ctx, going)

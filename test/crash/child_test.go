@@ -1,0 +1,182 @@
+package crash_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/pkg/fetch/git"
+	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
+	"github.com/trellis-addons/trellis/pkg/fetch/image"
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/pkg/fetch/store"
+	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/render/chart"
+	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
+	"github.com/trellis-addons/trellis/pkg/render/images"
+	"github.com/trellis-addons/trellis/pkg/render/kept"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// childVariable names the file with the assignment of a process of this binary that is to be a controller.
+const childVariable = "TRELLIS_TEST_CRASH_CHILD"
+
+// Labels of installations: a controller sees those of its assignment only, so that many can work at a time.
+const (
+	labelStory = "crash.example/story"
+	labelCase  = "crash.example/case"
+)
+
+// assignment is what a controller process is to do.
+type assignment struct {
+	// Server, CA and Token lead to the seed.
+	Server, Token string
+	CA            []byte
+	// Catalogue is the namespace of merged catalogues; Folder, where content is kept.
+	Catalogue, Folder string
+	// Installations selects those to work on.
+	Installations map[string]string
+}
+
+// startController starts a process with the assignment; it ends with the test at the latest.
+func startController(t testing.TB, name string, work assignment) *fleet.Process {
+	t.Helper()
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	work.Folder = t.TempDir()
+	content, err := json.Marshal(work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(work.Folder, "assignment.json")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	process, err := fleet.Shared().Run(fleet.Command{
+		Name: name, Path: binary, Environment: []string{childVariable + "=" + path}, Home: work.Folder,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(process.Kill)
+	return process
+}
+
+// runChild is the controller, until the process is killed.
+func runChild(path string) {
+	ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil)))
+	if err := serve(path); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(kubermaticv1.AddToScheme(scheme))
+	utilruntime.Must(kkpv1.AddToScheme(scheme))
+	return scheme
+}
+
+func serve(path string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var work assignment
+	if err := json.Unmarshal(content, &work); err != nil {
+		return err
+	}
+	made, err := ctrl.NewManager(&rest.Config{
+		Host: work.Server, BearerToken: work.Token, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: work.CA},
+	}, manager.Options{
+		Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&kubermaticv1.AddonCatalogue{}:    {Namespaces: map[string]cache.Config{work.Catalogue: {}}},
+			&kubermaticv1.AddonInstallation{}: {Label: labels.SelectorFromSet(work.Installations)},
+		}},
+	})
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	if err := cluster.IndexNamespaceName(ctx, made.GetFieldIndexer()); err != nil {
+		return err
+	}
+	dependencies, err := dependenciesOf(made, work)
+	if err != nil {
+		return err
+	}
+	if err := addoninstallation.New(dependencies).SetupWithManager(made); err != nil {
+		return err
+	}
+	return made.Start(ctx)
+}
+
+// dependenciesOf are those of the seed's manager, but that rendering happens in this process: that of a child ends with its
+// parent, and changes nothing that lasts.
+func dependenciesOf(made manager.Manager, work assignment) (addoninstallation.Dependencies, error) {
+	var none addoninstallation.Dependencies
+	marked, err := cache.New(made.GetConfig(), cache.Options{
+		Scheme: made.GetScheme(), DefaultNamespaces: map[string]cache.Config{work.Catalogue: {}},
+	})
+	if err != nil {
+		return none, err
+	}
+	network := outbound.New(outbound.Options{AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	content, err := store.New(store.Options{
+		Folder: filepath.Join(work.Folder, "store"), Git: git.New(network), Image: image.New(network), Helm: helmrepo.New(network),
+		Interval: time.Minute,
+	})
+	if err != nil {
+		return none, err
+	}
+	connections := cluster.NewConnections(made.GetAPIReader())
+	platform := cluster.NewPlatform(made.GetCache(), made.GetAPIReader(), made.GetRESTMapper(), work.Catalogue, nil)
+	for _, runnable := range []manager.Runnable{marked, connections, content, platform} {
+		if err := made.Add(runnable); err != nil {
+			return none, err
+		}
+	}
+	templates := gotemplate.New()
+	renders := kept.New(kept.Options{
+		Methods: map[string]render.Renderer{
+			string(kubermaticv1.MethodGoTemplate): templates, string(kubermaticv1.MethodHelm): chart.New(),
+		},
+		Values: templates,
+	})
+	return addoninstallation.Dependencies{
+		Client: made.GetClient(), Marked: marked, Recorder: made.GetEventRecorder("addoninstallation"),
+		Finder:      cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient()),
+		Connections: connections, Store: content, Renders: renders, ValuesRenderer: renders,
+		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Images: images.Rules{},
+		Records: release.NewRecords(made.GetClient(), made.GetAPIReader()), InputsKey: []byte("key"),
+		Options: addoninstallation.Options{CatalogueNamespace: work.Catalogue, DriftInterval: 10 * time.Minute, Concurrency: 10},
+	}, nil
+}

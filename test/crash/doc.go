@@ -1,0 +1,26 @@
+// Package crash kills the installation controller with kill -9 at every write it makes, and sees that nobody can tell in the
+// end.
+//
+// # How it kills
+//
+// The product has no part in it. The controller runs in a process of its own, which is this test binary started again, and
+// reaches the seed and the user cluster through gates (package gate). A gate sees each write before the API server does, and
+// each answer before the controller does. At the boundary in question it kills the controller, and lets nothing through any
+// more. What the controller sent at the same time by other connections may arrive or not, as in life.
+//
+// # What is told
+//
+// A story is one edit: install, upgrade, remove, by either method. First it is carried out by a controller that nobody kills.
+// The writes that came by are the boundaries: each one is named by method, path and its number, never by a counter over all,
+// since objects of one stage are written in any order. Then, for each boundary and either side, an installation with a
+// Cluster of its own begins the same story and has its controller killed there. A controller that nobody kills serves them
+// all afterwards. What the user cluster has then, with generations and field managers, and what the seed has, records and
+// status, must be what the clean run left, but for identities and times. At last everything is removed, and nothing may be
+// left.
+//
+// Status is the one thing that is not written in the same number of steps in each run: how many there are depends on what a
+// pass sees on its way. A boundary of the status that is not come by is counted and is no failure; any other is.
+//
+// A new object in an add-on, or a hook in the chart, is a few lines in stories_test.go; its boundaries are found by
+// themselves.
+package crash

@@ -1,0 +1,23 @@
+package crash_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// Clusters of the fleet.
+const (
+	seedName = "seed"
+	userName = "user"
+)
+
+// TestMain makes the test binary a controller if it was started as one; otherwise it runs the tests.
+func TestMain(m *testing.M) {
+	if path := os.Getenv(childVariable); path != "" {
+		runChild(path)
+		return
+	}
+	fleet.Main(m, fleet.ClusterOptions{Name: seedName, Controllers: true}, fleet.ClusterOptions{Name: userName, Workloads: true})
+}

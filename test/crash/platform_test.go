@@ -1,0 +1,193 @@
+package crash_test
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/gate"
+)
+
+// platform is a seed with a catalogue, and a user cluster that stands for those of all Clusters, both behind gates.
+type platform struct {
+	catalogue          string
+	sources            *fleet.Sources
+	seed, user         client.Client
+	seedGate, userGate *gate.Gate
+}
+
+var platforms atomic.Int32
+
+func newPlatform(t testing.TB) *platform {
+	t.Helper()
+	seed, user := fleet.Shared().Cluster(seedName), fleet.Shared().Cluster(userName)
+	if err := fleet.InstallCRDs(t.Context(), seed.Config, fleet.CRDs(t)...); err != nil {
+		t.Fatal(err)
+	}
+	p := &platform{
+		catalogue: fmt.Sprintf("catalogue-%d", platforms.Add(1)), sources: fleet.SourcesForTest(t),
+		seed: newClient(t, seed), user: newClient(t, user), seedGate: gate.New(t, seed), userGate: gate.New(t, user),
+	}
+	create(t, p.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.catalogue}})
+	create(t, p.seed, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: p.catalogue, Name: "authority", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
+			Annotations: map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"},
+		},
+		Data: map[string][]byte{"ca.crt": p.sources.CA},
+	})
+	return p
+}
+
+func newClient(t testing.TB, cluster *fleet.Cluster) client.Client {
+	t.Helper()
+	made, err := client.New(cluster.Config, client.Options{Scheme: newScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.WithFieldOwner(made, "test")
+}
+
+func create(t testing.TB, c client.Client, object client.Object) {
+	t.Helper()
+	if err := c.Create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// publish makes the merged catalogue of an add-on.
+func (p *platform) publish(t testing.TB, name string, versions ...kubermaticv1.AddonVersion) {
+	t.Helper()
+	create(t, p.seed, &kubermaticv1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: p.catalogue, Name: name, Labels: map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged},
+			Annotations: map[string]string{kubermaticv1.AnnotationKKPVersion: "v2.31.0"},
+		},
+		Spec: kubermaticv1.AddonCatalogueSpec{
+			Type: kubermaticv1.CatalogueCustom, Addons: []kubermaticv1.Addon{{Name: kubermaticv1.AddonName(name), Versions: versions}},
+		},
+	})
+}
+
+// templates is a version made of the files in a folder of a repository.
+func (p *platform) templates(version, repository, path string) kubermaticv1.AddonVersion {
+	return kubermaticv1.AddonVersion{
+		Version: version, Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate},
+		Source: &kubermaticv1.Source{Git: &kubermaticv1.GitSource{
+			Remote: kubermaticv1.GitRemote(p.sources.GitURL + "/" + repository + ".git"), Path: path,
+			CASecretRef: &kubermaticv1.LocalReference{Name: "authority"},
+		}},
+	}
+}
+
+// chart is a version made of a chart of that version.
+func (p *platform) chart(version, name string) kubermaticv1.AddonVersion {
+	return kubermaticv1.AddonVersion{
+		Version: version, Template: &kubermaticv1.Template{Method: kubermaticv1.MethodHelm},
+		Source: &kubermaticv1.Source{Helm: &kubermaticv1.HelmSource{
+			URL: p.sources.ChartsURL, Chart: name, Version: version, CASecretRef: &kubermaticv1.LocalReference{Name: "authority"},
+		}},
+	}
+}
+
+// subject is one installation in a cluster of its own, and everything of it is named after it: its Cluster, its target
+// namespace, what it has of cluster-scoped objects. The name is also by what gates know the cluster's client.
+type subject struct {
+	*platform
+	name, story string
+	cluster     *kkpv1.Cluster
+}
+
+var subjects atomic.Int32
+
+// newSubject makes the Cluster. Names are such as occur nowhere else, so that they can be taken out of what is compared.
+func (p *platform) newSubject(t testing.TB, story string) *subject {
+	t.Helper()
+	s := &subject{platform: p, story: story, name: fmt.Sprintf("k%04dz", subjects.Add(1))}
+	create(t, p.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace()}})
+	create(t, p.seed, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace(), Name: "internal-admin-kubeconfig"},
+		Data:       map[string][]byte{"kubeconfig": p.userGate.Kubeconfig(t, s.name)},
+	})
+	s.cluster = &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: s.name}}
+	create(t, p.seed, s.cluster)
+	s.cluster.Status.Versions.ControlPlane = "v" + fleet.Shared().Cluster(userName).Release
+	s.cluster.Status.NamespaceName, s.cluster.Status.ExtendedHealth.APIServer = s.namespace(), kkpv1.HealthUp
+	if err := p.seed.Status().Update(t.Context(), s.cluster); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *subject) namespace() string { return "cluster-" + s.name }
+
+func (s *subject) owner() apply.Owner {
+	return apply.Owner{ClusterUID: s.cluster.UID, Installation: s.name}
+}
+
+// controller starts a process that works on this installation alone.
+func (s *subject) controller(t testing.TB) *fleet.Process {
+	t.Helper()
+	return s.start(t, s.name, map[string]string{labelCase: s.name})
+}
+
+// start has a process work on some installations. Gates know it by its name.
+func (p *platform) start(t testing.TB, name string, installations map[string]string) *fleet.Process {
+	t.Helper()
+	config := p.seedGate.Config(name)
+	return startController(t, name, assignment{
+		Server: config.Host, CA: config.CAData, Token: config.BearerToken, Catalogue: p.catalogue, Installations: installations,
+	})
+}
+
+// install asks for an add-on in that version.
+func (s *subject) install(t testing.TB, addon, version string) {
+	t.Helper()
+	create(t, s.seed, &kubermaticv1.AddonInstallation{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.namespace(), Name: s.name, Labels: map[string]string{labelStory: s.story, labelCase: s.name},
+		},
+		Spec: kubermaticv1.AddonInstallationSpec{
+			AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon), Version: version},
+			TargetNamespace: s.name, CreateNamespace: true,
+			Values: &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"name":%q}`, s.name)},
+		},
+	})
+}
+
+func (s *subject) installation() *kubermaticv1.AddonInstallation {
+	return &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace(), Name: s.name}}
+}
+
+// want asks for another version.
+func (s *subject) want(t testing.TB, version string) {
+	t.Helper()
+	patch := fmt.Appendf(nil, `{"spec":{"addonRef":{"version":%q}}}`, version)
+	if err := s.seed.Patch(t.Context(), s.installation(), client.RawPatch("application/merge-patch+json", patch)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *subject) remove(t testing.TB) {
+	t.Helper()
+	if err := s.seed.Delete(t.Context(), s.installation()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// anonymous takes out of a text what differs from subject to subject.
+func (s *subject) anonymous(text string) string {
+	return strings.NewReplacer(
+		s.name, "NAME", s.owner().ID(), "OWNER", s.owner().ID()[:10], "OWNER", string(s.cluster.UID), "CLUSTER",
+	).Replace(text)
+}
