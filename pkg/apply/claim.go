@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/csaupgrade"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/status"
@@ -72,11 +74,58 @@ func hasManager(live *metav1.PartialObjectMetadata, manager string) bool {
 	})
 }
 
+// marks are the fields by which tools that apply from the client side know their objects. Whoever wrote one applied the
+// object, whatever it calls itself: KKP and operators run such tools inside of their own programs.
+var marks = []fieldpath.Path{
+	fieldpath.MakePathOrDie("metadata", "annotations", lastApplied),
+	fieldpath.MakePathOrDie("metadata", "annotations", helmReleaseAnnotation),
+	fieldpath.MakePathOrDie("metadata", "labels", kkpAddonLabel),
+}
+
+// kkpAddonLabel is on what KKP's own add-ons apply; its value is the add-on's name (pkg/addon of KKP).
+const kkpAddonLabel = "kubermatic-addon"
+
+// appliers are the field managers that applied an object from the client side.
+func appliers(managed []metav1.ManagedFieldsEntry) sets.Set[string] {
+	found := clientSideManagers.Clone()
+	for i := range managed {
+		entry := &managed[i]
+		if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" || entry.FieldsV1 == nil {
+			continue
+		}
+		fields := parseFields(entry.FieldsV1.GetRawBytes())
+		if slices.ContainsFunc(marks, fields.Has) {
+			found.Insert(entry.Manager)
+		}
+	}
+	return found
+}
+
+// dropLastApplied is the JSON patch that takes kubectl's copy of an object off: it would be stale from now on, and kubectl's
+// --prune goes by it.
+var dropLastApplied = map[string]string{
+	"op": "remove", "path": "/metadata/annotations/" + strings.ReplaceAll(lastApplied, "/", "~1"),
+}
+
+// adoptionPatch moves the fields of client-side tools to a manager; empty where there are none. It holds for the object as it
+// was read only.
+func adoptionPatch(live *metav1.PartialObjectMetadata, manager string) ([]byte, error) {
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, appliers(live.ManagedFields), manager)
+	if _, stale := live.Annotations[lastApplied]; err != nil || len(patch) == 0 || !stale {
+		return patch, err
+	}
+	var operations []any
+	if err := json.Unmarshal(patch, &operations); err != nil {
+		return nil, err
+	}
+	return json.Marshal(append(operations, dropLastApplied))
+}
+
 // adoptFields turns the fields of client-side tools into ours.
 func (w *writer) adoptFields(
 	ctx context.Context, client metadata.ResourceInterface, it *item, live *metav1.PartialObjectMetadata,
 ) error {
-	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, clientSideManagers, w.owner.FieldManager())
+	patch, err := adoptionPatch(live, w.owner.FieldManager())
 	if err != nil || len(patch) == 0 {
 		return err
 	}
@@ -95,7 +144,7 @@ func ownerOf(live *metav1.PartialObjectMetadata) string {
 	if release := live.Annotations[helmReleaseAnnotation]; release != "" {
 		return fmt.Sprintf("Helm release %q in namespace %q", cutText(release), cutText(live.Annotations[helmNamespaceAnnotation]))
 	}
-	if addon := live.Labels["kubermatic-addon"]; addon != "" {
+	if addon := live.Labels[kkpAddonLabel]; addon != "" {
 		return fmt.Sprintf("KKP add-on %q", cutText(addon))
 	}
 	if owner := metav1.GetControllerOfNoCopy(live); owner != nil {

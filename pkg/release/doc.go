@@ -12,5 +12,6 @@
 // never seen. Five revisions are kept.
 //
 // The Helm release is written in Helm's own format by Helm's Secrets driver, without templates and files of the chart.
-// What the user cluster holds is never trusted: it is decoded with bounds, and only to mark older revisions superseded.
+// What the user cluster holds is never trusted: it is decoded with bounds, to mark older revisions superseded and, where a
+// release of somebody else is gone on with, for the objects it claims (takeover.go).
 package release

@@ -128,6 +128,8 @@ type HelmRelease struct {
 	// FirstDeployed is when revision 1 was, LastDeployed when this one was.
 	FirstDeployed metav1.Time `json:"firstDeployed"`
 	LastDeployed  metav1.Time `json:"lastDeployed"`
+	// TakenOver says that revisions before this one were somebody else's and are to be made ours.
+	TakenOver bool `json:"takenOver,omitempty"`
 	// Description is the sentence that `helm history` shows.
 	Description string `json:"description,omitempty"`
 }

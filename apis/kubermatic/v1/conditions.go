@@ -169,7 +169,7 @@ const (
 	ReasonObjectInvalid = "ObjectInvalid"
 	// ReasonPruneNeedsApproval: a removal waits for annotation prune-approved.
 	ReasonPruneNeedsApproval = "PruneNeedsApproval"
-	// ReasonReleaseNameTaken: another installation uses the Helm release name.
+	// ReasonReleaseNameTaken: another installation, or somebody else in the user cluster, has a Helm release of the name.
 	ReasonReleaseNameTaken = "ReleaseNameTaken"
 )
 
@@ -236,6 +236,10 @@ const (
 	EventWithdrawn = "Withdrawn"
 	// EventApplied: objects were written to the user cluster.
 	EventApplied = "Applied"
+	// EventAdopted: a Helm release that was there before is gone on with.
+	EventAdopted = "Adopted"
+	// EventReleaseUnreadable: a Helm release that is gone on with can't be read, or says what can't be true.
+	EventReleaseUnreadable = "ReleaseUnreadable"
 	// EventRepaired: an object that drifted was put back.
 	EventRepaired = "Repaired"
 	// EventNonDeterministic: a second rendering of equal inputs gave something else; the first one's objects stay.

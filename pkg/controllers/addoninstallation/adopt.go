@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -11,8 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/release"
 )
 
 // Taking over what was there before: KKP's own add-ons and Helm releases.
@@ -44,6 +47,90 @@ func kkpAddonText(addon *metav1.PartialObjectMetadata) string {
 	return fmt.Sprintf("KKP has an Addon %q in this cluster and keeps applying it: take finalizer %q off the Addon, delete it, and "+
 		"annotate the installation with %s: \"true\" to take its objects over; or delete the Addon alone to have KKP remove them first",
 		name, cluster.KKPAddonFinalizer, kubermaticv1.AnnotationAdopt)
+}
+
+// helmReleaseFree looks, before the first write, whether the user cluster has a Helm release of the name that is not ours. Without
+// annotation adopt that is a refusal; with it, the release is to be gone on with.
+func (r *Reconciler) helmReleaseFree(ctx context.Context, f *facts) loop.Outcome {
+	name := releaseName(f)
+	if known := previousHelm(f); name == "" || known != nil && known.Name == name {
+		return nil
+	}
+	found, err := release.FindHelm(ctx, helmPlace(f, f.installation.Spec.TargetNamespace), name, f.owner)
+	if err != nil {
+		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
+	}
+	if found == nil || f.adopts() {
+		f.foreign = found
+		return nil
+	}
+	return loop.Waiting{
+		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonReleaseNameTaken, Recheck: refusedRecheck,
+		Message: fmt.Sprintf("the user cluster has a Helm release %q in namespace %q that is somebody else's (revision %d): uninstall it, "+
+			"choose another template.helm.releaseName in the catalogue, or annotate the installation with %s: \"true\" to go on with it",
+			name, found.Namespace, found.Revision, kubermaticv1.AnnotationAdopt),
+	}
+}
+
+func helmPlace(f *facts, namespace string) release.HelmPlace {
+	return release.HelmPlace{
+		Metadata: f.connection.Metadata, Secrets: f.connection.Secrets.Secrets(namespace), Namespace: namespace,
+	}
+}
+
+// takeOver finds what the Helm release that is gone on with has and the add-on has not. It is pruned like what an earlier
+// revision of ours had, with the same guards.
+func (r *Reconciler) takeOver(ctx context.Context, f *facts) loop.Outcome {
+	if f.foreign == nil || f.unchanged || f.rollingOut {
+		return nil
+	}
+	marks := apply.HelmMarks{ReleaseName: f.foreign.Name, ReleaseNamespace: f.foreign.Namespace}
+	left, err := apply.Leftovers(ctx, f.target(), f.foreign.Objects, marks, f.objects)
+	if err != nil {
+		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
+	}
+	f.leftovers = left
+	return nil
+}
+
+// tellTakeOver says once, when it is on record, what was there and what becomes of it.
+func (r *Reconciler) tellTakeOver(f *facts) {
+	found := f.foreign
+	if found == nil {
+		return
+	}
+	if found.Problem != "" {
+		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventReleaseUnreadable, "Adopt",
+			"Secret %q of Helm release %q is not believed, since %s: objects that only it has stay where they are",
+			found.Secret, found.Name, found.Problem)
+	}
+	text := "every object of it is part of the add-on"
+	if len(f.leftovers) > 0 {
+		text = "no longer part of the add-on, to be pruned: " + keyTexts(keysOfEntries(f.leftovers))
+	}
+	r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventAdopted, "Adopt",
+		"Helm release %q in namespace %q goes on after its revision %d; %s", found.Name, found.Namespace, found.Revision, text)
+}
+
+func keysOfEntries(entries apply.Inventory) []apply.Key {
+	keys := make([]apply.Key, len(entries))
+	for i, entry := range entries {
+		keys[i] = entry.Key
+	}
+	return keys
+}
+
+// keyTexts names the first few objects and counts the others.
+func keyTexts(keys []apply.Key) string {
+	named := make([]string, 0, maxChangesTold)
+	for _, key := range keys[:min(len(keys), maxChangesTold)] {
+		named = append(named, key.String())
+	}
+	text := strings.Join(named, ", ")
+	if more := len(keys) - maxChangesTold; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // ofKKPAddon are the installations of the add-on that an Addon of KKP stands for.

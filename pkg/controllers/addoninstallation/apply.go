@@ -55,6 +55,7 @@ func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
 		return failed(err)
 	}
 	f.memory.record, f.memory.rollout = intent, nil
+	r.tellTakeOver(f)
 	return nil
 }
 
@@ -91,6 +92,7 @@ func (r *Reconciler) intent(f *facts, digest string) (*release.Record, error) {
 	if previous := f.record(); previous != nil {
 		known, intent.Superseded, intent.Settled = previous.Inventory, previous.Superseded, previous.Settled
 	}
+	intent.Superseded = append(intent.Superseded, f.leftovers...)
 	intent.From = installedVersion(f)
 	intent.Inventory = apply.Planned(f.objects, known)
 	intent.Helm = helmRecord(f)

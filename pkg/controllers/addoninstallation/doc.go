@@ -21,7 +21,8 @@
 // Cluster lets an installation go that never had one, and nothing else.
 //
 // While KKP has an Addon of the add-on's name in the cluster, a living installation does nothing at all: KKP would undo it
-// (adopt.go).
+// (adopt.go). A Helm release that the user cluster has and that is somebody else's is refused before the first write; with
+// annotation adopt it is gone on with. What it says of itself is believed only as far as the user cluster's objects bear it out.
 //
 // # What is rendered
 //

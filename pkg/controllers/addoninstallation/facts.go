@@ -37,6 +37,10 @@ type facts struct {
 	connection *cluster.Connection
 	inputs     string
 
+	// foreign is somebody's Helm release that is gone on with; leftovers are its objects that are not among ours.
+	foreign   *release.ForeignHelm
+	leftovers apply.Inventory
+
 	rendered render.Result
 	objects  []*unstructured.Unstructured
 	progress apply.Progress

@@ -22,7 +22,7 @@ func helmRecord(f *facts) *release.HelmRelease {
 		return nil
 	}
 	description := "Install complete"
-	if previousHelm(f) != nil {
+	if previousHelm(f) != nil || f.foreign != nil {
 		description = "Upgrade complete"
 	}
 	now := metav1.NewTime(f.now)
@@ -32,7 +32,13 @@ func helmRecord(f *facts) *release.HelmRelease {
 		Status: helmDeployed, Description: description, Manifest: chart.Manifest, Config: chart.Config, FirstDeployed: now, LastDeployed: now,
 	}
 	if previous := previousHelm(f); previous != nil && previous.Name == helm.Name {
-		helm.Revision, helm.FirstDeployed = previous.Revision+1, previous.FirstDeployed
+		helm.Revision, helm.FirstDeployed, helm.TakenOver = previous.Revision+1, previous.FirstDeployed, previous.TakenOver
+	}
+	if f.foreign != nil {
+		helm.Revision, helm.TakenOver = f.foreign.Revision+1, true
+		if first := f.foreign.FirstDeployed; !first.IsZero() {
+			helm.FirstDeployed = metav1.NewTime(first)
+		}
 	}
 	return helm
 }
@@ -89,7 +95,7 @@ func (r *Reconciler) writeHelmRelease(ctx context.Context, f *facts) loop.Outcom
 	if f.memory.helmWritten == record.Revision && !r.surveyDue(f) {
 		return nil
 	}
-	if err := release.WriteHelm(ctx, f.connection.Secrets.Secrets(record.Helm.Namespace), record.HelmObject()); err != nil {
+	if err := r.writeCopy(ctx, f, record); err != nil {
 		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.ReasonFailed, "WriteRelease",
 			"the Helm release's copy in the user cluster could not be written, it is tried again: %v", err)
 		f.memory.helmWritten = 0
@@ -97,6 +103,16 @@ func (r *Reconciler) writeHelmRelease(ctx context.Context, f *facts) loop.Outcom
 	}
 	f.memory.helmWritten = record.Revision
 	return nil
+}
+
+// writeCopy makes what a release that is gone on with had before ours first, so that it becomes superseded with the rest.
+func (r *Reconciler) writeCopy(ctx context.Context, f *facts, record *release.Record) error {
+	if record.Helm.TakenOver && f.memory.helmWritten != record.Revision {
+		if err := release.TakeOverHelm(ctx, helmPlace(f, record.Helm.Namespace), record.Helm, f.owner); err != nil {
+			return err
+		}
+	}
+	return release.WriteHelm(ctx, f.connection.Secrets.Secrets(record.Helm.Namespace), record.HelmObject())
 }
 
 // releaseNameFree refuses a release name that another installation of the cluster has in the same namespace already.

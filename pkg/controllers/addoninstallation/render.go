@@ -77,6 +77,9 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 	if outcome := r.releaseNameFree(ctx, f); outcome != nil {
 		return outcome
 	}
+	if outcome := r.helmReleaseFree(ctx, f); outcome != nil {
+		return outcome
+	}
 	if !anew && hasIntent(f) {
 		return takeIntent(f)
 	}

@@ -16,6 +16,7 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 		{Name: "required", Run: r.required},        // kinds that the version needs the cluster to serve
 		{Name: "render", Run: r.render},            // content and values become objects
 		{Name: "allowed", Run: r.allowed},          // kube-* and pod security are for Core catalogues
+		{Name: "take-over", Run: r.takeOver},       // helm: what a release that is gone on with has besides
 		{Name: "intent", Run: r.recordIntent},      // on record before the first write
 		{Name: "apply", Run: r.apply},              // stage by stage
 		{Name: "record", Run: r.recordApplied},     // on record with every UID

@@ -1,0 +1,86 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Leftovers are the objects of a Helm release that is taken over which are not among those that are wanted: they stand in the
+// user cluster, carry Helm's marks of that release and are not to be kept (helm.sh/resource-policy). What the release claims
+// is not believed: an object without its marks is somebody else's. Each has its live UID, and none counts as made by us, so
+// that Namespaces and CustomResourceDefinitions stay. Kinds that are not served have no objects.
+func Leftovers(
+	ctx context.Context, target Target, claimed Inventory, marks HelmMarks, wanted []*unstructured.Unstructured,
+) (Inventory, error) {
+	search := &leftovers{target: target, marks: marks, kinds: &kinds{mapper: target.Mapper}, wanted: map[Key]bool{}}
+	for _, object := range wanted {
+		search.wanted[keyOf(object)] = true
+	}
+	seen := presences(claimed, false)
+	if err := each(ctx, seen, search.look); err != nil {
+		return nil, err
+	}
+	var found Inventory
+	for _, one := range seen {
+		if one.live != nil && !slices.ContainsFunc(found, func(entry Entry) bool { return entry.UID == one.live.UID }) {
+			found = append(found, one.entry)
+		}
+	}
+	return found, nil
+}
+
+type leftovers struct {
+	target Target
+	marks  HelmMarks
+	kinds  *kinds
+	wanted map[Key]bool
+}
+
+func (l *leftovers) look(ctx context.Context, one *presence) error {
+	if nameProblem(one.entry.Key) {
+		return nil
+	}
+	where, served, err := l.kinds.known(one.entry.Key, one.entry.Version)
+	if err != nil {
+		return fmt.Errorf("looking up the kind of %q: %w", one.entry.Key, err)
+	}
+	if !served {
+		return nil
+	}
+	switch {
+	case !where.namespaced:
+		one.entry.Namespace = ""
+	case one.entry.Namespace == "":
+		one.entry.Namespace = l.marks.ReleaseNamespace
+	}
+	if l.wanted[one.entry.Key] {
+		return nil
+	}
+	live, err := resourceClient(l.target, where, one.entry.Namespace).Get(ctx, one.entry.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading %q: %w", one.entry.Key, err)
+	}
+	if l.isLeft(live) {
+		one.live, one.entry.UID = live, live.UID
+	}
+	return nil
+}
+
+func (l *leftovers) isLeft(live *metav1.PartialObjectMetadata) bool {
+	return live.DeletionTimestamp == nil && live.Annotations[helmReleaseAnnotation] == l.marks.ReleaseName &&
+		live.Annotations[helmNamespaceAnnotation] == l.marks.ReleaseNamespace && live.Annotations[helmPolicyAnnotation] != helmPolicyKeep
+}
+
+// nameProblem says whether a name from a user cluster can't be part of a path.
+func nameProblem(key Key) bool {
+	return len(content.IsPathSegmentName(key.Name)) > 0 || key.Namespace != "" && len(content.IsPathSegmentName(key.Namespace)) > 0
+}

@@ -1,0 +1,191 @@
+package release
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/yaml"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+)
+
+const (
+	// foreignListed bounds the revisions of one release that are looked at; helm itself keeps 10.
+	foreignListed = 500
+	// highestHelmRevision is the last revision that is believed of a Secret's name; there have to be numbers after it.
+	highestHelmRevision = 1 << 24
+	// manifestLimit bounds the manifest of a foreign release that is read for its objects, in bytes.
+	manifestLimit = 4 << 20
+)
+
+var secretResource = corev1.SchemeGroupVersion.WithResource("secrets")
+
+// HelmPlace is where a Helm release's Secrets are: one namespace of a user cluster.
+type HelmPlace struct {
+	// Metadata lists them without their content.
+	Metadata metadata.Interface
+	Secrets  corev1client.SecretInterface
+	// Namespace of the release.
+	Namespace string
+}
+
+// ForeignHelm is a Helm release in a user cluster that an owner did not write.
+type ForeignHelm struct {
+	Name, Namespace string
+	// Revision is the newest one, and Secret the name of the Secret that holds it.
+	Revision int
+	Secret   string
+	// FirstDeployed is when revision 1 was, as far as it can be read.
+	FirstDeployed time.Time
+	// Problem says why the newest revision can't be read; "" where it can. Nothing of it is known then but its number.
+	Problem string
+	// Objects are those of the newest revision's manifest, each with the version of its kind. Where Namespace is empty and the
+	// kind has one, it is the release's.
+	Objects []apply.Entry
+}
+
+// FindHelm looks for a Helm release of the name that does not carry the owner's label; nil where there is none. Of the Secrets
+// only the newest is read, decoded with bounds, and believed as far as it says the same as its name. The error is the API
+// server's.
+func FindHelm(ctx context.Context, place HelmPlace, name string, owner apply.Owner) (*ForeignHelm, error) {
+	items, err := place.foreign(ctx, name, owner)
+	if err != nil {
+		return nil, err
+	}
+	var found *ForeignHelm
+	for i := range items {
+		revision := helmRevision(items[i].Name, name)
+		if revision > 0 && (found == nil || revision > found.Revision) {
+			found = &ForeignHelm{Name: name, Namespace: place.Namespace, Revision: revision, Secret: items[i].Name}
+		}
+	}
+	if found == nil {
+		return nil, nil
+	}
+	return found, found.read(ctx, place.Secrets)
+}
+
+// TakeOverHelm makes the revisions of a release before the given one the owner's, by their label alone: nothing is decoded. Those
+// that say that they are current are superseded by WriteHelm then, old ones trimmed, and all go with the installation.
+func TakeOverHelm(ctx context.Context, place HelmPlace, before *HelmRelease, owner apply.Owner) error {
+	items, err := place.foreign(ctx, before.Name, owner)
+	if err != nil {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]string{v1.LabelInstallation: owner.ID()}}})
+	if err != nil {
+		return err
+	}
+	for i := range items {
+		if revision := helmRevision(items[i].Name, before.Name); revision == 0 || revision >= before.Revision {
+			continue
+		}
+		_, err := place.Metadata.Resource(secretResource).Namespace(place.Namespace).Patch(
+			ctx, items[i].Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("taking over %q of Helm release %q: %w", items[i].Name, before.Name, err)
+		}
+	}
+	return nil
+}
+
+// foreign are the Secrets of a release without the owner's label, as metadata.
+func (p HelmPlace) foreign(ctx context.Context, name string, owner apply.Owner) ([]metav1.PartialObjectMetadata, error) {
+	selector := labels.SelectorFromSet(labels.Set{"owner": "helm", "name": name}).
+		Add(requirement(v1.LabelInstallation, selection.NotIn, owner.ID()))
+	page, err := p.Metadata.Resource(secretResource).Namespace(p.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: selector.String(), FieldSelector: "type=" + helmSecretType, Limit: foreignListed,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing the revisions of Helm release %q: %w", name, err)
+	}
+	return page.Items, nil
+}
+
+// helmRevision is the number in the name of a release's Secret; 0 for other names.
+func helmRevision(secret, release string) int {
+	digits, found := strings.CutPrefix(secret, strings.TrimSuffix(fmt.Sprintf(helmKeyFormat, release, 0), "0"))
+	revision, err := strconv.Atoi(digits)
+	if !found || err != nil || revision < 1 || revision > highestHelmRevision || strconv.Itoa(revision) != digits {
+		return 0
+	}
+	return revision
+}
+
+func (f *ForeignHelm) read(ctx context.Context, secrets corev1client.SecretInterface) error {
+	secret, err := secrets.Get(ctx, f.Secret, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		f.Problem = "it is gone again"
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading Helm release %q: %w", f.Name, err)
+	}
+	rel, err := decodeHelm(secret.Data["release"])
+	switch {
+	case err != nil:
+		f.Problem = "it is no Helm release, or unpacks to more than is read" // the decoder's words may quote it
+	case rel.Name != f.Name || rel.Namespace != f.Namespace || rel.Version != f.Revision:
+		f.Problem = "it says to be another release or revision than its name does"
+	default:
+		f.believe(rel)
+	}
+	return nil
+}
+
+func (f *ForeignHelm) believe(rel *helmrelease.Release) {
+	if rel.Info != nil {
+		f.FirstDeployed = rel.Info.FirstDeployed.Time
+	}
+	objects, ok := manifestObjects(rel.Manifest)
+	if !ok {
+		f.Problem = "its manifest is larger than is read, or no YAML"
+	}
+	f.Objects = objects
+}
+
+// manifestObjects are the objects that a release's manifest names. Helm writes it in documents, each begun by a line "---".
+func manifestObjects(manifest string) (objects []apply.Entry, ok bool) {
+	if len(manifest) > manifestLimit {
+		return nil, false
+	}
+	for document := range strings.SplitSeq("\n"+manifest, "\n---") {
+		var about struct {
+			APIVersion string `json:"apiVersion"`
+			Kind       string `json:"kind"`
+			Metadata   struct {
+				Name      string `json:"name"`
+				Namespace string `json:"namespace"`
+			} `json:"metadata"`
+		}
+		if err := yaml.Unmarshal([]byte(document), &about); err != nil {
+			return nil, false
+		}
+		gv, err := schema.ParseGroupVersion(about.APIVersion)
+		if err != nil || about.Kind == "" || about.Metadata.Name == "" {
+			continue
+		}
+		objects = append(objects, apply.Entry{Version: gv.Version, Key: apply.Key{
+			Group: gv.Group, Kind: about.Kind, Namespace: about.Metadata.Namespace, Name: about.Metadata.Name,
+		}})
+		if len(objects) > apply.MaxObjects {
+			return nil, false
+		}
+	}
+	return objects, true
+}
