@@ -1,6 +1,7 @@
 package crash_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,14 +13,18 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -59,6 +64,8 @@ type assignment struct {
 	Catalogue, Folder string
 	// Installations selects those to work on.
 	Installations map[string]string
+	// DriftInterval is ten minutes where it is 0.
+	DriftInterval time.Duration
 }
 
 // startController starts a process with the assignment; it ends with the test at the latest.
@@ -113,30 +120,37 @@ func serve(path string) error {
 	if err := json.Unmarshal(content, &work); err != nil {
 		return err
 	}
+	made, err := newController(work, func(*addoninstallation.Dependencies) {})
+	if err != nil {
+		return err
+	}
+	return made.Start(context.Background())
+}
+
+// newController is a manager with the controller, whose dependencies may be adjusted.
+func newController(work assignment, adjust func(*addoninstallation.Dependencies)) (manager.Manager, error) {
 	made, err := ctrl.NewManager(&rest.Config{
 		Host: work.Server, BearerToken: work.Token, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: work.CA},
 	}, manager.Options{
 		Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)},
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&kubermaticv1.AddonCatalogue{}:    {Namespaces: map[string]cache.Config{work.Catalogue: {}}},
 			&kubermaticv1.AddonInstallation{}: {Label: labels.SelectorFromSet(work.Installations)},
 		}},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	ctx := context.Background()
-	if err := cluster.IndexNamespaceName(ctx, made.GetFieldIndexer()); err != nil {
-		return err
+	if err := cluster.IndexNamespaceName(context.Background(), made.GetFieldIndexer()); err != nil {
+		return nil, err
 	}
 	dependencies, err := dependenciesOf(made, work)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := addoninstallation.New(dependencies).SetupWithManager(made); err != nil {
-		return err
-	}
-	return made.Start(ctx)
+	adjust(&dependencies)
+	return made, addoninstallation.New(dependencies).SetupWithManager(made)
 }
 
 // dependenciesOf are those of the seed's manager, but that rendering happens in this process: that of a child ends with its
@@ -158,8 +172,12 @@ func dependenciesOf(made manager.Manager, work assignment) (addoninstallation.De
 		return none, err
 	}
 	connections := cluster.NewConnections(made.GetAPIReader())
+	kubeconfigs, err := watchKubeconfigs(made, connections)
+	if err != nil {
+		return none, err
+	}
 	platform := cluster.NewPlatform(made.GetCache(), made.GetAPIReader(), made.GetRESTMapper(), work.Catalogue, nil)
-	for _, runnable := range []manager.Runnable{marked, connections, content, platform} {
+	for _, runnable := range []manager.Runnable{marked, kubeconfigs, connections, content, platform} {
 		if err := made.Add(runnable); err != nil {
 			return none, err
 		}
@@ -177,6 +195,31 @@ func dependenciesOf(made manager.Manager, work assignment) (addoninstallation.De
 		Connections: connections, Store: content, Renders: renders, ValuesRenderer: renders,
 		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Images: images.Rules{},
 		Records: release.NewRecords(made.GetClient(), made.GetAPIReader()), InputsKey: []byte("key"),
-		Options: addoninstallation.Options{CatalogueNamespace: work.Catalogue, DriftInterval: 10 * time.Minute, Concurrency: 10},
+		Options: addoninstallation.Options{CatalogueNamespace: work.Catalogue, DriftInterval: cmp.Or(work.DriftInterval, 10*time.Minute), Concurrency: 10},
 	}, nil
+}
+
+// watchKubeconfigs has the connections read a kubeconfig again when it changes, as the seed's manager does.
+func watchKubeconfigs(made manager.Manager, connections *cluster.Connections) (cache.Cache, error) {
+	watched, err := cache.New(made.GetConfig(), cache.Options{
+		Scheme: made.GetScheme(), ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {
+			Field: fields.OneTermEqualSelector("metadata.name", kubeconfigSecret),
+		}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	informer, err := watched.GetInformer(context.Background(), &corev1.Secret{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, err
+	}
+	refresh := func(object any) {
+		if secret, isSecret := object.(*corev1.Secret); isSecret {
+			connections.Refresh(secret.Namespace)
+		}
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: refresh, UpdateFunc: func(_, object any) { refresh(object) }, DeleteFunc: refresh,
+	})
+	return watched, err
 }

@@ -1,5 +1,5 @@
 // Package crash kills the installation controller with kill -9 at every write it makes, and sees that nobody can tell in the
-// end.
+// end. It also takes away what the controller stands on: API servers, Clusters, kubeconfigs, answers.
 //
 // # How it kills
 //
@@ -20,6 +20,12 @@
 //
 // Status is the one thing that is not written in the same number of steps in each run: how many there are depends on what a
 // pass sees on its way. A boundary of the status that is not come by is counted and is no failure; any other is.
+//
+// # What else goes away
+//
+// outage_test.go and removal_test.go have the rows of the threat model in which the user cluster, its Cluster object or its
+// kubeconfig goes, for good or for a while, in the middle of an installation or of its removal. Gates count the calls there,
+// and cut them. quiet_test.go sees that an installation at rest makes none.
 //
 // A new object in an add-on, or a hook in the chart, is a few lines in stories_test.go; its boundaries are found by
 // themselves.

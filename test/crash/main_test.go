@@ -4,6 +4,9 @@ import (
 	"os"
 	"testing"
 
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -19,5 +22,6 @@ func TestMain(m *testing.M) {
 		runChild(path)
 		return
 	}
+	ctrl.SetLogger(logr.Discard())
 	fleet.Main(m, fleet.ClusterOptions{Name: seedName, Controllers: true}, fleet.ClusterOptions{Name: userName, Workloads: true})
 }

@@ -100,6 +100,9 @@ func (p *platform) chart(version, name string) kubermaticv1.AddonVersion {
 	}
 }
 
+// kubeconfigSecret of a Cluster's namespace leads to its user cluster.
+const kubeconfigSecret = "internal-admin-kubeconfig"
+
 // subject is one installation in a cluster of its own, and everything of it is named after it: its Cluster, its target
 // namespace, what it has of cluster-scoped objects. The name is also by what gates know the cluster's client.
 type subject struct {
@@ -116,7 +119,7 @@ func (p *platform) newSubject(t testing.TB, story string) *subject {
 	s := &subject{platform: p, story: story, name: fmt.Sprintf("k%04dz", subjects.Add(1))}
 	create(t, p.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace()}})
 	create(t, p.seed, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace(), Name: "internal-admin-kubeconfig"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace(), Name: kubeconfigSecret},
 		Data:       map[string][]byte{"kubeconfig": p.userGate.Kubeconfig(t, s.name)},
 	})
 	s.cluster = &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: s.name}}

@@ -148,6 +148,22 @@ var stories = []story{
 // TestRS07KilledAtEveryWrite tells every story with a kill -9 before and after each write that the seed or the user cluster
 // gets, and the seed's answer to the installation's finalizer. What is left out are events.
 func TestRS07KilledAtEveryWrite(t *testing.T) {
+	p := newStocked(t)
+	var total atomic.Int32
+	t.Run("stories", func(t *testing.T) {
+		for _, story := range stories {
+			t.Run(story.name, func(t *testing.T) {
+				t.Parallel()
+				total.Add(int32(story.tell(t, p)))
+			})
+		}
+	})
+	t.Logf("killed at %d boundaries in %d stories", total.Load(), len(stories))
+}
+
+// newStocked is a platform that offers both add-ons in both versions.
+func newStocked(t *testing.T) *platform {
+	t.Helper()
 	p := newPlatform(t)
 	files := probe("1.0.0", true)
 	maps.Copy(files, probe("2.0.0", false))
@@ -161,14 +177,5 @@ func TestRS07KilledAtEveryWrite(t *testing.T) {
 		}
 	}
 	p.publish(t, "web", p.chart("1.0.0", "web"), p.chart("2.0.0", "web"))
-	var total atomic.Int32
-	t.Run("stories", func(t *testing.T) {
-		for _, story := range stories {
-			t.Run(story.name, func(t *testing.T) {
-				t.Parallel()
-				total.Add(int32(story.tell(t, p)))
-			})
-		}
-	})
-	t.Logf("killed at %d boundaries in %d stories", total.Load(), len(stories))
+	return p
 }

@@ -104,7 +104,7 @@ func deprecation(f *facts) string {
 func projectObjects(f *facts) {
 	state := &f.installation.Status
 	if record := f.record(); record != nil && f.settled() {
-		applied := metav1.NewTime(record.Time.Time)
+		applied := record.Time.Rfc3339Copy() // as the API server keeps it: finer, it would differ in every pass
 		state.LastApplied = &kubermaticv1.AppliedState{
 			Version: record.Version, ArtifactDigest: record.Artifact.Digest, Inputs: record.Inputs,
 			Objects: record.ObjectsDigest, Time: &applied,

@@ -1,0 +1,119 @@
+package crash_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// passes counts how often a controller looked for its Cluster, with which every pass begins.
+type passes struct {
+	cluster.Finder
+	begun *atomic.Int32
+}
+
+// InNamespace implements cluster.Finder.
+func (p passes) InNamespace(ctx context.Context, namespace string) (*kkpv1.Cluster, error) {
+	p.begun.Add(1)
+	return p.Finder.InNamespace(ctx, namespace)
+}
+
+// rounds of edits that concern no installation's inputs.
+const rounds = 20
+
+// An unchanged installation costs nothing: edits that have it looked at and change none of its inputs lead to no call to the
+// user cluster, not even a read, and to no write on the seed. Red when a pass reads health, drift or the release anew each
+// time, and when it writes a status that did not change.
+func TestEqualInputsMakeNoCall(t *testing.T) {
+	for _, addon := range []string{"probe", "web"} {
+		t.Run(addon, func(t *testing.T) {
+			p := newStocked(t)
+			s := p.newSubject(t, "quiet")
+			s.install(t, addon, "1.0.0")
+			begun := s.serveHere(t)
+			await(t, func() error { return s.unsettled(t, "1.0.0") })
+			s.round(t, "warm", begun) // what follows on the last write of the installation is over after that
+			user, seed := p.userGate.Counts(s.name), p.seedGate.Counts(s.name).Writes
+			first := begun.Load()
+			for i := range rounds {
+				s.round(t, fmt.Sprint("round-", i), begun)
+			}
+			after, wrote := p.userGate.Counts(s.name), p.seedGate.Counts(s.name).Writes-seed
+			t.Logf("%d passes after %d edits: %d reads and %d writes to the user cluster, %d writes to the seed", begun.Load()-first,
+				3*rounds, after.Reads-user.Reads, after.Writes-user.Writes, wrote)
+			if after != user || wrote != 0 {
+				t.Error("an unchanged installation made calls")
+			}
+		})
+	}
+}
+
+// serveHere runs the controller in this process, and counts its passes.
+func (s *subject) serveHere(t *testing.T) *atomic.Int32 {
+	t.Helper()
+	config, begun := s.seedGate.Config(s.name), &atomic.Int32{}
+	made, err := newController(assignment{
+		Server: config.Host, CA: config.CAData, Token: config.BearerToken, Catalogue: s.catalogue, Folder: t.TempDir(),
+		Installations: map[string]string{labelCase: s.name},
+	}, func(dependencies *addoninstallation.Dependencies) {
+		dependencies.Finder = passes{dependencies.Finder, begun}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- made.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return begun
+}
+
+// round edits a label of the installation, an annotation of its catalogue and one of the installation, one after the other,
+// and waits for the pass that follows each. The Cluster's annotations are no such edit: templates see them.
+func (s *subject) round(t *testing.T, word string, begun *atomic.Int32) {
+	t.Helper()
+	label := fmt.Appendf(nil, `{"metadata":{"labels":{"crash.example/word":%q}}}`, word)
+	annotation := fmt.Appendf(nil, `{"metadata":{"annotations":{"crash.example/word":%q}}}`, word)
+	catalogue := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: s.catalogue, Name: s.addon(t)}}
+	for _, edit := range []struct {
+		object client.Object
+		patch  []byte
+	}{
+		{s.installation(), label}, {catalogue, annotation}, {s.installation(), annotation},
+	} {
+		before := begun.Load()
+		if err := s.seed.Patch(t.Context(), edit.object, client.RawPatch("application/merge-patch+json", edit.patch)); err != nil {
+			t.Fatal(err)
+		}
+		expect.Eventually(t, expect.Patience, func() error {
+			if begun.Load() == before {
+				return fmt.Errorf("no pass followed an edit of %T", edit.object)
+			}
+			return nil
+		})
+	}
+}
+
+func (s *subject) addon(t *testing.T) string {
+	t.Helper()
+	found := s.installation()
+	if err := s.seed.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
+		t.Fatal(err)
+	}
+	return string(found.Spec.AddonRef.Name)
+}
