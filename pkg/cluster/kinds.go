@@ -29,7 +29,9 @@ func (e *TooManyKindsError) Error() string {
 
 // served is what discovery said at one time.
 type served struct {
-	mapper   meta.RESTMapper
+	mapper meta.RESTMapper
+	// mappings that were asked for, by kindQuestion: the mapper looks at all kinds of a group each time.
+	mappings sync.Map
 	versions []string
 	missing  []string
 }
@@ -164,9 +166,27 @@ func (m mapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.GroupV
 	return ask(m, func(d meta.RESTMapper) ([]schema.GroupVersionResource, error) { return d.ResourcesFor(input) })
 }
 
-// RESTMapping implements meta.RESTMapper.
+// RESTMapping implements meta.RESTMapper. The answer is shared, and not to be changed.
 func (m mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	return ask(m, func(d meta.RESTMapper) (*meta.RESTMapping, error) { return d.RESTMapping(kind, versions...) })
+	now, err := m.kinds.current(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	question := kindQuestion{kind, strings.Join(versions, ",")}
+	if known, found := now.mappings.Load(question); found {
+		return known.(*meta.RESTMapping), nil
+	}
+	answer, err := now.mapper.RESTMapping(kind, versions...)
+	if err == nil {
+		now.mappings.Store(question, answer)
+	}
+	return answer, err
+}
+
+// kindQuestion is what a mapping was asked for.
+type kindQuestion struct {
+	kind     schema.GroupKind
+	versions string
 }
 
 // RESTMappings implements meta.RESTMapper.

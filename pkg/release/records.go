@@ -68,11 +68,6 @@ func (r *Records) LoadRevision(ctx context.Context, namespace string, owner appl
 // is a new revision, or takes the place of an intent of the same number that was never carried out; ConflictError says
 // that the revision exists in another state.
 func (r *Records) SaveIntent(ctx context.Context, namespace string, record *Record) error {
-	if record.stored.resourceVersion == "" {
-		if err := r.takePlace(ctx, namespace, record); err != nil {
-			return err
-		}
-	}
 	record.State = StateIntent
 	return r.save(ctx, namespace, record)
 }
@@ -118,6 +113,12 @@ func (r *Records) save(ctx context.Context, namespace string, record *Record) er
 		return err
 	}
 	chunks := split(packed)
+	unsure := record.State == StateIntent && record.stored.resourceVersion == ""
+	if unsure && len(chunks) > 0 { // the parts of an intent that stands are not written over
+		if err := r.takePlace(ctx, namespace, record); err != nil {
+			return err
+		}
+	}
 	numbers := freeNumbers(record.stored.parts, len(chunks))
 	for i, number := range numbers {
 		if err := r.writePart(ctx, partSecret(namespace, record, number, chunks[i])); err != nil {
@@ -125,12 +126,26 @@ func (r *Records) save(ctx context.Context, namespace string, record *Record) er
 		}
 	}
 	head := headSecret(namespace, record, packed, numbers)
-	if err := r.writeHead(ctx, head); err != nil {
+	err = r.writeHead(ctx, head)
+	var taken *ConflictError
+	if unsure && record.stored.resourceVersion == "" && errors.As(err, &taken) {
+		err = r.overwrite(ctx, namespace, record, head)
+	}
+	if err != nil {
 		return err
 	}
 	before := record.stored.parts
 	record.stored = stored{resourceVersion: head.ResourceVersion, parts: numbers}
 	return r.removeParts(ctx, namespace, record, before)
+}
+
+// overwrite writes the head of a new revision over the intent of its number, if that is what stands there.
+func (r *Records) overwrite(ctx context.Context, namespace string, record *Record, head *corev1.Secret) error {
+	if err := r.takePlace(ctx, namespace, record); err != nil {
+		return err
+	}
+	head.ResourceVersion = record.stored.resourceVersion
+	return r.writeHead(ctx, head)
 }
 
 func (r *Records) writeHead(ctx context.Context, head *corev1.Secret) error {

@@ -214,6 +214,9 @@ func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
 	f.memory.nextSurvey, f.memory.health = f.now.Add(r.Options.DriftInterval), nil
 	f.memory.repairs = map[apply.Key]repairCount{}
 	f.applied = true
+	if applied.Revision <= release.Kept {
+		return nil // revisions count from 1: there are no more than are kept
+	}
 	if err := r.Records.Trim(ctx, f.installation.Namespace, f.owner); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "trimming release records; tried again with the next revision")
 	}

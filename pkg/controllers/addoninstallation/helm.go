@@ -121,8 +121,8 @@ func (r *Reconciler) releaseNameFree(ctx context.Context, f *facts) loop.Outcome
 	if name == "" {
 		return nil
 	}
-	list := &kubermaticv1.AddonInstallationList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(f.installation.Namespace)); err != nil {
+	list := &kubermaticv1.AddonInstallationList{} // shared with the cache, and only read
+	if err := r.Client.List(ctx, list, client.InNamespace(f.installation.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return failed(err)
 	}
 	for i := range list.Items {

@@ -118,10 +118,10 @@ func ofMarked[O client.Object](r *Reconciler) handler.TypedMapFunc[O, reconcile.
 	}
 }
 
-// installations that are in the cache; they are not to be changed.
+// installations that are in the cache, which has them too: they are not to be changed.
 func (r *Reconciler) installations(ctx context.Context, options ...client.ListOption) []kubermaticv1.AddonInstallation {
 	list := &kubermaticv1.AddonInstallationList{}
-	if err := r.Client.List(ctx, list, options...); err != nil {
+	if err := r.Client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "listing installations to wake")
 		return nil
 	}

@@ -53,9 +53,9 @@ func planFor(wantedSet set, installations []v1.AddonInstallation, catalogues kno
 		}
 		result.member(one, live, catalogues)
 	}
-	for _, name := range sortedNames(byName) {
+	for _, name := range ourNames(byName) {
 		live := byName[name]
-		if !isOurs(live) || wantedSet.find(name) != nil {
+		if wantedSet.find(name) != nil {
 			continue
 		}
 		if keeps(&wantedSet, live) {
@@ -106,10 +106,8 @@ func (p *plan) hold(live *v1.AddonInstallation) {
 // frozenPlan: the core installations that exist are the set.
 func frozenPlan(byName map[string]*v1.AddonInstallation) plan {
 	var result plan
-	for _, name := range sortedNames(byName) {
-		if isOurs(byName[name]) {
-			result.keep(byName[name])
-		}
+	for _, name := range ourNames(byName) {
+		result.keep(byName[name])
 	}
 	return result
 }
@@ -158,10 +156,19 @@ func isGoing(live *v1.AddonInstallation) bool {
 	return !live.DeletionTimestamp.IsZero() && !slices.Contains(live.Finalizers, v1.FinalizerCoreProtection)
 }
 
-func sortedNames(byName map[string]*v1.AddonInstallation) []string {
-	names := make([]string, 0, len(byName))
-	for name := range byName {
-		names = append(names, name)
+// isSomebodys says whether an installation has nothing of ours, neither made nor protected.
+func isSomebodys(live *v1.AddonInstallation) bool {
+	return !live.Spec.CoreAddon && live.Labels[v1.LabelManagedBy] != v1.ManagedByCoreAddons &&
+		!slices.Contains(live.Finalizers, v1.FinalizerCoreProtection)
+}
+
+// ourNames are those of the core installations, in order.
+func ourNames(byName map[string]*v1.AddonInstallation) []string {
+	var names []string
+	for name, live := range byName {
+		if isOurs(live) {
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	return names

@@ -124,13 +124,16 @@ func clusterChanged() predicate.TypedPredicate[*kkpv1.Cluster] {
 }
 
 // installationChanged lets everything through that a pass looks at: a living installation's status only where its conditions
-// Ready or Compatible turn.
+// Ready or Compatible turn, and of somebody's installation only that it comes and goes: its name is taken meanwhile.
 func installationChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, isInstallation := e.ObjectOld.(*v1.AddonInstallation)
 		after, isInstallationToo := e.ObjectNew.(*v1.AddonInstallation)
 		if !isInstallation || !isInstallationToo {
 			return true
+		}
+		if isSomebodys(before) && isSomebodys(after) {
+			return false
 		}
 		return before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Labels, after.Labels) ||
 			!equality.Semantic.DeepEqual(before.Annotations, after.Annotations) ||

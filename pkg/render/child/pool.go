@@ -21,7 +21,9 @@ const (
 	DefaultCPU      = 20 * time.Second
 	DefaultTimeout  = 30 * time.Second
 	DefaultChildren = 3
-	defaultRenders  = 32
+	// defaultRenders keeps out of sight what starting a process costs: as much as dozens of small renderings. A child that keeps
+	// much memory is replaced earlier.
+	defaultRenders = 256
 )
 
 // Options of a pool. Zero values are defaults.
