@@ -26,7 +26,7 @@ func (r removal) keepsNamespace(ctx context.Context, entry Entry) (bool, error) 
 	if err != nil || !complete {
 		return true, err
 	}
-	census := &census{target: r.target, namespace: entry.Name, uids: map[types.UID]bool{}}
+	census := &census{target: r.target, namespace: entry.Name, hooksOf: r.owner.ID(), uids: map[types.UID]bool{}}
 	if entry.Name == r.options.Namespace {
 		census.owner = r.owner.ID()
 	}
@@ -83,6 +83,8 @@ type census struct {
 	namespace string
 	// owner is the ID of the installation whose release Secrets may be here; "" where none may.
 	owner string
+	// hooksOf is the ID of the installation whose hooks may have left objects here.
+	hooksOf string
 
 	lock    sync.Mutex
 	uids    map[types.UID]bool
@@ -119,7 +121,7 @@ func (c *census) add(where resource, items []metav1.PartialObjectMetadata) {
 
 // isFurniture says whether an object stands in every namespace, or comes and goes by itself.
 func (c *census) isFurniture(where resource, object *metav1.PartialObjectMetadata) bool {
-	if object.DeletionTimestamp != nil {
+	if object.DeletionTimestamp != nil || c.isHookOfOurs(object) {
 		return true
 	}
 	switch where.GroupResource().String() {
@@ -134,6 +136,11 @@ func (c *census) isFurniture(where resource, object *metav1.PartialObjectMetadat
 		return true
 	}
 	return false
+}
+
+// isHookOfOurs says whether a hook of the installation left an object. What was made as such goes with the namespace.
+func (c *census) isHookOfOurs(object *metav1.PartialObjectMetadata) bool {
+	return object.Labels[kubermaticv1.LabelInstallation] == c.hooksOf && object.Annotations[helmHookAnnotation] != ""
 }
 
 // hasForeign says whether something is in the namespace that would not go by itself: an object without an owner, or with

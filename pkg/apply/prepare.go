@@ -39,6 +39,7 @@ const (
 	helmReleaseAnnotation   = "meta.helm.sh/release-name"
 	helmNamespaceAnnotation = "meta.helm.sh/release-namespace"
 	helmPolicyAnnotation    = "helm.sh/resource-policy"
+	helmHookAnnotation      = "helm.sh/hook"
 	helmPolicyKeep          = "keep"
 )
 

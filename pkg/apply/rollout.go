@@ -54,7 +54,16 @@ type Rollout struct {
 	declared map[schema.GroupVersionKind]resource
 	// standing are namespaces that were seen, so that they are not asked for again.
 	standing map[string]bool
+	// gate stands behind the foundation; see Hold.
+	gate Gate
 }
+
+// Gate says whether a rollout may go on to objects that are no Namespaces and CRDs.
+type Gate func(ctx context.Context) (open bool, err error)
+
+// Hold has the rollout ask the gate in each Advance, once Namespaces and CRDs are ready: hooks run there. Behind a shut one
+// nothing is written, and Complete is false.
+func (r *Rollout) Hold(gate Gate) { r.gate = gate }
 
 // item is one object on its way.
 type item struct {
@@ -175,6 +184,14 @@ func (r *Rollout) Advance(ctx context.Context, target Target) (Progress, error) 
 		}
 		if err != nil || r.blocked(items) {
 			return r.progress(), err
+		}
+		if at != stageFoundation || r.gate == nil {
+			continue
+		}
+		if open, err := r.gate(ctx); err != nil || !open {
+			progress := r.progress()
+			progress.Complete = false
+			return progress, err
 		}
 	}
 	return r.progress(), nil

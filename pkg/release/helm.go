@@ -72,25 +72,24 @@ func (r *Record) HelmObject() *helmrelease.Release {
 			LastDeployed:  helmtime.Time{Time: h.LastDeployed.UTC()},
 			Status:        helmrelease.Status(h.Status), Description: h.Description,
 		},
-		Config: config, Manifest: h.Manifest,
+		Config: config, Manifest: h.Manifest, Hooks: r.helmHooks(),
 		Labels: map[string]string{v1.LabelInstallation: r.Owner().ID()},
 	}
 }
 
 // WriteHelm writes a Helm release, made by HelmObject, into its namespace of the user cluster by Helm's Secrets driver, so
 // that helm shows it. An equal one is left alone, and then nothing is written at all. When its status is deployed, earlier
-// revisions become superseded, and those beyond HelmHistory go. Secrets must be those of the release's namespace. Errors:
+// revisions become superseded; those beyond HelmHistory go in any case. Secrets must be those of the release's namespace. Errors:
 // HelmNameTakenError, or the API server's.
 func WriteHelm(ctx context.Context, secrets corev1client.SecretInterface, rel *helmrelease.Release) error {
 	shelf := &shelf{SecretInterface: secrets, ctx: ctx, owner: rel.Labels[v1.LabelInstallation]}
 	if err := shelf.put(rel); err != nil {
 		return err
 	}
-	if rel.Info.Status != helmrelease.StatusDeployed {
-		return nil
-	}
-	if err := shelf.supersede(rel); err != nil {
-		return err
+	if rel.Info.Status == helmrelease.StatusDeployed {
+		if err := shelf.supersede(rel); err != nil {
+			return err
+		}
 	}
 	if !shelf.wrote || rel.Version <= HelmHistory {
 		return nil
@@ -120,7 +119,7 @@ func (s *shelf) put(rel *helmrelease.Release) error {
 // supersede marks earlier revisions that still look current. What can't be decoded is left as it is.
 func (s *shelf) supersede(rel *helmrelease.Release) error {
 	options := ours(rel.Name, s.owner,
-		requirement("status", selection.In, "deployed", "pending-install", "pending-upgrade"),
+		requirement("status", selection.In, "deployed", "pending-install", "pending-upgrade", "pending-rollback"),
 		requirement("version", selection.NotIn, strconv.Itoa(rel.Version)))
 	options.Limit = HelmHistory
 	list, err := s.List(s.ctx, options)

@@ -83,6 +83,13 @@ type Record struct {
 	SupersededOf int `json:"supersededOf,omitempty"`
 	// Helm is the release shown by `helm list`; nil for other methods.
 	Helm *HelmRelease `json:"helm,omitempty"`
+	// Action is what the revision does to the Helm release; "" in records of before hooks were run.
+	Action Action `json:"action,omitempty"`
+	// Hooks of the Helm release, and how they ran. HooksDigest tells them from those of another revision.
+	Hooks       []Hook `json:"hooks,omitempty"`
+	HooksDigest string `json:"hooksDigest,omitempty"`
+	// Hooking is how far their events have come.
+	Hooking Hooking `json:"hooking,omitzero"`
 	// Time at which the revision got into its state.
 	Time metav1.Time `json:"time"`
 
@@ -97,12 +104,16 @@ type stored struct {
 	light bool
 }
 
-// Light is the record without its objects and values, to be kept in memory. It can't be saved: load the record for that.
+// Light is the record without its objects and values, to be kept in memory. Hooks stay, since they run after it was applied.
+// It can't be saved: load the record for that.
 func (r *Record) Light() *Record {
 	light := *r
 	light.Objects, light.Values, light.Origins, light.stored.light = nil, nil, nil, true
 	return &light
 }
+
+// IsLight says whether the record misses its objects.
+func (r *Record) IsLight() bool { return r.stored.light }
 
 // Owner is the installation that the record belongs to.
 func (r *Record) Owner() apply.Owner {

@@ -136,8 +136,6 @@ const (
 	ReasonNoManifests = "NoManifests"
 	// ReasonDependenciesMissing: the chart names dependencies that it does not hold.
 	ReasonDependenciesMissing = "DependenciesMissing"
-	// ReasonHooksUnsupported: the chart has hooks, which this release does not run.
-	ReasonHooksUnsupported = "HooksUnsupported"
 	// ReasonLimitExceeded: the rendered objects are too many or too large, or rendering takes more memory or time than it may.
 	ReasonLimitExceeded = "LimitExceeded"
 	// ReasonNotAllowed: a Custom catalogue's add-on has what only those of Core catalogues may have: something in a namespace
@@ -169,6 +167,10 @@ const (
 	ReasonObjectInvalid = "ObjectInvalid"
 	// ReasonPruneNeedsApproval: a removal waits for annotation prune-approved.
 	ReasonPruneNeedsApproval = "PruneNeedsApproval"
+	// ReasonHookRunning: a hook of the chart runs; waited for. What comes after it is not applied yet.
+	ReasonHookRunning = "HookRunning"
+	// ReasonHookFailed: a hook of the chart failed, or did not end in time; tried again. The message names hook, event and object.
+	ReasonHookFailed = "HookFailed"
 	// ReasonReleaseNameTaken: another installation, or somebody else in the user cluster, has a Helm release of the name.
 	ReasonReleaseNameTaken = "ReleaseNameTaken"
 )

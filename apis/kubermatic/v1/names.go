@@ -41,6 +41,10 @@ const (
 	AnnotationAllowDowngrade = Prefix + "allow-downgrade"
 	// AnnotationAdopt = "true" takes over objects that exist.
 	AnnotationAdopt = Prefix + "adopt"
+	// AnnotationSkipHooks = "true" on an installation removes it without running the hooks of its removal.
+	AnnotationSkipHooks = Prefix + "skip-hooks"
+	// AnnotationHookRun on an object of a hook says for which attempt it was made.
+	AnnotationHookRun = Prefix + "hook-run"
 	// AnnotationPruneApproved holds the hash that lets a guarded prune go on.
 	AnnotationPruneApproved = Prefix + "prune-approved"
 	// AnnotationOnDelete = "orphan" on a manifest keeps the object when the installation goes.

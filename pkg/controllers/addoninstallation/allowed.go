@@ -42,6 +42,13 @@ func (r *Reconciler) allowed(_ context.Context, f *facts) loop.Outcome {
 	if err == nil {
 		err = checkObjects(f.objects)
 	}
+	hooks, broken := hookObjects(f.hooks)
+	if broken != nil {
+		return failed(broken)
+	}
+	if err == nil {
+		err = checkObjects(hooks)
+	}
 	if err == nil {
 		return nil
 	}

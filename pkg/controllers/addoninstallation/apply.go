@@ -39,10 +39,11 @@ func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
 	}
 	digest := apply.ObjectsDigest(f.objects)
 	record := f.record()
-	if record != nil && record.State != release.StateApplied && record.Inputs == f.inputs && record.ObjectsDigest == digest {
+	same := record != nil && record.Holds(digest, f.hooks)
+	if same && record.State != release.StateApplied && record.Inputs == f.inputs {
 		return nil
 	}
-	if f.settled() && record.ObjectsDigest == digest && sameChart(record.Helm, helmRecord(f)) {
+	if f.settled() && same && sameChart(record.Helm, helmRecord(f)) {
 		return r.takeInputs(ctx, f)
 	}
 	intent, err := r.intent(f, digest)
@@ -66,6 +67,8 @@ func (r *Reconciler) takeInputs(ctx context.Context, f *facts) loop.Outcome {
 		kept.Artifact = kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest}
 		kept.CRDs, kept.Timeout = crdPolicy(f), timeoutOf(f)
 		kept.Values, kept.Origins = f.values, f.origins
+		kept.Hooks = release.CarryRuns(kept.Hooks, f.hooks) // those of tests may be others
+		kept.Hooking.FailedAt = metav1.Time{}               // with new inputs, what failed is tried at once
 	})
 	if err != nil {
 		f.memory.doubt()
@@ -97,6 +100,8 @@ func (r *Reconciler) intent(f *facts, digest string) (*release.Record, error) {
 	intent.Inventory = apply.Planned(f.objects, known)
 	intent.Helm = helmRecord(f)
 	intent.Former = formerRelease(f.record(), intent.Helm)
+	intent.Hooks, intent.HooksDigest = f.hooks, release.HooksDigest(f.hooks)
+	intent.Begin(nextAction(f.record(), intent.Helm))
 	return intent, nil
 }
 
@@ -126,14 +131,15 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 		})
 		f.memory.adopting = f.adopts()
 	}
+	f.memory.rollout.Hold(r.preHooks(f))
 	progress, err := f.memory.rollout.Advance(ctx, f.target())
 	f.progress = progress
 	f.memory.waited(progress.Written)
 	if err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
 	}
-	if progress.Complete {
-		return nil
+	if f.held != nil || progress.Complete {
+		return f.held
 	}
 	if hasReason(progress.Waiting, kubermaticv1.ReasonNamespaceMissing) {
 		f.memory.rollout = nil // what went with the namespace is made anew
@@ -205,6 +211,9 @@ func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
 	applied.Superseded = append(apply.Prunable(f.record().Inventory, f.progress.Inventory), f.record().Superseded...)
 	applied.Superseded = apply.Prunable(applied.Superseded, f.progress.Inventory)
 	applied.Inventory = f.progress.Inventory
+	if !applied.HasHooks(applied.Action.Post()) {
+		applied.Deployed()
+	}
 	r.Options.FaultPoint(faultBeforeFinalRecord)
 	if err := r.Records.SaveApplied(ctx, f.installation.Namespace, &applied); err != nil {
 		f.memory.doubt()

@@ -17,7 +17,11 @@ func (f *facts) backOff(outcome loop.Outcome) loop.Outcome {
 	state := &f.installation.Status
 	retry, failed := outcome.(loop.RetryAt)
 	if !failed || retry.After > 0 {
-		f.memory.failures, state.Failures, state.NextAttempt = 0, 0, nil
+		f.memory.failures, state.Failures, state.NextAttempt = 0, f.attempts, nil
+		if f.attempts > 0 {
+			next := metav1.NewTime(f.nextAttempt)
+			state.NextAttempt = &next
+		}
 		return outcome
 	}
 	f.memory.failures++

@@ -10,6 +10,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
@@ -43,6 +44,7 @@ type facts struct {
 
 	rendered render.Result
 	objects  []*unstructured.Unstructured
+	hooks    []release.Hook
 	progress apply.Progress
 	health   *apply.Health
 
@@ -57,7 +59,12 @@ type facts struct {
 	// shown are objects that drifted and are left as they are, since the strategy is Once.
 	shown   []apply.Key
 	applied bool
-	now     time.Time
+	// held is why the hooks that run before everything but the foundation keep the rest back.
+	held loop.Outcome
+	// attempts of a hook that failed in a row, and when the next begins; 0: none did.
+	attempts    int32
+	nextAttempt time.Time
+	now         time.Time
 }
 
 // record is the latest record, nil before the first intent.

@@ -12,24 +12,17 @@ import (
 	"github.com/trellis-addons/trellis/pkg/release"
 )
 
-// helmDeployed is Helm's word for a release whose objects are there; the copy is written only then.
-const helmDeployed = "deployed"
-
 // helmRecord is what the record says of the Helm release; nil for go-template.
 func helmRecord(f *facts) *release.HelmRelease {
 	chart := f.rendered.Chart
 	if chart == nil {
 		return nil
 	}
-	description := "Install complete"
-	if previousHelm(f) != nil || f.foreign != nil {
-		description = "Upgrade complete"
-	}
 	now := metav1.NewTime(f.now)
 	helm := &release.HelmRelease{
 		Name: releaseName(f), Namespace: f.installation.Spec.TargetNamespace, Revision: 1,
 		ChartName: chart.Name, ChartVersion: chart.Version, AppVersion: chart.AppVersion,
-		Status: helmDeployed, Description: description, Manifest: chart.Manifest, Config: chart.Config, FirstDeployed: now, LastDeployed: now,
+		Manifest: chart.Manifest, Config: chart.Config, FirstDeployed: now, LastDeployed: now,
 	}
 	if previous := previousHelm(f); previous != nil && previous.Name == helm.Name {
 		helm.Revision, helm.FirstDeployed, helm.TakenOver = previous.Revision+1, previous.FirstDeployed, previous.TakenOver
@@ -81,33 +74,43 @@ func (r *Reconciler) dropFormerRelease(ctx context.Context, f *facts) loop.Outco
 // writeHelmRelease gives the user cluster the copy that `helm list` shows. The seed's record is the truth: failing to
 // write the copy is told and tried again, and is never a failed release.
 func (r *Reconciler) writeHelmRelease(ctx context.Context, f *facts) loop.Outcome {
-	if outcome := r.dropFormerRelease(ctx, f); outcome != nil {
-		return outcome
+	r.copyHelm(ctx, f)
+	if f.record().Helm != nil && f.memory.helmWritten == "" {
+		return nil // the former release stays until the new one is there
 	}
+	return r.dropFormerRelease(ctx, f)
+}
+
+// copyHelm writes the copy where it differs from what the user cluster is known to have, or may have been changed there.
+func (r *Reconciler) copyHelm(ctx context.Context, f *facts) {
 	record := f.record()
 	if record.Helm == nil {
 		f.installation.Status.Release = nil
-		return nil
+		return
 	}
 	f.installation.Status.Release = &kubermaticv1.HelmReleaseState{
 		Name: record.Helm.Name, Revision: int32(record.Helm.Revision), Status: record.Helm.Status,
 	}
-	if f.memory.helmWritten == record.Revision && !r.surveyDue(f) {
-		return nil
+	if f.memory.helmWritten == helmState(record) && !r.surveyDue(f) {
+		return
 	}
 	if err := r.writeCopy(ctx, f, record); err != nil {
+		f.memory.helmWritten = ""
 		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.ReasonFailed, "WriteRelease",
 			"the Helm release's copy in the user cluster could not be written, it is tried again: %v", err)
-		f.memory.helmWritten = 0
-		return nil
+		return
 	}
-	f.memory.helmWritten = record.Revision
-	return nil
+	f.memory.helmWritten = helmState(record)
+}
+
+// helmState changes whenever the copy has something new to say.
+func helmState(record *release.Record) string {
+	return fmt.Sprint(record.Helm.Revision, record.Helm.Status, record.Helm.Description, record.Hooking.Event, record.Hooking.Ended)
 }
 
 // writeCopy makes what a release that is gone on with had before ours first, so that it becomes superseded with the rest.
 func (r *Reconciler) writeCopy(ctx context.Context, f *facts, record *release.Record) error {
-	if record.Helm.TakenOver && f.memory.helmWritten != record.Revision {
+	if record.Helm.TakenOver && f.memory.helmWritten != helmState(record) {
 		if err := release.TakeOverHelm(ctx, helmPlace(f, record.Helm.Namespace), record.Helm, f.owner); err != nil {
 			return err
 		}

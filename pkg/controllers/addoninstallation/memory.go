@@ -35,8 +35,10 @@ type memory struct {
 	looks int32
 	// health as last assessed.
 	health *apply.Health
-	// helmWritten is the revision whose release the user cluster is known to have.
-	helmWritten int
+	// helmWritten is the state of the Helm release that the user cluster is known to show.
+	helmWritten string
+	// hookLooks counts the looks in a row at hooks that run.
+	hookLooks int
 	// repairs counts repairs object by object.
 	repairs map[apply.Key]repairCount
 	// reconcileAt is the annotation's value that was last acted on.

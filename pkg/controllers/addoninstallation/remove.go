@@ -70,14 +70,33 @@ func (r *Reconciler) letGoWithoutCluster(ctx context.Context, f *facts, unknown 
 	return outcome
 }
 
-// removeObjects takes the removal as far as it goes now.
+// removeObjects takes the removal as far as it goes now. Namespaces are left where hooks have to run once all else is gone.
 func (r *Reconciler) removeObjects(ctx context.Context, f *facts) loop.Outcome {
+	objects := removable(f.record())
+	if f.deletesWithHooks(release.ActionDelete.Post()) {
+		objects = slices.DeleteFunc(objects, isNamespaceEntry)
+	}
+	return r.removeInventory(ctx, f, objects)
+}
+
+// removeNamespaces removes the namespaces that were left for hooks.
+func (r *Reconciler) removeNamespaces(ctx context.Context, f *facts) loop.Outcome {
+	if len(f.record().Hooks) == 0 {
+		return nil
+	}
+	namespaces := slices.DeleteFunc(removable(f.record()), func(entry apply.Entry) bool { return !isNamespaceEntry(entry) })
+	return r.removeInventory(ctx, f, namespaces)
+}
+
+func isNamespaceEntry(entry apply.Entry) bool { return entry.Kind == "Namespace" && entry.Group == "" }
+
+func (r *Reconciler) removeInventory(ctx context.Context, f *facts, inventory apply.Inventory) loop.Outcome {
 	record := f.record()
 	others, err := r.targetedByOthers(ctx, f)
 	if err != nil {
 		return failed(err)
 	}
-	left, blocked, err := apply.Remove(ctx, f.target(), removable(record), apply.RemoveOptions{
+	left, blocked, err := apply.Remove(ctx, f.target(), inventory, apply.RemoveOptions{
 		Owner: f.owner, CRDs: record.CRDs.Remove, Namespace: record.TargetNamespace, KeepNamespaces: others,
 	})
 	if err != nil {

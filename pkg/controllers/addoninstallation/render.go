@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 	"time"
 
@@ -89,18 +88,7 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 	}
 	r.warnOfChanges(f, rendered.Changed)
 	f.rendered = rendered.Result
-	if chart := f.rendered.Chart; chart != nil && slices.ContainsFunc(chart.Hooks, isRun) {
-		return loop.Stalled{
-			Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonHooksUnsupported,
-			Message: "the chart has hooks, which are not run yet: set template.helm.disableHooks to leave them out",
-		}
-	}
 	return r.prepare(f)
-}
-
-// isRun says whether a hook is for more than tests, which only people run.
-func isRun(hook render.Hook) bool {
-	return slices.ContainsFunc(hook.Events, func(event string) bool { return event != render.HookTest })
 }
 
 func (r *Reconciler) renderInput(f *facts) render.Input {
@@ -156,6 +144,9 @@ func (r *Reconciler) prepare(f *facts) loop.Outcome {
 	}
 	r.Images.Rewrite(f.rendered.Objects)
 	objects, err := apply.Prepare(f.rendered.Objects, f.connection.Mapper, options)
+	if err == nil {
+		f.hooks, err = r.prepareHooks(f)
+	}
 	var limit *apply.LimitError
 	if errors.As(err, &limit) {
 		return loop.Stalled{Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonLimitExceeded, Message: err.Error()}

@@ -62,7 +62,7 @@ func takeIntent(f *facts) loop.Outcome {
 	if err != nil {
 		return failed(err)
 	}
-	f.objects = objects
+	f.objects, f.hooks = objects, f.record().Hooks
 	return nil
 }
 
@@ -103,7 +103,7 @@ func (r *Reconciler) compareRendering(ctx context.Context, f *facts, anew bool) 
 func (r *Reconciler) compareWithRecord(ctx context.Context, f *facts, rendered render.Result) {
 	again := *f
 	again.rendered = rendered
-	if r.prepare(&again) != nil || apply.ObjectsDigest(again.objects) == f.record().ObjectsDigest {
+	if r.prepare(&again) != nil || f.record().Holds(apply.ObjectsDigest(again.objects), again.hooks) {
 		return
 	}
 	record, err := r.Records.Load(ctx, f.installation.Namespace, f.owner)

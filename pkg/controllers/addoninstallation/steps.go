@@ -22,7 +22,9 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 		{Name: "record", Run: r.recordApplied},     // on record with every UID
 		{Name: "release", Run: r.writeHelmRelease}, // helm: the copy that `helm list` shows
 		{Name: "drift", Run: r.repairDrift},        // now and then, healthy or not: is it still what was applied?
+		{Name: "post-hooks", Run: r.postHooks},     // helm: hooks that run once everything is applied
 		{Name: "health", Run: r.assess},            // until everything works
+		{Name: "last-hooks", Run: r.lastHooks},     // the same, where atomic asks for health first
 		{Name: "prune", Run: r.prune},              // what the new revision no longer has
 		{Name: "rest", Run: r.rest},                // until the next look
 	}
@@ -31,10 +33,13 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 // removalSteps of an installation that is being deleted, in order. Done lets it go.
 func (r *Reconciler) removalSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
-		{Name: "let-go", Run: r.letGo},         // cluster deleted or gone, nothing applied, or Orphan: no call
-		{Name: "connect", Run: r.connect},      // a live connection to the user cluster
-		{Name: "remove", Run: r.removeObjects}, // in reverse order, by UID, until nothing is left
-		{Name: "release", Run: r.removeHelm},   // helm: the release's Secrets
-		{Name: "forget", Run: r.forgetRecords}, // last, so that a crash begins again
+		{Name: "let-go", Run: r.letGo},             // cluster deleted or gone, nothing applied, or Orphan: no call
+		{Name: "connect", Run: r.connect},          // a live connection to the user cluster
+		{Name: "pre-delete", Run: r.preDelete},     // helm: hooks that run before anything goes
+		{Name: "remove", Run: r.removeObjects},     // in reverse order, by UID, until nothing is left
+		{Name: "post-delete", Run: r.postDelete},   // helm: hooks that run after everything went
+		{Name: "emptied", Run: r.removeNamespaces}, // the namespaces that such hooks ran in
+		{Name: "release", Run: r.removeHelm},       // helm: the release's Secrets
+		{Name: "forget", Run: r.forgetRecords},     // last, so that a crash begins again
 	}
 }

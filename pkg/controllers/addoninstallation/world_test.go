@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -160,6 +161,12 @@ func (w *world) create(object client.Object) {
 // start runs the controller until the end of the test.
 func (w *world) start() {
 	w.t.Helper()
+	w.t.Cleanup(w.startUntil())
+}
+
+// startUntil runs the controller until the returned function is called.
+func (w *world) startUntil() (stop func()) {
+	w.t.Helper()
 	made, err := ctrl.NewManager(fleet.Shared().Cluster("both").Config, manager.Options{
 		Scheme: w.scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)},
@@ -180,7 +187,7 @@ func (w *world) start() {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- made.Start(ctx) }()
-	w.t.Cleanup(func() {
+	return sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			w.t.Error(err)

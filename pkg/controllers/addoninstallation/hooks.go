@@ -1,0 +1,174 @@
+package addoninstallation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/release"
+)
+
+// slowestHookLook is the longest wait between two looks at a hook that runs.
+const slowestHookLook = 5 * time.Second
+
+// prepareHooks makes the hooks of a chart ready as its objects are: images, namespaces, labels. Two events may have hooks of
+// one name, so each is prepared by itself. Helm does not mark hooks as its own, so neither do we.
+func (r *Reconciler) prepareHooks(f *facts) ([]release.Hook, error) {
+	if f.rendered.Chart == nil {
+		return nil, nil
+	}
+	var hooks []release.Hook
+	for _, hook := range f.rendered.Chart.Hooks {
+		alone := []*unstructured.Unstructured{hook.Object}
+		r.Images.Rewrite(alone)
+		prepared, err := apply.Prepare(alone, f.connection.Mapper, apply.Options{
+			Owner: f.owner, TargetNamespace: f.installation.Spec.TargetNamespace,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("the hook of %q: %w", hook.Path, err)
+		}
+		encoded, err := json.Marshal(prepared[0].Object)
+		if err != nil {
+			return nil, fmt.Errorf("encoding the hook of %q: %w", hook.Path, err)
+		}
+		hooks = append(hooks, release.Hook{
+			Path: hook.Path, Events: hook.Events, Weight: hook.Weight, DeletePolicies: hook.DeletePolicies, LogPolicies: hook.LogPolicies,
+			Object: encoded,
+		})
+	}
+	return hooks, nil
+}
+
+// hookObjects are the objects of hooks.
+func hookObjects(hooks []release.Hook) ([]*unstructured.Unstructured, error) {
+	encoded := make([]json.RawMessage, len(hooks))
+	for i := range hooks {
+		encoded[i] = hooks[i].Object
+	}
+	return decodeObjects(encoded)
+}
+
+// nextAction is what a revision after another one does to a Helm release. Until a release was deployed once, each attempt at
+// it installs: the hooks that an installation needs would never run otherwise.
+func nextAction(previous *release.Record, next *release.HelmRelease) release.Action {
+	switch {
+	case next != nil && next.TakenOver:
+		return release.ActionUpgrade // somebody installed it
+	case next == nil || previous == nil || previous.Helm == nil:
+	case previous.Helm.Name != next.Name || previous.Helm.Namespace != next.Namespace:
+	case previous.Action == release.ActionInstall && !previous.IsDeployed():
+	case previous.Action == "" && previous.State == release.StateIntent && previous.From == "":
+	default:
+		return release.ActionUpgrade
+	}
+	return release.ActionInstall
+}
+
+// preHooks is the gate of a rollout: what stands on the foundation waits for the hooks that run before it.
+func (r *Reconciler) preHooks(f *facts) apply.Gate {
+	return func(ctx context.Context) (bool, error) {
+		f.held = r.runHooks(ctx, f, f.record().Action.Pre())
+		return f.held == nil, nil
+	}
+}
+
+// postHooks runs the hooks that follow the writes. They don't wait for health, as with `helm install`; where the version is
+// atomic they do, as with `helm install --atomic`.
+func (r *Reconciler) postHooks(ctx context.Context, f *facts) loop.Outcome {
+	if f.waitsForHealth() {
+		return nil
+	}
+	return r.runHooks(ctx, f, f.record().Action.Post())
+}
+
+// lastHooks are the same for atomic versions.
+func (r *Reconciler) lastHooks(ctx context.Context, f *facts) loop.Outcome {
+	return r.runHooks(ctx, f, f.record().Action.Post())
+}
+
+func (f *facts) waitsForHealth() bool { return f.entry.Template.Atomic }
+
+// runHooks goes on with the hooks of an event; nil where all of them did their work.
+func (r *Reconciler) runHooks(ctx context.Context, f *facts, event string) loop.Outcome {
+	if f.record().Action == "" || !f.record().HasHooks(event) {
+		return nil
+	}
+	r.copyHelm(ctx, f)
+	outcome := r.advanceHooks(ctx, f, event)
+	if f.memory.loaded { // else nobody knows what the seed has
+		r.copyHelm(ctx, f)
+	}
+	return outcome
+}
+
+// advanceHooks runs hooks as far as they go without waiting.
+func (r *Reconciler) advanceHooks(ctx context.Context, f *facts, event string) loop.Outcome {
+	record := f.record()
+	var unsaved error
+	runner := release.HookRunner{
+		Target: f.target(), Timeout: record.Timeout.Duration, Now: f.now, Adopt: f.adopts(),
+		AskedFor: f.installation.Annotations[kubermaticv1.AnnotationReconcileAt],
+		Save: func(ctx context.Context) error {
+			f.memory.hookLooks = 0
+			unsaved = r.saveHooks(ctx, f, record)
+			return unsaved
+		},
+	}
+	progress, err := runner.Run(ctx, record, event)
+	switch {
+	case unsaved != nil:
+		f.memory.doubt()
+		return failed(unsaved)
+	case err != nil:
+		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
+	case progress.Done:
+		return nil
+	case progress.Failed != "":
+		return r.hookFailed(f, progress)
+	}
+	f.memory.hookLooks++
+	return loop.Waiting{
+		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonHookRunning, Message: progress.Waiting,
+		Recheck: min(stageWait(f.memory.hookLooks), slowestHookLook),
+	}
+}
+
+// hookFailed tells of a failed attempt, once as an event.
+func (r *Reconciler) hookFailed(f *facts, progress release.HookProgress) loop.Outcome {
+	if progress.News {
+		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.ReasonHookFailed, "RunHook", "%s", progress.Failed)
+	}
+	f.attempts, f.nextAttempt = int32(progress.Attempt), progress.Retry
+	return loop.Waiting{
+		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonHookFailed,
+		Message: fmt.Sprintf("%s; attempt %d, tried again at %s, or once the add-on, its values or annotation %s change",
+			progress.Failed, progress.Attempt, progress.Retry.UTC().Format(time.RFC3339), kubermaticv1.AnnotationReconcileAt),
+		Recheck: max(progress.Retry.Sub(f.now), time.Second),
+	}
+}
+
+// saveHooks writes what hooks did, in whichever state the record is. One in memory without its objects is read whole before.
+func (r *Reconciler) saveHooks(ctx context.Context, f *facts, record *release.Record) error {
+	whole := record
+	if record.IsLight() {
+		stored, err := r.Records.Load(ctx, f.installation.Namespace, f.owner)
+		if err != nil {
+			return err
+		}
+		if stored == nil || stored.Revision != record.Revision {
+			return &release.ConflictError{Secret: fmt.Sprintf("%s, revision %d", record.Installation, record.Revision)}
+		}
+		whole = stored
+		whole.Hooks, whole.Hooking, whole.Helm = record.Hooks, record.Hooking, record.Helm
+	}
+	if whole.State == release.StateIntent {
+		return r.Records.SaveIntent(ctx, f.installation.Namespace, whole)
+	}
+	return r.Records.SaveApplied(ctx, f.installation.Namespace, whole)
+}
