@@ -57,7 +57,7 @@ func (w *writer) take(it *item, live *metav1.PartialObjectMetadata) {
 	default:
 		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already and belongs to %s: remove it there, "+
 			"take it out of the add-on, or annotate the installation with %s: \"true\"",
-			it.key, ownerOf(live), kubermaticv1.AnnotationAdopt))
+			it.key, w.ownerOf(live), kubermaticv1.AnnotationAdopt))
 	}
 }
 
@@ -136,10 +136,10 @@ func (w *writer) adoptFields(
 	return nil
 }
 
-// ownerOf names whom an object belongs to, as far as its metadata tells.
-func ownerOf(live *metav1.PartialObjectMetadata) string {
-	if id := live.Labels[kubermaticv1.LabelInstallation]; id != "" {
-		return fmt.Sprintf("another add-on installation (id %s)", cutText(id))
+// ownerOf names whom an object belongs to, as far as its metadata tells. Our own label on it was written by somebody else.
+func (w *writer) ownerOf(live *metav1.PartialObjectMetadata) string {
+	if id := w.otherInstallation(live); id != "" {
+		return w.installationOf(id)
 	}
 	if release := live.Annotations[helmReleaseAnnotation]; release != "" {
 		return fmt.Sprintf("Helm release %q in namespace %q", cutText(release), cutText(live.Annotations[helmNamespaceAnnotation]))

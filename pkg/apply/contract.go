@@ -28,7 +28,7 @@ type Target struct {
 type Served interface {
 	// APIVersions are served group versions and kinds: "apps/v1", "apps/v1/Deployment", "v1/Pod".
 	APIVersions() []string
-	// MissingGroups are the groups whose kinds can't be told at the moment.
+	// MissingGroups are the groups, or group versions, whose kinds can't be told at the moment.
 	MissingGroups() []string
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -101,9 +102,9 @@ func isShared(entry Entry) bool {
 // behind its group is down: then nobody knows. The group's registration is looked at before discovery is asked again, since
 // that costs far more.
 func (d *deleter) client(ctx context.Context, one *presence) (metadata.ResourceInterface, bool, error) {
+	registered := false
 	where, served, err := d.kinds.known(one.entry.Key, one.entry.Version)
 	if err == nil && !served {
-		var registered bool
 		registered, one.unknown, err = d.isRegistered(ctx, one.entry)
 		if err == nil && registered {
 			where, served, err = d.kinds.findAny(one.entry.Key, one.entry.Version)
@@ -113,10 +114,20 @@ func (d *deleter) client(ctx context.Context, one *presence) (metadata.ResourceI
 		return nil, false, fmt.Errorf("looking up the kind of %q: %w", one.entry.Key, err)
 	}
 	if !served {
+		one.unknown = one.unknown || registered && d.isMissing(one.entry.Group)
 		return nil, false, nil
 	}
 	one.unknown = false
 	return resourceClient(d.target, where, one.entry.Namespace), true, nil
+}
+
+// isMissing says whether discovery could not tell the kinds of a group: its API server may have gone down since its registration
+// was looked at last.
+func (d *deleter) isMissing(group string) bool {
+	return d.target.Served != nil && slices.ContainsFunc(d.target.Served.MissingGroups(), func(missing string) bool {
+		name, _, _ := strings.Cut(missing, "/")
+		return name == group
+	})
 }
 
 // isRegistered says whether an API server is registered for a group and version, and whether it does not answer.

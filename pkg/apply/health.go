@@ -26,6 +26,8 @@ type Health struct {
 	InProgress bool
 	// Finished are Jobs and Pods that ran to their end; give them to Inventory.Finish.
 	Finished []Key
+	// unhealthy are all objects that are not healthy, for the next look.
+	unhealthy []Key
 }
 
 const (
@@ -112,6 +114,7 @@ func sum(total int, verdicts []verdict) Health {
 		if verdict.failed {
 			health.Failing++
 		}
+		health.unhealthy = append(health.unhealthy, verdict.note.Key)
 		health.InProgress = health.InProgress || !verdict.failed
 		if len(health.Unhealthy) < maxUnhealthy {
 			health.Unhealthy = append(health.Unhealthy, verdict.note)

@@ -30,7 +30,7 @@ func (r removal) keepsNamespace(ctx context.Context, entry Entry) (bool, error) 
 	if entry.Name == r.options.Namespace {
 		census.owner = r.owner.ID()
 	}
-	if err := each(ctx, kinds, census.count); err != nil {
+	if err := each(ctx, kinds, census.count); err != nil || census.blind {
 		return true, err
 	}
 	return census.hasForeign(ctx)
@@ -89,6 +89,8 @@ type census struct {
 	lock    sync.Mutex
 	uids    map[types.UID]bool
 	objects []*metav1.PartialObjectMetadata
+	// blind says that a kind could not be looked at: what serves or converts it is down, and the namespace could not end either.
+	blind bool
 }
 
 // count lists one kind. Kinds that can't be listed (reviews, bindings) hold no objects.
@@ -103,6 +105,12 @@ func (c *census) count(ctx context.Context, where resource) error {
 		return page.Continue, nil
 	})
 	if err == nil || apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	if isKindTrouble(schema.GroupKind{Group: where.Group}, err) {
+		c.lock.Lock()
+		defer c.lock.Unlock()
+		c.blind = true
 		return nil
 	}
 	return fmt.Errorf("listing the %s in namespace %q: %w", where.Resource, c.namespace, err)

@@ -38,7 +38,7 @@ func parse(t *testing.T, manifests string) (objects []*unstructured.Unstructured
 	return (&lab{T: t, name: "shop"}).objects(manifests)
 }
 
-// Red, in the order of the cases, when: cleanMetadata copies everything; defaultNamespace ignores the scope; declaredKinds is
+// AC44. Red, in the order of the cases, when: cleanMetadata copies everything; defaultNamespace ignores the scope; declaredKinds is
 // empty; unknown kinds are guessed; stringData stays; lists stay; Helm's marks are left out; Skip or Create is ignored.
 func TestPrepare(t *testing.T) {
 	id := preparing.ID()
@@ -144,7 +144,7 @@ func contents(objects []*unstructured.Unstructured) []map[string]any {
 	return all
 }
 
-// Red when a check is left out.
+// AC44 (generateName), AC46. Red when a check is left out.
 func TestPrepareRefuses(t *testing.T) {
 	many := make([]string, apply.MaxObjects+1)
 	for i := range many {

@@ -3,6 +3,8 @@ package apply
 import (
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,9 +40,25 @@ func (w *writer) checkReady(ctx context.Context, it *item) error {
 	case established:
 		it.ready = true
 	default:
-		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is not established yet%s", it.key, trouble))
+		w.awaitEstablishment(it, trouble)
 	}
 	return nil
+}
+
+// establishWithin is how long a definition may take until the wait is called what it is. It goes on.
+const establishWithin = time.Minute
+
+// awaitEstablishment waits for a definition, and says after a while that it won't come by itself.
+func (w *writer) awaitEstablishment(it *item, trouble string) {
+	if it.since.IsZero() {
+		it.since = w.now
+	}
+	if w.now.Sub(it.since) < establishWithin {
+		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is not established yet%s", it.key, trouble))
+		return
+	}
+	it.wait(kubermaticv1.ReasonNotEstablished, fmt.Sprintf("%s is not established after %s%s: what depends on it waits",
+		it.key, establishWithin, trouble))
 }
 
 // serves says whether the objects of a definition can be listed.
@@ -63,12 +81,23 @@ func establishment(definition *unstructured.Unstructured) (established bool, tro
 		case "Established":
 			established = state == string(metav1.ConditionTrue)
 		case "NamesAccepted":
-			if reason, _ := fields["reason"].(string); state == string(metav1.ConditionFalse) {
-				trouble = ": its names are not accepted, " + cutText(reason)
+			if state == string(metav1.ConditionFalse) {
+				trouble = ": its names are not accepted" + saidBy(fields)
+			}
+		case "NonStructuralSchema":
+			if state == string(metav1.ConditionTrue) {
+				trouble = ": its schema is not structural" + saidBy(fields)
 			}
 		}
 	}
 	return established, trouble
+}
+
+// saidBy is a condition's reason and message. Those of a definition hold its names and paths.
+func saidBy(condition map[string]any) string {
+	reason, _ := condition["reason"].(string)
+	message, _ := condition["message"].(string)
+	return ", " + cutText(strings.TrimSuffix(reason+": "+message, ": "))
 }
 
 // findNamespace looks for the namespace of an object.

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
@@ -49,7 +50,7 @@ func (w *writer) explain(
 	case isRefusal(cause):
 		it.refuse(kubermaticv1.ReasonObjectInvalid, fmt.Sprintf("the user cluster refuses %s: %s", it.key, problemOf(it, cause)))
 	default:
-		return false, fmt.Errorf("applying %q: %w", it.key, cause)
+		return false, fmt.Errorf("applying %q: %w", it.key, masked(it, cause))
 	}
 	return false, nil
 }
@@ -91,8 +92,7 @@ func isRefusal(err error) bool {
 // wouldBeCreated asks, without writing, whether the same content would be taken as a new object. If so, it was refused
 // because it changes what can't be changed. Nothing is proven where the API server can't tell.
 func (w *writer) wouldBeCreated(ctx context.Context, client metadata.ResourceInterface, it *item) bool {
-	probe := it.object.DeepCopy()
-	probe.SetName("trellis-probe-" + w.owner.ID())
+	probe := w.probeOf(it.object)
 	body, err := probe.MarshalJSON()
 	if err != nil {
 		return false
@@ -101,6 +101,19 @@ func (w *writer) wouldBeCreated(ctx context.Context, client metadata.ResourceInt
 		FieldManager: w.owner.FieldManager(), DryRun: []string{metav1.DryRunAll},
 	})
 	return err == nil
+}
+
+// probeOf is an object under a name that nobody has. A definition is named after what it defines.
+func (w *writer) probeOf(object *unstructured.Unstructured) *unstructured.Unstructured {
+	probe, name := object.DeepCopy(), "trellis-probe-"+w.owner.ID()
+	if isCRD(object) {
+		group, _, _ := unstructured.NestedString(object.Object, "spec", "group")
+		if unstructured.SetNestedField(probe.Object, name, "spec", "names", "plural") == nil {
+			name += "." + group
+		}
+	}
+	probe.SetName(name)
+	return probe
 }
 
 // replace deletes an object whose manifest says so, to make it anew; others are refused, with the field named.
@@ -166,8 +179,5 @@ func problemOf(it *item, err error) string {
 	if len(said) > 0 {
 		return cutText(strings.Join(said, "; "))
 	}
-	if it.object.GroupVersionKind() == secretKind {
-		return "its answer is not repeated, since the object is a Secret"
-	}
-	return maskValues(err.Error(), it.object.Object)
+	return answerOf(it, err)
 }

@@ -105,7 +105,7 @@ func TestRemoveWaitsForCustomResources(t *testing.T) {
 	l.remove(left, options)
 }
 
-// Red when a Namespace that we did not make, or an object that replaced ours, is deleted.
+// AC43. Red when a Namespace that we did not make, or an object that replaced ours, is deleted.
 func TestRemoveLeavesWhatWasThereBefore(t *testing.T) {
 	l := newLab(t)
 	l.namespace()
@@ -124,7 +124,7 @@ func TestRemoveLeavesWhatWasThereBefore(t *testing.T) {
 	}
 }
 
-// Red when deletes carry no UID: an object that is replaced between the look and the delete would go.
+// AC43. Red when deletes carry no UID: an object that is replaced between the look and the delete would go.
 func TestDeletesCarryUIDs(t *testing.T) {
 	l := newLab(t)
 	l.namespace()
@@ -190,7 +190,7 @@ kind: PersistentVolumeClaim
 metadata: {name: data}
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}`
 
-// Red when Prune goes by name, forgets the guarded kinds, or takes a wrong hash.
+// AC43, AC47. Red when Prune goes by name, forgets the guarded kinds, or takes a wrong hash.
 func TestPrune(t *testing.T) {
 	l := newLab(t)
 	l.namespace()
@@ -223,7 +223,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// Red when the share is not computed of the old inventory.
+// AC47. Red when the share is not computed of the old inventory.
 func TestPruneOfMoreThanHalfNeedsApproval(t *testing.T) {
 	l := newLab(t)
 	l.namespace()

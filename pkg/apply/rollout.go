@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"sort"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,6 +17,11 @@ type RolloutOptions struct {
 	TargetNamespace string
 	// Adopt takes over objects that belong to somebody else.
 	Adopt bool
+	// NameOf gives the name of the installation with an ID, for messages about what is not ours; "" where it is not known. It may
+	// be nil.
+	NameOf func(id string) string
+	// Now tells the time; nil is time.Now.
+	Now func() time.Time
 	// AfterStage is called after the writes of each stage that has objects; tests end the process there. Nil in the product.
 	AfterStage func()
 }
@@ -33,7 +39,7 @@ type Note struct {
 type Progress struct {
 	// Complete says that every object is applied; nothing is Waiting or Refused then.
 	Complete bool
-	// Waiting is for what comes by itself: WaitingForStage, NamespaceTerminating, NamespaceMissing.
+	// Waiting is for what comes by itself: WaitingForStage, NotEstablished, NamespaceTerminating, NamespaceMissing.
 	Waiting []Note
 	// Refused is for what does not: ObjectExists, Conflict, ImmutableField, KindNotServed, ObjectInvalid. It is tried again
 	// by the next Advance.
@@ -82,6 +88,8 @@ type item struct {
 	note    *Note
 	waiting bool
 	written int
+	// since is when a definition that is not established was looked at first; zero before.
+	since time.Time
 }
 
 func (i *item) wait(reason, message string) {
@@ -136,6 +144,9 @@ func NewRollout(owner Owner, objects []*unstructured.Unstructured, known Invento
 	rollout := &Rollout{
 		owner: owner, options: options, declared: declaredKinds(objects), standing: map[string]bool{},
 	}
+	if rollout.options.Now == nil {
+		rollout.options.Now = time.Now
+	}
 	have := known.byKey()
 	for _, object := range objects {
 		rollout.items = append(rollout.items, newItem(object, have))
@@ -172,7 +183,10 @@ func (r *Rollout) Advance(ctx context.Context, target Target) (Progress, error) 
 	for _, it := range r.items {
 		it.note = nil
 	}
-	w := &writer{owner: r.owner, target: target, adopt: r.options.Adopt, kinds: &kinds{mapper: target.Mapper, declared: r.declared}}
+	w := &writer{
+		owner: r.owner, target: target, adopt: r.options.Adopt, kinds: &kinds{mapper: target.Mapper, declared: r.declared},
+		nameOf: r.options.NameOf, now: r.options.Now(),
+	}
 	if err := r.checkNamespaces(ctx, w); err != nil || r.blocked(r.items) {
 		return r.progress(), err
 	}

@@ -108,7 +108,7 @@ kind: ConfigMap
 metadata: {name: settings}
 data: {color: green}`
 
-// Red when claim takes what it finds, or isOurs believes a label without a plan.
+// AC42, AC43. Red when claim takes what it finds, or isOurs believes a label without a plan.
 func TestForeignObjectIsRefusedAndUntouched(t *testing.T) {
 	for name, test := range map[string]struct {
 		foreign, owner, why string
@@ -124,7 +124,7 @@ func TestForeignObjectIsRefusedAndUntouched(t *testing.T) {
 		},
 		"forged label": {
 			foreign: `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {addons.kubermatic.k8c.io/installation: ID}}}`,
-			owner:   "another add-on installation", why: "a label alone proves nothing (AC43)",
+			owner:   `field manager "kubectl-create"`, why: "a label alone proves nothing (AC43)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +187,7 @@ spec:
     metadata: {labels: {app: web}}
     spec: {containers: [{name: web, image: "example.com/web:1", env: [{name: KEY, value: hunter-two}]}]}`
 
-// Red when conflicts are forced whatever the record says, or when the owner is not looked up.
+// RS28. Red when conflicts are forced whatever the record says, or when the owner is not looked up.
 func TestConflictNamesObjectFieldAndOwner(t *testing.T) {
 	l := newLab(t)
 	l.namespace()
@@ -209,7 +209,7 @@ func TestConflictNamesObjectFieldAndOwner(t *testing.T) {
 	}
 }
 
-// Red when settleFields does not force recorded fields.
+// RS28: what users added stays. Red when settleFields does not force recorded fields.
 func TestConflictAboutRecordedFieldIsRepaired(t *testing.T) {
 	l := newLab(t)
 	l.namespace()
@@ -222,7 +222,7 @@ func TestConflictAboutRecordedFieldIsRepaired(t *testing.T) {
 	}
 }
 
-// Red when settleFields or lostFields does not know about the scale subresource, or a repair forces replicas: the rollout
+// RS28. Red when settleFields or lostFields does not know about the scale subresource, or a repair forces replicas: the rollout
 // conflicts, or the scaling is undone.
 func TestReplicasOfAnAutoscalerStay(t *testing.T) {
 	l := newLab(t)
@@ -258,7 +258,7 @@ func TestReplicasOfAnAutoscalerStay(t *testing.T) {
 	}
 }
 
-// Red when immutability is not probed (the reason becomes ObjectInvalid), or when values get into messages.
+// RS30. Red when immutability is not probed (the reason becomes ObjectInvalid), or when values get into messages.
 func TestImmutableField(t *testing.T) {
 	l := newLab(t)
 	l.namespace()
@@ -280,7 +280,7 @@ func TestImmutableField(t *testing.T) {
 	}
 }
 
-// Red when problemOf repeats the API server's text for a Secret, or does not mask values.
+// AC45. Red when problemOf repeats the API server's text for a Secret, or does not mask values.
 func TestRefusalsKeepValuesToThemselves(t *testing.T) {
 	for name, test := range map[string]struct{ manifest, says string }{
 		"secret":      {`{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {key: "hunter-two!"}}`, "is a Secret"},

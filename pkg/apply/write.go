@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,10 @@ type writer struct {
 	target Target
 	adopt  bool
 	kinds  *kinds
+	// nameOf names installations by their IDs; it may be nil.
+	nameOf func(id string) string
+	// now is when the pass began.
+	now time.Time
 }
 
 // attempt is how the next patch of an object is sent.
@@ -87,7 +92,7 @@ func (w *writer) patch(ctx context.Context, client metadata.ResourceInterface, i
 			return failure
 		}
 	}
-	return fmt.Errorf("applying %q: it changes under the hand: %w", it.key, err)
+	return fmt.Errorf("applying %q: it changes under the hand: %w", it.key, masked(it, err))
 }
 
 func (w *writer) send(
@@ -189,8 +194,8 @@ func (w *writer) settleFields(it *item, live *metav1.PartialObjectMetadata, fiel
 		if recorded[field] || w.adopt {
 			continue
 		}
-		it.refuse(kubermaticv1.ReasonConflict, fmt.Sprintf("%s: field %s belongs to %q: take it out of the add-on, or give it up there",
-			it.key, cutText(field), cutText(fieldOwner(live.ManagedFields, field, w.owner.FieldManager()))))
+		it.refuse(kubermaticv1.ReasonConflict, fmt.Sprintf("%s: field %s belongs to %s: take it out of the add-on, or give it up there",
+			it.key, cutText(field), w.managerOf(fieldOwner(live.ManagedFields, field, w.owner.FieldManager()))))
 		return false
 	}
 	how.force = true

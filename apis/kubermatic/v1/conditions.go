@@ -155,6 +155,9 @@ const (
 	ReasonNamespaceTerminating = "NamespaceTerminating"
 	// ReasonWaitingForStage: namespaces or CRDs are not ready yet.
 	ReasonWaitingForStage = "WaitingForStage"
+	// ReasonNotEstablished: a CRD was written and is not established after a minute; the message has the API server's reason. What
+	// depends on it is not attempted, and it is looked at again.
+	ReasonNotEstablished = "NotEstablished"
 	// ReasonKindNotServed: the user cluster does not serve a kind; the rest is applied.
 	ReasonKindNotServed = "KindNotServed"
 	// ReasonObjectExists: an object exists already and belongs to somebody else.

@@ -9,6 +9,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/release"
 )
 
 // AC40, AC41. Red, in the order of the cases, when problemOf does not look at: an object's namespace; a Namespace's name; its
@@ -43,7 +44,7 @@ func TestAC40AC41WhatOnlyCoreCataloguesGet(t *testing.T) {
 	}
 }
 
-// Red when allowed does not look at the catalogue's type, or holds up what is applied already or under way.
+// Red when allowed does not look at the catalogue's type or at hooks, or holds up what is applied already or under way.
 func TestAC40OnlyNewThingsOfCustomCatalogues(t *testing.T) {
 	for _, test := range []struct {
 		why     string
@@ -55,6 +56,10 @@ func TestAC40OnlyNewThingsOfCustomCatalogues(t *testing.T) {
 		{"unchanged", func(f *facts) { f.unchanged = true }, false},
 		{"under way", func(f *facts) { f.rollingOut = true }, false},
 		{"another target", func(f *facts) { f.installation.Spec.TargetNamespace = "shop" }, false},
+		{"a hook", func(f *facts) {
+			f.installation.Spec.TargetNamespace = "shop"
+			f.hooks = []release.Hook{{Object: []byte(`{"kind": "Job", "metadata": {"name": "a", "namespace": "kube-system"}}`)}}
+		}, true},
 	} {
 		f := &facts{installation: &kubermaticv1.AddonInstallation{}}
 		f.installation.Spec.TargetNamespace = "kube-system"

@@ -127,6 +127,7 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 		f.memory.rollout = apply.NewRollout(f.owner, f.objects, f.record().Inventory, apply.RolloutOptions{
 			TargetNamespace: f.installation.Spec.TargetNamespace,
 			Adopt:           f.adopts(),
+			NameOf:          r.namesIn(f.installation.Namespace, f.cluster.UID),
 			AfterStage:      func() { r.Options.FaultPoint(faultBetweenStages) },
 		})
 		f.memory.adopting = f.adopts()
@@ -205,7 +206,7 @@ func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
 	if f.unchanged {
 		return nil
 	}
-	applied := *f.record()
+	applied, before := *f.record(), f.record().Inventory
 	applied.State, applied.Time = release.StateApplied, metav1.NewTime(f.now)
 	applied.SupersededOf = standing(f.record())
 	applied.Superseded = append(apply.Prunable(f.record().Inventory, f.progress.Inventory), f.record().Superseded...)
@@ -221,7 +222,7 @@ func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
 	}
 	f.memory.record, f.memory.rollout, f.memory.looks = applied.Light(), nil, 0
 	f.memory.nextSurvey, f.memory.health = f.now.Add(r.Options.DriftInterval), nil
-	f.memory.repairs = map[apply.Key]repairCount{}
+	f.memory.repairs = sameContent(f.memory.repairs, before, applied.Inventory)
 	f.applied = true
 	if applied.Revision <= release.Kept {
 		return nil // revisions count from 1: there are no more than are kept

@@ -131,6 +131,18 @@ func counted(before repairCount, now time.Time, interval time.Duration) repairCo
 	return repairCount{count: before.count + 1, last: now}
 }
 
+// sameContent keeps the counts of objects whose content is as it was: a new revision of others ends no fight about them.
+func sameContent(repairs map[apply.Key]repairCount, before, now apply.Inventory) map[apply.Key]repairCount {
+	kept := map[apply.Key]repairCount{}
+	for _, entry := range before {
+		same := slices.ContainsFunc(now, func(next apply.Entry) bool { return next.Key == entry.Key && next.Content == entry.Content })
+		if repair, counted := repairs[entry.Key]; counted && same {
+			kept[entry.Key] = repair
+		}
+	}
+	return kept
+}
+
 // recordedObjects reads the record whole: the objects are not kept in memory.
 func (r *Reconciler) recordedObjects(ctx context.Context, f *facts) (*release.Record, []*unstructured.Unstructured, error) {
 	record, err := r.Records.Load(ctx, f.installation.Namespace, f.owner)

@@ -16,6 +16,8 @@ const (
 	// firstLook is the wait before objects that are not healthy yet are looked at again; it doubles up to slowestLook.
 	firstLook   = 200 * time.Millisecond
 	slowestLook = 15 * time.Second
+	// wholeLook is how many looks go by until one is at all objects again, and not only at those that were not healthy.
+	wholeLook = 4
 )
 
 // assess looks at the objects' health until everything works, and again with each drift pass.
@@ -24,23 +26,35 @@ func (r *Reconciler) assess(ctx context.Context, f *facts) loop.Outcome {
 		f.health = health
 		return nil
 	}
-	health, err := apply.Assess(ctx, f.target(), f.owner, f.record().Inventory)
+	health, err := r.look(ctx, f)
 	if err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionHealthy, err)
 	}
 	f.health, f.memory.health = &health, &health
+	if outcome := r.settle(ctx, f, &health); outcome != nil {
+		return outcome
+	}
 	if healthy(&health) {
 		f.memory.looks = 0
-		return r.settle(ctx, f, health.Finished)
+		return nil
 	}
 	f.memory.looks++
 	return unhealthy(f, &health)
 }
 
-// settle puts on record what only a healthy installation can tell: which Jobs have run to their end, so that their going
-// is no drift, and, for strategy Once, that nothing more is to be applied.
-func (r *Reconciler) settle(ctx context.Context, f *facts, finished []apply.Key) loop.Outcome {
-	once := f.installation.Spec.ReconcileStrategy == kubermaticv1.ReconcileOnce && !f.record().Settled
+// look reads the objects whose health can change; between two looks at all of them, those that were not healthy.
+func (r *Reconciler) look(ctx context.Context, f *facts) (apply.Health, error) {
+	if before := f.memory.health; before != nil && !f.drifted && f.memory.looks%wholeLook != 0 {
+		return apply.Reassess(ctx, f.target(), f.owner, f.record().Inventory, *before)
+	}
+	return apply.Assess(ctx, f.target(), f.owner, f.record().Inventory)
+}
+
+// settle puts on record which Jobs have run to their end, so that their going is no drift: at once, since a Job may be taken
+// away before everything else works. For strategy Once it records, where everything does, that nothing more is to be applied.
+func (r *Reconciler) settle(ctx context.Context, f *facts, health *apply.Health) loop.Outcome {
+	finished := health.Finished
+	once := healthy(health) && f.installation.Spec.ReconcileStrategy == kubermaticv1.ReconcileOnce && !f.record().Settled
 	if !once && !news(f.record().Inventory, finished) {
 		return nil
 	}
@@ -69,7 +83,7 @@ func unhealthy(f *facts, health *apply.Health) loop.Outcome {
 	deadline := f.record().Time.Add(f.record().Timeout.Duration)
 	message := fmt.Sprintf("%d of %d objects are healthy", health.Healthy, health.Total)
 	if len(health.Unhealthy) > 0 {
-		message += "; " + noteText(health.Unhealthy)
+		message += fmt.Sprintf("; %s: %s", health.Unhealthy[0].Key, noteText(health.Unhealthy))
 	}
 	reason := kubermaticv1.ReasonProgressing
 	switch {

@@ -1,0 +1,43 @@
+package apply
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// otherInstallation is the ID of another installation that has an object: its field manager says so, or else its label.
+func (w *writer) otherInstallation(live *metav1.PartialObjectMetadata) string {
+	for i := range live.ManagedFields {
+		entry := &live.ManagedFields[i]
+		id, found := strings.CutPrefix(entry.Manager, managerPrefix)
+		if found && id != w.owner.ID() && entry.Operation == metav1.ManagedFieldsOperationApply {
+			return id
+		}
+	}
+	if id := live.Labels[kubermaticv1.LabelInstallation]; id != w.owner.ID() {
+		return id
+	}
+	return ""
+}
+
+// installationOf names an installation by its ID.
+func (w *writer) installationOf(id string) string {
+	if w.nameOf != nil {
+		if name := w.nameOf(id); name != "" {
+			return fmt.Sprintf("add-on installation %q", cutText(name))
+		}
+	}
+	return fmt.Sprintf("another add-on installation (id %s)", cutText(id))
+}
+
+// managerOf names a field manager: one of ours by its installation.
+func (w *writer) managerOf(manager string) string {
+	if id, found := strings.CutPrefix(manager, managerPrefix); found {
+		return w.installationOf(id)
+	}
+	return fmt.Sprintf("%q", cutText(manager))
+}

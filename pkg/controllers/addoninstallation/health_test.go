@@ -1,0 +1,83 @@
+package addoninstallation
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/release"
+)
+
+// shelf has one record and keeps what is saved.
+type shelf struct {
+	Records
+	record *release.Record
+	saves  int
+}
+
+// Load gives the record.
+func (s *shelf) Load(context.Context, string, apply.Owner) (*release.Record, error) {
+	return s.record, nil
+}
+
+// SaveApplied keeps it.
+func (s *shelf) SaveApplied(_ context.Context, _ string, record *release.Record) error {
+	s.record, s.saves = record, s.saves+1
+	return nil
+}
+
+func inventoryOf(names ...string) (entries apply.Inventory) {
+	for _, name := range names {
+		entries = append(entries, apply.Entry{Key: apply.Key{Kind: "Job", Namespace: "shop", Name: name}, UID: "1", Content: name})
+	}
+	return entries
+}
+
+// Red when settle waits until everything is healthy: a Job that is taken away before would be run once more. Or when it writes
+// what is on record already.
+func TestFinishedJobsAreRecordedAtOnce(t *testing.T) {
+	entries := inventoryOf("quick", "slow")
+	kept := &shelf{record: &release.Record{Inventory: entries}}
+	r := &Reconciler{Dependencies: Dependencies{Records: kept}}
+	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{record: kept.record.Light()}}
+	unfinished := apply.Health{Total: 2, Healthy: 1, Finished: []apply.Key{entries[0].Key}}
+	for range 2 {
+		if outcome := r.settle(t.Context(), f, &unfinished); outcome != nil {
+			t.Fatal(outcome)
+		}
+	}
+	if kept.saves != 1 || !f.record().Inventory[0].Finished || f.record().Inventory[1].Finished {
+		t.Errorf("%d saves, inventory %+v; want the first Job finished, on record once", kept.saves, f.record().Inventory)
+	}
+	if f.record().Settled {
+		t.Error("what is not healthy is settled")
+	}
+}
+
+// Red when the message does not name the object.
+func TestUnhealthyNamesTheObject(t *testing.T) {
+	health := apply.Health{Total: 2, Unhealthy: []apply.Note{
+		{Key: apply.Key{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Reason: "InProgress", Message: "Available: 0/1"}, {},
+	}}
+	f := &facts{memory: &memory{record: &release.Record{}}, now: time.Now()}
+	message := unhealthy(f, &health).(loop.Waiting).Message
+	if !strings.Contains(message, "Deployment.apps shop/web: Available: 0/1 (and 1 more)") {
+		t.Errorf("got %q", message)
+	}
+}
+
+// Red when a new revision of other objects ends a fight, or one of the object itself does not.
+func TestFightsOutliveRevisionsOfOtherObjects(t *testing.T) {
+	before := inventoryOf("a", "b", "c")
+	after := inventoryOf("a", "b")
+	after[1].Content = "new"
+	count := repairCount{count: fightRepairs}
+	kept := sameContent(map[apply.Key]repairCount{before[0].Key: count, before[1].Key: count, before[2].Key: count}, before, after)
+	if len(kept) != 1 || kept[before[0].Key] != count {
+		t.Errorf("kept %+v, want the count of the first object alone", kept)
+	}
+}

@@ -1,0 +1,28 @@
+package addoninstallation
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+)
+
+// namesIn finds the name of the installation in a cluster whose objects carry an ID; "" where there is none, or none any more.
+// It outlives a pass and reads from the cache, so it has no context of one.
+func (r *Reconciler) namesIn(namespace string, cluster types.UID) func(id string) string {
+	return func(id string) string {
+		list := &kubermaticv1.AddonInstallationList{}
+		if err := r.Client.List(context.Background(), list, client.InNamespace(namespace)); err != nil {
+			return ""
+		}
+		for i := range list.Items {
+			if (apply.Owner{ClusterUID: cluster, Installation: list.Items[i].Name}).ID() == id {
+				return list.Items[i].Name
+			}
+		}
+		return ""
+	}
+}
