@@ -25,6 +25,7 @@ func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcom
 	f.unchanged = true
 	kept := loop.Run(ctx, []loop.Step[facts]{
 		{Name: "connect", Run: r.connect},
+		{Name: "release", Run: r.writeHelmRelease}, // before drift, which counts as the look that was asked for
 		{Name: "drift", Run: r.repairDrift},
 		{Name: "rest", Run: r.rest},
 	}, f)

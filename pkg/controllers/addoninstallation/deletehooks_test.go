@@ -1,0 +1,123 @@
+package addoninstallation_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// delete asks for the removal of an installation.
+func (w *world) delete(object client.Object) {
+	w.t.Helper()
+	if err := w.seed.Delete(w.t.Context(), object); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// annotate sets an annotation of an installation.
+func (w *world) annotate(object *kubermaticv1.AddonInstallation, key, value string) {
+	w.t.Helper()
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+		metav1.SetMetaDataAnnotation(&object.ObjectMeta, key, value)
+	})
+}
+
+// releaseStatus is what `helm list` would show of a revision; "" where its Secret is gone.
+func (w *world) releaseStatus(namespace, name string) string {
+	w.t.Helper()
+	secret := &corev1.Secret{}
+	w.has(secret, namespace, name)
+	return secret.Labels["status"]
+}
+
+// The end of a release with hooks. Red when objects go before the pre-delete hook has ended, when its failure does not block,
+// when the post-delete hook runs before they are gone, or its namespace or the release's Secret go before it has ended, and
+// when what hooks left keeps our namespace.
+func TestDeletionHooks(t *testing.T) {
+	w := newHookWorld(t)
+	w.publishChart("leaving", "leaving", nil, map[string]string{
+		"settings": settings, "a": job("farewell", "pre-delete", ""), "b": job("last", "post-delete", ""),
+	})
+	w.start()
+	object := w.install("leaving", "")
+	namespace := object.Spec.TargetNamespace
+	w.ready(object)
+	w.delete(object)
+
+	failing := w.awaitJob(object, "farewell")
+	w.expectSummary(object, "False", kubermaticv1.ReasonRemoving, "farewell of event pre-delete: it runs")
+	w.end(failing, false)
+	w.expectSummary(object, "False", kubermaticv1.ReasonRemovalBlocked, `annotation addons.kubermatic.k8c.io/skip-hooks: "true" removes without hooks`)
+	if status := w.releaseStatus(namespace, "sh.helm.release.v1.leaving.v1"); status != "uninstalling" {
+		t.Errorf("the release is %q, want it uninstalling", status)
+	}
+	if !w.has(&corev1.ConfigMap{}, namespace, "settings") {
+		t.Error("objects go although the hook before failed")
+	}
+	w.annotate(object, kubermaticv1.AnnotationReconcileAt, "now")
+	w.end(w.awaitJob(object, "farewell", failing.UID), true)
+
+	last := w.awaitJob(object, "last")
+	if w.has(&corev1.ConfigMap{}, namespace, "settings") {
+		t.Error("the hook after runs before the objects are gone")
+	}
+	if w.releaseStatus(namespace, "sh.helm.release.v1.leaving.v1") == "" {
+		t.Error("the release's Secret goes before the hook has ended")
+	}
+	w.end(last, true)
+	expect.Gone(t, w.seed, object)
+	expect.Gone(t, w.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+}
+
+// Red when annotation skip-hooks does not let a removal go on, and when the hooks of a removal run, or hold it up, although the
+// release was never complete.
+func TestDeletionWithoutHooks(t *testing.T) {
+	w := newHookWorld(t)
+	w.publishChart("skipped", "skipped", nil, map[string]string{"settings": settings, "a": job("farewell", "pre-delete,post-delete", "")})
+	w.publishChart("half", "half", nil, map[string]string{
+		"settings": settings, "a": job("farewell", "pre-delete,post-delete", ""), "b": job("prepare", "pre-install", ""),
+	})
+	w.start()
+	skipped, half := w.install("skipped", ""), w.install("half", "")
+	w.ready(skipped)
+	w.delete(skipped)
+	w.end(w.awaitJob(skipped, "farewell"), false)
+	w.expectSummary(skipped, "False", kubermaticv1.ReasonRemovalBlocked, "farewell")
+	w.annotate(skipped, kubermaticv1.AnnotationSkipHooks, "true")
+	expect.Gone(t, w.seed, skipped)
+
+	w.awaitJob(half, "prepare")
+	w.delete(half)
+	expect.Gone(t, w.seed, half)
+	expect.Gone(t, w.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: half.Spec.TargetNamespace}})
+}
+
+// Red when a removal calls a hook of a cluster that goes: it would never end.
+func TestDeletionHooksOfAClusterThatGoes(t *testing.T) {
+	w := newHookWorld(t)
+	w.publishChart("gone", "gone", nil, map[string]string{"settings": settings, "a": job("farewell", "pre-delete", "")})
+	w.start()
+	object := w.install("gone", "")
+	w.ready(object)
+	w.cluster.Finalizers = []string{"test.example.com/hold"}
+	if err := w.seed.Update(t.Context(), w.cluster); err != nil {
+		t.Fatal(err)
+	}
+	w.delete(w.cluster)
+	w.delete(object)
+	expect.Gone(t, w.seed, object)
+	w.cluster.Finalizers = nil
+	expect.Eventually(t, time.Minute, func() error {
+		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(w.cluster), w.cluster); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		w.cluster.Finalizers = nil
+		return w.seed.Update(t.Context(), w.cluster)
+	})
+}
