@@ -2,18 +2,28 @@
 // methods, go-template and helm, end in it.
 //
 // Use. Prepare makes rendered objects fit for a cluster; it is pure. A Rollout writes them in stages; Advance goes as far
-// as it can without waiting, and is called again until Progress.Complete. Assess tells how the objects fare, Prune removes
-// what a new inventory no longer holds, a Survey finds drift with one metadata list a kind, Repair puts back what drifted,
+// as it can without waiting, and is called again until Progress.Complete. Assess tells how the objects fare, and Reassess, at
+// looks that follow each other closely, how those do that were not healthy. Prune removes what a new inventory no longer holds, a Survey finds drift with one metadata list a kind, Repair puts back what drifted,
 // and Remove takes everything away in reverse order, one pass a call.
 //
 // Ownership. An Inventory, kept in the release record on the seed, says which objects are ours: by UID, with our field set
-// as the API server recorded it. Labels in the user cluster are never a reason to delete. An object that is not in the
+// as the API server recorded it. Labels in the user cluster are never a reason to delete, save for an object that the record
+// plans and of which it has no UID yet. An object that is not in the
 // inventory is read before it is written, and taken only if it carries our field manager, or our label where the record
 // intends it. All writes are server-side apply with one field manager an installation, without force; force is for
 // repairing fields that are recorded as ours.
 //
+// Not known is not gone. An entry of a kind that is not served went with its kind, unless the API server behind its group is
+// down or discovery could not tell the group's kinds: then it is left, and neither pruned nor counted as removed. A namespace in
+// which a kind can't be listed stays.
+//
+// Waits. A definition that is not established is looked at again for as long as it takes; after a minute the note says so with
+// the API server's reason. Webhook configurations come last; a call that fails while their backend is down is an error, and
+// the next Advance goes on where it stopped.
+//
 // Texts. Everything that comes from the user cluster is foreign: messages name objects, fields and owners, are cut, and
-// don't repeat what the objects hold.
+// don't repeat what the objects hold, neither in a refusal nor in the error of a call that failed (MaskedError). Names are told:
+// they are no place for secrets.
 //
 // It knows client-go and nothing of our controllers; it sleeps nowhere, and keeps no goroutine after a call returns.
 package apply
