@@ -132,6 +132,15 @@ func CarryRuns(before, after []Hook) []Hook {
 	return carried
 }
 
+// NotRun are the hooks as they were before they ran.
+func NotRun(hooks []Hook) []Hook {
+	fresh := slices.Clone(hooks)
+	for i := range fresh {
+		fresh[i].Run = nil
+	}
+	return fresh
+}
+
 // HasHooks says whether a revision has hooks of an event that are not over yet.
 func (r *Record) HasHooks(event string) bool {
 	return len(r.hooksOf(event)) > 0 && !slices.Contains(r.Hooking.Ended, event)

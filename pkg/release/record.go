@@ -68,6 +68,15 @@ type Record struct {
 	// Settled says that the installation was Ready once, which is where reconcileStrategy Once ends.
 	Settled bool `json:"settled,omitempty"`
 
+	// Atomic says that the revision is to give way to LastGood if it is not applied and healthy within Timeout.
+	Atomic bool `json:"atomic,omitempty"`
+	// Healthy says that every object was healthy at some time. It is kept for revisions that are atomic, or a rollback.
+	Healthy bool `json:"healthy,omitempty"`
+	// LastGood is the number of the revision before this one that was healthy last; 0 for none. Its record is kept.
+	LastGood int `json:"lastGood,omitempty"`
+	// Rollback is set on a revision that brings an earlier one back.
+	Rollback *Rollback `json:"rollback,omitempty"`
+
 	// Values are the merged values that the objects were rendered with; they may be secret. Origins says which layer set each,
 	// by dotted path (package values).
 	Values  map[string]any    `json:"values,omitempty"`
@@ -102,6 +111,27 @@ type stored struct {
 	parts           []int
 	// light records miss their objects and are never saved.
 	light bool
+}
+
+// Rollback says why a revision has an earlier one's objects.
+type Rollback struct {
+	// To is the revision that is brought back, Failed the one that gave way to it.
+	To     int `json:"to"`
+	Failed int `json:"failed"`
+	// Version and Inputs are those of the failed revision, which are not tried again.
+	Version string `json:"version"`
+	Inputs  string `json:"inputs"`
+	// ReconcileAt is the value of annotation reconcile-at when it gave way: another one has it tried again.
+	ReconcileAt string `json:"reconcileAt,omitempty"`
+	// Problem is why it failed, in a sentence for people; it holds no values.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Again is the record as one that was never saved, to become another revision.
+func (r *Record) Again() *Record {
+	again := *r
+	again.stored = stored{}
+	return &again
 }
 
 // Light is the record without its objects and values, to be kept in memory. Hooks stay, since they run after it was applied.

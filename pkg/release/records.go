@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -185,13 +186,15 @@ func (r *Records) removeParts(ctx context.Context, namespace string, record *Rec
 	return nil
 }
 
-// Trim removes all but the newest five revisions.
-func (r *Records) Trim(ctx context.Context, namespace string, owner apply.Owner) error {
+// Trim removes all but the newest five revisions and those to keep.
+func (r *Records) Trim(ctx context.Context, namespace string, owner apply.Owner, keep ...int) error {
 	heads, err := r.heads(ctx, namespace, owner)
 	if err != nil || len(heads) <= Kept {
 		return err
 	}
-	return r.remove(ctx, namespace, owner, func(revision int) bool { return revision <= heads[Kept] })
+	return r.remove(ctx, namespace, owner, func(revision int) bool {
+		return revision <= heads[Kept] && !slices.Contains(keep, revision)
+	})
 }
 
 // Forget removes every record of an installation, which is the last act of its removal.

@@ -174,6 +174,8 @@ const (
 	ReasonHookRunning = "HookRunning"
 	// ReasonHookFailed: a hook of the chart failed, or did not end in time; tried again. The message names hook, event and object.
 	ReasonHookFailed = "HookFailed"
+	// ReasonRolledBack: an atomic upgrade failed and gave way to the version that was healthy last.
+	ReasonRolledBack = "RolledBack"
 	// ReasonReleaseNameTaken: another installation, or somebody else in the user cluster, has a Helm release of the name.
 	ReasonReleaseNameTaken = "ReleaseNameTaken"
 )
@@ -245,6 +247,8 @@ const (
 	EventAdopted = "Adopted"
 	// EventReleaseUnreadable: a Helm release that is gone on with can't be read, or says what can't be true.
 	EventReleaseUnreadable = "ReleaseUnreadable"
+	// EventRolledBack: an atomic upgrade failed, and the version that was healthy last is back.
+	EventRolledBack = "RolledBack"
 	// EventRepaired: an object that drifted was put back.
 	EventRepaired = "Repaired"
 	// EventNonDeterministic: a second rendering of equal inputs gave something else; the first one's objects stay.

@@ -34,7 +34,7 @@ const (
 
 // recordIntent puts on record what will be applied before any of it is.
 func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
-	if f.unchanged || f.rollingOut {
+	if f.unchanged || f.rollingOut || f.givenUp {
 		return nil
 	}
 	digest := apply.ObjectsDigest(f.objects)
@@ -49,6 +49,9 @@ func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
 	intent, err := r.intent(f, digest)
 	if err != nil {
 		return failed(err)
+	}
+	if intent.LastGood, err = r.lastGood(ctx, f); err != nil {
+		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
 	}
 	r.Options.FaultPoint(faultBeforeIntent)
 	if err := r.Records.SaveIntent(ctx, f.installation.Namespace, intent); err != nil {
@@ -69,6 +72,7 @@ func (r *Reconciler) takeInputs(ctx context.Context, f *facts) loop.Outcome {
 		kept.Values, kept.Origins = f.values, f.origins
 		kept.Hooks = release.CarryRuns(kept.Hooks, f.hooks) // those of tests may be others
 		kept.Hooking.FailedAt = metav1.Time{}               // with new inputs, what failed is tried at once
+		kept.Atomic, kept.Rollback = f.entry.Template.Atomic, nil
 	})
 	if err != nil {
 		f.memory.doubt()
@@ -96,7 +100,7 @@ func (r *Reconciler) intent(f *facts, digest string) (*release.Record, error) {
 		known, intent.Superseded, intent.Settled = previous.Inventory, previous.Superseded, previous.Settled
 	}
 	intent.Superseded = append(intent.Superseded, f.leftovers...)
-	intent.From = installedVersion(f)
+	intent.From, intent.Atomic = installedVersion(f), f.entry.Template.Atomic
 	intent.Inventory = apply.Planned(f.objects, known)
 	intent.Helm = helmRecord(f)
 	intent.Former = formerRelease(f.record(), intent.Helm)
@@ -137,15 +141,18 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 	f.progress = progress
 	f.memory.waited(progress.Written)
 	if err != nil {
-		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
+		return r.orRollBack(ctx, f, r.remoteFailed(f, kubermaticv1.ConditionApplied, err))
 	}
-	if f.held != nil || progress.Complete {
-		return f.held
+	if f.held != nil {
+		return r.orRollBack(ctx, f, f.held)
+	}
+	if progress.Complete {
+		return nil
 	}
 	if hasReason(progress.Waiting, kubermaticv1.ReasonNamespaceMissing) {
 		f.memory.rollout = nil // what went with the namespace is made anew
 	}
-	return unfinished(progress, stageWait(f.memory.stageLooks))
+	return r.orRollBack(ctx, f, unfinished(progress, stageWait(f.memory.stageLooks)))
 }
 
 func hasReason(notes []apply.Note, reason string) bool {
@@ -227,7 +234,7 @@ func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
 	if applied.Revision <= release.Kept {
 		return nil // revisions count from 1: there are no more than are kept
 	}
-	if err := r.Records.Trim(ctx, f.installation.Namespace, f.owner); err != nil {
+	if err := r.Records.Trim(ctx, f.installation.Namespace, f.owner, applied.LastGood); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "trimming release records; tried again with the next revision")
 	}
 	return nil

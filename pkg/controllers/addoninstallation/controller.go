@@ -48,11 +48,17 @@ type Connections interface {
 
 // Records keep release records on the seed.
 type Records interface {
-	Load(ctx context.Context, namespace string, owner apply.Owner) (*release.Record, error)
+	RecordReader
 	SaveIntent(ctx context.Context, namespace string, record *release.Record) error
 	SaveApplied(ctx context.Context, namespace string, record *release.Record) error
-	Trim(ctx context.Context, namespace string, owner apply.Owner) error
+	Trim(ctx context.Context, namespace string, owner apply.Owner, keep ...int) error
 	Forget(ctx context.Context, namespace string, owner apply.Owner) error
+}
+
+// RecordReader reads release records: the newest, or one revision.
+type RecordReader interface {
+	Load(ctx context.Context, namespace string, owner apply.Owner) (*release.Record, error)
+	LoadRevision(ctx context.Context, namespace string, owner apply.Owner, revision int) (*release.Record, error)
 }
 
 // Images rewrites the images of objects in place. Canonical is the same for the same rules.
@@ -131,7 +137,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			return ctrl.Result{}, err
 		}
 	}
-	outcome := loop.Run(ctx, r.steps(), facts)
+	outcome := asGivenUp(facts, loop.Run(ctx, r.steps(), facts))
 	outcome = facts.backOff(r.maintain(ctx, facts, outcome))
 	project(facts, outcome)
 	r.announce(facts)

@@ -50,10 +50,16 @@
 // dies in between finds the intent, and applying it again writes nothing that is there already. Drift repair and
 // removal work from the record alone.
 //
+// # Atomic upgrades
+//
+// An atomic revision that is not applied and healthy in time gives way to the one that was healthy last: a new revision with that
+// one's objects from its record (rollback.go, ADR 22). What failed is not tried again until the inputs or annotation reconcile-at
+// change; until then the version that is back is looked after like any other, and Ready is False, RolledBack.
+//
 // # When an edit can't be followed
 //
 // A version that left the catalogue, values that are wrong, a source that can't be reached: the pass ends with a
-// condition that says so, and what is installed is maintained all the same (maintain.go).
+// condition that says so, and what is installed is maintained all the same, and a rollback goes on (maintain.go).
 //
 // # Removal
 //

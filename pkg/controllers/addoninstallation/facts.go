@@ -50,6 +50,8 @@ type facts struct {
 
 	// rollingOut: the record's intent has these inputs, and its rollout is under way; nothing is rendered again.
 	rollingOut bool
+	// givenUp: what is asked for failed and gave way to an earlier revision, which is there or on its way back.
+	givenUp bool
 	// unchanged: the record has these inputs already; nothing is fetched, rendered or applied.
 	unchanged bool
 	// repaired names objects that were put back, fights those that are left alone; drifted tells that a look was taken.

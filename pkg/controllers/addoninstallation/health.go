@@ -39,7 +39,7 @@ func (r *Reconciler) assess(ctx context.Context, f *facts) loop.Outcome {
 		return nil
 	}
 	f.memory.looks++
-	return unhealthy(f, &health)
+	return r.orRollBack(ctx, f, unhealthy(f, &health))
 }
 
 // look reads the objects whose health can change; between two looks at all of them, those that were not healthy.
@@ -51,21 +51,28 @@ func (r *Reconciler) look(ctx context.Context, f *facts) (apply.Health, error) {
 }
 
 // settle puts on record which Jobs have run to their end, so that their going is no drift: at once, since a Job may be taken
-// away before everything else works. For strategy Once it records, where everything does, that nothing more is to be applied.
+// away before everything else works. Where everything does, it records for strategy Once that nothing more is to be applied, and for
+// revisions that may have to give way, or be come back to, that they were healthy once.
 func (r *Reconciler) settle(ctx context.Context, f *facts, health *apply.Health) loop.Outcome {
 	finished := health.Finished
 	once := healthy(health) && f.installation.Spec.ReconcileStrategy == kubermaticv1.ReconcileOnce && !f.record().Settled
-	if !once && !news(f.record().Inventory, finished) {
+	proof := healthy(health) && isProof(f.record())
+	if !once && !proof && !news(f.record().Inventory, finished) {
 		return nil
 	}
 	err := r.amend(ctx, f, func(kept *release.Record) {
 		kept.Inventory = kept.Inventory.Finish(finished)
-		kept.Settled = kept.Settled || once
+		kept.Settled, kept.Healthy = kept.Settled || once, kept.Healthy || proof
 	})
 	if err != nil {
 		return failed(err)
 	}
 	return nil
+}
+
+// isProof says whether it is to be put on record that a revision is healthy. One with hooks left to run is not through yet.
+func isProof(record *release.Record) bool {
+	return (record.Atomic || record.Rollback != nil) && !record.Healthy && !record.HasHooks(record.Action.Post())
 }
 
 // news says whether an object finished that the inventory doesn't call finished yet.
@@ -91,6 +98,9 @@ func unhealthy(f *facts, health *apply.Health) loop.Outcome {
 		reason = kubermaticv1.ReasonUnhealthy
 	case f.now.After(deadline):
 		reason, message = kubermaticv1.ReasonTimeout, message+fmt.Sprintf("; not healthy within %s", f.record().Timeout.Duration)
+		if f.record().Atomic && f.record().LastGood == 0 {
+			message += "; there is no earlier revision to go back to, so nothing is undone"
+		}
 	}
 	return loop.Waiting{
 		Condition: kubermaticv1.ConditionHealthy, Reason: reason, Message: message, Recheck: loop.Backoff(f.memory.looks, firstLook, slowestLook),

@@ -89,10 +89,13 @@ func (r *Reconciler) postHooks(ctx context.Context, f *facts) loop.Outcome {
 
 // lastHooks are the same for atomic versions.
 func (r *Reconciler) lastHooks(ctx context.Context, f *facts) loop.Outcome {
-	return r.runHooks(ctx, f, f.record().Action.Post())
+	if outcome := r.runHooks(ctx, f, f.record().Action.Post()); outcome != nil {
+		return r.orRollBack(ctx, f, outcome)
+	}
+	return r.settle(ctx, f, f.health) // an atomic revision proved itself only now
 }
 
-func (f *facts) waitsForHealth() bool { return f.entry.Template.Atomic }
+func (f *facts) waitsForHealth() bool { return f.record().Atomic }
 
 // runHooks goes on with the hooks of an event; nil where all of them did their work.
 func (r *Reconciler) runHooks(ctx context.Context, f *facts, event string) loop.Outcome {

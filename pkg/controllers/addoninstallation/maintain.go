@@ -19,17 +19,36 @@ var beforeApply = map[string]bool{
 // changed, so the record still says what the cluster should have.
 func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcome) loop.Outcome {
 	condition, ok := failing(outcome)
-	if !ok || !beforeApply[condition] || !f.settled() {
+	if !ok || !beforeApply[condition] {
 		return outcome
+	}
+	if !f.settled() {
+		return r.finishRollback(ctx, f, outcome)
 	}
 	f.unchanged = true
 	kept := loop.Run(ctx, []loop.Step[facts]{
 		{Name: "connect", Run: r.connect},
 		{Name: "release", Run: r.writeHelmRelease}, // before drift, which counts as the look that was asked for
 		{Name: "drift", Run: r.repairDrift},
+		{Name: "health", Run: r.watchOver},
 		{Name: "rest", Run: r.rest},
 	}, f)
 	return earlier(outcome, kept)
+}
+
+// finishRollback goes on with a rollback, or begins one for a revision that can't be applied any further: neither needs what the
+// pass could not get.
+func (r *Reconciler) finishRollback(ctx context.Context, f *facts, outcome loop.Outcome) loop.Outcome {
+	if isOverdue(f) {
+		begun := r.orRollBack(ctx, f, loop.Waiting{
+			Message: "it was not applied in time: " + judge(outcome).message, Recheck: refusedRecheck,
+		})
+		return earlier(outcome, begun)
+	}
+	if !isGoingBack(f) {
+		return outcome
+	}
+	return earlier(outcome, loop.Run(ctx, r.rollbackSteps(), f))
 }
 
 // failing is the condition that an outcome turns False.

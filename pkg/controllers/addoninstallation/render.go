@@ -34,6 +34,10 @@ func (r *Reconciler) compare(_ context.Context, f *facts) loop.Outcome {
 		f.memory.rollout = nil // it would go on refusing what it may take over now
 	}
 	f.rollingOut = record != nil && record.Inputs == inputs && f.memory.rollout != nil
+	if f.givenUp = isGivenUp(f); f.givenUp {
+		f.unchanged, f.rollingOut = f.settled(), f.memory.rollout != nil
+		return nil
+	}
 	if !f.unchanged && f.once() {
 		f.unchanged = true
 		if f.entry.Version != record.Version {
@@ -72,6 +76,9 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 	if f.rollingOut || f.unchanged {
 		r.compareRendering(ctx, f, anew)
 		return nil
+	}
+	if f.givenUp {
+		return takeIntent(f)
 	}
 	if outcome := r.releaseNameFree(ctx, f); outcome != nil {
 		return outcome

@@ -62,6 +62,7 @@ func project(f *facts, outcome loop.Outcome) {
 	generation := f.installation.Generation
 	state.ObservedGeneration = generation
 	projectPipeline(f, result)
+	projectGivenUp(f)
 	projectObjects(f)
 	projectDrift(f)
 	projectProtection(f)
@@ -99,6 +100,16 @@ func deprecation(f *facts) string {
 		text += fmt.Sprintf("; version %q would fit", update)
 	}
 	return text
+}
+
+// projectHealth says how the objects fare where the pass ended with another condition.
+func projectHealth(f *facts) {
+	conditions, generation := &f.installation.Status.Conditions, f.installation.Generation
+	if healthy(f.health) {
+		status.True(conditions, generation, kubermaticv1.ConditionHealthy, kubermaticv1.ReasonHealthy, "")
+		return
+	}
+	status.Set(conditions, judge(unhealthy(f, f.health)).as(kubermaticv1.ConditionHealthy, generation))
 }
 
 func projectObjects(f *facts) {
@@ -169,7 +180,9 @@ func (r *Reconciler) announce(f *facts) {
 	if f.withdrawn != "" {
 		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventWithdrawn, "Resolve", "%s", status.Message(f.withdrawn))
 	}
-	if f.applied {
+	if record := f.record(); f.applied && record.Rollback != nil {
+		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventRolledBack, "RollBack", "%s", status.Message(givenUpText(record)))
+	} else if f.applied {
 		r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventApplied, "Apply", "applied %s %s: %d objects, %d written",
 			f.installation.Spec.AddonRef.Name, f.installation.Status.Version, len(f.record().Inventory), f.progress.Written)
 	}

@@ -30,6 +30,21 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 	}
 }
 
+// rollbackSteps carry a rollback on where the pass ended before it. They are the steps of a pass from the first write on.
+func (r *Reconciler) rollbackSteps() []loop.Step[facts] {
+	return []loop.Step[facts]{
+		{Name: "connect", Run: r.connect},          // a live connection to the user cluster
+		{Name: "apply", Run: r.goBack},             // the objects on record, stage by stage
+		{Name: "record", Run: r.recordApplied},     // on record with every UID
+		{Name: "release", Run: r.writeHelmRelease}, // helm: the copy that `helm list` shows
+		{Name: "post-hooks", Run: r.postHooks},     // helm: hooks that run once everything is applied
+		{Name: "health", Run: r.assess},            // until everything works
+		{Name: "last-hooks", Run: r.lastHooks},     // the same, where atomic asks for health first
+		{Name: "prune", Run: r.prune},              // what only the failed revision had
+		{Name: "rest", Run: r.rest},                // until the next look
+	}
+}
+
 // removalSteps of an installation that is being deleted, in order. Done lets it go.
 func (r *Reconciler) removalSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{

@@ -57,6 +57,8 @@ type world struct {
 	renderers map[string]render.Renderer
 	// concurrency is how many installations are worked on at a time; 0 is 2.
 	concurrency int
+	// records, where set, stands before the release records.
+	records func(addoninstallation.Records) addoninstallation.Records
 }
 
 var worlds int
@@ -219,13 +221,17 @@ func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencie
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	var records addoninstallation.Records = release.NewRecords(made.GetClient(), made.GetAPIReader())
+	if w.records != nil {
+		records = w.records(records)
+	}
 	return addoninstallation.Dependencies{
 		Client: made.GetClient(), Marked: marked, Recorder: made.GetEventRecorder("addoninstallation"),
 		Finder:      cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient()),
 		Connections: connections, Store: content,
 		Renders: renders, ValuesRenderer: renders, Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()),
 		Images:  images.Rules{Mirrors: mirrors},
-		Records: release.NewRecords(made.GetClient(), made.GetAPIReader()), InputsKey: []byte("key"),
+		Records: records, InputsKey: []byte("key"),
 		Options: addoninstallation.Options{CatalogueNamespace: w.catalogue, DriftInterval: time.Minute, Concurrency: cmp.Or(w.concurrency, 2)},
 	}
 }

@@ -1,0 +1,193 @@
+package addoninstallation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/release"
+)
+
+// Atomic upgrades (ADR 22): one that is not applied and healthy in time gives way to the revision that was healthy last.
+
+// lastGood is the revision that the next one would give way to: the present one if it was healthy once, else the one that it
+// would give way to itself.
+func (r *Reconciler) lastGood(ctx context.Context, f *facts) (int, error) {
+	record := f.record()
+	switch {
+	case record == nil:
+		return 0, nil
+	case record.State != release.StateApplied:
+		return record.LastGood, nil
+	case record.Healthy || f.memory.health != nil && healthy(f.memory.health):
+		return record.Revision, nil
+	case f.memory.health != nil || !f.entry.Template.Atomic:
+		return record.LastGood, nil
+	}
+	health, err := apply.Assess(ctx, f.target(), f.owner, record.Inventory) // a process that has just begun knows nothing
+	if err == nil && healthy(&health) {
+		return record.Revision, nil
+	}
+	return record.LastGood, err
+}
+
+// mayGiveWay says whether a revision has to give way when its time is over: it was never healthy, and there is one to go back to.
+// A rollback never gives way.
+func mayGiveWay(record *release.Record) bool {
+	return record != nil && record.Atomic && !record.Healthy && record.Rollback == nil && record.LastGood > 0
+}
+
+// isOverdue says whether a revision has to give way now.
+func isOverdue(f *facts) bool { return mayGiveWay(f.record()) && timeLeft(f) <= 0 }
+
+// timeLeft is how long the revision still has.
+func timeLeft(f *facts) time.Duration {
+	return f.record().Time.Add(f.record().Timeout.Duration).Sub(f.now)
+}
+
+// orRollBack is the outcome of a revision that is not applied or not healthy yet, or the beginning of its rollback.
+func (r *Reconciler) orRollBack(ctx context.Context, f *facts, outcome loop.Outcome) loop.Outcome {
+	if !mayGiveWay(f.record()) {
+		return outcome
+	}
+	if !isOverdue(f) {
+		return earlier(outcome, loop.Done{Recheck: timeLeft(f) + atOnce})
+	}
+	good, err := r.Records.LoadRevision(ctx, f.installation.Namespace, f.owner, f.record().LastGood)
+	var damaged *release.DamagedError
+	if errors.As(err, &damaged) || err == nil && good == nil {
+		return outcome // nothing to go back to
+	}
+	if err != nil {
+		return failed(err)
+	}
+	back, err := rollbackOf(f, good, judge(outcome).message)
+	if err != nil {
+		return failed(err)
+	}
+	r.Options.FaultPoint(faultBeforeIntent)
+	if err := r.Records.SaveIntent(ctx, f.installation.Namespace, back); err != nil {
+		f.memory.doubt()
+		return failed(err)
+	}
+	f.memory.record, f.memory.rollout, f.memory.health, f.memory.looks = back, nil, nil, 0
+	return loop.Waiting{
+		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonProgressing, Recheck: atOnce,
+		Message: fmt.Sprintf("version %q failed: version %q is brought back", back.Rollback.Version, back.Version),
+	}
+}
+
+// rollbackOf is the revision that brings a good one back: its objects and values from the record, over whatever the failed one
+// has left in the user cluster.
+func rollbackOf(f *facts, good *release.Record, problem string) (*release.Record, error) {
+	failed := f.record()
+	objects, err := decodeObjects(good.Objects)
+	if err != nil {
+		return nil, err
+	}
+	back := good.Again()
+	back.Revision, back.State, back.Time, back.From = failed.Revision+1, release.StateIntent, metav1.NewTime(f.now), good.Version
+	back.Healthy, back.LastGood, back.Settled = false, failed.LastGood, failed.Settled
+	back.Inventory, back.Superseded = apply.Planned(objects, failed.Inventory), failed.Superseded
+	back.Rollback = &release.Rollback{
+		To: good.Revision, Failed: failed.Revision, Version: failed.Version, Inputs: failed.Inputs, Problem: problem,
+		ReconcileAt: f.installation.Annotations[kubermaticv1.AnnotationReconcileAt],
+	}
+	back.Helm = helmRollback(f, good)
+	back.Former = formerRelease(failed, back.Helm)
+	back.Hooks, back.Hooking = release.NotRun(good.Hooks), release.Hooking{}
+	back.Begin(release.ActionRollback)
+	return back, nil
+}
+
+// helmRollback is the good revision's Helm release, as the next revision of its history.
+func helmRollback(f *facts, good *release.Record) *release.HelmRelease {
+	if good.Helm == nil {
+		return nil
+	}
+	helm := *good.Helm
+	helm.Description = fmt.Sprintf("Rollback to %d", helm.Revision)
+	if newest := previousHelm(f); newest != nil && newest.Name == helm.Name {
+		helm.Revision = max(helm.Revision, newest.Revision)
+	}
+	helm.Revision++
+	helm.LastDeployed = metav1.NewTime(f.now)
+	return &helm
+}
+
+// isGivenUp says whether what is asked for is what was given up: it is not tried again until the inputs or annotation
+// reconcile-at change.
+func isGivenUp(f *facts) bool {
+	record := f.record()
+	return record != nil && record.Rollback != nil && record.Rollback.Inputs == f.inputs &&
+		record.Rollback.ReconcileAt == f.installation.Annotations[kubermaticv1.AnnotationReconcileAt]
+}
+
+// isGoingBack says whether a rollback is on record and not through.
+func isGoingBack(f *facts) bool {
+	record := f.record()
+	return record != nil && record.Rollback != nil && record.State == release.StateIntent
+}
+
+// goBack takes a rollback further where the pass ended before it: it needs neither catalogue nor content, and what was asked
+// for meanwhile can't be followed.
+func (r *Reconciler) goBack(ctx context.Context, f *facts) loop.Outcome {
+	if f.memory.rollout == nil {
+		if outcome := takeIntent(f); outcome != nil {
+			return outcome
+		}
+	}
+	return r.apply(ctx, f)
+}
+
+// watchOver looks whether an atomic upgrade gets healthy while the pass can't come as far: it has a deadline.
+func (r *Reconciler) watchOver(ctx context.Context, f *facts) loop.Outcome {
+	if !mayGiveWay(f.record()) {
+		return nil
+	}
+	return r.assess(ctx, f)
+}
+
+// asGivenUp turns the outcome of an installation that was rolled back: everything may be well with what is there, and it is not what
+// was asked for.
+func asGivenUp(f *facts, outcome loop.Outcome) loop.Outcome {
+	if !f.givenUp || !f.settled() {
+		return outcome
+	}
+	message := givenUpText(f.record())
+	switch o := outcome.(type) {
+	case loop.Done:
+	case loop.Waiting:
+		if o.Condition != kubermaticv1.ConditionHealthy && o.Condition != kubermaticv1.ConditionApplied {
+			return outcome
+		}
+		message += "; now " + o.Message
+	default:
+		return outcome
+	}
+	return loop.Stalled{
+		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonRolledBack, Message: message, Recheck: loop.ComeBack(outcome),
+	}
+}
+
+func givenUpText(record *release.Record) string {
+	return fmt.Sprintf("version %q was given up and version %q is back: choose another version, mend the values, or set annotation %s to "+
+		"try once more; it failed since %s", record.Rollback.Version, record.Version, kubermaticv1.AnnotationReconcileAt, record.Rollback.Problem)
+}
+
+// projectGivenUp tells of what is there, where that is not what was asked for.
+func projectGivenUp(f *facts) {
+	if !f.givenUp || !f.settled() {
+		return
+	}
+	f.installation.Status.Version = f.record().Version
+	if f.health != nil {
+		projectHealth(f)
+	}
+}

@@ -1,0 +1,282 @@
+package addoninstallation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// settingsTwin is healthy with no replicas, and never with one: nothing runs Pods here.
+const settingsTwin = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {version: '{{ .Values.version }}'}
+---
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: web}
+spec:
+  replicas: {{ .Values.replicas }}
+  selector: {matchLabels: {app: '{{ .Values.app }}'}}
+  template:
+    metadata: {labels: {app: '{{ .Values.app }}'}}
+    spec: {containers: [{name: web, image: "example.com/web:1"}]}
+`
+
+const extra = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\ndata: {of: two}\n"
+
+// atomic is a version with a ReplicaSet, as a chart, that has so many seconds to get healthy.
+func (w *world) atomic(version, values, more string) kubermaticv1.AddonVersion {
+	w.t.Helper()
+	made := w.content(version, kubermaticv1.MethodHelm, fmt.Sprintf("atomic-%d/%s", worlds, version), map[string]string{
+		"Chart.yaml": "apiVersion: v2\nname: web\nversion: " + version + "\n", "templates/all.yaml": settingsTwin + more,
+		"values.yaml": "replicas: 0\napp: web\nversion: none\n",
+	})
+	made.Template.Atomic, made.Template.Timeout = true, &metav1.Duration{Duration: 4 * time.Second}
+	made.Values = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"version":%q%s}`, version, values)}
+	return made
+}
+
+// hookJob is a hook of a rollback that ends by itself: a ConfigMap is ready once it is there.
+const hookJob = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: told, annotations: {helm.sh/hook: post-rollback}}\n"
+
+// revisions are "number state version", the rollbacks with the revision that they bring back, newest first.
+func (w *world) revisions(object *kubermaticv1.AddonInstallation) []string {
+	w.t.Helper()
+	records := release.NewRecords(w.seed, w.seed)
+	owner := apply.Owner{ClusterUID: w.cluster.UID, Installation: object.Name}
+	newest, err := records.Load(w.t.Context(), w.namespace, owner)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var rows []string
+	for at := 1; newest != nil && at <= newest.Revision; at++ {
+		record, err := records.LoadRevision(w.t.Context(), w.namespace, owner, at)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if record == nil {
+			continue
+		}
+		row := fmt.Sprintf("%d %s %s", at, record.State, record.Version)
+		if back := record.Rollback; back != nil {
+			row += fmt.Sprintf(" for %d after %d", back.To, back.Failed)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (w *world) expectRevisions(object *kubermaticv1.AddonInstallation, want ...string) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		if diff := cmp.Diff(want, w.revisions(object)); diff != "" {
+			return fmt.Errorf("revisions (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+// expectBack waits until version 1.0.0 is back and healthy, with nothing of the version that failed.
+func (w *world) expectBack(object *kubermaticv1.AddonInstallation) {
+	w.t.Helper()
+	w.expectReady(object, kubermaticv1.ReasonRolledBack, `version "2.0.0" was given up and version "1.0.0" is back`,
+		kubermaticv1.AnnotationReconcileAt)
+	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		if _, stays := w.configMaps(object.Spec.TargetNamespace)["extra"]; stays || w.installed(object) != "1.0.0" {
+			return fmt.Errorf("version %q is there, and what the failed one brought: %t", w.installed(object), stays)
+		}
+		if object.Status.Version != "1.0.0" {
+			return fmt.Errorf("the status says version %q", object.Status.Version)
+		}
+		return expect.Condition(object, kubermaticv1.ConditionHealthy, "True", kubermaticv1.ReasonHealthy)
+	})
+}
+
+// Red when an atomic upgrade stays as it failed (isOverdue never true), when the version that failed is tried again and again
+// (isGivenUp never true), or never again (isGivenUp without reconcile-at, or without inputs); when what only it brought stays
+// (Superseded not handed on by rollbackOf); when objects are made anew; when a later trouble of a version that was healthy once
+// rolls it back (settle without proof).
+func TestAtomicUpgradeGivesWay(t *testing.T) {
+	w := newWorld(t)
+	w.renderers = bothMethods()
+	w.start()
+	first := w.atomic("1.0.0", "", hookJob)
+	w.offer("atomic", kubermaticv1.CatalogueCustom, first)
+	object := w.install("atomic", "")
+	w.expectInstalled(object, "1.0.0", "")
+	before := uids(w.configMaps(object.Spec.TargetNamespace))
+
+	w.offer("atomic", kubermaticv1.CatalogueCustom, first, w.atomic("2.0.0", `,"replicas":1`, extra))
+	w.expectBack(object)
+	after := uids(w.configMaps(object.Spec.TargetNamespace))
+	if after["told"] == "" {
+		t.Error("the hook post-rollback of the version that is back did not run")
+	}
+	delete(after, "told")
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("UIDs (-before +after):\n%s", diff)
+	}
+	w.expectRevisions(object, "1 Applied 1.0.0", "2 Applied 2.0.0", "3 Applied 1.0.0 for 1 after 2")
+	if diff := cmp.Diff([]string{"1 superseded", "2 superseded", "3 deployed"}, w.helmHistory("atomic", object.Spec.TargetNamespace)); diff != "" {
+		t.Errorf("history (-want +got):\n%s", diff)
+	}
+	expect.Always(t, 2*time.Second, func() error {
+		if rows := w.revisions(object); len(rows) != 3 {
+			return fmt.Errorf("it is tried again by itself: %q", rows)
+		}
+		return nil
+	})
+
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+		object.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: "once more"}
+	})
+	w.expectRevisions(object, "1 Applied 1.0.0", "2 Applied 2.0.0", "3 Applied 1.0.0 for 1 after 2", "4 Applied 2.0.0",
+		"5 Applied 1.0.0 for 3 after 4")
+	w.expectBack(object)
+
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+		object.Spec.Values = &runtime.RawExtension{Raw: []byte(`{"replicas":0}`)}
+	})
+	w.expectInstalled(object, "2.0.0", "")
+	if err := w.seed.Delete(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	expect.Gone(t, w.seed, object)
+	left := uids(w.configMaps(object.Spec.TargetNamespace))
+	delete(left, "told") // hooks are not removed with a release, as with helm
+	if len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// Red when an upgrade that the cluster refuses stays half applied (orRollBack taken out of apply), or when the rollback of one that
+// never was through leaves what it had written.
+func TestAtomicRefusedUpgradeGivesWay(t *testing.T) {
+	w := newWorld(t)
+	w.renderers = bothMethods()
+	w.start()
+	first := w.atomic("1.0.0", "", "")
+	w.offer("refused", kubermaticv1.CatalogueCustom, first)
+	object := w.install("refused", "")
+	w.expectInstalled(object, "1.0.0", "")
+	w.offer("refused", kubermaticv1.CatalogueCustom, first, w.atomic("2.0.0", `,"app":"other"`, extra))
+	w.expectReady(object, kubermaticv1.ReasonImmutableField)
+	w.expectBack(object)
+	w.expectRevisions(object, "1 Applied 1.0.0", "2 Intent 2.0.0", "3 Applied 1.0.0 for 1 after 2")
+}
+
+// Red when a rollback needs the catalogue (watchOver or finishRollback taken out of maintain).
+func TestAtomicRollbackNeedsNoCatalogue(t *testing.T) {
+	w := newWorld(t)
+	w.renderers = bothMethods()
+	w.start()
+	first := w.atomic("1.0.0", "", "")
+	w.offer("alone", kubermaticv1.CatalogueCustom, first)
+	object := w.install("alone", "")
+	w.expectInstalled(object, "1.0.0", "")
+	w.offer("alone", kubermaticv1.CatalogueCustom, first, w.atomic("2.0.0", `,"replicas":1`, extra))
+	expect.Eventually(t, expect.Patience, func() error {
+		if version := w.installed(object); version != "2.0.0" {
+			return fmt.Errorf("version %q is there", version)
+		}
+		return nil
+	})
+	w.withdraw("alone")
+	expect.Eventually(t, expect.Patience, func() error {
+		if _, stays := w.configMaps(object.Spec.TargetNamespace)["extra"]; stays || w.installed(object) != "1.0.0" {
+			return fmt.Errorf("version %q is there, and what the failed one brought: %t", w.installed(object), stays)
+		}
+		return nil
+	})
+	w.expectReady(object, kubermaticv1.ReasonWithdrawn)
+}
+
+// Red when a first installation that fails is removed, or when nobody is told that there is nothing to go back to.
+func TestAtomicFirstInstallationStays(t *testing.T) {
+	w := newWorld(t)
+	w.renderers = bothMethods()
+	w.start()
+	w.offer("first", kubermaticv1.CatalogueCustom, w.atomic("1.0.0", `,"replicas":1`, ""))
+	object := w.install("first", "")
+	w.expectReady(object, kubermaticv1.ReasonTimeout, "no earlier revision to go back to, so nothing is undone")
+	if version := w.installed(object); version != "1.0.0" {
+		t.Errorf("version %q is there", version)
+	}
+}
+
+// errLost is what a writer sees whose process dies, or whose answer is lost.
+var errLost = errors.New("lost")
+
+// lossy fails each save twice: before it is written, and after. What the controller then knows is what a new process would.
+type lossy struct {
+	addoninstallation.Records
+	lock  sync.Mutex
+	count int
+	// saved counts the saves that were lost in either way.
+	lost int
+}
+
+func (l *lossy) lose(save func() error) error {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	l.count++
+	if l.count%3 == 0 {
+		return save()
+	}
+	l.lost++
+	if l.count%3 == 2 {
+		if err := save(); err != nil {
+			return err
+		}
+	}
+	return errLost
+}
+
+func (l *lossy) SaveIntent(ctx context.Context, namespace string, record *release.Record) error {
+	return l.lose(func() error { return l.Records.SaveIntent(ctx, namespace, record) })
+}
+
+func (l *lossy) SaveApplied(ctx context.Context, namespace string, record *release.Record) error {
+	return l.lose(func() error { return l.Records.SaveApplied(ctx, namespace, record) })
+}
+
+// RS05: wherever a save is lost, before it or after it, the end is the same. Red when a rollback that is on record is not gone on
+// with (compare without isGivenUp for an intent), or is begun twice.
+func TestRS05RollbackEndsTheSameWhereverASaveIsLost(t *testing.T) {
+	w := newWorld(t)
+	w.renderers = bothMethods()
+	saves := &lossy{}
+	w.records = func(records addoninstallation.Records) addoninstallation.Records {
+		saves.Records = records
+		return saves
+	}
+	w.start()
+	first := w.atomic("1.0.0", "", "")
+	w.offer("lossy", kubermaticv1.CatalogueCustom, first)
+	object := w.install("lossy", "")
+	w.expectInstalled(object, "1.0.0", "")
+	w.offer("lossy", kubermaticv1.CatalogueCustom, first, w.atomic("2.0.0", `,"replicas":1`, extra))
+	w.expectBack(object)
+	w.expectRevisions(object, "1 Applied 1.0.0", "2 Applied 2.0.0", "3 Applied 1.0.0 for 1 after 2")
+	t.Logf("%d saves were lost", saves.lost)
+	var secrets corev1.SecretList
+	if err := w.seed.List(t.Context(), &secrets, client.InNamespace(object.Spec.TargetNamespace), client.MatchingLabels{"owner": "helm"}); err != nil || len(secrets.Items) != 3 {
+		t.Errorf("%d revisions of the Helm release, %v", len(secrets.Items), err)
+	}
+}
