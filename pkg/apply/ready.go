@@ -13,13 +13,20 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
+// patientLooks is how often a definition that is not served yet is not asked why: most are served a moment later.
+const patientLooks = 2
+
 // checkReady looks whether an object that others stand on is there: a CustomResourceDefinition has to be established. A
 // Namespace is active unless it is being deleted, which its metadata told; everything else is ready when it is written.
 // Definitions are served once they are established, which costs less to ask than reading one of several hundred KiB; one
-// that is not served is read, for the reason.
+// that is not served after some looks is read, for the reason.
 func (w *writer) checkReady(ctx context.Context, it *item) error {
 	if !isCRD(it.object) || w.serves(ctx, it.object) {
 		it.ready = true
+		return nil
+	}
+	if it.looks++; it.looks <= patientLooks && definedResource(it.object).Version != "" {
+		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is not established yet", it.key))
 		return nil
 	}
 	live, err := w.target.Dynamic.Resource(definitions).Get(ctx, it.key.Name, metav1.GetOptions{})

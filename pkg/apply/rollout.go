@@ -84,6 +84,8 @@ type item struct {
 	done, used bool
 	// ready is for the stage that is waited for.
 	ready bool
+	// looks counts how often it was looked for and not ready.
+	looks int
 	// note is why it is not done or not ready; waiting, that it comes by itself.
 	note    *Note
 	waiting bool

@@ -86,7 +86,7 @@ func WriteHelm(ctx context.Context, secrets corev1client.SecretInterface, rel *h
 	if err := shelf.put(rel); err != nil {
 		return err
 	}
-	if rel.Info.Status == helmrelease.StatusDeployed {
+	if rel.Info.Status == helmrelease.StatusDeployed && rel.Version > 1 { // before the first there is none
 		if err := shelf.supersede(rel); err != nil {
 			return err
 		}

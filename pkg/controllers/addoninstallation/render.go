@@ -101,10 +101,11 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 func (r *Reconciler) renderInput(f *facts) render.Input {
 	input := render.Input{
 		Addon: string(f.installation.Spec.AddonRef.Name), Tenant: tenantOf(f), Content: f.snapshot.FS, Values: f.values, Data: f.data,
-		Release: render.Release{Name: releaseName(f), Namespace: f.installation.Spec.TargetNamespace, Revision: nextRevision(f)},
-		Capabilities: render.Capabilities{
-			KubeVersion: f.cluster.Status.Versions.ControlPlane, APIVersions: served(f),
-		},
+		Release:      render.Release{Name: releaseName(f), Namespace: f.installation.Spec.TargetNamespace, Revision: nextRevision(f)},
+		Capabilities: render.Capabilities{KubeVersion: f.cluster.Status.Versions.ControlPlane},
+	}
+	if f.entry.Template.Method == kubermaticv1.MethodHelm { // nobody else sees them, and there are hundreds
+		input.Capabilities.APIVersions = served(f)
 	}
 	if f.entry.Template.Helm != nil {
 		input.Release.DisableHooks = f.entry.Template.Helm.DisableHooks

@@ -158,7 +158,7 @@ func encoded(b *testing.B, object any) string {
 // bareRound measures the bare client.
 func (w *world) bareRound(b *testing.B, p *bare, names []string) outcome {
 	b.Helper()
-	return w.measure(b, func() time.Time {
+	return w.measure(b, len(names), func() time.Time {
 		group, ctx := errgroup.WithContext(b.Context())
 		group.SetLimit(concurrency)
 		for _, name := range names {

@@ -126,3 +126,9 @@ func (c cost) text(count int) string {
 	return fmt.Sprintf("CPU ms each: manager %.1f, API server %.1f, etcd %.1f, bench %.1f",
 		c.per(managerProcess, count), c.per(serverProcess, count), c.per(etcdProcess, count), c.per(benchProcess, count))
 }
+
+// seconds is every process's CPU.
+func seconds(c cost) string {
+	return fmt.Sprintf("CPU s: manager %.2f, API server %.2f, etcd %.2f, bench %.2f", c[managerProcess].Seconds(),
+		c[serverProcess].Seconds(), c[etcdProcess].Seconds(), c[benchProcess].Seconds())
+}

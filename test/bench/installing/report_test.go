@@ -23,7 +23,7 @@ func middle[N cmp.Ordered](all []outcome, of func(outcome) N) N {
 
 func rateOf(o outcome) float64 { return o.rate() }
 
-func managerOf(o outcome) float64 { return o.cost.per(managerProcess, installations) }
+func managerOf(o outcome) float64 { return o.cost.per(managerProcess, o.count) }
 
 // reportManager prints what the manager's process costs beside its bars.
 func (w *world) reportManager(b *testing.B, ours []outcome, bar float64) {

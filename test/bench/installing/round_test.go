@@ -24,24 +24,26 @@ const (
 
 // outcome is what a round of one side came to.
 type outcome struct {
+	// count is how many were installed.
+	count int
 	wall  time.Duration
 	cost  cost
 	calls calls
 }
 
-func (o outcome) rate() float64 { return installations / o.wall.Seconds() }
+func (o outcome) rate() float64 { return float64(o.count) / o.wall.Seconds() }
 
 func (o outcome) text(who string) string {
-	return fmt.Sprintf("%s: %d in %.2f s, %.1f a second; %s; %s", who, installations, o.wall.Seconds(), o.rate(),
-		o.cost.text(installations), o.calls.text(installations))
+	return fmt.Sprintf("%s: %d in %.2f s, %.1f a second; %s; %s", who, o.count, o.wall.Seconds(), o.rate(),
+		o.cost.text(o.count), o.calls.text(o.count))
 }
 
 // measure takes what a side's work costs; work gives its end.
-func (w *world) measure(b *testing.B, work func() time.Time) outcome {
+func (w *world) measure(b *testing.B, count int, work func() time.Time) outcome {
 	b.Helper()
 	before, callsBefore, begin := w.costs(b), w.calls(b), time.Now()
 	end := work()
-	return outcome{wall: end.Sub(begin), cost: w.costs(b).since(before), calls: w.calls(b).since(callsBefore)}
+	return outcome{count: count, wall: end.Sub(begin), cost: w.costs(b).since(before), calls: w.calls(b).since(callsBefore)}
 }
 
 // install makes the installations of a round and waits until they are Ready.
@@ -66,7 +68,7 @@ func (w *world) trellis(b *testing.B, watching *watcher, addon string, names []s
 	b.Helper()
 	var came landing
 	w.manager.profile()
-	made := w.measure(b, func() time.Time {
+	made := w.measure(b, len(names), func() time.Time {
 		came = w.install(b, watching, addon, names)
 		return came.ready
 	})
