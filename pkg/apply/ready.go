@@ -26,7 +26,7 @@ func (w *writer) checkReady(ctx context.Context, it *item) error {
 		return nil
 	}
 	if it.looks++; it.looks <= patientLooks && definedResource(it.object).Version != "" {
-		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is not established yet", it.key))
+		w.awaitEstablishment(it, "")
 		return nil
 	}
 	live, err := w.target.Dynamic.Resource(definitions).Get(ctx, it.key.Name, metav1.GetOptions{})
