@@ -11,6 +11,8 @@
 // record over. A record is written as its parts first and its head last, and read by its head, so a half-written one is
 // never seen. Five revisions are kept.
 //
+// Diff tells two revisions apart by the names of objects, fields and values, and never by what they hold.
+//
 // The Helm release is written in Helm's own format by Helm's Secrets driver, without templates and files of the chart.
 // What the user cluster holds is never trusted: it is decoded with bounds, to mark older revisions superseded and, where a
 // release of somebody else is gone on with, for the objects it claims (takeover.go).
