@@ -128,13 +128,16 @@ func (s *shelf) supersede(rel *helmrelease.Release) error {
 	}
 	for _, item := range list.Items {
 		earlier, err := decodeHelm(item.Data["release"])
-		if err != nil || earlier.Name != rel.Name || earlier.Info == nil || earlier.Version >= rel.Version {
+		if err != nil || earlier.Version >= rel.Version || item.Name != fmt.Sprintf(helmKeyFormat, rel.Name, earlier.Version) ||
+			earlier.Name != rel.Name {
 			continue
 		}
-		earlier.SetStatus(helmrelease.StatusSuperseded, earlier.Info.Description)
-		earlier.Labels = rel.Labels
-		if err := s.put(earlier); err != nil {
-			return err
+		secret, err := earlier.superseded(s.owner)
+		if err != nil {
+			continue
+		}
+		if _, err := s.Create(s.ctx, secret, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("superseding revision %d of Helm release %q: %w", earlier.Version, rel.Name, err)
 		}
 	}
 	return nil

@@ -8,29 +8,32 @@ import (
 	"strings"
 	"time"
 
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
-	"sigs.k8s.io/yaml"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
 const (
-	// foreignListed bounds the revisions of one release that are looked at; helm itself keeps 10.
-	foreignListed = 500
+	// foreignListed and foreignPages bound the revisions of one release that are looked at; helm itself keeps 10.
+	foreignListed, foreignPages = 500, 20
 	// highestHelmRevision is the last revision that is believed of a Secret's name; there have to be numbers after it.
 	highestHelmRevision = 1 << 24
 	// manifestLimit bounds the manifest of a foreign release that is read for its objects, in bytes.
 	manifestLimit = 4 << 20
+	// documentLimit bounds each document of it, in bytes, aliases written out; documentPieces is about how many maps, lists and
+	// values it may have, and documentDepth how deep they may be in one another.
+	documentLimit, documentPieces, documentDepth = 1 << 20, 100_000, 256
 )
 
 var secretResource = corev1.SchemeGroupVersion.WithResource("secrets")
@@ -108,13 +111,19 @@ func TakeOverHelm(ctx context.Context, place HelmPlace, before *HelmRelease, own
 func (p HelmPlace) foreign(ctx context.Context, name string, owner apply.Owner) ([]metav1.PartialObjectMetadata, error) {
 	selector := labels.SelectorFromSet(labels.Set{"owner": "helm", "name": name}).
 		Add(requirement(v1.LabelInstallation, selection.NotIn, owner.ID()))
-	page, err := p.Metadata.Resource(secretResource).Namespace(p.Namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: selector.String(), FieldSelector: "type=" + helmSecretType, Limit: foreignListed,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("listing the revisions of Helm release %q: %w", name, err)
+	options := metav1.ListOptions{LabelSelector: selector.String(), FieldSelector: "type=" + helmSecretType, Limit: foreignListed}
+	var items []metav1.PartialObjectMetadata
+	for range foreignPages { // pages are by name, in which revision 9 comes after 10
+		page, err := p.Metadata.Resource(secretResource).Namespace(p.Namespace).List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("listing the revisions of Helm release %q: %w", name, err)
+		}
+		items = append(items, page.Items...)
+		if options.Continue = page.Continue; options.Continue == "" {
+			break
+		}
 	}
-	return page.Items, nil
+	return items, nil
 }
 
 // helmRevision is the number in the name of a release's Secret; 0 for other names.
@@ -148,9 +157,9 @@ func (f *ForeignHelm) read(ctx context.Context, secrets corev1client.SecretInter
 	return nil
 }
 
-func (f *ForeignHelm) believe(rel *helmrelease.Release) {
-	if rel.Info != nil {
-		f.FirstDeployed = rel.Info.FirstDeployed.Time
+func (f *ForeignHelm) believe(rel *storedHelm) {
+	if info, err := rel.info(); err == nil {
+		f.FirstDeployed = info.FirstDeployed.Time
 	}
 	objects, ok := manifestObjects(rel.Manifest)
 	if !ok {
@@ -160,32 +169,42 @@ func (f *ForeignHelm) believe(rel *helmrelease.Release) {
 }
 
 // manifestObjects are the objects that a release's manifest names. Helm writes it in documents, each begun by a line "---".
+// What small texts can be made to cost is bounded before any is decoded.
 func manifestObjects(manifest string) (objects []apply.Entry, ok bool) {
 	if len(manifest) > manifestLimit {
 		return nil, false
 	}
 	for document := range strings.SplitSeq("\n"+manifest, "\n---") {
-		var about struct {
-			APIVersion string `json:"apiVersion"`
-			Kind       string `json:"kind"`
-			Metadata   struct {
-				Name      string `json:"name"`
-				Namespace string `json:"namespace"`
-			} `json:"metadata"`
-		}
-		if err := yaml.Unmarshal([]byte(document), &about); err != nil {
+		if pieces(document) > documentPieces {
 			return nil, false
 		}
-		gv, err := schema.ParseGroupVersion(about.APIVersion)
-		if err != nil || about.Kind == "" || about.Metadata.Name == "" {
+		content, err := strictyaml.Decode([]byte(document), strictyaml.Limits{Bytes: documentLimit, Depth: documentDepth, Duplicates: true})
+		if err != nil {
+			return nil, false
+		}
+		object, _ := content.(map[string]any)
+		about := unstructured.Unstructured{Object: object}
+		gv, err := schema.ParseGroupVersion(about.GetAPIVersion())
+		if err != nil || about.GetKind() == "" || about.GetName() == "" {
 			continue
 		}
 		objects = append(objects, apply.Entry{Version: gv.Version, Key: apply.Key{
-			Group: gv.Group, Kind: about.Kind, Namespace: about.Metadata.Namespace, Name: about.Metadata.Name,
+			Group: gv.Group, Kind: about.GetKind(), Namespace: about.GetNamespace(), Name: about.GetName(),
 		}})
 		if len(objects) > apply.MaxObjects {
 			return nil, false
 		}
 	}
 	return objects, true
+}
+
+// pieces is no less than the number of values in a YAML document: each begins a line, a list, a map, or follows a comma.
+func pieces(document string) (count int) {
+	for _, char := range []byte(document) {
+		switch char {
+		case '\n', '[', '{', ',', '-':
+			count++
+		}
+	}
+	return count
 }
