@@ -13,6 +13,10 @@
 //
 // Diff tells two revisions apart by the names of objects, fields and values, and never by what they hold.
 //
+// Hooks of a Helm release are run by a HookRunner, one after the other, as far as it goes without waiting. The record says how
+// far an event has come: it is written where the user cluster alone could not tell afterwards. An object that was made just
+// before the process ended is known by its annotation. Objects of hooks are in no inventory.
+//
 // The Helm release is written in Helm's own format by Helm's Secrets driver, without templates and files of the chart.
 // What the user cluster holds is never trusted: it is decoded with bounds, to mark older revisions superseded and, where a
 // release of somebody else is gone on with, for the objects it claims (takeover.go).

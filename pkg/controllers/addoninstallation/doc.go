@@ -56,6 +56,13 @@
 // one's objects from its record (rollback.go, ADR 22). What failed is not tried again until the inputs or annotation reconcile-at
 // change; until then the version that is back is looked after like any other, and Ready is False, RolledBack.
 //
+// # Hooks
+//
+// Hooks of charts run at three places of a pass, and a pass never waits for one: behind the foundation of a rollout, as a
+// gate that keeps the rest back; after the revision is on record as applied, before health or, for atomic versions, after it;
+// and around a removal. What they did is on record by itself (hooks.go, deletehooks.go, release.HookRunner). A failed one is
+// tried again after a growing pause that the record knows too, so that a restart does not shorten it.
+//
 // # When an edit can't be followed
 //
 // A version that left the catalogue, values that are wrong, a source that can't be reached: the pass ends with a
