@@ -266,3 +266,30 @@ func TestHooksDigest(t *testing.T) {
 		t.Error("a weight does not count, or what is none does")
 	}
 }
+
+// Red when a failed attempt is not left alone for its time, when its time does not grow or has no bound, and when another value
+// of annotation reconcile-at does not end it.
+func TestPauseAfterAFailedAttempt(t *testing.T) {
+	failed := time.Unix(1800000000, 0)
+	for _, test := range []struct {
+		why      string
+		attempt  int
+		after    time.Duration
+		askedFor string
+		want     bool
+	}{
+		{"at once", 1, 0, "before", true},
+		{"at once, asked for", 1, 0, "now", false},
+		{"when its time is over", 1, firstHookPause, "before", false},
+		{"the second time takes longer", 2, firstHookPause, "before", true},
+		{"it grows to a bound", 50, longestHookPause, "before", false},
+	} {
+		p := &pass{
+			HookRunner: HookRunner{Now: failed.Add(test.after), AskedFor: test.askedFor},
+			record:     &Record{Hooking: Hooking{Attempt: test.attempt, Failed: "why", FailedAt: metav1.NewTime(failed), AskedFor: "before"}},
+		}
+		if got := p.pauses(); got != test.want {
+			t.Errorf("%s: pauses %t, want %t", test.why, got, test.want)
+		}
+	}
+}

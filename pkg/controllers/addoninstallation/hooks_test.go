@@ -195,8 +195,8 @@ func TestHooksRunInOrder(t *testing.T) {
 	stop()
 }
 
-// Red when a failed hook is forgotten, when a retry waits for its time although reconcile-at changed, when hook-failed is not
-// followed, when a hook that succeeded runs again with the retry, and when an edit does not begin at the beginning.
+// Red when a failed hook is forgotten, when hook-failed is not followed, when a hook that succeeded runs again with the retry,
+// and when an edit does not begin at the beginning. Package release has the pauses between attempts.
 func TestFailedHook(t *testing.T) {
 	w := newHookWorld(t)
 	w.publishChart("failing", "failing", nil, map[string]string{
