@@ -17,6 +17,9 @@ const connectRecheck = 30 * time.Second
 func (r *Reconciler) connect(_ context.Context, f *facts) loop.Outcome {
 	connection, err := r.Connections.Get(f.cluster, f.installation.Name, r.waker(f.installation))
 	var without *cluster.NotConnectedError
+	if err != nil {
+		f.memory.watched = time.Time{}
+	}
 	if errors.As(err, &without) {
 		return notConnected(without)
 	}
@@ -24,6 +27,9 @@ func (r *Reconciler) connect(_ context.Context, f *facts) loop.Outcome {
 		return failed(err)
 	}
 	f.connection = connection
+	if f.memory.watched.IsZero() {
+		f.memory.watched = f.now
+	}
 	return nil
 }
 
@@ -38,5 +44,8 @@ func notConnected(without *cluster.NotConnectedError) loop.Outcome {
 // unreachable shows at the next pass.
 func (r *Reconciler) remoteFailed(f *facts, condition string, err error) loop.Outcome {
 	r.Connections.Report(f.cluster, err)
+	if !isAnswer(err) {
+		f.memory.watched = time.Time{}
+	}
 	return loop.RetryAt{Condition: condition, Reason: kubermaticv1.ReasonFailed, Message: err.Error()}
 }

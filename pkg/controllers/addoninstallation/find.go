@@ -51,8 +51,10 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 	case cluster.Deleted(f.cluster):
 		return waiting(kubermaticv1.ReasonClusterNotReady, fmt.Sprintf("cluster %q is being deleted", f.cluster.Name), 0)
 	case f.cluster.Spec.Pause:
+		f.memory.watched = time.Time{}
 		return pausedCluster(f)
 	case f.installation.Spec.Paused:
+		f.memory.watched = time.Time{}
 		return waiting(kubermaticv1.ReasonPaused, "the installation is paused: set spec.paused to false to go on", 0)
 	case f.cluster.Status.Versions.ControlPlane == "":
 		return waiting(kubermaticv1.ReasonClusterNotReady, fmt.Sprintf("cluster %q has no version yet", f.cluster.Name), clusterRecheck)

@@ -50,6 +50,8 @@ type memory struct {
 	comparing bool
 	// written is the last status, until the cache shows it.
 	written *written
+	// watched is since when the user cluster has answered without a gap; zero while it does not, or is paused.
+	watched time.Time
 	// refreshed says that the source was looked at again for a new value of reconcile-at.
 	refreshed bool
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -44,16 +45,29 @@ func mayGiveWay(record *release.Record) bool {
 }
 
 // isOverdue says whether a revision has to give way now.
-func isOverdue(f *facts) bool { return mayGiveWay(f.record()) && timeLeft(f) <= 0 }
+func isOverdue(f *facts) bool {
+	return mayGiveWay(f.record()) && !f.memory.watched.IsZero() && timeLeft(f) <= 0
+}
 
-// timeLeft is how long the revision still has.
+// timeLeft is how long the revision still has. The time in which nobody could look at it does not count: an outage, a pause or a
+// restart in the middle of an upgrade is no failure of the upgrade, and begins its time anew.
 func timeLeft(f *facts) time.Duration {
-	return f.record().Time.Add(f.record().Timeout.Duration).Sub(f.now)
+	since := f.record().Time.Time
+	if f.memory.watched.After(since) {
+		since = f.memory.watched
+	}
+	return since.Add(f.record().Timeout.Duration).Sub(f.now)
+}
+
+// isAnswer says whether an error was given by the user cluster, rather than by the way to it.
+func isAnswer(err error) bool {
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer)
 }
 
 // orRollBack is the outcome of a revision that is not applied or not healthy yet, or the beginning of its rollback.
 func (r *Reconciler) orRollBack(ctx context.Context, f *facts, outcome loop.Outcome) loop.Outcome {
-	if !mayGiveWay(f.record()) {
+	if !mayGiveWay(f.record()) || f.memory.watched.IsZero() {
 		return outcome
 	}
 	if !isOverdue(f) {
