@@ -102,6 +102,10 @@ type Record struct {
 	// Time at which the revision got into its state.
 	Time metav1.Time `json:"time"`
 
+	// Skipped is the newest revision that can't be read, where this one was loaded in its place; 0 where it is the newest. What the
+	// user cluster has is not what this record says then.
+	Skipped int `json:"-"`
+
 	stored stored
 }
 

@@ -41,6 +41,9 @@ func (r *Records) Load(ctx context.Context, namespace string, owner apply.Owner)
 		record, err := r.LoadRevision(ctx, namespace, owner, revision)
 		switch {
 		case err == nil && record != nil:
+			if damaged != nil {
+				record.Skipped = heads[0]
+			}
 			return record, nil
 		case err != nil && !errors.As(err, &damaged):
 			return nil, err

@@ -249,6 +249,8 @@ const (
 	EventReleaseUnreadable = "ReleaseUnreadable"
 	// EventRolledBack: an atomic upgrade failed, and the version that was healthy last is back.
 	EventRolledBack = "RolledBack"
+	// EventRecordDamaged: the newest release record can't be read; everything is applied anew on top of the one before.
+	EventRecordDamaged = "RecordDamaged"
 	// EventRepaired: an object that drifted was put back.
 	EventRepaired = "Repaired"
 	// EventNonDeterministic: a second rendering of equal inputs gave something else; the first one's objects stay.

@@ -39,7 +39,7 @@ func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
 	}
 	digest := apply.ObjectsDigest(f.objects)
 	record := f.record()
-	same := record != nil && record.Holds(digest, f.hooks)
+	same := record != nil && record.Skipped == 0 && record.Holds(digest, f.hooks)
 	if same && record.State != release.StateApplied && record.Inputs == f.inputs {
 		return nil
 	}

@@ -152,6 +152,10 @@ func (r *Reconciler) recordedObjects(ctx context.Context, f *facts) (*release.Re
 	if record == nil {
 		return nil, nil, fmt.Errorf("the release record of %q is gone: edit the installation to have it made anew", f.installation.Name)
 	}
+	if record.Skipped > 0 {
+		f.memory.doubt() // the next pass goes on from the record before
+		return nil, nil, fmt.Errorf("the release record of revision %d of %q was damaged", record.Skipped, f.installation.Name)
+	}
 	objects := make([]*unstructured.Unstructured, len(record.Objects))
 	for i, raw := range record.Objects {
 		objects[i] = &unstructured.Unstructured{}
@@ -176,6 +180,10 @@ func (r *Reconciler) amend(ctx context.Context, f *facts, change func(*release.R
 	record, err := r.Records.Load(ctx, f.installation.Namespace, f.owner)
 	if err != nil || record == nil {
 		return err
+	}
+	if record.Skipped > 0 {
+		f.memory.doubt() // the next pass goes on from the record before
+		return fmt.Errorf("the release record of revision %d of %q was damaged", record.Skipped, f.installation.Name)
 	}
 	change(record)
 	return r.keep(ctx, f, record)

@@ -84,7 +84,7 @@ func (f *facts) once() bool {
 
 // settled says whether the latest record has been applied to its end.
 func (f *facts) settled() bool {
-	return f.record() != nil && f.record().State == release.StateApplied
+	return f.record() != nil && f.record().State == release.StateApplied && f.record().Skipped == 0
 }
 
 func (f *facts) target() apply.Target {

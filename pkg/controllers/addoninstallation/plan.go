@@ -30,6 +30,8 @@ func nextRevision(f *facts) int {
 	switch {
 	case record == nil:
 		return 1
+	case record.Skipped > 0:
+		return record.Skipped + 1
 	case record.State == release.StateApplied:
 		return record.Revision + 1
 	}

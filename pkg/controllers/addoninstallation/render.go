@@ -29,7 +29,7 @@ func (r *Reconciler) compare(_ context.Context, f *facts) loop.Outcome {
 	}
 	f.inputs = inputs
 	record := f.record()
-	f.unchanged = record != nil && record.Inputs == inputs && record.State == release.StateApplied
+	f.unchanged = record != nil && record.Inputs == inputs && f.settled()
 	if f.memory.adopting != f.adopts() {
 		f.memory.rollout = nil // it would go on refusing what it may take over now
 	}

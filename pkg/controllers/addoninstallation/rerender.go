@@ -54,7 +54,7 @@ func rendersAnew(f *facts) bool {
 // Rendered again they could be others, such as a certificate that the chart makes.
 func hasIntent(f *facts) bool {
 	record := f.record()
-	return record != nil && record.State == release.StateIntent && record.Inputs == f.inputs && len(record.Objects) > 0
+	return record != nil && record.State == release.StateIntent && record.Skipped == 0 && record.Inputs == f.inputs && len(record.Objects) > 0
 }
 
 func takeIntent(f *facts) loop.Outcome {
