@@ -3,6 +3,7 @@ package crash_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -40,7 +41,7 @@ func TestEqualInputsMakeNoCall(t *testing.T) {
 			p := newStocked(t)
 			s := p.newSubject(t, "quiet")
 			s.install(t, addon, "1.0.0")
-			begun := s.serveHere(t)
+			begun, stop := s.serveHere(t)
 			await(t, func() error { return s.unsettled(t, "1.0.0") })
 			s.round(t, "warm", begun) // what follows on the last write of the installation is over after that
 			user, seed := p.userGate.Counts(s.name), p.seedGate.Counts(s.name).Writes
@@ -54,14 +55,32 @@ func TestEqualInputsMakeNoCall(t *testing.T) {
 			if after != user || wrote != 0 {
 				t.Error("an unchanged installation made calls")
 			}
+			stop()
+			s.expectQuietRestart(t)
 		})
 	}
 }
 
-// serveHere runs the controller in this process, and counts its passes.
-func (s *subject) serveHere(t *testing.T) *atomic.Int32 {
+// expectQuietRestart starts another controller and waits for its look at drift, which it takes at once: it writes nothing to
+// the user cluster. Red when what the record says differs from what was written before it was stored, as times do.
+func (s *subject) expectQuietRestart(t *testing.T) {
 	t.Helper()
-	config, begun := s.seedGate.Config(s.name), &atomic.Int32{}
+	before := s.userGate.Counts(s.name)
+	_, stop := s.serveHere(t)
+	defer stop()
+	expect.Object(t, s.seed, s.installation(), func(found *kubermaticv1.AddonInstallation) error {
+		return expect.Condition(found, kubermaticv1.ConditionDrifted, "False", kubermaticv1.ReasonNoDrift)
+	})
+	if after := s.userGate.Counts(s.name); after.Writes != before.Writes || after.Reads == before.Reads {
+		t.Errorf("after a restart there were %d writes and %d reads", after.Writes-before.Writes, after.Reads-before.Reads)
+	}
+}
+
+// serveHere runs the controller in this process until it is stopped, and counts its passes.
+func (s *subject) serveHere(t *testing.T) (begun *atomic.Int32, stop func()) {
+	t.Helper()
+	config := s.seedGate.Config(s.name)
+	begun = &atomic.Int32{}
 	made, err := newController(assignment{
 		Server: config.Host, CA: config.CAData, Token: config.BearerToken, Catalogue: s.catalogue, Folder: t.TempDir(),
 		Installations: map[string]string{labelCase: s.name},
@@ -74,13 +93,14 @@ func (s *subject) serveHere(t *testing.T) *atomic.Int32 {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- made.Start(ctx) }()
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
-	return begun
+	t.Cleanup(stop)
+	return begun, stop
 }
 
 // round edits a label of the installation, an annotation of its catalogue and one of the installation, one after the other,

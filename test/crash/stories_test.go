@@ -104,8 +104,8 @@ func web(version string) map[string]string {
 var stories = []story{
 	{
 		// RS06: killed after the namespace was made and before the CRD. RS08: killed between the objects and the record of them.
-		// Red when claim knows nothing for ours that has no UID on record: the namespace stays in the end, everything else
-		// is refused as somebody else's. Red when an intent's objects are rendered and saved as a new revision after a restart.
+		// Red when isOurs of pkg/apply knows nothing for ours that has no UID on record: the namespace stays in the end, and
+		// everything else is refused as somebody else's.
 		name: "install", addon: "probe", to: "1.0.0",
 		through: []string{
 			"user PATCH /api/v1/namespaces/NAME", "user PATCH /apis/apiextensions.k8s.io/", "user PATCH /apis/apps/",
@@ -134,12 +134,12 @@ var stories = []story{
 		through: []string{"user POST /api/v1/namespaces/NAME/secrets"},
 	},
 	{
-		// RS09. Red as above, and when earlier revisions are superseded only where the new one was written by the same pass.
+		// RS09. Red when earlier revisions are superseded only where the new one was written by the same pass.
 		name: "helm-upgrade", addon: "web", from: "1.0.0", to: "2.0.0",
 		through: []string{"user POST /api/v1/namespaces/NAME/secrets", "user PUT /api/v1/namespaces/NAME/secrets/sh.helm.release.v1.NAME.v1"},
 	},
 	{
-		// RS09. Red when the release's Secrets are left where the records were forgotten before them.
+		// RS09. Red as above.
 		name: "helm-remove", addon: "web", from: "2.0.0",
 		through: []string{"user DELETE /api/v1/namespaces/NAME/secrets"},
 	},

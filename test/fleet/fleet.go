@@ -24,6 +24,8 @@ type Options struct {
 	Clusters []ClusterOptions
 	// Progress takes a line per started cluster; nil means none.
 	Progress *Progress
+	// EtcdQuota is how many bytes etcd may take before it refuses writes; 0 is etcd's default.
+	EtcdQuota int64
 }
 
 // ClusterOptions describe one control plane.
@@ -48,6 +50,7 @@ type Fleet struct {
 	authority *Authority
 	clusters  map[string]*Cluster
 	etcdURL   string
+	etcdQuota int64
 	prefix    string
 	stop      sync.Once
 }
@@ -65,7 +68,7 @@ func Start(ctx context.Context, options Options) (*Fleet, error) {
 	}
 	f := &Fleet{
 		folder: place, logs: options.Logs, cache: cache, starter: newStarter(),
-		progress: options.Progress, clusters: map[string]*Cluster{},
+		progress: options.Progress, clusters: map[string]*Cluster{}, etcdQuota: options.EtcdQuota,
 		// No fleet ever reads another's data, not even when one took the port of another's etcd at the wrong moment.
 		prefix: "/" + rand.Text(),
 	}
@@ -113,6 +116,9 @@ func (f *Fleet) Cluster(name string) *Cluster {
 	}
 	return cluster
 }
+
+// EtcdURL is the address of the etcd below all clusters, for tests of what happens when it is full.
+func (f *Fleet) EtcdURL() string { return f.etcdURL }
 
 // Folder is where the fleet keeps its files until Stop.
 func (f *Fleet) Folder() string { return f.folder.path }

@@ -22,6 +22,7 @@ func (f *Fleet) startEtcd(ctx context.Context) error {
 		f.etcdURL = "http://" + address(port)
 		process, err := f.run("etcd", "", "etcd",
 			"--data-dir", filepath.Join(f.folder.path, "etcd"), "--unsafe-no-fsync", "--log-level", "warn",
+			"--quota-backend-bytes", strconv.FormatInt(f.etcdQuota, 10),
 			"--listen-client-urls", f.etcdURL, "--advertise-client-urls", f.etcdURL,
 			"--listen-peer-urls", "http://"+address(peer), "--initial-advertise-peer-urls", "http://"+address(peer),
 			"--initial-cluster", "default=http://"+address(peer))

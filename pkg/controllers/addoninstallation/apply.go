@@ -30,6 +30,8 @@ const (
 	stageRecheck = 150 * time.Millisecond
 	// refusedRecheck is how often objects that the user cluster refused are tried again.
 	refusedRecheck = time.Minute
+	// maxLooks is more than any back-off counts.
+	maxLooks = 1 << 10
 )
 
 // recordIntent puts on record what will be applied before any of it is.
@@ -93,7 +95,7 @@ func (r *Reconciler) intent(f *facts, digest string) (*release.Record, error) {
 		Addon: string(f.installation.Spec.AddonRef.Name), Version: f.entry.Version, EntryDigest: f.entryDigest, Core: f.core,
 		Method: f.entry.Template.Method, Artifact: kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest},
 		Inputs: f.inputs, ObjectsDigest: digest, TargetNamespace: f.installation.Spec.TargetNamespace,
-		CRDs: crdPolicy(f), Timeout: timeoutOf(f), Objects: objects, Values: f.values, Origins: f.origins, Time: metav1.NewTime(f.now),
+		CRDs: crdPolicy(f), Timeout: timeoutOf(f), Objects: objects, Values: f.values, Origins: f.origins, Time: f.stamp(),
 	}
 	var known apply.Inventory
 	if previous := f.record(); previous != nil {
@@ -135,6 +137,7 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 			AfterStage:      func() { r.Options.FaultPoint(faultBetweenStages) },
 		})
 		f.memory.adopting = f.adopts()
+		f.memory.stageLooks, f.memory.stageWritten = 0, 0
 	}
 	f.memory.rollout.Hold(r.preHooks(f))
 	progress, err := f.memory.rollout.Advance(ctx, f.target())
@@ -152,21 +155,24 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 	if hasReason(progress.Waiting, kubermaticv1.ReasonNamespaceMissing) {
 		f.memory.rollout = nil // what went with the namespace is made anew
 	}
-	return r.orRollBack(ctx, f, unfinished(progress, stageWait(f.memory.stageLooks)))
+	return r.orRollBack(ctx, f, unfinished(progress, f.memory.stageLooks))
 }
 
 func hasReason(notes []apply.Note, reason string) bool {
 	return slices.ContainsFunc(notes, func(note apply.Note) bool { return note.Reason == reason })
 }
 
-// unfinished says what a rollout waits for, or what was refused.
-func unfinished(progress apply.Progress, wait time.Duration) loop.Outcome {
+// unfinished says what a rollout waits for, or what was refused, after so many looks in a row at which nothing more could be
+// written. What is refused is a write each time: it is tried ever more rarely, down to what keeps failing.
+func unfinished(progress apply.Progress, looks int) loop.Outcome {
 	if len(progress.Refused) > 0 {
 		first := progress.Refused[0]
 		return loop.Waiting{
-			Condition: kubermaticv1.ConditionApplied, Reason: first.Reason, Message: noteText(progress.Refused), Recheck: refusedRecheck,
+			Condition: kubermaticv1.ConditionApplied, Reason: first.Reason, Message: noteText(progress.Refused),
+			Recheck: loop.Backoff(int32(min(looks, maxLooks)), refusedRecheck, slowestRetry),
 		}
 	}
+	wait := stageWait(looks)
 	if len(progress.Waiting) == 0 {
 		return loop.RetryAt{Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonProgressing, After: wait}
 	}
@@ -214,7 +220,7 @@ func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
 		return nil
 	}
 	applied, before := *f.record(), f.record().Inventory
-	applied.State, applied.Time = release.StateApplied, metav1.NewTime(f.now)
+	applied.State, applied.Time = release.StateApplied, f.stamp()
 	applied.SupersededOf = standing(f.record())
 	applied.Superseded = append(apply.Prunable(f.record().Inventory, f.progress.Inventory), f.record().Superseded...)
 	applied.Superseded = apply.Prunable(applied.Superseded, f.progress.Inventory)

@@ -3,6 +3,7 @@ package addoninstallation
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
@@ -68,6 +69,10 @@ type facts struct {
 	nextAttempt time.Time
 	now         time.Time
 }
+
+// stamp is the time of the pass as it is after it was stored: finer, what is written now would not equal what a restarted
+// process writes from the record.
+func (f *facts) stamp() metav1.Time { return metav1.Time{Time: f.now}.Rfc3339Copy() }
 
 // record is the latest record, nil before the first intent.
 func (f *facts) record() *release.Record { return f.memory.record }

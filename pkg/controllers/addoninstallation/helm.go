@@ -18,7 +18,7 @@ func helmRecord(f *facts) *release.HelmRelease {
 	if chart == nil {
 		return nil
 	}
-	now := metav1.NewTime(f.now)
+	now := f.stamp()
 	helm := &release.HelmRelease{
 		Name: releaseName(f), Namespace: f.installation.Spec.TargetNamespace, Revision: 1,
 		ChartName: chart.Name, ChartVersion: chart.Version, AppVersion: chart.AppVersion,
@@ -30,7 +30,7 @@ func helmRecord(f *facts) *release.HelmRelease {
 	if f.foreign != nil {
 		helm.Revision, helm.TakenOver = f.foreign.Revision+1, true
 		if first := f.foreign.FirstDeployed; !first.IsZero() {
-			helm.FirstDeployed = metav1.NewTime(first)
+			helm.FirstDeployed = metav1.Time{Time: first}.Rfc3339Copy()
 		}
 	}
 	return helm

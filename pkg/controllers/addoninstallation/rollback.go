@@ -7,7 +7,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
@@ -106,7 +105,7 @@ func rollbackOf(f *facts, good *release.Record, problem string) (*release.Record
 		return nil, err
 	}
 	back := good.Again()
-	back.Revision, back.State, back.Time, back.From = failed.Revision+1, release.StateIntent, metav1.NewTime(f.now), good.Version
+	back.Revision, back.State, back.Time, back.From = failed.Revision+1, release.StateIntent, f.stamp(), good.Version
 	back.Healthy, back.LastGood, back.Settled = false, failed.LastGood, failed.Settled
 	back.Inventory, back.Superseded = apply.Planned(objects, failed.Inventory), failed.Superseded
 	back.Rollback = &release.Rollback{
@@ -131,7 +130,7 @@ func helmRollback(f *facts, good *release.Record) *release.HelmRelease {
 		helm.Revision = max(helm.Revision, newest.Revision)
 	}
 	helm.Revision++
-	helm.LastDeployed = metav1.NewTime(f.now)
+	helm.LastDeployed = f.stamp()
 	return &helm
 }
 

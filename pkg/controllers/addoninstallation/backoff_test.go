@@ -1,0 +1,46 @@
+package addoninstallation
+
+import (
+	"testing"
+	"time"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// RS05, what the user cluster refuses. Red when a refused object is tried every minute for ever.
+func TestRS05RefusedIsTriedEveryFiveMinutes(t *testing.T) {
+	refused := apply.Progress{Refused: []apply.Note{{Reason: kubermaticv1.ReasonObjectInvalid, Message: "etcd is full"}}}
+	var last time.Duration
+	for looks := range 40 {
+		wait := loop.ComeBack(unfinished(refused, looks+1))
+		if wait < last || wait > 5*time.Minute {
+			t.Fatalf("look %d waits %s after %s", looks+1, wait, last)
+		}
+		last = wait
+	}
+	if last != 5*time.Minute {
+		t.Errorf("after 40 looks it waits %s", last)
+	}
+}
+
+// RS05, a call that failed. Red when the longest wait is another one, when failures are not counted on, and when a success does not end the count.
+func TestRS05FailedIsTriedEveryFiveMinutes(t *testing.T) {
+	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}}
+	var last time.Duration
+	for i := range 40 {
+		retry, failed := f.backOff(loop.RetryAt{Message: "etcd is full"}).(loop.RetryAt)
+		if !failed || retry.After < last || retry.After > 5*time.Minute {
+			t.Fatalf("failure %d waits %s after %s", i+1, retry.After, last)
+		}
+		last = retry.After
+	}
+	if last != 5*time.Minute || f.installation.Status.Failures != 40 {
+		t.Errorf("after %d failures it waits %s", f.installation.Status.Failures, last)
+	}
+	f.backOff(loop.Done{})
+	if retry := f.backOff(loop.RetryAt{}).(loop.RetryAt); retry.After != time.Second || f.installation.Status.Failures != 1 {
+		t.Errorf("the first failure after a success waits %s as number %d", retry.After, f.installation.Status.Failures)
+	}
+}
