@@ -13,7 +13,6 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
-	helmtime "helm.sh/helm/v3/pkg/time"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -68,8 +67,8 @@ func (r *Record) HelmObject() *helmrelease.Release {
 			Name: h.ChartName, Version: h.ChartVersion, AppVersion: h.AppVersion,
 		}},
 		Info: &helmrelease.Info{
-			FirstDeployed: helmtime.Time{Time: h.FirstDeployed.UTC()},
-			LastDeployed:  helmtime.Time{Time: h.LastDeployed.UTC()},
+			FirstDeployed: helmTime(h.FirstDeployed),
+			LastDeployed:  helmTime(h.LastDeployed),
 			Status:        helmrelease.Status(h.Status), Description: h.Description,
 		},
 		Config: config, Manifest: h.Manifest, Hooks: r.helmHooks(),

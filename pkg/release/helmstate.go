@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	helmtime "helm.sh/helm/v3/pkg/time"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -112,7 +114,7 @@ func (r *HookRun) helm() helmrelease.HookExecution {
 		return helmrelease.HookExecution{}
 	}
 	return helmrelease.HookExecution{
-		StartedAt: helmtime.Time{Time: r.Started.UTC()}, CompletedAt: helmtime.Time{Time: r.Ended.UTC()},
+		StartedAt: helmTime(r.Started), CompletedAt: helmTime(r.Ended),
 		Phase: helmrelease.HookPhase(r.Phase),
 	}
 }
@@ -124,3 +126,7 @@ func words[W ~string](plain []string) []W {
 	}
 	return typed
 }
+
+// helmTime is a time of the record in Helm's form, as it is after the record was read again: finer, a restarted process would
+// write another release than the one that is there.
+func helmTime(at metav1.Time) helmtime.Time { return helmtime.Time{Time: at.UTC().Truncate(time.Second)} }

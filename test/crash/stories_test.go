@@ -80,7 +80,7 @@ func probe(value string, dropped bool) map[string]string {
 	return folder
 }
 
-// web is a chart in one version; a hook is one more file.
+// web is a chart in one version.
 func web(version string) map[string]string {
 	files := map[string]string{
 		"Chart.yaml":            "apiVersion: v2\nname: web\nversion: " + version + "\n",
