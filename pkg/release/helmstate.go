@@ -129,4 +129,6 @@ func words[W ~string](plain []string) []W {
 
 // helmTime is a time of the record in Helm's form, as it is after the record was read again: finer, a restarted process would
 // write another release than the one that is there.
-func helmTime(at metav1.Time) helmtime.Time { return helmtime.Time{Time: at.UTC().Truncate(time.Second)} }
+func helmTime(at metav1.Time) helmtime.Time {
+	return helmtime.Time{Time: at.UTC().Truncate(time.Second)}
+}
