@@ -3,8 +3,8 @@ package apply
 import (
 	"context"
 	"fmt"
-	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,24 +23,16 @@ type Hook struct {
 	Run string
 	// TargetNamespace is for an object whose scope Prepare could not know.
 	TargetNamespace string
+	// Release is what the object belongs to.
+	Release HelmMarks
 }
 
-// Sight is what a look at a hook's object finds.
-type Sight struct {
-	// UID is empty where there is no object.
-	UID types.UID
-	// Ours says that we made it, for whichever run; Run is for which.
-	Ours bool
-	Run  string
-	// Made is when the API server got it, by its clock.
-	Made time.Time
-	// Deleting says that it goes, Working that a container of it runs now.
-	Deleting, Working bool
-	// Ended says that it did its work, Failed that it never will. Other kinds than Job and Pod do theirs by being there.
-	Ended, Failed bool
-	// Message for people, about what it waits for or why it failed.
-	Message string
-}
+// NoPlaceError says that there is nowhere to make a hook's object: its namespace does not exist or goes, or its kind is not
+// served. Whatever the object was to do there is gone as well, or never was.
+type NoPlaceError struct{ Problem string }
+
+// Error implements error.
+func (e *NoPlaceError) Error() string { return e.Problem }
 
 // Key names the hook's object.
 func (h Hook) Key() Key { return keyOf(h.Object) }
@@ -50,26 +42,21 @@ func (h Hook) Runs() bool { return runs(h.Key().GroupKind()) }
 
 func runs(kind schema.GroupKind) bool { return kind == jobGK || kind == podGK }
 
-// StaysForOthers says whether the object is never deleted, since others live in it or by it.
-func (h Hook) StaysForOthers() bool {
-	kind := h.Key().GroupKind()
-	return kind == definitionGK || kind == namespaceGK
-}
+// HoldsMore says whether the object is never deleted for a hook, since it holds more than itself: what others keep in it or by it,
+// or data.
+func (h Hook) HoldsMore() bool { return h.IsShared() || h.Key().GroupKind() == claimGK }
 
-// Vanishes says whether the object is deleted by the cluster once it has done its work.
-func (h Hook) Vanishes() bool {
-	_, found, _ := unstructured.NestedFieldNoCopy(h.Object.Object, "spec", "ttlSecondsAfterFinished")
-	return found && h.Key().GroupKind() == jobGK
-}
+// IsShared says whether the object is used by all as soon as it is there, whoever made it.
+func (h Hook) IsShared() bool { return isShared(Entry{Key: h.Key()}) }
 
-// client is for the hook's object, with its namespace filled in; nil where its kind is not served.
+// client is for the hook's object, with its namespace filled in. A kind that is not served is a NoPlaceError.
 func (h *Hook) client(target Target) (dynamic.ResourceInterface, error) {
 	where, served, err := (&kinds{mapper: target.Mapper}).find(h.Object.GroupVersionKind())
 	if err != nil {
 		return nil, fmt.Errorf("looking up the kind of %q: %w", h.Key(), err)
 	}
 	if !served {
-		return nil, nil
+		return nil, &NoPlaceError{fmt.Sprintf("the user cluster does not serve %s", h.Object.GroupVersionKind().GroupVersion())}
 	}
 	resources := target.Dynamic.Resource(where.GroupVersionResource)
 	if !where.namespaced {
@@ -82,125 +69,62 @@ func (h *Hook) client(target Target) (dynamic.ResourceInterface, error) {
 	return resources.Namespace(h.Object.GetNamespace()), nil
 }
 
-// LookAtHook reads a hook's object.
-func LookAtHook(ctx context.Context, target Target, owner Owner, hook Hook) (Sight, error) {
-	client, err := hook.client(target)
-	if err != nil || client == nil {
-		return Sight{}, err
-	}
-	live, err := client.Get(ctx, hook.Object.GetName(), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return Sight{}, nil
-	}
-	if err != nil {
-		return Sight{}, fmt.Errorf("reading hook %q: %w", hook.Key(), err)
-	}
-	return sightOf(live, owner), nil
-}
-
-func sightOf(live *unstructured.Unstructured, owner Owner) Sight {
-	sight := Sight{
-		UID: live.GetUID(), Ours: isOwnHook(live, owner), Run: live.GetAnnotations()[kubermaticv1.AnnotationHookRun],
-		Made: live.GetCreationTimestamp().Time, Deleting: live.GetDeletionTimestamp() != nil,
-	}
-	kind := live.GroupVersionKind().GroupKind()
-	switch {
-	case sight.Deleting:
-		sight.Message = "it is being deleted" + heldBy(live.GetFinalizers())
-	case !runs(kind) || hasEnded(kind, live):
-		sight.Ended = true
-	default:
-		sight.Failed, sight.Message = hasFailed(kind, live)
-		sight.Working = isWorking(kind, live)
-	}
-	return sight
-}
-
-// isOwnHook says whether we made an object, or helm did by hand from what we told it: then it has our label.
-func isOwnHook(live *unstructured.Unstructured, owner Owner) bool {
-	for _, entry := range live.GetManagedFields() {
-		if entry.Manager == owner.FieldManager() {
-			return true
-		}
-	}
-	return live.GetLabels()[kubermaticv1.LabelInstallation] == owner.ID() && live.GetAnnotations()[helmHookAnnotation] != ""
-}
-
-// hasFailed says whether a Job or Pod failed for good, and why; or what it is at.
-func hasFailed(kind schema.GroupKind, live *unstructured.Unstructured) (failed bool, message string) {
-	if kind == podGK {
-		phase, _, _ := unstructured.NestedString(live.Object, "status", "phase")
-		reason, _, _ := unstructured.NestedString(live.Object, "status", "message")
-		if phase == "Failed" {
-			return true, "the Pod failed: " + cutText(reason)
-		}
-		return false, "the Pod is " + cutText(phase)
-	}
-	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
-	for _, condition := range conditions {
-		fields, _ := condition.(map[string]any)
-		if fields["type"] == "Failed" && fields["status"] == string(metav1.ConditionTrue) {
-			reason, _ := fields["reason"].(string)
-			said, _ := fields["message"].(string)
-			return true, cutText(reason + ": " + said)
-		}
-	}
-	return false, "it runs"
-}
-
-// isWorking says whether a container runs, as far as the API server knows. A Pod that can't be started is no work.
-func isWorking(kind schema.GroupKind, live *unstructured.Unstructured) bool {
-	if kind == podGK {
-		phase, _, _ := unstructured.NestedString(live.Object, "status", "phase")
-		return phase == "Running"
-	}
-	ready, _, _ := unstructured.NestedInt64(live.Object, "status", "ready")
-	return ready > 0
-}
-
 // MakeHook makes a hook's object. Where one exists it is left as it is, and the UID is empty: look at it again. Refused says
-// why the user cluster does not want it.
+// why the user cluster does not want it. Errors: NoPlaceError, or the API server's.
 func MakeHook(ctx context.Context, target Target, owner Owner, hook Hook) (uid types.UID, refused string, err error) {
 	client, err := hook.client(target)
 	if err != nil {
 		return "", "", err
 	}
-	if client == nil {
-		return "", fmt.Sprintf("the user cluster does not serve %s", hook.Object.GroupVersionKind().GroupVersion()), nil
-	}
-	object := hook.Object.DeepCopy()
-	annotations := object.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[kubermaticv1.AnnotationHookRun] = hook.Run
-	object.SetAnnotations(annotations)
+	object := hook.marked()
 	live, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: owner.FieldManager()})
+	it := &item{object: object, key: hook.Key()}
 	switch {
 	case err == nil:
 		return live.GetUID(), "", nil
 	case apierrors.IsAlreadyExists(err):
 		return "", "", nil
 	case isNamespaceMissing(err):
-		return "", missingNamespace(object.GetNamespace()), nil
+		return "", "", &NoPlaceError{missingNamespace(object.GetNamespace())}
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return "", "", &NoPlaceError{fmt.Sprintf("namespace %q is being deleted", object.GetNamespace())}
 	case apierrors.IsNotFound(err) || isRefusal(err):
-		return "", "the user cluster refuses it: " + problemOf(&item{object: object, key: hook.Key()}, err), nil
+		return "", "the user cluster refuses it: " + problemOf(it, err), nil
 	}
-	return "", "", fmt.Errorf("making hook %q: %w", hook.Key(), err)
+	return "", "", fmt.Errorf("making hook %q: %w", hook.Key(), masked(it, err))
 }
 
-// DropHook deletes the very object, with what belongs to it in the background.
+// marked is the object as it is made. A Job does not go by itself: its end is to be seen, and delete policies say when it goes.
+func (h Hook) marked() *unstructured.Unstructured {
+	object := h.Object.DeepCopy()
+	if h.Key().GroupKind() == jobGK {
+		unstructured.RemoveNestedField(object.Object, "spec", "ttlSecondsAfterFinished")
+	}
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[kubermaticv1.AnnotationHookRun] = h.Run
+	object.SetAnnotations(annotations)
+	return object
+}
+
+// DropHook deletes the very object. A Job goes after its Pods, so that no two attempts ever run beside each other; what belongs to
+// other objects goes in the background.
 func DropHook(ctx context.Context, target Target, hook Hook, uid types.UID) error {
 	client, err := hook.client(target)
-	if err != nil || client == nil {
+	if err != nil {
 		return err
 	}
-	background := metav1.DeletePropagationBackground
+	propagation := metav1.DeletePropagationBackground
+	if hook.Key().GroupKind() == jobGK {
+		propagation = metav1.DeletePropagationForeground
+	}
 	err = client.Delete(ctx, hook.Object.GetName(), metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,
+		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &propagation,
 	})
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}
-	return fmt.Errorf("deleting hook %q: %w", hook.Key(), err)
+	return fmt.Errorf("deleting hook %q: %w", hook.Key(), masked(&item{object: hook.Object, key: hook.Key()}, err))
 }

@@ -220,7 +220,12 @@ func (l *lab) namespace() {
 // create makes an object as somebody else.
 func (l *lab) create(where schema.GroupVersionResource, namespace, manifest string) *unstructured.Unstructured {
 	l.Helper()
-	object := l.objects(manifest)[0]
+	return l.createObject(where, namespace, l.objects(manifest)[0])
+}
+
+// createObject makes a prepared object as somebody else.
+func (l *lab) createObject(where schema.GroupVersionResource, namespace string, object *unstructured.Unstructured) *unstructured.Unstructured {
+	l.Helper()
 	options := metav1.CreateOptions{FieldManager: "kubectl-create"}
 	live, err := l.others.Resource(where).Namespace(namespace).Create(l.Context(), object, options)
 	if err != nil {

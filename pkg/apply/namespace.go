@@ -26,7 +26,7 @@ func (r removal) keepsNamespace(ctx context.Context, entry Entry) (bool, error) 
 	if err != nil || !complete {
 		return true, err
 	}
-	census := &census{target: r.target, namespace: entry.Name, hooksOf: r.owner.ID(), uids: map[types.UID]bool{}}
+	census := &census{target: r.target, namespace: entry.Name, hooksOf: r.owner, uids: map[types.UID]bool{}}
 	if entry.Name == r.options.Namespace {
 		census.owner = r.owner.ID()
 	}
@@ -38,6 +38,9 @@ func (r removal) keepsNamespace(ctx context.Context, entry Entry) (bool, error) 
 
 // endpoints are deprecated shadows of Services and come and go with them; asking for them makes the API server warn.
 var endpoints = schema.GroupResource{Resource: "endpoints"}
+
+// volumeClaims hold data.
+var volumeClaims = schema.GroupResource{Resource: "persistentvolumeclaims"}
 
 // namespacedKinds are all kinds of which objects may stand in a namespace, each in one version. They are not complete while
 // a group can't be asked.
@@ -83,8 +86,8 @@ type census struct {
 	namespace string
 	// owner is the ID of the installation whose release Secrets may be here; "" where none may.
 	owner string
-	// hooksOf is the ID of the installation whose hooks may have left objects here.
-	hooksOf string
+	// hooksOf is the installation whose hooks may have left objects here.
+	hooksOf Owner
 
 	lock    sync.Mutex
 	uids    map[types.UID]bool
@@ -129,7 +132,7 @@ func (c *census) add(where resource, items []metav1.PartialObjectMetadata) {
 
 // isFurniture says whether an object stands in every namespace, or comes and goes by itself.
 func (c *census) isFurniture(where resource, object *metav1.PartialObjectMetadata) bool {
-	if object.DeletionTimestamp != nil || c.isHookOfOurs(object) {
+	if object.DeletionTimestamp != nil || c.isHookOfOurs(where, object) {
 		return true
 	}
 	switch where.GroupResource().String() {
@@ -146,9 +149,14 @@ func (c *census) isFurniture(where resource, object *metav1.PartialObjectMetadat
 	return false
 }
 
-// isHookOfOurs says whether a hook of the installation left an object. What was made as such goes with the namespace.
-func (c *census) isHookOfOurs(object *metav1.PartialObjectMetadata) bool {
-	return object.Labels[kubermaticv1.LabelInstallation] == c.hooksOf && object.Annotations[helmHookAnnotation] != ""
+// isHookOfOurs says whether a hook of the installation left an object. What was made as such goes with the namespace, but not
+// data, and not what is to stay.
+func (c *census) isHookOfOurs(where resource, object *metav1.PartialObjectMetadata) bool {
+	if where.GroupResource() == volumeClaims || staysBehind(object) {
+		return false
+	}
+	return object.Labels[kubermaticv1.LabelInstallation] == c.hooksOf.ID() && object.Annotations[helmHookAnnotation] != "" &&
+		hasEntry(object, c.hooksOf, metav1.ManagedFieldsOperationUpdate)
 }
 
 // hasForeign says whether something is in the namespace that would not go by itself: an object without an owner, or with

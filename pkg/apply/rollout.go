@@ -5,6 +5,7 @@ import (
 	"sort"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -127,7 +128,7 @@ func plannedEntry(object *unstructured.Unstructured) Entry {
 }
 
 // staysBehind says whether a manifest asks to keep its object when the installation goes, in our words or in Helm's.
-func staysBehind(object *unstructured.Unstructured) bool {
+func staysBehind(object metav1.Object) bool {
 	annotations := object.GetAnnotations()
 	return annotations[kubermaticv1.AnnotationOnDelete] == "orphan" || annotations[helmPolicyAnnotation] == helmPolicyKeep
 }

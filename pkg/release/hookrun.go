@@ -2,6 +2,7 @@ package release
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,6 +18,19 @@ func (p *pass) advance(ctx context.Context, hook *Hook) (waiting, failed string,
 	if err != nil {
 		return "", "", err
 	}
+	waiting, failed, err = p.step(ctx, hook, made)
+	noPlace, ok := errors.AsType[*apply.NoPlaceError](err)
+	switch {
+	case !ok:
+		return waiting, failed, err
+	case p.isDeletion():
+		p.skip(hook, fmt.Sprintf("hook %q of event %s was not run: %s: %s", hook.Path, p.event, made.Key(), noPlace.Problem))
+		return "", "", nil
+	}
+	return "", noPlace.Problem, nil
+}
+
+func (p *pass) step(ctx context.Context, hook *Hook, made apply.Hook) (waiting, failed string, err error) {
 	sight, err := apply.LookAtHook(ctx, p.Target, p.record.Owner(), made)
 	if err != nil {
 		return "", "", err
@@ -28,11 +42,8 @@ func (p *pass) advance(ctx context.Context, hook *Hook) (waiting, failed string,
 			p.begin(hook, sight.UID) // the process ended before that was on record
 		}
 		return p.judge(hook, made, sight)
-	case begun && sight.UID == "" && made.Vanishes(): // that is how it ends; a failure would be seen, or repeat itself
-		p.succeed(hook)
-		return "", "", nil
 	case begun && hook.Run.UID != "":
-		return "", "it vanished while it ran", nil
+		return "", "it vanished before its end was seen, so nobody knows how it ended; the next attempt makes it again", nil
 	case sight.UID == "":
 		return p.make(ctx, hook, made)
 	}
@@ -42,26 +53,21 @@ func (p *pass) advance(ctx context.Context, hook *Hook) (waiting, failed string,
 // replace makes room for a hook where something stands in its place.
 func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, sight apply.Sight) (waiting, failed string, err error) {
 	switch {
-	case made.StaysForOthers():
-		p.begin(hook, "")
-		p.succeed(hook)
-		return "", "", nil
 	case sight.Deleting:
 		return fmt.Sprintf("hook %s waits for the end of an object of its name: %s", made.Key(), sight.Message), "", nil
-	case !sight.Ours && !p.Adopt:
+	case !sight.Ours && !sight.Applied && !p.Adopt && !made.IsShared():
 		return "", "an object of its name exists already and belongs to somebody else: remove it, or annotate the installation with " +
 			"adopt", nil
-	case !made.Runs() && !hook.has(deleteBefore):
+	case made.HoldsMore() || !made.Runs() && !hook.has(deleteBefore):
 		p.begin(hook, "") // nothing says that it may go, and its being there is what the hook is for
 		p.succeed(hook)
 		return "", "", nil
+	case !sight.Ours && sight.Obstacle != "":
+		return "", fmt.Sprintf("an object of its name exists already, and is not replaced: %s: remove it, or rename the hook", sight.Obstacle), nil
 	case sight.Working && p.Now.Sub(sight.Made) < p.Timeout:
 		return fmt.Sprintf("hook %s waits for the end of an earlier attempt, which runs", made.Key()), "", nil
 	}
-	if err := apply.DropHook(ctx, p.Target, made, sight.UID); err != nil {
-		return "", "", err
-	}
-	after, err := apply.LookAtHook(ctx, p.Target, p.record.Owner(), made)
+	after, err := p.remove(ctx, made, sight.UID)
 	if err != nil {
 		return "", "", err
 	}
@@ -97,7 +103,7 @@ func (p *pass) judge(hook *Hook, made apply.Hook, sight apply.Sight) (waiting, f
 		return "", "", nil
 	case sight.Failed:
 		return "", sight.Message, nil
-	case sight.Deleting && !made.Vanishes():
+	case sight.Deleting:
 		return "", "it was deleted while it ran", nil
 	case p.Now.After(deadline):
 		return "", fmt.Sprintf("it did not end within %s (%s)", p.Timeout.Round(time.Second), sight.Message), nil
@@ -109,6 +115,15 @@ func (p *pass) begin(hook *Hook, uid types.UID) {
 	p.changed = true
 	hook.Run = &HookRun{
 		Event: p.event, Attempt: p.record.Hooking.Attempt, Phase: PhaseRunning, UID: uid, Started: metav1.NewTime(p.Now),
+	}
+}
+
+// skip leaves a hook out that has nothing to do any more.
+func (p *pass) skip(hook *Hook, why string) {
+	p.begin(hook, "")
+	p.succeed(hook)
+	if p.Skipped != nil {
+		p.Skipped(why)
 	}
 }
 

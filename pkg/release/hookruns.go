@@ -2,11 +2,13 @@ package release
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
 )
@@ -29,6 +31,8 @@ type HookRunner struct {
 	Adopt bool
 	// Save writes the record; it is called before anything that could not be told from the user cluster afterwards.
 	Save func(ctx context.Context) error
+	// Skipped is told of each hook of a removal that has nowhere to run any more; it may be nil.
+	Skipped func(message string)
 }
 
 // HookProgress is how far an event has come.
@@ -106,6 +110,8 @@ func (p *pass) id() string {
 func (p *pass) isRollout() bool {
 	return p.event == p.record.Action.Pre() || p.event == p.record.Action.Post()
 }
+
+func (p *pass) isDeletion() bool { return p.event == ActionDelete.Pre() || p.event == ActionDelete.Post() }
 
 // pauses says whether a failed attempt is still too fresh for another one.
 func (p *pass) pauses() bool {
@@ -211,13 +217,10 @@ func (p *pass) drop(ctx context.Context, hook *Hook, goes bool) (waiting string,
 		return "", nil
 	}
 	made, err := p.made(hook)
-	if err != nil || made.StaysForOthers() {
+	if err != nil || made.HoldsMore() {
 		return "", err
 	}
-	if err := apply.DropHook(ctx, p.Target, made, hook.Run.UID); err != nil {
-		return "", err
-	}
-	sight, err := apply.LookAtHook(ctx, p.Target, p.record.Owner(), made)
+	sight, err := p.remove(ctx, made, hook.Run.UID)
 	if err != nil {
 		return "", err
 	}
@@ -228,7 +231,26 @@ func (p *pass) drop(ctx context.Context, hook *Hook, goes bool) (waiting string,
 	return "", nil
 }
 
+// remove deletes an object and looks at it again. One whose kind is not served any more went with its kind.
+func (p *pass) remove(ctx context.Context, made apply.Hook, uid types.UID) (apply.Sight, error) {
+	err := apply.DropHook(ctx, p.Target, made, uid)
+	if err == nil {
+		var sight apply.Sight
+		if sight, err = apply.LookAtHook(ctx, p.Target, p.record.Owner(), made); err == nil {
+			return sight, nil
+		}
+	}
+	if _, ok := errors.AsType[*apply.NoPlaceError](err); ok && !made.Runs() {
+		return apply.Sight{}, nil
+	}
+	return apply.Sight{}, err
+}
+
 func (p *pass) made(hook *Hook) (apply.Hook, error) {
 	object, err := hook.object()
-	return apply.Hook{Object: object, Run: p.id(), TargetNamespace: p.record.TargetNamespace}, err
+	helm := p.record.Helm
+	return apply.Hook{
+		Object: object, Run: p.id(), TargetNamespace: p.record.TargetNamespace,
+		Release: apply.HelmMarks{ReleaseName: helm.Name, ReleaseNamespace: helm.Namespace},
+	}, err
 }

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -12,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/trellis-addons/trellis/pkg/apply"
 )
 
 // Action is what a revision of a Helm release does; the events of its hooks are named after it.
@@ -141,6 +144,22 @@ func NotRun(hooks []Hook) []Hook {
 	return fresh
 }
 
+// Unhooked are the entries of an inventory that no hook has made its own: a hook that found an object of the add-on and left it as
+// it is, or made it anew, is what the object belongs to since.
+func (r *Record) Unhooked(inventory apply.Inventory) apply.Inventory {
+	hooked := map[apply.Key]types.UID{}
+	for i := range r.Hooks {
+		object, err := r.Hooks[i].object()
+		if run := r.Hooks[i].Run; err == nil && run != nil && run.Phase == PhaseSucceeded {
+			hooked[apply.Hook{Object: object}.Key()] = run.UID
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(inventory), func(entry apply.Entry) bool {
+		uid, found := hooked[entry.Key]
+		return found && (uid == "" || entry.UID == "" || uid == entry.UID)
+	})
+}
+
 // HasHooks says whether a revision has hooks of an event that are not over yet.
 func (r *Record) HasHooks(event string) bool {
 	return len(r.hooksOf(event)) > 0 && !slices.Contains(r.Hooking.Ended, event)
@@ -156,10 +175,7 @@ func (r *Record) hooksOf(event string) []*Hook {
 		}
 	}
 	slices.SortStableFunc(hooks, func(a, b *Hook) int {
-		if a.Weight != b.Weight {
-			return a.Weight - b.Weight
-		}
-		return strings.Compare(a.name(), b.name())
+		return cmp.Or(cmp.Compare(a.Weight, b.Weight), strings.Compare(a.name(), b.name()))
 	})
 	return hooks
 }

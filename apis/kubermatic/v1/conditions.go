@@ -263,6 +263,8 @@ const (
 	EventCoreSetUnknown = "CoreSetUnknown"
 	// EventListRefused: the custom core list can't be read.
 	EventListRefused = "ListRefused"
+	// EventHookSkipped: a hook of the removal had nowhere to run any more, and was left out.
+	EventHookSkipped = "HookSkipped"
 	// EventRemoved: the installation was removed from the user cluster.
 	EventRemoved = "Removed"
 	// EventConflict: another catalogue defines the same version, or reserves the name.

@@ -20,8 +20,17 @@ func (f *facts) deletesWithHooks(event string) bool {
 	return record.Helm != nil && !skipped && !begun && record.HasHooks(event)
 }
 
-// preDelete shows the Helm release as uninstalling and runs the hooks that come before the removal.
+// preDelete ends what still runs, shows the Helm release as uninstalling and runs the hooks that come before the removal.
 func (r *Reconciler) preDelete(ctx context.Context, f *facts) loop.Outcome {
+	waiting, err := release.HookRunner{Target: f.target()}.Stop(ctx, f.record())
+	switch {
+	case err != nil:
+		return r.remoteFailed(f, kubermaticv1.ConditionReady, err)
+	case waiting != "":
+		return loop.Waiting{
+			Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonRemoving, Message: waiting, Recheck: removalRecheck,
+		}
+	}
 	r.copyUninstalling(ctx, f)
 	return r.deletionHooks(ctx, f, release.ActionDelete.Pre())
 }

@@ -113,7 +113,7 @@ func (r *Reconciler) prune(ctx context.Context, f *facts) loop.Outcome {
 	if len(record.Superseded) == 0 {
 		return nil
 	}
-	left, notes, err := apply.Prune(ctx, f.target(), record.Superseded, apply.PruneOptions{
+	left, notes, err := apply.Prune(ctx, f.target(), record.Unhooked(record.Superseded), apply.PruneOptions{
 		Owner: f.owner, Total: record.SupersededOf,
 		Approved: f.installation.Annotations[kubermaticv1.AnnotationPruneApproved], CRDs: record.CRDs.Remove,
 	})

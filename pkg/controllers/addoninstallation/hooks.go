@@ -122,6 +122,9 @@ func (r *Reconciler) advanceHooks(ctx context.Context, f *facts, event string) l
 			unsaved = r.saveHooks(ctx, f, record)
 			return unsaved
 		},
+		Skipped: func(message string) {
+			r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventHookSkipped, "RunHook", "%s", message)
+		},
 	}
 	progress, err := runner.Run(ctx, record, event)
 	switch {

@@ -1,0 +1,156 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// Sight is what a look at a hook's object finds.
+type Sight struct {
+	// UID is empty where there is no object.
+	UID types.UID
+	// Ours says that it was made as a hook of this installation, for whichever run; Run is for which.
+	Ours bool
+	Run  string
+	// Applied says that it is an object of the add-on itself, so far.
+	Applied bool
+	// Obstacle says why no hook takes the place of an object that is not Ours, whatever is allowed; "" where one may.
+	Obstacle string
+	// Made is when the API server got it, by its clock.
+	Made time.Time
+	// Deleting says that it goes, Working that a container of it runs now.
+	Deleting, Working bool
+	// Ended says that it did its work, Failed that it never will, also where it goes by now. Other kinds than Job and Pod do
+	// theirs by being there.
+	Ended, Failed bool
+	// Message for people, about what it waits for or why it failed.
+	Message string
+}
+
+// LookAtHook reads a hook's object. Errors: NoPlaceError, or the API server's.
+func LookAtHook(ctx context.Context, target Target, owner Owner, hook Hook) (Sight, error) {
+	client, err := hook.client(target)
+	if err != nil {
+		return Sight{}, err
+	}
+	live, err := client.Get(ctx, hook.Object.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return Sight{}, nil
+	}
+	if err != nil {
+		return Sight{}, fmt.Errorf("reading hook %q: %w", hook.Key(), err)
+	}
+	return sightOf(live, owner, hook.Release), nil
+}
+
+func sightOf(live *unstructured.Unstructured, owner Owner, release HelmMarks) Sight {
+	kind := live.GroupVersionKind().GroupKind()
+	sight := Sight{
+		UID: live.GetUID(), Ours: isOwnHook(live, owner), Run: live.GetAnnotations()[kubermaticv1.AnnotationHookRun],
+		Applied: hasEntry(live, owner, metav1.ManagedFieldsOperationApply), Obstacle: obstacle(live, owner, release),
+		Made: live.GetCreationTimestamp().Time, Deleting: live.GetDeletionTimestamp() != nil, Working: isWorking(kind, live),
+	}
+	switch {
+	case runs(kind) && hasEnded(kind, live):
+		sight.Ended = true
+	case runs(kind):
+		sight.Failed, sight.Message = hasFailed(kind, live)
+	default:
+		sight.Ended = !sight.Deleting
+	}
+	if sight.Deleting && !sight.Failed {
+		sight.Message = "it is being deleted" + heldBy(live.GetFinalizers())
+	}
+	return sight
+}
+
+// isOwnHook says whether we made an object as a hook, or helm did by hand from what we told it: then it has our label. What is
+// applied as well is an object of the add-on.
+func isOwnHook(live metav1.Object, owner Owner) bool {
+	if live.GetAnnotations()[kubermaticv1.AnnotationHookRun] != "" && hasEntry(live, owner, metav1.ManagedFieldsOperationUpdate) {
+		return true
+	}
+	return live.GetLabels()[kubermaticv1.LabelInstallation] == owner.ID() && live.GetAnnotations()[helmHookAnnotation] != "" &&
+		!hasEntry(live, owner, metav1.ManagedFieldsOperationApply) && !isOfAnother(live, owner)
+}
+
+// hasEntry says whether the owner wrote an object in one way: hooks are made (Update), all else is applied.
+func hasEntry(live metav1.Object, owner Owner, operation metav1.ManagedFieldsOperationType) bool {
+	for _, entry := range live.GetManagedFields() {
+		if entry.Manager == owner.FieldManager() && entry.Operation == operation {
+			return true
+		}
+	}
+	return false
+}
+
+// isOfAnother says whether another installation wrote an object, or marked it.
+func isOfAnother(live metav1.Object, owner Owner) bool {
+	for _, entry := range live.GetManagedFields() {
+		if strings.HasPrefix(entry.Manager, managerPrefix) && entry.Manager != owner.FieldManager() {
+			return true
+		}
+	}
+	id := live.GetLabels()[kubermaticv1.LabelInstallation]
+	return id != "" && id != owner.ID()
+}
+
+// obstacle says why an object that is no hook of ours makes no room for one. Helm puts no name on hooks, so one without a
+// name counts as of the release that is gone on with.
+func obstacle(live metav1.Object, owner Owner, release HelmMarks) string {
+	annotations := live.GetAnnotations()
+	name := annotations[helmReleaseAnnotation]
+	switch {
+	case isOfAnother(live, owner):
+		return "it belongs to another installation"
+	case hasEntry(live, owner, metav1.ManagedFieldsOperationApply):
+		return "it is an object of the add-on itself so far"
+	case annotations[helmHookAnnotation] == "":
+		return "it is no hook"
+	case name != "" && (name != release.ReleaseName || annotations[helmNamespaceAnnotation] != release.ReleaseNamespace):
+		return fmt.Sprintf("it belongs to Helm release %q in namespace %q", cutText(name), cutText(annotations[helmNamespaceAnnotation]))
+	}
+	return ""
+}
+
+// hasFailed says whether a Job or Pod failed for good, and why; or what it is at.
+func hasFailed(kind schema.GroupKind, live *unstructured.Unstructured) (failed bool, message string) {
+	if kind == podGK {
+		phase, _, _ := unstructured.NestedString(live.Object, "status", "phase")
+		reason, _, _ := unstructured.NestedString(live.Object, "status", "message")
+		if phase == "Failed" {
+			return true, "the Pod failed: " + cutText(reason)
+		}
+		return false, "the Pod is " + cutText(phase)
+	}
+	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
+	for _, condition := range conditions {
+		fields, _ := condition.(map[string]any)
+		if fields["type"] == "Failed" && fields["status"] == string(metav1.ConditionTrue) {
+			reason, _ := fields["reason"].(string)
+			said, _ := fields["message"].(string)
+			return true, cutText(reason + ": " + said)
+		}
+	}
+	return false, "it runs"
+}
+
+// isWorking says whether a container runs, as far as the API server knows. A Pod that can't be started is no work.
+func isWorking(kind schema.GroupKind, live *unstructured.Unstructured) bool {
+	if kind == podGK {
+		phase, _, _ := unstructured.NestedString(live.Object, "status", "phase")
+		return phase == "Running"
+	}
+	ready, _, _ := unstructured.NestedInt64(live.Object, "status", "ready")
+	return ready > 0
+}
