@@ -38,7 +38,7 @@ func (w *writer) claim(ctx context.Context, client metadata.ResourceInterface, i
 		return nil
 	}
 	w.take(it, live)
-	if it.note == nil && !it.done && !w.isOurs(it, live) {
+	if it.note == nil && !it.done && (!w.isOurs(it, live) || isOwnHook(live, w.owner)) {
 		return w.adoptFields(ctx, client, it, live)
 	}
 	return nil
@@ -64,7 +64,7 @@ func (w *writer) take(it *item, live *metav1.PartialObjectMetadata) {
 // isOurs says whether an object that exists is this owner's: it has our manager, or our record plans it and it has our
 // label. The label alone proves nothing, since anybody can write one.
 func (w *writer) isOurs(it *item, live *metav1.PartialObjectMetadata) bool {
-	return hasManager(live, w.owner.FieldManager()) ||
+	return hasManager(live, w.owner.FieldManager()) || isOwnHook(live, w.owner) ||
 		it.planned && live.Labels[kubermaticv1.LabelInstallation] == w.owner.ID()
 }
 
@@ -110,7 +110,7 @@ var dropLastApplied = map[string]string{
 // adoptionPatch moves the fields of client-side tools to a manager; empty where there are none. It holds for the object as it
 // was read only.
 func adoptionPatch(live *metav1.PartialObjectMetadata, manager string) ([]byte, error) {
-	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, appliers(live.ManagedFields), manager)
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, appliers(live.ManagedFields).Insert(manager), manager) // a hook of ours
 	if _, stale := live.Annotations[lastApplied]; err != nil || len(patch) == 0 || !stale {
 		return patch, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -70,5 +71,29 @@ func TestAnswersAboutHooksAreMasked(t *testing.T) {
 		if failure == nil || strings.Contains(failure.Error(), "swordfish") || !strings.Contains(failure.Error(), "can't take ***") {
 			t.Errorf("got %v", failure)
 		}
+	}
+}
+
+// Red when an object that was made as a hook, and is an object of the add-on now, is refused or conflicts with itself; when what
+// made it a hook stays on it; and when a field that the add-on dropped stays.
+func TestHookBecomesAnObject(t *testing.T) {
+	l := newLab(t)
+	l.namespace()
+	hook := l.prepare(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, annotations: {helm.sh/hook: pre-install}}, ` +
+		`data: {old: "1", color: blue}}`)[0]
+	uid, _, err := apply.MakeHook(t.Context(), l.target, l.owner, apply.Hook{Object: hook, Run: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inventory := l.install(l.prepare(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red}}`), nil)
+	live := l.get(configMaps, l.name, "settings")
+	if inventory[0].UID != uid || live.GetUID() != uid {
+		t.Errorf("the object was made anew: %v", inventory)
+	}
+	if len(live.GetAnnotations()) != 0 {
+		t.Errorf("it is still a hook: %v", live.GetAnnotations())
+	}
+	if data, _, _ := unstructured.NestedStringMap(live.Object, "data"); len(data) != 1 || data["color"] != "red" {
+		t.Errorf("its data is %v", data)
 	}
 }

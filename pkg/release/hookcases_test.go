@@ -8,10 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -258,5 +260,76 @@ func TestHooksWithoutAPlace(t *testing.T) {
 				t.Errorf("a removal: %+v, told %q", progress, told)
 			}
 		})
+	}
+}
+
+// What runs when a release is removed ends first. Red when a hook that runs, on record or not, or one that did not end in time, is
+// left running; when the removal goes on before it is gone; and when a Job that ended goes as well.
+func TestStopEndsWhatRuns(t *testing.T) {
+	for name, test := range map[string]struct {
+		forget, overdue, ended bool
+	}{
+		"on-record": {}, "not-on-record": {forget: true}, "overdue": {overdue: true}, "ended": {ended: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newHookStory(t, "stop-"+name, jobHook("work", 0))
+			s.run("pre-install", nil)
+			record := s.record()
+			switch {
+			case test.forget:
+				record.Hooks[0].Run = nil
+				s.save(record)
+			case test.overdue:
+				s.run("pre-install", func(runner *HookRunner) { runner.Now = runner.Now.Add(time.Hour) })
+			case test.ended:
+				s.endJobs()
+			}
+			record = s.record()
+			stop := func() string {
+				waiting, err := s.runner(record).Stop(t.Context(), record)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return waiting
+			}
+			if waiting := stop(); (waiting == "") != test.ended {
+				t.Errorf("it waits: %q", waiting)
+			}
+			job := s.job("work")
+			if (job.DeletionTimestamp == nil) != test.ended {
+				t.Errorf("the Job goes: %v", job.DeletionTimestamp)
+			}
+			if test.ended {
+				return
+			}
+			s.collect(job)
+			if waiting := stop(); waiting != "" {
+				t.Errorf("it waits for what is gone: %q", waiting)
+			}
+		})
+	}
+}
+
+// Red when an object of the add-on that became a hook is pruned, or one that a hook has replaced, or has yet to look at, is not.
+func TestObjectsThatBecameHooks(t *testing.T) {
+	hook := func(name string, run *HookRun) Hook {
+		made := configHook("ConfigMap", "")
+		made.Object, made.Run = []byte(strings.Replace(string(made.Object), "held", name, 1)), run
+		return made
+	}
+	done := func(uid types.UID) *HookRun { return &HookRun{Phase: PhaseSucceeded, UID: uid} }
+	record := Record{Hooks: []Hook{
+		hook("left", done("")), hook("same", done("1")), hook("replaced", done("2")), hook("later", nil), hook("failed", &HookRun{Phase: PhaseFailed}),
+	}}
+	var inventory apply.Inventory
+	for _, name := range []string{"left", "same", "replaced", "later", "failed", "other"} {
+		inventory = append(inventory, apply.Entry{Key: apply.Key{Kind: "ConfigMap", Namespace: "NAMESPACE", Name: name}, UID: "1"})
+	}
+	var got []string
+	for _, entry := range record.Unhooked(inventory) {
+		got = append(got, entry.Name)
+	}
+	if diff := cmp.Diff([]string{"replaced", "later", "failed", "other"}, got); diff != "" {
+		t.Errorf("what is pruned (-want +got):\n%s", diff)
 	}
 }

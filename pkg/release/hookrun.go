@@ -63,7 +63,8 @@ func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, sight a
 		p.succeed(hook)
 		return "", "", nil
 	case !sight.Ours && sight.Obstacle != "":
-		return "", fmt.Sprintf("an object of its name exists already, and is not replaced: %s: remove it, or rename the hook", sight.Obstacle), nil
+		return "", fmt.Sprintf("an object of its name exists already and is not replaced: %s: remove it, or rename the hook",
+			sight.Obstacle), nil
 	case sight.Working && p.Now.Sub(sight.Made) < p.Timeout:
 		return fmt.Sprintf("hook %s waits for the end of an earlier attempt, which runs", made.Key()), "", nil
 	}

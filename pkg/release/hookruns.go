@@ -111,7 +111,9 @@ func (p *pass) isRollout() bool {
 	return p.event == p.record.Action.Pre() || p.event == p.record.Action.Post()
 }
 
-func (p *pass) isDeletion() bool { return p.event == ActionDelete.Pre() || p.event == ActionDelete.Post() }
+func (p *pass) isDeletion() bool {
+	return p.event == ActionDelete.Pre() || p.event == ActionDelete.Post()
+}
 
 // pauses says whether a failed attempt is still too fresh for another one.
 func (p *pass) pauses() bool {
