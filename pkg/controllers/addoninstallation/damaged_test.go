@@ -3,6 +3,7 @@ package addoninstallation_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -10,6 +11,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // Red when a newest record that can't be read holds an installation up for ever (nextRevision without Skipped: the next revision has
@@ -46,4 +48,42 @@ func TestDamagedRecordHoldsNothingUp(t *testing.T) {
 	w.expectInstalled(object, "2.0.0", "")
 	w.want(object, "")
 	w.expectInstalled(object, "2.0.0", "")
+}
+
+// An installation of which no record can be read is removed by nobody, since what is there is not known, and is let go where
+// everything is to stay. Red when letGo asks for a record that can be read first (f.damaged taken out of it), and, for the first
+// half, when damage is taken for "nothing was applied".
+func TestDamagedRecordsAreOrphaned(t *testing.T) {
+	w := newWorld(t)
+	stop := w.startUntil()
+	t.Cleanup(stop)
+	w.publish("unreadable", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	object := w.install("unreadable", "")
+	w.expectInstalled(object, "1.0.0", "")
+	before := uids(w.configMaps(object.Spec.TargetNamespace))
+	stop()
+
+	owner := apply.Owner{ClusterUID: w.cluster.UID, Installation: object.Name}
+	ours := []client.ListOption{client.InNamespace(w.namespace), client.MatchingLabels{kubermaticv1.LabelInstallation: owner.ID()}}
+	var records corev1.SecretList
+	if err := w.seed.List(t.Context(), &records, ours...); err != nil || len(records.Items) == 0 {
+		t.Fatalf("%d records, %v", len(records.Items), err)
+	}
+	for i := range records.Items {
+		records.Items[i].Data["record"] = []byte("spoilt")
+		if err := w.seed.Update(t.Context(), &records.Items[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.delete(object)
+	w.start()
+	w.expectSummary(object, "False", kubermaticv1.ReasonFailed, "does not have the digest that was written")
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.DeletionPolicy = kubermaticv1.DeletionOrphan })
+	expect.Gone(t, w.seed, object)
+	if diff := cmp.Diff(before, uids(w.configMaps(object.Spec.TargetNamespace))); diff != "" {
+		t.Errorf("UIDs (-before +after):\n%s", diff)
+	}
+	if err := w.seed.List(t.Context(), &records, ours...); err != nil || len(records.Items) > 0 {
+		t.Errorf("%d records are left, %v", len(records.Items), err)
+	}
 }

@@ -25,6 +25,8 @@ type facts struct {
 
 	cluster *kkpv1.Cluster
 	owner   apply.Owner
+	// damaged: there are records, and none can be read.
+	damaged bool
 
 	entry       *kubermaticv1.AddonVersion
 	entryDigest string

@@ -37,13 +37,18 @@ func (r *Reconciler) letGo(ctx context.Context, f *facts) loop.Outcome {
 	if f.cluster.Spec.Pause {
 		return pausedCluster(f)
 	}
-	if outcome := r.loadRecord(ctx, f); outcome != nil {
+	orphaned := f.installation.Spec.DeletionPolicy == kubermaticv1.DeletionOrphan
+	outcome := r.loadRecord(ctx, f)
+	if orphaned && f.damaged {
+		return r.forgetRecords(ctx, f) // objects that are to stay need not be known
+	}
+	if outcome != nil {
 		return outcome
 	}
 	if f.record() == nil {
 		return loop.Done{}
 	}
-	if f.installation.Spec.DeletionPolicy == kubermaticv1.DeletionOrphan {
+	if orphaned {
 		return r.forgetRecords(ctx, f)
 	}
 	return nil

@@ -37,6 +37,8 @@ func (r *Reconciler) loadRecord(ctx context.Context, f *facts) loop.Outcome {
 			Message: newer.Error() + ": upgrade this seed's controller manager",
 		}
 	}
+	var damaged *release.DamagedError
+	f.damaged = errors.As(err, &damaged)
 	if err != nil {
 		return failed(err)
 	}

@@ -1,0 +1,180 @@
+package addoninstallation_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+const (
+	// methodDropped is of the first version only, methodAdded of the later ones.
+	methodDropped = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: dropped}\ndata: {of: one}\n"
+	methodAdded   = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: added}\ndata: {of: two}\n"
+)
+
+// asTemplate are the objects of a chart for go-template.
+func asTemplate(objects string) map[string]string {
+	return map[string]string{"all.yaml": strings.ReplaceAll(objects, ".Values.", ".Variables.")}
+}
+
+// asChart are the same objects in a chart.
+func asChart(version, objects string) map[string]string {
+	return map[string]string{"Chart.yaml": "apiVersion: v2\nname: web\nversion: " + version + "\n", "templates/all.yaml": objects}
+}
+
+// methods is a version with a ConfigMap and a ReplicaSet, and the more that is given, by a method.
+func (w *world) methods(version string, method kubermaticv1.Method, more string) kubermaticv1.AddonVersion {
+	w.t.Helper()
+	objects := strings.NewReplacer("{{ .Values.replicas }}", "0", "'{{ .Values.app }}'", "web").Replace(settingsTwin) + more
+	files := asTemplate(objects)
+	if method == kubermaticv1.MethodHelm {
+		files = asChart(version, objects)
+	}
+	return w.content(version, method, fmt.Sprintf("methods-%d/%s", worlds, version), files)
+}
+
+// born is what tells an object from another of its name that was made in its place.
+type born struct {
+	UID  types.UID
+	Time time.Time
+	// Generation counts changes of the spec.
+	Generation int64
+}
+
+// standing are the objects of an installation's namespace that carry our label.
+func (w *world) standing(object *kubermaticv1.AddonInstallation) map[string]client.Object {
+	w.t.Helper()
+	var configs corev1.ConfigMapList
+	var sets appsv1.ReplicaSetList
+	where := []client.ListOption{client.InNamespace(object.Spec.TargetNamespace), client.HasLabels{kubermaticv1.LabelInstallation}}
+	if err := errors.Join(w.seed.List(w.t.Context(), &configs, where...), w.seed.List(w.t.Context(), &sets, where...)); err != nil {
+		w.t.Fatal(err)
+	}
+	found := map[string]client.Object{}
+	for i := range configs.Items {
+		found[configs.Items[i].Name] = &configs.Items[i]
+	}
+	for i := range sets.Items {
+		found[sets.Items[i].Name] = &sets.Items[i]
+	}
+	return found
+}
+
+func births(objects map[string]client.Object) map[string]born {
+	found := map[string]born{}
+	for name, object := range objects {
+		found[name] = born{object.GetUID(), object.GetCreationTimestamp().UTC(), object.GetGeneration()}
+	}
+	return found
+}
+
+// expectBirths waits until the objects are these and no others; pruning is the last step of an upgrade.
+func (w *world) expectBirths(object *kubermaticv1.AddonInstallation, want map[string]born) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		if diff := cmp.Diff(want, births(w.standing(object))); diff != "" {
+			return fmt.Errorf("objects (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+// expectMarks checks that every object carries Helm's marks for a release, or none of them where release is "".
+func (w *world) expectMarks(object *kubermaticv1.AddonInstallation, release string) {
+	w.t.Helper()
+	want := map[string]string{}
+	if release != "" {
+		want = map[string]string{
+			"app.kubernetes.io/managed-by": "Helm", "meta.helm.sh/release-name": release,
+			"meta.helm.sh/release-namespace": object.Spec.TargetNamespace,
+		}
+	}
+	for name, live := range w.standing(object) {
+		have := map[string]string{}
+		for _, words := range []map[string]string{live.GetLabels(), live.GetAnnotations()} {
+			for key, value := range words {
+				if key == "app.kubernetes.io/managed-by" || strings.Contains(key, "helm.sh/") {
+					have[key] = value
+				}
+			}
+		}
+		if diff := cmp.Diff(want, have); diff != "" {
+			w.t.Errorf("Helm's marks on %q (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// helmSecrets counts the Secrets of releases in an installation's namespace.
+func (w *world) helmSecrets(object *kubermaticv1.AddonInstallation) int {
+	w.t.Helper()
+	var list corev1.SecretList
+	if err := w.seed.List(w.t.Context(), &list, client.InNamespace(object.Spec.TargetNamespace), client.MatchingLabels{"owner": "helm"}); err != nil {
+		w.t.Fatal(err)
+	}
+	return len(list.Items)
+}
+
+// A method changes between two versions, there and back: objects are taken over, none is made anew.
+// Red when Helm's marks are not set (Options.Helm taken out of render), and when a version begins with an empty inventory where the
+// method is another (intent without what is known: what the version before alone has stays).
+func TestMethodChangesBetweenVersions(t *testing.T) {
+	w := newWorld(t)
+	w.renderers = bothMethods()
+	w.start()
+	first := w.methods("1.0.0", kubermaticv1.MethodGoTemplate, methodDropped)
+	w.offer("methods", kubermaticv1.CatalogueCustom, first)
+	object := w.install("methods", "")
+	namespace := object.Spec.TargetNamespace
+	w.expectInstalled(object, "1.0.0", "")
+	want := births(w.standing(object))
+	if len(want) != 3 {
+		t.Fatalf("version 1.0.0 has %v", want)
+	}
+
+	second := w.methods("2.0.0", kubermaticv1.MethodHelm, methodAdded)
+	w.offer("methods", kubermaticv1.CatalogueCustom, first, second)
+	w.expectInstalled(object, "2.0.0", "")
+	w.expectRelease(object, "methods", 1)
+	delete(want, "dropped")
+	want["added"] = births(w.standing(object))["added"]
+	w.expectBirths(object, want)
+	w.expectMarks(object, "methods")
+	if listed := w.program("helm", "", "list", "--all", "-q", "-n", namespace); listed != "methods\n" {
+		t.Errorf("helm list shows %q", listed)
+	}
+	if diff := cmp.Diff([]string{"1 deployed"}, w.helmHistory("methods", namespace)); diff != "" {
+		t.Errorf("history (-want +got):\n%s", diff)
+	}
+
+	third := w.methods("3.0.0", kubermaticv1.MethodGoTemplate, methodAdded)
+	w.offer("methods", kubermaticv1.CatalogueCustom, first, second, third)
+	w.expectInstalled(object, "3.0.0", "")
+	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		if count := w.helmSecrets(object); count > 0 || object.Status.Release != nil {
+			return fmt.Errorf("%d Secrets of the release are left, the status says %v", count, object.Status.Release)
+		}
+		return nil
+	})
+	w.expectBirths(object, want)
+	w.expectMarks(object, "")
+	if listed := w.program("helm", "", "list", "--all", "-q", "-n", namespace); strings.TrimSpace(listed) != "" {
+		t.Errorf("helm list shows %q", listed)
+	}
+
+	w.delete(object)
+	expect.Gone(t, w.seed, object)
+	if left := births(w.standing(object)); len(left) > 0 || w.helmSecrets(object) > 0 {
+		t.Errorf("left: %v, and %d Secrets of a release", left, w.helmSecrets(object))
+	}
+}
