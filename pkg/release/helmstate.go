@@ -63,8 +63,11 @@ func (r *Record) pend() {
 
 func (r *Record) fail(problem string) {
 	subject := "Upgrade"
-	if r.Action == ActionInstall {
+	switch r.Action {
+	case ActionInstall:
 		subject = "Release"
+	case ActionRollback:
+		subject = "Rollback"
 	}
 	r.setHelm(helmrelease.StatusFailed, fmt.Sprintf("%s %q failed: %s", subject, r.Helm.Name, problem))
 }

@@ -44,8 +44,9 @@ func kkpAddonText(addon *metav1.PartialObjectMetadata) string {
 	case deleted:
 		return fmt.Sprintf("KKP's Addon %q is being deleted: it is waited for", name)
 	}
-	return fmt.Sprintf("KKP has an Addon %q in this cluster and keeps applying it: take finalizer %q off the Addon, delete it, and "+
-		"annotate the installation with %s: \"true\" to take its objects over; or delete the Addon alone to have KKP remove them first",
+	return fmt.Sprintf("KKP has an Addon %q in this cluster and keeps applying it: to take its objects over, pause the Cluster, take "+
+		"finalizer %q off the Addon, delete it, annotate the installation with %s: \"true\" and unpause (a default add-on has to leave KKP's "+
+		"list besides); or delete the Addon alone to have KKP remove its objects first",
 		name, cluster.KKPAddonFinalizer, kubermaticv1.AnnotationAdopt)
 }
 

@@ -3,6 +3,7 @@ package addoninstallation
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -136,10 +137,13 @@ func projectObjects(f *facts) {
 }
 
 func projectDrift(f *facts) {
+	conditions, generation := &f.installation.Status.Conditions, f.installation.Generation
+	if f.applied && meta.FindStatusCondition(*conditions, kubermaticv1.ConditionDrifted) == nil {
+		status.False(conditions, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonNoDrift, "") // it was just written
+	}
 	if !f.drifted {
 		return
 	}
-	conditions, generation := &f.installation.Status.Conditions, f.installation.Generation
 	switch {
 	case len(f.fights) > 0:
 		status.True(conditions, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonFight, fmt.Sprintf(

@@ -14,11 +14,11 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 		{Name: "connect", Run: r.connect},          // a live connection to the user cluster
 		{Name: "compare", Run: r.compare},          // inputs equal: no render, no write
 		{Name: "required", Run: r.required},        // kinds that the version needs the cluster to serve
-		{Name: "render", Run: r.render},            // content and values become objects
+		{Name: "render", Run: r.render},            // content and values become objects; helm: its release name is free
 		{Name: "allowed", Run: r.allowed},          // kube-* and pod security are for Core catalogues
 		{Name: "take-over", Run: r.takeOver},       // helm: what a release that is gone on with has besides
 		{Name: "intent", Run: r.recordIntent},      // on record before the first write
-		{Name: "apply", Run: r.apply},              // stage by stage
+		{Name: "apply", Run: r.apply},              // stage by stage; helm: behind namespaces and CRDs the hooks that come first
 		{Name: "record", Run: r.recordApplied},     // on record with every UID
 		{Name: "release", Run: r.writeHelmRelease}, // helm: the copy that `helm list` shows
 		{Name: "drift", Run: r.repairDrift},        // now and then, healthy or not: is it still what was applied?
@@ -30,7 +30,8 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 	}
 }
 
-// rollbackSteps carry a rollback on where the pass ended before it. They are the steps of a pass from the first write on.
+// rollbackSteps carry a rollback on where the pass ended before it. They are the steps of a pass from the
+// first write on, but for drift, which the next pass looks for.
 func (r *Reconciler) rollbackSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
 		{Name: "connect", Run: r.connect},          // a live connection to the user cluster
