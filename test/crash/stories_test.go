@@ -80,6 +80,11 @@ func probe(value string, dropped bool) map[string]string {
 	return folder
 }
 
+// hook is one that is done when it is written.
+func hook(name, events string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", annotations: {helm.sh/hook: '" + events + "'}}\n"
+}
+
 // web is a chart in one version.
 func web(version string) map[string]string {
 	files := map[string]string{
@@ -87,6 +92,7 @@ func web(version string) map[string]string {
 		"values.yaml":           "name: none\n",
 		"templates/config.yaml": probeSettings, "templates/deployment.yaml": probeDeployment,
 		"templates/account.yaml": "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: worker}\n",
+		"templates/hooks.yaml":   hook("before", "pre-install,pre-upgrade,pre-delete") + "---\n" + hook("after", "post-install,post-upgrade,post-delete"),
 	}
 	if version == "1.0.0" {
 		files["templates/dropped.yaml"] = probeDropped
@@ -139,7 +145,7 @@ var stories = []story{
 		through: []string{"user POST /api/v1/namespaces/NAME/secrets", "user PUT /api/v1/namespaces/NAME/secrets/sh.helm.release.v1.NAME.v1"},
 	},
 	{
-		// RS09. Red as above.
+		// RS09. Red when the records are forgotten before the Secrets of the release are removed: they stay.
 		name: "helm-remove", addon: "web", from: "2.0.0",
 		through: []string{"user DELETE /api/v1/namespaces/NAME/secrets"},
 	},
