@@ -44,14 +44,19 @@ func (w *writer) claim(ctx context.Context, client metadata.ResourceInterface, i
 	return nil
 }
 
-// take decides about an object that exists: it is ours, or used, or adopted, or refused.
+// take decides about an object that exists: it is ours, or used, or adopted, or refused. What an installation has that still
+// exists is refused whatever adopt says: both would write it for ever, and the one that goes would take it along.
 func (w *writer) take(it *item, live *metav1.PartialObjectMetadata) {
+	neighbour := livingNeighbour(live, w.owner, w.nameOf)
 	switch {
 	case w.isOurs(it, live):
 		it.entry.UID, it.planned = live.UID, true
 		it.entry.Created = it.entry.Created || hasManager(live, w.owner.FieldManager())
 	case isNamespace(it.object), isCRD(it.object) && isCreateOnly(it.object):
 		it.done, it.used = true, true
+	case neighbour != "":
+		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already and belongs to add-on installation %q: take it out of "+
+			"one of the two add-ons, or remove that installation", it.key, cutText(neighbour)))
 	case w.adopt:
 		it.entry.UID, it.entry.Created = live.UID, false
 	default:

@@ -13,13 +13,11 @@ import (
 
 // Leftovers are the objects of a Helm release that is taken over which are not among those that are wanted: they stand in the
 // user cluster, carry Helm's marks of that release and are not to be kept (helm.sh/resource-policy). What the release claims
-// is not believed: an object without its marks is somebody else's. Each has its live UID, and none counts as made by us, so
+// is not believed: an object without its marks is somebody else's, and so is one of another installation that still exists. Each has its live UID, and none counts as made by us, so
 // that Namespaces and CustomResourceDefinitions stay. Kinds that are not served have no objects.
-func Leftovers(
-	ctx context.Context, target Target, claimed Inventory, marks HelmMarks, wanted []*unstructured.Unstructured,
-) (Inventory, error) {
-	search := &leftovers{target: target, marks: marks, kinds: &kinds{mapper: target.Mapper}, wanted: map[Key]bool{}}
-	for _, object := range wanted {
+func Leftovers(ctx context.Context, target Target, claimed Inventory, options LeftoverOptions) (Inventory, error) {
+	search := &leftovers{LeftoverOptions: options, target: target, kinds: &kinds{mapper: target.Mapper}, wanted: map[Key]bool{}}
+	for _, object := range options.Wanted {
 		search.wanted[keyOf(object)] = true
 	}
 	seen := presences(claimed, false)
@@ -35,9 +33,20 @@ func Leftovers(
 	return found, nil
 }
 
+// LeftoverOptions say what is none.
+type LeftoverOptions struct {
+	Owner Owner
+	// Marks of the release that is taken over.
+	Marks HelmMarks
+	// Wanted are the objects that stay.
+	Wanted []*unstructured.Unstructured
+	// NameOf gives the name of the installation with an ID; "" where there is none, or none any more. It may be nil.
+	NameOf func(id string) string
+}
+
 type leftovers struct {
+	LeftoverOptions
 	target Target
-	marks  HelmMarks
 	kinds  *kinds
 	wanted map[Key]bool
 }
@@ -57,7 +66,7 @@ func (l *leftovers) look(ctx context.Context, one *presence) error {
 	case !where.namespaced:
 		one.entry.Namespace = ""
 	case one.entry.Namespace == "":
-		one.entry.Namespace = l.marks.ReleaseNamespace
+		one.entry.Namespace = l.Marks.ReleaseNamespace
 	}
 	if l.wanted[one.entry.Key] {
 		return nil
@@ -76,8 +85,9 @@ func (l *leftovers) look(ctx context.Context, one *presence) error {
 }
 
 func (l *leftovers) isLeft(live *metav1.PartialObjectMetadata) bool {
-	return live.DeletionTimestamp == nil && live.Annotations[helmReleaseAnnotation] == l.marks.ReleaseName &&
-		live.Annotations[helmNamespaceAnnotation] == l.marks.ReleaseNamespace && live.Annotations[helmPolicyAnnotation] != helmPolicyKeep
+	return live.DeletionTimestamp == nil && live.Annotations[helmReleaseAnnotation] == l.Marks.ReleaseName &&
+		live.Annotations[helmNamespaceAnnotation] == l.Marks.ReleaseNamespace &&
+		live.Annotations[helmPolicyAnnotation] != helmPolicyKeep && livingNeighbour(live, l.Owner, l.NameOf) == ""
 }
 
 // nameProblem says whether a name from a user cluster can't be part of a path.

@@ -24,6 +24,36 @@ func (w *writer) otherInstallation(live *metav1.PartialObjectMetadata) string {
 	return ""
 }
 
+// livingNeighbour names another installation that has an object and still exists: its objects are not for adoption. Its field
+// manager says so, or its label. nameOf may be nil, and then none is known to exist.
+func livingNeighbour(live *metav1.PartialObjectMetadata, owner Owner, nameOf func(id string) string) string {
+	if nameOf == nil {
+		return ""
+	}
+	ids := []string{live.Labels[kubermaticv1.LabelInstallation]}
+	for i := range live.ManagedFields {
+		entry := &live.ManagedFields[i]
+		if id, found := strings.CutPrefix(entry.Manager, managerPrefix); found && entry.Operation == metav1.ManagedFieldsOperationApply {
+			ids = append(ids, id)
+		}
+	}
+	for _, id := range ids {
+		if id == "" || id == owner.ID() {
+			continue
+		}
+		if name := nameOf(id); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// isLivingManager says whether a field manager is another installation that still exists.
+func (w *writer) isLivingManager(manager string) bool {
+	id, found := strings.CutPrefix(manager, managerPrefix)
+	return found && id != w.owner.ID() && w.nameOf != nil && w.nameOf(id) != ""
+}
+
 // installationOf names an installation by its ID.
 func (w *writer) installationOf(id string) string {
 	if w.nameOf != nil {

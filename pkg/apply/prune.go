@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/status"
 )
 
 // PruneOptions guard a prune.
@@ -23,6 +24,9 @@ type PruneOptions struct {
 
 // prunedFreely is the number of objects that may always be pruned at once, whatever their share.
 const prunedFreely = 5
+
+// maxHeldNamed is how many objects that are held back a note names.
+const maxHeldNamed = 10
 
 // Prunable are the entries of the old inventory that the new one does not have.
 func Prunable(old, next Inventory) Inventory {
@@ -51,8 +55,8 @@ func Approval(objects Inventory) string {
 }
 
 // Prune deletes objects by UID, in reverse order, without waiting for their end. Namespaces, PersistentVolumeClaims and
-// CRDs that hold objects, or more than half of everything, are held back until approved: they are left, each with a note
-// PruneNeedsApproval that carries the hash. What is left belongs into the inventory. An error is a call that failed; left is
+// CRDs that hold objects, or more than half of everything, are held back until approved: they are left, with one note
+// PruneNeedsApproval for all that carries the hash. What is left belongs into the inventory. An error is a call that failed; left is
 // right then as well.
 func Prune(ctx context.Context, target Target, objects Inventory, options PruneOptions) (left Inventory, notes []Note, err error) {
 	d := newDeleter(target, options.Owner)
@@ -71,7 +75,7 @@ func Prune(ctx context.Context, target Target, objects Inventory, options PruneO
 		free, held = there, nil
 	}
 	stuck, err := d.deleteAll(ctx, free)
-	return append(held, stuck...), approvalNotes(held, mass), err
+	return append(held, stuck...), approvalNote(held, mass), err
 }
 
 // sortOut tells objects that go at once from those that are held back until approved.
@@ -104,17 +108,21 @@ func isKeptKind(entry Entry, crds kubermaticv1.CRDRemove) bool {
 	return false
 }
 
-// approvalNotes carry the hash of what is held back: it stays the same when what was free to go is gone.
-func approvalNotes(held Inventory, mass bool) (notes []Note) {
-	hash := Approval(held)
-	for _, entry := range held {
-		why := "it holds more than itself"
-		if mass {
-			why = fmt.Sprintf("%d objects are more than half of the installation", len(held))
-		}
-		notes = append(notes, Note{entry.Key, kubermaticv1.ReasonPruneNeedsApproval, fmt.Sprintf(
-			"%s is no longer part of the add-on and waits to be removed, since %s: annotate the installation with %s: %s",
-			entry.Key, why, kubermaticv1.AnnotationPruneApproved, hash)})
+// approvalNote carries the hash of what is held back: it stays the same when what was free to go is gone. It names the objects,
+// since whoever approves lets all of them go.
+func approvalNote(held Inventory, mass bool) []Note {
+	if len(held) == 0 {
+		return nil
 	}
-	return notes
+	why := "each holds more than itself"
+	if mass {
+		why = fmt.Sprintf("%d objects are more than half of the installation", len(held))
+	}
+	names := make([]string, len(held))
+	for i, entry := range held {
+		names[i] = cutText(entry.Key.String())
+	}
+	return []Note{{held[0].Key, kubermaticv1.ReasonPruneNeedsApproval, fmt.Sprintf(
+		"no longer part of the add-on, and waiting to be removed since %s: annotate the installation with %s: %s to let them go: %s",
+		why, kubermaticv1.AnnotationPruneApproved, Approval(held), status.Names(names, maxHeldNamed))}}
 }

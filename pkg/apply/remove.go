@@ -132,9 +132,13 @@ func blockedNotes(remaining []*presence) (notes []Note) {
 		if len(notes) == maxBlocked {
 			break
 		}
-		message := fmt.Sprintf("%s can't be looked at: the API server behind its group does not answer", one.entry.Key)
+		message := fmt.Sprintf("%s can't be looked at: the API server behind its group does not answer: bring that server up, or "+
+			"delete its APIService", one.entry.Key)
 		if one.live != nil {
-			message = fmt.Sprintf("%s is being deleted%s", one.entry.Key, heldBy(one.live.Finalizers))
+			message = fmt.Sprintf("%s is being deleted%s: see what it waits for", one.entry.Key, heldBy(one.live.Finalizers))
+			if len(one.live.Finalizers) > 0 {
+				message += ", or take the finalizer off"
+			}
 		}
 		notes = append(notes, Note{one.entry.Key, kubermaticv1.ReasonRemovalBlocked, message})
 	}

@@ -233,8 +233,13 @@ func TestPruneOfMoreThanHalfNeedsApproval(t *testing.T) {
 	}
 	old := l.install(l.prepare(strings.Join(manifests, "\n---\n")), nil)
 	left, notes, err := apply.Prune(t.Context(), l.target, old[:6], apply.PruneOptions{Owner: l.owner, Total: len(old)})
-	if err != nil || len(left) != 6 || len(notes) != 6 {
-		t.Errorf("left %v, notes %v, %v; want all six held back", left, notes, err)
+	if err != nil || len(left) != 6 || len(notes) != 1 {
+		t.Fatalf("left %v, notes %v, %v; want all six held back", left, notes, err)
+	}
+	for _, entry := range left {
+		if !strings.Contains(notes[0].Message, entry.Key.String()) {
+			t.Errorf("it does not say that %s is to go: %s", entry.Key, notes[0].Message)
+		}
 	}
 	left, notes, err = apply.Prune(t.Context(), l.target, old[:4], apply.PruneOptions{Owner: l.owner, Total: len(old)})
 	if err != nil || len(left)+len(notes) > 0 {

@@ -11,8 +11,10 @@ import (
 type Applied struct {
 	Objects   []*unstructured.Unstructured
 	Inventory Inventory
-	// Adopt takes over objects of somebody else that stand where ours were.
+	// Adopt takes over objects of somebody else that stand where ours were, but for those of an installation that NameOf knows.
 	Adopt bool
+	// NameOf is as in RolloutOptions.
+	NameOf func(id string) string
 }
 
 // Repaired is what a repair did.
@@ -29,7 +31,7 @@ type Repaired struct {
 // in also with an error, which is a call that failed.
 func Repair(ctx context.Context, target Target, owner Owner, drift []Drift, applied Applied) (Repaired, error) {
 	w := &writer{
-		owner: owner, target: target, adopt: applied.Adopt,
+		owner: owner, target: target, adopt: applied.Adopt, nameOf: applied.NameOf,
 		kinds: &kinds{mapper: target.Mapper, declared: declaredKinds(applied.Objects)},
 	}
 	items := driftedItems(drift, applied)

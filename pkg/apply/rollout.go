@@ -16,10 +16,10 @@ import (
 type RolloutOptions struct {
 	// TargetNamespace is for namespaced objects whose scope Prepare could not know.
 	TargetNamespace string
-	// Adopt takes over objects that belong to somebody else.
+	// Adopt takes over objects that belong to somebody else, but for those of an installation that NameOf knows.
 	Adopt bool
-	// NameOf gives the name of the installation with an ID, for messages about what is not ours; "" where it is not known. It may
-	// be nil.
+	// NameOf gives the name of the installation with an ID, for messages about what is not ours; "" where there is none, or none any
+	// more. It may be nil.
 	NameOf func(id string) string
 	// Now tells the time; nil is time.Now.
 	Now func() time.Time

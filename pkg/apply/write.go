@@ -191,11 +191,12 @@ func (w *writer) settleFields(it *item, live *metav1.PartialObjectMetadata, fiel
 	}
 	recorded := paths(parseFields(it.entry.Fields))
 	for _, field := range fields {
-		if recorded[field] || w.adopt {
+		manager := fieldOwner(live.ManagedFields, field, w.owner.FieldManager())
+		if recorded[field] || w.adopt && !w.isLivingManager(manager) {
 			continue
 		}
 		it.refuse(kubermaticv1.ReasonConflict, fmt.Sprintf("%s: field %s belongs to %s: take it out of the add-on, or give it up there",
-			it.key, cutText(field), w.managerOf(fieldOwner(live.ManagedFields, field, w.owner.FieldManager()))))
+			it.key, cutText(field), w.managerOf(manager)))
 		return false
 	}
 	how.force = true

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -45,14 +46,20 @@ type HelmPlace struct {
 	Secrets  corev1client.SecretInterface
 	// Namespace of the release.
 	Namespace string
+	// NameOf gives the name of the installation with an ID; "" where there is none, or none any more. It may be nil.
+	NameOf func(id string) string
 }
 
-// ForeignHelm is a Helm release in a user cluster that an owner did not write.
+// ForeignHelm is a Helm release in a user cluster that no record of an owner knows.
 type ForeignHelm struct {
 	Name, Namespace string
 	// Revision is the newest one, and Secret the name of the Secret that holds it.
 	Revision int
 	Secret   string
+	// Own says that every revision carries the owner's label: an installation of the same name left it behind.
+	Own bool
+	// Installation is another installation that has a revision of it and still exists; "" for none. It can't be gone on with.
+	Installation string
 	// FirstDeployed is when revision 1 was, as far as it can be read.
 	FirstDeployed time.Time
 	// Problem says why the newest revision can't be read; "" where it can. Nothing of it is known then but its number.
@@ -62,31 +69,51 @@ type ForeignHelm struct {
 	Objects []apply.Entry
 }
 
-// FindHelm looks for a Helm release of the name that does not carry the owner's label; nil where there is none. Of the Secrets
-// only the newest is read, decoded with bounds, and believed as far as it says the same as its name. The error is the API
+// FindHelm looks for a Helm release of the name; nil where there is none. It is for owners that have no record of one: theirs
+// would be found too. Of the Secrets only the newest is read, decoded with bounds, and believed as far as it says the same as its name. The error is the API
 // server's.
 func FindHelm(ctx context.Context, place HelmPlace, name string, owner apply.Owner) (*ForeignHelm, error) {
-	items, err := place.foreign(ctx, name, owner)
+	items, err := place.revisions(ctx, labels.SelectorFromSet(labels.Set{"owner": "helm", "name": name}), name)
 	if err != nil {
 		return nil, err
 	}
-	var found *ForeignHelm
+	found := &ForeignHelm{Name: name, Namespace: place.Namespace, Own: true}
 	for i := range items {
 		revision := helmRevision(items[i].Name, name)
-		if revision > 0 && (found == nil || revision > found.Revision) {
-			found = &ForeignHelm{Name: name, Namespace: place.Namespace, Revision: revision, Secret: items[i].Name}
+		if revision == 0 {
+			continue
 		}
+		if revision > found.Revision {
+			found.Revision, found.Secret = revision, items[i].Name
+		}
+		found.Own = found.Own && items[i].Labels[v1.LabelInstallation] == owner.ID()
+		found.Installation = cmp.Or(found.Installation, place.living(&items[i], owner))
 	}
-	if found == nil {
+	if found.Revision == 0 {
 		return nil, nil
+	}
+	if found.Installation != "" {
+		return found, nil
 	}
 	return found, found.read(ctx, place.Secrets)
 }
 
+// living names another installation that a revision belongs to and that still exists.
+func (p HelmPlace) living(item *metav1.PartialObjectMetadata, owner apply.Owner) string {
+	id := item.Labels[v1.LabelInstallation]
+	if p.NameOf == nil || id == "" || id == owner.ID() {
+		return ""
+	}
+	return p.NameOf(id)
+}
+
 // TakeOverHelm makes the revisions of a release before the given one the owner's, by their label alone: nothing is decoded. Those
-// that say that they are current are superseded by WriteHelm then, old ones trimmed, and all go with the installation.
+// of another installation that still exists stay its own. Of the others, what says that it is current is superseded by WriteHelm
+// then, old ones are trimmed, and all go with the installation.
 func TakeOverHelm(ctx context.Context, place HelmPlace, before *HelmRelease, owner apply.Owner) error {
-	items, err := place.foreign(ctx, before.Name, owner)
+	selector := labels.SelectorFromSet(labels.Set{"owner": "helm", "name": before.Name}).
+		Add(requirement(v1.LabelInstallation, selection.NotIn, owner.ID()))
+	items, err := place.revisions(ctx, selector, before.Name)
 	if err != nil {
 		return err
 	}
@@ -95,7 +122,7 @@ func TakeOverHelm(ctx context.Context, place HelmPlace, before *HelmRelease, own
 		return err
 	}
 	for i := range items {
-		if revision := helmRevision(items[i].Name, before.Name); revision == 0 || revision >= before.Revision {
+		if revision := helmRevision(items[i].Name, before.Name); revision == 0 || revision >= before.Revision || place.living(&items[i], owner) != "" {
 			continue
 		}
 		_, err := place.Metadata.Resource(secretResource).Namespace(place.Namespace).Patch(
@@ -107,10 +134,8 @@ func TakeOverHelm(ctx context.Context, place HelmPlace, before *HelmRelease, own
 	return nil
 }
 
-// foreign are the Secrets of a release without the owner's label, as metadata.
-func (p HelmPlace) foreign(ctx context.Context, name string, owner apply.Owner) ([]metav1.PartialObjectMetadata, error) {
-	selector := labels.SelectorFromSet(labels.Set{"owner": "helm", "name": name}).
-		Add(requirement(v1.LabelInstallation, selection.NotIn, owner.ID()))
+// revisions are the Secrets of a release that a selector finds, as metadata.
+func (p HelmPlace) revisions(ctx context.Context, selector labels.Selector, name string) ([]metav1.PartialObjectMetadata, error) {
 	options := metav1.ListOptions{LabelSelector: selector.String(), FieldSelector: "type=" + helmSecretType, Limit: foreignListed}
 	var items []metav1.PartialObjectMetadata
 	for range foreignPages { // pages are by name, in which revision 9 comes after 10

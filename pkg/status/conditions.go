@@ -51,6 +51,15 @@ func Count(number int, noun string) string {
 	return fmt.Sprintf("%d %ss", number, noun)
 }
 
+// Names lists the first few names, and counts the others.
+func Names(names []string, most int) string {
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
 // Message makes a text fit for a condition or an event: one line, printable, at most 1 KiB. Texts come from templates and
 // from user clusters, so nothing in them is trusted.
 func Message(text string) string {

@@ -26,6 +26,15 @@ func TestMessage(t *testing.T) {
 	}
 }
 
+// Red when names beyond the limit are shown, or not counted.
+func TestNames(t *testing.T) {
+	for want, names := range map[string][]string{"": nil, "a, b": {"a", "b"}, "a, b and 2 more": {"a", "b", "c", "d"}} {
+		if got := status.Names(names, 2); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestMessageIsCutAtARune(t *testing.T) {
 	got := status.Message(strings.Repeat("ü", 5000))
 	if len(got) > 1024 || !utf8.ValidString(got) || !strings.HasSuffix(got, " …") {

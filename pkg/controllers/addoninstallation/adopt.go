@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,6 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/status"
 )
 
 // Taking over what was there before: KKP's own add-ons and Helm releases.
@@ -50,18 +50,22 @@ func kkpAddonText(addon *metav1.PartialObjectMetadata) string {
 		name, cluster.KKPAddonFinalizer, kubermaticv1.AnnotationAdopt)
 }
 
-// helmReleaseFree looks, before the first write, whether the user cluster has a Helm release of the name that is not ours. Without
-// annotation adopt that is a refusal; with it, the release is to be gone on with.
+// helmReleaseFree looks, before the first write, whether the user cluster has a Helm release of the name that no record of ours
+// knows. Without annotation adopt that is a refusal; with it, the release is to be gone on with. What an installation of our name
+// left behind is gone on with in any case, and what one has that still exists never.
 func (r *Reconciler) helmReleaseFree(ctx context.Context, f *facts) loop.Outcome {
 	name := releaseName(f)
 	if known := previousHelm(f); name == "" || known != nil && known.Name == name {
 		return nil
 	}
-	found, err := release.FindHelm(ctx, helmPlace(f, f.installation.Spec.TargetNamespace), name, f.owner)
+	found, err := release.FindHelm(ctx, r.helmPlace(f, f.installation.Spec.TargetNamespace), name, f.owner)
 	if err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
 	}
-	if found == nil || f.adopts() {
+	if found != nil && found.Installation != "" {
+		return releaseTaken(found.Installation, name, found.Namespace)
+	}
+	if found == nil || found.Own || f.adopts() {
 		f.foreign = found
 		return nil
 	}
@@ -73,20 +77,23 @@ func (r *Reconciler) helmReleaseFree(ctx context.Context, f *facts) loop.Outcome
 	}
 }
 
-func helmPlace(f *facts, namespace string) release.HelmPlace {
+func (r *Reconciler) helmPlace(f *facts, namespace string) release.HelmPlace {
 	return release.HelmPlace{
 		Metadata: f.connection.Metadata, Secrets: f.connection.Secrets.Secrets(namespace), Namespace: namespace,
+		NameOf: r.namesIn(f.installation.Namespace, f.cluster.UID),
 	}
 }
 
 // takeOver finds what the Helm release that is gone on with has and the add-on has not. It is pruned like what an earlier
-// revision of ours had, with the same guards.
+// revision of ours had, with the same guards; without annotation adopt nobody asked for that, and it stays.
 func (r *Reconciler) takeOver(ctx context.Context, f *facts) loop.Outcome {
-	if f.foreign == nil || f.unchanged || f.rollingOut {
+	if f.foreign == nil || !f.adopts() || f.unchanged || f.rollingOut {
 		return nil
 	}
 	marks := apply.HelmMarks{ReleaseName: f.foreign.Name, ReleaseNamespace: f.foreign.Namespace}
-	left, err := apply.Leftovers(ctx, f.target(), f.foreign.Objects, marks, f.objects)
+	left, err := apply.Leftovers(ctx, f.target(), f.foreign.Objects, apply.LeftoverOptions{
+		Owner: f.owner, Marks: marks, Wanted: f.objects, NameOf: r.namesIn(f.installation.Namespace, f.cluster.UID),
+	})
 	if err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
 	}
@@ -106,32 +113,22 @@ func (r *Reconciler) tellTakeOver(f *facts) {
 			found.Secret, found.Name, found.Problem)
 	}
 	text := "every object of it is part of the add-on"
-	if len(f.leftovers) > 0 {
-		text = "no longer part of the add-on, to be pruned: " + keyTexts(keysOfEntries(f.leftovers))
+	switch {
+	case !f.adopts():
+		text = "it was left behind by an installation of this name, and objects that only it has stay"
+	case len(f.leftovers) > 0:
+		text = "no longer part of the add-on, to be pruned: " + status.Names(keyTexts(f.leftovers), maxChangesTold)
 	}
 	r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventAdopted, "Adopt",
 		"Helm release %q in namespace %q goes on after its revision %d; %s", found.Name, found.Namespace, found.Revision, text)
 }
 
-func keysOfEntries(entries apply.Inventory) []apply.Key {
-	keys := make([]apply.Key, len(entries))
+func keyTexts(entries apply.Inventory) []string {
+	texts := make([]string, len(entries))
 	for i, entry := range entries {
-		keys[i] = entry.Key
+		texts[i] = entry.Key.String()
 	}
-	return keys
-}
-
-// keyTexts names the first few objects and counts the others.
-func keyTexts(keys []apply.Key) string {
-	named := make([]string, 0, maxChangesTold)
-	for _, key := range keys[:min(len(keys), maxChangesTold)] {
-		named = append(named, key.String())
-	}
-	text := strings.Join(named, ", ")
-	if more := len(keys) - maxChangesTold; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return texts
 }
 
 // ofKKPAddon are the installations of the add-on that an Addon of KKP stands for.

@@ -99,6 +99,7 @@ func (r *Reconciler) repair(ctx context.Context, f *facts, drift []apply.Drift) 
 	}
 	fixed, err := apply.Repair(ctx, f.target(), f.owner, drift, apply.Applied{
 		Objects: objects, Inventory: record.Inventory, Adopt: f.adopts(),
+		NameOf: r.namesIn(f.installation.Namespace, f.cluster.UID),
 	})
 	if err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionHealthy, err)

@@ -111,7 +111,7 @@ func helmState(record *release.Record) string {
 // writeCopy makes what a release that is gone on with had before ours first, so that it becomes superseded with the rest.
 func (r *Reconciler) writeCopy(ctx context.Context, f *facts, record *release.Record) error {
 	if record.Helm.TakenOver && f.memory.helmWritten != helmState(record) {
-		if err := release.TakeOverHelm(ctx, helmPlace(f, record.Helm.Namespace), record.Helm, f.owner); err != nil {
+		if err := release.TakeOverHelm(ctx, r.helmPlace(f, record.Helm.Namespace), record.Helm, f.owner); err != nil {
 			return err
 		}
 	}
@@ -132,14 +132,19 @@ func (r *Reconciler) releaseNameFree(ctx context.Context, f *facts) loop.Outcome
 		other := &list.Items[i]
 		has := other.Status.Release != nil && other.Status.Release.Name == name
 		if has && older(other, f.installation) && other.Spec.TargetNamespace == spec.TargetNamespace {
-			return loop.Waiting{
-				Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonReleaseNameTaken, Recheck: refusedRecheck,
-				Message: fmt.Sprintf("installation %q has Helm release %q in namespace %q: choose another targetNamespace, or another "+
-					"template.helm.releaseName in the catalogue", other.Name, name, spec.TargetNamespace),
-			}
+			return releaseTaken(other.Name, name, spec.TargetNamespace)
 		}
 	}
 	return nil
+}
+
+// releaseTaken names the way out, which is no change of the installation: its targetNamespace can't be changed.
+func releaseTaken(by, name, namespace string) loop.Outcome {
+	return loop.Waiting{
+		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonReleaseNameTaken, Recheck: refusedRecheck,
+		Message: fmt.Sprintf("installation %q has Helm release %q in namespace %q: make this one anew with another name or "+
+			"targetNamespace, or set another template.helm.releaseName in the catalogue", by, name, namespace),
+	}
 }
 
 // older says which of two installations that want the same keeps it: the one made first, then the first by name. Of one

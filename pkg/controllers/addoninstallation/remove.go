@@ -164,6 +164,10 @@ func (r *Reconciler) forgetRecords(ctx context.Context, f *facts) loop.Outcome {
 	if err := r.Records.Forget(ctx, f.installation.Namespace, f.owner); err != nil {
 		return failed(err)
 	}
-	r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventRemoved, "Remove", "removed from cluster %q", f.cluster.Name)
+	text := "removed from cluster %q"
+	if f.installation.Spec.DeletionPolicy == kubermaticv1.DeletionOrphan {
+		text = "left in cluster %q as it is: deletionPolicy is Orphan"
+	}
+	r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventRemoved, "Remove", text, f.cluster.Name)
 	return loop.Done{}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/status"
 )
 
 // maxChangesTold is how many objects an event names.
@@ -148,11 +149,7 @@ func (r *Reconciler) warnOfChanges(f *facts, changed []string) {
 		return
 	}
 	f.memory.changesTold = f.inputs
-	named := strings.Join(changed[:min(len(changed), maxChangesTold)], ", ")
-	if more := len(changed) - maxChangesTold; more > 0 {
-		named += fmt.Sprintf(" and %d more", more)
-	}
 	r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventNonDeterministic, "Render",
 		"a second rendering of equal inputs gives something else for %s: what was rendered first stays; make the template depend on "+
-			"its inputs only", named)
+			"its inputs only", status.Names(changed, maxChangesTold))
 }
