@@ -145,7 +145,7 @@ var stories = []story{
 		through: []string{"user POST /api/v1/namespaces/NAME/secrets", "user PUT /api/v1/namespaces/NAME/secrets/sh.helm.release.v1.NAME.v1"},
 	},
 	{
-		// RS09. Red when the records are forgotten before the Secrets of the release are removed: they stay.
+		// RS09. Red when the records are forgotten before the objects are removed.
 		name: "helm-remove", addon: "web", from: "2.0.0",
 		through: []string{"user DELETE /api/v1/namespaces/NAME/secrets"},
 	},
