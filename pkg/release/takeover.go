@@ -70,8 +70,8 @@ type ForeignHelm struct {
 }
 
 // FindHelm looks for a Helm release of the name; nil where there is none. It is for owners that have no record of one: theirs
-// would be found too. Of the Secrets only the newest is read, decoded with bounds, and believed as far as it says the same as its name. The error is the API
-// server's.
+// would be found too. Of the Secrets only the newest is read, decoded with bounds, and believed as far as it says the same as its
+// name. The error is the API server's.
 func FindHelm(ctx context.Context, place HelmPlace, name string, owner apply.Owner) (*ForeignHelm, error) {
 	items, err := place.revisions(ctx, labels.SelectorFromSet(labels.Set{"owner": "helm", "name": name}), name)
 	if err != nil {
@@ -122,7 +122,8 @@ func TakeOverHelm(ctx context.Context, place HelmPlace, before *HelmRelease, own
 		return err
 	}
 	for i := range items {
-		if revision := helmRevision(items[i].Name, before.Name); revision == 0 || revision >= before.Revision || place.living(&items[i], owner) != "" {
+		revision := helmRevision(items[i].Name, before.Name)
+		if revision == 0 || revision >= before.Revision || place.living(&items[i], owner) != "" {
 			continue
 		}
 		_, err := place.Metadata.Resource(secretResource).Namespace(place.Namespace).Patch(

@@ -70,7 +70,7 @@ func (s story) settle(t *testing.T, p *platform, version string, all []*subject)
 	}
 }
 
-// await is expect.Eventually with more patience and fewer looks, since many are looked at at a time.
+// await is expect.Eventually with more patience and fewer looks, since many are waited for together.
 func await(t *testing.T, holds func() error) {
 	t.Helper()
 	var last error
