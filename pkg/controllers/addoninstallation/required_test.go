@@ -57,6 +57,7 @@ func TestRequiredResourceTypes(t *testing.T) {
 	heard := &hearing{}
 	r := New(Dependencies{Connections: heard})
 	f := &facts{
+		memory:     &memory{},
 		connection: &cluster.Connection{Mapper: mapper},
 		entry: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{RequiredResourceTypes: []kubermaticv1.ResourceType{
 			{Group: rule.Group, Version: rule.Version, Kind: rule.Kind}, {Group: monitor.Group, Version: monitor.Version, Kind: monitor.Kind},
