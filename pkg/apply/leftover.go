@@ -14,7 +14,8 @@ import (
 // Leftovers are the objects of a Helm release that is taken over which are not among those that are wanted: they stand in the
 // user cluster, carry Helm's marks of that release and are not to be kept (helm.sh/resource-policy). What the release claims
 // is not believed: an object without its marks is somebody else's, and so is one of another installation that still exists. Each
-// has its live UID, and none counts as made by us, so that Namespaces and CustomResourceDefinitions stay. Kinds that are not served have no objects.
+// has its live UID, and none counts as made by us, so that Namespaces and CustomResourceDefinitions stay. Kinds that
+// are not served have no objects.
 func Leftovers(ctx context.Context, target Target, claimed Inventory, options LeftoverOptions) (Inventory, error) {
 	search := &leftovers{LeftoverOptions: options, target: target, kinds: &kinds{mapper: target.Mapper}, wanted: map[Key]bool{}}
 	for _, object := range options.Wanted {
