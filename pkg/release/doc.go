@@ -9,7 +9,7 @@
 // Records are Secrets (objects may hold passwords) of type addons.kubermatic.k8c.io/release.v1 in the cluster namespace,
 // owned by the Cluster and not by the installation: an installation made anew under an old name takes its predecessor's
 // record over. A record is written as its parts first and its head last, and read by its head, so a half-written one is
-// never seen. Five revisions are kept.
+// never seen. The newest five are kept, and the one that was healthy last.
 //
 // Diff tells two revisions apart by the names of objects, fields and values, and never by what they hold.
 //

@@ -10,10 +10,11 @@
 // # A pass
 //
 // Reconcile runs the steps listed in steps.go; each looks at facts, does one thing and either goes on or ends the pass
-// with an outcome. In order they find the Cluster and the record, resolve the version and its values, fetch its content,
-// connect, compare with what is installed, wait for the kinds that the version requires, render, see that the add-on may
-// have these objects, record the intent, apply, record what was applied, copy the Helm release, repair drift, assess
-// health, prune, and rest. Everything that takes long happens elsewhere and wakes the installation when it is done: the
+// with an outcome. In order they find the Cluster, see that KKP's own Addon is gone, read the record, resolve the version and
+// its values, fetch its content, connect, compare with what is installed, wait for the kinds that the version requires, render,
+// see that the add-on may have these objects, find what a release that is gone on with has besides, record the intent, apply,
+// record what was applied, copy the Helm release, repair drift, run the hooks that come last, assess health, prune, and rest.
+// Everything that takes long happens elsewhere and wakes the installation when it is done: the
 // store fetches, the Keeper renders, the connections connect, the user cluster establishes CRDs.
 //
 // A pass begins with the Cluster (find.go), for a living installation as for one that is removed. At first sight its name
@@ -47,8 +48,8 @@
 //
 // Before the first write to a user cluster the intent is recorded on the seed: what will be applied, and what the
 // revision before had. The record turns Applied, with every object's UID, once the last stage is through. A process that
-// dies in between finds the intent, and applying it again writes nothing that is there already. Drift repair and
-// removal work from the record alone.
+// dies in between finds the intent, and applying it again writes nothing that is there already. Drift repair,
+// rollback and removal work from the record alone.
 //
 // # Atomic upgrades
 //
@@ -82,5 +83,5 @@
 // memory.go has what an installation's passes keep, caches.go what installations share. All of it can be lost: a restart
 // reads the record again. Failures in a row are counted for backoff.go.
 //
-// Conditions owned: Ready, Compatible, ValuesResolved, Fetched, Rendered, Applied, Healthy, Drifted.
+// Conditions owned: Ready, Compatible, ValuesResolved, Fetched, Rendered, Applied, Healthy, Drifted, DeletionBlocked.
 package addoninstallation
