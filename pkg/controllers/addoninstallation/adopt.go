@@ -117,7 +117,7 @@ func (r *Reconciler) tellTakeOver(f *facts) {
 	case !f.adopts():
 		text = "it was left behind by an installation of this name, and objects that only it has stay"
 	case len(f.leftovers) > 0:
-		text = "no longer part of the add-on, to be pruned: " + status.Names(keyTexts(f.leftovers), maxChangesTold)
+		text = "no longer part of the add-on, to be pruned: " + status.Names(keyTexts(f.leftovers), mostNamed)
 	}
 	r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventAdopted, "Adopt",
 		"Helm release %q in namespace %q goes on after its revision %d; %s", found.Name, found.Namespace, found.Revision, text)

@@ -93,7 +93,7 @@ func (r *Reconciler) removeNamespaces(ctx context.Context, f *facts) loop.Outcom
 	return r.removeInventory(ctx, f, namespaces)
 }
 
-func isNamespaceEntry(entry apply.Entry) bool { return entry.Kind == "Namespace" && entry.Group == "" }
+func isNamespaceEntry(entry apply.Entry) bool { return entry.GroupKind() == namespaceKind }
 
 func (r *Reconciler) removeInventory(ctx context.Context, f *facts, inventory apply.Inventory) loop.Outcome {
 	record := f.record()

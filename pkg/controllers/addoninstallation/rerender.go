@@ -22,8 +22,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/status"
 )
 
-// maxChangesTold is how many objects an event names.
-const maxChangesTold = 5
+// mostNamed is how many objects an event names.
+const mostNamed = 5
 
 // tenantOf is whose renderings may share a process: those of one cluster, and of its core add-ons by themselves, since their
 // template data holds the cluster's secrets.
@@ -151,5 +151,5 @@ func (r *Reconciler) warnOfChanges(f *facts, changed []string) {
 	f.memory.changesTold = f.inputs
 	r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventNonDeterministic, "Render",
 		"a second rendering of equal inputs gives something else for %s: what was rendered first stays; make the template depend on "+
-			"its inputs only", status.Names(changed, maxChangesTold))
+			"its inputs only", status.Names(changed, mostNamed))
 }
