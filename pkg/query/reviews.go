@@ -96,22 +96,35 @@ func NewReviews(creator Creator, options ReviewOptions) *Reviews {
 // Identify says whose token it is. Errors: *UnauthenticatedError, *UnavailableError.
 func (r *Reviews) Identify(ctx context.Context, token string) (*Identity, error) {
 	hash := tokenHash(sha256.Sum256([]byte(token)))
-	if known, ok := r.accepted.Get(hash); ok {
-		return known.(*Identity), nil
-	}
-	if _, ok := r.refused.Get(hash); ok {
-		return nil, &UnauthenticatedError{}
+	if known, ok := r.knownToken(hash); ok {
+		return identityOf(known)
 	}
 	answer, err := r.ask(ctx, string(hash[:]), func(ctx context.Context) (any, error) {
+		if known, ok := r.knownToken(hash); ok {
+			return known, nil
+		}
 		return r.reviewToken(ctx, token, hash)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if identity := answer.(*Identity); identity != nil {
-		return identity, nil
+	return identityOf(answer.(*Identity))
+}
+
+// knownToken gives what is kept about a token; an identity of nil is a refusal.
+func (r *Reviews) knownToken(hash tokenHash) (identity *Identity, ok bool) {
+	if known, ok := r.accepted.Get(hash); ok {
+		return known.(*Identity), true
 	}
-	return nil, &UnauthenticatedError{}
+	_, ok = r.refused.Get(hash)
+	return nil, ok
+}
+
+func identityOf(known *Identity) (*Identity, error) {
+	if known == nil {
+		return nil, &UnauthenticatedError{}
+	}
+	return known, nil
 }
 
 // reviewToken gives nil for a token that is refused.
@@ -158,6 +171,9 @@ func (r *Reviews) Authorise(ctx context.Context, identity *Identity, access Acce
 	}
 	flight := string(identity.token[:]) + access.Resource + "/" + access.Namespace
 	answer, err := r.ask(ctx, flight, func(ctx context.Context) (any, error) {
+		if known, ok := r.verdicts.Get(key); ok {
+			return known, nil
+		}
 		return r.reviewAccess(ctx, identity, access)
 	})
 	if err != nil {
@@ -204,7 +220,8 @@ func extraOf(identity *Identity) map[string]authorizationv1.ExtraValue {
 }
 
 // ask has one question of a kind under way at a time, and few altogether. The question outlives the asker who came first,
-// since others may wait for it too.
+// since others may wait for it too. Questions look once more at what is kept: whoever looked before the answer to another's
+// question was kept, and came here after that question had ended, would ask again.
 func (r *Reviews) ask(ctx context.Context, flight string, question func(context.Context) (any, error)) (any, error) {
 	landing := r.flights.DoChan(flight, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewDeadline)
