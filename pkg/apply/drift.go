@@ -40,13 +40,14 @@ const (
 const maxLostFields = 5
 
 // Survey finds drift with one metadata list of our label for each kind and round, shared by all installations of a
-// cluster. There is one Survey to a cluster connection. It may be used by many goroutines.
+// cluster, and with one more for each kind of workload whether they are well. There is one Survey to a cluster connection. It may be used by many goroutines.
 type Survey struct {
 	interval time.Duration
 	now      func() time.Time
 
 	lock  sync.Mutex
 	round *round
+	well  map[schema.GroupResource]*well
 }
 
 // round is the lists made since it began.
@@ -83,7 +84,7 @@ func sight(live *metav1.PartialObjectMetadata) sighting {
 
 // NewSurvey makes the survey of a cluster. A round lasts the interval, jittered by up to a tenth; now tells the time.
 func NewSurvey(interval time.Duration, now func() time.Time) *Survey {
-	return &Survey{interval: interval, now: now}
+	return &Survey{interval: interval, now: now, well: map[schema.GroupResource]*well{}}
 }
 
 // Due is how long the present round still lasts: asking again before can tell nothing new. It is 0 where there is none.

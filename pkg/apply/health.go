@@ -61,12 +61,7 @@ func (i Inventory) Finish(keys []Key) Inventory {
 // Assess tells by kstatus how the objects fare. Only kinds whose health can change are read; everything else counts as
 // healthy. It costs one call for each object, or one list where several of a kind stand in one namespace.
 func Assess(ctx context.Context, target Target, owner Owner, inventory Inventory) (Health, error) {
-	assessor := &assessor{owner: owner, target: target, kinds: &kinds{mapper: target.Mapper}}
-	err := each(ctx, batches(inventory), assessor.assess)
-	if err != nil {
-		return Health{}, err
-	}
-	return sum(len(inventory), assessor.verdicts), nil
+	return (&assessor{owner: owner, target: target}).all(ctx, inventory)
 }
 
 // batch is the entries of one kind in one namespace.
@@ -128,9 +123,19 @@ type assessor struct {
 	owner  Owner
 	target Target
 	kinds  *kinds
+	// survey, where set, knows which workloads are well.
+	survey *Survey
 
 	lock     sync.Mutex
 	verdicts []verdict
+}
+
+func (a *assessor) all(ctx context.Context, inventory Inventory) (Health, error) {
+	a.kinds = &kinds{mapper: a.target.Mapper}
+	if err := each(ctx, batches(inventory), a.assess); err != nil {
+		return Health{}, err
+	}
+	return sum(len(inventory), a.verdicts), nil
 }
 
 func (a *assessor) assess(ctx context.Context, entries batch) error {
@@ -142,6 +147,11 @@ func (a *assessor) assess(ctx context.Context, entries batch) error {
 	if !served {
 		a.unknown(entries, "its kind is not served")
 		return nil
+	}
+	if a.survey != nil && workloadKinds[gvk.GroupKind()] {
+		if entries, err = a.survey.doubtful(ctx, a.target, where, entries); err != nil || len(entries) == 0 {
+			return err
+		}
 	}
 	if err = a.read(ctx, where, entries); isKindTrouble(entries[0].GroupKind(), err) {
 		a.unknown(entries, "the API server can't read objects of its kind")

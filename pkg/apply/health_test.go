@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -136,5 +137,36 @@ func TestHealthOfCustomResources(t *testing.T) {
 	}
 	if message := health.Unhealthy[0].Message; len(message) > 250 || strings.Contains(message, "\n") {
 		t.Errorf("a message of a user cluster is not cut and cleaned: %d bytes", len(message))
+	}
+}
+
+// Red when each installation asks for itself, when what is not well in the list is not read, or when a list is used for ever.
+func TestInstallationsShareALookAtWorkloads(t *testing.T) {
+	l := newLab(t)
+	l.namespace()
+	inventory := l.install(l.prepare(deployment), nil)
+	l.eventually("the Deployment is healthy", func() bool { return l.assess(inventory).Healthy == 1 })
+	now := time.Now()
+	survey := apply.NewSurvey(time.Minute, func() time.Time { return now })
+	look := func(want string) []string {
+		return l.calls.during("", func() {
+			if got := states(must(survey.Assess(t.Context(), l.target, l.owner, inventory))(t)); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+	well, list := "1/1 healthy, 0 failing, in progress false, ", []string{"GET /apis/apps/v1/deployments"}
+	if diff := cmp.Diff(list, look(well)); diff != "" {
+		t.Errorf("first look (-want +got):\n%s", diff)
+	}
+	if again := look(well); len(again) > 0 {
+		t.Errorf("a second look a moment later asked %q", again)
+	}
+	l.delete(deployments, l.name, "web")
+	l.eventually("the Deployment is gone", func() bool { return l.assess(inventory).Healthy == 0 })
+	now = now.Add(time.Minute)
+	want := append(list, "GET /apis/apps/v1/namespaces/"+l.name+"/deployments/web")
+	if diff := cmp.Diff(want, look("0/1 healthy, 0 failing, in progress true, Deployment:NotFound")); diff != "" {
+		t.Errorf("after it was deleted (-want +got):\n%s", diff)
 	}
 }

@@ -21,6 +21,8 @@ type RolloutOptions struct {
 	// NameOf gives the name of the installation with an ID, for messages about what is not ours; "" where there is none, or none any
 	// more. It may be nil.
 	NameOf func(id string) string
+	// Namespaces are those that other rollouts on the cluster saw; it may be nil.
+	Namespaces *Namespaces
 	// Now tells the time; nil is time.Now.
 	Now func() time.Time
 	// AfterStage is called after the writes of each stage that has objects; tests end the process there. Nil in the product.
@@ -285,7 +287,7 @@ func (r *Rollout) progress() Progress {
 func (r *Rollout) checkNamespaces(ctx context.Context, w *writer) error {
 	missing := map[string]*item{}
 	for _, it := range r.items {
-		if name := it.key.Namespace; name != "" && !r.standing[name] && missing[name] == nil {
+		if name := it.key.Namespace; name != "" && missing[name] == nil && !r.standing[name] && !r.options.Namespaces.stood(name) {
 			missing[name] = it
 		}
 	}
@@ -297,6 +299,7 @@ func (r *Rollout) checkNamespaces(ctx context.Context, w *writer) error {
 	for name, it := range missing {
 		if err == nil && it.note == nil {
 			r.standing[name] = true
+			r.options.Namespaces.saw(name)
 		}
 	}
 	return err

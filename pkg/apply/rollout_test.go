@@ -1,6 +1,7 @@
 package apply_test
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -100,6 +101,18 @@ func TestRolloutAfterCrashChangesNothing(t *testing.T) {
 	}
 	if after := l.get(configMaps, l.name, "settings").GetResourceVersion(); after != before {
 		t.Errorf("resourceVersion %s became %s: the second rollout wrote", before, after)
+	}
+}
+
+// Red when what is new is looked for before it is written.
+func TestNewObjectsCostOneCallEach(t *testing.T) {
+	l := newLab(t)
+	l.namespace()
+	objects := l.prepare(deployment + "\n---\n" + twoMaps)
+	made := l.calls.during("", func() { l.install(objects, apply.Planned(objects, nil)) })
+	patches := slices.DeleteFunc(slices.Clone(made), func(call string) bool { return !strings.HasPrefix(call, "PATCH") })
+	if want := "GET /api/v1/namespaces/" + l.name; len(patches) != 3 || len(made) != 4 || !slices.Contains(made, want) {
+		t.Errorf("calls %q; want %q and a PATCH for each of three objects", made, want)
 	}
 }
 

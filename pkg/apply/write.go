@@ -37,6 +37,8 @@ type attempt struct {
 	force, withoutReplicas bool
 	// recreated says that the object was deleted so that it can be made anew.
 	recreated bool
+	// ifNew has the API server refuse the patch where there is an object.
+	ifNew bool
 }
 
 // write applies one object: it ends done, or with a note, or with the error of a call that may be tried again.
@@ -51,6 +53,9 @@ func (w *writer) write(ctx context.Context, it *item) error {
 		return nil
 	}
 	if it.entry.UID == "" {
+		if settled, err := w.create(ctx, client, it); err != nil || settled {
+			return err
+		}
 		if err := w.claim(ctx, client, it); err != nil || it.done || it.note != nil {
 			return err
 		}
@@ -108,11 +113,15 @@ func (w *writer) send(
 }
 
 // patchBody is the object as it is sent: with the UID that we know, without replicas that an autoscaler owns.
+// One that is to be new has no UID, and a version that none has.
 func patchBody(it *item, how attempt) *unstructured.Unstructured {
-	if it.entry.UID == "" && !how.withoutReplicas {
+	if it.entry.UID == "" && !how.withoutReplicas && !how.ifNew {
 		return it.object
 	}
 	body := it.object.DeepCopy()
+	if how.ifNew {
+		body.SetResourceVersion(noVersion)
+	}
 	if it.entry.UID != "" {
 		body.SetUID(it.entry.UID)
 	}

@@ -134,6 +134,7 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 			TargetNamespace: f.installation.Spec.TargetNamespace,
 			Adopt:           f.adopts(),
 			NameOf:          r.namesIn(f.installation.Namespace, f.cluster.UID),
+			Namespaces:      r.views.namespacesOf(f.cluster.UID, r.Options.DriftInterval),
 			AfterStage:      func() { r.Options.FaultPoint(faultBetweenStages) },
 		})
 		f.memory.adopting = f.adopts()

@@ -3,6 +3,7 @@ package addoninstallation
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"sync"
 	"time"
 
@@ -13,30 +14,54 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// surveys hold one Survey per cluster: its metadata lists are shared by all installations of the cluster.
-type surveys struct {
+// views hold one view per cluster.
+type views struct {
 	mutex sync.Mutex
-	byUID map[types.UID]*apply.Survey
+	byUID map[types.UID]*view
 }
 
-func (s *surveys) of(uid types.UID, interval time.Duration) *apply.Survey {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if s.byUID == nil {
-		s.byUID = map[types.UID]*apply.Survey{}
-	}
-	if _, ok := s.byUID[uid]; !ok {
-		s.byUID[uid] = apply.NewSurvey(interval, time.Now)
-	}
-	return s.byUID[uid]
+// view is what the installations of a user cluster share of what was seen there.
+type view struct {
+	survey     *apply.Survey
+	namespaces *apply.Namespaces
+	used       time.Time
 }
 
-// renew begins a new round for a cluster, whatever the old one's age.
-func (s *surveys) renew(uid types.UID, interval time.Duration) *apply.Survey {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.byUID[uid] = apply.NewSurvey(interval, time.Now)
-	return s.byUID[uid]
+// viewKept is how many intervals the view of a cluster that no installation looks at is kept.
+const viewKept = 3
+
+func (v *views) surveyOf(uid types.UID, interval time.Duration) *apply.Survey {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	return v.of(uid, interval).survey
+}
+
+// newSurvey begins a new round of the survey of a cluster, whatever the old one's age.
+func (v *views) newSurvey(uid types.UID, interval time.Duration) *apply.Survey {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	v.of(uid, interval).survey = apply.NewSurvey(interval, time.Now)
+	return v.of(uid, interval).survey
+}
+
+func (v *views) namespacesOf(uid types.UID, interval time.Duration) *apply.Namespaces {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	return v.of(uid, interval).namespaces
+}
+
+// of gives a cluster's view; the caller holds the mutex.
+func (v *views) of(uid types.UID, interval time.Duration) *view {
+	now := time.Now()
+	if v.byUID == nil {
+		v.byUID = map[types.UID]*view{}
+	}
+	if _, ok := v.byUID[uid]; !ok {
+		maps.DeleteFunc(v.byUID, func(_ types.UID, other *view) bool { return now.Sub(other.used) > viewKept*interval })
+		v.byUID[uid] = &view{survey: apply.NewSurvey(interval, time.Now), namespaces: apply.NewNamespaces(time.Now)}
+	}
+	v.byUID[uid].used = now
+	return v.byUID[uid]
 }
 
 // capabilityCharts remembers by content digest which charts ask for the cluster's capabilities.

@@ -98,7 +98,7 @@ type Reconciler struct {
 	Dependencies
 	memories         memories
 	entries          entries
-	surveys          surveys
+	views            views
 	capabilityCharts capabilityCharts
 	queue            workqueue.TypedRateLimitingInterface[reconcile.Request]
 }

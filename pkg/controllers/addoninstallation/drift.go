@@ -39,9 +39,9 @@ func (r *Reconciler) repairDrift(ctx context.Context, f *facts) loop.Outcome {
 	if !r.surveyDue(f) {
 		return nil
 	}
-	survey := r.surveys.of(f.cluster.UID, r.Options.DriftInterval)
+	survey := r.views.surveyOf(f.cluster.UID, r.Options.DriftInterval)
 	if r.askedFor(f) {
-		survey = r.surveys.renew(f.cluster.UID, r.Options.DriftInterval)
+		survey = r.views.newSurvey(f.cluster.UID, r.Options.DriftInterval)
 		f.memory.repairs = map[apply.Key]repairCount{}
 	}
 	drift, err := survey.Drifted(ctx, f.target(), f.owner, f.record().Inventory)

@@ -42,10 +42,16 @@ func (r *Reconciler) assess(ctx context.Context, f *facts) loop.Outcome {
 	return r.orRollBack(ctx, f, unhealthy(f, &health))
 }
 
-// look reads the objects whose health can change; between two looks at all of them, those that were not healthy.
+// look reads the objects whose health can change; between two looks at all of them, those that were not healthy. Where
+// everything was, and is looked at again with a drift pass, installations of a cluster share what they read.
 func (r *Reconciler) look(ctx context.Context, f *facts) (apply.Health, error) {
-	if before := f.memory.health; before != nil && !f.drifted && f.memory.looks%wholeLook != 0 {
+	before := f.memory.health
+	if before != nil && !f.drifted && f.memory.looks%wholeLook != 0 {
 		return apply.Reassess(ctx, f.target(), f.owner, f.record().Inventory, *before)
+	}
+	if before != nil && f.drifted && healthy(before) {
+		survey := r.views.surveyOf(f.cluster.UID, r.Options.DriftInterval)
+		return survey.Assess(ctx, f.target(), f.owner, f.record().Inventory)
 	}
 	return apply.Assess(ctx, f.target(), f.owner, f.record().Inventory)
 }

@@ -1,0 +1,94 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+const (
+	// wellFor is how long a list of workloads counts as a look at each of them, or wellShare of a Survey's interval if that is less.
+	wellFor   = 10 * time.Second
+	wellShare = 6
+	// wholePage is the page size of lists of whole objects.
+	wholePage = 100
+)
+
+// workloadKinds are those whose health one list can tell, whoever has the object: nothing else has to be read for it, and they
+// come to no end.
+var workloadKinds = map[schema.GroupKind]bool{
+	{Group: "apps", Kind: "Deployment"}:  true,
+	{Group: "apps", Kind: "StatefulSet"}: true,
+	{Group: "apps", Kind: "DaemonSet"}:   true,
+	{Group: "apps", Kind: "ReplicaSet"}:  true,
+	{Kind: "ReplicationController"}:      true,
+}
+
+// Assess is the Assess of before for an installation that was healthy when last looked at. Workloads are looked for in one list
+// a kind, which the installations of a cluster that look at about the same time share; those that are not well in it are read.
+func (s *Survey) Assess(ctx context.Context, target Target, owner Owner, inventory Inventory) (Health, error) {
+	return (&assessor{owner: owner, target: target, survey: s}).all(ctx, inventory)
+}
+
+// well are the workloads of a kind that were as they should be when a list was made.
+type well struct {
+	lock sync.Mutex
+	made time.Time
+	uids map[types.UID]bool
+}
+
+// doubtful are the entries of one kind that a list of a moment ago does not call well.
+func (s *Survey) doubtful(ctx context.Context, target Target, where resource, entries batch) (rest batch, err error) {
+	kept := s.wellOf(where.GroupResource())
+	kept.lock.Lock()
+	defer kept.lock.Unlock()
+	if now := s.now(); kept.made.IsZero() || now.Sub(kept.made) > min(wellFor, s.interval/wellShare) {
+		uids, err := listWell(ctx, target, where)
+		if err != nil {
+			return nil, fmt.Errorf("listing the %s of add-ons: %w", where.Resource, err)
+		}
+		kept.made, kept.uids = now, uids
+	}
+	for _, entry := range entries {
+		if !kept.uids[entry.UID] {
+			rest = append(rest, entry)
+		}
+	}
+	return rest, nil
+}
+
+func (s *Survey) wellOf(kind schema.GroupResource) *well {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.well[kind] == nil {
+		s.well[kind] = &well{}
+	}
+	return s.well[kind]
+}
+
+func listWell(ctx context.Context, target Target, where resource) (map[types.UID]bool, error) {
+	uids := map[types.UID]bool{}
+	client := target.Dynamic.Resource(where.GroupVersionResource)
+	return uids, eachPage(ctx, kubermaticv1.LabelInstallation, func(ctx context.Context, options metav1.ListOptions) (string, error) {
+		options.Limit = wholePage
+		page, err := client.List(ctx, options)
+		if err != nil {
+			return "", err
+		}
+		for i := range page.Items {
+			live := &page.Items[i]
+			if result, err := status.Compute(live); err == nil && result.Status == status.CurrentStatus {
+				uids[live.GetUID()] = true
+			}
+		}
+		return page.GetContinue(), nil
+	})
+}
