@@ -244,6 +244,7 @@ func TestReassessReadsWhatWasNotHealthy(t *testing.T) {
 	}
 
 	l.edit(deployments, "web", `{spec: {replicas: 0}}`)
+	l.eventually("the healthy one is healthy again", func() bool { return states(l.assess(inventory)) == want })
 	l.edit(deployments, "stuck", `{spec: {replicas: 0}}`)
 	var reads []string
 	l.eventually("everything is healthy", func() bool {

@@ -82,6 +82,10 @@ func (c *Catalogue) Run(ctx context.Context) {
 	if !toolscache.WaitForCacheSync(ctx.Done(), c.source.HasSynced) {
 		return
 	}
+	select { // what was read at the start is in the first snapshot, and is no reason for a second one
+	case <-c.changed:
+	default:
+	}
 	c.take()
 	for {
 		select {

@@ -85,7 +85,7 @@ func testKilledAnywhere(t *testing.T, box *sandbox.Sandbox) {
 			create(t, seed, crashInstallation(point))
 			select {
 			case <-doomed.Done():
-			case <-time.After(time.Minute):
+			case <-time.After(5 * expect.Patience):
 				t.Fatalf("the manager never came to fault point %q", point)
 			}
 			if diff := cmp.Diff(want, settledState(t, seed, user, point)); diff != "" {

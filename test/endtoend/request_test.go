@@ -35,7 +35,7 @@ func testKilledWhileFollowing(t *testing.T, box *sandbox.Sandbox) {
 	}
 	select {
 	case <-doomed.Done():
-	case <-time.After(time.Minute):
+	case <-time.After(5 * expect.Patience):
 		t.Fatal("the manager never came to the fault point")
 	}
 	made := map[string]types.UID{}

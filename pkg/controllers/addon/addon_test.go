@@ -230,7 +230,7 @@ func TestTwoClustersWithOneNamespaceGetNothing(t *testing.T) {
 }
 
 // patience is many times what an edit takes to reach the clusters; test/bench/addon has the bars.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 func TestCatalogueEditReachesClustersFast(t *testing.T) {
 	w := newWorld(t)

@@ -215,7 +215,8 @@ func TestAC01AC02BombsLeaveOtherClustersAlone(t *testing.T) {
 	if ratio := bombed.percentile(50).Seconds() / busy.percentile(50).Seconds(); ratio > 15 {
 		t.Errorf("bombs make installations of other clusters take %.1f times as long", ratio)
 	}
-	if room := int64(96 << 20); bombed.peak > busy.peak+room {
+	// One bomb in process takes a gigabyte in one piece; what the collector leaves lying about for a while is far less.
+	if room := int64(384 << 20); bombed.peak > busy.peak+room {
 		t.Errorf("bombs take %d MiB of the controller's memory, %d MiB without", bombed.peak>>20, busy.peak>>20)
 	}
 	for _, list := range lists {

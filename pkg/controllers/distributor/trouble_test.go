@@ -16,6 +16,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -276,13 +277,16 @@ func (w *world) put(crd *apiextensionsv1.CustomResourceDefinition) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	live := &apiextensionsv1.CustomResourceDefinition{}
-	ctx := context.Background() // it is called when the test is over, too
-	if err := writer.Get(ctx, client.ObjectKeyFromObject(crd), live); err != nil {
-		w.t.Fatal(err)
-	}
-	live.Spec = crd.Spec
-	if err := writer.Update(ctx, live); err != nil {
+	ctx := context.Background()                                      // it is called when the test is over, too
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the API server writes conditions
+		live := &apiextensionsv1.CustomResourceDefinition{}
+		if err := writer.Get(ctx, client.ObjectKeyFromObject(crd), live); err != nil {
+			return err
+		}
+		live.Spec = crd.Spec
+		return writer.Update(ctx, live)
+	})
+	if err != nil {
 		w.t.Fatal(err)
 	}
 }

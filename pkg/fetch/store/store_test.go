@@ -152,6 +152,34 @@ func TestGitAndHelmComeOnce(t *testing.T) {
 	}
 }
 
+// Red when a commit that was just fetched is not known to whoever needs it next (digests not noted).
+func TestACommitOfManyBranchesComesOnce(t *testing.T) {
+	server := fetchtest.ServeGit(t)
+	repository := server.Repository(t, "x")
+	commit := repository.Commit("main", map[string]string{"x": "x"})
+	references := []fetch.Reference{}
+	for i := range 20 {
+		branch := fmt.Sprintf("b%d", i)
+		repository.Ref("refs/heads/"+branch, commit)
+		reference := gitReference(server, repository)
+		reference.Git.Branch = branch
+		references = append(references, reference)
+	}
+	kept, _ := open(t, store.Options{})
+	var all sync.WaitGroup
+	for _, reference := range references {
+		all.Go(func() {
+			if _, err := await(t, kept, reference); err != nil {
+				t.Errorf("get: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	if fetches := kept.Stats().Fetches; fetches != 1 {
+		t.Errorf("one commit was fetched %d times", fetches)
+	}
+}
+
 func gitReference(server *fetchtest.Git, repository *fetchtest.Repository) fetch.Reference {
 	return fetch.Reference{
 		Git: &fetch.GitReference{Remote: repository.URL, Branch: "main"}, Credentials: fetch.Credentials{CA: server.CA},
@@ -238,7 +266,17 @@ func TestLooksAsOftenAsItIsAskedTo(t *testing.T) {
 // gate lets a test take a server down and open it again.
 type gate struct {
 	mu     sync.Mutex
-	status int // 0: open
+	status int           // 0: open
+	held   chan struct{} // answers wait until it is closed; nil: they don't
+}
+
+// hold has all answers wait until the function is called.
+func (g *gate) hold() (open func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	held := make(chan struct{})
+	g.held = held
+	return func() { close(held) }
 }
 
 func (g *gate) set(status int) {
@@ -250,8 +288,11 @@ func (g *gate) set(status int) {
 func (g *gate) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
-		status := g.status
+		status, held := g.status, g.held
 		g.mu.Unlock()
+		if held != nil {
+			<-held
+		}
 		if status != 0 {
 			w.WriteHeader(status)
 			return
@@ -386,10 +427,12 @@ func TestFailuresWakeAndPause(t *testing.T) {
 		t.Errorf("asking again cost looks: %+v", stats)
 	}
 	gate.set(0)
+	open := gate.hold() // else the look may be over before it is asked for
 	kept.Refresh(reference)
 	if _, err := kept.Get(reference, "x", nil); !errors.Is(err, fetch.ErrPending) {
 		t.Errorf("after Refresh: %v", err)
 	}
+	open()
 	if _, err := await(t, kept, reference); err != nil {
 		t.Errorf("past the pause: %v", err)
 	}

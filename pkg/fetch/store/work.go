@@ -153,15 +153,20 @@ func (s *Store) content(
 		if ok && s.disk.has(known) {
 			return known, nil
 		}
-		return s.fetch(ctx, source, reference, revision)
+		brought, err := s.fetch(ctx, source, reference, revision)
+		if err != nil {
+			return nil, err
+		}
+		// Noted before the flight ends: whoever comes right after it would fetch once more.
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.digests[key] = brought
+		s.forget()
+		return brought, nil
 	})
 	if err != nil {
 		return "", err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.digests[key] = digest.(string)
-	s.forget()
 	return digest.(string), nil
 }
 

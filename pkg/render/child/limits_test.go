@@ -3,6 +3,7 @@ package child_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"strings"
 	"testing"
 	"time"
@@ -48,15 +49,28 @@ func TestNobodyWaits(t *testing.T) {
 	before := pids(t, pool, "cluster-a", 1)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("gone")
-	time.AfterFunc(50*time.Millisecond, func() { cancel(gone) })
-	asked := input(folder())
+	asked := input(folder("a.yaml", ""))
 	asked.Addon = "wait"
+	// What is read is sent, so a child has been chosen by then.
+	asked.Content = readFirst{asked.Content, func() { time.AfterFunc(50*time.Millisecond, func() { cancel(gone) }) }}
 	if _, err := pool.Renderer(probe, child.AllFiles).Render(ctx, asked); !errors.Is(err, gone) {
 		t.Errorf("got %v, want the reason of the context", err)
 	}
 	if after := pids(t, pool, "cluster-a", 1); after[0] == before[0] {
 		t.Error("the child goes on")
 	}
+}
+
+// readFirst is content that tells when it is opened.
+type readFirst struct {
+	fs.FS
+	opened func()
+}
+
+// Open is called for the folder first.
+func (r readFirst) Open(name string) (fs.File, error) {
+	r.opened()
+	return r.FS.Open(name)
 }
 
 // TestHostileChild: what a child does that somebody has taken over.

@@ -49,7 +49,11 @@ func result(objects ...*unstructured.Unstructured) render.Result {
 
 type clock struct{ now time.Time }
 
+// newRenders has an hour of patience unless a test says otherwise: a busy machine makes nothing a long rendering.
 func newRenders(renderer *counting, options kept.Options) *kept.Renders {
+	if options.Patience == 0 {
+		options.Patience = time.Hour
+	}
 	options.Methods, options.Values = map[string]render.Renderer{"m": renderer}, renderer
 	return kept.New(options)
 }
