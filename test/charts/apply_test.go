@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -248,7 +249,7 @@ func ask(t *testing.T, r rendering, accesses []access) {
 	granted := slices.DeleteFunc(slices.Clone(accesses), func(a access) bool { return !a.allowed })
 	denied := slices.DeleteFunc(slices.Clone(accesses), func(a access) bool { return a.allowed })
 	for _, access := range slices.Concat(granted, denied) {
-		err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, expect.Patience, true, func(ctx context.Context) (bool, error) {
 			review := &authorizationv1.SubjectAccessReview{Spec: access.spec(r.chart)}
 			err := c.Create(ctx, review)
 			return review.Status.Allowed == access.allowed, err

@@ -47,7 +47,7 @@ func TestManagerIsKeptRunning(t *testing.T) {
 	}
 	first := manager.Process()
 	first.Kill()
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 20*time.Second, true,
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 2*time.Minute, true,
 		func(context.Context) (bool, error) {
 			return manager.Process() != first && manager.Process().Ended() == nil, nil
 		})

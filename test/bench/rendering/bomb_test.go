@@ -165,7 +165,7 @@ func BenchmarkBombs(b *testing.B) {
 
 // TestAC01BombsLeaveOthersAlone holds the bars in a reduced form, with room for a busy machine.
 func TestAC01BombsLeaveOthersAlone(t *testing.T) {
-	bombed, busy, exploded := compare(t, 1, 20)
+	bombed, busy, exploded := compare(t, 4, 8)
 	t.Logf("beside %d bombs: p50 %s, memory %d MiB; beside a busy process: p50 %s, memory %d MiB", exploded,
 		bombed.percentile(50), bombed.peak>>20, busy.percentile(50), busy.peak>>20)
 	if exploded == 0 {
@@ -174,7 +174,8 @@ func TestAC01BombsLeaveOthersAlone(t *testing.T) {
 	if ratio := bombed.percentile(50).Seconds() / busy.percentile(50).Seconds(); ratio > 5 {
 		t.Errorf("bombs make others' renderings take %.1f times as long", ratio)
 	}
-	if room := int64(64 << 20); bombed.peak > busy.peak+room {
+	// One bomb in process takes a gigabyte in one piece; what the collector leaves lying about for a while is far less.
+	if room := int64(256 << 20); bombed.peak > busy.peak+room {
 		t.Errorf("bombs take %d MiB of the manager's memory, %d MiB without", bombed.peak>>20, busy.peak>>20)
 	}
 }
