@@ -86,7 +86,7 @@ func TestAdvanceAgainAsksNothing(t *testing.T) {
 	}
 }
 
-// Red when patches carry something that differs each time, or when entries without a UID are not read first.
+// Red when patches carry something that differs each time, or when what is ours as it stands is not taken for it.
 func TestRolloutAfterCrashChangesNothing(t *testing.T) {
 	l := newLab(t)
 	objects := l.prepare(widgets)
