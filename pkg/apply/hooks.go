@@ -88,10 +88,16 @@ func MakeHook(ctx context.Context, target Target, owner Owner, hook Hook) (uid t
 		return "", "", &NoPlaceError{missingNamespace(object.GetNamespace())}
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return "", "", &NoPlaceError{fmt.Sprintf("namespace %q is being deleted", object.GetNamespace())}
-	case apierrors.IsNotFound(err) || isRefusal(err):
+	case apierrors.IsNotFound(err) || isRefusal(err) || isUnexplained(err) && !wouldBeMade(ctx, client, object):
 		return "", "the user cluster refuses it: " + problemOf(it, err), nil
 	}
 	return "", "", fmt.Errorf("making hook %q: %w", hook.Key(), masked(it, err))
+}
+
+// wouldBeMade asks, without writing, whether the API server has nothing against a hook's object.
+func wouldBeMade(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured) bool {
+	_, err := client.Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	return err == nil
 }
 
 // marked is the object as it is made. A Job does not go by itself: its end is to be seen, and delete policies say when it goes.

@@ -47,7 +47,7 @@ func (w *writer) explain(
 		w.explainNotFound(it)
 	case apierrors.IsInvalid(cause) && it.entry.UID != "" && w.wouldBeCreated(ctx, client, it):
 		return w.replace(ctx, client, it, cause, how)
-	case isRefusal(cause):
+	case isRefusal(cause) || isUnexplained(cause) && !w.wouldBeWritten(ctx, client, it, *how):
 		it.refuse(kubermaticv1.ReasonObjectInvalid, fmt.Sprintf("the user cluster refuses %s: %s", it.key, problemOf(it, cause)))
 	default:
 		return false, fmt.Errorf("applying %q: %w", it.key, masked(it, cause))
@@ -76,17 +76,26 @@ func missingNamespace(name string) string {
 	return fmt.Sprintf("namespace %q does not exist: make it, or set createNamespace on the installation", name)
 }
 
-// isRefusal says that the API server understood and does not want the object as it is. An internal error without a reason is
-// how it answers objects that don't fit their schema.
+// isRefusal says that the API server understood and does not want the object as it is.
 func isRefusal(err error) bool {
-	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
+	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsMethodNotSupported(err) ||
-		apierrors.IsUnsupportedMediaType(err) || apierrors.IsNotAcceptable(err) {
-		return true
-	}
+		apierrors.IsUnsupportedMediaType(err) || apierrors.IsNotAcceptable(err)
+}
+
+// isUnexplained says that the API server answers with an internal error and no reason. That is its answer to an object that
+// does not fit its schema, and to any object while its etcd takes no more writes.
+func isUnexplained(err error) bool {
 	var answer apierrors.APIStatus
 	return errors.As(err, &answer) && answer.Status().Code == http.StatusInternalServerError &&
 		answer.Status().Reason == metav1.StatusReasonUnknown
+}
+
+// wouldBeWritten asks, without writing, whether the API server has nothing against the object: then the write failed for the
+// server's own trouble, such as an etcd that is full, and passes with it.
+func (w *writer) wouldBeWritten(ctx context.Context, client metadata.ResourceInterface, it *item, how attempt) bool {
+	_, err := w.send(ctx, client, it, how, metav1.DryRunAll)
+	return err == nil
 }
 
 // wouldBeCreated asks, without writing, whether the same content would be taken as a new object. If so, it was refused

@@ -100,15 +100,16 @@ func (w *writer) patch(ctx context.Context, client metadata.ResourceInterface, i
 	return fmt.Errorf("applying %q: it changes under the hand: %w", it.key, masked(it, err))
 }
 
+// send applies the object; with "All" for dryRun the API server only says what would come of it.
 func (w *writer) send(
-	ctx context.Context, client metadata.ResourceInterface, it *item, how attempt,
+	ctx context.Context, client metadata.ResourceInterface, it *item, how attempt, dryRun ...string,
 ) (*metav1.PartialObjectMetadata, error) {
 	body, err := patchBody(it, how).MarshalJSON()
 	if err != nil {
 		return nil, fmt.Errorf("encoding %q: %w", it.key, err)
 	}
 	return client.Patch(ctx, it.key.Name, types.ApplyPatchType, body, metav1.PatchOptions{
-		FieldManager: w.owner.FieldManager(), Force: &how.force,
+		FieldManager: w.owner.FieldManager(), Force: &how.force, DryRun: dryRun,
 	})
 }
 

@@ -1,0 +1,52 @@
+package apply_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// full answers writes as an API server does whose etcd takes no more of them: with a Status that has no reason.
+func full(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		if request.Method == http.MethodGet || request.URL.Query().Get("dryRun") != "" {
+			return next.RoundTrip(request)
+		}
+		const body = `{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"message":"etcdserver: mvcc: database space exceeded"}`
+		return &http.Response{
+			StatusCode: http.StatusInternalServerError, Request: request, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(strings.NewReader(body)),
+		}, nil
+	})
+}
+
+// Red when an internal error without a reason is the object's fault whatever a dry run says: an add-on would be told to mend what
+// is right, and tried again an hour later. TestRefusalsKeepValuesToThemselves has those whose fault it is.
+func TestAFullEtcdIsNoFaultOfTheObject(t *testing.T) {
+	l := newLab(t)
+	l.namespace()
+	inventory := l.install(l.prepare(settings), nil)
+	config := rest.CopyConfig(fleet.Shared().Cluster("user").Config)
+	config.Wrap(full)
+	l.target.Metadata, l.target.Dynamic = must(metadata.NewForConfig(config))(t), must(dynamic.NewForConfig(config))(t)
+	for why, objects := range map[string]string{
+		"a change": strings.Replace(settings, "green", "blue", 1), "a new object": strings.Replace(settings, "settings", "other", 1),
+	} {
+		progress, err := apply.NewRollout(l.owner, l.prepare(objects), inventory, apply.RolloutOptions{}).Advance(t.Context(), l.target)
+		if err == nil || len(progress.Refused) > 0 {
+			t.Errorf("%s: got %v, refused %v; want an error that passes", why, err, progress.Refused)
+		}
+	}
+	hook := apply.Hook{Object: l.prepare(strings.Replace(settings, "settings", "hook", 1))[0], Run: "1"}
+	if _, refused, err := apply.MakeHook(t.Context(), l.target, l.owner, hook); err == nil || refused != "" {
+		t.Errorf("a hook: got %v, refused %q; want an error that passes", err, refused)
+	}
+}
