@@ -100,7 +100,9 @@ func TestTerminatingDefinitionIsWaitedFor(t *testing.T) {
 		t.Errorf("the message does not say what holds it: %s", message)
 	}
 
-	l.edit(l.widgets(), "first", `{metadata: {finalizers: null}}`)
+	l.eventually("the hold is taken off", func() bool { // while a definition changes, its kind is not served for a moment
+		return l.tryEdit(l.widgets(), "first", `{metadata: {finalizers: null}}`) == nil
+	})
 	l.eventually("the rollout with a new definition", func() bool {
 		return must(rollout.Advance(t.Context(), l.target))(t).Complete
 	})

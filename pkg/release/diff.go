@@ -27,6 +27,9 @@ type Difference struct {
 	Added, Removed []apply.Key
 	// Changed objects, with the fields that differ.
 	Changed []ObjectChange
+	// AddedHooks, RemovedHooks and ChangedHooks are the same for hooks; how they ran does not count.
+	AddedHooks, RemovedHooks []HookKey
+	ChangedHooks             []HookChange
 	// Values are the paths of values that differ, Origins those that another layer sets now.
 	Values  []string
 	Origins []OriginChange
@@ -69,6 +72,9 @@ func Diff(from, to *Record) (Difference, error) {
 		return Difference{}, err
 	}
 	found.compareObjects(before, after)
+	if err := found.compareHooks(from, to); err != nil {
+		return Difference{}, err
+	}
 	found.Values = differing("", loose(from.Values), loose(to.Values), nil)
 	for _, path := range union(from.Origins, to.Origins) {
 		if from.Origins[path] != to.Origins[path] {
@@ -105,12 +111,14 @@ func objectsByKey(record *Record) (map[apply.Key]map[string]any, error) {
 		if err := utiljson.Unmarshal(raw, &object.Object); err != nil {
 			return nil, fmt.Errorf("decoding object %d of revision %d: it is no JSON", i, record.Revision) // its words may quote it
 		}
-		gvk := object.GroupVersionKind()
-		objects[apply.Key{
-			Group: gvk.Group, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName(),
-		}] = object.Object
+		objects[keyOf(object)] = object.Object
 	}
 	return objects, nil
+}
+
+func keyOf(object *unstructured.Unstructured) apply.Key {
+	gvk := object.GroupVersionKind()
+	return apply.Key{Group: gvk.Group, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
 func (d *Difference) compareObjects(before, after map[apply.Key]map[string]any) {

@@ -82,6 +82,53 @@ func TestDiffNamesObjectsAndFields(t *testing.T) {
 	}
 }
 
+// Red when hooks are not compared, when two of one template are one, or when how a hook ran counts.
+func TestDiffOfHooks(t *testing.T) {
+	hook := func(name string, change func(*Hook)) Hook {
+		made := jobHook(name, 1, deleteSucceeded, deleteFailed)
+		made.Path = "templates/hooks.yaml"
+		if change != nil {
+			change(&made)
+		}
+		return made
+	}
+	before, after := of(t, 1), of(t, 2)
+	before.Hooks = []Hook{hook("same", nil), hook("gone", nil), hook("edited", nil), hook("moved", nil)}
+	after.Hooks = []Hook{
+		hook("new", nil),
+		hook("same", func(h *Hook) {
+			h.Run, h.DeletePolicies = &HookRun{Phase: PhaseSucceeded}, []string{deleteFailed, deleteSucceeded}
+		}),
+		hook("edited", func(h *Hook) {
+			h.Object = json.RawMessage(strings.Replace(string(h.Object), `"image":"a"`, `"image":"canary"`, 1))
+		}),
+		hook("moved", func(h *Hook) { h.Events, h.Weight, h.LogPolicies = []string{"post-install"}, 2, []string{deleteFailed} }),
+	}
+	got, err := Diff(before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := func(name string) HookKey {
+		return HookKey{"templates/hooks.yaml", apply.Key{Group: "batch", Kind: "Job", Namespace: "NAMESPACE", Name: name}}
+	}
+	want := Difference{
+		From: 1, To: 2, AddedHooks: []HookKey{key("new")}, RemovedHooks: []HookKey{key("gone")}, ChangedHooks: []HookChange{
+			{key("edited"), []string{".object.spec.template.spec.containers[name=a].image"}},
+			{key("moved"), []string{".events", ".logPolicies", ".weight"}},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if same, err := Diff(before, before); err != nil || !same.IsEmpty() {
+		t.Errorf("of the same: %+v, %v", same, err)
+	}
+	after.Hooks[0].Object = json.RawMessage(`{"canary`)
+	if _, err := Diff(before, after); err == nil || strings.Contains(err.Error(), "canary") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // Red when the version, the content, the chart, a value or a value's origin is left out.
 func TestDiffOfWhatObjectsWereMadeFrom(t *testing.T) {
 	before, after := of(t, 3), of(t, 4)

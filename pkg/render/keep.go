@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Request asks for what an input renders to.
@@ -23,9 +25,29 @@ type Request struct {
 // Kept is what a request renders to.
 type Kept struct {
 	Result
-	// Changed names the objects ("Kind namespace/name") that came out otherwise at an earlier rendering of equal inputs. As
-	// long as the earlier objects are kept, they are the ones in Result.
-	Changed []string
+	// Changed are the objects that came out otherwise at an earlier rendering of equal inputs, sorted by their words. As long as
+	// the earlier objects are kept, they are the ones in Result.
+	Changed []Changed
+}
+
+// Changed names an object as a rendering does: one without a namespace may get the installation's.
+type Changed struct {
+	GVK             schema.GroupVersionKind
+	Namespace, Name string
+	// HookPath is the template of a chart's hook; empty for other objects.
+	HookPath string
+}
+
+// String says "Kind namespace/name", or "hook Kind namespace/name of path".
+func (c Changed) String() string {
+	name := c.Name
+	if c.Namespace != "" {
+		name = c.Namespace + "/" + name
+	}
+	if c.HookPath != "" {
+		return fmt.Sprintf("hook %s %s of %s", c.GVK.Kind, name, c.HookPath)
+	}
+	return c.GVK.Kind + " " + name
 }
 
 // Keeper renders what it does not hold yet. What a rendering came to is kept by the digest of its inputs, failures too.

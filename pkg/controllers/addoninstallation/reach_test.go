@@ -113,7 +113,7 @@ func TestNonDeterministicIsToldAndNothingChanges(t *testing.T) {
 		object.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: "now"}
 	})
 	w.expectEvent(kubermaticv1.EventNonDeterministic, object, "a second rendering of equal inputs gives something else for "+
-		"ConfigMap settings: what was rendered first stays; make the template depend on its inputs only")
+		"ConfigMap "+object.Spec.TargetNamespace+"/settings: what was rendered first stays; make the template depend on its inputs only")
 	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
 		return expect.Condition(object, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
 	})

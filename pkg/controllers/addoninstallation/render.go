@@ -93,7 +93,7 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 	if err != nil {
 		return renderOutcome(err)
 	}
-	r.warnOfChanges(f, rendered.Changed)
+	r.warnOfChanges(f, namesOf(f, rendered.Changed))
 	f.rendered = rendered.Result
 	return r.prepare(f)
 }

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -94,7 +96,7 @@ func (r *Reconciler) compareRendering(ctx context.Context, f *facts, anew bool) 
 		return
 	}
 	if len(rendered.Changed) > 0 {
-		r.warnOfChanges(f, rendered.Changed)
+		r.warnOfChanges(f, namesOf(f, rendered.Changed))
 		return
 	}
 	r.compareWithRecord(ctx, f, rendered.Result)
@@ -141,6 +143,24 @@ func different(before, after []*unstructured.Unstructured) []string {
 
 func nameOf(object *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s %s", object.GetKind(), strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/"))
+}
+
+// namesOf says what changed objects are called in the user cluster, where those without a namespace are in the installation's. A
+// kind that is not served is named as it was rendered.
+func namesOf(f *facts, changed []render.Changed) []string {
+	names := make([]string, len(changed))
+	for i, one := range changed {
+		if one.Namespace == "" && isNamespaced(f, one.GVK) {
+			one.Namespace = f.installation.Spec.TargetNamespace
+		}
+		names[i] = one.String()
+	}
+	return names
+}
+
+func isNamespaced(f *facts, kind schema.GroupVersionKind) bool {
+	mapping, err := f.connection.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	return err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace
 }
 
 // warnOfChanges tells, once for each inputs, that a chart makes something up.

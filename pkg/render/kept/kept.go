@@ -86,7 +86,7 @@ type entry struct {
 // outcome is what a rendering came to.
 type outcome struct {
 	content packed
-	changed []string
+	changed []render.Changed
 	err     error
 }
 
@@ -257,8 +257,8 @@ func pause(failures int) time.Duration {
 	return min(wait, longestPause)
 }
 
-// digests are of objects, by "Kind namespace/name".
-type digests map[string][sha256.Size]byte
+// digests are of objects, by what they are called.
+type digests map[render.Changed][sha256.Size]byte
 
 // encode is JSON whose equal contents are equal bytes.
 func encode(content any) ([]byte, error) {

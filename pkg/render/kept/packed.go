@@ -1,6 +1,7 @@
 package kept
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"maps"
@@ -27,7 +28,7 @@ func packResult(result render.Result) (packed, error) {
 			return packed{}, err
 		}
 		made.objects[i] = encoded
-		made.digests[nameOf(object)] = sha256.Sum256(encoded)
+		made.digests[nameOf(object, "")] = sha256.Sum256(encoded)
 	}
 	if result.Chart == nil {
 		return made, nil
@@ -37,18 +38,17 @@ func packResult(result render.Result) (packed, error) {
 		if err != nil {
 			return packed{}, err
 		}
-		made.digests["hook "+nameOf(hook.Object)+" of "+hook.Path] = sha256.Sum256(encoded)
+		made.digests[nameOf(hook.Object, hook.Path)] = sha256.Sum256(encoded)
 	}
 	encoded, err := encode(result.Chart)
 	made.chart = encoded
 	return made, err
 }
 
-func nameOf(object *unstructured.Unstructured) string {
-	if namespace := object.GetNamespace(); namespace != "" {
-		return fmt.Sprintf("%s %s/%s", object.GetKind(), namespace, object.GetName())
+func nameOf(object *unstructured.Unstructured, hookPath string) render.Changed {
+	return render.Changed{
+		GVK: object.GroupVersionKind(), Namespace: object.GetNamespace(), Name: object.GetName(), HookPath: hookPath,
 	}
-	return fmt.Sprintf("%s %s", object.GetKind(), object.GetName())
 }
 
 func packValues(values map[string]any) (packed, error) {
@@ -93,11 +93,11 @@ func (p packed) values() (map[string]any, error) {
 }
 
 // differ names the objects that two renderings do not share, in order. Nothing is known of a first rendering.
-func (d digests) differ(other digests) []string {
+func (d digests) differ(other digests) []render.Changed {
 	if d == nil {
 		return nil
 	}
-	different := map[string]bool{}
+	different := map[render.Changed]bool{}
 	for name, digest := range d {
 		if found, ok := other[name]; !ok || found != digest {
 			different[name] = true
@@ -108,5 +108,7 @@ func (d digests) differ(other digests) []string {
 			different[name] = true
 		}
 	}
-	return slices.Sorted(maps.Keys(different))
+	return slices.SortedFunc(maps.Keys(different), func(a, b render.Changed) int {
+		return cmp.Or(cmp.Compare(a.String(), b.String()), cmp.Compare(a.GVK.String(), b.GVK.String()))
+	})
 }
