@@ -7,12 +7,12 @@
 // Survey finds drift with one metadata list a kind, Repair puts back what drifted, and Remove takes everything away in reverse
 // order, one pass a call.
 //
-// Ownership. An Inventory, kept in the release record on the seed, says which objects are ours: by UID, with our field set
-// as the API server recorded it. Labels in the user cluster are never a reason to delete, save for an object that the record
-// plans and of which it has no UID yet. An object that is not in the
-// inventory is written only if there is none of its name (create.go, ADR 25); one that exists is read, and taken only if it
-// carries our field manager, or our label where the record intends it. All writes are server-side apply with one field manager an installation, without force; force is for
-// repairing fields that are recorded as ours.
+// Ownership. An Inventory, kept in the release record on the seed, says which objects are ours: by UID, with our field set as
+// the API server recorded it. Labels in the user cluster are never a reason to delete, save for an object that the record plans
+// and of which it has no UID yet. An object that is not in the inventory is written only if there is none of its name
+// (create.go, ADR 25); one that exists is read, and taken only if it carries our field manager, or our label where the record
+// intends it. All writes are server-side apply with one field manager an installation, without force; force is for repairing
+// fields that are recorded as ours.
 //
 // Not known is not gone. An entry of a kind that is not served went with its kind, unless the API server behind its group is
 // down or discovery could not tell the group's kinds: then it is left, and neither pruned nor counted as removed. A namespace in

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,8 +40,9 @@ const (
 // maxLostFields is how many fields a Drift names.
 const maxLostFields = 5
 
-// Survey finds drift with one metadata list of our label for each kind and round, shared by all installations of a
-// cluster, and with one more for each kind of workload whether they are well. There is one Survey to a cluster connection. It may be used by many goroutines.
+// Survey finds drift with one metadata list of our label for each kind and round, shared by all installations of a cluster, and
+// with one more for each kind of workload whether they are well. There is one Survey to a cluster connection. It may be used by
+// many goroutines.
 type Survey struct {
 	interval time.Duration
 	now      func() time.Time
@@ -67,17 +69,19 @@ type listing struct {
 
 // sighting is what is kept of an object's metadata.
 type sighting struct {
-	uid    types.UID
-	owner  string
-	ending bool
-	scaled bool
-	fields json.RawMessage
+	uid types.UID
+	// version is the resource version.
+	version string
+	owner   string
+	ending  bool
+	scaled  bool
+	fields  json.RawMessage
 }
 
 func sight(live *metav1.PartialObjectMetadata) sighting {
 	owner := live.Labels[kubermaticv1.LabelInstallation]
 	return sighting{
-		uid: live.UID, owner: owner, ending: live.DeletionTimestamp != nil, scaled: isScaled(live.ManagedFields),
+		uid: live.UID, version: live.ResourceVersion, owner: owner, ending: live.DeletionTimestamp != nil, scaled: isScaled(live.ManagedFields),
 		fields: ownFields(live.ManagedFields, managerPrefix+owner),
 	}
 }
@@ -123,6 +127,21 @@ func (s *Survey) Drifted(ctx context.Context, target Target, owner Owner, invent
 		return slices.Compare([]string{a.Key.String()}, []string{b.Key.String()})
 	})
 	return look.found, nil
+}
+
+// SecretVersion is the resource version of a Secret with our label, as of a list that is made once a round and shared by all
+// installations of the cluster; "" where it has none of that name.
+func (s *Survey) SecretVersion(ctx context.Context, target Target, namespace, name string) (string, error) {
+	round := s.current(target)
+	where, served, err := round.kinds.find(corev1.SchemeGroupVersion.WithKind("Secret"))
+	if err != nil || !served {
+		return "", err
+	}
+	seen, _, err := round.list(ctx, target, where)
+	if err != nil {
+		return "", fmt.Errorf("listing the Secrets of add-ons: %w", err)
+	}
+	return seen[types.NamespacedName{Namespace: namespace, Name: name}].version, nil
 }
 
 // byKind are the entries that have been applied, those of a kind together.

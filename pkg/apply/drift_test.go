@@ -151,6 +151,30 @@ func TestSurveyListsOnceAKindAndRound(t *testing.T) {
 	}
 }
 
+// Red when each Secret is asked for by itself, or when a change does not show in the next round.
+func TestSecretVersionsComeFromOneList(t *testing.T) {
+	l := newLab(t)
+	l.namespace()
+	secret := `{apiVersion: v1, kind: Secret, metadata: {name: web, labels: {addons.kubermatic.k8c.io/installation: any}}}`
+	made := l.create(secrets, l.name, secret)
+	now := time.Now()
+	survey := apply.NewSurvey(time.Minute, func() time.Time { return now })
+	version := func(name string) string { return must(survey.SecretVersion(t.Context(), l.target, l.name, name))(t) }
+	calls := l.calls.during("", func() {
+		if first, none := version("web"), version("none"); first != made.GetResourceVersion() || none != "" {
+			t.Errorf("versions %q and %q, want %q and none", first, none, made.GetResourceVersion())
+		}
+	})
+	if diff := cmp.Diff([]string{"GET /api/v1/secrets"}, calls); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	l.edit(secrets, "web", `{stringData: {by: hand}}`)
+	now = now.Add(2 * time.Minute)
+	if after := version("web"); after == made.GetResourceVersion() || after == "" {
+		t.Errorf("version %q after an edit", after)
+	}
+}
+
 // Red when suspicion from an old list is not checked: an object applied after the list counts as missing.
 func TestListOlderThanApplyIsNoDrift(t *testing.T) {
 	l := newLab(t)

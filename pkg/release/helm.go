@@ -79,22 +79,27 @@ func (r *Record) HelmObject() *helmrelease.Release {
 // WriteHelm writes a Helm release, made by HelmObject, into its namespace of the user cluster by Helm's Secrets driver, so
 // that helm shows it. An equal one is left alone, and then nothing is written at all. When its status is deployed, earlier
 // revisions become superseded; those beyond HelmHistory go in any case. Secrets must be those of the release's namespace. Errors:
-// HelmNameTakenError, or the API server's.
-func WriteHelm(ctx context.Context, secrets corev1client.SecretInterface, rel *helmrelease.Release) error {
+// HelmNameTakenError, or the API server's. What it returns is the resource version of the release's Secret, by which a change is
+// known.
+func WriteHelm(ctx context.Context, secrets corev1client.SecretInterface, rel *helmrelease.Release) (version string, err error) {
 	shelf := &shelf{SecretInterface: secrets, ctx: ctx, owner: rel.Labels[v1.LabelInstallation]}
-	if err := shelf.put(rel); err != nil {
-		return err
+	stored, err := shelf.put(rel)
+	if err != nil {
+		return "", err
 	}
 	if rel.Info.Status == helmrelease.StatusDeployed && rel.Version > 1 { // before the first there is none
 		if err := shelf.supersede(rel); err != nil {
-			return err
+			return "", err
 		}
 	}
-	if !shelf.wrote || rel.Version <= HelmHistory {
-		return nil
+	if shelf.wrote && rel.Version > HelmHistory {
+		return stored, shelf.trim(rel)
 	}
-	return shelf.trim(rel)
+	return stored, nil
 }
+
+// HelmSecret is the name of the Secret that shows a revision of a Helm release.
+func (h *HelmRelease) HelmSecret() string { return fmt.Sprintf(helmKeyFormat, h.Name, h.Revision) }
 
 // RemoveHelm deletes every revision of a Helm release that carries the owner's label, without reading any.
 func RemoveHelm(ctx context.Context, secrets corev1client.SecretInterface, name string, owner apply.Owner) error {
@@ -105,14 +110,15 @@ func RemoveHelm(ctx context.Context, secrets corev1client.SecretInterface, name 
 	return nil
 }
 
-func (s *shelf) put(rel *helmrelease.Release) error {
+// put writes the release's Secret and gives its resource version.
+func (s *shelf) put(rel *helmrelease.Release) (string, error) {
 	if err := driver.NewSecrets(s).Create(fmt.Sprintf(helmKeyFormat, rel.Name, rel.Version), rel); err != nil {
 		if taken, ok := errors.AsType[*HelmNameTakenError](err); ok {
-			return taken
+			return "", taken
 		}
-		return fmt.Errorf("writing revision %d of Helm release %q: %w", rel.Version, rel.Name, err)
+		return "", fmt.Errorf("writing revision %d of Helm release %q: %w", rel.Version, rel.Name, err)
 	}
-	return nil
+	return s.version, nil
 }
 
 // supersede marks earlier revisions that still look current. What can't be decoded is left as it is.

@@ -138,12 +138,27 @@ func (r *Record) Again() *Record {
 	return &again
 }
 
-// Light is the record without its objects and values, to be kept in memory. Hooks stay, since they run after it was applied.
-// It can't be saved: load the record for that.
+// Light is the record without its objects, values and manifest, to be kept in memory. Hooks stay, since they run after it was
+// applied. It can't be saved, nor shown as a Helm release: load the record for that.
 func (r *Record) Light() *Record {
 	light := *r
 	light.Objects, light.Values, light.Origins, light.stored.light = nil, nil, nil, true
+	if r.Helm != nil {
+		helm := *r.Helm
+		helm.Manifest, helm.Config = "", nil
+		light.Helm = &helm
+	}
 	return &light
+}
+
+// Follow takes over from a record in memory, which may be light, how its hooks fared and what its Helm release says.
+func (r *Record) Follow(kept *Record) {
+	r.Hooks, r.Hooking = kept.Hooks, kept.Hooking
+	if kept.Helm != nil && r.Helm != nil {
+		helm := *kept.Helm
+		helm.Manifest, helm.Config = r.Helm.Manifest, r.Helm.Config
+		r.Helm = &helm
+	}
 }
 
 // IsLight says whether the record misses its objects.

@@ -230,6 +230,23 @@ func TestLightRecordsAreNotSaved(t *testing.T) {
 	}
 }
 
+// Red when the light form keeps what a chart rendered, which is as large as its objects, or loses what is said of the release;
+// and when Follow brings an empty manifest along.
+func TestLightRecordsFollowTheirReleases(t *testing.T) {
+	record := sample(1, 0)
+	record.Helm = &HelmRelease{Name: "web", Revision: 3, Status: "deployed", Manifest: "kind: Service", Config: map[string]any{"size": 1}}
+	light := record.Light()
+	if light.Helm.Manifest != "" || light.Helm.Config != nil || record.Helm.Manifest == "" {
+		t.Errorf("light has %+v, the record %+v", light.Helm, record.Helm)
+	}
+	light.Hooking.Event, light.Helm.Status = "post-install", "failed"
+	record.Follow(light)
+	if record.Helm.Status != "failed" || record.Hooking.Event != "post-install" || record.Helm.Manifest != "kind: Service" ||
+		record.Helm.Config == nil || record.Helm.Revision != 3 {
+		t.Errorf("the record became %+v, %+v", record.Helm, record.Hooking)
+	}
+}
+
 func TestTrimKeepsFive(t *testing.T) {
 	c := seed(t, "trim")
 	records := NewRecords(c, c)

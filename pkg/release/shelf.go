@@ -21,10 +21,20 @@ type shelf struct {
 	ctx   context.Context
 	owner string
 	wrote bool
+	// version is the resource version of the Secret that was looked at or written last.
+	version string
 }
 
 // Create implements SecretInterface for the driver: it writes the Secret, over an earlier one if that is ours.
 func (s *shelf) Create(_ context.Context, want *corev1.Secret, _ metav1.CreateOptions) (*corev1.Secret, error) {
+	stored, err := s.store(want)
+	if err == nil {
+		s.version = stored.ResourceVersion
+	}
+	return stored, err
+}
+
+func (s *shelf) store(want *corev1.Secret) (*corev1.Secret, error) {
 	have, err := s.Get(s.ctx, want.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		s.wrote = true

@@ -71,7 +71,7 @@ func TestTakeOverHelmStopsAtTheLiving(t *testing.T) {
 		if err := TakeOverHelm(t.Context(), h.place(test.living...), next.Helm, next.Owner()); err != nil {
 			t.Fatal(err)
 		}
-		if err := WriteHelm(t.Context(), h.secrets, next.HelmObject()); err != nil {
+		if _, err := WriteHelm(t.Context(), h.secrets, next.HelmObject()); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(test.want, h.history()); diff != "" {

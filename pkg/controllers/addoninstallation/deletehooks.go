@@ -67,7 +67,10 @@ func (r *Reconciler) copyUninstalling(ctx context.Context, f *facts) {
 		return
 	}
 	f.memory.helmWritten = written
-	err := release.WriteHelm(ctx, f.connection.Secrets.Secrets(record.Helm.Namespace), record.Uninstalling())
+	record, err := r.whole(ctx, f, record)
+	if err == nil {
+		_, err = release.WriteHelm(ctx, f.connection.Secrets.Secrets(record.Helm.Namespace), record.Uninstalling())
+	}
 	if err != nil {
 		ctrl.LoggerFrom(ctx).V(1).Info("the Helm release could not be shown as uninstalling", "error", err.Error())
 	}

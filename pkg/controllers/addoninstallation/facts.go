@@ -64,6 +64,8 @@ type facts struct {
 	// shown are objects that drifted and are left as they are, since the strategy is Once.
 	shown   []apply.Key
 	applied bool
+	// saved is the record as this pass wrote it, whole.
+	saved *release.Record
 	// held is why the hooks that run before everything but the foundation keep the rest back.
 	held loop.Outcome
 	// attempts of a hook that failed in a row, and when the next begins; 0: none did.

@@ -91,10 +91,10 @@ func (r *Reconciler) copyHelm(ctx context.Context, f *facts) {
 	f.installation.Status.Release = &kubermaticv1.HelmReleaseState{
 		Name: record.Helm.Name, Revision: int32(record.Helm.Revision), Status: record.Helm.Status,
 	}
-	if f.memory.helmWritten == helmState(record) && !r.surveyDue(f) {
+	if f.memory.helmWritten == helmState(record) && (!r.surveyDue(f) || r.copyStands(ctx, f)) {
 		return
 	}
-	if err := r.writeCopy(ctx, f, record); err != nil {
+	if err := r.writeCopy(ctx, f); err != nil {
 		f.memory.helmWritten = ""
 		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.ReasonFailed, "WriteRelease",
 			"the Helm release's copy in the user cluster could not be written, it is tried again: %v", err)
@@ -103,19 +103,44 @@ func (r *Reconciler) copyHelm(ctx context.Context, f *facts) {
 	f.memory.helmWritten = helmState(record)
 }
 
+// copyStands says whether the copy is as it was written, as far as the list shows that installations of the cluster share.
+func (r *Reconciler) copyStands(ctx context.Context, f *facts) bool {
+	if f.memory.helmVersion == "" || r.askedFor(f) {
+		return false
+	}
+	helm := f.record().Helm
+	survey := r.views.surveyOf(f.cluster.UID, r.Options.DriftInterval)
+	version, err := survey.SecretVersion(ctx, f.target(), helm.Namespace, helm.HelmSecret())
+	return err == nil && version == f.memory.helmVersion
+}
+
 // helmState changes whenever the copy has something new to say.
 func helmState(record *release.Record) string {
 	return fmt.Sprint(record.Helm.Revision, record.Helm.Status, record.Helm.Description, record.Hooking.Event, record.Hooking.Ended)
 }
 
 // writeCopy makes what a release that is gone on with had before ours first, so that it becomes superseded with the rest.
-func (r *Reconciler) writeCopy(ctx context.Context, f *facts, record *release.Record) error {
+func (r *Reconciler) writeCopy(ctx context.Context, f *facts) error {
+	record, err := r.shown(ctx, f)
+	if err != nil {
+		return err
+	}
 	if record.Helm.TakenOver && f.memory.helmWritten != helmState(record) {
 		if err := release.TakeOverHelm(ctx, r.helmPlace(f, record.Helm.Namespace), record.Helm, f.owner); err != nil {
 			return err
 		}
 	}
-	return release.WriteHelm(ctx, f.connection.Secrets.Secrets(record.Helm.Namespace), record.HelmObject())
+	f.memory.helmVersion, err = release.WriteHelm(ctx, f.connection.Secrets.Secrets(record.Helm.Namespace), record.HelmObject())
+	return err
+}
+
+// shown is the record whole, as this pass wrote it or as the seed has it.
+func (r *Reconciler) shown(ctx context.Context, f *facts) (*release.Record, error) {
+	if f.saved != nil && f.saved.Revision == f.record().Revision {
+		f.saved.Follow(f.record())
+		return f.saved, nil
+	}
+	return r.whole(ctx, f, f.record())
 }
 
 // releaseNameFree refuses a release name that another installation of the cluster has in the same namespace already.

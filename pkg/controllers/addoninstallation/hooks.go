@@ -159,19 +159,27 @@ func (r *Reconciler) hookFailed(f *facts, progress release.HookProgress) loop.Ou
 	}
 }
 
-// saveHooks writes what hooks did, in whichever state the record is. One in memory without its objects is read whole before.
+// whole is a record with its objects and manifest: itself, or what the seed has of one that is kept in memory without them.
+func (r *Reconciler) whole(ctx context.Context, f *facts, record *release.Record) (*release.Record, error) {
+	if !record.IsLight() {
+		return record, nil
+	}
+	stored, err := r.Records.LoadRevision(ctx, f.installation.Namespace, f.owner, record.Revision)
+	if err != nil {
+		return nil, err
+	}
+	if stored == nil || stored.State != record.State {
+		return nil, &release.ConflictError{Secret: fmt.Sprintf("%s, revision %d", record.Installation, record.Revision)}
+	}
+	stored.Follow(record)
+	return stored, nil
+}
+
+// saveHooks writes what hooks did, in whichever state the record is.
 func (r *Reconciler) saveHooks(ctx context.Context, f *facts, record *release.Record) error {
-	whole := record
-	if record.IsLight() {
-		stored, err := r.Records.Load(ctx, f.installation.Namespace, f.owner)
-		if err != nil {
-			return err
-		}
-		if stored == nil || stored.Revision != record.Revision {
-			return &release.ConflictError{Secret: fmt.Sprintf("%s, revision %d", record.Installation, record.Revision)}
-		}
-		whole = stored
-		whole.Hooks, whole.Hooking, whole.Helm = record.Hooks, record.Hooking, record.Helm
+	whole, err := r.whole(ctx, f, record)
+	if err != nil {
+		return err
 	}
 	if whole.State == release.StateIntent {
 		return r.Records.SaveIntent(ctx, f.installation.Namespace, whole)

@@ -37,6 +37,8 @@ type memory struct {
 	health *apply.Health
 	// helmWritten is the state of the Helm release that the user cluster is known to show.
 	helmWritten string
+	// helmVersion is the resource version of the Secret that shows it.
+	helmVersion string
 	// hookLooks counts the looks in a row at hooks that run.
 	hookLooks int
 	// repairs counts repairs object by object.

@@ -43,6 +43,9 @@ func (r *Reconciler) loadRecord(ctx context.Context, f *facts) loop.Outcome {
 		return failed(err)
 	}
 	f.memory.record, f.memory.loaded = record, true
+	if record != nil && record.State == release.StateApplied {
+		f.memory.record = record.Light() // whatever needs the rest reads it
+	}
 	if record != nil && record.Skipped > 0 {
 		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventRecordDamaged, "LoadRecord",
 			"the record of revision %d can't be read: everything is applied anew on top of revision %d, and objects that only the damaged "+
