@@ -67,6 +67,7 @@ func TestAnswersHaveALimit(t *testing.T) {
 			connection := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = io.CopyN(w, zeros{}, test.size)
 			})
+			connection.link.client.Timeout = 0 // it is about bytes, not about time
 			response, err := connection.link.client.Get(connection.Config.Host + test.path)
 			if err != nil {
 				t.Fatal(err)

@@ -3,8 +3,10 @@
 package rendering
 
 import (
+	"cmp"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/trellis-addons/trellis/pkg/render/chart"
 	"github.com/trellis-addons/trellis/pkg/render/child"
@@ -34,9 +36,13 @@ func Main(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Pool is a pool that ends with the test.
+// timeout is far beyond what a rendering takes where it waits for a processor most of its time.
+const timeout = 10 * time.Minute
+
+// Pool is a pool that ends with the test. Without a Timeout of the test's own, only processor time counts.
 func Pool(t testing.TB, options child.Options) *child.Pool {
 	t.Helper()
+	options.Timeout = cmp.Or(options.Timeout, timeout)
 	pool := child.New(options)
 	t.Cleanup(pool.Close)
 	return pool

@@ -13,9 +13,9 @@ import (
 	"github.com/trellis-addons/trellis/test/rendering"
 )
 
-// small limits end bombs soon; the time is far beyond what the harmless rendering needs.
+// small limits end bombs soon; they are far beyond what the harmless rendering needs.
 func small() child.Options {
-	return child.Options{Memory: smallMemory, CPU: 2 * time.Second, Timeout: time.Minute}
+	return child.Options{Memory: smallMemory, CPU: 2 * time.Second}
 }
 
 func probed(t *testing.T, pool *child.Pool, name string) error {
