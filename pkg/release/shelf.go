@@ -27,6 +27,9 @@ type shelf struct {
 
 // Create implements SecretInterface for the driver: it writes the Secret, over an earlier one if that is ours.
 func (s *shelf) Create(_ context.Context, want *corev1.Secret, _ metav1.CreateOptions) (*corev1.Secret, error) {
+	if size := len(want.Data["release"]); size > corev1.MaxSecretSize { // no API server takes it
+		return nil, &HelmCopyTooLargeError{Secret: want.Name, Size: size}
+	}
 	stored, err := s.store(want)
 	if err == nil {
 		s.version = stored.ResourceVersion

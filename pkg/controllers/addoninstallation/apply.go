@@ -61,6 +61,9 @@ func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
 		return failed(err)
 	}
 	f.memory.record, f.memory.rollout = intent, nil
+	if intent.Helm != nil {
+		f.installation.Status.Release = releaseState(intent.Helm) // the name is taken from now on
+	}
 	r.tellTakeOver(f)
 	return nil
 }

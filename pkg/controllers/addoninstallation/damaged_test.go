@@ -1,6 +1,7 @@
 package addoninstallation_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -77,7 +78,10 @@ func TestDamagedRecordsAreOrphaned(t *testing.T) {
 	}
 	w.delete(object)
 	w.start()
-	w.expectSummary(object, "False", kubermaticv1.ReasonFailed, "does not have the digest that was written")
+	message := w.expectSummary(object, "False", kubermaticv1.ReasonFailed, "does not have the digest that was written")
+	if !strings.Contains(message, "set deletionPolicy to Orphan") {
+		t.Errorf("the way out is not told: %s", message)
+	}
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.DeletionPolicy = kubermaticv1.DeletionOrphan })
 	expect.Gone(t, w.seed, object)
 	if diff := cmp.Diff(before, uids(w.configMaps(object.Spec.TargetNamespace))); diff != "" {

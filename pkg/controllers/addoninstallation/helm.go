@@ -2,6 +2,7 @@ package addoninstallation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,19 +89,28 @@ func (r *Reconciler) copyHelm(ctx context.Context, f *facts) {
 		f.installation.Status.Release = nil
 		return
 	}
-	f.installation.Status.Release = &kubermaticv1.HelmReleaseState{
-		Name: record.Helm.Name, Revision: int32(record.Helm.Revision), Status: record.Helm.Status,
+	f.installation.Status.Release = releaseState(record.Helm)
+	if f.memory.helmTooLarge == record.Helm.Revision {
+		return
 	}
 	if f.memory.helmWritten == helmState(record) && (!r.surveyDue(f) || r.copyStands(ctx, f)) {
 		return
 	}
 	if err := r.writeCopy(ctx, f); err != nil {
 		f.memory.helmWritten = ""
+		again := "it is tried again"
+		if _, tooLarge := errors.AsType[*release.HelmCopyTooLargeError](err); tooLarge {
+			f.memory.helmTooLarge, again = record.Helm.Revision, "helm does not show this revision"
+		}
 		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.ReasonFailed, "WriteRelease",
-			"the Helm release's copy in the user cluster could not be written, it is tried again: %v", err)
+			"the Helm release's copy in the user cluster could not be written, %s: %v", again, err)
 		return
 	}
 	f.memory.helmWritten = helmState(record)
+}
+
+func releaseState(helm *release.HelmRelease) *kubermaticv1.HelmReleaseState {
+	return &kubermaticv1.HelmReleaseState{Name: helm.Name, Revision: int32(helm.Revision), Status: helm.Status}
 }
 
 // copyStands says whether the copy is as it was written, as far as the list shows that installations of the cluster share.

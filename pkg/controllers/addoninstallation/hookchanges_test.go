@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,6 +50,21 @@ func TestDeletionHooksWithoutANamespace(t *testing.T) {
 	expect.Gone(t, w.seed, object)
 	w.expectEvent(kubermaticv1.EventHookSkipped, object, fmt.Sprintf(`hook "homeless/templates/a.yaml" of event pre-delete was not run: `+
 		"Job.batch %s/farewell: namespace %q does not exist: make it, or set createNamespace on the installation", namespace.Name, namespace.Name))
+}
+
+// Red when a release has no name in the status before its first objects are applied: another installation could take it.
+func TestReleaseIsTakenFromTheIntentOn(t *testing.T) {
+	w := newHookWorld(t)
+	w.publishChart("refused", "refused", nil, map[string]string{
+		"a": "apiVersion: v1\nkind: Service\nmetadata: {name: refused}\nspec: {ports: []}\n",
+	})
+	w.start()
+	object := w.install("refused", "")
+	w.expectSummary(object, "False", kubermaticv1.ReasonObjectInvalid, "refused")
+	want := &kubermaticv1.HelmReleaseState{Name: "refused", Revision: 1, Status: "pending-install"}
+	if diff := cmp.Diff(want, object.Status.Release); diff != "" {
+		t.Errorf("the release (-want +got):\n%s", diff)
+	}
 }
 
 // Red when an object that the next version has as a hook, which leaves it as it is, is pruned with the rest of the version before.

@@ -43,7 +43,7 @@ func (r *Reconciler) letGo(ctx context.Context, f *facts) loop.Outcome {
 		return r.forgetRecords(ctx, f) // objects that are to stay need not be known
 	}
 	if outcome != nil {
-		return outcome
+		return withWayOut(f, outcome)
 	}
 	if f.record() == nil {
 		return loop.Done{}
@@ -52,6 +52,17 @@ func (r *Reconciler) letGo(ctx context.Context, f *facts) loop.Outcome {
 		return r.forgetRecords(ctx, f)
 	}
 	return nil
+}
+
+// withWayOut says what to do about an installation of which no record can be read: no try will mend that.
+func withWayOut(f *facts, outcome loop.Outcome) loop.Outcome {
+	retry, ok := outcome.(loop.RetryAt)
+	if !ok || !f.damaged {
+		return outcome
+	}
+	retry.Message += ": what was applied is not known, so nothing is removed; set deletionPolicy to Orphan to let the installation go " +
+		"and leave everything where it is"
+	return retry
 }
 
 func (r *Reconciler) letGoWithoutCluster(ctx context.Context, f *facts, unknown error) loop.Outcome {
