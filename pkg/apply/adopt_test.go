@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 )
 
@@ -99,5 +100,31 @@ func TestLeftoversAreNobodyElses(t *testing.T) {
 		if len(found) != want {
 			t.Errorf("with %q alone, %v are left over, want %d", name, found, want)
 		}
+	}
+}
+
+// What is on record of a rollout that adopts is the same after a crash in its midst: a CustomResourceDefinition that was there before is
+// none that we made, or it would go with the installation. Red when markAdopted marks nothing, and when isMadeBy does not look at
+// the mark.
+func TestAdoptionAfterCrashKnowsWhatWasThere(t *testing.T) {
+	l := newLab(t)
+	objects := l.prepare(widgets)
+	for _, object := range l.objects(widgets) {
+		if object.GetKind() == "CustomResourceDefinition" { // the first of those that are rolled out
+			l.createObject(definitions, "", object)
+		}
+	}
+	planned, options := apply.Planned(objects, nil), apply.RolloutOptions{Adopt: true}
+	first := l.rollout(objects, planned, options)
+	second := l.rollout(objects, planned, options)
+	if diff := cmp.Diff(first.Inventory, second.Inventory); diff != "" || !first.Complete {
+		t.Errorf("the inventory after a crash (-clean +crashed):\n%s", diff)
+	}
+	if entry := first.Inventory[0]; entry.Kind != "CustomResourceDefinition" || entry.Created {
+		t.Errorf("the first entry is %+v", entry)
+	}
+	l.remove(second.Inventory, apply.RemoveOptions{CRDs: kubermaticv1.CRDRemoveWhenUnused})
+	if l.get(definitions, "", first.Inventory[0].Name) == nil {
+		t.Error("it was removed")
 	}
 }

@@ -23,6 +23,9 @@ import (
 // ours, so that fields that the add-on does not have go with the next change.
 var clientSideManagers = sets.New("kubectl-client-side-apply", "kubectl-create", "kubectl", "helm", "before-first-apply")
 
+// adoptionManager owns the mark of what was adopted, which outlives the fields of the owner.
+const adoptionManager = "addon-installation-adoption"
+
 // claim looks whether an object that the inventory does not have exists, and whose it is.
 func (w *writer) claim(ctx context.Context, client metadata.ResourceInterface, it *item) error {
 	live, err := client.Get(ctx, it.key.Name, metav1.GetOptions{})
@@ -51,7 +54,7 @@ func (w *writer) take(it *item, live *metav1.PartialObjectMetadata) {
 	switch {
 	case w.isOurs(it, live):
 		it.entry.UID, it.planned = live.UID, true
-		it.entry.Created = it.entry.Created || hasManager(live, w.owner.FieldManager())
+		it.entry.Created = it.entry.Created || isMadeBy(live, w.owner)
 	case isNamespace(it.object), isCRD(it.object) && isCreateOnly(it.object):
 		it.done, it.used = true, true
 	case neighbour != "":
@@ -71,6 +74,11 @@ func (w *writer) take(it *item, live *metav1.PartialObjectMetadata) {
 func (w *writer) isOurs(it *item, live *metav1.PartialObjectMetadata) bool {
 	return hasManager(live, w.owner.FieldManager()) || isOwnHook(live, w.owner) ||
 		it.planned && live.Labels[kubermaticv1.LabelInstallation] == w.owner.ID()
+}
+
+// isMadeBy says whether an object that is an owner's was made by it, and not there before.
+func isMadeBy(live *metav1.PartialObjectMetadata, owner Owner) bool {
+	return hasManager(live, owner.FieldManager()) && live.Annotations[kubermaticv1.AnnotationAdopted] == ""
 }
 
 func hasManager(live *metav1.PartialObjectMetadata, manager string) bool {
@@ -126,10 +134,15 @@ func adoptionPatch(live *metav1.PartialObjectMetadata, manager string) ([]byte, 
 	return json.Marshal(append(operations, dropLastApplied))
 }
 
-// adoptFields turns the fields of client-side tools into ours.
+// adoptFields turns the fields of client-side tools into ours, behind the mark of a definition that is adopted: once the fields are
+// ours nothing else tells that it was there before, until that is on record.
 func (w *writer) adoptFields(
 	ctx context.Context, client metadata.ResourceInterface, it *item, live *metav1.PartialObjectMetadata,
 ) error {
+	live, err := w.markAdopted(ctx, client, it, live)
+	if err != nil {
+		return err
+	}
 	patch, err := adoptionPatch(live, w.owner.FieldManager())
 	if err != nil || len(patch) == 0 {
 		return err
@@ -139,6 +152,23 @@ func (w *writer) adoptFields(
 		return fmt.Errorf("adopting %q: %w", it.key, err)
 	}
 	return nil
+}
+
+// adoptedMark is the merge patch that says of an object that it was there before an installation took it over.
+var adoptedMark = fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, kubermaticv1.AnnotationAdopted)
+
+// markAdopted marks a CustomResourceDefinition that is adopted, and gives it as it is then.
+func (w *writer) markAdopted(
+	ctx context.Context, client metadata.ResourceInterface, it *item, live *metav1.PartialObjectMetadata,
+) (*metav1.PartialObjectMetadata, error) {
+	if !isCRD(it.object) || w.isOurs(it, live) || live.Annotations[kubermaticv1.AnnotationAdopted] != "" {
+		return live, nil
+	}
+	marked, err := client.Patch(ctx, it.key.Name, types.MergePatchType, adoptedMark, metav1.PatchOptions{FieldManager: adoptionManager})
+	if err != nil {
+		return nil, fmt.Errorf("marking %q as adopted: %w", it.key, err)
+	}
+	return marked, nil
 }
 
 // ownerOf names whom an object belongs to, as far as its metadata tells. Our own label on it was written by somebody else.

@@ -89,7 +89,7 @@ type Entry struct {
 	Orphan bool `json:"orphan,omitempty"`
 	// Finished Jobs and Pods ran to their end: it is no drift when they vanish.
 	Finished bool `json:"finished,omitempty"`
-	// Created says that we made it; of Namespaces and CRDs only those are ever removed.
+	// Created says of a Namespace or CRD that we made it: only those are ever removed.
 	Created bool `json:"created,omitempty"`
 }
 

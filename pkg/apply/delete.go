@@ -88,7 +88,7 @@ func (d *deleter) lookAt(ctx context.Context, one *presence) error {
 	case one.entry.UID == live.UID:
 		one.live = live
 	case one.entry.UID == "" && (ours || live.Labels[kubermaticv1.LabelInstallation] == d.owner.ID() && !isShared(one.entry)):
-		one.live, one.entry.UID, one.entry.Created = live, live.UID, ours
+		one.live, one.entry.UID, one.entry.Created = live, live.UID, isMadeBy(live, d.owner)
 	}
 	return nil
 }

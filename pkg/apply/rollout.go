@@ -277,7 +277,9 @@ func (r *Rollout) progress() Progress {
 			progress.Refused = append(progress.Refused, *it.note)
 		}
 		if !it.used && (it.done || it.planned) {
-			progress.Inventory = append(progress.Inventory, it.entry)
+			entry := it.entry
+			entry.Created = entry.Created && isShared(entry)
+			progress.Inventory = append(progress.Inventory, entry)
 		}
 	}
 	return progress

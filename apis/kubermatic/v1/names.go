@@ -41,6 +41,9 @@ const (
 	AnnotationAllowDowngrade = Prefix + "allow-downgrade"
 	// AnnotationAdopt = "true" takes over objects that exist.
 	AnnotationAdopt = Prefix + "adopt"
+	// AnnotationAdopted is on a CustomResourceDefinition that was there before an installation took it over: it is not
+	// removed with it.
+	AnnotationAdopted = Prefix + "adopted"
 	// AnnotationSkipHooks = "true" on an installation removes it without running the hooks of its removal.
 	AnnotationSkipHooks = Prefix + "skip-hooks"
 	// AnnotationHookRun on an object of a hook says for which attempt it was made.
