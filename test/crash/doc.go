@@ -10,16 +10,18 @@
 //
 // # What is told
 //
-// A story is one edit: install, upgrade, remove, by either method. First it is carried out by a controller that nobody kills.
+// A story is one edit: install, upgrade, remove, adopt what somebody else applied, ask for what fails and gives way to what was
+// there, by either method. First it is carried out by a controller that nobody kills.
 // The writes that came by are the boundaries: each one is named by method, path and its number, never by a counter over all,
 // since objects of one stage are written in any order. Then, for each boundary and either side, an installation with a
 // Cluster of its own begins the same story and has its controller killed there. A controller that nobody kills serves them
 // all afterwards. What the user cluster has then, with generations and field managers, and what the seed has, records and
-// status, must be what the clean run left, but for identities and times. At last everything is removed, and nothing may be
-// left.
+// status, must be what the clean run left, but for identities and times; and of every object whether it is the one that stood
+// there when the story began. At last everything is removed, and nothing may be left but what is not the installation's to
+// remove.
 //
-// Status is the one thing that is not written in the same number of steps in each run: how many there are depends on what a
-// pass sees on its way. A boundary of the status that is not come by is counted and is no failure; any other is.
+// Status is not written in the same number of steps in each run: how many there are depends on what a pass sees on its way; nor is
+// what is refused, which each look tries again. Such a boundary that is not come by is counted and is no failure; any other is.
 //
 // # What else goes away
 //

@@ -1,6 +1,7 @@
 package crash_test
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -23,5 +24,8 @@ func TestMain(m *testing.M) {
 		return
 	}
 	ctrl.SetLogger(logr.Discard())
+	if err := flag.Set("test.parallel", "8"); err != nil { // they wait more than they work; the command line may say otherwise
+		panic(err)
+	}
 	fleet.Main(m, fleet.ClusterOptions{Name: seedName, Controllers: true}, fleet.ClusterOptions{Name: userName, Workloads: true})
 }

@@ -114,8 +114,8 @@ func TestRS01ServerKilledMidApply(t *testing.T) {
 const flaps = 6
 
 // RS14. A user cluster that goes and comes back all the time gets no write, although a look for drift is due each second, and
-// there are not more events than changes of the condition. Red when what could not be listed counts as gone, and when each
-// attempt is told by an event.
+// there are not more events than changes of the condition. Red when what a look could not see is put back by the next one, and when
+// each pass is told by an event.
 func TestRS14FlappingClusterIsLeftAlone(t *testing.T) {
 	p := newStocked(t)
 	s := p.newSubject(t, "alone")

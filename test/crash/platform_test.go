@@ -2,6 +2,7 @@ package crash_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -9,6 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
@@ -24,6 +28,8 @@ type platform struct {
 	sources            *fleet.Sources
 	seed, user         client.Client
 	seedGate, userGate *gate.Gate
+	userClients        kubernetes.Interface
+	userDynamic        dynamic.Interface
 }
 
 var platforms atomic.Int32
@@ -34,9 +40,18 @@ func newPlatform(t testing.TB) *platform {
 	if err := fleet.InstallCRDs(t.Context(), seed.Config, fleet.CRDs(t)...); err != nil {
 		t.Fatal(err)
 	}
+	clients, err := kubernetes.NewForConfig(user.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resources, err := dynamic.NewForConfig(user.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := &platform{
 		catalogue: fmt.Sprintf("catalogue-%d", platforms.Add(1)), sources: fleet.SourcesForTest(t),
 		seed: newClient(t, seed), user: newClient(t, user), seedGate: gate.New(t, seed), userGate: gate.New(t, user),
+		userClients: clients, userDynamic: resources,
 	}
 	create(t, p.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.catalogue}})
 	create(t, p.seed, &corev1.Secret{
@@ -109,6 +124,10 @@ type subject struct {
 	*platform
 	name, story string
 	cluster     *kkpv1.Cluster
+	// before are the UIDs of what the user cluster had when the story began.
+	before map[apply.Key]types.UID
+	// adopts: its installation takes over what is there.
+	adopts bool
 }
 
 var subjects atomic.Int32
@@ -159,6 +178,7 @@ func (s *subject) install(t testing.TB, addon, version string) {
 	create(t, s.seed, &kubermaticv1.AddonInstallation{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.namespace(), Name: s.name, Labels: map[string]string{labelStory: s.story, labelCase: s.name},
+			Annotations: map[string]string{kubermaticv1.AnnotationAdopt: strconv.FormatBool(s.adopts)},
 		},
 		Spec: kubermaticv1.AddonInstallationSpec{
 			AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon), Version: version},
@@ -188,9 +208,10 @@ func (s *subject) remove(t testing.TB) {
 	}
 }
 
-// anonymous takes out of a text what differs from subject to subject.
+// anonymous takes out of a text what differs from subject to subject. YAML inside of JSON quotes an ID that would read as a number.
 func (s *subject) anonymous(text string) string {
+	id := s.owner().ID()
 	return strings.NewReplacer(
-		s.name, "NAME", s.owner().ID(), "OWNER", s.owner().ID()[:10], "OWNER", string(s.cluster.UID), "CLUSTER",
+		s.name, "NAME", `\"`+id+`\"`, "OWNER", id, "OWNER", id[:10], "OWNER", string(s.cluster.UID), "CLUSTER",
 	).Replace(text)
 }

@@ -231,7 +231,7 @@ func TestDeletionHeedsWhatWasSaid(t *testing.T) {
 		once.edit(t, `{"spec":{"reconcileStrategy":"Once"}}`)
 		once.settle(t, process, "1.0.0")
 		once.edit(t, `{"spec":{"addonRef":{"version":"2.0.0"}}}`)
-		once.expectSeen(t)
+		once.settle(t, process, "1.0.0") // at rest, and not on its way to the other version
 		if value := once.value(t); value != "1.0.0" {
 			t.Errorf("the settings are %q", value)
 		}

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,7 +13,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,8 +25,8 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// kinds that are looked for in the user cluster, beside those of the API server itself. Those with a namespace are listed in
-// the subject's, the others by its name.
+// kinds that are looked for in the user cluster, beside those of the API server itself. Those with a namespace are the subject's in
+// whose namespace they are, the others by its name.
 var (
 	clusterKinds = []schema.GroupVersionKind{
 		{Version: "v1", Kind: "Namespace"},
@@ -36,46 +36,95 @@ var (
 	namespacedKinds = []schema.GroupVersionKind{
 		{Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Secret"}, {Version: "v1", Kind: "ServiceAccount"},
 		{Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "batch", Version: "v1", Kind: "Job"},
+		{Version: "v1", Kind: "Pod"},
 	}
 )
 
-// state is everything that has to be equal after a kill, in words: what the user cluster has, with contents, generations and
-// our field managers, and what the seed says of it. It leaves out identities and times.
+// sight is what the user cluster has at a moment, of all subjects.
+type sight map[schema.GroupVersionKind][]unstructured.Unstructured
+
+// look lists it. What every namespace has is left out.
+func (p *platform) look(t testing.TB) sight {
+	t.Helper()
+	seen := sight{}
+	for _, kind := range slices.Concat(clusterKinds, namespacedKinds) {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind)
+		if err := p.user.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		seen[kind] = slices.DeleteFunc(list.Items, func(object unstructured.Unstructured) bool {
+			return object.GetName() == "kube-root-ca.crt" || kind.Kind == "ServiceAccount" && object.GetName() == "default"
+		})
+	}
+	return seen
+}
+
+// of gives what is the subject's, by name or by namespace.
+func (s sight) of(one *subject) (found []unstructured.Unstructured) {
+	for kind, objects := range s {
+		for _, object := range objects {
+			if object.GetNamespace() == one.name || slices.Contains(clusterKinds, kind) && strings.Contains(object.GetName(), one.name) {
+				found = append(found, object)
+			}
+		}
+	}
+	return found
+}
+
+// uids are those of the subject's objects.
+func (s sight) uids(one *subject) map[apply.Key]types.UID {
+	uids := map[apply.Key]types.UID{}
+	for _, object := range s.of(one) {
+		uids[keyOfObject(object)] = object.GetUID()
+	}
+	return uids
+}
+
+func keyOfObject(object unstructured.Unstructured) apply.Key {
+	kind := object.GroupVersionKind()
+	return apply.Key{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// state is stateIn of this moment.
 func (s *subject) state(t testing.TB) map[string]string {
+	t.Helper()
+	return s.stateIn(t, s.look(t))
+}
+
+// stateIn is everything that has to be equal after a kill, in words: what the user cluster has, with contents, generations, our
+// field managers, and whether it stood there before, and what the seed says of it. It leaves out identities and times.
+func (s *subject) stateIn(t testing.TB, seen sight) map[string]string {
 	t.Helper()
 	state := map[string]string{}
 	uids := map[apply.Key]types.UID{}
-	own := []schema.GroupVersionKind{{Group: s.name + ".crash.example", Version: "v1", Kind: "Probe"}}
-	for _, kind := range slices.Concat(clusterKinds, namespacedKinds, own) {
-		for _, object := range s.objects(t, kind) {
-			uids[apply.Key{
-				Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName(),
-			}] = object.GetUID()
-			state[s.anonymous(kind.Kind+" "+object.GetNamespace()+"/"+object.GetName())] = s.anonymous(essence(t, object))
+	for _, object := range slices.Concat(seen.of(s), s.probes(t)) {
+		key := keyOfObject(object)
+		uids[key] = object.GetUID()
+		text := essence(t, object)
+		if s.before[key] == object.GetUID() {
+			text += "\nas it stood before"
 		}
+		state[s.anonymous(key.Kind+" "+key.Namespace+"/"+key.Name)] = s.anonymous(text)
 	}
 	s.addInstallation(t, state)
 	s.addRecords(t, state, uids)
 	return state
 }
 
-// objects of a kind that are the subject's, by name or by namespace; those that every namespace has are left out.
-func (s *subject) objects(t testing.TB, kind schema.GroupVersionKind) []unstructured.Unstructured {
+// probes are the objects of the kind that add-on probe defines, where it is served. The user cluster is asked without looking
+// the kind up.
+func (s *subject) probes(t testing.TB) []unstructured.Unstructured {
 	t.Helper()
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(kind)
-	options := []client.ListOption{client.InNamespace(s.name)}
-	if slices.Contains(clusterKinds, kind) {
-		options = nil
-	}
-	err := s.user.List(t.Context(), list, options...)
-	if client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
+	resource := schema.GroupVersionResource{Group: s.name + ".crash.example", Version: "v1", Resource: "probes"}
+	list, err := s.userDynamic.Resource(resource).Namespace(s.name).List(t.Context(), metav1.ListOptions{})
+	if client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(list.Items, func(object unstructured.Unstructured) bool {
-		every := object.GetName() == "kube-root-ca.crt" || kind.Kind == "ServiceAccount" && object.GetName() == "default"
-		return every || !strings.Contains(object.GetNamespace()+object.GetName(), s.name)
-	})
+	if err != nil {
+		return nil
+	}
+	return list.Items
 }
 
 // essence of an object: its content, how often its specification was changed, and what our managers own of it.
@@ -201,6 +250,9 @@ func (s *subject) addRecords(t testing.TB, state map[string]string, uids map[app
 			run.Started, run.Ended, run.UID = metav1.Time{}, metav1.Time{}, "some"
 		}
 	}
+	if record.Rollback != nil {
+		record.Rollback.Inputs = ""
+	}
 	record.Inputs, record.ObjectsDigest, record.HooksDigest, record.Time = "", "", "", metav1.Time{}
 	if record.Helm != nil {
 		record.Helm.FirstDeployed, record.Helm.LastDeployed = metav1.Time{}, metav1.Time{}
@@ -224,7 +276,7 @@ func (s *subject) unsettled(t testing.TB, version string) error {
 	err := s.seed.Get(t.Context(), client.ObjectKeyFromObject(installation), installation)
 	if version == "" {
 		if err == nil {
-			return fmt.Errorf("%s is still there", s.name)
+			return fmt.Errorf("%s is still there: %s", s.name, encode(t, installation.Status.Conditions))
 		}
 		return client.IgnoreNotFound(err)
 	}
@@ -238,6 +290,22 @@ func (s *subject) unsettled(t testing.TB, version string) error {
 		return fmt.Errorf("%s has version %q", s.name, installation.Status.Version)
 	}
 	return nil
+}
+
+// notBack says what a subject still lacks to have given a version up and be back at the one before, which is healthy.
+func (s *subject) notBack(t testing.TB, version string) error {
+	t.Helper()
+	installation := s.installation()
+	if err := s.seed.Get(t.Context(), client.ObjectKeyFromObject(installation), installation); err != nil {
+		return err
+	}
+	if installation.Status.Version != version {
+		return fmt.Errorf("%s has version %q", s.name, installation.Status.Version)
+	}
+	return errors.Join(
+		expect.Condition(installation, kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonRolledBack),
+		expect.Condition(installation, kubermaticv1.ConditionHealthy, "True", kubermaticv1.ReasonHealthy),
+	)
 }
 
 func ready(installation *kubermaticv1.AddonInstallation) error {

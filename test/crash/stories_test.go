@@ -1,113 +1,15 @@
 package crash_test
 
 import (
-	"maps"
-	"strings"
 	"sync/atomic"
 	"testing"
 )
 
-// The add-on of go-template stories. Its names are the installation's own, so that many can stand in one cluster.
-const (
-	probeDefinition = `apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: 'probes.{{ .Variables.name }}.crash.example'}
-spec:
-  group: '{{ .Variables.name }}.crash.example'
-  scope: Namespaced
-  names: {kind: Probe, listKind: ProbeList, plural: probes, singular: probe}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec: {type: object, properties: {value: {type: string}}}
-`
-	probeResource = `apiVersion: '{{ .Variables.name }}.crash.example/v1'
-kind: Probe
-metadata: {name: probe}
-spec: {value: VALUE}
-`
-	probeSettings = `apiVersion: v1
-kind: ConfigMap
-metadata: {name: settings}
-data: {value: VALUE}
-`
-	probeDropped = `apiVersion: v1
-kind: ConfigMap
-metadata: {name: dropped}
-`
-	probeDeployment = `apiVersion: apps/v1
-kind: Deployment
-metadata: {name: worker}
-spec:
-  replicas: 0
-  selector: {matchLabels: {app: worker}}
-  template:
-    metadata: {labels: {app: worker}}
-    spec: {containers: [{name: worker, image: 'registry.example/worker:VALUE'}]}
-`
-	probeWebhooks = `apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingWebhookConfiguration
-metadata: {name: '{{ .Variables.name }}'}
-webhooks:
-- name: probes.crash.example
-  admissionReviewVersions: [v1]
-  sideEffects: None
-  failurePolicy: Ignore
-  timeoutSeconds: 1
-  rules: [{apiGroups: ['{{ .Variables.name }}.crash.example'], apiVersions: [v2], operations: [CREATE], resources: [probes]}]
-  clientConfig: {url: 'https://127.0.0.1:1/VALUE'}
-`
-)
-
-// probe is the add-on in one version.
-func probe(value string, dropped bool) map[string]string {
-	files := map[string]string{
-		"10-webhooks.yaml": probeWebhooks, "20-resource.yaml": probeResource, "30-settings.yaml": probeSettings,
-		"40-deployment.yaml": probeDeployment, "50-definition.yaml": probeDefinition,
-	}
-	if dropped {
-		files["60-dropped.yaml"] = probeDropped
-	}
-	folder := map[string]string{}
-	for name, content := range files {
-		folder[value+"/"+name] = strings.ReplaceAll(content, "VALUE", value)
-	}
-	return folder
-}
-
-// hook is one that is done when it is written.
-func hook(name, events string) string {
-	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", annotations: {helm.sh/hook: '" + events + "'}}\n"
-}
-
-// web is a chart in one version.
-func web(version string) map[string]string {
-	files := map[string]string{
-		"Chart.yaml":            "apiVersion: v2\nname: web\nversion: " + version + "\n",
-		"values.yaml":           "name: none\n",
-		"templates/config.yaml": probeSettings, "templates/deployment.yaml": probeDeployment,
-		"templates/account.yaml": "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: worker}\n",
-		"templates/hooks.yaml":   hook("before", "pre-install,pre-upgrade,pre-delete") + "---\n" + hook("after", "post-install,post-upgrade,post-delete"),
-	}
-	if version == "1.0.0" {
-		files["templates/dropped.yaml"] = probeDropped
-	}
-	for name, content := range files {
-		files[name] = strings.ReplaceAll(content, "VALUE", version)
-	}
-	return files
-}
-
-// stories by name, which is the label of their installations too; each is about rows of the threat model.
+// Stories have names, which are the labels of their installations too; each is about rows of the threat model.
 //
 // RS07, a kill at every write, is all of them. The other rows are boundaries among those that RS07 comes by, which is what
 // through sees to.
-var stories = []story{
+var templateStories = []story{
 	{
 		// RS06: killed after the namespace was made and before the CRD. RS08: killed between the objects and the record of them.
 		// Red when isOurs of pkg/apply knows nothing for ours that has no UID on record: the namespace stays in the end, and
@@ -135,6 +37,22 @@ var stories = []story{
 		through: []string{"user DELETE /api/v1/namespaces/NAME", "seed DELETE /api/v1/namespaces/cluster-NAME/secrets/addon-OWNER-1"},
 	},
 	{
+		// Objects that KKP applied. Red when isMadeBy of pkg/apply does not look at the mark of what was adopted: the definition goes
+		// with the installation.
+		name: "adopt", addon: "probe", former: kkpAddon, to: "1.0.0",
+		through: []string{"user PATCH /apis/apiextensions.k8s.io/v1/customresourcedefinitions/", "user PATCH /api/v1/namespaces/NAME/configmaps/settings"},
+		stays:   []string{"CustomResourceDefinition /probes.NAME.crash.example", "Namespace /NAME"},
+	},
+	{
+		// An upgrade that is refused. Red when rollbackOf plans nothing of what the failed revision has on record.
+		name: "roll-back", addon: "frail", from: "1.0.0", to: "2.0.0", back: true, again: "/configmaps/refused",
+		through: []string{"user DELETE /api/v1/namespaces/NAME/configmaps/dropped", "seed POST /api/v1/namespaces/cluster-NAME/secrets"},
+	},
+}
+
+// helmStories are those of charts.
+var helmStories = []story{
+	{
 		// RS09. Red when the copy of the release is written by the pass that applied its objects only: helm shows nothing.
 		name: "helm-install", addon: "web", to: "1.0.0",
 		through: []string{"user POST /api/v1/namespaces/NAME/secrets"},
@@ -149,6 +67,20 @@ var stories = []story{
 		name: "helm-remove", addon: "web", from: "2.0.0",
 		through: []string{"user DELETE /api/v1/namespaces/NAME/secrets"},
 	},
+	{
+		// A Helm release. Red when the intent has not on record what only the release has: it stays.
+		name: "helm-adopt", addon: "web", former: helmReleases, to: "2.0.0",
+		through: []string{
+			"user DELETE /api/v1/namespaces/NAME/configmaps/dropped",
+			"user PUT /api/v1/namespaces/NAME/secrets/sh.helm.release.v1.NAME.v2", "user PATCH /api/v1/namespaces/NAME/secrets/sh.helm.release.v1.NAME.v1",
+		},
+		stays: []string{"ConfigMap NAME/after", "ConfigMap NAME/before", "Namespace /NAME"},
+	},
+	{
+		// An upgrade that never gets healthy. Red when helmRollback counts on from the good revision, not from the newest.
+		name: "helm-roll-back", addon: "idle", from: "1.0.0", to: "2.0.0", back: true,
+		through: []string{"user DELETE /api/v1/namespaces/NAME/pods/idle", "user POST /api/v1/namespaces/NAME/secrets"},
+	},
 }
 
 // TestRS07KilledAtEveryWrite tells every story with a kill -9 before and after each write that the seed or the user cluster
@@ -157,31 +89,15 @@ func TestRS07KilledAtEveryWrite(t *testing.T) {
 	p := newStocked(t)
 	var total atomic.Int32
 	t.Run("stories", func(t *testing.T) {
-		for _, story := range stories {
-			t.Run(story.name, func(t *testing.T) {
+		// Two at a time: what Kubernetes does to end a namespace grows with the definitions that there are.
+		for method, stories := range map[string][]story{"templates": templateStories, "helm": helmStories} {
+			t.Run(method, func(t *testing.T) {
 				t.Parallel()
-				total.Add(int32(story.tell(t, p)))
+				for _, story := range stories {
+					t.Run(story.name, func(t *testing.T) { total.Add(int32(story.tell(t, p))) })
+				}
 			})
 		}
 	})
-	t.Logf("killed at %d boundaries in %d stories", total.Load(), len(stories))
-}
-
-// newStocked is a platform that offers both add-ons in both versions.
-func newStocked(t *testing.T) *platform {
-	t.Helper()
-	p := newPlatform(t)
-	files := probe("1.0.0", true)
-	maps.Copy(files, probe("2.0.0", false))
-	if _, err := p.sources.Commit("probe", files); err != nil {
-		t.Fatal(err)
-	}
-	p.publish(t, "probe", p.templates("1.0.0", "probe", "1.0.0"), p.templates("2.0.0", "probe", "2.0.0"))
-	for _, version := range []string{"1.0.0", "2.0.0"} {
-		if err := p.sources.Chart(web(version)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p.publish(t, "web", p.chart("1.0.0", "web"), p.chart("2.0.0", "web"))
-	return p
+	t.Logf("killed at %d boundaries in %d stories", total.Load(), len(templateStories)+len(helmStories))
 }
