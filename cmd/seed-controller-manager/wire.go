@@ -106,7 +106,7 @@ func addInstallations(ctx context.Context, made manager.Manager, options *option
 		Options: addoninstallation.Options{
 			CatalogueNamespace: options.CatalogueNamespace, DriftInterval: options.driftInterval,
 			AllowPrereleases: options.allowPrereleases, WorkerName: options.WorkerName,
-			Concurrency: options.concurrency, Variables: options.templates.variables, FaultPoint: faultPoint,
+			Concurrency: options.concurrency, Variables: options.templates.variables,
 		},
 	}).SetupWithManager(made)
 }

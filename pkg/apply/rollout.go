@@ -25,8 +25,6 @@ type RolloutOptions struct {
 	Namespaces *Namespaces
 	// Now tells the time; nil is time.Now.
 	Now func() time.Time
-	// AfterStage is called after the writes of each stage that has objects; tests end the process there. Nil in the product.
-	AfterStage func()
 }
 
 // Note says something about one object.
@@ -198,9 +196,6 @@ func (r *Rollout) Advance(ctx context.Context, target Target) (Progress, error) 
 	for at := range stageCount {
 		items := r.inStage(at)
 		err := r.applyStage(ctx, w, items)
-		if len(items) > 0 && r.options.AfterStage != nil {
-			r.options.AfterStage()
-		}
 		if err != nil || r.blocked(items) {
 			return r.progress(), err
 		}

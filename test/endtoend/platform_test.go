@@ -24,7 +24,6 @@ func TestPlatform(t *testing.T) {
 	t.Run("queries are answered as clusters are offered", func(t *testing.T) { testQuery(t, box) })
 	t.Run("an installation follows the catalogue", func(t *testing.T) { testFollowsTheCatalogue(t, box) })
 	t.Run("content comes from every kind of source", func(t *testing.T) { testEverySource(t, box) })
-	t.Run("killed anywhere, the end is the same", func(t *testing.T) { testKilledAnywhere(t, box) })
 	t.Run("killed while following a request, nothing is lost or made twice", func(t *testing.T) { testKilledWhileFollowing(t, box) })
 	t.Run("an unreachable cluster is told, and let go", func(t *testing.T) { testUnreachable(t, box) })
 	t.Run("core add-ons can't be lost", func(t *testing.T) { testCoreStory(t, box) })

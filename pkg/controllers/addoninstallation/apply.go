@@ -17,13 +17,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/release"
 )
 
-// Fault points, in the order of a pass.
-const (
-	faultBeforeIntent      = "before-intent"
-	faultBetweenStages     = "between-stages"
-	faultBeforeFinalRecord = "before-final-record"
-)
-
 const (
 	// stageRecheck is the wait before namespaces and CRDs that are waited for are looked at again; it grows by half each time,
 	// up to slowestLook.
@@ -55,7 +48,6 @@ func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
 	if intent.LastGood, err = r.lastGood(ctx, f); err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
 	}
-	r.Options.FaultPoint(faultBeforeIntent)
 	if err := r.Records.SaveIntent(ctx, f.installation.Namespace, intent); err != nil {
 		f.memory.doubt()
 		return failed(err)
@@ -138,7 +130,6 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 			Adopt:           f.adopts(),
 			NameOf:          r.namesIn(f.installation.Namespace, f.cluster.UID),
 			Namespaces:      r.views.namespacesOf(f.cluster.UID, r.Options.DriftInterval),
-			AfterStage:      func() { r.Options.FaultPoint(faultBetweenStages) },
 		})
 		f.memory.adopting = f.adopts()
 		f.memory.stageLooks, f.memory.stageWritten = 0, 0
@@ -232,7 +223,6 @@ func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
 	if !applied.HasHooks(applied.Action.Post()) {
 		applied.Deployed()
 	}
-	r.Options.FaultPoint(faultBeforeFinalRecord)
 	if err := r.Records.SaveApplied(ctx, f.installation.Namespace, &applied); err != nil {
 		f.memory.doubt()
 		return failed(err)

@@ -36,8 +36,6 @@ type Options struct {
 	Concurrency int
 	// Variables of add-ons, by their name: what templates see below .Variables where no value says otherwise.
 	Variables map[string]map[string]any
-	// FaultPoint is called at named points of a pass; tests end the process there. Nil in the product.
-	FaultPoint func(name string)
 }
 
 // Connections answer at once with a connection to a user cluster, or why there is none.
@@ -105,9 +103,6 @@ type Reconciler struct {
 
 // New makes the controller.
 func New(dependencies Dependencies) *Reconciler {
-	if dependencies.Options.FaultPoint == nil {
-		dependencies.Options.FaultPoint = func(string) {}
-	}
 	return &Reconciler{Dependencies: dependencies}
 }
 

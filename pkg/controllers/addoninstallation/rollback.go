@@ -84,7 +84,6 @@ func (r *Reconciler) orRollBack(ctx context.Context, f *facts, outcome loop.Outc
 	if err != nil {
 		return failed(err)
 	}
-	r.Options.FaultPoint(faultBeforeIntent)
 	if err := r.Records.SaveIntent(ctx, f.installation.Namespace, back); err != nil {
 		f.memory.doubt()
 		return failed(err)
