@@ -79,8 +79,8 @@ func (r *Record) HelmObject() *helmrelease.Release {
 // WriteHelm writes a Helm release, made by HelmObject, into its namespace of the user cluster by Helm's Secrets driver, so
 // that helm shows it. An equal one is left alone, and then nothing is written at all. When its status is deployed, earlier
 // revisions become superseded; those beyond HelmHistory go in any case. Secrets must be those of the release's namespace. Errors:
-// HelmNameTakenError, HelmCopyTooLargeError, or the API server's. What it returns is the resource version of the release's Secret, by which a change is
-// known.
+// HelmNameTakenError, HelmCopyTooLargeError, or the API server's. What it returns is the resource version of the release's Secret,
+// by which a change is known.
 func WriteHelm(ctx context.Context, secrets corev1client.SecretInterface, rel *helmrelease.Release) (version string, err error) {
 	shelf := &shelf{SecretInterface: secrets, ctx: ctx, owner: rel.Labels[v1.LabelInstallation]}
 	stored, err := shelf.put(rel)

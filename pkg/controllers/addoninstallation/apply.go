@@ -53,9 +53,7 @@ func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
 		return failed(err)
 	}
 	f.memory.record, f.memory.rollout = intent, nil
-	if intent.Helm != nil {
-		f.installation.Status.Release = releaseState(intent.Helm) // the name is taken from now on
-	}
+	claimName(f, intent.Helm)
 	r.tellTakeOver(f)
 	return nil
 }

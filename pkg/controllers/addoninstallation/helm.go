@@ -109,6 +109,13 @@ func (r *Reconciler) copyHelm(ctx context.Context, f *facts) {
 	f.memory.helmWritten = helmState(record)
 }
 
+// claimName shows which release name the installation has as soon as its record does: others may not take it from then on.
+func claimName(f *facts, helm *release.HelmRelease) {
+	if helm != nil {
+		f.installation.Status.Release = releaseState(helm)
+	}
+}
+
 func releaseState(helm *release.HelmRelease) *kubermaticv1.HelmReleaseState {
 	return &kubermaticv1.HelmReleaseState{Name: helm.Name, Revision: int32(helm.Revision), Status: helm.Status}
 }
