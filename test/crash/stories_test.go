@@ -79,7 +79,9 @@ var helmStories = []story{
 	{
 		// An upgrade that never gets healthy. Red when helmRollback counts on from the good revision, not from the newest.
 		name: "helm-roll-back", addon: "idle", from: "1.0.0", to: "2.0.0", back: true,
-		through: []string{"user DELETE /api/v1/namespaces/NAME/pods/idle", "user POST /api/v1/namespaces/NAME/secrets"},
+		through: []string{
+			"user DELETE /api/v1/namespaces/NAME/pods/idle", "user PUT /api/v1/namespaces/NAME/secrets/sh.helm.release.v1.NAME.v3",
+		},
 	},
 }
 
