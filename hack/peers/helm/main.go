@@ -32,7 +32,7 @@ import (
 type options struct {
 	kubeconfig, namespace, chart, prefix string
 	count, concurrency                   int
-	validate                             bool
+	validate, apart                      bool
 }
 
 // report is what is printed.
@@ -52,6 +52,7 @@ func main() {
 	flag.IntVar(&o.count, "count", 1, "how many releases to install")
 	flag.IntVar(&o.concurrency, "concurrency", 10, "how many of them at a time")
 	flag.BoolVar(&o.validate, "validate", false, "validate against the cluster's OpenAPI document, which is the SDK's default")
+	flag.BoolVar(&o.apart, "apart", false, "have each release find out by itself what the cluster serves, which is the SDK's default")
 	flag.Parse()
 	made, err := run(context.Background(), o)
 	if err == nil {
@@ -101,8 +102,15 @@ func run(ctx context.Context, o options) (report, error) {
 
 // install makes one release, with a Configuration of its own.
 func install(ctx context.Context, shared *getter, o options, archive []byte, number int) error {
+	from := shared
+	if o.apart {
+		var err error
+		if from, err = newGetter(o.kubeconfig, o.namespace); err != nil {
+			return err
+		}
+	}
 	configuration := new(action.Configuration)
-	if err := configuration.Init(shared, o.namespace, "secrets", func(string, ...any) {}); err != nil {
+	if err := configuration.Init(from, o.namespace, "secrets", func(string, ...any) {}); err != nil {
 		return err
 	}
 	chart, err := loader.LoadArchive(bytes.NewReader(archive))

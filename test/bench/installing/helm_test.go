@@ -19,9 +19,9 @@ import (
 // validated is how many releases of a round the SDK makes with its defaults: it takes its time.
 const validated = 60
 
-// BenchmarkHelm installs a chart of four objects 200 times, beside Helm's SDK called directly: without OpenAPI validation, and
-// as it comes. Its discovery, mapper and HTTP connection are shared by all releases in both cases, which is more than its
-// defaults do.
+// BenchmarkHelm installs a chart of four objects 200 times, beside Helm's SDK called directly: without OpenAPI validation and with
+// one discovery for all releases; with validation and that discovery; and as it comes, with validation and a discovery for each
+// release. It has no rate limit and one HTTP connection in all cases, which is more than its defaults do.
 func BenchmarkHelm(b *testing.B) {
 	w := newWorld(b)
 	if err := w.sources.Chart(chartFiles()); err != nil {
@@ -37,30 +37,37 @@ func BenchmarkHelm(b *testing.B) {
 	for b.Loop() {
 		w.install(b, watching, "chart", names("warm", warmUp))
 		w.quiet(b)
-		sdk.round(b, "cold", warmUp, false)
-		sdk.round(b, "coldest", concurrency, true)
+		sdk.round(b, "cold", warmUp)
+		sdk.round(b, "coldest", concurrency, "-validate")
 
-		var ours, without, defaults []outcome
+		var ours, without, validating, defaults []outcome
 		for round := range rounds {
-			own, bare, full := fmt.Sprintf("ours-%d", round), fmt.Sprintf("bare-%d", round), fmt.Sprintf("full-%d", round)
+			own, bare := fmt.Sprintf("ours-%d", round), fmt.Sprintf("bare-%d", round)
+			checked, full := fmt.Sprintf("checked-%d", round), fmt.Sprintf("full-%d", round)
 			inTurns(round, func() {
 				made, _ := w.trellis(b, watching, "chart", names(own, installations))
 				b.Log(made.text("Trellis"))
 				ours = append(ours, made)
 			}, func() {
-				made := w.sdkRound(b, sdk, bare, installations, false)
+				made := w.sdkRound(b, sdk, bare, installations)
 				b.Log(made.text("SDK without validation"))
 				without = append(without, made)
 				w.quiet(b)
-				made = w.sdkRound(b, sdk, full, validated, true)
+				made = w.sdkRound(b, sdk, checked, validated, "-validate")
+				b.Log(made.text("SDK with validation and one discovery"))
+				validating = append(validating, made)
+				w.quiet(b)
+				made = w.sdkRound(b, sdk, full, validated, "-validate", "-apart")
 				b.Log(made.text("SDK with its defaults"))
 				defaults = append(defaults, made)
 			}, func() { w.quiet(b) })
 			w.expectObjects(b, own, installations)
 			w.expectObjects(b, bare, installations)
+			w.expectObjects(b, checked, validated)
 			w.expectObjects(b, full, validated)
 		}
 		reportRatio(b, "ratio-sdk-without-validation", ours, without, 0.5)
+		reportRatio(b, "ratio-sdk-validating", ours, validating, 3)
 		reportRatio(b, "ratio-sdk-defaults", ours, defaults, 3)
 		w.reportManager(b, ours, 28)
 	}
@@ -114,12 +121,11 @@ type sdkReport struct {
 	CPUSeconds float64 `json:"cpuSeconds"`
 }
 
-// round makes releases and gives what the program says of it.
-func (s *sdk) round(b *testing.B, prefix string, count int, validate bool) sdkReport {
+// round makes releases, with further flags, and gives what the program says of it.
+func (s *sdk) round(b *testing.B, prefix string, count int, how ...string) sdkReport {
 	b.Helper()
-	command := exec.CommandContext(b.Context(), s.program, "-kubeconfig", s.kubeconfig, "-chart", s.chart,
-		"-namespace", targetNamespace, "-prefix", prefix, "-count", fmt.Sprint(count), "-concurrency", fmt.Sprint(concurrency),
-		fmt.Sprintf("-validate=%v", validate))
+	command := exec.CommandContext(b.Context(), s.program, append([]string{"-kubeconfig", s.kubeconfig, "-chart", s.chart,
+		"-namespace", targetNamespace, "-prefix", prefix, "-count", fmt.Sprint(count), "-concurrency", fmt.Sprint(concurrency)}, how...)...)
 	var output, complaint bytes.Buffer
 	command.Stdout, command.Stderr = &output, &complaint
 	if err := command.Run(); err != nil {
@@ -133,11 +139,11 @@ func (s *sdk) round(b *testing.B, prefix string, count int, validate bool) sdkRe
 }
 
 // sdkRound measures a round of the SDK. Its wall time and CPU are those that it tells: the start of its process is not in it.
-func (w *world) sdkRound(b *testing.B, s *sdk, prefix string, count int, validate bool) outcome {
+func (w *world) sdkRound(b *testing.B, s *sdk, prefix string, count int, how ...string) outcome {
 	b.Helper()
 	var said sdkReport
 	made := w.measure(b, count, func() time.Time {
-		said = s.round(b, prefix, count, validate)
+		said = s.round(b, prefix, count, how...)
 		return time.Now()
 	})
 	made.wall = time.Duration(said.Seconds * float64(time.Second))
