@@ -26,8 +26,18 @@ var clientSideManagers = sets.New("kubectl-client-side-apply", "kubectl-create",
 // adoptionManager owns the mark of what was adopted, which outlives the fields of the owner.
 const adoptionManager = "addon-installation-adoption"
 
-// claim looks whether an object that the inventory does not have exists, and whose it is.
-func (w *writer) claim(ctx context.Context, client metadata.ResourceInterface, it *item) error {
+// claim looks whether an object that the inventory does not have exists, and whose it is. One that changes while it is adopted,
+// as its status may at any time, is looked at again.
+func (w *writer) claim(ctx context.Context, client metadata.ResourceInterface, it *item) (err error) {
+	for range patchTries {
+		if err = w.look(ctx, client, it); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	return err
+}
+
+func (w *writer) look(ctx context.Context, client metadata.ResourceInterface, it *item) error {
 	live, err := client.Get(ctx, it.key.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		it.entry.Created = true
@@ -134,7 +144,7 @@ func adoptionPatch(live *metav1.PartialObjectMetadata, manager string) ([]byte, 
 	return json.Marshal(append(operations, dropLastApplied))
 }
 
-// adoptFields turns the fields of client-side tools into ours, behind the mark of a definition that is adopted: once the fields are
+// adoptFields turns the fields of client-side tools into ours, after marking a definition that is adopted: once the fields are
 // ours nothing else tells that it was there before, until that is on record.
 func (w *writer) adoptFields(
 	ctx context.Context, client metadata.ResourceInterface, it *item, live *metav1.PartialObjectMetadata,

@@ -8,16 +8,17 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// noVersion is a resource version that no object has: etcd's first write is its second revision. The API server creates what is
-// applied with it where there is nothing (it wipes the version), and answers Conflict where there is something (Update in
-// k8s.io/apiserver/pkg/registry/generic/registry/store.go; objects that are as we applied them are ours, and stay as they are).
-const noVersion = "1"
+// unusedVersion is a resource version that no object has: etcd's first write is its second revision. The API server creates what
+// is applied with it where there is nothing (it wipes the version), and answers Conflict where there is something (Update in
+// k8s.io/apiserver/pkg/registry/generic/registry/store.go).
+const unusedVersion = "1"
 
 // create applies an object in one call if there is none of its name. Where there is one, nothing is written and settled is false:
-// the caller reads it then, to see whose it is. Kinds that may be served by somebody else's code, which may not look at resource
-// versions, and those to adopt, which exist, are left to the caller too.
+// the caller reads it then, to see whose it is. Left to the caller are kinds that may be served by somebody else's code, which may
+// not look at resource versions; what is to be adopted, which exists; and Namespaces, which mostly do: a webhook that is down
+// would hold up the use of one.
 func (w *writer) create(ctx context.Context, client metadata.ResourceInterface, it *item) (settled bool, err error) {
-	if w.adopt || !scheme.Scheme.Recognizes(it.object.GroupVersionKind()) {
+	if w.adopt || isNamespace(it.object) || !scheme.Scheme.Recognizes(it.object.GroupVersionKind()) {
 		return false, nil
 	}
 	live, err := w.send(ctx, client, it, attempt{ifNew: true})
@@ -25,7 +26,7 @@ func (w *writer) create(ctx context.Context, client metadata.ResourceInterface, 
 		return false, nil
 	}
 	if err != nil {
-		_, err := w.explain(ctx, client, it, err, &attempt{})
+		_, err := w.explain(ctx, client, it, err, &attempt{}) // without ifNew: it is not the version that is refused
 		return true, err
 	}
 	it.entry.Created = true

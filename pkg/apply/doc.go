@@ -1,11 +1,12 @@
 // Package apply is the one engine that puts objects into a user cluster, keeps them there and takes them away again. Both
 // methods, go-template and helm, end in it.
 //
-// Use. Prepare makes rendered objects fit for a cluster; it is pure. A Rollout writes them in stages; Advance goes as far
-// as it can without waiting, and is called again until Progress.Complete. Assess tells how the objects fare, and Reassess, at
-// looks that follow each other closely, how those do that were not healthy. Prune removes what a new inventory no longer holds, a
-// Survey finds drift with one metadata list a kind, Repair puts back what drifted, and Remove takes everything away in reverse
-// order, one pass a call.
+// Use. Prepare makes rendered objects fit for a cluster; it is pure. A Rollout writes them in stages; Advance goes as far as it
+// can without waiting, and is called again until Progress.Complete. Assess tells how the objects fare, and Reassess, at looks
+// that follow each other closely, how those do that were not healthy. Prune removes what a new inventory no longer holds, a
+// Survey finds drift with one metadata list a kind, the same Survey tells with one list a kind whether workloads are well, and
+// by its version whether a Secret changed; Repair puts back what drifted, and Remove takes everything away in reverse order,
+// one pass a call. Namespaces spare rollouts that begin together a look each at the same namespace.
 //
 // Ownership. An Inventory, kept in the release record on the seed, says which objects are ours: by UID, with our field set as
 // the API server recorded it. Labels in the user cluster are never a reason to delete, save for an object that the record plans

@@ -41,7 +41,7 @@ const (
 const maxLostFields = 5
 
 // Survey finds drift with one metadata list of our label for each kind and round, shared by all installations of a cluster, and
-// with one more for each kind of workload whether they are well. There is one Survey to a cluster connection. It may be used by
+// with one more for each kind of workload whether they are well. There is one Survey to a cluster. It may be used by
 // many goroutines.
 type Survey struct {
 	interval time.Duration

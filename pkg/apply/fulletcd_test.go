@@ -29,7 +29,7 @@ func full(next http.RoundTripper) http.RoundTripper {
 }
 
 // Red when an internal error without a reason is the object's fault whatever a dry run says: an add-on would be told to mend what
-// is right, and tried again an hour later. TestRefusalsKeepValuesToThemselves has those whose fault it is.
+// is right, and tried again minutes later, not seconds. TestRefusalsKeepValuesToThemselves has those whose fault it is.
 func TestAFullEtcdIsNoFaultOfTheObject(t *testing.T) {
 	l := newLab(t)
 	l.namespace()

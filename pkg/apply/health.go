@@ -149,7 +149,7 @@ func (a *assessor) assess(ctx context.Context, entries batch) error {
 		return nil
 	}
 	if a.survey != nil && workloadKinds[gvk.GroupKind()] {
-		if entries, err = a.survey.doubtful(ctx, a.target, where, entries); err != nil || len(entries) == 0 {
+		if entries, err = a.survey.withoutWell(ctx, a.target, where, entries); err != nil || len(entries) == 0 {
 			return err
 		}
 	}

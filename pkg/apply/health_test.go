@@ -162,8 +162,23 @@ func TestInstallationsShareALookAtWorkloads(t *testing.T) {
 	if again := look(well); len(again) > 0 {
 		t.Errorf("a second look a moment later asked %q", again)
 	}
+	other := &lab{T: t, target: l.target, calls: l.calls, owner: apply.Owner{ClusterUID: "5f3d", Installation: l.name + "-2"}, name: l.name}
+	second := other.install(l.prepare(strings.ReplaceAll(deployment, "name: web", "name: second")), nil)
+	l.eventually("the other's Deployment is healthy", func() bool { return other.assess(second).Healthy == 1 })
+	now = now.Add(time.Minute)
+	for _, one := range []struct {
+		owner apply.Owner
+		has   apply.Inventory
+	}{{l.owner, inventory}, {other.owner, second}} {
+		asked := l.calls.during("", func() { must(survey.Assess(t.Context(), l.target, one.owner, one.has))(t) })
+		if diff := cmp.Diff(list, asked); diff != "" {
+			t.Errorf("asked for %q (-want +got):\n%s", one.owner.Installation, diff)
+		}
+		list = nil
+	}
 	l.delete(deployments, l.name, "web")
 	l.eventually("the Deployment is gone", func() bool { return l.assess(inventory).Healthy == 0 })
+	list = []string{"GET /apis/apps/v1/deployments"}
 	now = now.Add(time.Minute)
 	want := append(list, "GET /apis/apps/v1/namespaces/"+l.name+"/deployments/web")
 	if diff := cmp.Diff(want, look("0/1 healthy, 0 failing, in progress true, Deployment:NotFound")); diff != "" {

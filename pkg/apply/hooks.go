@@ -88,16 +88,20 @@ func MakeHook(ctx context.Context, target Target, owner Owner, hook Hook) (uid t
 		return "", "", &NoPlaceError{missingNamespace(object.GetNamespace())}
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return "", "", &NoPlaceError{fmt.Sprintf("namespace %q is being deleted", object.GetNamespace())}
-	case apierrors.IsNotFound(err) || isRefusal(err) || isUnexplained(err) && !wouldBeMade(ctx, client, object):
+	case apierrors.IsNotFound(err) || isRefusal(err) || isUnexplained(err) && isHookToBlame(ctx, client, object):
 		return "", "the user cluster refuses it: " + problemOf(it, err), nil
 	}
 	return "", "", fmt.Errorf("making hook %q: %w", hook.Key(), masked(it, err))
 }
 
-// wouldBeMade asks, without writing, whether the API server has nothing against a hook's object.
-func wouldBeMade(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured) bool {
+// isHookToBlame asks, without writing, whether the API server has something against a hook's object.
+func isHookToBlame(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured) bool {
 	_, err := client.Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	return err == nil
+	if !isUnexplained(err) {
+		return isRefusal(err)
+	}
+	_, err = client.Get(ctx, object.GetName(), metav1.GetOptions{})
+	return isReadable(err)
 }
 
 // marked is the object as it is made. A Job does not go by itself: its end is to be seen, and delete policies say when it goes.

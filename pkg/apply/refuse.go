@@ -47,7 +47,7 @@ func (w *writer) explain(
 		w.explainNotFound(it)
 	case apierrors.IsInvalid(cause) && it.entry.UID != "" && w.wouldBeCreated(ctx, client, it):
 		return w.replace(ctx, client, it, cause, how)
-	case isRefusal(cause) || isUnexplained(cause) && !w.wouldBeWritten(ctx, client, it, *how):
+	case isRefusal(cause) || isUnexplained(cause) && w.isToBlame(ctx, client, it, *how):
 		it.refuse(kubermaticv1.ReasonObjectInvalid, fmt.Sprintf("the user cluster refuses %s: %s", it.key, problemOf(it, cause)))
 	default:
 		return false, fmt.Errorf("applying %q: %w", it.key, masked(it, cause))
@@ -91,12 +91,21 @@ func isUnexplained(err error) bool {
 		answer.Status().Reason == metav1.StatusReasonUnknown
 }
 
-// wouldBeWritten asks, without writing, whether the API server has nothing against the object: then the write failed for the
-// server's own trouble, such as an etcd that is full, and passes with it.
-func (w *writer) wouldBeWritten(ctx context.Context, client metadata.ResourceInterface, it *item, how attempt) bool {
-	_, err := w.send(ctx, client, it, how, metav1.DryRunAll)
-	return err == nil
+// isToBlame asks, without writing, whether the API server has something against the object. If not, the write failed for the
+// server's own trouble, such as an etcd that is full or has no leader, and passes with it.
+func (w *writer) isToBlame(ctx context.Context, client metadata.ResourceInterface, it *item, how attempt) bool {
+	how.dryRun = true
+	_, err := w.send(ctx, client, it, how)
+	if !isUnexplained(err) {
+		return isRefusal(err)
+	}
+	_, err = client.Get(ctx, it.key.Name, metav1.GetOptions{})
+	return isReadable(err)
 }
+
+// isReadable says by the error of a read whether what is behind the API server answers: then an internal error is the object's
+// fault.
+func isReadable(err error) bool { return err == nil || apierrors.IsNotFound(err) }
 
 // wouldBeCreated asks, without writing, whether the same content would be taken as a new object. If so, it was refused
 // because it changes what can't be changed. Nothing is proven where the API server can't tell.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// standsFor is how long a namespace that was seen counts as standing.
+// standsFor is how long a namespace that was seen counts as standing. One that goes meanwhile shows at the next write into it.
 const standsFor = 10 * time.Second
 
 // Namespaces knows which namespaces of a user cluster stood a moment ago: rollouts that begin together ask once for each. It may

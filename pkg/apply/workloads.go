@@ -15,15 +15,16 @@ import (
 )
 
 const (
-	// wellFor is how long a list of workloads counts as a look at each of them, or wellShare of a Survey's interval if that is less.
+	// wellFor is how long a list of workloads counts as a look at each of them, or one wellShare-th of the Survey's interval if
+	// that is less.
 	wellFor   = 10 * time.Second
 	wellShare = 6
 	// wholePage is the page size of lists of whole objects.
 	wholePage = 100
 )
 
-// workloadKinds are those whose health one list can tell, whoever has the object: nothing else has to be read for it, and they
-// come to no end.
+// workloadKinds are the kinds that kstatus judges from the object alone. They never finish, so a list under our label tells of all
+// owners at once.
 var workloadKinds = map[schema.GroupKind]bool{
 	{Group: "apps", Kind: "Deployment"}:  true,
 	{Group: "apps", Kind: "StatefulSet"}: true,
@@ -32,7 +33,7 @@ var workloadKinds = map[schema.GroupKind]bool{
 	{Kind: "ReplicationController"}:      true,
 }
 
-// Assess is the Assess of before for an installation that was healthy when last looked at. Workloads are looked for in one list
+// Assess does what the function Assess does, for an installation that was healthy when last looked at. Workloads are looked for in one list
 // a kind, which the installations of a cluster that look at about the same time share; those that are not well in it are read.
 func (s *Survey) Assess(ctx context.Context, target Target, owner Owner, inventory Inventory) (Health, error) {
 	return (&assessor{owner: owner, target: target, survey: s}).all(ctx, inventory)
@@ -45,8 +46,8 @@ type well struct {
 	uids map[types.UID]bool
 }
 
-// doubtful are the entries of one kind that a list of a moment ago does not call well.
-func (s *Survey) doubtful(ctx context.Context, target Target, where resource, entries batch) (rest batch, err error) {
+// withoutWell leaves out the entries of one kind that a list of a moment ago calls well.
+func (s *Survey) withoutWell(ctx context.Context, target Target, where resource, entries batch) (rest batch, err error) {
 	kept := s.wellOf(where.GroupResource())
 	kept.lock.Lock()
 	defer kept.lock.Unlock()

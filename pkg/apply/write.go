@@ -39,6 +39,8 @@ type attempt struct {
 	recreated bool
 	// ifNew has the API server refuse the patch where there is an object.
 	ifNew bool
+	// dryRun has the API server say only what would come of it.
+	dryRun bool
 }
 
 // write applies one object: it ends done, or with a note, or with the error of a call that may be tried again.
@@ -100,17 +102,18 @@ func (w *writer) patch(ctx context.Context, client metadata.ResourceInterface, i
 	return fmt.Errorf("applying %q: it changes under the hand: %w", it.key, masked(it, err))
 }
 
-// send applies the object; with "All" for dryRun the API server only says what would come of it.
 func (w *writer) send(
-	ctx context.Context, client metadata.ResourceInterface, it *item, how attempt, dryRun ...string,
+	ctx context.Context, client metadata.ResourceInterface, it *item, how attempt,
 ) (*metav1.PartialObjectMetadata, error) {
 	body, err := patchBody(it, how).MarshalJSON()
 	if err != nil {
 		return nil, fmt.Errorf("encoding %q: %w", it.key, err)
 	}
-	return client.Patch(ctx, it.key.Name, types.ApplyPatchType, body, metav1.PatchOptions{
-		FieldManager: w.owner.FieldManager(), Force: &how.force, DryRun: dryRun,
-	})
+	options := metav1.PatchOptions{FieldManager: w.owner.FieldManager(), Force: &how.force}
+	if how.dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	return client.Patch(ctx, it.key.Name, types.ApplyPatchType, body, options)
 }
 
 // patchBody is the object as it is sent: with the UID that we know, without replicas that an autoscaler owns.
@@ -121,7 +124,7 @@ func patchBody(it *item, how attempt) *unstructured.Unstructured {
 	}
 	body := it.object.DeepCopy()
 	if how.ifNew {
-		body.SetResourceVersion(noVersion)
+		body.SetResourceVersion(unusedVersion)
 	}
 	if it.entry.UID != "" {
 		body.SetUID(it.entry.UID)
