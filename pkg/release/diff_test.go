@@ -109,7 +109,7 @@ func TestDiffOfHooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := func(name string) HookKey {
-		return HookKey{"templates/hooks.yaml", apply.Key{Group: "batch", Kind: "Job", Namespace: "NAMESPACE", Name: name}}
+		return HookKey{Path: "templates/hooks.yaml", Object: apply.Key{Group: "batch", Kind: "Job", Namespace: "NAMESPACE", Name: name}}
 	}
 	want := Difference{
 		From: 1, To: 2, AddedHooks: []HookKey{key("new")}, RemovedHooks: []HookKey{key("gone")}, ChangedHooks: []HookChange{

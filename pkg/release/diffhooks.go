@@ -13,14 +13,17 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 )
 
-// HookKey is a hook by the path of its template and its object.
+// HookKey is a hook by the path of its template and its object, and by its place among those of the template that have the same
+// object, from 0: a name may be there for several events.
 type HookKey struct {
 	Path   string
 	Object apply.Key
+	Place  int
 }
 
 func (k HookKey) compare(other HookKey) int {
-	return cmp.Or(strings.Compare(k.Path, other.Path), strings.Compare(k.Object.String(), other.Object.String()))
+	return cmp.Or(strings.Compare(k.Path, other.Path), strings.Compare(k.Object.String(), other.Object.String()),
+		cmp.Compare(k.Place, other.Place))
 }
 
 // HookChange is a hook that both revisions have, with what differs: ".events", ".weight", ".deletePolicies", ".logPolicies", and
@@ -65,9 +68,13 @@ func hooksByKey(record *Record) (map[HookKey]map[string]any, error) {
 		hook := &record.Hooks[i]
 		object := &unstructured.Unstructured{}
 		if err := utiljson.Unmarshal(hook.Object, &object.Object); err != nil {
-			return nil, fmt.Errorf("decoding hook %d of revision %d: it is no JSON", i, record.Revision)
+			return nil, fmt.Errorf("decoding hook %d of revision %d: it is no JSON", i, record.Revision) // its words may quote it
 		}
-		hooks[HookKey{hook.Path, keyOf(object)}] = map[string]any{
+		key := HookKey{Path: hook.Path, Object: keyOf(object)}
+		for hooks[key] != nil {
+			key.Place++
+		}
+		hooks[key] = map[string]any{
 			"object": object.Object, "weight": hook.Weight, "events": sortedText(hook.Events),
 			"deletePolicies": sortedText(hook.DeletePolicies), "logPolicies": sortedText(hook.LogPolicies),
 		}

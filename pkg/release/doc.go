@@ -11,7 +11,7 @@
 // record over. A record is written as its parts first and its head last, and read by its head, so a half-written one is
 // never seen. The newest five are kept, and the one that was healthy last.
 //
-// Diff tells two revisions apart by the names of objects, fields and values, and never by what they hold.
+// Diff tells two revisions apart by the names of objects, hooks, fields and values, and never by what they hold.
 //
 // Hooks of a Helm release are run by a HookRunner, one after the other, as far as it goes without waiting. The record says how
 // far an event has come: it is written where the user cluster alone could not tell afterwards. An object that was made just

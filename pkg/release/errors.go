@@ -64,5 +64,5 @@ type HelmCopyTooLargeError struct {
 
 // Error implements error.
 func (e *HelmCopyTooLargeError) Error() string {
-	return fmt.Sprintf("Secret %q would have %d bytes, and at most 1 MiB is taken", e.Secret, e.Size)
+	return fmt.Sprintf("Secret %q would have %d KiB, and at most 1024 are taken", e.Secret, e.Size>>10)
 }

@@ -113,7 +113,7 @@ type Record struct {
 type stored struct {
 	resourceVersion string
 	parts           []int
-	// light records miss their objects and are never saved.
+	// light records miss their objects, values and manifest, and are never saved.
 	light bool
 }
 
@@ -161,7 +161,7 @@ func (r *Record) Follow(kept *Record) {
 	}
 }
 
-// IsLight says whether the record misses its objects.
+// IsLight says whether the record misses its objects, values and manifest.
 func (r *Record) IsLight() bool { return r.stored.light }
 
 // Owner is the installation that the record belongs to.

@@ -90,7 +90,10 @@ func (s *storedHelm) superseded(owner string) (*corev1.Secret, error) {
 		return nil, fmt.Errorf("encoding a Helm release: %w", err)
 	}
 	var packed bytes.Buffer
-	packer := gzip.NewWriter(&packed)
+	packer, err := gzip.NewWriterLevel(&packed, gzip.BestCompression) // as helm packs it: it fits again
+	if err != nil {
+		return nil, fmt.Errorf("packing a Helm release: %w", err)
+	}
 	if _, err := packer.Write(plain); err != nil {
 		return nil, fmt.Errorf("packing a Helm release: %w", err)
 	}

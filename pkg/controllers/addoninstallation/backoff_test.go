@@ -11,7 +11,7 @@ import (
 
 // RS05, what the user cluster refuses. Red when a refused object is tried every minute for ever.
 func TestRS05RefusedIsTriedEveryFiveMinutes(t *testing.T) {
-	refused := apply.Progress{Refused: []apply.Note{{Reason: kubermaticv1.ReasonObjectInvalid, Message: "etcd is full"}}}
+	refused := apply.Progress{Refused: []apply.Note{{Reason: kubermaticv1.ReasonObjectInvalid, Message: "field spec.ports is required"}}}
 	var last time.Duration
 	for looks := range 40 {
 		wait := loop.ComeBack(unfinished(refused, looks+1))

@@ -14,7 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// views hold one view per cluster.
+// views hold one view per cluster, so that one list serves all its installations; by UID, since a name may come back.
 type views struct {
 	mutex sync.Mutex
 	byUID map[types.UID]*view
@@ -27,7 +27,7 @@ type view struct {
 	used       time.Time
 }
 
-// viewKept is how many intervals the view of a cluster that no installation looks at is kept.
+// viewKept is how many intervals a view is kept at least after the last look; it is dropped when the next cluster comes.
 const viewKept = 3
 
 func (v *views) surveyOf(uid types.UID, interval time.Duration) *apply.Survey {
@@ -36,12 +36,13 @@ func (v *views) surveyOf(uid types.UID, interval time.Duration) *apply.Survey {
 	return v.of(uid, interval).survey
 }
 
-// newSurvey begins a new round of the survey of a cluster, whatever the old one's age.
+// newSurvey begins a cluster's survey anew: whatever it has listed, of workloads too, is listed again.
 func (v *views) newSurvey(uid types.UID, interval time.Duration) *apply.Survey {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	v.of(uid, interval).survey = apply.NewSurvey(interval, time.Now)
-	return v.of(uid, interval).survey
+	seen := v.of(uid, interval)
+	seen.survey = apply.NewSurvey(interval, time.Now)
+	return seen.survey
 }
 
 func (v *views) namespacesOf(uid types.UID, interval time.Duration) *apply.Namespaces {

@@ -67,7 +67,7 @@ func (r *Reconciler) copyUninstalling(ctx context.Context, f *facts) {
 		return
 	}
 	f.memory.helmWritten = written
-	record, err := r.whole(ctx, f, record)
+	record, err := r.readWhole(ctx, f, record)
 	if err == nil {
 		_, err = release.WriteHelm(ctx, f.connection.Secrets.Secrets(record.Helm.Namespace), record.Uninstalling())
 	}

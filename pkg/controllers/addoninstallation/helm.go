@@ -73,13 +73,19 @@ func (r *Reconciler) dropFormerRelease(ctx context.Context, f *facts) loop.Outco
 }
 
 // writeHelmRelease gives the user cluster the copy that `helm list` shows. The seed's record is the truth: failing to
-// write the copy is told and tried again, and is never a failed release.
+// write the copy is told and never a failed release; it is tried again, but for one that no Secret holds.
 func (r *Reconciler) writeHelmRelease(ctx context.Context, f *facts) loop.Outcome {
 	r.copyHelm(ctx, f)
-	if f.record().Helm != nil && f.memory.helmWritten == "" {
+	if f.awaitsCopy() {
 		return nil // the former release stays until the new one is there
 	}
 	return r.dropFormerRelease(ctx, f)
+}
+
+// awaitsCopy says whether the user cluster does not show the Helm release yet. One that is too large it never shows.
+func (f *facts) awaitsCopy() bool {
+	helm := f.record().Helm
+	return helm != nil && f.memory.helmWritten == "" && f.memory.helmTooLarge != helm.HelmSecret()
 }
 
 // copyHelm writes the copy where it differs from what the user cluster is known to have, or may have been changed there.
@@ -90,7 +96,7 @@ func (r *Reconciler) copyHelm(ctx context.Context, f *facts) {
 		return
 	}
 	f.installation.Status.Release = releaseState(record.Helm)
-	if f.memory.helmTooLarge == record.Helm.Revision {
+	if f.memory.helmTooLarge == record.Helm.HelmSecret() {
 		return
 	}
 	if f.memory.helmWritten == helmState(record) && (!r.surveyDue(f) || r.copyStands(ctx, f)) {
@@ -98,12 +104,12 @@ func (r *Reconciler) copyHelm(ctx context.Context, f *facts) {
 	}
 	if err := r.writeCopy(ctx, f); err != nil {
 		f.memory.helmWritten = ""
-		again := "it is tried again"
+		outlook := "it is tried again"
 		if _, tooLarge := errors.AsType[*release.HelmCopyTooLargeError](err); tooLarge {
-			f.memory.helmTooLarge, again = record.Helm.Revision, "helm does not show this revision"
+			f.memory.helmTooLarge, outlook = record.Helm.HelmSecret(), "helm does not show this revision"
 		}
 		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.ReasonFailed, "WriteRelease",
-			"the Helm release's copy in the user cluster could not be written, %s: %v", again, err)
+			"the Helm release's copy in the user cluster could not be written, %s: %v", outlook, err)
 		return
 	}
 	f.memory.helmWritten = helmState(record)
@@ -133,12 +139,13 @@ func (r *Reconciler) copyStands(ctx context.Context, f *facts) bool {
 
 // helmState changes whenever the copy has something new to say.
 func helmState(record *release.Record) string {
-	return fmt.Sprint(record.Helm.Revision, record.Helm.Status, record.Helm.Description, record.Hooking.Event, record.Hooking.Ended)
+	helm, hooking := record.Helm, record.Hooking
+	return fmt.Sprint(helm.Namespace, "/", helm.HelmSecret(), helm.Status, helm.Description, hooking.Event, hooking.Ended)
 }
 
 // writeCopy makes what a release that is gone on with had before ours first, so that it becomes superseded with the rest.
 func (r *Reconciler) writeCopy(ctx context.Context, f *facts) error {
-	record, err := r.shown(ctx, f)
+	record, err := r.readToShow(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -151,13 +158,13 @@ func (r *Reconciler) writeCopy(ctx context.Context, f *facts) error {
 	return err
 }
 
-// shown is the record whole, as this pass wrote it or as the seed has it.
-func (r *Reconciler) shown(ctx context.Context, f *facts) (*release.Record, error) {
+// readToShow gives the record whole, as this pass wrote it or as the seed has it, with what its hooks did since.
+func (r *Reconciler) readToShow(ctx context.Context, f *facts) (*release.Record, error) {
 	if f.saved != nil && f.saved.Revision == f.record().Revision {
 		f.saved.Follow(f.record())
 		return f.saved, nil
 	}
-	return r.whole(ctx, f, f.record())
+	return r.readWhole(ctx, f, f.record())
 }
 
 // releaseNameFree refuses a release name that another installation of the cluster has in the same namespace already.

@@ -1,14 +1,26 @@
 package addoninstallation
 
 import (
+	"context"
 	"encoding/hex"
 	"math/rand/v2"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	memorycache "k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/events"
 
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/cluster"
@@ -16,7 +28,8 @@ import (
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
-// Red when a copy that no Secret holds is tried at every look, with an event each, or when the next revision is not tried.
+// Red when a copy that no Secret holds is tried at every look, with an event each; when the next revision is not tried, or another
+// release of the same revision; and when the release of before is to stay until such a copy is there.
 func TestACopyThatIsTooLargeIsTriedOnce(t *testing.T) {
 	secrets, err := corev1client.NewForConfig(fleet.Shared().Cluster("both").Config)
 	if err != nil {
@@ -42,16 +55,87 @@ func TestACopyThatIsTooLargeIsTriedOnce(t *testing.T) {
 		for range 3 {
 			r.copyHelm(t.Context(), f)
 		}
+		if f.awaitsCopy() {
+			t.Errorf("revision %d: the former release waits for what never comes", revision)
+		}
 		if told := len(recorder.Events); told != 1 {
 			t.Fatalf("revision %d: %d events, want one", revision, told)
 		}
-		if text := <-recorder.Events; !strings.Contains(text, "helm does not show this revision") || !strings.Contains(text, "1 MiB") {
+		if text := <-recorder.Events; !strings.Contains(text, "helm does not show this revision") || !strings.Contains(text, "1024") {
 			t.Errorf("revision %d: it says %q", revision, text)
 		}
 	}
-	record.Helm.Revision, record.Helm.Manifest = 3, "small"
+	record.Helm.Name, record.Helm.Manifest = "small", "small"
+	if !f.awaitsCopy() {
+		t.Error("another release is not waited for")
+	}
 	r.copyHelm(t.Context(), f)
 	if len(recorder.Events) > 0 || f.memory.helmWritten == "" {
-		t.Error("a revision that fits is not shown")
+		t.Error("a release that fits is not shown")
 	}
 }
+
+// Red when the copy of a release at rest is read by itself, when a change by hand stays, or when it counts as standing unseen.
+func TestACopyIsLookedAtByItsVersion(t *testing.T) {
+	var calls []string
+	config := rest.CopyConfig(fleet.Shared().Cluster("both").Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return transport(func(request *http.Request) (*http.Response, error) {
+			if strings.Contains(request.URL.Path, "/secrets") {
+				calls = append(calls, request.Method+" "+request.URL.Path)
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lister, err := metadata.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := &release.Record{
+		Revision: 1, Installation: "resting", ClusterUID: "uid",
+		Helm: &release.HelmRelease{Name: "resting", Namespace: "default", Revision: 1, Status: "deployed", Manifest: "kind: Service"},
+	}
+	secrets := clients.CoreV1().Secrets("default")
+	name := record.Helm.HelmSecret()
+	t.Cleanup(func() { _ = secrets.Delete(context.Background(), name, metav1.DeleteOptions{}) })
+	r := New(Dependencies{Recorder: events.NewFakeRecorder(10), Options: Options{DriftInterval: time.Hour}})
+	f := &facts{
+		installation: &kubermaticv1.AddonInstallation{}, memory: &memory{record: record}, saved: record,
+		cluster: &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}, owner: apply.Owner{ClusterUID: "uid", Installation: "resting"},
+		connection: &cluster.Connection{
+			Secrets: clients.CoreV1(), Metadata: lister,
+			Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memorycache.NewMemCacheClient(clients.Discovery())),
+		},
+	}
+	look := func(want ...string) {
+		t.Helper()
+		calls = nil
+		if r.copyHelm(t.Context(), f); !slices.Equal(calls, want) {
+			t.Errorf("calls %q, want %q", calls, want)
+		}
+	}
+	one := "/api/v1/namespaces/default/secrets/" + name
+	look("GET "+one, "POST /api/v1/namespaces/default/secrets")
+	look("GET /api/v1/secrets")
+	look()
+	patch := []byte(`{"stringData": {"release": "by hand"}}`)
+	if _, err := secrets.Patch(t.Context(), name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.views.newSurvey("uid", time.Hour)
+	look("GET /api/v1/secrets", "GET "+one, "PUT "+one)
+	stored, err := secrets.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil || string(stored.Data["release"]) == "by hand" {
+		t.Errorf("what was changed by hand stays: %v", err)
+	}
+}
+
+// transport is a function as a RoundTripper.
+type transport func(*http.Request) (*http.Response, error)
+
+// RoundTrip calls it.
+func (t transport) RoundTrip(request *http.Request) (*http.Response, error) { return t(request) }

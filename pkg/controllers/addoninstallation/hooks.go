@@ -159,16 +159,17 @@ func (r *Reconciler) hookFailed(f *facts, progress release.HookProgress) loop.Ou
 	}
 }
 
-// whole is a record with its objects and manifest: itself, or what the seed has of one that is kept in memory without them.
-func (r *Reconciler) whole(ctx context.Context, f *facts, record *release.Record) (*release.Record, error) {
+// readWhole gives a record with its objects and manifest: itself, or what the seed has of one that is kept in memory without
+// them. Another revision, or one in another state, is somebody else's doing.
+func (r *Reconciler) readWhole(ctx context.Context, f *facts, record *release.Record) (*release.Record, error) {
 	if !record.IsLight() {
 		return record, nil
 	}
-	stored, err := r.Records.LoadRevision(ctx, f.installation.Namespace, f.owner, record.Revision)
+	stored, err := r.Records.Load(ctx, f.installation.Namespace, f.owner)
 	if err != nil {
 		return nil, err
 	}
-	if stored == nil || stored.State != record.State {
+	if stored == nil || stored.Revision != record.Revision || stored.State != record.State {
 		return nil, &release.ConflictError{Secret: fmt.Sprintf("%s, revision %d", record.Installation, record.Revision)}
 	}
 	stored.Follow(record)
@@ -177,7 +178,7 @@ func (r *Reconciler) whole(ctx context.Context, f *facts, record *release.Record
 
 // saveHooks writes what hooks did, in whichever state the record is.
 func (r *Reconciler) saveHooks(ctx context.Context, f *facts, record *release.Record) error {
-	whole, err := r.whole(ctx, f, record)
+	whole, err := r.readWhole(ctx, f, record)
 	if err != nil {
 		return err
 	}

@@ -37,9 +37,9 @@ type memory struct {
 	health *apply.Health
 	// helmWritten is the state of the Helm release that the user cluster is known to show.
 	helmWritten string
-	// helmTooLarge is the revision of the Helm release that the user cluster can't be shown; 0 is none.
-	helmTooLarge int
-	// helmVersion is the resource version of the Secret that shows it.
+	// helmTooLarge is the Secret that would show a revision of a Helm release and is too large; "" is none.
+	helmTooLarge string
+	// helmVersion is the resource version of the Secret that shows helmWritten.
 	helmVersion string
 	// hookLooks counts the looks in a row at hooks that run.
 	hookLooks int

@@ -137,7 +137,7 @@ func helmRollback(f *facts, good *release.Record) *release.HelmRelease {
 // reconcile-at change.
 func isGivenUp(f *facts) bool {
 	record := f.record()
-	return record != nil && record.Rollback != nil && record.Rollback.Inputs == f.inputs &&
+	return record != nil && record.Skipped == 0 && record.Rollback != nil && record.Rollback.Inputs == f.inputs &&
 		record.Rollback.ReconcileAt == f.installation.Annotations[kubermaticv1.AnnotationReconcileAt]
 }
 
