@@ -262,7 +262,7 @@ type AppliedState struct {
 	Time *metav1.Time `json:"time,omitempty"`
 }
 
-// HelmReleaseState is the Helm release in the user cluster.
+// HelmReleaseState is the Helm release as the record has it; the user cluster may show it later.
 type HelmReleaseState struct {
 	// name of the release.
 	// +optional
