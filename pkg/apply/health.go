@@ -37,15 +37,8 @@ const (
 	listFrom = 3
 )
 
-// changingKinds are the kinds of Kubernetes itself whose health can change; custom resources come on top.
-var changingKinds = map[schema.GroupKind]bool{
-	{Group: "apps", Kind: "Deployment"}:  true,
-	{Group: "apps", Kind: "StatefulSet"}: true,
-	{Group: "apps", Kind: "DaemonSet"}:   true,
-	{Group: "apps", Kind: "ReplicaSet"}:  true,
-	{Kind: "ReplicationController"}:      true,
-	podGK:                                true, jobGK: true, claimGK: true, definitionGK: true, apiServiceGK: true,
-}
+// changingKinds are the kinds of Kubernetes itself whose health can change, besides workloads; custom resources come on top.
+var changingKinds = map[schema.GroupKind]bool{podGK: true, jobGK: true, claimGK: true, definitionGK: true, apiServiceGK: true}
 
 // Finish marks entries as finished: it is no drift when they vanish. It changes a copy.
 func (i Inventory) Finish(keys []Key) Inventory {
@@ -72,7 +65,7 @@ func batches(inventory Inventory) (all []batch) {
 	at := map[place]int{}
 	for _, entry := range inventory {
 		kind := entry.GroupKind()
-		if entry.Finished || !changingKinds[kind] && !isCustom(kind) {
+		if entry.Finished || !workloadKinds[kind] && !changingKinds[kind] && !isCustom(kind) {
 			continue
 		}
 		where := place{entry.Group, entry.Kind, entry.Version, entry.Namespace}

@@ -181,3 +181,21 @@ func TestDiffOfNothingAndOfLightRecords(t *testing.T) {
 		t.Errorf("got %v, want a LightError: everything would look removed", err)
 	}
 }
+
+// Red when two hooks of one name in one template, for an event each, count as one: a change of the first would not be told.
+func TestDiffOfHooksOfOneName(t *testing.T) {
+	hook := func(event string, weight int) Hook {
+		return Hook{Path: "templates/hooks.yaml", Events: []string{event}, Weight: weight, Object: json.RawMessage(
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"mark","namespace":"shop"}}`)}
+	}
+	before, after := sample(1, 0), sample(2, 0)
+	before.Hooks = []Hook{hook("pre-install", 1), hook("post-install", 1)}
+	after.Hooks = []Hook{hook("pre-install", 2), hook("post-install", 1)}
+	got, err := Diff(before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.ChangedHooks) != 1 || got.ChangedHooks[0].Key.Place != 0 || got.ChangedHooks[0].Fields[0] != ".weight" {
+		t.Errorf("changed hooks are %+v, want the weight of the first", got.ChangedHooks)
+	}
+}

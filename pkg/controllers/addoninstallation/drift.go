@@ -2,7 +2,6 @@ package addoninstallation
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -157,14 +156,8 @@ func (r *Reconciler) recordedObjects(ctx context.Context, f *facts) (*release.Re
 		f.memory.doubt() // the next pass goes on from the record before
 		return nil, nil, fmt.Errorf("the release record of revision %d of %q was damaged", record.Skipped, f.installation.Name)
 	}
-	objects := make([]*unstructured.Unstructured, len(record.Objects))
-	for i, raw := range record.Objects {
-		objects[i] = &unstructured.Unstructured{}
-		if err := json.Unmarshal(raw, &objects[i].Object); err != nil {
-			return nil, nil, fmt.Errorf("decoding object %d of the release record: %w", i, err)
-		}
-	}
-	return record, objects, nil
+	objects, err := decodeObjects(record.Objects)
+	return record, objects, err
 }
 
 // keep writes a changed record and remembers it without its objects.

@@ -2,6 +2,7 @@ package addoninstallation
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,20 @@ func TestFinishedJobsAreRecordedAtOnce(t *testing.T) {
 	}
 	if f.record().Settled {
 		t.Error("what is not healthy is settled")
+	}
+}
+
+// Red when what is put back is decoded into floating point, which loses the last digits of large integers.
+func TestRecordedObjectsKeepTheirDigits(t *testing.T) {
+	const object = `{"apiVersion":"example.com/v1","kind":"Widget","spec":{"serial":9007199254740993}}`
+	kept := &shelf{record: &release.Record{Objects: []json.RawMessage{json.RawMessage(object)}}}
+	r := &Reconciler{Dependencies: Dependencies{Records: kept}}
+	_, objects, err := r.recordedObjects(t.Context(), &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := encodeObjects(objects); err != nil || string(again[0]) != object {
+		t.Errorf("%s became %s: %v", object, again, err)
 	}
 }
 
