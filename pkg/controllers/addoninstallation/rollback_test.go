@@ -280,7 +280,10 @@ func TestRS05RollbackEndsTheSameWhereverASaveIsLost(t *testing.T) {
 		if rows := w.revisions(object); len(rows) < 3 || rows[2] != "3 Applied 1.0.0 for 1 after 2" {
 			return fmt.Errorf("revisions %q", rows)
 		}
-		return nil
+		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		return expect.Condition(object, kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonRolledBack)
 	})
 	w.expectBack(object)
 	w.expectRevisions(object, "1 Applied 1.0.0", "2 Applied 2.0.0", "3 Applied 1.0.0 for 1 after 2")
