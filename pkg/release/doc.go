@@ -9,7 +9,8 @@
 // Records are Secrets (objects may hold passwords) of type addons.kubermatic.k8c.io/release.v1 in the cluster namespace,
 // owned by the Cluster and not by the installation: an installation made anew under an old name takes its predecessor's
 // record over. A record is written as its parts first and its head last, and read by its head, so a half-written one is
-// never seen. The newest five are kept, and the one that was healthy last.
+// never seen. The newest five are kept, and the one that was healthy last. Which revisions there are is asked for all installations
+// of a namespace together (roll.go).
 //
 // Diff tells two revisions apart by the names of objects, hooks, fields and values, and never by what they hold.
 //
@@ -17,7 +18,7 @@
 // far an event has come: it is written where the user cluster alone could not tell afterwards. An object that was made just
 // before the process ended is known by its annotation. Objects of hooks are in no inventory.
 //
-// The Helm release is written in Helm's own format by Helm's Secrets driver, without templates and files of the chart.
+// The Helm release is written in Helm's own format (stored.go), without templates and files of the chart.
 // What the user cluster holds is never trusted: it is decoded with bounds, to mark older revisions superseded and, where a
 // release of somebody else is gone on with, for the objects it claims (takeover.go).
 package release

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,12 +22,15 @@ const Kept = 5
 type Records struct {
 	client client.Client
 	reader client.Reader
+	// revisions that have a head, newest first, by the ID of their owner.
+	revisions roll[[]int]
 }
 
 // NewRecords keeps records by a client; what is read is read by reader, which must see past caches: a record that is a
-// second old would be taken for the truth.
+// second old would be taken for the truth. Nobody else may write them meanwhile: which ones there are is asked for all installations of
+// a namespace together, and believed for a moment.
 func NewRecords(c client.Client, reader client.Reader) *Records {
-	return &Records{client: c, reader: reader}
+	return &Records{client: c, reader: reader, revisions: roll[[]int]{now: time.Now}}
 }
 
 // Load returns the newest complete record of an installation, nil where there is none. Errors: NewerFormatError,
@@ -108,6 +112,7 @@ func (r *Records) save(ctx context.Context, namespace string, record *Record) er
 	if record.stored.light {
 		return &LightError{Secret: headName(record.Owner(), record.Revision)}
 	}
+	defer r.revisions.touch(namespace, record.Owner().ID())
 	record.Format = Format
 	if record.Time.IsZero() {
 		record.Time = metav1.Now()

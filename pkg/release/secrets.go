@@ -43,10 +43,11 @@ type index struct {
 	Parts []int `json:"parts,omitempty"`
 }
 
-func namePrefix(owner apply.Owner) string { return "addon-" + owner.ID()[:10] }
+func headName(owner apply.Owner, revision int) string { return headNameOf(owner.ID(), revision) }
 
-func headName(owner apply.Owner, revision int) string {
-	return fmt.Sprintf("%s-%d", namePrefix(owner), revision)
+// headNameOf is the name of a head by its owner's ID.
+func headNameOf(id string, revision int) string {
+	return fmt.Sprintf("addon-%s-%d", id[:min(len(id), 10)], revision)
 }
 
 func headSecret(namespace string, record *Record, packed []byte, parts []int) *corev1.Secret {
@@ -89,41 +90,73 @@ func secret(namespace string, record *Record, name string) *corev1.Secret {
 	}
 }
 
-// list gives the metadata of every Secret of an installation's records: heads and parts.
-func (r *Records) list(ctx context.Context, namespace string, owner apply.Owner) ([]metav1.PartialObjectMetadata, error) {
+// list gives the metadata of the Secrets of records in a namespace: heads and parts.
+func (r *Records) list(ctx context.Context, namespace string, options ...client.ListOption) ([]metav1.PartialObjectMetadata, error) {
 	var found metav1.PartialObjectMetadataList
 	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	err := r.reader.List(ctx, &found, client.InNamespace(namespace),
-		client.MatchingLabels{v1.LabelInstallation: owner.ID()}, client.MatchingFields{"type": SecretType})
-	if err != nil {
-		return nil, fmt.Errorf("listing the release records of %q: %w", namespace+"/"+owner.Installation, err)
+	options = append(options, client.InNamespace(namespace), client.MatchingFields{"type": SecretType})
+	if err := r.reader.List(ctx, &found, options...); err != nil {
+		return nil, fmt.Errorf("listing the release records of namespace %q: %w", namespace, err)
 	}
 	return found.Items, nil
 }
 
-// heads are the revisions that have a head, newest first.
+// recordsOf selects an installation's records.
+func recordsOf(owner apply.Owner) client.ListOption {
+	return client.MatchingLabels{v1.LabelInstallation: owner.ID()}
+}
+
+// heads are the revisions that have a head, newest first: as of the list of the namespace, unless they were written since.
 func (r *Records) heads(ctx context.Context, namespace string, owner apply.Owner) ([]int, error) {
-	items, err := r.list(ctx, namespace, owner)
-	if err != nil {
-		return nil, err
+	revisions, sure, err := r.revisions.look(ctx, namespace, owner.ID(), func() (map[string][]int, bool, error) {
+		items, err := r.list(ctx, namespace)
+		return headsOf(items), false, err
+	})
+	if sure || err != nil {
+		return revisions, err
 	}
-	var revisions []int
+	items, err := r.list(ctx, namespace, recordsOf(owner))
+	return headsOf(items)[owner.ID()], err
+}
+
+// headsOf are the revisions that have a head, newest first, by the ID of their owner.
+func headsOf(items []metav1.PartialObjectMetadata) map[string][]int {
+	found := map[string][]int{}
 	for _, item := range items {
-		if revision := revisionOf(item); item.Name == headName(owner, revision) {
-			revisions = append(revisions, revision)
+		id, revision := item.Labels[v1.LabelInstallation], revisionOf(item)
+		if item.Name == headNameOf(id, revision) {
+			found[id] = append(found[id], revision)
 		}
 	}
-	slices.Sort(revisions)
-	slices.Reverse(revisions)
-	return revisions, nil
+	for _, revisions := range found {
+		slices.SortFunc(revisions, func(a, b int) int { return b - a })
+	}
+	return found
+}
+
+// Clusters that an installation has records of, though it may not say so itself.
+func (r *Records) Clusters(ctx context.Context, namespace, installation string) ([]v1.ClusterIdentity, error) {
+	items, err := r.list(ctx, namespace)
+	var found []v1.ClusterIdentity
+	for _, item := range items {
+		for _, reference := range item.OwnerReferences {
+			owner := apply.Owner{ClusterUID: reference.UID, Installation: installation}
+			identity := v1.ClusterIdentity{Name: reference.Name, UID: reference.UID}
+			if item.Labels[v1.LabelInstallation] == owner.ID() && !slices.Contains(found, identity) {
+				found = append(found, identity)
+			}
+		}
+	}
+	return found, err
 }
 
 // remove deletes the Secrets of revisions, heads first: a part without a head is never read.
 func (r *Records) remove(ctx context.Context, namespace string, owner apply.Owner, goes func(revision int) bool) error {
-	items, err := r.list(ctx, namespace, owner)
+	items, err := r.list(ctx, namespace, recordsOf(owner))
 	if err != nil {
 		return err
 	}
+	defer r.revisions.touch(namespace, owner.ID())
 	slices.SortFunc(items, func(a, b metav1.PartialObjectMetadata) int { return len(a.Name) - len(b.Name) })
 	for i := range items {
 		if !goes(revisionOf(items[i])) {

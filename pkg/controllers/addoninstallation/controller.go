@@ -53,8 +53,9 @@ type Records interface {
 	Forget(ctx context.Context, namespace string, owner apply.Owner) error
 }
 
-// RecordReader reads release records: the newest, or one revision.
+// RecordReader reads release records: the newest, or one revision; and the Clusters that an installation has some of.
 type RecordReader interface {
+	Clusters(ctx context.Context, namespace, installation string) ([]kubermaticv1.ClusterIdentity, error)
 	Load(ctx context.Context, namespace string, owner apply.Owner) (*release.Record, error)
 	LoadRevision(ctx context.Context, namespace string, owner apply.Owner, revision int) (*release.Record, error)
 }

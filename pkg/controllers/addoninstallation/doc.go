@@ -17,9 +17,9 @@
 // Everything that takes long happens elsewhere and wakes the installation when it is done: the
 // store fetches, the Keeper renders, the connections connect, the user cluster establishes CRDs.
 //
-// A pass begins with the Cluster (find.go), for a living installation as for one that is removed. At first sight its name
-// and UID are written into the status before anything else happens, and the next pass goes on: a removal that finds no
-// Cluster lets an installation go that never had one, and nothing else.
+// A pass begins with the Cluster (find.go), for a living installation as for one that is removed. Its name and UID go into the
+// status, and into the records before that: a removal that finds no Cluster lets an installation go that never had one, and
+// nothing else.
 //
 // While KKP has an Addon of the add-on's name in the cluster, a living installation does nothing at all: KKP would undo it
 // (adopt.go). A Helm release that the user cluster has and that is somebody else's is refused before the first write; with

@@ -32,9 +32,9 @@ func (r *Reconciler) locate(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// findCluster finds the Cluster of a living installation and sees whether there is something to do. At first sight the
-// Cluster's identity is written into the status before anything else happens: a removal that finds no Cluster takes an
-// installation without one for an installation that never got anything.
+// findCluster finds the Cluster of a living installation and sees whether there is something to do. The Cluster's identity goes
+// into the status, with whatever the pass says there; until that is written, release records tell it. Where another Cluster came it
+// is written before anything else happens: a removal that finds no Cluster goes by the status.
 func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 	if err := r.locate(ctx, f); err != nil {
 		return unknownCluster(err)
@@ -43,8 +43,9 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 		return loop.Done{}
 	}
 	identity := kubermaticv1.ClusterIdentity{Name: f.cluster.Name, UID: f.cluster.UID}
-	if known := f.installation.Status.Cluster; known == nil || *known != identity {
-		f.installation.Status.Cluster = &identity
+	known := f.installation.Status.Cluster
+	f.installation.Status.Cluster = &identity
+	if known != nil && *known != identity {
 		return waiting(kubermaticv1.ReasonProgressing, fmt.Sprintf("it belongs to cluster %q", f.cluster.Name), atOnce)
 	}
 	switch {

@@ -65,19 +65,35 @@ func withWayOut(f *facts, outcome loop.Outcome) loop.Outcome {
 	return retry
 }
 
+// letGoWithoutCluster lets an installation go that never had a Cluster, or whose Clusters are gone.
 func (r *Reconciler) letGoWithoutCluster(ctx context.Context, f *facts, unknown error) loop.Outcome {
-	known := f.installation.Status.Cluster
-	if known == nil {
-		// No Cluster was ever found for it, so nothing was ever applied.
-		return loop.Done{}
-	}
-	gone, err := r.Finder.Gone(ctx, cluster.Identity{Name: known.Name, UID: known.UID})
+	had, err := r.clustersOf(ctx, f)
 	if err != nil {
 		return failed(err)
 	}
-	if gone {
-		return loop.Done{}
+	for _, known := range had {
+		gone, err := r.Finder.Gone(ctx, cluster.Identity{Name: known.Name, UID: known.UID})
+		if err != nil {
+			return failed(err)
+		}
+		if !gone {
+			return untilGone(unknown)
+		}
 	}
+	return loop.Done{}
+}
+
+// clustersOf are the Clusters that may have something of an installation: the one that its status names or, if a pass ended before
+// that was written, those of its records. Without either nothing was ever applied.
+func (r *Reconciler) clustersOf(ctx context.Context, f *facts) ([]kubermaticv1.ClusterIdentity, error) {
+	if known := f.installation.Status.Cluster; known != nil {
+		return []kubermaticv1.ClusterIdentity{*known}, nil
+	}
+	return r.Records.Clusters(ctx, f.installation.Namespace, f.installation.Name)
+}
+
+// untilGone waits for a Cluster that can't be found and is not known to be gone.
+func untilGone(unknown error) loop.Outcome {
 	outcome := unknownCluster(unknown)
 	if wait, ok := outcome.(loop.Waiting); ok {
 		wait.Recheck = cluster.GoneInterval

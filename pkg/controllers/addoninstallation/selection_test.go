@@ -249,24 +249,62 @@ func TestRemovalWithoutAClusterLetsNothingGo(t *testing.T) {
 	w.publish("kept", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	object := w.install("kept", "")
 	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
-		if w.installed(object) != "" { // what is read after that is not older than the first write
-			if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-				return err
-			}
-			if object.Status.Cluster == nil {
-				t.Fatal("something was applied before the Cluster was written into the status")
-			}
-		}
 		return expect.Condition(object, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
 	})
-	before := w.cluster.DeepCopy()
-	w.cluster.Status.NamespaceName = ""
-	if err := w.seed.Status().Patch(t.Context(), w.cluster, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	w.lives("")
 	if err := w.seed.Delete(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}
+	w.expectHeldWithoutCluster(object)
+	w.lives(w.namespace)
+	expect.Gone(t, w.seed, object)
+	if version := w.installed(object); version != "" {
+		t.Errorf("version %s is still there", version)
+	}
+}
+
+// Red when an installation goes by its status alone, which a process that was killed had not written yet.
+func TestRemovalWithoutAClusterGoesByTheRecords(t *testing.T) {
+	w := newWorld(t)
+	stop := w.startUntil()
+	w.publish("untold", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	object := w.install("untold", "")
+	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		return expect.Condition(object, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
+	})
+	stop()
+	untold := object.DeepCopy()
+	untold.Status = kubermaticv1.AddonInstallationStatus{}
+	if err := w.seed.Status().Patch(t.Context(), untold, client.MergeFrom(object)); err != nil {
+		t.Fatal(err)
+	}
+	w.lives("")
+	if err := w.seed.Delete(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.expectHeldWithoutCluster(object)
+	w.lives(w.namespace)
+	expect.Gone(t, w.seed, object)
+	if version := w.installed(object); version != "" {
+		t.Errorf("version %s is still there", version)
+	}
+}
+
+// lives says which namespace the Cluster has, "" for none.
+func (w *world) lives(namespace string) {
+	w.t.Helper()
+	before := w.cluster.DeepCopy()
+	w.cluster.Status.NamespaceName = namespace
+	if err := w.seed.Status().Patch(w.t.Context(), w.cluster, client.MergeFrom(before)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// expectHeldWithoutCluster waits until an installation that is being deleted says that its Cluster is not found, and sees it stay.
+func (w *world) expectHeldWithoutCluster(object *kubermaticv1.AddonInstallation) {
+	t := w.t
+	t.Helper()
 	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
 		ready := meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionReady)
 		if ready == nil || ready.Reason != kubermaticv1.ReasonClusterUnknown || !strings.Contains(ready.Message, w.namespace) {
@@ -281,13 +319,4 @@ func TestRemovalWithoutAClusterLetsNothingGo(t *testing.T) {
 		}
 		return err
 	})
-	before = w.cluster.DeepCopy()
-	w.cluster.Status.NamespaceName = w.namespace
-	if err := w.seed.Status().Patch(t.Context(), w.cluster, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
-	expect.Gone(t, w.seed, object)
-	if version := w.installed(object); version != "" {
-		t.Errorf("version %s is still there", version)
-	}
 }
