@@ -27,7 +27,7 @@ type Connection struct {
 	Metadata metadata.Interface
 	Dynamic  dynamic.Interface
 	Mapper   meta.ResettableRESTMapper
-	// Secrets are for Helm's storage driver.
+	// Secrets are for Helm releases.
 	Secrets corev1client.SecretsGetter
 	// KubeVersion is gitVersion of /version, "v1.36.3".
 	KubeVersion string

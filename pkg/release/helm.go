@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"strconv"
@@ -12,7 +12,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage/driver"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -28,6 +28,7 @@ const HelmHistory = 10
 // Helm's names for what it stores (pkg/storage of Helm).
 const (
 	helmSecretType = "helm.sh/release.v1"
+	helmKey        = "release"
 	helmKeyFormat  = "sh.helm.release.v1.%s.v%d"
 	reservedValues = "kkp"
 )
@@ -76,26 +77,27 @@ func (r *Record) HelmObject() *helmrelease.Release {
 	}
 }
 
-// WriteHelm writes a Helm release, made by HelmObject, into its namespace of the user cluster by Helm's Secrets driver, so
+// WriteHelm writes a Helm release, made by HelmObject, into its namespace of the user cluster as Helm's Secrets driver does, so
 // that helm shows it. An equal one is left alone, and then nothing is written at all. When its status is deployed, earlier
-// revisions become superseded; those beyond HelmHistory go in any case. Secrets must be those of the release's namespace. Errors:
-// HelmNameTakenError, HelmCopyTooLargeError, or the API server's. What it returns is the resource version of the release's Secret,
-// by which a change is known.
-func WriteHelm(ctx context.Context, secrets corev1client.SecretInterface, rel *helmrelease.Release) (version string, err error) {
-	shelf := &shelf{SecretInterface: secrets, ctx: ctx, owner: rel.Labels[v1.LabelInstallation]}
-	stored, err := shelf.put(rel)
+// revisions become superseded; those beyond HelmHistory go in any case. A revision that isNew is written without a look at what is
+// there first. Errors: HelmNameTakenError, HelmCopyTooLargeError, or the API server's. What it returns is the resource version of the
+// release's Secret, by which a change is known.
+func WriteHelm(ctx context.Context, place HelmPlace, rel *helmrelease.Release, isNew bool) (version string, err error) {
+	defer place.touched(rel.Name)
+	shelf := &shelf{secrets: place.Secrets, owner: rel.Labels[v1.LabelInstallation], isNew: isNew}
+	stored, err := shelf.write(ctx, rel)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("writing revision %d of Helm release %q: %w", rel.Version, rel.Name, err)
 	}
 	if rel.Info.Status == helmrelease.StatusDeployed && rel.Version > 1 { // before the first there is none
-		if err := shelf.supersede(rel); err != nil {
+		if err := shelf.supersede(ctx, rel); err != nil {
 			return "", err
 		}
 	}
 	if shelf.wrote && rel.Version > HelmHistory {
-		return stored, shelf.trim(rel)
+		return stored.ResourceVersion, shelf.trim(ctx, rel)
 	}
-	return stored, nil
+	return stored.ResourceVersion, nil
 }
 
 // HelmSecret is the name of the Secret that shows a revision of a Helm release.
@@ -110,29 +112,30 @@ func RemoveHelm(ctx context.Context, secrets corev1client.SecretInterface, name 
 	return nil
 }
 
-// put writes the release's Secret and gives its resource version.
-func (s *shelf) put(rel *helmrelease.Release) (string, error) {
-	if err := driver.NewSecrets(s).Create(fmt.Sprintf(helmKeyFormat, rel.Name, rel.Version), rel); err != nil {
-		if taken, ok := errors.AsType[*HelmNameTakenError](err); ok {
-			return "", taken
-		}
-		return "", fmt.Errorf("writing revision %d of Helm release %q: %w", rel.Version, rel.Name, err)
+func (s *shelf) write(ctx context.Context, rel *helmrelease.Release) (*corev1.Secret, error) {
+	plain, err := json.Marshal(rel)
+	if err != nil {
+		return nil, err
 	}
-	return s.version, nil
+	secret, err := helmSecret(rel.Name, rel.Version, rel.Info.Status, s.owner, plain)
+	if err != nil {
+		return nil, err
+	}
+	return s.put(ctx, secret)
 }
 
 // supersede marks earlier revisions that still look current. What can't be decoded is left as it is.
-func (s *shelf) supersede(rel *helmrelease.Release) error {
+func (s *shelf) supersede(ctx context.Context, rel *helmrelease.Release) error {
 	options := ours(rel.Name, s.owner,
 		requirement("status", selection.In, "deployed", "pending-install", "pending-upgrade", "pending-rollback"),
 		requirement("version", selection.NotIn, strconv.Itoa(rel.Version)))
 	options.Limit = HelmHistory
-	list, err := s.List(s.ctx, options)
+	list, err := s.secrets.List(ctx, options)
 	if err != nil {
 		return fmt.Errorf("listing revisions of Helm release %q: %w", rel.Name, err)
 	}
 	for _, item := range list.Items {
-		earlier, err := decodeHelm(item.Data["release"])
+		earlier, err := decodeHelm(item.Data[helmKey])
 		if err != nil || earlier.Version >= rel.Version || item.Name != fmt.Sprintf(helmKeyFormat, rel.Name, earlier.Version) ||
 			earlier.Name != rel.Name {
 			continue
@@ -141,7 +144,7 @@ func (s *shelf) supersede(rel *helmrelease.Release) error {
 		if err != nil {
 			continue
 		}
-		if _, err := s.Create(s.ctx, secret, metav1.CreateOptions{}); err != nil {
+		if _, err := s.put(ctx, secret); err != nil {
 			return fmt.Errorf("superseding revision %d of Helm release %q: %w", earlier.Version, rel.Name, err)
 		}
 	}
@@ -149,12 +152,12 @@ func (s *shelf) supersede(rel *helmrelease.Release) error {
 }
 
 // trim removes revisions older than the history. The one that is deployed stays, as it does with helm.
-func (s *shelf) trim(rel *helmrelease.Release) error {
+func (s *shelf) trim(ctx context.Context, rel *helmrelease.Release) error {
 	var kept []string
 	for i := range HelmHistory {
 		kept = append(kept, strconv.Itoa(rel.Version-i))
 	}
-	err := s.DeleteCollection(s.ctx, metav1.DeleteOptions{}, ours(rel.Name, s.owner,
+	err := s.secrets.DeleteCollection(ctx, metav1.DeleteOptions{}, ours(rel.Name, s.owner,
 		requirement("version", selection.NotIn, kept...), requirement("status", selection.NotIn, "deployed")))
 	if err != nil {
 		return fmt.Errorf("trimming the history of Helm release %q: %w", rel.Name, err)

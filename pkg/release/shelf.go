@@ -14,34 +14,30 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// shelf is what Helm's driver writes to: the Secrets of one namespace, with a context of ours instead of the driver's
-// endless one, and without a write where nothing differs.
+// shelf is the Secrets of one namespace, for a Helm release of one owner, without a write where nothing differs.
 type shelf struct {
-	corev1client.SecretInterface
-	ctx   context.Context
-	owner string
+	secrets corev1client.SecretInterface
+	owner   string
+	// isNew says that most likely there is no such Secret yet.
+	isNew bool
 	wrote bool
-	// version is the resource version of the Secret that was looked at or written last.
-	version string
 }
 
-// Create implements SecretInterface for the driver: it writes the Secret, over an earlier one if that is ours.
-func (s *shelf) Create(_ context.Context, want *corev1.Secret, _ metav1.CreateOptions) (*corev1.Secret, error) {
-	if size := len(want.Data["release"]); size > corev1.MaxSecretSize { // no API server takes it
+// put writes a Secret, over an earlier one if that is the owner's, and gives it as it is then.
+func (s *shelf) put(ctx context.Context, want *corev1.Secret) (*corev1.Secret, error) {
+	if size := len(want.Data[helmKey]); size > corev1.MaxSecretSize { // no API server takes it
 		return nil, &HelmCopyTooLargeError{Secret: want.Name, Size: size}
 	}
-	stored, err := s.store(want)
-	if err == nil {
-		s.version = stored.ResourceVersion
+	if s.isNew {
+		s.isNew = false
+		made, err := s.make(ctx, want)
+		if !apierrors.IsAlreadyExists(err) {
+			return made, err
+		}
 	}
-	return stored, err
-}
-
-func (s *shelf) store(want *corev1.Secret) (*corev1.Secret, error) {
-	have, err := s.Get(s.ctx, want.Name, metav1.GetOptions{})
+	have, err := s.secrets.Get(ctx, want.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		s.wrote = true
-		return s.SecretInterface.Create(s.ctx, want, metav1.CreateOptions{})
+		return s.make(ctx, want)
 	}
 	if err != nil {
 		return nil, err
@@ -52,25 +48,32 @@ func (s *shelf) store(want *corev1.Secret) (*corev1.Secret, error) {
 	if sameRelease(have, want) {
 		return have, nil
 	}
-	return s.update(have, want)
+	return s.update(ctx, have, want)
 }
 
-func (s *shelf) update(have, want *corev1.Secret) (*corev1.Secret, error) {
+func (s *shelf) make(ctx context.Context, want *corev1.Secret) (*corev1.Secret, error) {
+	want.Labels["createdAt"] = strconv.FormatInt(time.Now().Unix(), 10)
+	made, err := s.secrets.Create(ctx, want, metav1.CreateOptions{})
+	s.wrote = err == nil
+	return made, err
+}
+
+func (s *shelf) update(ctx context.Context, have, want *corev1.Secret) (*corev1.Secret, error) {
 	want.ResourceVersion = have.ResourceVersion
 	if made := have.Labels["createdAt"]; made != "" {
 		want.Labels["createdAt"] = made
 	}
 	want.Labels["modifiedAt"] = strconv.FormatInt(time.Now().Unix(), 10)
 	s.wrote = true
-	return s.SecretInterface.Update(s.ctx, want, metav1.UpdateOptions{})
+	return s.secrets.Update(ctx, want, metav1.UpdateOptions{})
 }
 
-// sameRelease compares bytes: Helm's encoding of a release is always the same, so nothing needs to be decoded.
+// sameRelease compares bytes: the encoding of a release is always the same, so nothing needs to be decoded.
 func sameRelease(have, want *corev1.Secret) bool {
 	for _, label := range []string{"name", "owner", "status", "version"} {
 		if have.Labels[label] != want.Labels[label] {
 			return false
 		}
 	}
-	return bytes.Equal(have.Data["release"], want.Data["release"])
+	return bytes.Equal(have.Data[helmKey], want.Data[helmKey])
 }

@@ -2,7 +2,6 @@ package release
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/klauspost/compress/gzip"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	helmtime "helm.sh/helm/v3/pkg/time"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +17,43 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
+
+// helmPackers are kept, since each holds more than a megabyte. Releases are packed as helm packs them: what fitted fits again.
+var helmPackers = sync.Pool{New: func() any {
+	packer, _ := gzip.NewWriterLevel(nil, gzip.BestCompression) // the level is a constant: it does not fail
+	return packer
+}}
+
+// helmSecret is the Secret that shows a revision of a Helm release, given as JSON, by the names and labels of Helm's Secrets driver
+// (pkg/storage/driver of Helm).
+func helmSecret(name string, revision int, status helmrelease.Status, owner string, release []byte) (*corev1.Secret, error) {
+	packed, err := packRelease(release)
+	if err != nil {
+		return nil, fmt.Errorf("packing revision %d of Helm release %q: %w", revision, name, err)
+	}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf(helmKeyFormat, name, revision), Labels: map[string]string{
+			"owner": "helm", "name": name, "status": status.String(), "version": strconv.Itoa(revision), v1.LabelInstallation: owner,
+		}},
+		Type: helmSecretType,
+		Data: map[string][]byte{helmKey: packed},
+	}, nil
+}
+
+// packRelease is base64 of gzip.
+func packRelease(plain []byte) ([]byte, error) {
+	var packed bytes.Buffer
+	packer := helmPackers.Get().(*gzip.Writer)
+	defer helmPackers.Put(packer)
+	packer.Reset(&packed)
+	if _, err := packer.Write(plain); err != nil {
+		return nil, err
+	}
+	if err := packer.Close(); err != nil {
+		return nil, err
+	}
+	return base64.StdEncoding.AppendEncode(nil, packed.Bytes()), nil
+}
 
 // helmUnpackedLimit bounds what a release in a user cluster may become. A Secret holds 1 MiB, a gzip bomb 1000 times that.
 const helmUnpackedLimit = 16 << 20
@@ -89,25 +126,7 @@ func (s *storedHelm) superseded(owner string) (*corev1.Secret, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding a Helm release: %w", err)
 	}
-	var packed bytes.Buffer
-	packer, err := gzip.NewWriterLevel(&packed, gzip.BestCompression) // as helm packs it: it fits again
-	if err != nil {
-		return nil, fmt.Errorf("packing a Helm release: %w", err)
-	}
-	if _, err := packer.Write(plain); err != nil {
-		return nil, fmt.Errorf("packing a Helm release: %w", err)
-	}
-	if err := packer.Close(); err != nil {
-		return nil, fmt.Errorf("packing a Helm release: %w", err)
-	}
-	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf(helmKeyFormat, s.Name, s.Version), Labels: map[string]string{
-			"owner": "helm", "name": s.Name, "status": info.Status.String(), "version": strconv.Itoa(s.Version),
-			v1.LabelInstallation: owner,
-		}},
-		Type: helmSecretType,
-		Data: map[string][]byte{"release": []byte(base64.StdEncoding.EncodeToString(packed.Bytes()))},
-	}, nil
+	return helmSecret(s.Name, s.Version, info.Status, owner, plain)
 }
 
 // HelmTooLargeError says that a release in a user cluster unpacks to more than is read.

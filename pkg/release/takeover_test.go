@@ -1,10 +1,15 @@
 package release
 
 import (
+	"errors"
+	"net/http"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -71,11 +76,101 @@ func TestTakeOverHelmStopsAtTheLiving(t *testing.T) {
 		if err := TakeOverHelm(t.Context(), h.place(test.living...), next.Helm, next.Owner()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := WriteHelm(t.Context(), h.secrets, next.HelmObject()); err != nil {
+		if _, err := WriteHelm(t.Context(), h.place(), next.HelmObject(), false); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(test.want, h.history()); diff != "" {
 			t.Errorf("with %v (-want +got):\n%s", test.living, diff)
 		}
+	}
+}
+
+// Red when each name is asked for, when a release that was written since counts as absent, or when a new revision is looked for
+// before it is written.
+func TestNamesOfANamespaceComeFromOneList(t *testing.T) {
+	h := newHelmCluster(t, "names")
+	h.write(1, "deployed")
+	var calls []string
+	place := h.place()
+	place.Names = NewHelmNames(time.Now)
+	place.Metadata, place.Secrets = h.counted(&calls)
+	owner := apply.Owner{ClusterUID: "uid", Installation: "web"}
+	find := func(name string) *ForeignHelm {
+		t.Helper()
+		found, err := FindHelm(t.Context(), place, name, owner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		if found := find(name); found != nil {
+			t.Errorf("found %v", found)
+		}
+	}
+	if len(calls) != 1 {
+		t.Errorf("calls for three names: %q", calls)
+	}
+	if found := find("web"); found == nil || found.Revision != 1 {
+		t.Errorf("got %v of a release on the list", found)
+	}
+	fresh := h.record(1, "deployed")
+	fresh.Helm.Name = "a"
+	calls = nil
+	if _, err := WriteHelm(t.Context(), place, fresh.HelmObject(), true); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"POST"}, calls); diff != "" {
+		t.Errorf("calls for a new release (-want +got):\n%s", diff)
+	}
+	if found := find("a"); found == nil || !found.Own {
+		t.Errorf("got %v of a release that was written after the list", found)
+	}
+}
+
+// counted are clients whose calls are noted by their methods.
+func (h *helmCluster) counted(calls *[]string) (metadata.Interface, corev1client.SecretInterface) {
+	h.t.Helper()
+	config := rest.CopyConfig(fleet.Shared().Cluster("seed").Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(request *http.Request) (*http.Response, error) {
+			*calls = append(*calls, request.Method)
+			return next.RoundTrip(request)
+		})
+	})
+	meta, err := metadata.NewForConfig(config)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	core, err := corev1client.NewForConfig(config)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return meta, core.Secrets(h.namespace)
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (r roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
+
+// Red when a revision that is taken to be new is written over what is there, or an equal one is written again.
+func TestNewRevisionsMeetWhatIsThere(t *testing.T) {
+	h := newHelmCluster(t, "meets")
+	h.write(1, "deployed")
+	var calls []string
+	place := h.place()
+	_, place.Secrets = h.counted(&calls)
+	if _, err := WriteHelm(t.Context(), place, h.record(1, "deployed").HelmObject(), true); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"POST", "GET"}, calls); diff != "" {
+		t.Errorf("calls for an equal one (-want +got):\n%s", diff)
+	}
+	foreign := h.record(1, "deployed")
+	foreign.Installation = "shop"
+	var taken *HelmNameTakenError
+	if _, err := WriteHelm(t.Context(), place, foreign.HelmObject(), true); !errors.As(err, &taken) {
+		t.Errorf("got %v, want a refusal", err)
 	}
 }

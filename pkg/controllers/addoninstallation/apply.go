@@ -226,7 +226,7 @@ func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
 		return failed(err)
 	}
 	f.memory.record, f.memory.rollout, f.memory.looks = applied.Light(), nil, 0
-	f.saved = &applied
+	f.saved, f.memory.helmVersion = &applied, ""
 	f.memory.nextSurvey, f.memory.health = f.now.Add(r.Options.DriftInterval), nil
 	f.memory.repairs = sameContent(f.memory.repairs, before, applied.Inventory)
 	f.applied = true

@@ -149,12 +149,14 @@ func (r *Reconciler) writeCopy(ctx context.Context, f *facts) error {
 	if err != nil {
 		return err
 	}
+	place := r.helmPlace(f, record.Helm.Namespace)
 	if record.Helm.TakenOver && f.memory.helmWritten != helmState(record) {
-		if err := release.TakeOverHelm(ctx, r.helmPlace(f, record.Helm.Namespace), record.Helm, f.owner); err != nil {
+		if err := release.TakeOverHelm(ctx, place, record.Helm, f.owner); err != nil {
 			return err
 		}
 	}
-	f.memory.helmVersion, err = release.WriteHelm(ctx, f.connection.Secrets.Secrets(record.Helm.Namespace), record.HelmObject())
+	isNew := f.saved != nil && f.memory.helmVersion == "" // it was recorded as applied a moment ago
+	f.memory.helmVersion, err = release.WriteHelm(ctx, place, record.HelmObject(), isNew)
 	return err
 }
 
@@ -174,13 +176,14 @@ func (r *Reconciler) releaseNameFree(ctx context.Context, f *facts) loop.Outcome
 		return nil
 	}
 	list := &kubermaticv1.AddonInstallationList{} // shared with the cache, and only read
-	if err := r.Client.List(ctx, list, client.InNamespace(f.installation.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	err := r.Client.List(ctx, list, client.InNamespace(f.installation.Namespace), client.MatchingFields{indexRelease: name},
+		client.UnsafeDisableDeepCopy)
+	if err != nil {
 		return failed(err)
 	}
 	for i := range list.Items {
 		other := &list.Items[i]
-		has := other.Status.Release != nil && other.Status.Release.Name == name
-		if has && older(other, f.installation) && other.Spec.TargetNamespace == spec.TargetNamespace {
+		if older(other, f.installation) && other.Spec.TargetNamespace == spec.TargetNamespace {
 			return releaseTaken(other.Name, name, spec.TargetNamespace)
 		}
 	}

@@ -23,17 +23,32 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// indexAddon finds the installations of an add-on.
-const indexAddon = "spec.addonRef.name"
+// indexAddon finds the installations of an add-on, indexRelease those that have a Helm release of a name.
+const (
+	indexAddon   = "spec.addonRef.name"
+	indexRelease = "status.release.name"
+)
+
+var indexes = map[string]func(*kubermaticv1.AddonInstallation) []string{
+	indexAddon: func(installation *kubermaticv1.AddonInstallation) []string {
+		return []string{string(installation.Spec.AddonRef.Name)}
+	},
+	indexRelease: func(installation *kubermaticv1.AddonInstallation) []string {
+		if has := installation.Status.Release; has != nil {
+			return []string{has.Name}
+		}
+		return nil
+	},
+}
 
 // SetupWithManager registers the controller with its watches and indexes.
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
-	err := manager.GetFieldIndexer().IndexField(context.Background(), &kubermaticv1.AddonInstallation{}, indexAddon,
-		func(object client.Object) []string {
-			return []string{string(object.(*kubermaticv1.AddonInstallation).Spec.AddonRef.Name)}
-		})
-	if err != nil {
-		return err
+	for field, values := range indexes {
+		err := manager.GetFieldIndexer().IndexField(context.Background(), &kubermaticv1.AddonInstallation{}, field,
+			func(object client.Object) []string { return values(object.(*kubermaticv1.AddonInstallation)) })
+		if err != nil {
+			return err
+		}
 	}
 	return ctrl.NewControllerManagedBy(manager).
 		Named("addoninstallation").
