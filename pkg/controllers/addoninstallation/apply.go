@@ -25,6 +25,8 @@ const (
 	refusedRecheck = time.Minute
 	// maxLooks is more than any back-off counts.
 	maxLooks = 1 << 10
+	// quicklyApplied is how many objects take so little time that their rollout need not be told beforehand.
+	quicklyApplied = 30
 )
 
 // recordIntent puts on record what will be applied before any of it is.
@@ -122,6 +124,9 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 	if f.unchanged {
 		return nil
 	}
+	if outcome := tellFirst(f); outcome != nil {
+		return outcome
+	}
 	if f.memory.rollout == nil {
 		f.memory.rollout = apply.NewRollout(f.owner, f.objects, f.record().Inventory, apply.RolloutOptions{
 			TargetNamespace: f.installation.Spec.TargetNamespace,
@@ -149,6 +154,17 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 		f.memory.rollout = nil // what went with the namespace is made anew
 	}
 	return r.orRollBack(ctx, f, unfinished(progress, f.memory.stageLooks))
+}
+
+// tellFirst has the status show a long rollout before it begins: nothing else is told of the edit until it waits or is through.
+func tellFirst(f *facts) loop.Outcome {
+	if f.installation.Status.ObservedGeneration == f.installation.Generation || len(f.objects) <= quicklyApplied {
+		return nil
+	}
+	return loop.Waiting{
+		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonProgressing, Recheck: atOnce,
+		Message: fmt.Sprintf("%d objects are about to be applied", len(f.objects)),
+	}
 }
 
 func hasReason(notes []apply.Note, reason string) bool {

@@ -15,8 +15,9 @@ import (
 // from the cache, so it has no context of one.
 func (r *Reconciler) namesIn(namespace string, cluster types.UID) func(id string) string {
 	return func(id string) string {
-		list := &kubermaticv1.AddonInstallationList{}
-		if err := r.Client.List(context.Background(), list, client.InNamespace(namespace)); err != nil {
+		list := &kubermaticv1.AddonInstallationList{} // shared with the cache, and only read
+		err := r.Client.List(context.Background(), list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy)
+		if err != nil {
 			return id
 		}
 		for i := range list.Items {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/loop"
@@ -29,6 +30,30 @@ func TestBackOff(t *testing.T) {
 	f.backOff(failure)
 	if f.memory.failures != 1 {
 		t.Errorf("after something else, a failure counts as number %d", f.memory.failures)
+	}
+}
+
+// Red when a long rollout begins before the status shows anything of the edit, or when a short one costs a pass for it.
+func TestLongRolloutsAreToldFirst(t *testing.T) {
+	few := make([]*unstructured.Unstructured, quicklyApplied)
+	many := make([]*unstructured.Unstructured, quicklyApplied+1)
+	for _, test := range []struct {
+		why      string
+		objects  []*unstructured.Unstructured
+		observed int64
+		told     bool
+	}{
+		{"a new edit with many objects", many, 1, true},
+		{"one that the status shows already", many, 2, false},
+		{"a new edit with few objects", few, 1, false},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			f := &facts{installation: &kubermaticv1.AddonInstallation{}, objects: test.objects}
+			f.installation.Generation, f.installation.Status.ObservedGeneration = 2, test.observed
+			if outcome := tellFirst(f); (outcome != nil) != test.told {
+				t.Errorf("got %v", outcome)
+			}
+		})
 	}
 }
 

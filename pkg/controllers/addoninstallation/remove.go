@@ -142,8 +142,8 @@ func (r *Reconciler) removeInventory(ctx context.Context, f *facts, inventory ap
 
 // targetedByOthers are the target namespaces of the cluster's other installations: they stay, even if nothing is in them.
 func (r *Reconciler) targetedByOthers(ctx context.Context, f *facts) ([]string, error) {
-	list := &kubermaticv1.AddonInstallationList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(f.installation.Namespace)); err != nil {
+	list := &kubermaticv1.AddonInstallationList{} // shared with the cache, and only read
+	if err := r.Client.List(ctx, list, client.InNamespace(f.installation.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the cluster's installations: %w", err)
 	}
 	var namespaces []string
