@@ -26,7 +26,7 @@ func unpack(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured,
 			return nil
 		})
 		if err != nil {
-			return nil, &ObjectError{Object: keyOf(object), Index: index, Problem: "its items are no objects"}
+			return nil, &ObjectError{Object: KeyOf(object), Index: index, Problem: "its items are no objects"}
 		}
 	}
 	return flat, nil

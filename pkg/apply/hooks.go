@@ -35,7 +35,7 @@ type NoPlaceError struct{ Problem string }
 func (e *NoPlaceError) Error() string { return e.Problem }
 
 // Key names the hook's object.
-func (h Hook) Key() Key { return keyOf(h.Object) }
+func (h Hook) Key() Key { return KeyOf(h.Object) }
 
 // Runs says whether the object is of a kind that runs to an end.
 func (h Hook) Runs() bool { return runs(h.Key().GroupKind()) }

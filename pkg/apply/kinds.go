@@ -33,7 +33,8 @@ const (
 	updateRecreate   = "recreate"
 )
 
-func keyOf(object *unstructured.Unstructured) Key {
+// KeyOf names an object.
+func KeyOf(object *unstructured.Unstructured) Key {
 	gvk := object.GroupVersionKind()
 	return Key{Group: gvk.Group, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 }

@@ -19,7 +19,7 @@ import (
 func Leftovers(ctx context.Context, target Target, claimed Inventory, options LeftoverOptions) (Inventory, error) {
 	search := &leftovers{LeftoverOptions: options, target: target, kinds: &kinds{mapper: target.Mapper}, wanted: map[Key]bool{}}
 	for _, object := range options.Wanted {
-		search.wanted[keyOf(object)] = true
+		search.wanted[KeyOf(object)] = true
 	}
 	seen := presences(claimed, false)
 	if err := each(ctx, seen, search.look); err != nil {

@@ -56,7 +56,7 @@ func (e *ObjectError) Error() string {
 func checkDuplicates(objects []*unstructured.Unstructured) error {
 	seen := make(map[Key]bool, len(objects))
 	for _, object := range objects {
-		key := keyOf(object)
+		key := KeyOf(object)
 		if seen[key] {
 			return &DuplicateError{Object: key}
 		}
@@ -71,7 +71,7 @@ func checkSizes(objects []*unstructured.Unstructured) error {
 	}
 	total := 0
 	for index, object := range objects {
-		key := keyOf(object)
+		key := KeyOf(object)
 		text, err := json.Marshal(object.Object)
 		if err != nil {
 			return &ObjectError{Object: key, Index: index, Problem: "it is no JSON"}

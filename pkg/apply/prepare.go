@@ -97,7 +97,7 @@ func ObjectsDigest(objects []*unstructured.Unstructured) string {
 func contentDigest(object *unstructured.Unstructured) string {
 	text, err := json.Marshal(object.Object)
 	if err != nil { // cannot be: the object was JSON or YAML before
-		panic(fmt.Sprintf("object %q is no JSON: %v", keyOf(object), err))
+		panic(fmt.Sprintf("object %q is no JSON: %v", KeyOf(object), err))
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
@@ -111,20 +111,20 @@ type preparer struct {
 
 func (p preparer) prepare(index int, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if problem := identityProblem(object); problem != "" {
-		return nil, &ObjectError{Object: keyOf(object), Index: index, Problem: problem}
+		return nil, &ObjectError{Object: KeyOf(object), Index: index, Problem: problem}
 	}
 	next := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
 	delete(next.Object, "status")
 	metadata, problem := cleanMetadata(object)
 	if problem != "" {
-		return nil, &ObjectError{Object: keyOf(object), Index: index, Problem: problem}
+		return nil, &ObjectError{Object: KeyOf(object), Index: index, Problem: problem}
 	}
 	next.Object["metadata"] = metadata
 	if err := p.defaultNamespace(next); err != nil {
 		return nil, err
 	}
 	if problem := foldStringData(next); problem != "" {
-		return nil, &ObjectError{Object: keyOf(object), Index: index, Problem: problem}
+		return nil, &ObjectError{Object: KeyOf(object), Index: index, Problem: problem}
 	}
 	p.mark(next)
 	return next, nil
@@ -133,7 +133,7 @@ func (p preparer) prepare(index int, object *unstructured.Unstructured) (*unstru
 func (p preparer) defaultNamespace(object *unstructured.Unstructured) error {
 	scope, err := p.scopes.of(object.GroupVersionKind())
 	if err != nil {
-		return fmt.Errorf("looking up the kind of %q: %w", keyOf(object), err)
+		return fmt.Errorf("looking up the kind of %q: %w", KeyOf(object), err)
 	}
 	switch {
 	case scope == scopeCluster:

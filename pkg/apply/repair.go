@@ -57,7 +57,7 @@ func driftedItems(drift []Drift, applied Applied) (items []*item) {
 		drifted[one.Key] = true
 	}
 	for _, object := range applied.Objects {
-		if drifted[keyOf(object)] {
+		if drifted[KeyOf(object)] {
 			items = append(items, newItem(object, have))
 		}
 	}

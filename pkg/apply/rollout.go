@@ -110,7 +110,7 @@ func Planned(objects []*unstructured.Unstructured, known Inventory) Inventory {
 	have := known.byKey()
 	planned := append(Inventory{}, known...)
 	for _, object := range objects {
-		if _, found := have[keyOf(object)]; !found {
+		if _, found := have[KeyOf(object)]; !found {
 			planned = append(planned, plannedEntry(object))
 		}
 	}
@@ -122,7 +122,7 @@ func Planned(objects []*unstructured.Unstructured, known Inventory) Inventory {
 
 func plannedEntry(object *unstructured.Unstructured) Entry {
 	return Entry{
-		Key: keyOf(object), Version: object.GroupVersionKind().Version,
+		Key: KeyOf(object), Version: object.GroupVersionKind().Version,
 		Content: contentDigest(object), Orphan: staysBehind(object),
 	}
 }
@@ -244,7 +244,7 @@ func (r *Rollout) place(w *writer, it *item) {
 	}
 	it.object = it.object.DeepCopy()
 	it.object.SetNamespace(r.options.TargetNamespace)
-	it.key = keyOf(it.object)
+	it.key = KeyOf(it.object)
 	it.entry.Key, it.wanted.Key = it.key, it.key
 }
 

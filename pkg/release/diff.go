@@ -111,14 +111,9 @@ func objectsByKey(record *Record) (map[apply.Key]map[string]any, error) {
 		if err := utiljson.Unmarshal(raw, &object.Object); err != nil {
 			return nil, fmt.Errorf("decoding object %d of revision %d: it is no JSON", i, record.Revision) // its words may quote it
 		}
-		objects[keyOf(object)] = object.Object
+		objects[apply.KeyOf(object)] = object.Object
 	}
 	return objects, nil
-}
-
-func keyOf(object *unstructured.Unstructured) apply.Key {
-	gvk := object.GroupVersionKind()
-	return apply.Key{Group: gvk.Group, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
 func (d *Difference) compareObjects(before, after map[apply.Key]map[string]any) {

@@ -70,7 +70,7 @@ func hooksByKey(record *Record) (map[HookKey]map[string]any, error) {
 		if err := utiljson.Unmarshal(hook.Object, &object.Object); err != nil {
 			return nil, fmt.Errorf("decoding hook %d of revision %d: it is no JSON", i, record.Revision) // its words may quote it
 		}
-		key := HookKey{Path: hook.Path, Object: keyOf(object)}
+		key := HookKey{Path: hook.Path, Object: apply.KeyOf(object)}
 		for hooks[key] != nil {
 			key.Place++
 		}

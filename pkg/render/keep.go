@@ -27,11 +27,11 @@ type Kept struct {
 	Result
 	// Changed are the objects that came out otherwise at an earlier rendering of equal inputs, sorted by their words. As long as
 	// the earlier objects are kept, they are the ones in Result.
-	Changed []Changed
+	Changed []ObjectName
 }
 
-// Changed names an object as a rendering does: one without a namespace may get the installation's.
-type Changed struct {
+// ObjectName names an object as a rendering does: one without a namespace may get the installation's.
+type ObjectName struct {
 	GVK             schema.GroupVersionKind
 	Namespace, Name string
 	// HookPath is the template of a chart's hook; empty for other objects.
@@ -39,15 +39,15 @@ type Changed struct {
 }
 
 // String says "Kind namespace/name", or "hook Kind namespace/name of path".
-func (c Changed) String() string {
-	name := c.Name
-	if c.Namespace != "" {
-		name = c.Namespace + "/" + name
+func (o ObjectName) String() string {
+	name := o.Name
+	if o.Namespace != "" {
+		name = o.Namespace + "/" + name
 	}
-	if c.HookPath != "" {
-		return fmt.Sprintf("hook %s %s of %s", c.GVK.Kind, name, c.HookPath)
+	if o.HookPath != "" {
+		return fmt.Sprintf("hook %s %s of %s", o.GVK.Kind, name, o.HookPath)
 	}
-	return c.GVK.Kind + " " + name
+	return o.GVK.Kind + " " + name
 }
 
 // Keeper renders what it does not hold yet. What a rendering came to is kept by the digest of its inputs, failures too.

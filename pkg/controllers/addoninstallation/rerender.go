@@ -147,7 +147,7 @@ func nameOf(object *unstructured.Unstructured) string {
 
 // namesOf says what changed objects are called in the user cluster, where those without a namespace are in the installation's. A
 // kind that is not served is named as it was rendered.
-func namesOf(f *facts, changed []render.Changed) []string {
+func namesOf(f *facts, changed []render.ObjectName) []string {
 	names := make([]string, len(changed))
 	for i, one := range changed {
 		if one.Namespace == "" && isNamespaced(f, one.GVK) {

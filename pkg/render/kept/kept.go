@@ -86,7 +86,7 @@ type entry struct {
 // outcome is what a rendering came to.
 type outcome struct {
 	content packed
-	changed []render.Changed
+	changed []render.ObjectName
 	err     error
 }
 
@@ -258,7 +258,7 @@ func pause(failures int) time.Duration {
 }
 
 // digests are of objects, by what they are called.
-type digests map[render.Changed][sha256.Size]byte
+type digests map[render.ObjectName][sha256.Size]byte
 
 // encode is JSON whose equal contents are equal bytes.
 func encode(content any) ([]byte, error) {

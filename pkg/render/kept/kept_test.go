@@ -59,7 +59,7 @@ func newRenders(renderer *counting, options kept.Options) *kept.Renders {
 }
 
 // words are what changed things are called.
-func words(changed []render.Changed) (texts []string) {
+func words(changed []render.ObjectName) (texts []string) {
 	for _, one := range changed {
 		texts = append(texts, one.String())
 	}

@@ -45,8 +45,8 @@ func packResult(result render.Result) (packed, error) {
 	return made, err
 }
 
-func nameOf(object *unstructured.Unstructured, hookPath string) render.Changed {
-	return render.Changed{
+func nameOf(object *unstructured.Unstructured, hookPath string) render.ObjectName {
+	return render.ObjectName{
 		GVK: object.GroupVersionKind(), Namespace: object.GetNamespace(), Name: object.GetName(), HookPath: hookPath,
 	}
 }
@@ -93,11 +93,11 @@ func (p packed) values() (map[string]any, error) {
 }
 
 // differ names the objects that two renderings do not share, in order. Nothing is known of a first rendering.
-func (d digests) differ(other digests) []render.Changed {
+func (d digests) differ(other digests) []render.ObjectName {
 	if d == nil {
 		return nil
 	}
-	different := map[render.Changed]bool{}
+	different := map[render.ObjectName]bool{}
 	for name, digest := range d {
 		if found, ok := other[name]; !ok || found != digest {
 			different[name] = true
@@ -108,7 +108,7 @@ func (d digests) differ(other digests) []render.Changed {
 			different[name] = true
 		}
 	}
-	return slices.SortedFunc(maps.Keys(different), func(a, b render.Changed) int {
+	return slices.SortedFunc(maps.Keys(different), func(a, b render.ObjectName) int {
 		return cmp.Or(cmp.Compare(a.String(), b.String()), cmp.Compare(a.GVK.String(), b.GVK.String()))
 	})
 }
