@@ -2,12 +2,14 @@ package query
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -126,6 +128,32 @@ func TestFewQuestionsAtATime(t *testing.T) {
 	if calls := server.calls.Load(); calls != 2*reviewsAtOnce {
 		t.Errorf("%d questions about %d tokens", calls, 2*reviewsAtOnce)
 	}
+}
+
+// Red when a question does not look once more at what is kept: whoever waited for a turn while the answer came asks again.
+func TestLateAskersLookOnceMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &stubborn{}
+		reviews := NewReviews(server, ReviewOptions{})
+		for range reviewsAtOnce {
+			reviews.turns <- struct{}{}
+		}
+		hash := tokenHash(sha256.Sum256([]byte("good")))
+		identity, access := &Identity{token: hash}, Access{Namespace: "good"}
+		told := make(chan error, 2)
+		go func() {
+			_, err := reviews.Identify(t.Context(), "good")
+			told <- err
+		}()
+		go func() { told <- reviews.Authorise(t.Context(), identity, access) }()
+		synctest.Wait() // both looked, found nothing, and wait for a turn
+		reviews.accepted.Add(hash, identity, time.Minute)
+		reviews.verdicts.Add(verdictKey{hash, access}, true, time.Minute)
+		<-reviews.turns
+		if first, second := <-told, <-told; first != nil || second != nil || server.calls.Load() != 0 {
+			t.Errorf("got %v and %v after %d questions", first, second, server.calls.Load())
+		}
+	})
 }
 
 // TestOneAskerGoesAndTheOtherIsAnswered: the question of whoever came first serves all.
