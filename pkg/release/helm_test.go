@@ -70,7 +70,7 @@ func (h *helmCluster) helm(arguments ...string) string {
 func (h *helmCluster) write(revision int, status string) *Record {
 	h.t.Helper()
 	record := h.record(revision, status)
-	if _, err := WriteHelm(h.t.Context(), h.place(), record.HelmObject(), false); err != nil {
+	if _, err := WriteHelm(h.t.Context(), h.secrets, record.HelmObject(), false); err != nil {
 		h.t.Fatal(err)
 	}
 	return record
@@ -202,10 +202,10 @@ func TestSomebodyElsesRelease(t *testing.T) {
 	h := newHelmCluster(t, "foreign")
 	foreign := h.record(1, "deployed")
 	foreign.Installation = "somebody-elses"
-	if _, err := WriteHelm(t.Context(), h.place(), foreign.HelmObject(), false); err != nil {
+	if _, err := WriteHelm(t.Context(), h.secrets, foreign.HelmObject(), false); err != nil {
 		t.Fatal(err)
 	}
-	_, err := WriteHelm(t.Context(), h.place(), h.record(1, "deployed").HelmObject(), false)
+	_, err := WriteHelm(t.Context(), h.secrets, h.record(1, "deployed").HelmObject(), false)
 	if _, ok := errors.AsType[*HelmNameTakenError](err); !ok {
 		t.Errorf("got %v, want a HelmNameTakenError", err)
 	}

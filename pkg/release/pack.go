@@ -31,7 +31,7 @@ var coders = sync.OnceValue(func() (pair struct {
 	decoder *zstd.Decoder
 }) {
 	// The options are constants; neither constructor fails on them.
-	pair.encoder, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+	pair.encoder, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	pair.decoder, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(unpackedLimit))
 	return pair
 })

@@ -27,8 +27,7 @@ type Records struct {
 }
 
 // NewRecords keeps records by a client; what is read is read by reader, which must see past caches: a record that is a
-// second old would be taken for the truth. Nobody else may write them meanwhile: which ones there are is asked for all installations of
-// a namespace together, and believed for a moment.
+// second old would be taken for the truth.
 func NewRecords(c client.Client, reader client.Reader) *Records {
 	return &Records{client: c, reader: reader, revisions: roll[[]int]{now: time.Now}}
 }
@@ -40,6 +39,27 @@ func (r *Records) Load(ctx context.Context, namespace string, owner apply.Owner)
 	if err != nil {
 		return nil, err
 	}
+	return r.newest(ctx, namespace, owner, heads)
+}
+
+// LoadFirst is Load for an installation that this process knows nothing of yet: which revisions there are is asked for all
+// installations of the namespace together, and believed for ten seconds of those that were not written since.
+func (r *Records) LoadFirst(ctx context.Context, namespace string, owner apply.Owner) (*Record, error) {
+	heads, sure, err := r.revisions.look(ctx, namespace, owner.ID(), func() (map[string][]int, error) {
+		items, err := r.list(ctx, namespace)
+		return headsOf(items), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !sure {
+		return r.Load(ctx, namespace, owner)
+	}
+	return r.newest(ctx, namespace, owner, heads)
+}
+
+// newest is the first of these revisions that can be read.
+func (r *Records) newest(ctx context.Context, namespace string, owner apply.Owner, heads []int) (*Record, error) {
 	var damaged *DamagedError
 	for _, revision := range heads {
 		record, err := r.LoadRevision(ctx, namespace, owner, revision)

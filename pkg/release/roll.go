@@ -22,70 +22,70 @@ type roll[V any] struct {
 	pages   map[string]*page[V]
 }
 
-// page is the list of one namespace; while it is being made it stands for nothing, and collects what is written.
+// page is the list of one namespace; while it is being made it collects what is written.
 type page[V any] struct {
 	begun   time.Time
 	listed  bool
 	entries map[string]V
-	// partial pages do not hold every name.
-	partial bool
 	// touched are names that were written since the list began.
 	touched map[string]bool
 }
 
-// lister lists a namespace; partial says that there was more than is listed.
-type lister[V any] func() (entries map[string]V, partial bool, err error)
-
 // look tells what the list has of a name, and whether that can be relied on.
-func (r *roll[V]) look(ctx context.Context, namespace, name string, list lister[V]) (value V, sure bool, err error) {
-	if value, sure, stands := r.read(namespace, name); stands {
-		return value, sure, nil
-	}
-	flight := r.flights.DoChan(namespace, func() (any, error) {
-		if r.stands(namespace) { // somebody listed it between the look and the flight
-			return nil, nil
+func (r *roll[V]) look(ctx context.Context, namespace, name string, list func() (map[string]V, error)) (value V, sure bool, err error) {
+	known := r.standing(namespace)
+	if known == nil {
+		if known, err = r.await(ctx, namespace, list); err != nil {
+			return value, false, err
 		}
-		return nil, r.take(namespace, list)
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return known.entries[name], !known.touched[name], nil
+}
+
+// await makes a list, or waits for the one that is being made. Whoever waited is answered from it, however long it took.
+func (r *roll[V]) await(ctx context.Context, namespace string, list func() (map[string]V, error)) (*page[V], error) {
+	flight := r.flights.DoChan(namespace, func() (any, error) {
+		if known := r.standing(namespace); known != nil { // somebody listed it between the look and the flight
+			return known, nil
+		}
+		return r.take(namespace, list)
 	})
 	select {
 	case <-ctx.Done():
-		return value, false, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	case landed := <-flight:
 		if landed.Err != nil {
-			return value, false, landed.Err
+			return nil, landed.Err
 		}
+		return landed.Val.(*page[V]), nil
 	}
-	value, sure, _ = r.read(namespace, name)
-	return value, sure, nil
 }
 
-func (r *roll[V]) read(namespace, name string) (value V, sure, stands bool) {
+// standing is the list of a namespace, unless it is too old.
+func (r *roll[V]) standing(namespace string) *page[V] {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	known := r.pages[namespace]
 	if known == nil || !known.listed || r.now().Sub(known.begun) >= rollStands {
-		return value, false, false
+		return nil
 	}
-	return known.entries[name], !known.partial && !known.touched[name], true
-}
-
-func (r *roll[V]) stands(namespace string) bool {
-	_, _, stands := r.read(namespace, "")
-	return stands
+	return known
 }
 
 // take lists a namespace anew, and drops what is old of others.
-func (r *roll[V]) take(namespace string, list lister[V]) error {
+func (r *roll[V]) take(namespace string, list func() (map[string]V, error)) (*page[V], error) {
 	made := r.begin(namespace)
-	entries, partial, err := list()
+	entries, err := list()
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if err != nil {
 		delete(r.pages, namespace)
-		return err
+		return nil, err
 	}
-	made.entries, made.partial, made.listed = entries, partial, true
-	return nil
+	made.entries, made.listed = entries, true
+	return made, nil
 }
 
 func (r *roll[V]) begin(namespace string) *page[V] {

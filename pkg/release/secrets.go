@@ -106,15 +106,8 @@ func recordsOf(owner apply.Owner) client.ListOption {
 	return client.MatchingLabels{v1.LabelInstallation: owner.ID()}
 }
 
-// heads are the revisions that have a head, newest first: as of the list of the namespace, unless they were written since.
+// heads are the revisions that have a head, newest first.
 func (r *Records) heads(ctx context.Context, namespace string, owner apply.Owner) ([]int, error) {
-	revisions, sure, err := r.revisions.look(ctx, namespace, owner.ID(), func() (map[string][]int, bool, error) {
-		items, err := r.list(ctx, namespace)
-		return headsOf(items), false, err
-	})
-	if sure || err != nil {
-		return revisions, err
-	}
 	items, err := r.list(ctx, namespace, recordsOf(owner))
 	return headsOf(items)[owner.ID()], err
 }

@@ -2,6 +2,7 @@ package release
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/klauspost/compress/gzip"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	helmtime "helm.sh/helm/v3/pkg/time"
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +18,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// helmPackers are kept, since each holds more than a megabyte. Releases are packed as helm packs them: what fitted fits again.
+// helmPackers are kept, since each holds more than a megabyte. Releases are packed as helm packs them, so what fitted fits again.
 var helmPackers = sync.Pool{New: func() any {
 	packer, _ := gzip.NewWriterLevel(nil, gzip.BestCompression) // the level is a constant: it does not fail
 	return packer

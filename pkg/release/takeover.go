@@ -28,8 +28,6 @@ import (
 const (
 	// foreignListed and foreignPages bound the revisions of one release that are looked at; helm itself keeps 10.
 	foreignListed, foreignPages = 500, 20
-	// namesListed is how many revisions of all releases of a namespace may be listed together.
-	namesListed = 2000
 	// highestHelmRevision is the last revision that is believed of a Secret's name; there have to be numbers after it.
 	highestHelmRevision = 1 << 24
 	// manifestLimit bounds the manifest of a foreign release that is read for its objects, in bytes.
@@ -50,44 +48,6 @@ type HelmPlace struct {
 	Namespace string
 	// NameOf gives the name of the installation with an ID; "" where there is none, or none any more. It may be nil.
 	NameOf func(id string) string
-	// Names are those of the user cluster. It may be nil.
-	Names *HelmNames
-}
-
-// HelmNames knows which releases namespaces of a user cluster have, from lists that are at most a moment old: installations that
-// begin together ask once for all their names. It may be used by many goroutines.
-type HelmNames struct{ roll roll[bool] }
-
-// NewHelmNames knows of none; now tells the time.
-func NewHelmNames(now func() time.Time) *HelmNames {
-	return &HelmNames{roll: roll[bool]{now: now}}
-}
-
-// lacks says whether the place is known to have no release of the name; where that can't be told this way it says no.
-func (p HelmPlace) lacks(ctx context.Context, name string) bool {
-	if p.Names == nil {
-		return false
-	}
-	found, sure, err := p.Names.roll.look(ctx, p.Namespace, name, func() (map[string]bool, bool, error) {
-		options := metav1.ListOptions{LabelSelector: "owner=helm", FieldSelector: "type=" + helmSecretType, Limit: namesListed}
-		page, err := p.Metadata.Resource(secretResource).Namespace(p.Namespace).List(ctx, options)
-		if err != nil {
-			return nil, false, err
-		}
-		names := map[string]bool{}
-		for i := range page.Items {
-			names[page.Items[i].Labels["name"]] = true
-		}
-		return names, page.Continue != "", nil
-	})
-	return err == nil && sure && !found
-}
-
-// touched says that a release of the name was written, or may have been.
-func (p HelmPlace) touched(name string) {
-	if p.Names != nil {
-		p.Names.roll.touch(p.Namespace, name)
-	}
 }
 
 // ForeignHelm is a Helm release in a user cluster that no record of an owner knows.
@@ -113,9 +73,6 @@ type ForeignHelm struct {
 // would be found too. Of the Secrets only the newest is read, decoded with bounds, and believed as far as it says the same as its
 // name. The error is the API server's.
 func FindHelm(ctx context.Context, place HelmPlace, name string, owner apply.Owner) (*ForeignHelm, error) {
-	if place.lacks(ctx, name) {
-		return nil, nil
-	}
 	items, err := place.revisions(ctx, labels.SelectorFromSet(labels.Set{"owner": "helm", "name": name}), name)
 	if err != nil {
 		return nil, err
@@ -214,7 +171,7 @@ func (f *ForeignHelm) read(ctx context.Context, secrets corev1client.SecretInter
 	if err != nil {
 		return fmt.Errorf("reading Helm release %q: %w", f.Name, err)
 	}
-	rel, err := decodeHelm(secret.Data["release"])
+	rel, err := decodeHelm(secret.Data[helmKey])
 	switch {
 	case err != nil:
 		f.Problem = "it is no Helm release, or unpacks to more than is read" // the decoder's words may quote it

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -76,7 +75,7 @@ func TestTakeOverHelmStopsAtTheLiving(t *testing.T) {
 		if err := TakeOverHelm(t.Context(), h.place(test.living...), next.Helm, next.Owner()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := WriteHelm(t.Context(), h.place(), next.HelmObject(), false); err != nil {
+		if _, err := WriteHelm(t.Context(), h.secrets, next.HelmObject(), false); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(test.want, h.history()); diff != "" {
@@ -85,51 +84,8 @@ func TestTakeOverHelmStopsAtTheLiving(t *testing.T) {
 	}
 }
 
-// Red when each name is asked for, when a release that was written since counts as absent, or when a new revision is looked for
-// before it is written.
-func TestNamesOfANamespaceComeFromOneList(t *testing.T) {
-	h := newHelmCluster(t, "names")
-	h.write(1, "deployed")
-	var calls []string
-	place := h.place()
-	place.Names = NewHelmNames(time.Now)
-	place.Metadata, place.Secrets = h.counted(&calls)
-	owner := apply.Owner{ClusterUID: "uid", Installation: "web"}
-	find := func(name string) *ForeignHelm {
-		t.Helper()
-		found, err := FindHelm(t.Context(), place, name, owner)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return found
-	}
-	for _, name := range []string{"a", "b", "c"} {
-		if found := find(name); found != nil {
-			t.Errorf("found %v", found)
-		}
-	}
-	if len(calls) != 1 {
-		t.Errorf("calls for three names: %q", calls)
-	}
-	if found := find("web"); found == nil || found.Revision != 1 {
-		t.Errorf("got %v of a release on the list", found)
-	}
-	fresh := h.record(1, "deployed")
-	fresh.Helm.Name = "a"
-	calls = nil
-	if _, err := WriteHelm(t.Context(), place, fresh.HelmObject(), true); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"POST"}, calls); diff != "" {
-		t.Errorf("calls for a new release (-want +got):\n%s", diff)
-	}
-	if found := find("a"); found == nil || !found.Own {
-		t.Errorf("got %v of a release that was written after the list", found)
-	}
-}
-
-// counted are clients whose calls are noted by their methods.
-func (h *helmCluster) counted(calls *[]string) (metadata.Interface, corev1client.SecretInterface) {
+// counted are Secrets whose calls are noted by their methods.
+func (h *helmCluster) counted(calls *[]string) corev1client.SecretInterface {
 	h.t.Helper()
 	config := rest.CopyConfig(fleet.Shared().Cluster("seed").Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -138,15 +94,11 @@ func (h *helmCluster) counted(calls *[]string) (metadata.Interface, corev1client
 			return next.RoundTrip(request)
 		})
 	})
-	meta, err := metadata.NewForConfig(config)
-	if err != nil {
-		h.t.Fatal(err)
-	}
 	core, err := corev1client.NewForConfig(config)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return meta, core.Secrets(h.namespace)
+	return core.Secrets(h.namespace)
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)
@@ -154,23 +106,31 @@ type roundTrip func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (r roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// Red when a revision that is taken to be new is written over what is there, or an equal one is written again.
+// Red when a revision that is taken to be new is looked for first, when it is written over what is there, or when an equal one is
+// written again.
 func TestNewRevisionsMeetWhatIsThere(t *testing.T) {
 	h := newHelmCluster(t, "meets")
-	h.write(1, "deployed")
 	var calls []string
-	place := h.place()
-	_, place.Secrets = h.counted(&calls)
-	if _, err := WriteHelm(t.Context(), place, h.record(1, "deployed").HelmObject(), true); err != nil {
+	secrets := h.counted(&calls)
+	write := func(record *Record, want ...string) error {
+		t.Helper()
+		calls = nil
+		_, err := WriteHelm(t.Context(), secrets, record.HelmObject(), true)
+		if diff := cmp.Diff(want, calls); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
+		return err
+	}
+	if err := write(h.record(1, "deployed"), "POST"); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff([]string{"POST", "GET"}, calls); diff != "" {
-		t.Errorf("calls for an equal one (-want +got):\n%s", diff)
+	if err := write(h.record(1, "deployed"), "POST", "GET"); err != nil {
+		t.Error(err)
 	}
 	foreign := h.record(1, "deployed")
 	foreign.Installation = "shop"
 	var taken *HelmNameTakenError
-	if _, err := WriteHelm(t.Context(), place, foreign.HelmObject(), true); !errors.As(err, &taken) {
+	if err := write(foreign, "POST", "GET"); !errors.As(err, &taken) {
 		t.Errorf("got %v, want a refusal", err)
 	}
 }

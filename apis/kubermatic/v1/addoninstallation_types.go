@@ -187,7 +187,7 @@ type AddonInstallationStatus struct {
 	// observedGeneration is the generation that the status speaks of.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// cluster is the Cluster that the installation belongs to, kept at first sight.
+	// cluster is the Cluster that the installation belongs to, from the first status on.
 	// +optional
 	Cluster *ClusterIdentity `json:"cluster,omitempty"`
 	// version is the resolved version.

@@ -25,8 +25,6 @@ const (
 	refusedRecheck = time.Minute
 	// maxLooks is more than any back-off counts.
 	maxLooks = 1 << 10
-	// quicklyApplied is how many objects take so little time that their rollout need not be told beforehand.
-	quicklyApplied = 30
 )
 
 // recordIntent puts on record what will be applied before any of it is.
@@ -54,7 +52,7 @@ func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
 		f.memory.doubt()
 		return failed(err)
 	}
-	f.memory.record, f.memory.rollout = intent, nil
+	f.memory.begin(intent)
 	claimName(f, intent.Helm)
 	r.tellTakeOver(f)
 	return nil
@@ -118,14 +116,19 @@ func encodeObjects(objects []*unstructured.Unstructured) ([]json.RawMessage, err
 	return encoded, nil
 }
 
-// apply takes the rollout as far as it goes now. A rollout lives from the recorded intent to the record of its end; after
-// a restart it begins anew, and what is there already is not written again.
+// apply takes the rollout as far as it goes now; a long one is announced first.
 func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
+	if outcome := announceRollout(f); outcome != nil {
+		return outcome
+	}
+	return r.rollOut(ctx, f)
+}
+
+// rollOut takes the rollout as far as it goes now. A rollout lives from the recorded intent to the record of its end; after
+// a restart it begins anew, and what is there already is not written again.
+func (r *Reconciler) rollOut(ctx context.Context, f *facts) loop.Outcome {
 	if f.unchanged {
 		return nil
-	}
-	if outcome := tellFirst(f); outcome != nil {
-		return outcome
 	}
 	if f.memory.rollout == nil {
 		f.memory.rollout = apply.NewRollout(f.owner, f.objects, f.record().Inventory, apply.RolloutOptions{
@@ -154,17 +157,6 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 		f.memory.rollout = nil // what went with the namespace is made anew
 	}
 	return r.orRollBack(ctx, f, unfinished(progress, f.memory.stageLooks))
-}
-
-// tellFirst has the status show a long rollout before it begins: nothing else is told of the edit until it waits or is through.
-func tellFirst(f *facts) loop.Outcome {
-	if f.installation.Status.ObservedGeneration == f.installation.Generation || len(f.objects) <= quicklyApplied {
-		return nil
-	}
-	return loop.Waiting{
-		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonProgressing, Recheck: atOnce,
-		Message: fmt.Sprintf("%d objects are about to be applied", len(f.objects)),
-	}
 }
 
 func hasReason(notes []apply.Note, reason string) bool {
@@ -242,7 +234,7 @@ func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
 		return failed(err)
 	}
 	f.memory.record, f.memory.rollout, f.memory.looks = applied.Light(), nil, 0
-	f.saved, f.memory.helmVersion = &applied, ""
+	f.saved = &applied
 	f.memory.nextSurvey, f.memory.health = f.now.Add(r.Options.DriftInterval), nil
 	f.memory.repairs = sameContent(f.memory.repairs, before, applied.Inventory)
 	f.applied = true

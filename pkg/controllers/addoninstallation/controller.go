@@ -57,6 +57,7 @@ type Records interface {
 type RecordReader interface {
 	Clusters(ctx context.Context, namespace, installation string) ([]kubermaticv1.ClusterIdentity, error)
 	Load(ctx context.Context, namespace string, owner apply.Owner) (*release.Record, error)
+	LoadFirst(ctx context.Context, namespace string, owner apply.Owner) (*release.Record, error)
 	LoadRevision(ctx context.Context, namespace string, owner apply.Owner, revision int) (*release.Record, error)
 }
 

@@ -69,7 +69,7 @@ func (r *Reconciler) copyUninstalling(ctx context.Context, f *facts) {
 	f.memory.helmWritten = written
 	record, err := r.readWhole(ctx, f, record)
 	if err == nil {
-		_, err = release.WriteHelm(ctx, r.helmPlace(f, record.Helm.Namespace), record.Uninstalling(), false)
+		_, err = release.WriteHelm(ctx, f.connection.Secrets.Secrets(record.Helm.Namespace), record.Uninstalling(), false)
 	}
 	if err != nil {
 		ctrl.LoggerFrom(ctx).V(1).Info("the Helm release could not be shown as uninstalling", "error", err.Error())

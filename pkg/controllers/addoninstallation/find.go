@@ -33,8 +33,9 @@ func (r *Reconciler) locate(ctx context.Context, f *facts) error {
 }
 
 // findCluster finds the Cluster of a living installation and sees whether there is something to do. The Cluster's identity goes
-// into the status, with whatever the pass says there; until that is written, release records tell it. Where another Cluster came it
-// is written before anything else happens: a removal that finds no Cluster goes by the status.
+// into the status, with whatever the pass says there; until that is written, release records tell it. Of core add-ons, and
+// where another Cluster came, it is written before anything else happens: their protection, and a removal that finds no Cluster, go
+// by the status.
 func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 	if err := r.locate(ctx, f); err != nil {
 		return unknownCluster(err)
@@ -45,7 +46,7 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 	identity := kubermaticv1.ClusterIdentity{Name: f.cluster.Name, UID: f.cluster.UID}
 	known := f.installation.Status.Cluster
 	f.installation.Status.Cluster = &identity
-	if known != nil && *known != identity {
+	if known == nil && f.installation.Spec.CoreAddon || known != nil && *known != identity {
 		return waiting(kubermaticv1.ReasonProgressing, fmt.Sprintf("it belongs to cluster %q", f.cluster.Name), atOnce)
 	}
 	switch {

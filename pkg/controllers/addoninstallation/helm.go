@@ -149,14 +149,14 @@ func (r *Reconciler) writeCopy(ctx context.Context, f *facts) error {
 	if err != nil {
 		return err
 	}
-	place := r.helmPlace(f, record.Helm.Namespace)
 	if record.Helm.TakenOver && f.memory.helmWritten != helmState(record) {
-		if err := release.TakeOverHelm(ctx, place, record.Helm, f.owner); err != nil {
+		if err := release.TakeOverHelm(ctx, r.helmPlace(f, record.Helm.Namespace), record.Helm, f.owner); err != nil {
 			return err
 		}
 	}
-	isNew := f.saved != nil && f.memory.helmVersion == "" // it was recorded as applied a moment ago
-	f.memory.helmVersion, err = release.WriteHelm(ctx, place, record.HelmObject(), isNew)
+	secrets := f.connection.Secrets.Secrets(record.Helm.Namespace)
+	isNew := f.saved != nil && f.memory.helmVersion == "" // it was recorded as applied a moment ago, and never shown
+	f.memory.helmVersion, err = release.WriteHelm(ctx, secrets, record.HelmObject(), isNew)
 	return err
 }
 

@@ -52,6 +52,8 @@ type memory struct {
 	renderedAnew, changesTold string
 	// comparing: a second rendering, to compare, is under way.
 	comparing bool
+	// told is the generation of which a long rollout was announced.
+	told int64
 	// written is the last status, until the cache shows it.
 	written *written
 	// watched is since when the user cluster has answered without a gap; zero while it does not, or is paused.
@@ -135,6 +137,11 @@ func (m *memory) waited(written int) {
 		m.stageLooks, m.stageWritten = 0, written
 	}
 	m.stageLooks++
+}
+
+// begin goes on with a new revision, which is on record and of which nothing is applied or shown yet.
+func (m *memory) begin(intent *release.Record) {
+	m.record, m.rollout, m.helmVersion = intent, nil, ""
 }
 
 // doubt has the record read again: a save failed, so it is not known what the seed has.

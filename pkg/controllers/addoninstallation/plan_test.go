@@ -33,8 +33,9 @@ func TestBackOff(t *testing.T) {
 	}
 }
 
-// Red when a long rollout begins before the status shows anything of the edit, or when a short one costs a pass for it.
-func TestLongRolloutsAreToldFirst(t *testing.T) {
+// Red when a long rollout begins before the status shows anything of the edit, when it never begins where the status can't be
+// written, or when a short one costs a pass for it.
+func TestLongRolloutsAreAnnounced(t *testing.T) {
 	few := make([]*unstructured.Unstructured, quicklyApplied)
 	many := make([]*unstructured.Unstructured, quicklyApplied+1)
 	for _, test := range []struct {
@@ -48,10 +49,13 @@ func TestLongRolloutsAreToldFirst(t *testing.T) {
 		{"a new edit with few objects", few, 1, false},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			f := &facts{installation: &kubermaticv1.AddonInstallation{}, objects: test.objects}
+			f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}, objects: test.objects}
 			f.installation.Generation, f.installation.Status.ObservedGeneration = 2, test.observed
-			if outcome := tellFirst(f); (outcome != nil) != test.told {
+			if outcome := announceRollout(f); (outcome != nil) != test.told {
 				t.Errorf("got %v", outcome)
+			}
+			if outcome := announceRollout(f); outcome != nil {
+				t.Errorf("got %v at the next pass", outcome)
 			}
 		})
 	}

@@ -38,7 +38,10 @@ func (r *Reconciler) letGo(ctx context.Context, f *facts) loop.Outcome {
 		return pausedCluster(f)
 	}
 	orphaned := f.installation.Spec.DeletionPolicy == kubermaticv1.DeletionOrphan
-	outcome := r.loadRecord(ctx, f)
+	if f.record() == nil {
+		f.memory.loaded = false // nothing on record lets it go: that is looked at past what is shared
+	}
+	outcome := r.loadRecordBy(ctx, f, r.Records.Load)
 	if orphaned && f.damaged {
 		return r.forgetRecords(ctx, f) // objects that are to stay need not be known
 	}

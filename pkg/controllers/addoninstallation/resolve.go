@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
@@ -26,10 +27,16 @@ func failed(err error) loop.Outcome {
 }
 
 func (r *Reconciler) loadRecord(ctx context.Context, f *facts) loop.Outcome {
+	return r.loadRecordBy(ctx, f, r.Records.LoadFirst)
+}
+
+type recordLoader func(ctx context.Context, namespace string, owner apply.Owner) (*release.Record, error)
+
+func (r *Reconciler) loadRecordBy(ctx context.Context, f *facts, load recordLoader) loop.Outcome {
 	if f.memory.loaded {
 		return nil
 	}
-	record, err := r.Records.Load(ctx, f.installation.Namespace, f.owner)
+	record, err := load(ctx, f.installation.Namespace, f.owner)
 	var newer *release.NewerFormatError
 	if errors.As(err, &newer) {
 		return loop.Stalled{

@@ -88,7 +88,8 @@ func (r *Reconciler) orRollBack(ctx context.Context, f *facts, outcome loop.Outc
 		f.memory.doubt()
 		return failed(err)
 	}
-	f.memory.record, f.memory.rollout, f.memory.health, f.memory.looks = back, nil, nil, 0
+	f.memory.begin(back)
+	f.memory.health, f.memory.looks = nil, 0
 	return loop.Waiting{
 		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonProgressing, Recheck: atOnce,
 		Message: fmt.Sprintf("version %q failed: version %q is brought back", back.Rollback.Version, back.Version),
@@ -155,7 +156,7 @@ func (r *Reconciler) goBack(ctx context.Context, f *facts) loop.Outcome {
 			return outcome
 		}
 	}
-	return r.apply(ctx, f)
+	return r.rollOut(ctx, f)
 }
 
 // watchOver looks whether an atomic upgrade gets healthy while the pass can't come as far: it has a deadline.

@@ -1,6 +1,7 @@
 package addoninstallation_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -288,6 +291,48 @@ func TestRemovalWithoutAClusterGoesByTheRecords(t *testing.T) {
 	expect.Gone(t, w.seed, object)
 	if version := w.installed(object); version != "" {
 		t.Errorf("version %s is still there", version)
+	}
+}
+
+// witness sees whether the status names the Cluster when the first intent is saved.
+type witness struct {
+	addoninstallation.Records
+	seed  client.Client
+	names chan bool
+}
+
+// SaveIntent implements addoninstallation.Records.
+func (w *witness) SaveIntent(ctx context.Context, namespace string, record *release.Record) error {
+	object := &kubermaticv1.AddonInstallation{}
+	if err := w.seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: record.Installation}, object); err != nil {
+		return err
+	}
+	w.names <- object.Status.Cluster != nil
+	return w.Records.SaveIntent(ctx, namespace, record)
+}
+
+// Red when something of a core add-on may be applied before its status names the Cluster: its protection goes by the status.
+func TestCoreAddonsNameTheirClusterFirst(t *testing.T) {
+	w := newWorld(t)
+	names := make(chan bool, 10)
+	w.records = func(records addoninstallation.Records) addoninstallation.Records {
+		return &witness{Records: records, seed: w.seed, names: names}
+	}
+	w.start()
+	w.publish("guarded", kubermaticv1.CatalogueCore, offered{version: "1.0.0"})
+	w.create(&kubermaticv1.AddonInstallation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "guarded"},
+		Spec: kubermaticv1.AddonInstallationSpec{
+			AddonRef: kubermaticv1.AddonReference{Name: "guarded"}, TargetNamespace: "kube-system", CoreAddon: true,
+		},
+	})
+	select {
+	case named := <-names:
+		if !named {
+			t.Error("the intent was saved before the status named the Cluster")
+		}
+	case <-time.After(expect.Patience):
+		t.Error("nothing was about to be applied")
 	}
 }
 

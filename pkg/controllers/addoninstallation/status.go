@@ -1,7 +1,10 @@
 package addoninstallation
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +26,24 @@ var pipeline = []struct{ condition, reason string }{
 }
 
 const maxUnhealthy = 20
+
+// inOrder puts conditions in the same order whatever came first, the verdict before its parts.
+func inOrder(conditions []metav1.Condition) {
+	rank := func(condition metav1.Condition) int {
+		if condition.Type == kubermaticv1.ConditionReady {
+			return -1
+		}
+		for place, step := range pipeline {
+			if step.condition == condition.Type {
+				return place
+			}
+		}
+		return len(pipeline)
+	}
+	slices.SortFunc(conditions, func(a, b metav1.Condition) int {
+		return cmp.Or(rank(a)-rank(b), strings.Compare(a.Type, b.Type))
+	})
+}
 
 // verdict is an outcome in the words of conditions.
 type verdict struct {
@@ -60,6 +81,7 @@ func project(f *facts, outcome loop.Outcome) {
 	}
 	result := judge(outcome)
 	state := &f.installation.Status
+	defer func() { inOrder(state.Conditions) }()
 	generation := f.installation.Generation
 	state.ObservedGeneration = generation
 	projectPipeline(f, result)

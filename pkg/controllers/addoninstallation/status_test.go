@@ -65,6 +65,23 @@ func TestProjectSaysHowFarAPassCame(t *testing.T) {
 	}
 }
 
+// Red when the order of the conditions tells on which way they came.
+func TestConditionsAreInOneOrder(t *testing.T) {
+	want := []string{"Ready", "Compatible", "ValuesResolved", "Fetched", "Rendered", "Applied", "Healthy", "DeletionBlocked", "Drifted"}
+	conditions := []metav1.Condition{}
+	for i := range want {
+		conditions = append(conditions, metav1.Condition{Type: want[(i*4+2)%len(want)]})
+	}
+	inOrder(conditions)
+	var got []string
+	for _, condition := range conditions {
+		got = append(got, condition.Type)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestProjectKeepsLaterConditions(t *testing.T) {
 	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}}
 	project(f, loop.Done{})
