@@ -78,11 +78,13 @@ func (r *Record) HelmObject() *helmrelease.Release {
 }
 
 // WriteHelm writes a Helm release, made by HelmObject, into its namespace of the user cluster as Helm's Secrets driver does, so
-// that helm shows it. An equal one is left alone, and then nothing is written at all. When its status is deployed, earlier
-// revisions become superseded; those beyond HelmHistory go in any case. A revision that isNew is written without a look at what is
-// there first. Secrets must be those of the release's namespace. Errors: HelmNameTakenError, HelmCopyTooLargeError, or the API server's. What it returns is the resource version of the
-// release's Secret, by which a change is known.
-func WriteHelm(ctx context.Context, secrets corev1client.SecretInterface, rel *helmrelease.Release, isNew bool) (version string, err error) {
+// that helm shows it; secrets must be those of that namespace. An equal one is left alone, and then nothing is written at all. When
+// its status is deployed, earlier revisions become superseded; those beyond HelmHistory go in any case. A revision that isNew is
+// written without a look at what is there first. Errors: HelmNameTakenError, HelmCopyTooLargeError, or the API server's. What it
+// returns is the resource version of the release's Secret, by which a change is known.
+func WriteHelm(
+	ctx context.Context, secrets corev1client.SecretInterface, rel *helmrelease.Release, isNew bool,
+) (version string, err error) {
 	shelf := &shelf{secrets: secrets, owner: rel.Labels[v1.LabelInstallation], isNew: isNew}
 	stored, err := shelf.write(ctx, rel)
 	if err != nil {

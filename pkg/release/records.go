@@ -22,14 +22,14 @@ const Kept = 5
 type Records struct {
 	client client.Client
 	reader client.Reader
-	// revisions that have a head, newest first, by the ID of their owner.
-	revisions roll[[]int]
+	// revisions that installations of which nothing is known yet may have.
+	revisions roll
 }
 
 // NewRecords keeps records by a client; what is read is read by reader, which must see past caches: a record that is a
 // second old would be taken for the truth.
 func NewRecords(c client.Client, reader client.Reader) *Records {
-	return &Records{client: c, reader: reader, revisions: roll[[]int]{now: time.Now}}
+	return &Records{client: c, reader: reader, revisions: roll{now: time.Now}}
 }
 
 // Load returns the newest complete record of an installation, nil where there is none. Errors: NewerFormatError,

@@ -12,40 +12,43 @@ import (
 // rollStands is how long a list that many share is believed.
 const rollStands = 10 * time.Second
 
-// roll answers questions about many names of a namespace from one list that is at most a moment old: installations that begin
-// together, or after a restart, ask once for all of them. It does not answer for names that were written since. It may be used by
+// roll tells the revisions of many owners in a namespace from one list that is at most a moment old: installations that begin
+// together, or after a restart, ask once for all of them. It does not answer for owners that were written since. It may be used by
 // many goroutines.
-type roll[V any] struct {
+type roll struct {
 	now     func() time.Time
 	flights singleflight.Group
 	mutex   sync.Mutex
-	pages   map[string]*page[V]
+	pages   map[string]*page
 }
 
 // page is the list of one namespace; while it is being made it collects what is written.
-type page[V any] struct {
+type page struct {
 	begun   time.Time
 	listed  bool
-	entries map[string]V
-	// touched are names that were written since the list began.
+	entries map[string][]int
+	// touched are owners that were written since the list began.
 	touched map[string]bool
 }
 
-// look tells what the list has of a name, and whether that can be relied on.
-func (r *roll[V]) look(ctx context.Context, namespace, name string, list func() (map[string]V, error)) (value V, sure bool, err error) {
+// lister lists the revisions that have a head, newest first, by the ID of their owner.
+type lister func() (map[string][]int, error)
+
+// look tells what the list has of an owner, and whether that can be relied on.
+func (r *roll) look(ctx context.Context, namespace, owner string, list lister) (revisions []int, sure bool, err error) {
 	known := r.standing(namespace)
 	if known == nil {
 		if known, err = r.await(ctx, namespace, list); err != nil {
-			return value, false, err
+			return nil, false, err
 		}
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	return known.entries[name], !known.touched[name], nil
+	return known.entries[owner], !known.touched[owner], nil
 }
 
 // await makes a list, or waits for the one that is being made. Whoever waited is answered from it, however long it took.
-func (r *roll[V]) await(ctx context.Context, namespace string, list func() (map[string]V, error)) (*page[V], error) {
+func (r *roll) await(ctx context.Context, namespace string, list lister) (*page, error) {
 	flight := r.flights.DoChan(namespace, func() (any, error) {
 		if known := r.standing(namespace); known != nil { // somebody listed it between the look and the flight
 			return known, nil
@@ -59,12 +62,12 @@ func (r *roll[V]) await(ctx context.Context, namespace string, list func() (map[
 		if landed.Err != nil {
 			return nil, landed.Err
 		}
-		return landed.Val.(*page[V]), nil
+		return landed.Val.(*page), nil
 	}
 }
 
 // standing is the list of a namespace, unless it is too old.
-func (r *roll[V]) standing(namespace string) *page[V] {
+func (r *roll) standing(namespace string) *page {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	known := r.pages[namespace]
@@ -75,7 +78,7 @@ func (r *roll[V]) standing(namespace string) *page[V] {
 }
 
 // take lists a namespace anew, and drops what is old of others.
-func (r *roll[V]) take(namespace string, list func() (map[string]V, error)) (*page[V], error) {
+func (r *roll) take(namespace string, list lister) (*page, error) {
 	made := r.begin(namespace)
 	entries, err := list()
 	r.mutex.Lock()
@@ -88,23 +91,23 @@ func (r *roll[V]) take(namespace string, list func() (map[string]V, error)) (*pa
 	return made, nil
 }
 
-func (r *roll[V]) begin(namespace string) *page[V] {
+func (r *roll) begin(namespace string) *page {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	now := r.now()
-	maps.DeleteFunc(r.pages, func(_ string, known *page[V]) bool { return known.listed && now.Sub(known.begun) >= rollStands })
+	maps.DeleteFunc(r.pages, func(_ string, known *page) bool { return known.listed && now.Sub(known.begun) >= rollStands })
 	if r.pages == nil {
-		r.pages = map[string]*page[V]{}
+		r.pages = map[string]*page{}
 	}
-	r.pages[namespace] = &page[V]{begun: now, touched: map[string]bool{}}
+	r.pages[namespace] = &page{begun: now, touched: map[string]bool{}}
 	return r.pages[namespace]
 }
 
-// touch says that a name was written, or may have been.
-func (r *roll[V]) touch(namespace, name string) {
+// touch says that an owner was written, or may have been.
+func (r *roll) touch(namespace, owner string) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if known := r.pages[namespace]; known != nil {
-		known.touched[name] = true
+		known.touched[owner] = true
 	}
 }

@@ -20,34 +20,34 @@ import (
 
 // book is a namespace whose lists are counted.
 type book struct {
-	entries map[string]int
+	entries map[string][]int
 	err     error
 	lists   int
 }
 
-func (b *book) list() (map[string]int, error) {
+func (b *book) list() (map[string][]int, error) {
 	b.lists++
 	return maps.Clone(b.entries), b.err
 }
 
-// Red when each name is listed for itself, when a list is believed for ever, or when touch does nothing.
-func TestOneListAnswersForAllNames(t *testing.T) {
+// Red when each owner is listed for itself, when a list is believed for ever, or when touch does nothing.
+func TestOneListAnswersForAllOwners(t *testing.T) {
 	now := time.Now()
-	r := roll[int]{now: func() time.Time { return now }}
-	b := &book{entries: map[string]int{"a": 1}}
-	expect := func(why, name string, value int, sure bool, lists int) {
+	r := roll{now: func() time.Time { return now }}
+	b := &book{entries: map[string][]int{"a": {1}}}
+	expect := func(why, name string, revisions int, sure bool, lists int) {
 		t.Helper()
 		got, gotSure, err := r.look(t.Context(), "one", name, b.list)
-		if err != nil || got != value || gotSure != sure || b.lists != lists {
-			t.Errorf("%s: got %d, sure %t, after %d lists, %v; want %d, %t, %d", why, got, gotSure, b.lists, err, value, sure, lists)
+		if err != nil || len(got) != revisions || gotSure != sure || b.lists != lists {
+			t.Errorf("%s: got %v, sure %t, after %d lists, %v; want %d, %t, %d", why, got, gotSure, b.lists, err, revisions, sure, lists)
 		}
 	}
 	expect("the first look lists", "a", 1, true, 1)
-	expect("a second name is on the list", "b", 0, true, 1)
+	expect("a second owner is not on it", "b", 0, true, 1)
 	r.touch("one", "b")
 	expect("what was written since is not answered for", "b", 0, false, 1)
 	expect("others are", "a", 1, true, 1)
-	b.entries["b"] = 2
+	b.entries["b"] = []int{2, 1}
 	now = now.Add(rollStands)
 	expect("an old list is made anew", "b", 2, true, 2)
 	b.err, now = errors.New("gone"), now.Add(rollStands)
@@ -70,9 +70,9 @@ func TestOneListAnswersForAllNames(t *testing.T) {
 // made counts as listed; or when a look outlives its context.
 func TestManyWaitForOneList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := roll[int]{now: time.Now}
+		r := roll{now: time.Now}
 		b, answer := &book{}, make(chan struct{})
-		slow := func() (map[string]int, error) {
+		slow := func() (map[string][]int, error) {
 			<-answer
 			time.Sleep(2 * rollStands)
 			return b.list()
