@@ -24,7 +24,7 @@ func TestV15DifferencesHoldNoValue(t *testing.T) {
 	f := factsToPrepare()
 	f.inputs = "inputs"
 	before, after := []*unstructured.Unstructured{secret("hunter2")}, []*unstructured.Unstructured{secret("hunter3")}
-	r.warnOfChanges(f, different(before, after))
+	r.warnOfChanges(f, different(digestsOf(before, nil), digestsOf(after, nil)))
 	told := <-recorder.Events
 	if !strings.Contains(told, "Secret apps/login") {
 		t.Errorf("the event does not name the Secret: %s", told)

@@ -118,31 +118,45 @@ func (r *Reconciler) compareWithRecord(ctx context.Context, f *facts, rendered r
 		ctrl.LoggerFrom(ctx).Error(err, "comparing a rendering with the record")
 		return
 	}
-	r.warnOfChanges(f, different(applied, again.objects))
+	r.warnOfChanges(f, different(digestsOf(applied, record.Hooks), digestsOf(again.objects, again.hooks)))
 }
 
-// different names the objects that two renderings do not share.
-func different(before, after []*unstructured.Unstructured) []string {
+// different names what two renderings do not share, by their digests.
+func different(before, after map[string]string) []string {
 	names := map[string]bool{}
-	known := map[string]string{}
-	for _, object := range before {
-		known[nameOf(object)] = apply.ObjectsDigest([]*unstructured.Unstructured{object})
+	for name, digest := range after {
+		names[name] = before[name] != digest
 	}
-	for _, object := range after {
-		name := nameOf(object)
-		if known[name] != apply.ObjectsDigest([]*unstructured.Unstructured{object}) {
-			names[name] = true
-		}
-		delete(known, name)
+	for name := range before {
+		_, stays := after[name]
+		names[name] = names[name] || !stays
 	}
-	for name := range known {
-		names[name] = true
-	}
+	maps.DeleteFunc(names, func(_ string, differs bool) bool { return !differs })
 	return slices.Sorted(maps.Keys(names))
+}
+
+// digestsOf are the digests of objects and hooks by what people call them.
+func digestsOf(objects []*unstructured.Unstructured, hooks []release.Hook) map[string]string {
+	digests := map[string]string{}
+	for _, object := range objects {
+		digests[nameOf(object)] = apply.ObjectsDigest([]*unstructured.Unstructured{object})
+	}
+	for _, hook := range hooks {
+		digests[hookNameOf(hook)] = release.HooksDigest([]release.Hook{hook})
+	}
+	return digests
 }
 
 func nameOf(object *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s %s", object.GetKind(), strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/"))
+}
+
+func hookNameOf(hook release.Hook) string {
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(hook.Object); err != nil {
+		return "hook of " + hook.Path
+	}
+	return fmt.Sprintf("hook %s of %s", nameOf(object), hook.Path)
 }
 
 // namesOf says what changed objects are called in the user cluster, where those without a namespace are in the installation's. A
