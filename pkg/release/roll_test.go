@@ -74,7 +74,7 @@ func TestManyWaitForOneList(t *testing.T) {
 		b, answer := &book{}, make(chan struct{})
 		slow := func() (map[string][]int, error) {
 			<-answer
-			time.Sleep(2 * rollStands)
+			<-time.After(2 * rollStands) // of the bubble, which costs none
 			return b.list()
 		}
 		ends := make(chan bool, 6)
