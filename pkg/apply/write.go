@@ -109,7 +109,10 @@ func (w *writer) send(
 	if err != nil {
 		return nil, fmt.Errorf("encoding %q: %w", it.key, err)
 	}
-	options := metav1.PatchOptions{FieldManager: w.owner.FieldManager(), Force: &how.force}
+	options := metav1.PatchOptions{
+		FieldManager: w.owner.FieldManager(), Force: &how.force,
+		FieldValidation: metav1.FieldValidationIgnore, // by default unknown fields make warnings, which nobody here would read
+	}
 	if how.dryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 	}

@@ -45,9 +45,9 @@ func (r *Records) Load(ctx context.Context, namespace string, owner apply.Owner)
 // LoadFirst is Load for an installation that this process knows nothing of yet: which revisions there are is asked for all
 // installations of the namespace together, and believed for ten seconds of those that were not written since.
 func (r *Records) LoadFirst(ctx context.Context, namespace string, owner apply.Owner) (*Record, error) {
-	heads, sure, err := r.revisions.look(ctx, namespace, owner.ID(), func() (map[string][]int, error) {
+	heads, sure, err := r.revisions.look(ctx, namespace, owner.ID(), func() (map[string][]int, bool, error) {
 		items, err := r.list(ctx, namespace)
-		return headsOf(items), err
+		return headsOf(items), false, err
 	})
 	if err != nil {
 		return nil, err

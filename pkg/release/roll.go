@@ -12,8 +12,8 @@ import (
 // rollStands is how long a list that many share is believed.
 const rollStands = 10 * time.Second
 
-// roll tells the revisions of many owners in a namespace from one list that is at most a moment old: installations that begin
-// together, or after a restart, ask once for all of them. It does not answer for owners that were written since. It may be used by
+// roll tells the revisions of many names in a namespace from one list that is at most a moment old: installations that begin
+// together, or after a restart, ask once for all of them. It does not answer for names that were written since. It may be used by
 // many goroutines.
 type roll struct {
 	now     func() time.Time
@@ -27,15 +27,17 @@ type page struct {
 	begun   time.Time
 	listed  bool
 	entries map[string][]int
-	// touched are owners that were written since the list began.
+	// partial lists do not have every name.
+	partial bool
+	// touched are names that were written since the list began.
 	touched map[string]bool
 }
 
-// lister lists the revisions that have a head, newest first, by the ID of their owner.
-type lister func() (map[string][]int, error)
+// lister lists revisions by name; partial says that there are more than it lists.
+type lister func() (revisions map[string][]int, partial bool, err error)
 
-// look tells what the list has of an owner, and whether that can be relied on.
-func (r *roll) look(ctx context.Context, namespace, owner string, list lister) (revisions []int, sure bool, err error) {
+// look tells what the list has of a name, and whether that can be relied on.
+func (r *roll) look(ctx context.Context, namespace, name string, list lister) (revisions []int, sure bool, err error) {
 	known := r.standing(namespace)
 	if known == nil {
 		if known, err = r.await(ctx, namespace, list); err != nil {
@@ -44,7 +46,7 @@ func (r *roll) look(ctx context.Context, namespace, owner string, list lister) (
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	return known.entries[owner], !known.touched[owner], nil
+	return known.entries[name], !known.partial && !known.touched[name], nil
 }
 
 // await makes a list, or waits for the one that is being made. Whoever waited is answered from it, however long it took.
@@ -80,14 +82,14 @@ func (r *roll) standing(namespace string) *page {
 // take lists a namespace anew, and drops what is old of others.
 func (r *roll) take(namespace string, list lister) (*page, error) {
 	made := r.begin(namespace)
-	entries, err := list()
+	entries, partial, err := list()
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if err != nil {
 		delete(r.pages, namespace)
 		return nil, err
 	}
-	made.entries, made.listed = entries, true
+	made.entries, made.partial, made.listed = entries, partial, true
 	return made, nil
 }
 
@@ -103,11 +105,11 @@ func (r *roll) begin(namespace string) *page {
 	return r.pages[namespace]
 }
 
-// touch says that an owner was written, or may have been.
-func (r *roll) touch(namespace, owner string) {
+// touch says that a name was written, or may have been.
+func (r *roll) touch(namespace, name string) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if known := r.pages[namespace]; known != nil {
-		known.touched[owner] = true
+		known.touched[name] = true
 	}
 }

@@ -21,17 +21,18 @@ import (
 // book is a namespace whose lists are counted.
 type book struct {
 	entries map[string][]int
+	partial bool
 	err     error
 	lists   int
 }
 
-func (b *book) list() (map[string][]int, error) {
+func (b *book) list() (map[string][]int, bool, error) {
 	b.lists++
-	return maps.Clone(b.entries), b.err
+	return maps.Clone(b.entries), b.partial, b.err
 }
 
-// Red when each owner is listed for itself, when a list is believed for ever, or when touch does nothing.
-func TestOneListAnswersForAllOwners(t *testing.T) {
+// Red when each name is listed for itself, when a list is believed for ever, or when touch does nothing.
+func TestOneListAnswersForAllNames(t *testing.T) {
 	now := time.Now()
 	r := roll{now: func() time.Time { return now }}
 	b := &book{entries: map[string][]int{"a": {1}}}
@@ -43,24 +44,26 @@ func TestOneListAnswersForAllOwners(t *testing.T) {
 		}
 	}
 	expect("the first look lists", "a", 1, true, 1)
-	expect("a second owner is not on it", "b", 0, true, 1)
+	expect("a second name is not on it", "b", 0, true, 1)
 	r.touch("one", "b")
 	expect("what was written since is not answered for", "b", 0, false, 1)
 	expect("others are", "a", 1, true, 1)
 	b.entries["b"] = []int{2, 1}
 	now = now.Add(rollStands)
 	expect("an old list is made anew", "b", 2, true, 2)
+	b.partial, now = true, now.Add(rollStands)
+	expect("a list with a part of the names answers for none", "a", 1, false, 3)
 	b.err, now = errors.New("gone"), now.Add(rollStands)
 	if _, _, err := r.look(t.Context(), "one", "a", b.list); !errors.Is(err, b.err) {
 		t.Errorf("got %v, want what the list says", err)
 	}
-	b.err = nil
-	expect("a failed list is not kept", "a", 1, true, 4)
-	if _, _, err := r.look(t.Context(), "two", "a", b.list); err != nil || b.lists != 5 {
+	b.err, b.partial = nil, false
+	expect("a failed list is not kept", "a", 1, true, 5)
+	if _, _, err := r.look(t.Context(), "two", "a", b.list); err != nil || b.lists != 6 {
 		t.Errorf("another namespace: %d lists, %v", b.lists, err)
 	}
 	now = now.Add(rollStands)
-	expect("the first namespace again", "a", 1, true, 6)
+	expect("the first namespace again", "a", 1, true, 7)
 	if len(r.pages) != 1 {
 		t.Errorf("%d namespaces are kept, want the one that was asked for last", len(r.pages))
 	}
@@ -72,7 +75,7 @@ func TestManyWaitForOneList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := roll{now: time.Now}
 		b, answer := &book{}, make(chan struct{})
-		slow := func() (map[string][]int, error) {
+		slow := func() (map[string][]int, bool, error) {
 			<-answer
 			<-time.After(2 * rollStands) // of the bubble, which costs none
 			return b.list()

@@ -28,6 +28,9 @@ import (
 const (
 	// foreignListed and foreignPages bound the revisions of one release that are looked at; helm itself keeps 10.
 	foreignListed, foreignPages = 500, 20
+	// namesListed is how many revisions of all releases of a namespace are listed together; where there are more, each name is asked
+	// for.
+	namesListed = 2000
 	// highestHelmRevision is the last revision that is believed of a Secret's name; there have to be numbers after it.
 	highestHelmRevision = 1 << 24
 	// manifestLimit bounds the manifest of a foreign release that is read for its objects, in bytes.
@@ -48,6 +51,47 @@ type HelmPlace struct {
 	Namespace string
 	// NameOf gives the name of the installation with an ID; "" where there is none, or none any more. It may be nil.
 	NameOf func(id string) string
+	// Names are those of the user cluster. It may be nil.
+	Names *HelmNames
+}
+
+// HelmNames knows which releases the namespaces of a user cluster had a moment ago, from lists that installations share which begin
+// together. It may be used by many goroutines.
+type HelmNames struct{ roll roll }
+
+// NewHelmNames knows of none; now tells the time.
+func NewHelmNames(now func() time.Time) *HelmNames { return &HelmNames{roll: roll{now: now}} }
+
+// lacks says whether there is no release of the name: it was not on the list, and what was made since would begin with revision 1.
+func (p HelmPlace) lacks(ctx context.Context, name string) (bool, error) {
+	if p.Names == nil {
+		return false, nil
+	}
+	secrets := p.Metadata.Resource(secretResource).Namespace(p.Namespace)
+	known, sure, err := p.Names.roll.look(ctx, p.Namespace, name, func() (map[string][]int, bool, error) {
+		options := metav1.ListOptions{LabelSelector: "owner=helm", FieldSelector: "type=" + helmSecretType, Limit: namesListed}
+		page, err := secrets.List(ctx, options)
+		if err != nil {
+			return nil, false, fmt.Errorf("listing the Helm releases of namespace %q: %w", p.Namespace, err)
+		}
+		names := map[string][]int{}
+		for i := range page.Items {
+			name := page.Items[i].Labels["name"]
+			names[name] = append(names[name], helmRevision(page.Items[i].Name, name))
+		}
+		return names, page.Continue != "", nil
+	})
+	if err != nil || !sure || len(known) > 0 {
+		return false, err
+	}
+	_, err = secrets.Get(ctx, fmt.Sprintf(helmKeyFormat, name, 1), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking for Helm release %q: %w", name, err)
+	}
+	return false, nil
 }
 
 // ForeignHelm is a Helm release in a user cluster that no record of an owner knows.
@@ -73,6 +117,9 @@ type ForeignHelm struct {
 // would be found too. Of the Secrets only the newest is read, decoded with bounds, and believed as far as it says the same as its
 // name. The error is the API server's.
 func FindHelm(ctx context.Context, place HelmPlace, name string, owner apply.Owner) (*ForeignHelm, error) {
+	if lacks, err := place.lacks(ctx, name); lacks || err != nil {
+		return nil, err
+	}
 	items, err := place.revisions(ctx, labels.SelectorFromSet(labels.Set{"owner": "helm", "name": name}), name)
 	if err != nil {
 		return nil, err

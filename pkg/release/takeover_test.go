@@ -3,7 +3,9 @@ package release
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -84,21 +86,74 @@ func TestTakeOverHelmStopsAtTheLiving(t *testing.T) {
 	}
 }
 
-// counted are Secrets whose calls are noted by their methods.
-func (h *helmCluster) counted(calls *[]string) corev1client.SecretInterface {
+// Red when the releases of each name are listed for themselves, or when one that was made after the list counts as absent.
+func TestNamesOfANamespaceComeFromOneList(t *testing.T) {
+	h := newHelmCluster(t, "names")
+	h.write(1, "deployed")
+	var calls []string
+	place := h.place()
+	place.Names = NewHelmNames(time.Now)
+	place.Metadata, place.Secrets = h.counted(&calls)
+	find := func(name string, found bool, want ...string) {
+		t.Helper()
+		calls = nil
+		got, err := FindHelm(t.Context(), place, name, apply.Owner{ClusterUID: "uid", Installation: "web"})
+		if err != nil || (got != nil) != found {
+			t.Errorf("%s: got %v, %v", name, got, err)
+		}
+		if diff := cmp.Diff(want, calls); diff != "" {
+			t.Errorf("%s: calls (-want +got):\n%s", name, diff)
+		}
+	}
+	find("a", false, "LIST", "GET")
+	find("b", false, "GET")
+	find("web", true, "LIST", "GET")
+	made := h.record(1, "deployed")
+	made.Helm.Name = "b"
+	if _, err := WriteHelm(t.Context(), h.secrets, made.HelmObject(), false); err != nil {
+		t.Fatal(err)
+	}
+	find("b", true, "GET", "LIST", "GET")
+	place.Names = NewHelmNames(time.Now)
+	var gone *url.Error
+	place.Metadata = h.unreachable()
+	if _, err := FindHelm(t.Context(), place, "a", apply.Owner{}); !errors.As(err, &gone) {
+		t.Errorf("got %v of a cluster that can't be reached", err)
+	}
+}
+
+func (h *helmCluster) unreachable() metadata.Interface {
+	h.t.Helper()
+	client, err := metadata.NewForConfig(&rest.Config{Host: "https://127.0.0.1:1"})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return client
+}
+
+// counted are clients whose calls are noted by what they do.
+func (h *helmCluster) counted(calls *[]string) (metadata.Interface, corev1client.SecretInterface) {
 	h.t.Helper()
 	config := rest.CopyConfig(fleet.Shared().Cluster("seed").Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(request *http.Request) (*http.Response, error) {
-			*calls = append(*calls, request.Method)
+			method := request.Method
+			if request.URL.Query().Has("labelSelector") {
+				method = "LIST"
+			}
+			*calls = append(*calls, method)
 			return next.RoundTrip(request)
 		})
 	})
+	lister, err := metadata.NewForConfig(config)
+	if err != nil {
+		h.t.Fatal(err)
+	}
 	core, err := corev1client.NewForConfig(config)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return core.Secrets(h.namespace)
+	return lister, core.Secrets(h.namespace)
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)
@@ -111,7 +166,7 @@ func (r roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { re
 func TestNewRevisionsMeetWhatIsThere(t *testing.T) {
 	h := newHelmCluster(t, "meets")
 	var calls []string
-	secrets := h.counted(&calls)
+	_, secrets := h.counted(&calls)
 	write := func(record *Record, want ...string) error {
 		t.Helper()
 		calls = nil

@@ -81,6 +81,7 @@ func (r *Reconciler) helmPlace(f *facts, namespace string) release.HelmPlace {
 	return release.HelmPlace{
 		Metadata: f.connection.Metadata, Secrets: f.connection.Secrets.Secrets(namespace), Namespace: namespace,
 		NameOf: r.namesIn(f.installation.Namespace, f.cluster.UID),
+		Names:  r.views.helmNamesOf(f.cluster.UID, r.Options.DriftInterval),
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/release"
 )
 
 // views hold one view per cluster, so that one list serves all its installations; by UID, since a name may come back.
@@ -24,6 +25,7 @@ type views struct {
 type view struct {
 	survey     *apply.Survey
 	namespaces *apply.Namespaces
+	helmNames  *release.HelmNames
 	used       time.Time
 }
 
@@ -51,6 +53,12 @@ func (v *views) namespacesOf(uid types.UID, interval time.Duration) *apply.Names
 	return v.of(uid, interval).namespaces
 }
 
+func (v *views) helmNamesOf(uid types.UID, interval time.Duration) *release.HelmNames {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	return v.of(uid, interval).helmNames
+}
+
 // of gives a cluster's view; the caller holds the mutex.
 func (v *views) of(uid types.UID, interval time.Duration) *view {
 	now := time.Now()
@@ -59,7 +67,9 @@ func (v *views) of(uid types.UID, interval time.Duration) *view {
 	}
 	if _, ok := v.byUID[uid]; !ok {
 		maps.DeleteFunc(v.byUID, func(_ types.UID, other *view) bool { return now.Sub(other.used) > viewKept*interval })
-		v.byUID[uid] = &view{survey: apply.NewSurvey(interval, time.Now), namespaces: apply.NewNamespaces(time.Now)}
+		v.byUID[uid] = &view{
+			survey: apply.NewSurvey(interval, time.Now), namespaces: apply.NewNamespaces(time.Now), helmNames: release.NewHelmNames(time.Now),
+		}
 	}
 	v.byUID[uid].used = now
 	return v.byUID[uid]
