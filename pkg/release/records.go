@@ -27,7 +27,7 @@ type Records struct {
 }
 
 // NewRecords keeps records by a client; what is read is read by reader, which must see past caches: a record that is a
-// second old would be taken for the truth.
+// second old would be taken for the truth. Only which revisions there are may be ten seconds old, at first sight (LoadFirst).
 func NewRecords(c client.Client, reader client.Reader) *Records {
 	return &Records{client: c, reader: reader, revisions: roll{now: time.Now}}
 }

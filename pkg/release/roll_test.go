@@ -135,6 +135,8 @@ func TestOneListLoadsTheRecordsOfANamespace(t *testing.T) {
 	}
 	counted := &listing{Reader: c}
 	records := NewRecords(c, counted)
+	begun := time.Now()
+	records.revisions.now = func() time.Time { return begun }
 	load := func(name string, revision int) {
 		t.Helper()
 		owner := apply.Owner{ClusterUID: sample(1, 0).ClusterUID, Installation: name}

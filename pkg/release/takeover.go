@@ -70,16 +70,16 @@ func (p HelmPlace) lacks(ctx context.Context, name string) (bool, error) {
 	secrets := p.Metadata.Resource(secretResource).Namespace(p.Namespace)
 	known, sure, err := p.Names.roll.look(ctx, p.Namespace, name, func() (map[string][]int, bool, error) {
 		options := metav1.ListOptions{LabelSelector: "owner=helm", FieldSelector: "type=" + helmSecretType, Limit: namesListed}
-		page, err := secrets.List(ctx, options)
+		list, err := secrets.List(ctx, options)
 		if err != nil {
 			return nil, false, fmt.Errorf("listing the Helm releases of namespace %q: %w", p.Namespace, err)
 		}
 		names := map[string][]int{}
-		for i := range page.Items {
-			name := page.Items[i].Labels["name"]
-			names[name] = append(names[name], helmRevision(page.Items[i].Name, name))
+		for i := range list.Items {
+			one := list.Items[i].Labels["name"]
+			names[one] = append(names[one], helmRevision(list.Items[i].Name, one))
 		}
-		return names, page.Continue != "", nil
+		return names, list.Continue != "", nil
 	})
 	if err != nil || !sure || len(known) > 0 {
 		return false, err

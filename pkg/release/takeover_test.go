@@ -92,7 +92,9 @@ func TestNamesOfANamespaceComeFromOneList(t *testing.T) {
 	h.write(1, "deployed")
 	var calls []string
 	place := h.place()
-	place.Names = NewHelmNames(time.Now)
+	begun := time.Now()
+	stopped := func() time.Time { return begun }
+	place.Names = NewHelmNames(stopped)
 	place.Metadata, place.Secrets = h.counted(&calls)
 	find := func(name string, found bool, want ...string) {
 		t.Helper()
@@ -114,7 +116,7 @@ func TestNamesOfANamespaceComeFromOneList(t *testing.T) {
 		t.Fatal(err)
 	}
 	find("b", true, "GET", "LIST", "GET")
-	place.Names = NewHelmNames(time.Now)
+	place.Names = NewHelmNames(stopped)
 	var gone *url.Error
 	place.Metadata = h.unreachable()
 	if _, err := FindHelm(t.Context(), place, "a", apply.Owner{}); !errors.As(err, &gone) {

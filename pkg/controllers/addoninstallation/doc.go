@@ -18,8 +18,8 @@
 // store fetches, the Keeper renders, the connections connect, the user cluster establishes CRDs.
 //
 // A pass begins with the Cluster (find.go), for a living installation as for one that is removed. Its name and UID go into the
-// status, and into the records before that: a removal that finds no Cluster lets an installation go that never had one, and
-// nothing else.
+// status with whatever the first pass says there, and in any case into status or records before the first remote write; those of core
+// add-ons into the status first. A removal that finds no Cluster lets an installation go that never had one, and nothing else.
 //
 // While KKP has an Addon of the add-on's name in the cluster, a living installation does nothing at all: KKP would undo it
 // (adopt.go). A Helm release that the user cluster has and that is somebody else's is refused before the first write; with

@@ -2,36 +2,16 @@ package addoninstallation
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
 )
 
 // defaultTimeout is how long objects may take to become healthy where the catalogue doesn't say.
 const defaultTimeout = 10 * time.Minute
-
-// quicklyApplied is how many objects take so little time that their rollout need not be announced.
-const quicklyApplied = 30
-
-// announceRollout has the status show a long rollout before it begins, once for each edit: else nothing is told of the edit until
-// the rollout waits for something or is through.
-func announceRollout(f *facts) loop.Outcome {
-	generation := f.installation.Generation
-	isTold := f.memory.told == generation || f.installation.Status.ObservedGeneration == generation
-	if f.unchanged || isTold || len(f.objects) <= quicklyApplied {
-		return nil
-	}
-	f.memory.told = generation // also where the status can't be written
-	return loop.Waiting{
-		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonProgressing, Recheck: atOnce,
-		Message: fmt.Sprintf("%d objects are about to be applied", len(f.objects)),
-	}
-}
 
 // releaseName of a Helm release; empty for go-template.
 func releaseName(f *facts) string {

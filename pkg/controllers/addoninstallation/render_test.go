@@ -56,19 +56,22 @@ func configMap(name, text string) *unstructured.Unstructured {
 	}}
 }
 
-// Red when a hook that comes out otherwise is not named, or counts as an object.
+// Red when a hook that comes out otherwise is not named, also where another one is called the same, or counts as an object; or when
+// one of a test is named.
 func TestDifferent(t *testing.T) {
 	hooks := func(text string) []release.Hook {
 		object := `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"namespace": "n", "name": "a", "labels": {"text": "` + text + `"}}}`
 		return []release.Hook{
 			{Path: "templates/a.yaml", Events: []string{"pre-install"}, Object: json.RawMessage(object)},
+			{Path: "templates/a.yaml", Events: []string{"pre-install"}, Object: json.RawMessage(strings.ReplaceAll(object, text, "same"))},
 			{Path: "templates/b.yaml", Events: []string{"pre-install"}, Object: json.RawMessage(`{"apiVersion": "v1", "kind": "Pod"}`)},
+			{Path: "templates/c.yaml", Events: []string{"test"}, Object: json.RawMessage(object)},
 		}
 	}
 	before := []*unstructured.Unstructured{configMap("same", "x"), configMap("other", "1"), configMap("gone", "")}
 	after := []*unstructured.Unstructured{configMap("new", ""), configMap("other", "2"), configMap("same", "x")}
 	want := []string{"ConfigMap n/gone", "ConfigMap n/new", "ConfigMap n/other", "hook Job n/a of templates/a.yaml"}
-	if diff := cmp.Diff(want, different(digestsOf(before, hooks("1")), digestsOf(after, hooks("2")))); diff != "" {
+	if diff := cmp.Diff(want, different(digestsOf(before, hooks("one")), digestsOf(after, hooks("two")))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -135,14 +135,17 @@ func different(before, after map[string]string) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// digestsOf are the digests of objects and hooks by what people call them.
+// digestsOf are the digests of objects and hooks by what people call them; those that are called the same have theirs in a row. Hooks
+// of tests count for nothing.
 func digestsOf(objects []*unstructured.Unstructured, hooks []release.Hook) map[string]string {
 	digests := map[string]string{}
 	for _, object := range objects {
-		digests[nameOf(object)] = apply.ObjectsDigest([]*unstructured.Unstructured{object})
+		digests[nameOf(object)] += apply.ObjectsDigest([]*unstructured.Unstructured{object})
 	}
 	for _, hook := range hooks {
-		digests[hookNameOf(hook)] = release.HooksDigest([]release.Hook{hook})
+		if digest := release.HooksDigest([]release.Hook{hook}); digest != "" {
+			digests[hookNameOf(hook)] += digest
+		}
 	}
 	return digests
 }

@@ -169,7 +169,7 @@ func TestAtomicUpgradeGivesWay(t *testing.T) {
 	}
 }
 
-// Red when an upgrade that the cluster refuses stays half applied (orRollBack taken out of apply), or when the rollback of one that
+// Red when an upgrade that the cluster refuses stays half applied (orRollBack taken out of rollOut), or when the rollback of one that
 // never was through leaves what it had written.
 func TestAtomicRefusedUpgradeGivesWay(t *testing.T) {
 	w := newWorld(t)
