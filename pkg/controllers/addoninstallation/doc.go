@@ -83,7 +83,7 @@
 // memory.go has what an installation's passes keep, caches.go what installations share. All of it can be lost: a restart
 // reads the record again. Failures in a row are counted for backoff.go. Records are kept light: a step that needs objects
 // or a manifest reads the record. The installations of a cluster share one view of it: lists for drift, workloads and
-// Helm's Secrets, and namespaces.
+// Helm's Secrets, the names of Helm releases, and namespaces.
 //
 // Conditions owned: Ready, Compatible, ValuesResolved, Fetched, Rendered, Applied, Healthy, Drifted, DeletionBlocked.
 package addoninstallation

@@ -320,19 +320,21 @@ func TestCoreAddonsNameTheirClusterFirst(t *testing.T) {
 	}
 	w.start()
 	w.publish("guarded", kubermaticv1.CatalogueCore, offered{version: "1.0.0"})
-	w.create(&kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "guarded"},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: "guarded"}, TargetNamespace: "kube-system", CoreAddon: true,
-		},
-	})
-	select {
-	case named := <-names:
-		if !named {
-			t.Error("the intent was saved before the status named the Cluster")
+	for _, name := range []string{"first", "second"} { // the first one's pass ends for the content, which the second finds there
+		object := &kubermaticv1.AddonInstallation{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
+			Spec: kubermaticv1.AddonInstallationSpec{
+				AddonRef: kubermaticv1.AddonReference{Name: "guarded"}, TargetNamespace: fmt.Sprintf("guarded-%s-%d", name, worlds),
+				CreateNamespace: true, CoreAddon: true,
+			},
 		}
-	case <-time.After(expect.Patience):
-		t.Error("nothing was about to be applied")
+		w.create(object)
+		expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+			return expect.Condition(object, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
+		})
+		if named := <-names; !named {
+			t.Errorf("%s: the intent was saved before the status named the Cluster", name)
+		}
 	}
 }
 
