@@ -1,0 +1,353 @@
+package fairqueue
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+)
+
+// Options of a queue.
+type Options[T comparable] struct {
+	// Name is the controller's, by which metrics call the queue; without one there are none.
+	Name string
+	// Cluster says to which cluster an object belongs; it must always give the same answer.
+	Cluster func(T) string
+	Limits  Limits
+	// RateLimiter says how long AddRateLimited waits.
+	RateLimiter workqueue.TypedRateLimiter[T]
+	// Metrics of lanes; nil: none.
+	Metrics *Metrics
+	// Logger tells which clusters become slow, and well again.
+	Logger logr.Logger
+	// Clock is for tests; nil: the real one.
+	Clock clock.WithTicker
+}
+
+// Queue hands out objects, fairly between clusters. It implements workqueue.TypedRateLimitingInterface.
+type Queue[T comparable] struct {
+	options Options[T]
+
+	mutex sync.Mutex
+	// free is told when something may be taken.
+	free  *sync.Cond
+	lanes *lanes[T]
+	// sets are client-go's queue over the lanes: it knows what is ready and what is in work, and counts both. Its Get is called
+	// only once choose found something, so it never waits.
+	sets *workqueue.Typed[T]
+	// pending are the objects that are ready, or will be once they are out of work.
+	pending sets.Set[T]
+	waiting *waiting[T]
+	passes  map[T]*pass[T]
+	// retries counts waits in client-go's metric; nothing else goes through it.
+	retries workqueue.TypedDelayingInterface[T]
+	ended   bool
+	// nextLook is when the times are looked at again.
+	nextLook time.Time
+
+	// sooner has the times looked at again, stop ends that.
+	sooner, stop chan struct{}
+	running      sync.WaitGroup
+}
+
+// pass is one object in work.
+type pass[T comparable] struct {
+	account *account[T]
+	began   time.Time
+	// placed: it has a place in the slow lane, and time until the deadline.
+	placed bool
+	// overdue is why it has to end; nil while it need not.
+	overdue *OverdueError
+	// end ends its context; nil before Begin.
+	end context.CancelCauseFunc
+}
+
+// New makes a queue, which runs until ShutDown.
+func New[T comparable](options Options[T]) *Queue[T] {
+	options.Limits = options.Limits.filled()
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	q := &Queue[T]{
+		options: options, lanes: newLanes(options.Limits, options.Cluster), pending: sets.Set[T]{}, waiting: newWaiting[T](),
+		passes: map[T]*pass[T]{}, sooner: make(chan struct{}, 1), stop: make(chan struct{}),
+	}
+	q.free = sync.NewCond(&q.mutex)
+	q.sets = workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[T]{Name: options.Name, Clock: options.Clock, Queue: q.lanes})
+	q.retries = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[T]{
+		Name: options.Name, Clock: options.Clock, Queue: workqueue.NewTyped[T](),
+	})
+	q.running.Go(q.watchTime)
+	return q
+}
+
+// Add makes an object ready.
+func (q *Queue[T]) Add(item T) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	q.add(item)
+}
+
+// add needs the mutex, as all methods with small letters do.
+func (q *Queue[T]) add(item T) {
+	if q.ended {
+		return
+	}
+	q.waiting.drop(item)
+	q.pending.Insert(item)
+	q.sets.Add(item)
+	q.tell()
+	q.free.Signal()
+}
+
+// AddAfter makes an object ready after a wait, unless it is ready before that for another reason.
+func (q *Queue[T]) AddAfter(item T, wait time.Duration) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	switch {
+	case q.ended:
+	case wait <= 0:
+		q.add(item)
+	case q.pending.Has(item):
+	default:
+		q.countRetry()
+		at := q.options.Clock.Now().Add(wait)
+		q.waiting.until(item, at)
+		q.lookBy(at)
+	}
+}
+
+// AddRateLimited makes an object ready after the wait that its failures in a row earn.
+func (q *Queue[T]) AddRateLimited(item T) { q.AddAfter(item, q.options.RateLimiter.When(item)) }
+
+// Forget begins to count an object's failures anew.
+func (q *Queue[T]) Forget(item T) { q.options.RateLimiter.Forget(item) }
+
+// NumRequeues is the number of an object's failures in a row.
+func (q *Queue[T]) NumRequeues(item T) int { return q.options.RateLimiter.NumRequeues(item) }
+
+// Len is how many objects are ready.
+func (q *Queue[T]) Len() int {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	return q.lanes.Len()
+}
+
+// Get waits for an object that may be taken, until the queue ends.
+func (q *Queue[T]) Get() (item T, shutdown bool) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	for !q.ended {
+		if item, ok := q.take(); ok {
+			return item, false
+		}
+		q.free.Wait()
+	}
+	return item, true
+}
+
+// take gives the object whose turn it is to a worker.
+func (q *Queue[T]) take() (item T, ok bool) {
+	if !q.lanes.choose() {
+		return item, false
+	}
+	item, _ = q.sets.Get()
+	q.pending.Delete(item)
+	a := q.lanes.account(item)
+	one := &pass[T]{account: a, began: q.options.Clock.Now()}
+	if a.lane() == laneSlow {
+		one.placed = q.lanes.place(a)
+	}
+	a.running++
+	q.lanes.running[a.lane()]++
+	q.passes[item] = one
+	q.tell()
+	q.lookBy(one.began.Add(q.options.Limits.SlowAfter))
+	return item, true
+}
+
+// Begin gives the context of the pass over an object that Get gave: it ends with an OverdueError as its cause when the
+// pass takes too long. End must be called when the pass is over.
+func (q *Queue[T]) Begin(ctx context.Context, item T) (within context.Context, end func()) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	within, cancel := context.WithCancelCause(ctx)
+	if one, known := q.passes[item]; known {
+		one.end = cancel
+		if one.overdue != nil {
+			cancel(one.overdue)
+		}
+	}
+	return within, func() { cancel(context.Canceled) }
+}
+
+// Done tells that the pass over an object is over.
+func (q *Queue[T]) Done(item T) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	one, known := q.passes[item]
+	if !known {
+		return
+	}
+	delete(q.passes, item)
+	a, now := one.account, q.options.Clock.Now()
+	a.running--
+	q.lanes.running[a.lane()]--
+	slow := now.Sub(one.began) >= q.options.Limits.SlowAfter
+	if one.placed {
+		a.placed--
+		q.lanes.placed--
+	}
+	if slow || one.placed { // a quick pass that ran beside the slow one shows nothing
+		q.learn(a, slow, now)
+	}
+	q.sets.Done(item)
+	q.lanes.rest(a, now)
+	q.tell()
+	q.free.Broadcast() // a place may have become free besides the share, and who comes back may be somebody else
+}
+
+// learn moves a cluster between the lanes by what a pass showed.
+func (q *Queue[T]) learn(a *account[T], slow bool, now time.Time) {
+	if !q.lanes.found(a, slow, now) {
+		return
+	}
+	if slow {
+		q.options.Logger.Info("a cluster is slow: its installations take turns, one at a time, in the lane of slow clusters",
+			"cluster", a.cluster, "quickPassesOwed", a.owed)
+	} else {
+		q.options.Logger.Info("a cluster is quick again", "cluster", a.cluster)
+	}
+	q.free.Broadcast()
+}
+
+// ShutDown ends the queue: nothing is taken any more, and what is in work goes on.
+func (q *Queue[T]) ShutDown() {
+	q.mutex.Lock()
+	again := q.ended
+	q.ended = true
+	q.free.Broadcast()
+	q.mutex.Unlock()
+	if again {
+		return
+	}
+	close(q.stop)
+	q.running.Wait()
+	q.sets.ShutDown()
+	q.retries.ShutDown()
+}
+
+// ShutDownWithDrain is ShutDown: controllers don't use what it has besides.
+func (q *Queue[T]) ShutDownWithDrain() { q.ShutDown() }
+
+// ShuttingDown says whether the queue has ended.
+func (q *Queue[T]) ShuttingDown() bool {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	return q.ended
+}
+
+// watchTime makes ready what has waited long enough, and ends passes that take too long.
+func (q *Queue[T]) watchTime() {
+	timer := q.options.Clock.NewTimer(remembered)
+	defer timer.Stop()
+	for {
+		// What fired while something else was looked at is told by the look that comes now. A clock of tests waits for who hears.
+		timer.Stop()
+		select {
+		case <-timer.C():
+		default:
+		}
+		q.mutex.Lock()
+		timer.Reset(q.catchUp())
+		q.mutex.Unlock()
+		select {
+		case <-q.stop:
+			return
+		case <-q.sooner:
+		case <-timer.C():
+		}
+	}
+}
+
+// catchUp does what is due by now, and says how long nothing else is.
+func (q *Queue[T]) catchUp() time.Duration {
+	if q.ended {
+		return remembered
+	}
+	now := q.options.Clock.Now()
+	for {
+		item, at, ok := q.waiting.first()
+		if !ok || at.After(now) {
+			break
+		}
+		q.add(item)
+	}
+	next := remembered
+	if _, at, ok := q.waiting.first(); ok {
+		next = min(next, at.Sub(now))
+	}
+	for _, one := range q.passes {
+		if left := q.judge(one, now); left > 0 {
+			next = min(next, left)
+		}
+	}
+	next = max(next, time.Millisecond)
+	q.nextLook = now.Add(next)
+	q.tell()
+	return next
+}
+
+// judge ends a pass that takes too long, and says how much time it has; 0 where it is to end.
+func (q *Queue[T]) judge(one *pass[T], now time.Time) (left time.Duration) {
+	age, limits := now.Sub(one.began), q.options.Limits
+	if one.overdue != nil {
+		return 0
+	}
+	if age < limits.SlowAfter {
+		return limits.SlowAfter - age
+	}
+	if !one.placed {
+		q.learn(one.account, true, now)
+		one.placed = q.lanes.place(one.account)
+	}
+	had := limits.Deadline
+	if !one.placed {
+		had = limits.SlowAfter
+	}
+	if age < had {
+		return had - age
+	}
+	one.overdue = &OverdueError{After: had}
+	if one.end != nil {
+		one.end(one.overdue)
+	}
+	q.options.Metrics.wasOverdue(had > limits.SlowAfter)
+	return 0
+}
+
+// lookBy has the times looked at again no later than at that one.
+func (q *Queue[T]) lookBy(at time.Time) {
+	if !at.Before(q.nextLook) {
+		return
+	}
+	select {
+	case q.sooner <- struct{}{}:
+	default:
+	}
+}
+
+// countRetry counts a wait. The queue behind keeps nothing but one zero, which nobody takes.
+func (q *Queue[T]) countRetry() {
+	var none T
+	q.retries.AddAfter(none, 0)
+}
+
+// tell puts the lanes' figures into the metrics.
+func (q *Queue[T]) tell() {
+	q.options.Metrics.show(q.lanes.ready, q.lanes.running, q.lanes.slow)
+}

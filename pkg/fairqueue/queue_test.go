@@ -1,0 +1,475 @@
+package fairqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// bench is a queue whose clock the test moves, and workers that never wait.
+type bench struct {
+	t     *testing.T
+	clock *clocktesting.FakeClock
+	queue *Queue[string]
+}
+
+// newBench makes a queue of objects that are called cluster/name.
+func newBench(t *testing.T, limits Limits) *bench {
+	t.Helper()
+	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	b := &bench{t: t, clock: clock, queue: New(Options[string]{
+		Cluster: clusterOf, Limits: limits, Clock: clock, Logger: logr.Discard(),
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute),
+	})}
+	t.Cleanup(b.queue.ShutDown)
+	return b
+}
+
+func clusterOf(item string) string {
+	cluster, _, _ := strings.Cut(item, "/")
+	return cluster
+}
+
+// take is Get where something may be taken, and "" otherwise.
+func (b *bench) take() string {
+	b.queue.mutex.Lock()
+	defer b.queue.mutex.Unlock()
+	if len(b.queue.passes) == b.queue.options.Limits.Workers {
+		return "" // no worker is left
+	}
+	item, _ := b.queue.take()
+	return item
+}
+
+// begin is take with the context of the pass.
+func (b *bench) begin() (string, context.Context) {
+	item := b.take()
+	ctx, end := b.queue.Begin(b.t.Context(), item)
+	b.t.Cleanup(end)
+	return item, ctx
+}
+
+// pass lets time go by.
+func (b *bench) pass(time time.Duration) {
+	b.clock.Step(time)
+	b.queue.mutex.Lock()
+	defer b.queue.mutex.Unlock()
+	b.queue.catchUp()
+}
+
+func (b *bench) add(cluster string, count int) {
+	for i := range count {
+		b.queue.Add(fmt.Sprintf("%s/%04d", cluster, i))
+	}
+}
+
+// taken are the clusters of all that may be taken now, in order.
+func (b *bench) taken() string {
+	var order []string
+	for item := b.take(); item != ""; item = b.take() {
+		order = append(order, clusterOf(item))
+	}
+	return strings.Join(order, " ")
+}
+
+// M7, AC75: 400 installations of one tenant, and one of another.
+func TestAClusterThatComesAnewIsTakenNext(t *testing.T) {
+	b := newBench(t, Limits{Workers: 10})
+	b.add("flood", 400)
+	if got := b.taken(); got != strings.Repeat(" flood", 4)[1:] {
+		t.Fatalf("one cluster got %q, and its share is 4 of 10 workers", got)
+	}
+	b.queue.Add("new/1")
+	if got := b.take(); got != "new/1" {
+		t.Fatalf("took %q, want the new cluster's", got)
+	}
+}
+
+func TestClustersTakeTurnsAndObjectsKeepTheirOrder(t *testing.T) {
+	b := newBench(t, Limits{Workers: 1})
+	b.add("a", 3)
+	b.add("b", 2)
+	b.add("c", 1)
+	var order []string
+	for item := b.take(); item != ""; item = b.take() {
+		order = append(order, item)
+		b.queue.Done(item)
+	}
+	if got, want := strings.Join(order, " "), "a/0000 b/0000 c/0000 a/0001 b/0001 a/0002"; got != want {
+		t.Errorf("order is %q, want %q", got, want)
+	}
+}
+
+// H5: every worker is held by clusters that never answer.
+func TestNoMorePassesGoOnForLongThanTheSlowLaneHolds(t *testing.T) {
+	b := newBench(t, Limits{Workers: 10, SlowAfter: 10 * time.Second, Deadline: time.Minute})
+	for _, cluster := range []string{"x", "y", "z"} {
+		b.add(cluster, 12)
+	}
+	passes := map[string]context.Context{}
+	for range 10 {
+		item, pass := b.begin()
+		passes[item] = pass //nolint:fatcontext // each pass has one of its own
+	}
+	b.add("victim", 1)
+	if got := b.take(); got != "" {
+		t.Fatalf("took %q without a worker", got)
+	}
+	b.pass(10 * time.Second)
+	var ended []string
+	for item, ctx := range passes {
+		var overdue *OverdueError
+		if errors.As(context.Cause(ctx), &overdue) && overdue.After == 10*time.Second {
+			ended = append(ended, item)
+		}
+	}
+	if len(ended) != 8 {
+		t.Fatalf("%d of 10 passes were ended, want all but the two that the slow lane holds: %q", len(ended), ended)
+	}
+	for _, item := range ended {
+		b.queue.Done(item)
+	}
+	if got := b.taken(); got != "victim" {
+		t.Errorf("took %q, want the victim's and nothing of the slow clusters", got)
+	}
+	b.pass(50 * time.Second)
+	for item, ctx := range passes {
+		if ctx.Err() == nil {
+			t.Errorf("the pass over %q goes on after its deadline", item)
+		}
+	}
+}
+
+func TestASlowClusterIsWellAgainAfterAsManyQuickPassesAsItOwes(t *testing.T) {
+	b := newBench(t, Limits{Workers: 10, SlowAfter: 10 * time.Second})
+	for relapse, owed := range []int{1, 2, 4, 8, 16, 16} {
+		b.queue.Add("c/slow")
+		item := b.take()
+		b.pass(10 * time.Second)
+		b.queue.Done(item)
+		for pass := range owed {
+			b.add("c", 4)
+			if got := b.taken(); got != "c" {
+				t.Fatalf("relapse %d, quick pass %d: took %q, want one at a time", relapse, pass, got)
+			}
+			b.finish()
+		}
+		b.add("c", 4)
+		if got := b.taken(); got != strings.Repeat(" c", 4)[1:] {
+			t.Fatalf("relapse %d: took %q after %d quick passes, want its share", relapse, got, owed)
+		}
+		b.finish()
+	}
+	b.pass(2 * remembered)
+	b.queue.Add("c/slow")
+	b.queue.Done(b.take())
+	if len(b.queue.lanes.accounts) > 0 {
+		t.Errorf("%d accounts are kept long after the last slow pass", len(b.queue.lanes.accounts))
+	}
+}
+
+func TestAQuickPassBesideTheSlowOneShowsNothing(t *testing.T) {
+	b := newBench(t, Limits{Workers: 10, SlowAfter: 10 * time.Second})
+	b.queue.Add("c/slow")
+	b.take()
+	b.pass(9 * time.Second)
+	b.queue.Add("c/quick")
+	b.take()
+	b.pass(time.Second)
+	b.queue.Done("c/quick")
+	b.add("c", 4)
+	if got := b.taken(); got != "" {
+		t.Errorf("took %q of a cluster whose slow pass is under way", got)
+	}
+}
+
+// finish ends the passes under way, and empties the queue without a pass that would show something.
+func (b *bench) finish() {
+	b.t.Helper()
+	for item := range b.queue.passes {
+		b.queue.Done(item)
+	}
+	for b.queue.Len() > 0 {
+		b.queue.mutex.Lock()
+		found := b.queue.lanes.choose()
+		if found {
+			b.queue.pending.Delete(func() string { item, _ := b.queue.sets.Get(); b.queue.sets.Done(item); return item }())
+		}
+		b.queue.mutex.Unlock()
+		if !found {
+			b.t.Fatal("something is ready and nobody can take it")
+		}
+	}
+}
+
+func TestAnObjectThatIsAddedInWorkIsTakenAgainAfterIt(t *testing.T) {
+	b := newBench(t, Limits{Workers: 10})
+	b.queue.Add("a/1")
+	item := b.take()
+	b.queue.Add("a/1")
+	if got := b.take(); got != "" {
+		t.Fatalf("took %q, which is in work", got)
+	}
+	b.queue.AddAfter("a/1", time.Minute) // it is asked for now already
+	b.queue.Done(item)
+	if got := b.take(); got != "a/1" {
+		t.Fatalf("took %q, want what was added in work", got)
+	}
+	b.queue.Done("a/1")
+	b.pass(2 * time.Minute)
+	if got := b.take(); got != "" {
+		t.Errorf("took %q once more", got)
+	}
+}
+
+func TestAnObjectWaitsOnceForTheEarliestTime(t *testing.T) {
+	b := newBench(t, Limits{Workers: 10})
+	b.queue.AddAfter("a/1", time.Minute)
+	b.queue.AddAfter("a/1", time.Second)
+	b.queue.AddAfter("a/1", time.Hour)
+	b.pass(time.Second)
+	if got := b.take(); got != "a/1" {
+		t.Fatalf("took %q, want what has waited for its second", got)
+	}
+	b.queue.Done("a/1")
+	b.queue.AddAfter("a/1", time.Minute)
+	b.queue.Add("a/1")
+	b.queue.Done(b.take())
+	b.pass(2 * time.Hour)
+	if got := b.take(); got != "" {
+		t.Errorf("took %q, whose wait ended when it was added", got)
+	}
+}
+
+func TestGetWaitsForWhatMayBeTakenAndEndsWithTheQueue(t *testing.T) {
+	b := newBench(t, Limits{Workers: 10})
+	taken := make(chan string)
+	go func() {
+		defer close(taken)
+		for {
+			item, ended := b.queue.Get()
+			if ended {
+				return
+			}
+			taken <- item
+		}
+	}()
+	b.queue.AddRateLimited("a/1")
+	b.clock.Step(time.Second)
+	b.queue.Add("b/1")
+	got := map[string]bool{<-taken: true, <-taken: true}
+	if !got["a/1"] || !got["b/1"] {
+		t.Errorf("took %v", got)
+	}
+	b.queue.ShutDown()
+	if item, more := <-taken; more {
+		t.Errorf("took %q from a queue that has ended", item)
+	}
+	b.queue.Add("c/1")
+	if !b.queue.ShuttingDown() || b.queue.Len() != 0 {
+		t.Error("a queue that has ended takes something in")
+	}
+}
+
+// TestTheQueueKeepsItsPromisesInAnyOrder adds, takes, ends and lets time go by at random.
+func TestTheQueueKeepsItsPromisesInAnyOrder(t *testing.T) {
+	for seed := range uint64(200) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { newRandomWalk(t, seed).run(3000) })
+	}
+}
+
+// randomWalk knows what the queue promised.
+type randomWalk struct {
+	*bench
+	random *rand.Rand
+	limits Limits
+	// wanted is what has to be taken at some time, with the number of turns since then; due is what waits.
+	wanted  map[string]int
+	due     map[string]time.Time
+	working map[string]context.Context
+	began   map[string]time.Time
+	fifo    map[string][]string
+}
+
+func newRandomWalk(t *testing.T, seed uint64) *randomWalk {
+	random := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // no secret depends on it
+	limits := Limits{Workers: 1 + random.IntN(12), SlowAfter: 10 * time.Second, Deadline: time.Minute}
+	return &randomWalk{
+		bench: newBench(t, limits), random: random, limits: limits.filled(),
+		wanted: map[string]int{}, due: map[string]time.Time{}, working: map[string]context.Context{}, began: map[string]time.Time{},
+		fifo: map[string][]string{},
+	}
+}
+
+func (w *randomWalk) run(steps int) {
+	for range steps {
+		item := fmt.Sprintf("%d/%d", w.random.IntN(6), w.random.IntN(20))
+		switch w.random.IntN(10) {
+		case 0, 1, 2:
+			w.want(item)
+			w.queue.Add(item)
+		case 3:
+			w.wait(item, time.Duration(w.random.IntN(90))*time.Second)
+		case 4, 5, 6:
+			w.takeOne()
+		case 7, 8:
+			w.endOne()
+		default:
+			w.pass(time.Duration(w.random.IntN(4000)) * time.Millisecond)
+			w.endOverdue()
+		}
+		w.check()
+		if w.t.Failed() {
+			return
+		}
+	}
+	w.drain()
+}
+
+// want says that an object has to be taken; what is in work has its place behind the others once it is out of it.
+func (w *randomWalk) want(item string) {
+	delete(w.due, item)
+	if _, already := w.wanted[item]; already {
+		return
+	}
+	w.wanted[item] = 0
+	if _, busy := w.working[item]; !busy {
+		w.fifo[clusterOf(item)] = append(w.fifo[clusterOf(item)], item)
+	}
+}
+
+func (w *randomWalk) wait(item string, wait time.Duration) {
+	w.queue.AddAfter(item, wait)
+	at := w.clock.Now().Add(wait)
+	_, wanted := w.wanted[item]
+	before, waits := w.due[item]
+	switch {
+	case wanted:
+	case wait == 0:
+		w.want(item)
+	case !waits || at.Before(before):
+		w.due[item] = at
+	}
+}
+
+// pass lets time go by second by second, so that what becomes due does so in a known order.
+func (w *randomWalk) pass(much time.Duration) {
+	for ; much > 0; much -= time.Second {
+		w.bench.pass(min(much, time.Second))
+		w.queue.mutex.Lock()
+		for cluster, a := range w.queue.lanes.accounts {
+			w.fifo[cluster] = append([]string{}, a.ready...) // which of those due in the same second came first is the queue's to say
+		}
+		w.queue.mutex.Unlock()
+		for item, at := range w.due {
+			if !at.After(w.clock.Now()) {
+				delete(w.due, item)
+				w.wanted[item] = 0
+			}
+		}
+	}
+}
+
+func (w *randomWalk) takeOne() {
+	item, pass := w.begin()
+	if item == "" {
+		return
+	}
+	if _, busy := w.working[item]; busy {
+		w.t.Fatalf("%q is taken while it is in work", item)
+	}
+	if _, wanted := w.wanted[item]; !wanted {
+		w.t.Fatalf("%q is taken, and nobody asked for it", item)
+	}
+	line := w.fifo[clusterOf(item)]
+	if line[0] != item {
+		w.t.Fatalf("%q is taken before %q, which was there first", item, line[0])
+	}
+	w.fifo[clusterOf(item)] = line[1:]
+	delete(w.wanted, item)
+	w.working[item], w.began[item] = pass, w.clock.Now() //nolint:fatcontext // each pass has one of its own
+	for other := range w.wanted {
+		w.wanted[other]++
+	}
+}
+
+func (w *randomWalk) endOne() {
+	for item := range w.working {
+		w.end(item)
+		return
+	}
+}
+
+// endOverdue ends what was asked to end: half of the clusters take their time without that, up to the deadline.
+func (w *randomWalk) endOverdue() {
+	for item, ctx := range w.working {
+		if ctx.Err() != nil {
+			w.end(item)
+		}
+	}
+}
+
+func (w *randomWalk) end(item string) {
+	w.queue.Done(item)
+	delete(w.working, item)
+	delete(w.began, item)
+	if _, again := w.wanted[item]; again {
+		w.fifo[clusterOf(item)] = append(w.fifo[clusterOf(item)], item)
+	}
+}
+
+func (w *randomWalk) check() {
+	held := map[string]int{}
+	old := 0
+	for item, ctx := range w.working {
+		held[clusterOf(item)]++
+		age := w.clock.Now().Sub(w.began[item])
+		if ctx.Err() == nil && age >= w.limits.SlowAfter {
+			old++
+		}
+		if ctx.Err() == nil && age >= w.limits.Deadline {
+			w.t.Errorf("the pass over %q goes on for %s", item, age)
+		}
+	}
+	for cluster, count := range held {
+		if count > w.limits.Share {
+			w.t.Errorf("cluster %q holds %d workers, its share is %d", cluster, count, w.limits.Share)
+		}
+	}
+	if old > w.limits.SlowLane {
+		w.t.Errorf("%d passes are older than %s, the lane holds %d", old, w.limits.SlowAfter, w.limits.SlowLane)
+	}
+	for item, turns := range w.wanted {
+		// 6 clusters with 20 objects: even one a turn, each comes by. Slow clusters take turns with all others.
+		if turns > 6*20*2*w.limits.Workers {
+			w.t.Errorf("%q was passed over %d times", item, turns)
+		}
+	}
+	if kept := len(w.queue.lanes.accounts); kept > 6 {
+		w.t.Errorf("%d accounts for 6 clusters", kept)
+	}
+}
+
+// drain takes what is left: nothing may be lost, and nothing kept.
+func (w *randomWalk) drain() {
+	w.pass(2 * time.Minute)
+	for len(w.wanted) > 0 || len(w.working) > 0 {
+		before := len(w.wanted) + len(w.working)
+		w.takeOne()
+		w.endOne()
+		if len(w.wanted)+len(w.working) == before && w.queue.Len() == 0 {
+			w.t.Fatalf("lost: %v", w.wanted)
+		}
+	}
+	if len(w.queue.passes)+w.queue.pending.Len()+w.queue.waiting.Len()+len(w.queue.waiting.byItem)+w.queue.Len() > 0 {
+		w.t.Error("something is kept of what is done")
+	}
+}

@@ -1,0 +1,88 @@
+package fairqueue
+
+import (
+	"container/heap"
+	"time"
+)
+
+// entry is an object that is to become ready at a time.
+type entry[T comparable] struct {
+	item  T
+	at    time.Time
+	order uint64
+	index int
+}
+
+// waiting are objects by the time at which they become ready: each once. It implements heap.Interface for itself.
+type waiting[T comparable] struct {
+	entries []*entry[T]
+	byItem  map[T]*entry[T]
+	added   uint64
+}
+
+func newWaiting[T comparable]() *waiting[T] { return &waiting[T]{byItem: map[T]*entry[T]{}} }
+
+// Len implements heap.Interface.
+func (w *waiting[T]) Len() int { return len(w.entries) }
+
+// Less implements heap.Interface: the earlier time, then who came first.
+func (w *waiting[T]) Less(i, j int) bool {
+	a, b := w.entries[i], w.entries[j]
+	if !a.at.Equal(b.at) {
+		return a.at.Before(b.at)
+	}
+	return a.order < b.order
+}
+
+// Swap implements heap.Interface.
+func (w *waiting[T]) Swap(i, j int) {
+	w.entries[i], w.entries[j] = w.entries[j], w.entries[i]
+	w.entries[i].index, w.entries[j].index = i, j
+}
+
+// Push implements heap.Interface.
+func (w *waiting[T]) Push(added any) {
+	one := added.(*entry[T])
+	one.index = len(w.entries)
+	w.entries = append(w.entries, one)
+}
+
+// Pop implements heap.Interface.
+func (w *waiting[T]) Pop() any {
+	last := len(w.entries) - 1
+	one := w.entries[last]
+	w.entries[last] = nil
+	w.entries = w.entries[:last]
+	return one
+}
+
+// until has an object become ready at a time, or earlier if it was asked for before.
+func (w *waiting[T]) until(item T, at time.Time) {
+	if one, known := w.byItem[item]; known {
+		if at.Before(one.at) {
+			one.at = at
+			heap.Fix(w, one.index)
+		}
+		return
+	}
+	w.added++
+	one := &entry[T]{item: item, at: at, order: w.added}
+	w.byItem[item] = one
+	heap.Push(w, one)
+}
+
+// drop has an object wait no more.
+func (w *waiting[T]) drop(item T) {
+	if one, known := w.byItem[item]; known {
+		heap.Remove(w, one.index)
+		delete(w.byItem, item)
+	}
+}
+
+// first is the object that becomes ready first.
+func (w *waiting[T]) first() (item T, at time.Time, ok bool) {
+	if len(w.entries) == 0 {
+		return item, at, false
+	}
+	return w.entries[0].item, w.entries[0].at, true
+}

@@ -1,0 +1,77 @@
+package fence
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// Times of client-go's own connections, which Join replaces.
+const (
+	dialTimeout = 30 * time.Second
+	keepAlive   = 30 * time.Second
+)
+
+// Election is how one of several replicas is chosen.
+type Election struct {
+	// Lease is how long a leader that is not heard of is waited for, Renewal how long it tries to renew its lease before it ends,
+	// and Retry the wait between two tries.
+	Lease, Renewal, Retry time.Duration
+}
+
+// Join has a manager take part in the election of a lease. Clients that are made of the configuration from then on are behind
+// the fence, which is to be added to the manager; the election's own client is not.
+func (e *Election) Join(config *rest.Config, namespace, lease string, options *manager.Options) (*Fence, error) {
+	lock, err := e.lock(config, namespace, lease)
+	if err != nil {
+		return nil, err
+	}
+	made := New()
+	options.LeaderElection = true
+	options.LeaderElectionID, options.LeaderElectionNamespace = lease, namespace
+	options.LeaderElectionResourceLockInterface = made.Lock(lock)
+	options.LeaderElectionReleaseOnCancel = true
+	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = &e.Lease, &e.Renewal, &e.Retry
+	config.Wrap(made.Transport)
+	config.Dial = made.Dial((&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext)
+	return made, nil
+}
+
+// lock is the lease, by a client that waits half of the time to renew for one answer.
+func (e *Election) lock(config *rest.Config, namespace, lease string) (resourcelock.Interface, error) {
+	config = rest.AddUserAgent(rest.CopyConfig(config), "leader-election")
+	config.Timeout = max(e.Renewal/2, time.Second)
+	core, err := corev1client.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the election's client: %w", err)
+	}
+	leases, err := coordinationv1client.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the election's client: %w", err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("reading the host's name: %w", err)
+	}
+	identity := host + "_" + string(uuid.NewUUID())
+	told := record.NewBroadcaster()
+	told.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: core.Events("")})
+	made, err := resourcelock.New(resourcelock.LeasesResourceLock, namespace, lease, core, leases, resourcelock.ResourceLockConfig{
+		Identity: identity, EventRecorder: told.NewRecorder(clientgoscheme.Scheme, corev1.EventSource{Component: identity}),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the election's lock: %w", err)
+	}
+	return made, nil
+}

@@ -1,0 +1,121 @@
+package fence
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// FallenError says that the process leads no more.
+type FallenError struct {
+	// Why, for logs.
+	Why string
+}
+
+// Error implements error.
+func (e *FallenError) Error() string {
+	return fmt.Sprintf("this process leads no more (%s): it writes nothing and ends", e.Why)
+}
+
+// instant is a moment by two clocks: one that only goes forward, and that of the day.
+type instant struct {
+	steady time.Duration
+	day    time.Time
+}
+
+// since is how much later the instant is than another one, by the clock that says more.
+func (i instant) since(before instant) time.Duration {
+	return max(i.steady-before.steady, i.day.Sub(before.day))
+}
+
+var started = time.Now()
+
+func now() instant { return instant{steady: time.Since(started), day: time.Now().Round(0)} }
+
+// Fence says whether the process may write. A nil one always holds. It is safe for concurrent use.
+type Fence struct {
+	now func() instant
+
+	mutex sync.Mutex
+	// led says that a lease was held; from renewed on it holds for that long.
+	led     bool
+	renewed instant
+	holds   time.Duration
+	fallen  *FallenError
+	down    chan struct{}
+}
+
+// New makes a fence that does not hinder until its Lock holds a lease.
+func New() *Fence { return &Fence{now: now, down: make(chan struct{})} }
+
+// marginPart of a lease's duration is kept for bytes that are on their way, and for clocks that differ.
+const marginPart = 10
+
+// renew lets the fence hold for a lease's duration after the moment before its renewal was sent.
+func (f *Fence) renew(sent instant, duration time.Duration) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if f.fallen != nil {
+		return
+	}
+	f.led, f.renewed, f.holds = true, sent, duration-duration/marginPart
+}
+
+// Holds is nil while the process may write, and a FallenError for good from the moment on when it may not.
+func (f *Fence) Holds() error {
+	if f == nil {
+		return nil
+	}
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if f.fallen != nil {
+		return f.fallen
+	}
+	if !f.led {
+		return nil
+	}
+	if age := f.now().since(f.renewed); age >= f.holds {
+		return f.fall(fmt.Sprintf("the lease was last renewed %s ago", age.Round(time.Millisecond)))
+	}
+	return nil
+}
+
+// fall needs the mutex.
+func (f *Fence) fall(why string) error {
+	f.fallen = &FallenError{Why: why}
+	close(f.down)
+	return f.fallen
+}
+
+// giveUp has the fence fall before the lease is given away.
+func (f *Fence) giveUp() {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if f.fallen == nil {
+		_ = f.fall("it gave its lease up")
+	}
+}
+
+// longestLook is the most time between two looks at the clock of the day, which timers don't follow.
+const longestLook = time.Second
+
+// Start ends with an error when the fence falls, and so ends the manager. It is a manager.Runnable.
+func (f *Fence) Start(ctx context.Context) error {
+	look := time.NewTicker(longestLook)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-f.down:
+		case <-look.C:
+		}
+		if err := f.Holds(); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+}
+
+// NeedLeaderElection is false: whoever waits to lead looks, too.
+func (f *Fence) NeedLeaderElection() bool { return false }

@@ -1,0 +1,48 @@
+package fence
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// Lock is the lock of a leader election that tells the fence how long the lease holds.
+func (f *Fence) Lock(lock resourcelock.Interface) resourcelock.Interface {
+	return &watchedLock{Interface: lock, fence: f}
+}
+
+// watchedLock sees every renewal.
+type watchedLock struct {
+	resourcelock.Interface
+	fence *Fence
+}
+
+// Create implements resourcelock.Interface.
+func (l *watchedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(ctx, record, l.Interface.Create)
+}
+
+// Update implements resourcelock.Interface. A record without a holder gives the lease up.
+func (l *watchedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(ctx, record, l.Interface.Update)
+}
+
+func (l *watchedLock) write(
+	ctx context.Context, record resourcelock.LeaderElectionRecord, send func(context.Context, resourcelock.LeaderElectionRecord) error,
+) error {
+	if err := l.fence.Holds(); err != nil {
+		return fmt.Errorf("renewing %s: %w", l.Describe(), err)
+	}
+	if record.HolderIdentity != l.Identity() {
+		l.fence.giveUp()
+		return send(ctx, record)
+	}
+	sent := l.fence.now()
+	if err := send(ctx, record); err != nil {
+		return err
+	}
+	l.fence.renew(sent, time.Duration(record.LeaseDurationSeconds)*time.Second)
+	return nil
+}

@@ -1,0 +1,265 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/trellis-addons/trellis/pkg/addresses"
+)
+
+// Deadlines of a call. The other side can use up each of them.
+const (
+	dialTimeout    = 5 * time.Second
+	tlsTimeout     = 5 * time.Second
+	headerTimeout  = 10 * time.Second
+	requestTimeout = 30 * time.Second
+	// idlePing finds a connection whose other side went away without a word.
+	idlePing    = 10 * time.Second
+	pingTimeout = 5 * time.Second
+	// longestRetryAfter is the most seconds that an API server can make client-go wait between two tries.
+	longestRetryAfter = 5
+	headerLimit       = 64 * kibi
+	// queryLimit is more than our own questions have; tokens to go on with come from the other side.
+	queryLimit = 16 * kibi
+)
+
+const userAgent = "trellis"
+
+// Options of a client.
+type Options struct {
+	// Budget is shared by all clients of a process.
+	Budget *Budget
+	// Heaviest is the most that one answer may weigh, in bytes of memory; 0: no more than what is asked for allows.
+	Heaviest int64
+	// Permit says before each call whether it goes out; nil: all do.
+	Permit func(ctx context.Context) error
+	// Fence keeps what writes from going out once the process leads no more; nil: there is none.
+	Fence Fence
+	// Failed hears, with its context, of every call that got no answer and of every misbehaviour; of bytes that belong to no
+	// call, with an empty one. It may be called by many goroutines, and must not wait.
+	Failed func(ctx context.Context, err error)
+}
+
+// Fence is looked at before each call, and before each piece of one.
+type Fence interface {
+	// Permit is nil where the call may go out.
+	Permit(request *http.Request) error
+	// Conn is a connection that puts nothing out once nothing may.
+	Conn(made net.Conn) net.Conn
+}
+
+// Client is the one HTTP client for an API server. It is safe for concurrent use.
+type Client struct {
+	// HTTP and Config are for making clients of kinds; Config has no credentials to read.
+	HTTP   *http.Client
+	Config *rest.Config
+
+	options   Options
+	next      http.RoundTripper
+	transport *http.Transport
+	budget    *Budget
+	share     *share
+	traffic   *traffic
+	closed    atomic.Bool
+}
+
+// New makes a client from a configuration whose host and credentials have been checked. The transport is made here and not by
+// client-go, which keeps each one for the life of the process. No call goes out.
+func New(checked *rest.Config, options Options) (*Client, error) {
+	security, err := rest.TLSConfigFor(checked)
+	if err != nil {
+		return nil, fmt.Errorf("preparing certificates: %w", err)
+	}
+	c := &Client{options: options, budget: options.Budget, share: options.Budget.share(), traffic: newTraffic(time.Now())}
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second, Control: checkAddress}
+	c.transport = &http.Transport{
+		Proxy: nil, // not from the environment either
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			connection, err := dialer.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			if options.Fence != nil {
+				connection = options.Fence.Conn(connection)
+			}
+			return &gauge{Conn: connection, client: c}, nil
+		},
+		TLSClientConfig:        security,
+		TLSHandshakeTimeout:    tlsTimeout,
+		ResponseHeaderTimeout:  headerTimeout,
+		MaxResponseHeaderBytes: headerLimit,
+		IdleConnTimeout:        90 * time.Second,
+		MaxIdleConnsPerHost:    4,
+		DisableCompression:     true,
+		ForceAttemptHTTP2:      true,
+		HTTP2: &http.HTTP2Config{
+			SendPingTimeout: idlePing, PingTimeout: pingTimeout,
+			MaxReceiveBufferPerConnection: connectionBuffer, MaxReceiveBufferPerStream: streamBuffer,
+		},
+	}
+	// The wrappers add the token and the user agent, the certificate is in the transport.
+	c.next, err = rest.HTTPWrappersForConfig(&rest.Config{BearerToken: checked.BearerToken, UserAgent: userAgent}, c.transport)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the transport: %w", err)
+	}
+	c.HTTP = &http.Client{Transport: c, Timeout: requestTimeout, CheckRedirect: noRedirect}
+	c.Config = &rest.Config{
+		Host: checked.Host, Transport: c, Timeout: requestTimeout, QPS: -1, DisableCompression: true,
+		UserAgent: userAgent, WarningHandler: rest.NoWarnings{},
+		// Not protobuf by default: clients that can read it ask for it themselves.
+		ContentConfig: rest.ContentConfig{ContentType: jsonType},
+	}
+	return c, nil
+}
+
+// Close lets connections go; calls under way end as they may, and theirs go with them.
+func (c *Client) Close() {
+	c.closed.Store(true)
+	c.transport.CloseIdleConnections()
+}
+
+// noRedirect hands the redirect itself over as the answer, which no client takes for a good one.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// checkAddress sees the address that is dialled, after names were looked up.
+func checkAddress(_, address string, _ syscall.RawConn) error {
+	parsed, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return &RefusedAddressError{}
+	}
+	plain := parsed.Addr().WithZone("")
+	if inner, ok := addresses.Embedded(plain); ok {
+		plain = inner
+	}
+	switch addresses.PurposeOf(plain) {
+	case addresses.Metadata, addresses.LinkLocal, addresses.Multicast:
+		return &RefusedAddressError{}
+	}
+	return nil
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *Client) RoundTrip(request *http.Request) (*http.Response, error) {
+	if c.options.Permit != nil {
+		if err := c.options.Permit(request.Context()); err != nil {
+			return nil, err
+		}
+	}
+	if c.options.Fence != nil {
+		if err := c.options.Fence.Permit(request); err != nil {
+			return nil, err
+		}
+	}
+	if isStream(request) {
+		return nil, &UnsupportedError{Asked: asked(request)}
+	}
+	if beyond := ledgerOf(request.Context()).charge(1, 0, 0); beyond != "" {
+		return nil, c.refuse(request, beyond)
+	}
+	if len(request.URL.RawQuery) > queryLimit {
+		return nil, c.refuse(request, fmt.Sprintf("it has a list go on with a token of more than %d KiB", queryLimit>>10))
+	}
+	c.traffic.called()
+	ctx, cancel := context.WithCancelCause(request.Context())
+	request = request.WithContext(ctx)
+	if request.Method == http.MethodDelete {
+		request.Header = asJSON(request.Header)
+	}
+	response, err := c.next.RoundTrip(request)
+	if err != nil {
+		cancel(nil)
+		c.tell(request.Context(), err)
+		return nil, err
+	}
+	limitRetryAfter(response.Header)
+	if wrong := c.wrap(response, request, cancel); wrong != "" {
+		cancel(nil)
+		_ = response.Body.Close()
+		return nil, c.refuse(request, wrong)
+	}
+	return response, nil
+}
+
+// asJSON accepts nothing else. A deletion is answered with the whole object as often as with a Status, and of protobuf only
+// metadata is looked at.
+func asJSON(header http.Header) http.Header {
+	header = header.Clone() // the caller's own stays as it is
+	header.Set("Accept", jsonType)
+	return header
+}
+
+func (c *Client) refuse(request *http.Request, wrong string) error {
+	misbehaves := &MisbehavesError{Asked: asked(request), Did: wrong}
+	c.tell(request.Context(), misbehaves)
+	return misbehaves
+}
+
+func (c *Client) tell(ctx context.Context, err error) {
+	if c.options.Failed != nil {
+		c.options.Failed(ctx, err)
+	}
+}
+
+const (
+	jsonType     = "application/json"
+	protobufType = "application/vnd.kubernetes.protobuf"
+)
+
+// wrap has the body of an answer looked at by what it says that it is, or says what is wrong with that.
+func (c *Client) wrap(response *http.Response, request *http.Request, cancel context.CancelCauseFunc) (wrong string) {
+	most, good := limitsOf(request), response.StatusCode/100 == 2
+	if !good {
+		most = failureLimits
+	}
+	wrapped := c.newBody(response, request, cancel, most)
+	// Only the first header counts, for client-go as for us.
+	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	switch {
+	case response.Header.Get("Content-Type") == "", err == nil && kind == jsonType:
+		wrapped.check = &scanner{limits: most}
+	case err == nil && kind == protobufType:
+		wrapped.check = newWireScanner(most)
+	case good && response.ContentLength != 0:
+		wrapped.timer.Stop()
+		return "the answer is neither JSON nor protobuf"
+	default:
+		response.Header.Set("Content-Type", "text/plain")
+		wrapped.check, wrapped.inner = plain{}, cut(response.Body)
+	}
+	response.Body = wrapped
+	return ""
+}
+
+// asked is what a request asks for, without its parameters.
+func asked(request *http.Request) string {
+	path := request.URL.Path
+	return request.Method + " " + path[:min(len(path), 300)]
+}
+
+// isStream says whether a request asks for answers without end.
+func isStream(request *http.Request) bool {
+	query := request.URL.RawQuery
+	return strings.Contains(query, "watch=") || strings.Contains(query, "follow=") || request.Header.Get("Upgrade") != ""
+}
+
+// limitRetryAfter keeps an API server from making client-go sleep: it takes any integer at its word.
+func limitRetryAfter(header http.Header) {
+	value := header.Get("Retry-After")
+	if value == "" {
+		return
+	}
+	if seconds, err := strconv.Atoi(value); err != nil || seconds > longestRetryAfter {
+		header.Set("Retry-After", strconv.Itoa(longestRetryAfter))
+	}
+}
