@@ -24,6 +24,8 @@ type Entry struct {
 
 	versions []entryVersion
 	byKey    map[string]int
+	// left are the keys of versions that core installations are to leave.
+	left map[string]bool
 }
 
 // entryVersion is one version of an entry, parsed.
@@ -61,7 +63,12 @@ func NewEntry(merged *v1.AddonCatalogue) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	left, err := readLeft(merged)
+	if err != nil {
+		return nil, err
+	}
 	entry := &Entry{
+		left:       left,
 		Addon:      merged.Spec.Addons[0],
 		Type:       merged.Spec.Type,
 		KKPVersion: merged.Annotations[v1.AnnotationKKPVersion],
@@ -120,3 +127,6 @@ func (e *Entry) Version(version string) (*v1.AddonVersion, Origin) {
 	}
 	return found.version, found.origin
 }
+
+// Left says whether core installations are to leave a version, in any spelling.
+func (e *Entry) Left(version string) bool { return len(e.left) > 0 && e.left[Key(version)] }

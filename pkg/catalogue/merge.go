@@ -25,10 +25,15 @@ type MergedAddon struct {
 	Digest string
 	// Contributors are the catalogues that have the add-on and were not refused it, winners or not.
 	Contributors []types.UID
+
+	originsJSON string
 }
 
 // OriginsJSON is the value of annotation v1.AnnotationVersions.
 func (m *MergedAddon) OriginsJSON() string {
+	if m.originsJSON != "" {
+		return m.originsJSON
+	}
 	encoded, err := json.Marshal(m.Origins)
 	if err != nil { // A map of strings always encodes.
 		return "{}"
@@ -166,6 +171,7 @@ func (m *merger) unite(name string) {
 		merged.Spec.Addons[0].Versions = append(merged.Spec.Addons[0].Versions, *pick.version.version)
 		merged.Origins[pick.version.version.Version] = Origin{Digest: pick.version.digest, Catalogue: pick.source.Name}
 	}
+	merged.originsJSON = merged.OriginsJSON()
 	if refused := merged.tooLarge(name, size); refused != nil {
 		m.Refused[name] = refused
 		return

@@ -292,6 +292,8 @@ func TestValidateNamesPlaceAndMend(t *testing.T) {
 			[]string{place + `source: template and source belong together: set both, source beside template and not below it`}},
 		{"a chart as go-template", whole(func(v *v1.AddonVersion) { v.Template.Method = v1.MethodGoTemplate }),
 			[]string{`addon "loki" version "1.0.0": source.helm: a chart from a repository needs template.method helm`}},
+		{"secrets of the cluster for a Custom catalogue", whole(func(v *v1.AddonVersion) { v.Template.ClusterSecrets = true }),
+			[]string{`addon "loki" version "1.0.0": template.clusterSecrets: it is for Core catalogues: take it out`}},
 		{"a choice without options", whole(func(v *v1.AddonVersion) {
 			v.Template.FormSpec = []v1.FormField{{InternalName: "size", Type: v1.FormSelect}}
 		}), []string{`addon "loki" version "1.0.0": template.formSpec[size]: type select needs options to choose from`}},

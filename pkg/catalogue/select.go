@@ -33,7 +33,8 @@ type Selection struct {
 //   - an exact version is taken as named, compared canonically, also when it is deprecated;
 //   - for a range or an empty wanted the highest semantic version that fits and is not deprecated is taken. Pre-releases
 //     count only where the range names one, as with Helm;
-//   - what is installed stays a choice even when it became deprecated, and nothing lower is chosen unless allowed.
+//   - what is installed stays a choice even when it became deprecated, and nothing lower is chosen unless allowed;
+//   - a version that core installations are to leave is no choice, and where it is installed a lower one is allowed.
 func Select(entry *Entry, wanted, installed string, platform Platform, options SelectOptions) (Selection, error) {
 	s := selector{entry: entry, wanted: wanted, installed: installed, options: options, judge: newJudge(platform)}
 	s.installedSemver = addonVersion(installed)
@@ -72,7 +73,7 @@ func (s *selector) choose() (*entryVersion, error) {
 // exact takes the version that was named.
 func (s *selector) exact() (*entryVersion, error) {
 	found := s.entry.find(s.wanted)
-	if found == nil {
+	if found == nil || s.isLeft(s.wanted) {
 		if s.installed != "" && s.installedKey == Key(s.wanted) {
 			return nil, s.withdrawn()
 		}
@@ -121,6 +122,7 @@ type look struct {
 func (s *selector) offer(version *entryVersion, looked *look) {
 	reason, message := s.judge.fits(version.kkp, version.k8s)
 	switch {
+	case s.isLeft(version.version.Version):
 	case reason != "" && looked.unfit == nil:
 		looked.unfit, looked.reason, looked.message = version, reason, message
 	case reason != "":
@@ -135,7 +137,8 @@ func (s *selector) offer(version *entryVersion, looked *look) {
 
 // nothing says why no version in the range was taken.
 func (s *selector) nothing(looked look) error {
-	if installed := s.entry.find(s.installed); s.installed != "" && installed == nil && s.inRange(s.installedSemver) {
+	installed := s.entry.find(s.installed)
+	if s.installed != "" && (installed == nil || s.isLeft(s.installed)) && s.inRange(s.installedSemver) {
 		return s.withdrawn()
 	} else if installed != nil && s.inRange(installed.semver) {
 		if reason, message := s.judge.fits(installed.kkp, installed.k8s); reason != "" {
@@ -182,10 +185,15 @@ func (s *selector) isInstalled(version *entryVersion) bool {
 
 // isDown says whether a version is lower than the installed one and not allowed. Only semantic versions can be compared.
 func (s *selector) isDown(version *entryVersion) bool {
-	if s.options.AllowDowngrade || s.installedSemver == nil || version.semver == nil {
+	if s.options.AllowDowngrade || s.installedSemver == nil || version.semver == nil || s.isLeft(s.installed) {
 		return false
 	}
 	return version.semver.LessThan(s.installedSemver)
+}
+
+// isLeft says whether a version is one that core installations leave: it was hijacked, or should never have been.
+func (s *selector) isLeft(version string) bool {
+	return s.options.Core && version != "" && s.entry.Left(version)
 }
 
 // updateAbove is the newest fitting version above one; pre-releases count only above a pre-release.
@@ -204,7 +212,7 @@ func (s *selector) updateAbove(current *semver.Version) string {
 func (s *selector) newestFitting(preReleases bool) *entryVersion {
 	for i := range s.entry.versions {
 		version := &s.entry.versions[i]
-		if version.semver == nil || version.version.Deprecated != "" {
+		if version.semver == nil || version.version.Deprecated != "" || s.isLeft(version.version.Version) {
 			continue
 		}
 		if version.semver.Prerelease() != "" && !preReleases {

@@ -114,7 +114,7 @@ func readAddons(spec *v1.AddonCatalogueSpec) ([]sourceAddon, []Problem) {
 	seen := map[v1.AddonName]bool{}
 	for i := range spec.Addons {
 		addon := &spec.Addons[i]
-		found := addonProblems{addon: string(addon.Name)}
+		found := addonProblems{addon: string(addon.Name), kind: typeOf(spec)}
 		if seen[addon.Name] {
 			found.add("", "name", "the add-on is there twice: put all its versions into one")
 		}

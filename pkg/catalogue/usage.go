@@ -1,8 +1,10 @@
 package catalogue
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -23,6 +25,8 @@ type SeedUsage struct {
 	LastSeen time.Time
 	// Installations by version, none of them 0.
 	Installations map[UsedVersion]int
+	// Others is the number of installations of other versions.
+	Others int
 }
 
 // Of is the number of installations that have one of the versions.
@@ -63,11 +67,12 @@ type usageRecord struct {
 	LastSeen *time.Time `json:"lastSeen,omitempty"`
 	// Addons: name -> version -> number of installations.
 	Addons map[string]map[string]int `json:"addons"`
+	Others int                       `json:"others,omitempty"`
 }
 
 // Encode writes the usage down for DecodeUsage, without the seed's name; equal usages give equal texts.
 func (u SeedUsage) Encode() string {
-	record := usageRecord{Addons: map[string]map[string]int{}}
+	record := usageRecord{Addons: map[string]map[string]int{}, Others: u.Others}
 	if !u.LastSeen.IsZero() {
 		at := u.LastSeen.UTC().Truncate(time.Second)
 		record.LastSeen = &at
@@ -85,13 +90,37 @@ func (u SeedUsage) Encode() string {
 	return string(encoded)
 }
 
+// EncodeWithin is Encode in so many bytes: versions with the fewest installations are counted among the others until it fits.
+func (u SeedUsage) EncodeWithin(limit int) string {
+	text := u.Encode()
+	if len(text) <= limit {
+		return text
+	}
+	most := slices.SortedFunc(maps.Keys(u.Installations), func(a, b UsedVersion) int {
+		return cmp.Or(cmp.Compare(u.Installations[b], u.Installations[a]), cmp.Compare(a.Addon, b.Addon), cmp.Compare(a.Version, b.Version))
+	})
+	for stay := len(most) / 2; ; stay /= 2 {
+		kept := SeedUsage{LastSeen: u.LastSeen, Installations: map[UsedVersion]int{}, Others: u.Others}
+		for i, version := range most {
+			if i < stay {
+				kept.Installations[version] = u.Installations[version]
+				continue
+			}
+			kept.Others += u.Installations[version]
+		}
+		if text := kept.Encode(); len(text) <= limit || stay == 0 {
+			return text
+		}
+	}
+}
+
 // DecodeUsage reads what Encode wrote about a seed.
 func DecodeUsage(seed, text string) (SeedUsage, error) {
 	var record usageRecord
 	if err := json.Unmarshal([]byte(text), &record); err != nil {
 		return SeedUsage{}, fmt.Errorf("reading the usage of seed %q: %w", seed, err)
 	}
-	usage := SeedUsage{Seed: seed, Installations: map[UsedVersion]int{}}
+	usage := SeedUsage{Seed: seed, Installations: map[UsedVersion]int{}, Others: record.Others}
 	if record.LastSeen != nil {
 		usage.LastSeen = *record.LastSeen
 	}

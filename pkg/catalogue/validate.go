@@ -55,6 +55,7 @@ var (
 // addonProblems collects what is wrong with one add-on.
 type addonProblems struct {
 	addon    string
+	kind     v1.CatalogueType
 	problems []Problem
 }
 
@@ -104,9 +105,15 @@ func (p *addonProblems) checkTemplate(version *v1.AddonVersion) {
 	if version.Source != nil && version.Source.Docker != nil && !namesContent(version.Source.Docker.Image) {
 		p.add(name, "source.docker.image", "it has neither tag nor digest: write host/name:tag or host/name@sha256:…")
 	}
-	if version.Template == nil {
-		return
+	if version.Template != nil {
+		p.checkMethod(version)
+		p.checkForm(version)
 	}
+}
+
+// checkMethod holds what a template asks for against its method, its source and the type of the catalogue.
+func (p *addonProblems) checkMethod(version *v1.AddonVersion) {
+	name := version.Version
 	helm := version.Template.Method == v1.MethodHelm
 	if version.Source != nil && version.Source.Helm != nil && !helm {
 		p.add(name, "source.helm", "a chart from a repository needs template.method helm")
@@ -117,7 +124,9 @@ func (p *addonProblems) checkTemplate(version *v1.AddonVersion) {
 	if !helm && version.Template.Helm != nil {
 		p.add(name, "template.helm", "it needs method helm: take it out")
 	}
-	p.checkForm(version)
+	if version.Template.ClusterSecrets && p.kind != v1.CatalogueCore {
+		p.add(name, "template.clusterSecrets", "it is for Core catalogues: take it out")
+	}
 }
 
 func (p *addonProblems) checkForm(version *v1.AddonVersion) {

@@ -58,6 +58,7 @@ const (
 // AddonCatalogueSpec says which add-ons exist: either by listing them or by naming a git repository that does.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.git) && has(self.addons))",message="set either git or addons, not both: a git catalogue takes its add-ons from the repository"
+// +kubebuilder:validation:XValidation:rule="self.type == 'Core' || !has(self.addons) || !self.addons.exists(a, a.versions.exists(v, has(v.template) && has(v.template.clusterSecrets) && v.template.clusterSecrets))",message="template.clusterSecrets is for Core catalogues: take it out"
 type AddonCatalogueSpec struct {
 	// type is Custom or Core. Names used by a Core catalogue are reserved for Core catalogues. It can't be changed.
 	// +optional
@@ -266,6 +267,10 @@ type Template struct {
 	// helm holds options of method helm.
 	// +optional
 	Helm *HelmOptions `json:"helm,omitempty"`
+	// clusterSecrets asks for the cluster's secrets in template data: the kubeconfig, the admin token and the provider's
+	// credentials. Only versions of Core catalogues may; values by users then hold no template marks.
+	// +optional
+	ClusterSecrets bool `json:"clusterSecrets,omitempty"`
 	// formSpec describes the fields that a user fills in.
 	// +optional
 	// +listType=map

@@ -18,8 +18,14 @@ const (
 	ReasonClusterNotReady = "ClusterNotReady"
 	// ReasonClusterUnreachable: the user cluster's API server does not answer.
 	ReasonClusterUnreachable = "ClusterUnreachable"
+	// ReasonClusterMisbehaves: the user cluster's API server answers as none does, so that its answer is not used.
+	ReasonClusterMisbehaves = "ClusterMisbehaves"
 	// ReasonKubeconfigInvalid: the user cluster's kubeconfig is missing, or uses what is not allowed.
 	ReasonKubeconfigInvalid = "KubeconfigInvalid"
+	// ReasonClusterSwapped: the kubeconfig leads to another user cluster than before; nothing is written there, and nothing let go.
+	ReasonClusterSwapped = "ClusterSwapped"
+	// ReasonClusterShared: the kubeconfig leads to the user cluster of another Cluster, which had it first.
+	ReasonClusterShared = "ClusterShared"
 	// ReasonRemoving: the installation is being removed from the user cluster.
 	ReasonRemoving = "Removing"
 	// ReasonRemovalBlocked: an object in the user cluster does not go; the message names it.
@@ -60,8 +66,26 @@ const (
 	ReasonNoConflict = "NoConflict"
 	// ReasonTooLarge: the merged object of an add-on would be too large; the last good one stays.
 	ReasonTooLarge = "TooLarge"
+	// ReasonCoreNotAllowed: a generated catalogue says Core, and no Core catalogue in git owns it; it is not merged.
+	ReasonCoreNotAllowed = "CoreNotAllowed"
+	// ReasonGeneratedNameTaken: another AddonCatalogue has the name that one generated from a repository would get; that add-on does
+	// not come, the rest of the commit does.
+	ReasonGeneratedNameTaken = "GeneratedNameTaken"
 	// ReasonSelected: an available catalogue lists what fits its cluster.
 	ReasonSelected = "Selected"
+)
+
+// ConditionLeaving on a Core AddonCatalogue says whether clusters still have versions that its annotation leave-versions names. It is
+// there while the annotation is.
+const (
+	ConditionLeaving = "Leaving"
+
+	// ReasonVersionsInUse: installations have them, and leave them.
+	ReasonVersionsInUse = "VersionsInUse"
+	// ReasonVersionsLeft: no installation that is counted has any of them: the annotation has done its work.
+	ReasonVersionsLeft = "VersionsLeft"
+	// ReasonLeaveUnreadable: the annotation can't be read; no version is left for it.
+	ReasonLeaveUnreadable = "LeaveUnreadable"
 )
 
 // Exclusion reasons in status.excluded of an available catalogue.
@@ -241,6 +265,8 @@ const (
 	EventRequestRefused = "RequestRefused"
 	// EventWithdrawn: an installed version left the catalogue; it stays installed.
 	EventWithdrawn = "Withdrawn"
+	// EventLeft: a core installation goes from a version that clusters are to leave to another, or all have left it.
+	EventLeft = "Left"
 	// EventApplied: objects were written to the user cluster.
 	EventApplied = "Applied"
 	// EventAdopted: a Helm release that was there before is gone on with.

@@ -15,6 +15,9 @@ const (
 	LabelInstallation = Prefix + "installation"
 	// LabelCreatedBy is on a Namespace that an installation made.
 	LabelCreatedBy = Prefix + "created-by"
+	// LabelUserCluster is on the ConfigMap that says which user cluster a Cluster has; its value is the UID of the user cluster's
+	// namespace kube-system.
+	LabelUserCluster = Prefix + "user-cluster"
 )
 
 // Roles of AddonCatalogues, values of LabelRole. Authored ones have no such label.
@@ -56,6 +59,8 @@ const (
 	AnnotationUpdate = Prefix + "update"
 	// AnnotationConfirmSeed on a Seed holds the UID of kube-system that is to be taken for the seed's from now on.
 	AnnotationConfirmSeed = Prefix + "confirm-seed"
+	// AnnotationConfirmCluster on a Cluster holds the UID of kube-system that is to be taken for its user cluster's from now on.
+	AnnotationConfirmCluster = Prefix + "confirm-cluster"
 	// AnnotationConfirmDeletion on a Core AddonCatalogue, with its name, lets it be deleted.
 	AnnotationConfirmDeletion = Prefix + "confirm-deletion"
 	// AnnotationApproveRevision on a git catalogue holds the commit that may take many add-ons out.
@@ -83,6 +88,14 @@ const (
 	AnnotationKKPVersion = Prefix + "kkp-version"
 	// AnnotationVersions on merged catalogues is JSON: version -> {digest, catalogue}.
 	AnnotationVersions = Prefix + "versions"
+	// AnnotationMark on merged catalogues shows that the distributor wrote them: a keyed hash with the key in Secret
+	// SecretCatalogueKey.
+	AnnotationMark = Prefix + "mark"
+	// AnnotationLeaveVersions on a Core catalogue names versions of core add-ons that all clusters are to leave, also for a lower
+	// one: "addon=version", separated by commas.
+	AnnotationLeaveVersions = Prefix + "leave-versions"
+	// AnnotationLeftVersions on merged catalogues is a JSON list of the versions that are to be left.
+	AnnotationLeftVersions = Prefix + "left-versions"
 )
 
 // Values of AnnotationCoreOrigin.
@@ -104,8 +117,18 @@ const (
 // ConfigMapUsage, in the platform namespace of the master, has how many installations on each seed have which versions.
 const ConfigMapUsage = "addon-usage"
 
+// SecretCatalogueKey, in the platform namespace of each seed, has the key of the marks on merged catalogues, in MarkKeyField. The
+// distributor makes it, and the seed's manager reads it.
+const (
+	SecretCatalogueKey = "addon-catalogue-key"
+	MarkKeyField       = "key"
+)
+
 // VerbControl on our kinds lets a user write what belongs to controllers: catalogues with a role, core installations.
 const VerbControl = "control"
+
+// VerbManageCore on addoncatalogues lets a user make, change and delete catalogues of type Core, which every cluster follows.
+const VerbManageCore = "manage-core"
 
 // AvailableCatalogue is the name of the available catalogue in a cluster namespace.
 const AvailableCatalogue = "available"

@@ -1,0 +1,94 @@
+package catalogue
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// leaveLimit is how many versions annotation leave-versions may name, and how long it may be.
+const (
+	leaveLimit       = 64
+	leaveLengthLimit = 8192
+)
+
+// LeaveError says that annotation leave-versions can't be read. Nothing of it counts then.
+type LeaveError struct{ Detail string }
+
+func (e *LeaveError) Error() string {
+	return fmt.Sprintf("annotation %s: %s: write it as addon=version, several separated by commas", v1.AnnotationLeaveVersions, e.Detail)
+}
+
+// Leave are versions of core add-ons that clusters are to leave, by add-on.
+type Leave map[string][]string
+
+// ReadLeave reads annotation leave-versions of a Core catalogue: "rbac=99.0.0,canal=3.28.0". Errors: *LeaveError.
+func ReadLeave(text string) (Leave, error) {
+	if len(text) > leaveLengthLimit {
+		return nil, &LeaveError{fmt.Sprintf("it has %d characters, %d are the most", len(text), leaveLengthLimit)}
+	}
+	found := Leave{}
+	items := strings.Split(text, ",")
+	if len(items) > leaveLimit {
+		return nil, &LeaveError{fmt.Sprintf("it names %d versions, %d are the most", len(items), leaveLimit)}
+	}
+	for _, item := range items {
+		addon, version, ok := strings.Cut(strings.TrimSpace(item), "=")
+		if !ok || addon == "" || version == "" || strings.ContainsAny(item, "\"\\\n") {
+			return nil, &LeaveError{fmt.Sprintf("%q names no version of an add-on", item)}
+		}
+		found[addon] = append(found[addon], version)
+	}
+	return found, nil
+}
+
+// Add takes up what another catalogue says.
+func (l Leave) Add(other Leave) {
+	for addon, versions := range other {
+		l[addon] = append(l[addon], versions...)
+	}
+}
+
+// Of is the value of annotation left-versions on the merged object of an add-on: a JSON list, sorted; empty for none.
+func (l Leave) Of(addon string) string {
+	if len(l[addon]) == 0 {
+		return ""
+	}
+	encoded, err := json.Marshal(slices.Compact(slices.Sorted(slices.Values(l[addon]))))
+	if err != nil { // A list of texts always encodes.
+		return ""
+	}
+	return string(encoded)
+}
+
+// String names all versions, for whoever reads a status.
+func (l Leave) String() string {
+	var all []string
+	for _, addon := range slices.Sorted(maps.Keys(l)) {
+		for _, version := range slices.Sorted(slices.Values(l[addon])) {
+			all = append(all, addon+" "+version)
+		}
+	}
+	return strings.Join(slices.Compact(all), ", ")
+}
+
+// readLeft gives the keys of the versions that a merged object says are to be left. Those of Custom add-ons are nobody's to name.
+func readLeft(merged *v1.AddonCatalogue) (map[string]bool, error) {
+	text := merged.Annotations[v1.AnnotationLeftVersions]
+	if text == "" || merged.Spec.Type != v1.CatalogueCore {
+		return nil, nil
+	}
+	var versions []string
+	if err := json.Unmarshal([]byte(text), &versions); err != nil {
+		return nil, &MalformedError{merged.Name, "annotation " + v1.AnnotationLeftVersions + " is no JSON list of versions"}
+	}
+	left := make(map[string]bool, len(versions))
+	for _, version := range versions {
+		left[Key(version)] = true
+	}
+	return left, nil
+}

@@ -1,0 +1,74 @@
+package catalogue
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// MarkKeySize is the size of a seed's key for marks, in bytes.
+const MarkKeySize = 32
+
+// MarkKeyID tells keys apart without telling anything about them.
+func MarkKeyID(key []byte) string {
+	sum := sha256.Sum256(append([]byte("addons.kubermatic.k8c.io/mark-key/"), key...))
+	return hex.EncodeToString(sum[:6])
+}
+
+// Mark is the value of annotation v1.AnnotationMark: it shows that whoever wrote a merged object had the seed's key. It is the
+// key's ID and an HMAC-SHA256 over everything that is read of the object: its place and name, its annotations, and its content, a
+// digest as MergedAddon.Digest and ContentDigest give it. Each part goes in with its length.
+func Mark(key []byte, merged *v1.AddonCatalogue, content string) string {
+	mac := hmac.New(sha256.New, key)
+	for _, part := range append([]string{merged.Namespace, merged.Name, content}, markedAnnotations(merged)...) {
+		mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
+		mac.Write([]byte(part))
+	}
+	return MarkKeyID(key) + ":" + hex.EncodeToString(mac.Sum(nil))
+}
+
+// markedAnnotations are those of a merged object that readers go by, in a fixed order.
+func markedAnnotations(merged *v1.AddonCatalogue) []string {
+	return []string{
+		merged.Annotations[v1.AnnotationDigest], merged.Annotations[v1.AnnotationKKPVersion],
+		merged.Annotations[v1.AnnotationVersions], merged.Annotations[v1.AnnotationLeftVersions],
+	}
+}
+
+// IsMarked says whether a merged object is marked with a key, and has the content that it was marked with.
+func IsMarked(key []byte, merged *v1.AddonCatalogue) bool {
+	mark := merged.Annotations[v1.AnnotationMark]
+	if !strings.HasPrefix(mark, MarkKeyID(key)+":") {
+		return false // Nothing is measured for it.
+	}
+	content, err := ContentDigest(merged)
+	return err == nil && hmac.Equal([]byte(mark), []byte(Mark(key, merged, content)))
+}
+
+// ContentDigest is what MergedAddon.Digest would be for a merged object as it is stored: its versions are measured, whatever its
+// annotations say of them. Errors: *MalformedError.
+func ContentDigest(merged *v1.AddonCatalogue) (string, error) {
+	if len(merged.Spec.Addons) != 1 {
+		return "", &MalformedError{merged.Name, fmt.Sprintf("it has %d add-ons, not one", len(merged.Spec.Addons))}
+	}
+	origins, err := readOrigins(merged)
+	if err != nil {
+		return "", err
+	}
+	measured := make(map[string]Origin, len(origins))
+	for i := range merged.Spec.Addons[0].Versions {
+		version := &merged.Spec.Addons[0].Versions[i]
+		digest, _, err := measure(version)
+		if err != nil {
+			return "", &MalformedError{merged.Name, err.Error()}
+		}
+		measured[version.Version] = Origin{Digest: digest, Catalogue: origins[version.Version].Catalogue}
+	}
+	found := MergedAddon{Spec: merged.Spec, Origins: measured}
+	return found.digest(), nil
+}

@@ -1,0 +1,144 @@
+package mergedcatalogue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// verdictsKept bounds the memory of verdicts; past it, it is emptied.
+const verdictsKept = 8192
+
+// Marks tells merged catalogues from forged ones, by the seed's key; without a key, by their role alone.
+type Marks struct {
+	logger logr.Logger
+
+	mutex    sync.Mutex
+	key      []byte
+	verdicts map[types.UID]verdict
+	wakes    []func()
+}
+
+// verdict is what was found out about one version of an object.
+type verdict struct {
+	resourceVersion string
+	believed        bool
+}
+
+// New makes marks without a key.
+func New(logger logr.Logger) *Marks {
+	return &Marks{logger: logger, verdicts: map[types.UID]verdict{}}
+}
+
+// Believes says whether an object is a merged catalogue that the distributor wrote.
+func (m *Marks) Believes(object *v1.AddonCatalogue) bool {
+	if object.Labels[v1.LabelRole] != v1.RoleMerged {
+		return false
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.key == nil {
+		return true
+	}
+	known, ok := m.verdicts[object.UID]
+	if ok && object.UID != "" && known.resourceVersion == object.ResourceVersion {
+		return known.believed
+	}
+	found := verdict{object.ResourceVersion, catalogue.IsMarked(m.key, object)}
+	if len(m.verdicts) >= verdictsKept {
+		clear(m.verdicts)
+	}
+	m.verdicts[object.UID] = found
+	if !found.believed {
+		m.logger.Info("an object with the role of merged catalogues was not written by the distributor, and nothing is taken from it",
+			"addonCatalogue", object.Namespace+"/"+object.Name)
+	}
+	return found.believed
+}
+
+// OnChange has a function called whenever the key changes, when every object may be judged otherwise than before.
+func (m *Marks) OnChange(wake func()) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.wakes = append(m.wakes, wake)
+}
+
+// Read takes the key up that the seed has. The reader must read past caches: this is called before a manager's caches run, so that
+// nothing is believed in between.
+func (m *Marks) Read(ctx context.Context, reader client.Reader, namespace string) error {
+	secret := &corev1.Secret{}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1.SecretCatalogueKey}, secret)
+	if apierrors.IsNotFound(err) {
+		m.logger.Info("the master has brought no key of merged catalogues yet: they are known by their role alone",
+			"secret", namespace+"/"+v1.SecretCatalogueKey)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the key of merged catalogues, Secret %q: %w", namespace+"/"+v1.SecretCatalogueKey, err)
+	}
+	m.take(secret)
+	return nil
+}
+
+// Follow takes the key up whenever its Secret changes, from a cache that holds no other one.
+func (m *Marks) Follow(ctx context.Context, secrets cache.Informers) error {
+	informer, err := secrets.GetInformer(ctx, &corev1.Secret{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watching Secret %q: %w", v1.SecretCatalogueKey, err)
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    m.put,
+		UpdateFunc: func(_, now any) { m.put(now) },
+		DeleteFunc: func(any) { m.Forget() },
+	})
+	if err != nil {
+		return fmt.Errorf("watching Secret %q: %w", v1.SecretCatalogueKey, err)
+	}
+	return nil
+}
+
+// Forget goes by the role alone again, until there is another key.
+func (m *Marks) Forget() { m.take(&corev1.Secret{}) }
+
+func (m *Marks) put(object any) {
+	if secret, ok := object.(*corev1.Secret); ok && secret.Name == v1.SecretCatalogueKey {
+		m.take(secret)
+	}
+}
+
+// take takes a key up and wakes whoever asked for it. A Secret that holds no key counts as none.
+func (m *Marks) take(secret *corev1.Secret) {
+	key := secret.Data[v1.MarkKeyField]
+	if len(key) != catalogue.MarkKeySize {
+		key = nil
+	}
+	m.mutex.Lock()
+	if slices.Equal(m.key, key) {
+		m.mutex.Unlock()
+		return
+	}
+	m.key = slices.Clone(key)
+	clear(m.verdicts)
+	wakes := slices.Clone(m.wakes)
+	m.mutex.Unlock()
+	if key == nil {
+		m.logger.Info("the key of merged catalogues is gone: they are known by their role alone until the master brings another one")
+	} else {
+		m.logger.Info("merged catalogues are known by their marks", "key", catalogue.MarkKeyID(key))
+	}
+	for _, wake := range wakes {
+		wake()
+	}
+}
