@@ -23,6 +23,9 @@ type Input struct {
 	Content fs.FS
 	// Values are the merged values without those of the chart itself.
 	Values map[string]any
+	// CatalogueValues are what the catalogue gives of them. In charts, where Data holds secrets, text that is neither theirs nor the
+	// chart's is rendered by tpl without secrets.
+	CatalogueValues map[string]any
 	// Data is the cluster's template data.
 	Data templatedata.Data
 	// Release names the Helm release and the namespace for objects without one.

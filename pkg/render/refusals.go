@@ -59,14 +59,47 @@ func (e *ExhaustedError) Error() string {
 	return fmt.Sprintf("rendering add-on %q was ended: it takes more than the allowed %s of %s", e.Addon, e.Most, e.Limit)
 }
 
-// DiedError says that a renderer's process ended by itself in the middle of a rendering, as it does when a template calls
-// itself without end or asks for more memory at once than there is.
-type DiedError struct{ Addon string }
+// DiedError says that a renderer's process ended by itself in the middle of a rendering.
+type DiedError struct {
+	// Addon is its name.
+	Addon string
+	// Of is what it died of.
+	Of DiedOf
+}
+
+// DiedOf is what a renderer died of; empty where nobody knows.
+type DiedOf string
+
+const (
+	// DiedOfStack: its stack ran out, as it does when a template calls itself without end.
+	DiedOfStack DiedOf = "stack"
+	// DiedOfMemory: it asked for more memory at once than it may have.
+	DiedOfMemory DiedOf = "memory"
+)
 
 // Error implements error.
 func (e *DiedError) Error() string {
-	return fmt.Sprintf("the renderer died of add-on %q: look for a template that calls itself without end, or that asks for very "+
-		"large texts or lists", e.Addon)
+	switch e.Of {
+	case DiedOfStack:
+		return fmt.Sprintf("the stack of the renderer ran out with add-on %q: look for a template that calls itself without end", e.Addon)
+	case DiedOfMemory:
+		return fmt.Sprintf("the renderer of add-on %q asked for more memory at once than it may have: "+
+			"look for very large texts or lists", e.Addon)
+	}
+	return fmt.Sprintf("the renderer ended by itself while it rendered add-on %q", e.Addon)
+}
+
+// LostError says that somebody else killed a renderer's process in the middle of a rendering: the kernel when the machine runs
+// out of memory, or an administrator. It is no verdict on the add-on, and another try is worth it.
+type LostError struct {
+	// Addon is its name.
+	Addon string
+}
+
+// Error implements error.
+func (e *LostError) Error() string {
+	return fmt.Sprintf("the renderer of add-on %q was killed from outside, as the kernel does when memory of the machine or of the "+
+		"container runs out; nothing says that the add-on is at fault", e.Addon)
 }
 
 // ProtocolError says that a child answers what no child of ours would. It is a mistake of ours, or somebody found a way into

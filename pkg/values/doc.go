@@ -6,6 +6,8 @@
 // A form's fields are values at dotted paths. Defaults are a layer of their own; CheckForm is the one check for admission
 // and for rendering.
 //
+// CheckMarks finds what a template would take for its own, where templates see secrets.
+//
 // CheckFormSpec checks a form itself, FormSchema makes JSON schema of it for user interfaces.
 //
 // No error of this package holds a value: values may be secret.

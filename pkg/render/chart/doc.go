@@ -10,5 +10,8 @@
 // The cluster's template data is in .Values.kkp, except for charts whose schema refuses keys it does not know. Numbers are
 // float64, as Helm has them, so that a chart can compare them with those of its own values.yaml.
 //
+// Where the data hold the cluster's secrets, text that function tpl renders sees them only if it is the chart's own or the
+// catalogue's (tpl.go); calls of it are found and written anew by calls.go, data are cleaned by cleaning.go.
+//
 // Helm prints warnings, some with values in them, through Go's standard logger; they are dropped while a chart is rendered.
 package chart

@@ -55,6 +55,7 @@ func renderChart(input render.Input) (render.Result, error) {
 	if err != nil {
 		return render.Result{}, err
 	}
+	guard := newGuard(chart, input)
 	reader := manifest.Reader{Duplicates: true}
 	crds, err := readCRDs(&reader, chart)
 	if err != nil {
@@ -72,7 +73,7 @@ func renderChart(input render.Input) (render.Result, error) {
 	if err != nil {
 		return render.Result{}, err
 	}
-	sorted, manifests, err := renderManifests(chart, values)
+	sorted, manifests, err := renderManifests(chart, values, guard)
 	if err != nil {
 		return render.Result{}, err
 	}
@@ -109,8 +110,8 @@ func readCRDs(reader *manifest.Reader, chart *helmchart.Chart) ([]*unstructured.
 }
 
 // renderManifests gives hooks and the other documents, both in Helm's order of kinds, without notes.
-func renderManifests(chart *helmchart.Chart, values chartutil.Values) ([]*release.Hook, []releaseutil.Manifest, error) {
-	files, err := engine.Engine{}.Render(chart, values)
+func renderManifests(chart *helmchart.Chart, values chartutil.Values, guard *guard) ([]*release.Hook, []releaseutil.Manifest, error) {
+	files, err := renderFiles(chart, values, guard)
 	if err != nil {
 		return nil, nil, engineError(err)
 	}
@@ -128,6 +129,15 @@ func renderManifests(chart *helmchart.Chart, values chartutil.Values) ([]*releas
 		return nil, nil, engineError(err)
 	}
 	return hooks, manifests, nil
+}
+
+// renderFiles renders a chart, guarded where there are secrets.
+func renderFiles(chart *helmchart.Chart, values chartutil.Values, guard *guard) (map[string]string, error) {
+	if guard == nil {
+		return engine.Engine{}.Render(chart, values)
+	}
+	guard.into(chart)
+	return engine.RenderWithClientProvider(chart, values, guard)
 }
 
 // readManifests reads the objects and gives the manifest's text as Helm keeps it.

@@ -7,7 +7,8 @@
 //
 // # The child
 //
-// It has an empty environment, "/" as its folder, a process group of its own and two pipes, and nothing else of the
+// It has an empty environment, "/" as its folder, a process group of its own and three pipes, for requests, for answers and for
+// the last words of the Go runtime, which tell what it died of and are shown to nobody. It has nothing else of the
 // manager: no descriptor, no credentials, no path. Content comes as bytes over the pipe. Before it reads the first byte it
 // confines itself (confine_linux.go): no more data memory than RLIMIT_DATA, no files, first in line when the machine runs out
 // of memory, and a system call filter that leaves it memory, threads, clocks and its pipes: it can't open a file, make a
@@ -15,7 +16,10 @@
 //
 // # The parent
 //
-// The Pool hands out children. It looks at a busy child's memory and processor time in /proc a hundred times a second
+// The Pool hands out children. Where they are is one value (places.go): as many places as renderings go on at a time, and one more.
+// A child has a place from its start to its end, and a place has one state, so no child is lost, ended twice or one too many.
+//
+// The pool looks at a busy child's memory and processor time in /proc a hundred times a second
 // (watch.go, usage_linux.go) and kills it past its limit, as it does when time is up or when nobody waits for the answer any more. What
 // a child says is believed as little as its templates: every message has a limit of its size, of its depth and of the number
 // of its values, before it is decoded (answer.go); texts are cut and values taken out of them again.
@@ -23,8 +27,9 @@
 // # Who shares a child
 //
 // A rendering must not influence a later one. A child renders for one tenant only, a limited number of times, and is
-// replaced after any failure. One that is not bound to a tenant yet is always kept ready, so that a rendering does not wait
-// for a process to start. One tenant never has all children at a time. See docs/adr/0016.
+// replaced after any failure. One that is found dead where it waited is replaced before anybody notices. One that is not
+// bound to a tenant yet is always kept ready, so that a rendering does not wait for a process to start. One tenant never has
+// all children at a time. See docs/adr/0016.
 //
 // # Other systems
 //

@@ -22,6 +22,7 @@ const (
 	resultRendered = "rendered"
 	resultRefused  = "refused"
 	resultDied     = "died"
+	resultLost     = "lost"
 	resultProtocol = "protocol"
 )
 
@@ -34,7 +35,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		}, []string{"method"}),
 		ends: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "trellis_render_results_total",
-			Help: "Renderings by method and result: rendered, refused, died, protocol, or the limit past which the child was killed.",
+			Help: "Renderings by method and result: rendered, refused, died, lost, protocol, or the limit past which the child was killed.",
 		}, []string{"method", "result"}),
 		children: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "trellis_render_children", Help: "Renderers that are alive, at work or waiting.",
@@ -71,6 +72,7 @@ func (m *Metrics) rendered(method string, err error, took time.Duration) {
 func resultOf(err error) string {
 	var exhausted *render.ExhaustedError
 	var died *render.DiedError
+	var lost *render.LostError
 	var protocol *render.ProtocolError
 	switch {
 	case err == nil:
@@ -79,6 +81,8 @@ func resultOf(err error) string {
 		return exhausted.Limit
 	case errors.As(err, &died):
 		return resultDied
+	case errors.As(err, &lost):
+		return resultLost
 	case errors.As(err, &protocol):
 		return resultProtocol
 	}

@@ -47,18 +47,9 @@ type Pool struct {
 	options Options
 	starter *starter
 
-	mutex   sync.Mutex
-	closed  bool
-	waiting []*ticket
-	busy    int
-	busyOf  map[string]int
-	// alive counts processes that were started and have not ended; working have a rendering, idle wait for one, the longest
-	// first.
-	alive   int
-	working map[*process]bool
-	idle    []*process
-	// replenishing: a child to be ready is being started.
-	replenishing bool
+	mutex sync.Mutex
+	// places are where the children are; the mutex guards it.
+	places *places
 	// background is everything that Close waits for.
 	background sync.WaitGroup
 	warned     sync.Once
@@ -71,7 +62,7 @@ func New(options Options) *Pool {
 	options.Timeout = cmp.Or(options.Timeout, DefaultTimeout)
 	options.Children = cmp.Or(options.Children, DefaultChildren)
 	options.Renders = cmp.Or(options.Renders, defaultRenders)
-	return &Pool{options: options, starter: newStarter(), busyOf: map[string]int{}, working: map[*process]bool{}}
+	return &Pool{options: options, starter: newStarter(), places: newPlaces(options.Children)}
 }
 
 // ErrClosed says that the pool is closed.
@@ -97,7 +88,8 @@ type renderer struct {
 }
 
 // Render implements render.Renderer. Beside what the method's own renderer returns, errors are *render.ExhaustedError,
-// *render.DiedError and *render.ProtocolError, which are about the add-on; others are about the machine or the context.
+// *render.DiedError and *render.ProtocolError, which are about the add-on; others, *render.LostError among them, are about the
+// machine or the context.
 func (r *renderer) Render(ctx context.Context, input render.Input) (render.Result, error) {
 	job := job{
 		tenant: input.Tenant, addon: input.Addon, method: r.method, ask: askObjects(r.method, input, r.wants),
@@ -135,11 +127,26 @@ type job struct {
 
 // do renders in a child of the job's tenant.
 func (p *Pool) do(ctx context.Context, job job) (*answer, error) {
-	if err := p.enter(ctx, job.tenant); err != nil {
+	at, err := p.enter(ctx, job.tenant)
+	if err != nil {
 		return nil, err
 	}
-	defer p.leave(job.tenant)
-	process, err := p.take(job.tenant)
+	defer p.leave(at)
+	read, err := p.renderAt(ctx, at, job)
+	var lost *render.LostError
+	if errors.As(err, &lost) && at.child != nil && at.child.waited {
+		p.end(at) // it may have been killed while it waited; a fresh one tells
+		read, err = p.renderAt(ctx, at, job)
+	}
+	if at.child != nil {
+		p.tire(at, err == nil)
+	}
+	return read, err
+}
+
+// renderAt renders in the child of a place.
+func (p *Pool) renderAt(ctx context.Context, at *place, job job) (*answer, error) {
+	process, err := p.staff(at, job.tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +156,6 @@ func (p *Pool) do(ctx context.Context, job job) (*answer, error) {
 		err = withoutValues(redact.New(job.values, job.data), read.failed)
 	}
 	p.options.Metrics.rendered(job.method, err, time.Since(begun))
-	p.giveBack(process, err == nil)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +188,7 @@ func (p *Pool) converse(ctx context.Context, process *process, job job) (*answer
 	case errors.As(err, &unsent):
 		return nil, unsent.err
 	}
-	return nil, &render.DiedError{Addon: job.addon}
+	return nil, process.farewell(job.addon)
 }
 
 // most is a limit in words.

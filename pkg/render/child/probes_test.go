@@ -69,6 +69,10 @@ var probes = map[string]func(context.Context, render.Input) (render.Result, erro
 		os.Exit(0)
 		return render.Result{}, nil
 	},
+	"all at once": func(context.Context, render.Input) (render.Result, error) {
+		hoard = append(hoard, make([]byte, 4<<30))
+		return says("all at once", nil)
+	},
 	"noise": func(context.Context, render.Input) (render.Result, error) {
 		_, err := os.NewFile(4, "answers").WriteString("Z nothing of ours, and quite a lot of it")
 		return render.Result{}, errors.Join(err, errors.New("noise"))

@@ -5,14 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/trellis-addons/trellis/pkg/render"
 )
 
 const (
+	// wordsBytes of what the Go runtime says when a child dies are read: the first line tells why.
+	wordsBytes = 512
 	// pipeBytes is the size of pipes and buffers: what the kernel lets everybody have.
 	pipeBytes = 1 << 20
 	// startTime is how long a child may take to be ready.
@@ -26,14 +30,34 @@ type process struct {
 	answers  *os.File
 	// reading is answers with a buffer; between two answers it is empty.
 	reading *bufio.Reader
-	usage   usage
-	ready   ready
-	// bound says that the child belongs to tenant; served is how many renderings it has made.
+	// words are what the Go runtime writes when the child dies: they are matched, and never shown.
+	words *os.File
+	usage usage
+	ready ready
+	// bound says that the child belongs to tenant; served is how many renderings it has made; waited says that it was idle.
 	bound  bool
 	tenant string
 	served int
+	waited bool
 	exited chan struct{}
+	// death is why it exited, and is there once exited is closed.
+	death death
+	// mutex guards the fate, and keeps a kill from meeting another process that got the identifier of a dead child.
+	mutex sync.Mutex
+	fate  fate
 }
+
+// fate says whether a child can still work.
+type fate string
+
+const (
+	// alive: it was not killed, and is not known to be gone.
+	alive fate = "alive"
+	// killed: it was killed by us.
+	killed fate = "killed"
+	// gone: it has exited, and its identifier may be another's.
+	gone fate = "gone"
+)
 
 // starter starts processes from one thread that stays: the kernel's signal at a parent's death is sent when the thread dies
 // that started a child.
@@ -58,21 +82,15 @@ func (s *starter) start(told order) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding a child's limits: %w", err)
 	}
-	theirRequests, requests, err := os.Pipe()
+	lines, err := newLines()
 	if err != nil {
-		return nil, fmt.Errorf("making a pipe: %w", err)
+		return nil, err
 	}
-	defer theirRequests.Close()
-	answers, theirAnswers, err := os.Pipe()
-	if err != nil {
-		requests.Close()
-		return nil, fmt.Errorf("making a pipe: %w", err)
-	}
-	defer theirAnswers.Close()
-	widen(requests)
-	widen(answers)
+	widen(lines.requests[ours])
+	widen(lines.answers[ours])
 	made := &process{
-		requests: requests, answers: answers, reading: bufio.NewReaderSize(answers, eager), exited: make(chan struct{}),
+		requests: lines.requests[ours], answers: lines.answers[ours], words: lines.words[ours],
+		reading: bufio.NewReaderSize(lines.answers[ours], eager), exited: make(chan struct{}), fate: alive,
 	}
 	program, err := programPath()
 	if err == nil {
@@ -80,22 +98,73 @@ func (s *starter) start(told order) (*process, error) {
 		s.calls <- func() {
 			defer close(done)
 			made.handle, err = os.StartProcess(program, []string{name, string(encoded)}, &os.ProcAttr{
-				Dir: "/", Env: []string{}, Files: []*os.File{nil, nil, nil, theirRequests, theirAnswers}, Sys: attributes(),
+				Dir: "/", Env: []string{}, Sys: attributes(),
+				Files: []*os.File{nil, nil, lines.words[theirs], lines.requests[theirs], lines.answers[theirs]},
 			})
 		}
 		<-done
 	}
+	lines.closeTheirs() // now, so that a pipe of a child that dies at its start is at its end
 	if err != nil {
-		requests.Close()
-		answers.Close()
+		made.closeFiles()
 		return nil, fmt.Errorf("starting a renderer: %w", err)
 	}
-	go func() {
-		_, _ = made.handle.Wait()
-		close(made.exited)
-	}()
+	go made.bury()
 	made.usage = openUsage(made.handle.Pid)
-	return made, made.greet()
+	if err := made.greet(); err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+// lines are the pipes to a child and from it, each with our end and theirs.
+type lines struct{ requests, answers, words [2]*os.File }
+
+const (
+	ours   = 0
+	theirs = 1
+)
+
+func newLines() (*lines, error) {
+	made := &lines{}
+	var failed [3]error
+	made.requests[theirs], made.requests[ours], failed[0] = os.Pipe()
+	made.answers[ours], made.answers[theirs], failed[1] = os.Pipe()
+	made.words[ours], made.words[theirs], failed[2] = os.Pipe()
+	if err := errors.Join(failed[:]...); err != nil {
+		made.closeTheirs()
+		(&process{requests: made.requests[ours], answers: made.answers[ours], words: made.words[ours]}).closeFiles()
+		return nil, fmt.Errorf("making a pipe: %w", err)
+	}
+	return made, nil
+}
+
+// closeTheirs closes the ends that the child has by now. Closing what could not be opened does nothing.
+func (l *lines) closeTheirs() {
+	for _, end := range []*os.File{l.requests[theirs], l.answers[theirs], l.words[theirs]} {
+		_ = end.Close()
+	}
+}
+
+func (p *process) closeFiles() {
+	for _, file := range []*os.File{p.requests, p.answers, p.words} {
+		_ = file.Close()
+	}
+}
+
+// bury waits until the child has exited and notes why. What the child says at its end is read until nobody can write more, so
+// that it never waits for us.
+func (p *process) bury() {
+	first := make([]byte, wordsBytes)
+	read, _ := io.ReadFull(p.words, first)
+	_, _ = io.Copy(io.Discard, p.words)
+	awaitExit(p.handle.Pid)
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	state, _ := p.handle.Wait()
+	p.death = deathOf(state, first[:read])
+	p.fate = gone
+	close(p.exited)
 }
 
 // greet waits for the child's first word, and ends a child that can't be used.
@@ -127,14 +196,28 @@ func readReady(reader *bufio.Reader) (ready, error) {
 	return said, nil
 }
 
-// kill ends the child and whatever it started, without waiting.
-func (p *process) kill() { killGroup(p.handle) }
+// lives says whether a child can be given work: it was not killed, by us or by others.
+func (p *process) lives() bool {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.fate == alive
+}
+
+// kill ends the child and whatever it started, without waiting. One that is gone is left alone.
+func (p *process) kill() {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.fate != gone {
+		p.fate = killed
+		killGroup(p.handle)
+	}
+}
 
 // end kills the child and returns when nothing of it is left.
 func (p *process) end() {
 	p.kill()
+	_ = p.words.SetReadDeadline(time.Now().Add(afterTimeout))
 	<-p.exited
-	p.requests.Close()
-	p.answers.Close()
+	p.closeFiles()
 	p.usage.close()
 }

@@ -15,7 +15,13 @@ func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// killGroup kills a child. Its own identifier is not free before it was waited for, nor is its group's.
+// awaitExit returns when a child has exited, and leaves its identifier taken: it is free only after os.Process.Wait.
+func awaitExit(pid int) {
+	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+	}
+}
+
+// killGroup kills a child that was not waited for: until then its own identifier is not free, nor is its group's.
 func killGroup(handle *os.Process) {
 	_ = handle.Kill()
 	_ = unix.Kill(-handle.Pid, unix.SIGKILL)

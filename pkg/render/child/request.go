@@ -22,6 +22,8 @@ type request struct {
 	Data         templatedata.Data
 	Release      render.Release
 	Capabilities render.Capabilities
+	// CatalogueValues are those of render.Input.
+	CatalogueValues map[string]any `json:",omitempty"`
 }
 
 // requestLimits hold for what the parent sends. The parent is trusted; its mistakes are not.
@@ -40,7 +42,7 @@ func askObjects(method string, input render.Input, wants Wants) question {
 	return func(writer *bufio.Writer) error {
 		asked := request{
 			Method: method, Addon: input.Addon, Values: input.Values, Data: input.Data,
-			Release: input.Release, Capabilities: input.Capabilities,
+			Release: input.Release, Capabilities: input.Capabilities, CatalogueValues: input.CatalogueValues,
 		}
 		if err := sendRequest(writer, asked); err != nil {
 			return err
@@ -99,7 +101,7 @@ func receive(reader io.Reader) (work, error) {
 	}
 	input := render.Input{
 		Addon: asked.Addon, Content: content, Values: asked.Values, Data: asked.Data,
-		Release: asked.Release, Capabilities: asked.Capabilities,
+		Release: asked.Release, Capabilities: asked.Capabilities, CatalogueValues: asked.CatalogueValues,
 	}
 	return workOnObjects(asked.Method, input), nil
 }

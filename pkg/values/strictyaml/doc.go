@@ -1,4 +1,5 @@
-// Package strictyaml decodes one YAML or JSON document from people we do not trust.
+// Package strictyaml decodes one YAML or JSON document from people we do not trust. It is the only room that does: see
+// docs/adr/0027. Documents that come together share a budget.
 //
 // The meaning of a document is kubectl's (YAML 1.1 through sigs.k8s.io/yaml: `on` is true, numbers are int64 or float64).
 // What kubectl forgives is refused: a key written twice, a second document, and everything that makes a small document

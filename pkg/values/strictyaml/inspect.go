@@ -26,8 +26,8 @@ func inspect(root *yamlnodes.Node, limits Limits) *Error {
 
 // node inspects a tree.
 func (i *inspection) node(node *yamlnodes.Node, depth int) *Error {
-	if i.size += nodeCost + len(node.Value); i.size > i.limits.Bytes {
-		return &Error{Line: node.Line, Problem: fmt.Sprintf("has more than %d bytes with its aliases written out", i.limits.Bytes)}
+	if problem := i.spend(nodeCost + len(node.Value)); problem != "" {
+		return &Error{Line: node.Line, Problem: problem}
 	}
 	switch node.Kind {
 	case yamlnodes.DocumentNode:
@@ -46,6 +46,21 @@ func (i *inspection) node(node *yamlnodes.Node, depth int) *Error {
 		}
 	}
 	return i.children(node, depth)
+}
+
+// spend counts bytes, and says what there are too many of.
+func (i *inspection) spend(bytes int) (problem string) {
+	if i.size += bytes; i.size > i.limits.Bytes {
+		return fmt.Sprintf("has more than %d bytes with its aliases written out", i.limits.Bytes)
+	}
+	budget := i.limits.Budget
+	if budget == nil {
+		return ""
+	}
+	if budget.left -= bytes; budget.left < 0 {
+		return fmt.Sprintf("has, together with the documents before it, more than %d bytes with all aliases written out", budget.most)
+	}
+	return ""
 }
 
 func (i *inspection) children(node *yamlnodes.Node, depth int) *Error {

@@ -1,0 +1,176 @@
+package chart
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template/parse"
+)
+
+const (
+	tplFunction = "tpl"
+	// listFunction makes one value of several.
+	listFunction = "list"
+)
+
+// edit replaces a piece of a text.
+type edit struct {
+	at, end int
+	by      string
+}
+
+// withGuardedCalls writes "tpl TEXT DATA" as "list TEXT DATA | include GUARD", which takes piped arguments the same way. A
+// call without an argument of its own is an error, which is left for the engine to say. Lines stay where
+// they are. A text that can't be parsed stays as it is: the engine refuses it.
+func withGuardedCalls(text string) string {
+	if !strings.Contains(text, tplFunction) {
+		return text
+	}
+	var edits []edit
+	eachNode(text, func(node parse.Node) {
+		command, ok := node.(*parse.CommandNode)
+		if !ok || len(command.Args) < 2 {
+			return
+		}
+		function, ok := command.Args[0].(*parse.IdentifierNode)
+		if !ok || function.Ident != tplFunction {
+			return
+		}
+		at := int(function.Pos)
+		end := endOfCommand(text, at+len(tplFunction))
+		edits = append(edits, edit{at, at + len(tplFunction), listFunction}, edit{end, end, " | include " + strconv.Quote(guardedTpl)})
+	})
+	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(b.at, a.at) })
+	for _, edit := range edits {
+		text = text[:edit.at] + edit.by + text[edit.end:]
+	}
+	return text
+}
+
+// endOfCommand is where a command that goes on at a place ends, before the space that follows it.
+func endOfCommand(text string, at int) int {
+	end, depth := at, 0
+scan:
+	for ; end < len(text); end++ {
+		switch char := text[end]; char {
+		case '(':
+			depth++
+		case ')':
+			if depth == 0 {
+				break scan
+			}
+			depth--
+		case '|':
+			if depth == 0 {
+				break scan
+			}
+		case '}':
+			if strings.HasPrefix(text[end:], "}}") {
+				break scan
+			}
+		case '"', '\'', '`':
+			end = endOfQuoted(text, end)
+		}
+	}
+	if strings.HasPrefix(text[end:], "}}") && end > at+1 && text[end-1] == '-' && strings.ContainsRune(" \t\r\n", rune(text[end-2])) {
+		end--
+	}
+	return at + len(strings.TrimRight(text[at:end], " \t\r\n"))
+}
+
+// endOfQuoted is the place of the quote that ends what begins at a place.
+func endOfQuoted(text string, at int) int {
+	quote := text[at]
+	for end := at + 1; end < len(text); end++ {
+		switch {
+		case text[end] == quote:
+			return end
+		case text[end] == '\\' && quote != '`':
+			end++
+		}
+	}
+	return len(text) - 1
+}
+
+// literals are the texts that a template writes out in quotes.
+func literals(text string) []string {
+	var found []string
+	if !strings.Contains(text, tplFunction) {
+		return nil
+	}
+	eachNode(text, func(node parse.Node) {
+		if literal, ok := node.(*parse.StringNode); ok {
+			found = append(found, literal.Text)
+		}
+	})
+	return found
+}
+
+// unnamed is what a text is called that is parsed for its calls: no template that it defines is called so, or it would be defined twice.
+const unnamed = "\x00"
+
+// eachNode visits all nodes of a text's templates; none of a text that can't be parsed.
+func eachNode(text string, visit func(parse.Node)) {
+	trees := map[string]*parse.Tree{}
+	tree := parse.New(unnamed)
+	tree.Mode = parse.SkipFuncCheck
+	parsed, err := tree.Parse(text, "", "", trees)
+	if err != nil {
+		return
+	}
+	walk(parsed.Root, visit)
+	for _, one := range trees {
+		if one != parsed {
+			walk(one.Root, visit)
+		}
+	}
+}
+
+// walk visits a node and all below it.
+func walk(node parse.Node, visit func(parse.Node)) {
+	visit(node)
+	switch node := node.(type) {
+	case *parse.ListNode:
+		walkAll(node.Nodes, visit)
+	case *parse.ActionNode:
+		walk(node.Pipe, visit)
+	case *parse.TemplateNode:
+		walkPipe(node.Pipe, visit)
+	case *parse.IfNode:
+		walkBranch(&node.BranchNode, visit)
+	case *parse.RangeNode:
+		walkBranch(&node.BranchNode, visit)
+	case *parse.WithNode:
+		walkBranch(&node.BranchNode, visit)
+	case *parse.PipeNode:
+		walkPipe(node, visit)
+	case *parse.CommandNode:
+		walkAll(node.Args, visit)
+	case *parse.ChainNode:
+		walk(node.Node, visit)
+	}
+}
+
+func walkAll(nodes []parse.Node, visit func(parse.Node)) {
+	for _, node := range nodes {
+		walk(node, visit)
+	}
+}
+
+func walkPipe(pipe *parse.PipeNode, visit func(parse.Node)) {
+	if pipe == nil {
+		return
+	}
+	for _, command := range pipe.Cmds {
+		walk(command, visit)
+	}
+}
+
+func walkBranch(branch *parse.BranchNode, visit func(parse.Node)) {
+	walkPipe(branch.Pipe, visit)
+	walk(branch.List, visit)
+	if branch.ElseList != nil {
+		walk(branch.ElseList, visit)
+	}
+}

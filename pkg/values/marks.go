@@ -1,0 +1,81 @@
+package values
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// templateMark begins an action of a template.
+const templateMark = "{{"
+
+// longestKey is how much of a key is told.
+const longestKey = 64
+
+// MarksError says that values hold what a template would take for its own.
+type MarksError struct {
+	// Path leads to the text, or to the map whose key it is.
+	Path string
+	// IsKey says that a key holds it.
+	IsKey bool
+}
+
+// Error implements error.
+func (e *MarksError) Error() string {
+	what := "the text at " + strconv.Quote(e.Path)
+	if e.IsKey {
+		what = "a key below " + strconv.Quote(e.Path)
+	}
+	return what + ` holds template marks ("{{", or "{" at its end): values of an add-on whose templates see the secrets of the cluster must ` +
+		"not; whoever writes the catalogue may put such text into the version's values"
+}
+
+// CheckMarks refuses values in which a text or a key holds template marks, or ends so that it makes one with the text that
+// follows. Text in base64 or behind another code of a template's functions isn't seen. The error is a *MarksError.
+func CheckMarks(content map[string]any) error {
+	if problem := findMarks(content, ""); problem != nil {
+		return problem
+	}
+	return nil
+}
+
+func findMarks(content any, path string) *MarksError {
+	switch content := content.(type) {
+	case string:
+		if isMarked(content) {
+			return &MarksError{Path: path}
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(content)) {
+			if isMarked(key) {
+				return &MarksError{Path: path, IsKey: true}
+			}
+			if problem := findMarks(content[key], below(path, key)); problem != nil {
+				return problem
+			}
+		}
+	case []any:
+		for i, one := range content {
+			if problem := findMarks(one, fmt.Sprintf("%s[%d]", path, i)); problem != nil {
+				return problem
+			}
+		}
+	}
+	return nil
+}
+
+func isMarked(text string) bool {
+	return strings.Contains(text, templateMark) || strings.HasSuffix(strings.TrimSpace(text), templateMark[:1])
+}
+
+func below(path, key string) string {
+	if len(key) > longestKey {
+		key = key[:longestKey] + "…"
+	}
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
