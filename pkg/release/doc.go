@@ -6,6 +6,10 @@
 // the user cluster. An intent is saved before the first remote write, so that a crash at any point leaves a record that
 // names every object which may exist.
 //
+// A record is believed if it carries the seal of the seed (seal.go), and decoded within the bounds of what is written
+// (scan.go). It is saved if its objects explain what the user cluster answered (bounds.go). Records from before the seal are
+// sealed once (sealing.go). Names of records have 128 bits of the owner's hash; former ones had 40 (names.go).
+//
 // Records are Secrets (objects may hold passwords) of type addons.kubermatic.k8c.io/release.v1 in the cluster namespace,
 // owned by the Cluster and not by the installation: an installation made anew under an old name takes its predecessor's
 // record over. A record is written as its parts first and its head last, and read by its head, so a half-written one is

@@ -135,7 +135,10 @@ func (s *shelf) supersede(ctx context.Context, rel *helmrelease.Release) error {
 	if err != nil {
 		return fmt.Errorf("listing revisions of Helm release %q: %w", rel.Name, err)
 	}
-	for _, item := range list.Items {
+	for _, item := range list.Items[:min(len(list.Items), HelmHistory)] { // whatever was asked for, the answer is theirs
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		earlier, err := decodeHelm(item.Data[helmKey])
 		if err != nil || earlier.Version >= rel.Version || item.Name != fmt.Sprintf(helmKeyFormat, rel.Name, earlier.Version) ||
 			earlier.Name != rel.Name {

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	fleet.Main(m, fleet.ClusterOptions{Name: "seed"})
 }
 
-// seed is a client of the real API server, with a new namespace.
+// seed is a client of the real API server, with a new namespace. Its Secrets go with the test: some look at those of all namespaces.
 func seed(t *testing.T, namespace string) client.WithWatch {
 	t.Helper()
 	c, err := client.NewWithWatch(fleet.Shared().Cluster("seed").Config, client.Options{})
@@ -28,6 +28,12 @@ func seed(t *testing.T, namespace string) client.WithWatch {
 	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		if err := c.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(namespace)); err != nil {
+			t.Error(err)
+		}
+	})
 	return c
 }
 
@@ -67,4 +73,23 @@ type missing struct{ client.Reader }
 
 func (missing) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
+}
+
+// testSeal is the seal of the seed in tests.
+var testSeal = NewSeal([]byte("key"))
+
+// garbage answers every read with a Secret of records that nobody wrote.
+type garbage struct {
+	client.Reader
+	reads int
+}
+
+// Get implements client.Reader.
+func (g *garbage) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	g.reads++
+	*object.(*corev1.Secret) = corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Type: SecretType,
+		Data: map[string][]byte{keyIndex: []byte(`{"format":1}`)},
+	}
+	return nil
 }

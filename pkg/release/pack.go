@@ -13,14 +13,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trellis-addons/trellis/pkg/apply"
 )
 
 const (
 	// partSize is the most that one Secret holds of a record, in bytes; an API server takes 1 MiB.
 	partSize = 900 << 10
-	// unpackedLimit bounds what a packed record may become. Rendered objects are 16 MiB at most; the manifest of a Helm
-	// release and the inventory come on top.
-	unpackedLimit = 128 << 20
+	// unpackedLimit bounds what a packed record may become. Rendered objects are 16 MiB at most, and so is the manifest of a Helm
+	// release; the inventory comes on top.
+	unpackedLimit = 64 << 20
 	// packedLimit bounds the parts that are read.
 	packedLimit = 32 << 20
 )
@@ -44,7 +46,9 @@ func pack(record *Record) ([]byte, error) {
 	}
 	packed := coders().encoder.EncodeAll(plain, nil)
 	if len(plain) > unpackedLimit || len(packed) > packedLimit {
-		return nil, &TooLargeError{Secret: name, Size: len(packed)}
+		return nil, &TooLargeError{
+			Secret: name, Installation: record.Installation, What: "bytes", Have: len(plain), Max: unpackedLimit,
+		}
 	}
 	return packed, nil
 }
@@ -70,37 +74,46 @@ func freeNumbers(used []int, count int) []int {
 	return numbers
 }
 
-func indexOf(head *corev1.Secret) (index, error) {
-	var about index
-	if err := json.Unmarshal(head.Data[keyIndex], &about); err != nil || head.Type != SecretType {
-		return about, &DamagedError{head.Name, "has no index"}
-	}
-	if about.Format > Format {
-		return about, &NewerFormatError{Secret: head.Name, Format: about.Format}
-	}
-	return about, nil
-}
-
-// read puts a record together. A head of a newer format is not decoded any further than its format.
-func (r *Records) read(ctx context.Context, head *corev1.Secret) (*Record, error) {
-	about, err := indexOf(head)
+// read puts together the record of an owner's revision. What is not sealed is not unpacked, and of a newer format no more is
+// decoded than its index.
+func (r *Records) read(ctx context.Context, head *corev1.Secret, owner apply.Owner, revision int) (*Record, error) {
+	about, err := r.seal.open(head)
 	if err != nil {
 		return nil, err
+	}
+	if !about.is(owner, revision) {
+		return nil, &DamagedError{head.Name, "is another installation's"}
 	}
 	packed, err := r.gather(ctx, head, about)
 	if err != nil {
 		return nil, err
 	}
+	record, err := unpack(head.Name, packed, about)
+	if err != nil {
+		return nil, err
+	}
+	if record.Owner() != owner || record.Revision != revision || record.State != about.State {
+		return nil, &DamagedError{head.Name, "does not say what its index does"}
+	}
+	record.stored = stored{resourceVersion: head.ResourceVersion, parts: about.Parts}
+	return record, nil
+}
+
+// unpack decodes a record within the bounds of what is written, whoever wrote it.
+func unpack(name string, packed []byte, about index) (*Record, error) {
 	if sum := sha256.Sum256(packed); hex.EncodeToString(sum[:]) != about.Digest {
-		return nil, &DamagedError{head.Name, "does not have the digest that was written"}
+		return nil, &DamagedError{name, "does not have the digest that was written"}
 	}
 	plain, err := coders().decoder.DecodeAll(packed, nil)
 	if err != nil {
-		return nil, &DamagedError{head.Name, "can't be unpacked"}
+		return nil, &DamagedError{name, "can't be unpacked"}
 	}
-	record := &Record{stored: stored{resourceVersion: head.ResourceVersion, parts: about.Parts}}
+	if problem := scan(plain); problem != "" {
+		return nil, &DamagedError{name, problem}
+	}
+	record := &Record{}
 	if err := json.Unmarshal(plain, record); err != nil {
-		return nil, &DamagedError{head.Name, "can't be decoded"} // the decoder's words may quote the record
+		return nil, &DamagedError{name, "can't be decoded"} // the decoder's words may quote the record
 	}
 	return record, nil
 }

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"encoding/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,9 +11,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 )
 
-// Format is the number of the record format that this release writes. Older ones are read; a newer one is a
-// NewerFormatError.
-const Format = 1
+// Format is the number of the record format that this release writes; records of format 1 had no seal. A newer one is a
+// NewerFormatError, if its index is sealed as ours is: whatever else a format changes, that stays.
+const Format = 2
 
 // State says how far a revision got.
 type State string
@@ -37,6 +38,8 @@ type Record struct {
 	// ClusterName and ClusterUID are the Cluster's on the seed; it owns the record.
 	ClusterName string    `json:"clusterName"`
 	ClusterUID  types.UID `json:"clusterUID"`
+	// Origin is the UID that the owner's ID derives from, where the Cluster came back with another one (Reown); "" where it did not.
+	Origin types.UID `json:"origin,omitempty"`
 
 	// Addon, Version and EntryDigest say which catalogue entry was chosen.
 	Addon       string `json:"addon"`
@@ -105,6 +108,8 @@ type Record struct {
 	// Skipped is the newest revision that can't be read, where this one was loaded in its place; 0 where it is the newest. What the
 	// user cluster has is not what this record says then.
 	Skipped int `json:"-"`
+	// Damage names the Secret of that revision, and says why it can't be read.
+	Damage string `json:"-"`
 
 	stored stored
 }
@@ -166,7 +171,7 @@ func (r *Record) IsLight() bool { return r.stored.light }
 
 // Owner is the installation that the record belongs to.
 func (r *Record) Owner() apply.Owner {
-	return apply.Owner{ClusterUID: r.ClusterUID, Installation: r.Installation}
+	return apply.Owner{ClusterUID: cmp.Or(r.Origin, r.ClusterUID), Installation: r.Installation}
 }
 
 // HelmRelease is what a Helm release of the user cluster shows of a revision.

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 )
 
@@ -22,56 +24,77 @@ const Kept = 5
 type Records struct {
 	client client.Client
 	reader client.Reader
+	seal   Seal
+	// sealing seals earlier records, where there may be some.
+	sealing *Sealing
 	// revisions that installations of which nothing is known yet may have.
 	revisions roll
 }
 
 // NewRecords keeps records by a client; what is read is read by reader, which must see past caches: a record that is a
 // second old would be taken for the truth. Only which revisions there are may be ten seconds old, at first sight (LoadFirst).
-func NewRecords(c client.Client, reader client.Reader) *Records {
-	return &Records{client: c, reader: reader, revisions: roll{now: time.Now}}
+// What does not carry the seal is not believed.
+func NewRecords(c client.Client, reader client.Reader, seal Seal) *Records {
+	return &Records{client: c, reader: reader, seal: seal, revisions: roll{now: time.Now}}
 }
 
 // Load returns the newest complete record of an installation, nil where there is none. Errors: NewerFormatError,
-// DamagedError, or the API server's.
+// DamagedError, TooManyError, or the API server's.
 func (r *Records) Load(ctx context.Context, namespace string, owner apply.Owner) (*Record, error) {
-	heads, err := r.heads(ctx, namespace, owner)
+	if err := r.ready(ctx, namespace); err != nil {
+		return nil, err
+	}
+	items, err := r.list(ctx, namespace, recordsOf(owner))
 	if err != nil {
 		return nil, err
 	}
-	return r.newest(ctx, namespace, owner, heads)
+	return r.newest(ctx, namespace, owner, headsOf(items, owner))
 }
 
 // LoadFirst is Load for an installation that this process knows nothing of yet: which revisions there are is asked for all
-// installations of the namespace together, and believed for ten seconds of those that were not written since.
+// installations of the namespace together, and believed for ten seconds of those that were not written since. Whose they are is
+// read of each.
 func (r *Records) LoadFirst(ctx context.Context, namespace string, owner apply.Owner) (*Record, error) {
-	heads, sure, err := r.revisions.look(ctx, namespace, owner.ID(), func() (map[string][]int, bool, error) {
+	if err := r.ready(ctx, namespace); err != nil {
+		return nil, err
+	}
+	list := func() (map[string][]int, bool, error) {
 		items, err := r.list(ctx, namespace)
-		return headsOf(items), false, err
-	})
+		return rollOf(items), false, err
+	}
+	former, _, err := r.revisions.look(ctx, namespace, owner.ID(), list)
 	if err != nil {
 		return nil, err
 	}
-	if !sure {
+	revisions, sure, err := r.revisions.look(ctx, namespace, owner.LongID(), list)
+	if err != nil {
+		return nil, err
+	}
+	if !sure || len(former) > 0 {
 		return r.Load(ctx, namespace, owner)
+	}
+	heads := make([]named, len(revisions))
+	for i, revision := range revisions {
+		heads[i] = named{id: owner.LongID(), revision: revision}
 	}
 	return r.newest(ctx, namespace, owner, heads)
 }
 
 // newest is the first of these revisions that can be read.
-func (r *Records) newest(ctx context.Context, namespace string, owner apply.Owner, heads []int) (*Record, error) {
-	var damaged *DamagedError
-	for _, revision := range heads {
-		record, err := r.LoadRevision(ctx, namespace, owner, revision)
+func (r *Records) newest(ctx context.Context, namespace string, owner apply.Owner, heads []named) (*Record, error) {
+	var newest, damaged *DamagedError
+	for _, head := range heads[:min(len(heads), triedHeads)] {
+		record, err := r.loadHead(ctx, namespace, owner, head)
 		switch {
 		case err == nil && record != nil:
-			if damaged != nil {
-				record.Skipped = heads[0]
+			if newest != nil {
+				record.Skipped, record.Damage = heads[0].revision, newest.Error()
 			}
 			return record, nil
 		case err != nil && !errors.As(err, &damaged):
 			return nil, err
 		}
+		newest = cmp.Or(newest, damaged)
 	}
 	if damaged != nil {
 		return nil, damaged
@@ -79,17 +102,40 @@ func (r *Records) newest(ctx context.Context, namespace string, owner apply.Owne
 	return nil, nil
 }
 
+func (r *Records) loadHead(ctx context.Context, namespace string, owner apply.Owner, head named) (*Record, error) {
+	if head.isFormer() { // those that could be read were sealed and have other names since
+		return nil, unsealed(head.head())
+	}
+	return r.load(ctx, namespace, owner, head.revision)
+}
+
 // LoadRevision returns one revision of an installation, nil where it is not kept.
 func (r *Records) LoadRevision(ctx context.Context, namespace string, owner apply.Owner, revision int) (*Record, error) {
+	if err := r.ready(ctx, namespace); err != nil {
+		return nil, err
+	}
+	return r.load(ctx, namespace, owner, revision)
+}
+
+func (r *Records) load(ctx context.Context, namespace string, owner apply.Owner, revision int) (*Record, error) {
+	head, err := r.head(ctx, namespace, headName(owner, revision))
+	if err != nil || head == nil {
+		return nil, err
+	}
+	return r.read(ctx, head, owner, revision)
+}
+
+// head reads a head; nil where there is none.
+func (r *Records) head(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
 	var head corev1.Secret
-	err := r.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: headName(owner, revision)}, &head)
+	err := r.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &head)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading release record %q: %w", headName(owner, revision), err)
+		return nil, fmt.Errorf("reading release record %q: %w", name, err)
 	}
-	return r.read(ctx, &head)
+	return &head, nil
 }
 
 // SaveIntent writes a record in StateIntent, before the first remote write of its revision. A record that was not loaded
@@ -100,23 +146,20 @@ func (r *Records) SaveIntent(ctx context.Context, namespace string, record *Reco
 	return r.save(ctx, namespace, record)
 }
 
-// takePlace has a new record be written over the intent of its number, if there is one.
+// takePlace has a new record be written over its owner's intent of its number, if there is one.
 func (r *Records) takePlace(ctx context.Context, namespace string, record *Record) error {
-	var head corev1.Secret
-	err := r.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: headName(record.Owner(), record.Revision)}, &head)
-	if apierrors.IsNotFound(err) {
-		return nil
+	head, err := r.head(ctx, namespace, headName(record.Owner(), record.Revision))
+	if err != nil || head == nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("reading release record %q: %w", headName(record.Owner(), record.Revision), err)
-	}
-	about, err := indexOf(&head)
+	about, err := r.seal.open(head)
 	if err != nil {
 		return err
 	}
-	if head.Labels[LabelState] == string(StateIntent) {
-		record.stored = stored{resourceVersion: head.ResourceVersion, parts: about.Parts}
+	if !about.is(record.Owner(), record.Revision) || about.State != StateIntent {
+		return &ConflictError{Secret: head.Name}
 	}
+	record.stored = stored{resourceVersion: head.ResourceVersion, parts: about.Parts}
 	return nil
 }
 
@@ -126,17 +169,26 @@ func (r *Records) SaveApplied(ctx context.Context, namespace string, record *Rec
 	return r.save(ctx, namespace, record)
 }
 
-// save writes the parts under names that the stored head does not refer to, then the head, then removes the parts of
-// before: a reader sees the old record or the new one, wherever the writer is killed.
+// save writes a record within the bounds of what it was rendered from. An intent that was not loaded takes the place of the one
+// that stands.
 func (r *Records) save(ctx context.Context, namespace string, record *Record) error {
 	if record.stored.light {
 		return &LightError{Secret: headName(record.Owner(), record.Revision)}
 	}
-	defer r.revisions.touch(namespace, record.Owner().ID())
-	record.Format = Format
 	if record.Time.IsZero() {
 		record.Time = metav1.Now()
 	}
+	if err := record.bound(); err != nil {
+		return err
+	}
+	defer r.revisions.touch(namespace, record.Owner().LongID())
+	return r.write(ctx, namespace, record)
+}
+
+// write writes the parts under names that the stored head does not refer to, then the head, then removes other parts of the
+// revision: a reader sees the old record or the new one, wherever the writer is killed.
+func (r *Records) write(ctx context.Context, namespace string, record *Record) error {
+	record.Format = Format
 	packed, err := pack(record)
 	if err != nil {
 		return err
@@ -154,7 +206,7 @@ func (r *Records) save(ctx context.Context, namespace string, record *Record) er
 			return err
 		}
 	}
-	head := headSecret(namespace, record, packed, numbers)
+	head := r.headSecret(namespace, record, packed, numbers)
 	err = r.writeHead(ctx, head)
 	var taken *ConflictError
 	if unsure && record.stored.resourceVersion == "" && errors.As(err, &taken) {
@@ -163,9 +215,19 @@ func (r *Records) save(ctx context.Context, namespace string, record *Record) er
 	if err != nil {
 		return err
 	}
-	before := record.stored.parts
+	hadParts := len(record.stored.parts) > 0
 	record.stored = stored{resourceVersion: head.ResourceVersion, parts: numbers}
-	return r.removeParts(ctx, namespace, record, before)
+	if !hadParts && len(numbers) == 0 {
+		return nil
+	}
+	return r.tidy(ctx, namespace, record)
+}
+
+// tidy removes parts of a revision that its head does not refer to: former ones, and what a writer that was killed has left.
+func (r *Records) tidy(ctx context.Context, namespace string, record *Record) error {
+	return r.remove(ctx, namespace, record.Owner(), func(name named) bool {
+		return !name.isFormer() && !name.isHead() && name.revision == record.Revision && !slices.Contains(record.stored.parts, name.part)
+	})
 }
 
 // overwrite writes the head of a new revision over the intent of its number, if that is what stands there.
@@ -192,10 +254,15 @@ func (r *Records) writeHead(ctx context.Context, head *corev1.Secret) error {
 	return nil
 }
 
-// writePart overwrites what a writer that was killed may have left under the name.
+// writePart overwrites what a writer that was killed may have left under the name. What is of another type is somebody's who keeps the
+// name from us.
 func (r *Records) writePart(ctx context.Context, part *corev1.Secret) error {
 	err := r.client.Create(ctx, part)
 	if apierrors.IsAlreadyExists(err) {
+		there, failed := r.head(ctx, part.Namespace, part.Name)
+		if failed == nil && there != nil && there.Type != SecretType {
+			return &DamagedError{part.Name, "is of another type, so that no part of a record can be written there: delete it"}
+		}
 		err = r.client.Update(ctx, part)
 	}
 	if err != nil {
@@ -204,28 +271,47 @@ func (r *Records) writePart(ctx context.Context, part *corev1.Secret) error {
 	return nil
 }
 
-func (r *Records) removeParts(ctx context.Context, namespace string, record *Record, numbers []int) error {
-	for _, number := range numbers {
-		part := partSecret(namespace, record, number, nil)
-		if err := client.IgnoreNotFound(r.client.Delete(ctx, part)); err != nil {
-			return fmt.Errorf("removing part %q of a release record: %w", part.Name, err)
+// Trim removes all but the newest five revisions and those to keep.
+func (r *Records) Trim(ctx context.Context, namespace string, owner apply.Owner, keep ...int) error {
+	items, err := r.list(ctx, namespace, recordsOf(owner))
+	heads := headsOf(items, owner)
+	if err != nil || len(heads) <= Kept {
+		return err
+	}
+	return r.remove(ctx, namespace, owner, func(name named) bool {
+		return name.revision <= heads[Kept].revision && !slices.Contains(keep, name.revision)
+	})
+}
+
+// Reown gives an owner's records to the Cluster of today, which came back with another UID over the same user cluster: they keep their
+// names, and are sealed anew. The newest goes first. What can't be read stays with the former Cluster.
+func (r *Records) Reown(ctx context.Context, namespace string, owner apply.Owner, now v1.ClusterIdentity) error {
+	if err := r.ready(ctx, namespace); err != nil {
+		return err
+	}
+	items, err := r.list(ctx, namespace, recordsOf(owner))
+	if err != nil {
+		return err
+	}
+	for _, head := range headsOf(items, owner) {
+		record, err := r.loadHead(ctx, namespace, owner, head)
+		switch {
+		case isUnreadable(err) || err == nil && record == nil:
+			continue
+		case err == nil && record.ClusterUID == now.UID:
+			err = r.tidy(ctx, namespace, record)
+		case err == nil:
+			record.ClusterName, record.ClusterUID, record.Origin = now.Name, now.UID, owner.ClusterUID
+			err = r.save(ctx, namespace, record)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// Trim removes all but the newest five revisions and those to keep.
-func (r *Records) Trim(ctx context.Context, namespace string, owner apply.Owner, keep ...int) error {
-	heads, err := r.heads(ctx, namespace, owner)
-	if err != nil || len(heads) <= Kept {
-		return err
-	}
-	return r.remove(ctx, namespace, owner, func(revision int) bool {
-		return revision <= heads[Kept] && !slices.Contains(keep, revision)
-	})
-}
-
 // Forget removes every record of an installation, which is the last act of its removal.
 func (r *Records) Forget(ctx context.Context, namespace string, owner apply.Owner) error {
-	return r.remove(ctx, namespace, owner, func(int) bool { return true })
+	return r.remove(ctx, namespace, owner, func(named) bool { return true })
 }

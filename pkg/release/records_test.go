@@ -66,7 +66,7 @@ func same(t *testing.T, want, got *Record) {
 
 func TestRecordsComeBackWhole(t *testing.T) {
 	c := seed(t, "whole")
-	records := NewRecords(c, c)
+	records := NewRecords(c, c, testSeal)
 	if got := load(t, records, "whole"); got != nil {
 		t.Fatalf("got %v where there is none", got)
 	}
@@ -95,7 +95,7 @@ func TestRecordsComeBackWhole(t *testing.T) {
 
 func TestSecretsAreTheClusters(t *testing.T) {
 	c := seed(t, "owned")
-	records := NewRecords(c, c)
+	records := NewRecords(c, c, testSeal)
 	if err := records.SaveIntent(t.Context(), "owned", sample(1, 2<<20)); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestSecretsAreTheClusters(t *testing.T) {
 	if len(list.Items) < 3 {
 		t.Fatalf("got %d Secrets, want a head and parts", len(list.Items))
 	}
-	if want := "addon-" + sample(1, 0).Owner().ID()[:10] + "-1"; list.Items[0].Name != want {
+	if want := "addon-" + sample(1, 0).Owner().LongID() + "-1"; list.Items[0].Name != want {
 		t.Errorf("got name %q, want %q", list.Items[0].Name, want)
 	}
 	for _, item := range list.Items {
@@ -123,7 +123,7 @@ func TestSecretsAreTheClusters(t *testing.T) {
 // mixture, and the next process goes on from there.
 func TestKilledWhileSaving(t *testing.T) {
 	c := seed(t, "killed")
-	records := NewRecords(c, c)
+	records := NewRecords(c, c, testSeal)
 	const small, large = 1 << 20, 2 << 20
 	before := sample(1, large)
 	if err := records.SaveApplied(t.Context(), "killed", before); err != nil {
@@ -134,7 +134,7 @@ func TestKilledWhileSaving(t *testing.T) {
 			next := load(t, records, "killed")
 			changed := sample(1, size)
 			next.Objects, next.Version = changed.Objects, fmt.Sprintf("v%d-%d", size, writes)
-			err := NewRecords(killedAfter(c, writes), c).SaveApplied(t.Context(), "killed", next)
+			err := NewRecords(killedAfter(c, writes), c, testSeal).SaveApplied(t.Context(), "killed", next)
 			got := load(t, records, "killed")
 			if got.Version == next.Version {
 				before = next
@@ -164,12 +164,12 @@ func noneLeft(t *testing.T, c client.Client, namespace string) {
 
 func TestKilledBeforeTheHeadOfANewRevision(t *testing.T) {
 	c := seed(t, "newrevision")
-	records := NewRecords(c, c)
+	records := NewRecords(c, c, testSeal)
 	first := sample(1, 0)
 	if err := records.SaveApplied(t.Context(), "newrevision", first); err != nil {
 		t.Fatal(err)
 	}
-	if err := NewRecords(killedAfter(c, 2), c).SaveIntent(t.Context(), "newrevision", sample(2, 4<<20)); err == nil {
+	if err := NewRecords(killedAfter(c, 2), c, testSeal).SaveIntent(t.Context(), "newrevision", sample(2, 4<<20)); err == nil {
 		t.Fatal("saved although killed")
 	}
 	same(t, first, load(t, records, "newrevision"))
@@ -182,7 +182,7 @@ func TestKilledBeforeTheHeadOfANewRevision(t *testing.T) {
 
 func TestIntentTakesTheLastOnesPlace(t *testing.T) {
 	c := seed(t, "replaced")
-	records := NewRecords(c, c)
+	records := NewRecords(c, c, testSeal)
 	if err := records.SaveIntent(t.Context(), "replaced", sample(1, 2<<20)); err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestIntentTakesTheLastOnesPlace(t *testing.T) {
 
 func TestTwoWritersDoNotOverwriteEachOther(t *testing.T) {
 	c := seed(t, "two")
-	records := NewRecords(c, c)
+	records := NewRecords(c, c, testSeal)
 	if err := records.SaveIntent(t.Context(), "two", sample(1, 0)); err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestTwoWritersDoNotOverwriteEachOther(t *testing.T) {
 func TestLightRecordsAreNotSaved(t *testing.T) {
 	record := sample(1, 0)
 	var light *LightError
-	if err := NewRecords(nil, nil).SaveApplied(t.Context(), "any", record.Light()); !errors.As(err, &light) {
+	if err := NewRecords(nil, nil, testSeal).SaveApplied(t.Context(), "any", record.Light()); !errors.As(err, &light) {
 		t.Errorf("got %v, want a LightError", err)
 	}
 	if len(record.Objects) == 0 {
@@ -249,7 +249,7 @@ func TestLightRecordsFollowTheirReleases(t *testing.T) {
 
 func TestTrimKeepsFive(t *testing.T) {
 	c := seed(t, "trim")
-	records := NewRecords(c, c)
+	records := NewRecords(c, c, testSeal)
 	for revision := 8; revision <= 14; revision++ { // 9 to 10: numbers are compared, not names
 		size := 0
 		if revision == 8 {
@@ -267,7 +267,11 @@ func TestTrimKeepsFive(t *testing.T) {
 	if err := records.Trim(t.Context(), "trim", sample(1, 0).Owner()); err != nil {
 		t.Fatal(err)
 	}
-	got, err := records.heads(t.Context(), "trim", sample(1, 0).Owner())
+	items, err := records.list(t.Context(), "trim")
+	var got []int
+	for _, head := range headsOf(items, sample(1, 0).Owner()) {
+		got = append(got, head.revision)
+	}
 	if diff := cmp.Diff([]int{14, 13, 12, 11, 10}, got); err != nil || diff != "" {
 		t.Errorf("revisions (-want +got):\n%s%v", diff, err)
 	}
@@ -287,19 +291,31 @@ func TestDamagedRecords(t *testing.T) {
 		want           any
 	}{
 		{"a newer release wrote it", "newer", func(head *corev1.Secret) {
-			head.Data[keyIndex] = []byte(`{"format":2,"shape":"unheard of"}`)
-		}, &NewerFormatError{Secret: sampleHead, Format: 2}},
+			head.Data[keyIndex] = []byte(`{"format":3,"shape":"unheard of"}`)
+			sealAnew(head)
+		}, &NewerFormatError{Secret: sampleHead, Format: 3}},
 		{"bytes changed", "changed", func(head *corev1.Secret) { head.Data[keyRecord][40] ^= 1 },
 			&DamagedError{sampleHead, "does not have the digest that was written"}},
-		{"the index is gone", "indexless", func(head *corev1.Secret) { delete(head.Data, keyIndex) },
-			&DamagedError{sampleHead, "has no index"}},
+		{"the index is gone", "indexless", func(head *corev1.Secret) { delete(head.Data, keyIndex) }, unsealed(sampleHead)},
+		{"the index is no index", "noindex", func(head *corev1.Secret) {
+			head.Data[keyIndex] = []byte(`[]`)
+			sealAnew(head)
+		}, &DamagedError{sampleHead, "has no index"}},
 		{"a part is gone", "partless", func(head *corev1.Secret) {
-			head.Data[keyIndex] = []byte(`{"format":1,"parts":[1]}`)
+			head.Data[keyIndex] = bytes.Replace(head.Data[keyIndex], []byte("}"), []byte(`,"parts":[1]}`), 1)
+			sealAnew(head)
 		}, &DamagedError{sampleHead, "misses part 1"}},
+		{"the index was changed", "unsealed", func(head *corev1.Secret) {
+			head.Data[keyIndex] = bytes.Replace(head.Data[keyIndex], []byte(`"Applied"`), []byte(`"Intent"`), 1)
+		}, unsealed(sampleHead)},
+		{"the index says more than the record", "lying", func(head *corev1.Secret) {
+			head.Data[keyIndex] = bytes.Replace(head.Data[keyIndex], []byte(`"Applied"`), []byte(`"Intent"`), 1)
+			sealAnew(head)
+		}, &DamagedError{sampleHead, "does not say what its index does"}},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			c := seed(t, test.namespace)
-			records := NewRecords(c, c)
+			records := NewRecords(c, c, testSeal)
 			if err := records.SaveApplied(t.Context(), test.namespace, sample(1, 0)); err != nil {
 				t.Fatal(err)
 			}
@@ -310,6 +326,10 @@ func TestDamagedRecords(t *testing.T) {
 			}
 		})
 	}
+}
+
+func sealAnew(head *corev1.Secret) {
+	head.Data[keySeal] = []byte(testSeal.of(head.Namespace, head.Name, head.Data[keyIndex]))
 }
 
 var sampleHead = headName(sample(1, 0).Owner(), 1)
@@ -328,7 +348,7 @@ func damage(t *testing.T, c client.Client, namespace, name string, change func(*
 
 func TestIncompletePartsMeanTheRevisionBefore(t *testing.T) {
 	c := seed(t, "incomplete")
-	records := NewRecords(c, c)
+	records := NewRecords(c, c, testSeal)
 	first := sample(1, 0)
 	if err := records.SaveApplied(t.Context(), "incomplete", first); err != nil {
 		t.Fatal(err)
@@ -342,24 +362,31 @@ func TestIncompletePartsMeanTheRevisionBefore(t *testing.T) {
 	if err := c.Delete(t.Context(), part); err != nil {
 		t.Fatal(err)
 	}
-	first.Skipped = 2 // whoever goes on from it has to know
+	damage := &DamagedError{headName(first.Owner(), 2), "misses part 1"}
+	first.Skipped, first.Damage = 2, damage.Error() // whoever goes on from it has to know
 	same(t, first, load(t, records, "incomplete"))
 }
 
+// Nothing of a sealed head can be changed; what is sealed and hostile is bounded all the same.
 func FuzzRead(f *testing.F) {
+	records := NewRecords(nil, missing{}, testSeal)
 	packed, err := pack(sample(1, 0))
 	if err != nil {
 		f.Fatal(err)
 	}
-	head := headSecret("n", sample(1, 0), packed, nil)
-	f.Add(head.Data[keyIndex], packed)
-	f.Fuzz(func(t *testing.T, index, packed []byte) {
-		head := headSecret("n", sample(1, 0), packed, nil)
+	head := records.headSecret("n", sample(1, 0), packed, nil)
+	f.Add(head.Data[keyIndex], packed, false)
+	f.Add(head.Data[keyIndex], packed, true)
+	f.Fuzz(func(t *testing.T, index, packed []byte, sealed bool) {
+		head := records.headSecret("n", sample(1, 0), packed, nil)
 		if len(index) > 0 && index[0] == '{' {
 			head.Data[keyIndex] = index
 		}
-		records := NewRecords(nil, missing{})
-		if record, err := records.read(t.Context(), head); (record == nil) == (err == nil) {
+		if sealed {
+			sealAnew(head)
+		}
+		record, err := records.read(t.Context(), head, sample(1, 0).Owner(), 1)
+		if (record == nil) == (err == nil) {
 			t.Fatalf("got %v and %v", record, err)
 		}
 	})

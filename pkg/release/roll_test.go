@@ -129,12 +129,12 @@ func TestOneListLoadsTheRecordsOfANamespace(t *testing.T) {
 	for _, name := range names {
 		record := sample(1, 0)
 		record.Installation = name
-		if err := NewRecords(c, c).SaveApplied(t.Context(), "together", record); err != nil {
+		if err := NewRecords(c, c, testSeal).SaveApplied(t.Context(), "together", record); err != nil {
 			t.Fatal(err)
 		}
 	}
 	counted := &listing{Reader: c}
-	records := NewRecords(c, counted)
+	records := NewRecords(c, counted, testSeal)
 	begun := time.Now()
 	records.revisions.now = func() time.Time { return begun }
 	load := func(name string, revision int) {
@@ -168,7 +168,7 @@ func TestOneListLoadsTheRecordsOfANamespace(t *testing.T) {
 // Red when records of another installation count, or those of one Cluster count twice.
 func TestRecordsTellTheClusters(t *testing.T) {
 	c := seed(t, "clusters")
-	records := NewRecords(c, c)
+	records := NewRecords(c, c, testSeal)
 	for _, of := range []struct {
 		installation, cluster string
 		uid                   types.UID

@@ -1,9 +1,8 @@
 package release
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
@@ -25,38 +25,25 @@ const SecretType = "addons.kubermatic.k8c.io/release.v1"
 const (
 	LabelRevision = v1.Prefix + "revision"
 	LabelState    = v1.Prefix + "state"
+	// LabelOrigin is the UID that the owner's ID derives from, where that is not the UID of the Cluster that owns the Secret.
+	LabelOrigin = v1.Prefix + "origin"
 )
 
-// Keys of the Secrets: a head has the record or, where it is in parts, only the index; a part has its piece.
 const (
-	keyIndex  = "index"
-	keyRecord = "record"
+	// listed is how many Secrets are listed at once; a namespace with more than mostListed is not looked through.
+	listed, mostListed = 500, 30_000
+	// triedHeads are the revisions that are tried until one can be read. No more than Kept, the last good one and what is being
+	// removed are ever there.
+	triedHeads = 16
 )
 
-// index is what a head says of its record.
-type index struct {
-	// Format is written outside of the record too, so that a newer one is known before it is decoded.
-	Format int `json:"format"`
-	// Digest is the SHA-256 of the packed record, in hex.
-	Digest string `json:"digest"`
-	// Parts are the numbers of the parts, in order; none when the record is in the head.
-	Parts []int `json:"parts,omitempty"`
-}
-
-func headName(owner apply.Owner, revision int) string { return headNameOf(owner.ID(), revision) }
-
-// headNameOf is the name of a head by its owner's ID.
-func headNameOf(id string, revision int) string {
-	return fmt.Sprintf("addon-%s-%d", id[:min(len(id), 10)], revision)
-}
-
-func headSecret(namespace string, record *Record, packed []byte, parts []int) *corev1.Secret {
+// headSecret is the head of a record, sealed. The labels are for selectors and for people: what they say is not believed.
+func (r *Records) headSecret(namespace string, record *Record, packed []byte, parts []int) *corev1.Secret {
 	head := secret(namespace, record, headName(record.Owner(), record.Revision))
 	head.ResourceVersion = record.stored.resourceVersion
 	head.Labels[LabelState] = string(record.State)
-	sum := sha256.Sum256(packed)
-	data, _ := json.Marshal(index{Format: record.Format, Digest: hex.EncodeToString(sum[:]), Parts: parts})
-	head.Data = map[string][]byte{keyIndex: data}
+	about, _ := json.Marshal(indexOf(record, packed, parts)) // strings and numbers
+	head.Data = map[string][]byte{keyIndex: about, keySeal: []byte(r.seal.of(namespace, head.Name, about))}
 	if len(parts) == 0 {
 		head.Data[keyRecord] = packed
 	}
@@ -69,12 +56,10 @@ func partSecret(namespace string, record *Record, number int, piece []byte) *cor
 	return part
 }
 
-func partName(head string, number int) string { return fmt.Sprintf("%s-%d", head, number) }
-
 // secret is owned by the Cluster: records go with it, and outlive the installation's object. It does not block the
 // Cluster's deletion.
 func secret(namespace string, record *Record, name string) *corev1.Secret {
-	return &corev1.Secret{
+	made := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: name,
 			Labels: map[string]string{
@@ -88,83 +73,118 @@ func secret(namespace string, record *Record, name string) *corev1.Secret {
 		},
 		Type: SecretType,
 	}
-}
-
-// list gives the metadata of the Secrets of records in a namespace: heads and parts.
-func (r *Records) list(ctx context.Context, namespace string, options ...client.ListOption) ([]metav1.PartialObjectMetadata, error) {
-	var found metav1.PartialObjectMetadataList
-	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	options = append(options, client.InNamespace(namespace), client.MatchingFields{"type": SecretType})
-	if err := r.reader.List(ctx, &found, options...); err != nil {
-		return nil, fmt.Errorf("listing the release records of namespace %q: %w", namespace, err)
+	if record.Origin != "" {
+		made.Labels[LabelOrigin] = string(record.Origin)
 	}
-	return found.Items, nil
+	return made
 }
 
-// recordsOf selects an installation's records.
+// list gives the metadata of the Secrets of records in a namespace: heads and parts, without what nobody reads.
+func (r *Records) list(ctx context.Context, namespace string, options ...client.ListOption) ([]metav1.PartialObjectMetadata, error) {
+	var items []metav1.PartialObjectMetadata
+	err := r.each(ctx, namespace, func(item *metav1.PartialObjectMetadata) error {
+		if len(items) == mostListed {
+			return &TooManyError{Namespace: namespace, Max: mostListed}
+		}
+		item.ManagedFields, item.Annotations = nil, nil
+		items = append(items, *item)
+		return nil
+	}, options...)
+	return items, err
+}
+
+// each visits the metadata of all Secrets of records in a namespace; "" is every namespace.
+func (r *Records) each(
+	ctx context.Context, namespace string, visit func(*metav1.PartialObjectMetadata) error, options ...client.ListOption,
+) error {
+	for next, more := "", true; more; more = next != "" {
+		var found metav1.PartialObjectMetadataList
+		found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+		page := append([]client.ListOption{
+			client.InNamespace(namespace), client.MatchingFields{"type": SecretType}, client.Limit(listed), client.Continue(next),
+		}, options...)
+		if err := r.reader.List(ctx, &found, page...); err != nil {
+			return fmt.Errorf("listing the release records of namespace %q: %w", namespace, err)
+		}
+		for i := range found.Items {
+			if err := visit(&found.Items[i]); err != nil {
+				return err
+			}
+		}
+		next = found.Continue
+	}
+	return nil
+}
+
+// recordsOf selects what may be an installation's records; names say which are.
 func recordsOf(owner apply.Owner) client.ListOption {
 	return client.MatchingLabels{v1.LabelInstallation: owner.ID()}
 }
 
-// heads are the revisions that have a head, newest first.
-func (r *Records) heads(ctx context.Context, namespace string, owner apply.Owner) ([]int, error) {
-	items, err := r.list(ctx, namespace, recordsOf(owner))
-	return headsOf(items)[owner.ID()], err
-}
-
-// headsOf are the revisions that have a head, newest first, by the ID of their owner.
-func headsOf(items []metav1.PartialObjectMetadata) map[string][]int {
-	found := map[string][]int{}
-	for _, item := range items {
-		id, revision := item.Labels[v1.LabelInstallation], revisionOf(item)
-		if item.Name == headNameOf(id, revision) {
-			found[id] = append(found[id], revision)
+// Clusters that an installation has records of, though it may not say so itself. Only sealed ones tell; where there are others and
+// none of these, the error is a DamagedError.
+func (r *Records) Clusters(ctx context.Context, namespace, installation string) ([]v1.ClusterIdentity, error) {
+	if err := r.ready(ctx, namespace); err != nil {
+		return nil, err
+	}
+	items, err := r.list(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	var found []v1.ClusterIdentity
+	for _, identity := range claimed(items, installation) {
+		owner := apply.Owner{ClusterUID: identity, Installation: installation}
+		record, err := r.newest(ctx, namespace, owner, headsOf(items, owner))
+		if err != nil {
+			return nil, err
+		}
+		if record != nil {
+			found = append(found, v1.ClusterIdentity{Name: record.ClusterName, UID: record.ClusterUID})
 		}
 	}
-	for _, revisions := range found {
-		slices.SortFunc(revisions, func(a, b int) int { return b - a })
+	return found, nil
+}
+
+// claimed are the UIDs of owners whose records of an installation a list seems to have, each once.
+func claimed(items []metav1.PartialObjectMetadata, installation string) []types.UID {
+	var found []types.UID
+	for i := range items {
+		for _, reference := range items[i].OwnerReferences {
+			uid := cmp.Or(types.UID(items[i].Labels[LabelOrigin]), reference.UID)
+			owner := apply.Owner{ClusterUID: uid, Installation: installation}
+			if len(headsOf(items[i:i+1], owner)) > 0 && !slices.Contains(found, uid) {
+				found = append(found, uid)
+			}
+		}
 	}
 	return found
 }
 
-// Clusters that an installation has records of, though it may not say so itself.
-func (r *Records) Clusters(ctx context.Context, namespace, installation string) ([]v1.ClusterIdentity, error) {
-	items, err := r.list(ctx, namespace)
-	var found []v1.ClusterIdentity
-	for _, item := range items {
-		for _, reference := range item.OwnerReferences {
-			owner := apply.Owner{ClusterUID: reference.UID, Installation: installation}
-			identity := v1.ClusterIdentity{Name: reference.Name, UID: reference.UID}
-			if item.Labels[v1.LabelInstallation] == owner.ID() && !slices.Contains(found, identity) {
-				found = append(found, identity)
-			}
-		}
-	}
-	return found, err
-}
-
 // remove deletes the Secrets of revisions, heads first: a part without a head is never read.
-func (r *Records) remove(ctx context.Context, namespace string, owner apply.Owner, goes func(revision int) bool) error {
+func (r *Records) remove(ctx context.Context, namespace string, owner apply.Owner, goes func(name named) bool) error {
 	items, err := r.list(ctx, namespace, recordsOf(owner))
 	if err != nil {
 		return err
 	}
-	defer r.revisions.touch(namespace, owner.ID())
-	slices.SortFunc(items, func(a, b metav1.PartialObjectMetadata) int { return len(a.Name) - len(b.Name) })
-	for i := range items {
-		if !goes(revisionOf(items[i])) {
-			continue
-		}
-		items[i].SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-		if err := client.IgnoreNotFound(r.client.Delete(ctx, &items[i])); err != nil {
-			return fmt.Errorf("removing release record %q: %w", items[i].Name, err)
+	defer r.revisions.touch(namespace, owner.LongID())
+	for _, heads := range []bool{true, false} {
+		for i := range items {
+			name, ok := parseName(items[i].Name)
+			if !ok || name.isHead() != heads || !name.isOf(owner, &items[i]) || !goes(name) {
+				continue
+			}
+			if err := r.removeSecret(ctx, &items[i]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// revisionOf is 0 where the label is not a number; no head has that name.
-func revisionOf(item metav1.PartialObjectMetadata) int {
-	revision, _ := strconv.Atoi(item.Labels[LabelRevision])
-	return revision
+func (r *Records) removeSecret(ctx context.Context, item *metav1.PartialObjectMetadata, options ...client.DeleteOption) error {
+	item.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	if err := client.IgnoreNotFound(r.client.Delete(ctx, item, options...)); err != nil {
+		return fmt.Errorf("removing release record %q: %w", item.Name, err)
+	}
+	return nil
 }

@@ -112,8 +112,11 @@ func (s *storedHelm) info() (info storedInfo, err error) {
 	return info, err
 }
 
-// superseded is the Secret of the release when a later one has taken its place; all else of it stays as it was stored.
+// superseded is the Secret of the release when a later one has taken its place; all else of it stays as it was stored. Like decoding,
+// it is done for one release at a time.
 func (s *storedHelm) superseded(owner string) (*corev1.Secret, error) {
+	decoding.Lock()
+	defer decoding.Unlock()
 	info, err := s.info()
 	if err != nil {
 		return nil, fmt.Errorf("decoding a Helm release: %w", err)
@@ -122,11 +125,13 @@ func (s *storedHelm) superseded(owner string) (*corev1.Secret, error) {
 	if s.Info, err = json.Marshal(info); err != nil {
 		return nil, fmt.Errorf("encoding a Helm release: %w", err)
 	}
-	plain, err := json.Marshal(s)
-	if err != nil {
+	var plain bytes.Buffer
+	encoder := json.NewEncoder(&plain)
+	encoder.SetEscapeHTML(false) // each "<" would become six bytes
+	if err := encoder.Encode(s); err != nil {
 		return nil, fmt.Errorf("encoding a Helm release: %w", err)
 	}
-	return helmSecret(s.Name, s.Version, info.Status, owner, plain)
+	return helmSecret(s.Name, s.Version, info.Status, owner, plain.Bytes())
 }
 
 // HelmTooLargeError says that a release in a user cluster unpacks to more than is read.

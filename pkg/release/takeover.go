@@ -1,7 +1,6 @@
 package release
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	validate "k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -22,6 +22,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/remote"
 	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
@@ -75,11 +76,14 @@ func (p HelmPlace) lacks(ctx context.Context, name string) (bool, error) {
 			return nil, false, fmt.Errorf("listing the Helm releases of namespace %q: %w", p.Namespace, err)
 		}
 		names := map[string][]int{}
-		for i := range list.Items {
+		for i := range list.Items[:min(len(list.Items), namesListed)] {
 			one := list.Items[i].Labels["name"]
+			if len(one) > validate.LabelValueMaxLength { // no API server has it
+				continue
+			}
 			names[one] = append(names[one], helmRevision(list.Items[i].Name, one))
 		}
-		return names, list.Continue != "", nil
+		return names, list.Continue != "" || len(list.Items) > namesListed, nil
 	})
 	if err != nil || !sure || len(known) > 0 {
 		return false, err
@@ -125,16 +129,16 @@ func FindHelm(ctx context.Context, place HelmPlace, name string, owner apply.Own
 		return nil, err
 	}
 	found := &ForeignHelm{Name: name, Namespace: place.Namespace, Own: true}
+	strangers := map[string]bool{} // owners that are looked up already
 	for i := range items {
-		revision := helmRevision(items[i].Name, name)
-		if revision == 0 {
-			continue
+		if items[i].revision > found.Revision {
+			found.Revision, found.Secret = items[i].revision, items[i].name
 		}
-		if revision > found.Revision {
-			found.Revision, found.Secret = revision, items[i].Name
+		found.Own = found.Own && items[i].owner == owner.ID()
+		if found.Installation == "" && !strangers[items[i].owner] {
+			found.Installation = place.living(items[i], owner)
+			strangers[items[i].owner] = true
 		}
-		found.Own = found.Own && items[i].Labels[v1.LabelInstallation] == owner.ID()
-		found.Installation = cmp.Or(found.Installation, place.living(&items[i], owner))
 	}
 	if found.Revision == 0 {
 		return nil, nil
@@ -146,12 +150,11 @@ func FindHelm(ctx context.Context, place HelmPlace, name string, owner apply.Own
 }
 
 // living names another installation that a revision belongs to and that still exists.
-func (p HelmPlace) living(item *metav1.PartialObjectMetadata, owner apply.Owner) string {
-	id := item.Labels[v1.LabelInstallation]
-	if p.NameOf == nil || id == "" || id == owner.ID() {
+func (p HelmPlace) living(item helmItem, owner apply.Owner) string {
+	if p.NameOf == nil || item.owner == "" || item.owner == owner.ID() {
 		return ""
 	}
-	return p.NameOf(id)
+	return p.NameOf(item.owner)
 }
 
 // TakeOverHelm makes the revisions of a release before the given one the owner's, by their label alone: nothing is decoded. Those
@@ -169,29 +172,49 @@ func TakeOverHelm(ctx context.Context, place HelmPlace, before *HelmRelease, own
 		return err
 	}
 	for i := range items {
-		revision := helmRevision(items[i].Name, before.Name)
-		if revision == 0 || revision >= before.Revision || place.living(&items[i], owner) != "" {
+		if items[i].revision >= before.Revision || place.living(items[i], owner) != "" {
 			continue
 		}
+		held, release := remote.Hold(ctx)
 		_, err := place.Metadata.Resource(secretResource).Namespace(place.Namespace).Patch(
-			ctx, items[i].Name, types.MergePatchType, patch, metav1.PatchOptions{})
+			held, items[i].name, types.MergePatchType, patch, metav1.PatchOptions{})
+		release()
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("taking over %q of Helm release %q: %w", items[i].Name, before.Name, err)
+			return fmt.Errorf("taking over %q of Helm release %q: %w", items[i].name, before.Name, err)
 		}
 	}
 	return nil
 }
 
-// revisions are the Secrets of a release that a selector finds, as metadata.
-func (p HelmPlace) revisions(ctx context.Context, selector labels.Selector, name string) ([]metav1.PartialObjectMetadata, error) {
+// helmItem is what is kept of a Secret of a Helm release: its name, the revision in it, and the ID in our label.
+type helmItem struct {
+	name     string
+	revision int
+	owner    string
+}
+
+// revisions are the Secrets of a release that a selector finds, but for those whose names are none of its revisions'.
+func (p HelmPlace) revisions(ctx context.Context, selector labels.Selector, name string) ([]helmItem, error) {
 	options := metav1.ListOptions{LabelSelector: selector.String(), FieldSelector: "type=" + helmSecretType, Limit: foreignListed}
-	var items []metav1.PartialObjectMetadata
+	var items []helmItem
 	for range foreignPages { // pages are by name, in which revision 9 comes after 10
 		page, err := p.Metadata.Resource(secretResource).Namespace(p.Namespace).List(ctx, options)
 		if err != nil {
 			return nil, fmt.Errorf("listing the revisions of Helm release %q: %w", name, err)
 		}
-		items = append(items, page.Items...)
+		for i := range page.Items {
+			item := helmItem{name: page.Items[i].Name, revision: helmRevision(page.Items[i].Name, name)}
+			if item.revision == 0 {
+				continue
+			}
+			if id := page.Items[i].Labels[v1.LabelInstallation]; len(id) <= validate.LabelValueMaxLength {
+				item.owner = id
+			}
+			items = append(items, item)
+		}
+		if len(items) > foreignListed*foreignPages {
+			return nil, &apply.MisbehavesError{Did: fmt.Sprintf("Helm release %q has more than %d revisions", name, foreignListed*foreignPages)}
+		}
 		if options.Continue = page.Continue; options.Continue == "" {
 			break
 		}
@@ -247,11 +270,11 @@ func manifestObjects(manifest string) (objects []apply.Entry, ok bool) {
 	if len(manifest) > manifestLimit {
 		return nil, false
 	}
+	limits := strictyaml.Limits{
+		Bytes: documentLimit, Depth: documentDepth, Pieces: documentPieces, Duplicates: true, Budget: strictyaml.NewBudget(manifestLimit),
+	}
 	for document := range strings.SplitSeq("\n"+manifest, "\n---") {
-		if pieces(document) > documentPieces {
-			return nil, false
-		}
-		content, err := strictyaml.Decode([]byte(document), strictyaml.Limits{Bytes: documentLimit, Depth: documentDepth, Duplicates: true})
+		content, err := strictyaml.Decode([]byte(document), limits)
 		if err != nil {
 			return nil, false
 		}
@@ -269,15 +292,4 @@ func manifestObjects(manifest string) (objects []apply.Entry, ok bool) {
 		}
 	}
 	return objects, true
-}
-
-// pieces is no less than the number of values in a YAML document: each begins a line, a list, a map, or follows a comma.
-func pieces(document string) (count int) {
-	for _, char := range []byte(document) {
-		switch char {
-		case '\n', '[', '{', ',', '-':
-			count++
-		}
-	}
-	return count
 }
