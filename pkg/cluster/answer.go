@@ -1,18 +1,24 @@
 package cluster
 
 import (
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
 // answer is what Get says: the live connection, or what is wrong. While something is, wake is kept.
-func (k *keeper) answer(subscriber string, wake func(), version string) (*Connection, error) {
+func (k *keeper) answer(subscriber string, wake func(), cluster *kkpv1.Cluster) (*Connection, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	if k.version != version { // upgraded: the kinds that it serves are others
+	if version := cluster.Status.Versions.ControlPlane; k.version != version { // upgraded: the kinds that it serves are others
 		if k.version != "" {
 			k.nudge()
 		}
 		k.version = version
+	}
+	if confirmed := cluster.Annotations[v1.AnnotationConfirmCluster]; k.confirmed != confirmed {
+		k.confirmed = confirmed
+		k.nudge()
 	}
 	if k.problem != nil {
 		if wake != nil {
@@ -36,6 +42,9 @@ func (k *keeper) settle(l *link, connection *Connection, problem *NotConnectedEr
 	k.mutex.Unlock()
 	for _, wake := range woken {
 		wake()
+	}
+	if changed && k.swapped != nil && problem.isSwap() {
+		k.swapped(k.namespace)
 	}
 }
 
@@ -73,15 +82,25 @@ func (k *keeper) fail(err error) {
 		return
 	}
 	k.problem = k.trouble(v1.ReasonClusterUnreachable, describe(err))
+	if remote.IsMisbehaviour(err) {
+		k.offend(err)
+	}
 	k.connection.link.blocked.Store(k.problem)
 	k.nudge()
 }
 
-// wasUp says whether the cluster was ever connected to.
-func (k *keeper) wasUp() bool {
+// instead is what to say of a Cluster that is not ready by its own status: a kubeconfig that can't be used is why the API server does
+// not seem to be up, where whoever writes the status asks it by the same kubeconfig.
+func (k *keeper) instead(problem *NotConnectedError) *NotConnectedError {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	return k.everUp
+	switch {
+	case k.problem != nil && k.problem.Reason == v1.ReasonKubeconfigInvalid:
+		return k.problem
+	case k.everUp:
+		problem.Reason = v1.ReasonClusterUnreachable
+	}
+	return problem
 }
 
 // stop closes what is open. Subscribers are woken: whatever comes next is another answer.

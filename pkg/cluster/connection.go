@@ -2,10 +2,12 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -31,6 +33,10 @@ type Connection struct {
 	Secrets corev1client.SecretsGetter
 	// KubeVersion is gitVersion of /version, "v1.36.3".
 	KubeVersion string
+	// UserCluster is the UID of namespace kube-system there; empty where no identities are kept.
+	UserCluster types.UID
+	// Origin is the UID that the IDs of the Cluster's installations derive from (Identities.Origin).
+	Origin types.UID
 
 	kinds *kinds
 	link  *link
@@ -58,20 +64,20 @@ func (c *Connection) MissingGroups() []string {
 
 // newConnection makes the clients over a link; no call goes out.
 func newConnection(l *link) (*Connection, error) {
-	c := &Connection{Config: l.config, link: l}
-	finder, err := discovery.NewDiscoveryClientForConfigAndClient(l.config, l.client)
+	c := &Connection{Config: l.remote.Config, link: l}
+	finder, err := discovery.NewDiscoveryClientForConfigAndClient(l.remote.Config, l.remote.HTTP)
 	if err != nil {
 		return nil, fmt.Errorf("making the discovery client: %w", err)
 	}
-	c.kinds = &kinds{client: finder}
+	c.kinds = &kinds{client: finder.RESTClient()}
 	c.Mapper = mapper{c.kinds}
-	if c.Metadata, err = metadata.NewForConfigAndClient(metadata.ConfigFor(l.config), l.client); err != nil {
+	if c.Metadata, err = l.remote.Metadata(); err != nil {
 		return nil, fmt.Errorf("making the metadata client: %w", err)
 	}
-	if c.Dynamic, err = dynamic.NewForConfigAndClient(dynamic.ConfigFor(l.config), l.client); err != nil {
+	if c.Dynamic, err = l.remote.Dynamic(); err != nil {
 		return nil, fmt.Errorf("making the dynamic client: %w", err)
 	}
-	if c.Secrets, err = corev1client.NewForConfigAndClient(l.config, l.client); err != nil {
+	if c.Secrets, err = l.remote.Secrets(); err != nil {
 		return nil, fmt.Errorf("making the Secrets client: %w", err)
 	}
 	return c, nil
@@ -93,11 +99,15 @@ func (c *Connection) greet(ctx context.Context) (*Connection, error) {
 }
 
 func (c *Connection) version(ctx context.Context) (string, error) {
-	info, err := c.kinds.client.ServerVersionWithContext(ctx)
+	raw, err := c.kinds.client.Get().AbsPath("/version").SetHeader("Accept", "application/json").Do(ctx).Raw()
 	if err != nil {
 		return "", err
 	}
-	if _, err := version.ParseSemantic(info.GitVersion); err != nil || len(info.GitVersion) > 64 {
+	var info struct{ GitVersion string }
+	if err := json.Unmarshal(raw, &info); err != nil || len(info.GitVersion) > 64 {
+		return "", &VersionError{}
+	}
+	if _, err := version.ParseSemantic(info.GitVersion); err != nil {
 		return "", &VersionError{}
 	}
 	return info.GitVersion, nil

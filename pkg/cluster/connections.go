@@ -6,16 +6,28 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
-	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/remote"
 )
+
+// answersAtOnce is the memory for answers of all user clusters at a time, in bytes.
+const answersAtOnce = 384 << 20
 
 // Connections owns the connections to all user clusters of a seed. Start runs it; until then Get answers "not connected".
 type Connections struct {
+	// Fence keeps what writes from going out once the process leads no more; nil: there is none. It is set before Start.
+	Fence remote.Fence
+
 	reader client.Reader
 	pace   pace
+	budget *remote.Budget
+	// identities may be nil (KeepIdentities).
+	identities *Identities
+	// swapped hears of clusters that turn out to be others (OnSwap).
+	swapped func(namespace string)
 
 	mutex sync.Mutex
 	// life is the context of Start; nil before.
@@ -28,9 +40,30 @@ type Connections struct {
 // NewConnections reads kubeconfig Secrets by a reader, which must see past caches.
 func NewConnections(reader client.Reader) *Connections {
 	return &Connections{
-		reader: reader, keepers: map[string]*keeper{},
-		pace: pace{first: time.Second, most: 5 * time.Minute, refresh: 10 * time.Minute},
+		reader: reader, keepers: map[string]*keeper{}, budget: remote.NewBudget(answersAtOnce),
+		pace: pace{first: time.Second, most: 5 * time.Minute, refresh: 10 * time.Minute, rest: 15 * time.Second},
 	}
+}
+
+// KeepIdentities has every user cluster compared with the one on record before it is connected to; call it before Start. Without
+// it, every user cluster is taken for the Cluster's own.
+func (c *Connections) KeepIdentities(identities *Identities) { c.identities = identities }
+
+// OnSwap has told of which Cluster, by its namespace, the user cluster turned out to be another, or another Cluster's. Those who
+// are connected need not have asked. The function must only enqueue. Call it before the first Get.
+func (c *Connections) OnSwap(swapped func(namespace string)) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.swapped = swapped
+}
+
+// Origin is the UID that the IDs of a Cluster's installations derive from, as far as it is known before the Cluster is connected
+// to: a Connection has the right one.
+func (c *Connections) Origin(ctx context.Context, cluster *kkpv1.Cluster) (types.UID, error) {
+	if c.identities == nil {
+		return cluster.UID, nil
+	}
+	return c.identities.Origin(ctx, IdentityOf(cluster))
 }
 
 // Start connects until the context ends, and closes every connection then. It is a manager.Runnable.
@@ -62,12 +95,12 @@ func (c *Connections) launch(k *keeper) {
 // all, and its own watch tells when that changes.
 func (c *Connections) Get(cluster *kkpv1.Cluster, subscriber string, wake func()) (*Connection, error) {
 	if problem := NotReady(cluster); problem != nil {
-		if k := c.existing(IdentityOf(cluster)); k != nil && k.wasUp() {
-			problem.Reason = v1.ReasonClusterUnreachable
+		if k := c.existing(IdentityOf(cluster)); k != nil {
+			return nil, k.instead(problem)
 		}
 		return nil, problem
 	}
-	return c.keeper(cluster).answer(subscriber, wake, cluster.Status.Versions.ControlPlane)
+	return c.keeper(cluster).answer(subscriber, wake, cluster)
 }
 
 // keeper is the one of the cluster; one of a former Cluster of that name, or in another namespace, is let go.
@@ -82,7 +115,7 @@ func (c *Connections) keeper(cluster *kkpv1.Cluster) *keeper {
 	if found {
 		k.cancel()
 	}
-	k = newKeeper(identity, namespace, c.reader, c.pace)
+	k = c.newKeeper(identity, namespace)
 	c.keepers[cluster.Name] = k
 	c.launch(k)
 	return k
@@ -105,7 +138,7 @@ func (c *Connections) Report(cluster *kkpv1.Cluster, err error) {
 	case err == nil || k == nil:
 	case apierrors.IsUnauthorized(err):
 		k.nudge()
-	case isTransportFailure(err):
+	case remote.IsMisbehaviour(err), isTransportFailure(err):
 		k.fail(err)
 	}
 }
@@ -128,5 +161,8 @@ func (c *Connections) Forget(cluster Identity) {
 	if k, found := c.keepers[cluster.Name]; found && k.identity == cluster {
 		k.cancel()
 		delete(c.keepers, cluster.Name)
+	}
+	if c.identities != nil {
+		c.identities.forget(cluster.Name)
 	}
 }

@@ -17,7 +17,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -79,6 +83,46 @@ func TestGetConnects(t *testing.T) {
 			t.Error("the configuration shows credentials")
 		}
 	})
+}
+
+// An honest API server is not blamed for what it answers to deletions: the object itself, where the kind or its finalizers want that.
+// Red when clients accept protobuf for it.
+func TestDeletionsOfEveryKindPass(t *testing.T) {
+	p := newPlace(t, "deletes")
+	p.keep("internal-admin-kubeconfig", fleet.Shared().Cluster("user").Kubeconfig)
+	connection := p.live(p.connections())
+	held := func(kind, name string) *unstructured.Unstructured {
+		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind}}
+		object.SetName(name)
+		object.SetFinalizers([]string{"test/held"})
+		return object
+	}
+	account := held("ServiceAccount", "deleted")
+	account.SetFinalizers(nil)
+	background := metav1.DeletePropagationBackground
+	for resource, object := range map[string]*unstructured.Unstructured{
+		"serviceaccounts": account, "configmaps": held("ConfigMap", "deleted"), "namespaces": held("Namespace", "deletes-a-namespace"),
+	} {
+		where := schema.GroupVersionResource{Version: "v1", Resource: resource}
+		var whole dynamic.ResourceInterface = connection.Dynamic.Resource(where)
+		var about metadata.ResourceInterface = connection.Metadata.Resource(where)
+		if resource != "namespaces" {
+			whole, about = connection.Dynamic.Resource(where).Namespace("default"), connection.Metadata.Resource(where).Namespace("default")
+		}
+		if _, err := whole.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := about.Delete(t.Context(), object.GetName(), metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+			t.Errorf("%s: %v", resource, err)
+		}
+		if object.GetFinalizers() == nil {
+			continue
+		}
+		freed := []byte(`{"metadata":{"finalizers":null}}`)
+		if _, err := whole.Patch(t.Context(), object.GetName(), types.MergePatchType, freed, metav1.PatchOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func TestGetReadsTheFallbackSecret(t *testing.T) {
@@ -224,7 +268,7 @@ func TestReport(t *testing.T) {
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			c := NewConnections(nil) // not started: no probe puts anything right
-			k := newKeeper(IdentityOf(kkp), "", nil, c.pace)
+			k := c.newKeeper(IdentityOf(kkp), "")
 			k.connection, k.problem = &Connection{link: &link{}}, nil
 			c.keepers[kkp.Name] = k
 			c.Report(test.cluster, test.err)
@@ -271,6 +315,30 @@ func TestRotatedKubeconfig(t *testing.T) {
 	if diff := cmp.Diff("v"+binaries.Older, p.live(c).KubeVersion); diff != "" {
 		t.Errorf("version (-want +got):\n%s", diff)
 	}
+}
+
+// Where the status is written by whoever asks the API server through the same kubeconfig, one that can't be used hides behind "not up".
+// Red when a Cluster's own status is all that is told of it.
+func TestAKubeconfigThatCantBeUsedIsToldOfAClusterThatIsNotUp(t *testing.T) {
+	p := newPlace(t, "masked")
+	good := fleet.Shared().Cluster("user").Kubeconfig
+	p.keep("internal-admin-kubeconfig", good)
+	c := p.connections()
+	p.live(c)
+	p.kkp.Status.ExtendedHealth.APIServer = kkpv1.HealthDown
+	p.refused(c, v1.ReasonClusterUnreachable)
+	p.keep("internal-admin-kubeconfig", []byte("no kubeconfig"))
+	c.Refresh(p.kkp.Status.NamespaceName)
+	problem := p.refused(c, v1.ReasonKubeconfigInvalid)
+	want := fmt.Sprintf("the kubeconfig Secret in namespace %q: kubeconfig ", p.kkp.Status.NamespaceName)
+	if !strings.HasPrefix(problem.Message, want) {
+		t.Errorf("got message %q, want %q before it", problem.Message, want)
+	}
+	p.keep("internal-admin-kubeconfig", good)
+	c.Refresh(p.kkp.Status.NamespaceName)
+	p.refused(c, v1.ReasonClusterUnreachable)
+	p.kkp.Status.ExtendedHealth.APIServer = kkpv1.HealthUp
+	p.live(c)
 }
 
 func TestForget(t *testing.T) {

@@ -10,9 +10,13 @@
 // out at once (one circuit per cluster) and probed with back-off until the API server answers again, so a dead cluster
 // never holds a worker. A changed Secret makes a new connection and closes the old one.
 //
+// A user cluster is known by the UID of its namespace kube-system. Identities keeps on the seed which one a Cluster has (ADR 36); a keeper
+// compares with each visit, and hands no connection out to another one, nor to one that another Cluster has.
+//
 // Platform knows what a seed has beside Clusters: KKP's kinds that template data needs, and the kinds that providerRef may
 // name. None of them has to be served; each is watched from when it is. Secrets reads what a Cluster itself refers to.
 //
-// User clusters belong to tenants. Every answer has a deadline and a size limit, redirects are not followed, proxies and
-// compression are not used, and no text of an API server's answer gets into an error of this package.
+// User clusters belong to tenants. Their clients are those of pkg/remote, which bounds all answers while they come; what is kept of
+// discovery is bounded here (discovery.go). A cluster that misbehaves rests for a while, in which nobody calls it (offences.go). No
+// text of an API server's answer gets into an error of this package.
 package cluster

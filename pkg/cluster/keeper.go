@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
 // visitTimeout ends one visit: reading the Secret, the version and the served kinds.
@@ -23,14 +25,20 @@ type pace struct {
 	first, most time.Duration
 	// refresh is how long served kinds are taken as known.
 	refresh time.Duration
+	// rest is how long a cluster that misbehaved is left alone at first; it doubles up to most.
+	rest time.Duration
 }
 
 func (p pace) after(failures int) time.Duration {
 	if failures == 0 {
 		return wait.Jitter(p.refresh, 0.1)
 	}
-	pause := p.first
-	for ; failures > 1 && pause < p.most; failures-- {
+	return p.doubled(p.first, failures)
+}
+
+// doubled is the wait after so many times, from the first to most.
+func (p pace) doubled(pause time.Duration, times int) time.Duration {
+	for ; times > 1 && pause < p.most; times-- {
 		pause *= 2
 	}
 	return wait.Jitter(min(pause, p.most), 0.2)
@@ -42,6 +50,12 @@ type keeper struct {
 	namespace string
 	reader    client.Reader
 	pace      pace
+	budget    *remote.Budget
+	fence     remote.Fence
+	// identities may be nil: then every user cluster is taken for the Cluster's own.
+	identities *Identities
+	// swapped hears when the user cluster turns out to be another; it may be nil.
+	swapped func(namespace string)
 	// nudges ask for a visit now.
 	nudges chan struct{}
 	cancel context.CancelFunc
@@ -52,13 +66,17 @@ type keeper struct {
 	problem    *NotConnectedError
 	everUp     bool
 	// version is the Cluster's own word on the control plane; a change of it asks for a visit.
-	version     string
+	version string
+	// confirmed is the Cluster's annotation confirm-cluster; a change of it asks for a visit.
+	confirmed   string
 	subscribers map[string]func()
+	offences    offences
 }
 
-func newKeeper(identity Identity, namespace string, reader client.Reader, pace pace) *keeper {
+func (c *Connections) newKeeper(identity Identity, namespace string) *keeper {
 	k := &keeper{
-		identity: identity, namespace: namespace, reader: reader, pace: pace,
+		identity: identity, namespace: namespace, reader: c.reader, pace: c.pace, budget: c.budget, fence: c.Fence,
+		identities: c.identities, swapped: c.swapped,
 		nudges: make(chan struct{}, 1), subscribers: map[string]func(){}, cancel: func() {},
 	}
 	k.problem = k.trouble(v1.ReasonClusterNotReady, "connecting to the API server")
@@ -84,18 +102,15 @@ func (k *keeper) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		if standing := k.standing(); standing != nil { // it misbehaved meanwhile
+			problem = standing
+		}
 		k.settle(link, connection, problem)
 		if failures++; problem == nil {
 			failures = 0
 		}
-		timer := time.NewTimer(k.pace.after(failures))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !k.await(ctx, failures) {
 			return
-		case <-timer.C:
-		case <-k.nudges:
-			timer.Stop()
 		}
 	}
 }
@@ -111,6 +126,9 @@ func (k *keeper) visit(ctx context.Context) (*link, *Connection, *NotConnectedEr
 	now, err := base.greet(ctx)
 	if err != nil {
 		return base.link, nil, k.greetingProblem(err)
+	}
+	if problem := k.recognise(ctx, now); problem != nil {
+		return base.link, nil, problem
 	}
 	return base.link, now, nil
 }
@@ -145,7 +163,7 @@ func (k *keeper) connect(data []byte) (*Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := newLink(config, k.linkFailed)
+	l, err := newLink(config, remote.Options{Budget: k.budget, Fence: k.fence}, k.linkFailed)
 	if err != nil {
 		return nil, err
 	}
@@ -158,19 +176,31 @@ func (k *keeper) connect(data []byte) (*Connection, error) {
 }
 
 func (k *keeper) kubeconfigProblem(err error) *NotConnectedError {
+	problem := "kubeconfig can't be used"
 	if refused, ok := errors.AsType[*KubeconfigError](err); ok {
-		return k.trouble(v1.ReasonKubeconfigInvalid, refused.Error())
+		problem = refused.Error()
 	}
-	return k.trouble(v1.ReasonKubeconfigInvalid, "kubeconfig can't be used")
+	return k.trouble(v1.ReasonKubeconfigInvalid, k.kubeconfigPlace()+problem)
+}
+
+// kubeconfigPlace begins what is said of a kubeconfig.
+func (k *keeper) kubeconfigPlace() string {
+	return fmt.Sprintf("the kubeconfig Secret in namespace %q: ", k.namespace)
 }
 
 func (k *keeper) greetingProblem(err error) *NotConnectedError {
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
-		return k.trouble(v1.ReasonKubeconfigInvalid, "the API server refuses the kubeconfig's credentials")
+		return k.trouble(v1.ReasonKubeconfigInvalid, k.kubeconfigPlace()+"the API server refuses the kubeconfig's credentials")
 	}
 	var many *TooManyKindsError
 	var version *VersionError
+	var misbehaves *remote.MisbehavesError
+	var unidentified *UnidentifiedError
 	switch {
+	case errors.As(err, &misbehaves):
+		return k.trouble(v1.ReasonClusterMisbehaves, misbehaves.Error())
+	case errors.As(err, &unidentified):
+		return k.trouble(unidentified.Reason, unidentified.Problem)
 	case errors.As(err, &many):
 		return k.trouble(v1.ReasonClusterUnreachable, many.Error())
 	case errors.As(err, &version):

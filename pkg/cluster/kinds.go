@@ -11,13 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 )
-
-// kindLimit is the most kinds (in all versions, without subresources) that a user cluster may serve. Every one costs
-// memory on the seed, and anybody who may create CRDs can make more.
-const kindLimit = 5000
 
 // TooManyKindsError says that a user cluster serves more kinds than are kept.
 type TooManyKindsError struct{ Count int }
@@ -38,18 +34,20 @@ type served struct {
 
 // kinds is the discovery of one cluster, kept until it is reset.
 type kinds struct {
-	client *discovery.DiscoveryClient
+	client rest.Interface
 	mutex  sync.Mutex
 	now    *served
 }
 
-// current asks again after a reset. Callers that come meanwhile wait for the one call.
+// current asks again after a reset, for as long as a visit may take. Callers that come meanwhile wait for the one call.
 func (k *kinds) current(ctx context.Context) (*served, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	if k.now != nil {
 		return k.now, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, visitTimeout)
+	defer cancel()
 	now, err := discover(ctx, k.client)
 	if err != nil {
 		return nil, err
@@ -76,41 +74,37 @@ func (k *kinds) reset() {
 	k.now = nil
 }
 
-// discover takes two calls where discovery is aggregated (every API server since 1.30), one more a group where it isn't.
-func discover(ctx context.Context, client *discovery.DiscoveryClient) (*served, error) {
-	groups, lists, err := client.ServerGroupsAndResourcesWithContext(ctx)
-	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
-	if err != nil && !partial {
+// discover takes two calls where discovery is aggregated, one more a group version where it isn't.
+func discover(ctx context.Context, client rest.Interface) (*served, error) {
+	groups, err := survey(ctx, client)
+	if err != nil {
 		return nil, fmt.Errorf("discovering the served kinds: %w", err)
 	}
-	byVersion := map[string][]metav1.APIResource{}
-	count := 0
-	for _, list := range lists {
-		byVersion[list.GroupVersion] = list.APIResources
-		for _, resource := range list.APIResources {
-			if !strings.Contains(resource.Name, "/") {
-				count++
+	if err := checkAll(groups); err != nil {
+		return nil, err
+	}
+	now := &served{mapper: mapperOf(groups), versions: versionsOf(groups)}
+	for _, one := range groups {
+		for _, version := range one.versions {
+			if version.missing {
+				now.missing = append(now.missing, schema.GroupVersion{Group: one.name, Version: version.name}.String())
 			}
 		}
-	}
-	if count > kindLimit {
-		return nil, &TooManyKindsError{Count: count}
-	}
-	now := &served{mapper: mapperOf(groups, byVersion), versions: versionsOf(byVersion)}
-	for version := range failed {
-		now.missing = append(now.missing, version.String())
 	}
 	slices.Sort(now.missing)
 	return now, nil
 }
 
-func mapperOf(groups []*metav1.APIGroup, byVersion map[string][]metav1.APIResource) meta.RESTMapper {
+func mapperOf(groups []group) meta.RESTMapper {
 	var all []*restmapper.APIGroupResources
-	for _, group := range groups {
-		entry := &restmapper.APIGroupResources{Group: *group, VersionedResources: map[string][]metav1.APIResource{}}
-		for _, version := range group.Versions {
-			if resources, found := byVersion[version.GroupVersion]; found {
-				entry.VersionedResources[version.Version] = resources
+	for _, one := range groups {
+		entry := &restmapper.APIGroupResources{VersionedResources: map[string][]metav1.APIResource{}}
+		entry.Group.Name = one.name
+		entry.Group.PreferredVersion.Version = one.preferred
+		for _, version := range one.versions {
+			entry.Group.Versions = append(entry.Group.Versions, metav1.GroupVersionForDiscovery{Version: version.name})
+			if !version.missing {
+				entry.VersionedResources[version.name] = kindsOf(version)
 			}
 		}
 		all = append(all, entry)
@@ -118,24 +112,43 @@ func mapperOf(groups []*metav1.APIGroup, byVersion map[string][]metav1.APIResour
 	return restmapper.NewDiscoveryRESTMapper(all)
 }
 
+// kindsOf has what a mapper looks at.
+func kindsOf(version *groupVersion) []metav1.APIResource {
+	kinds := make([]metav1.APIResource, 0, len(version.resources))
+	for _, r := range version.resources {
+		if !strings.Contains(r.Name, "/") {
+			kinds = append(kinds, metav1.APIResource{
+				Name: r.Name, SingularName: r.SingularName, Namespaced: r.Namespaced, Kind: r.Kind,
+			})
+		}
+	}
+	return kinds
+}
+
 // versionsOf has the form of Helm's capabilities: group versions, and group versions with a kind.
-func versionsOf(byVersion map[string][]metav1.APIResource) []string {
+func versionsOf(groups []group) []string {
 	set := map[string]bool{}
-	for version, resources := range byVersion {
-		set[version] = true
-		for _, resource := range resources {
-			set[servedAs(version, resource)+"/"+resource.Kind] = true
+	for _, one := range groups {
+		for _, version := range one.versions {
+			if version.missing {
+				continue
+			}
+			name := schema.GroupVersion{Group: one.name, Version: version.name}.String()
+			set[name] = true
+			for _, r := range version.resources {
+				set[servedAs(name, r)+"/"+r.Kind] = true
+			}
 		}
 	}
 	return slices.Sorted(maps.Keys(set))
 }
 
 // servedAs is the version of a resource's kind: a subresource may have one of its own, as scale has.
-func servedAs(version string, resource metav1.APIResource) string {
-	if resource.Version == "" {
+func servedAs(version string, r resource) string {
+	if r.Version == "" {
 		return version
 	}
-	return schema.GroupVersion{Group: resource.Group, Version: resource.Version}.String()
+	return schema.GroupVersion{Group: r.Group, Version: r.Version}.String()
 }
 
 // mapper is the RESTMapper of a connection. Calls have no context in that interface; the client's own deadline ends them.

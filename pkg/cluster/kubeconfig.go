@@ -11,12 +11,19 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
+
+	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
 // KubeconfigLimit is the largest kubeconfig that is read, in bytes. PEM and YAML parsers never see more
 // (cert-manager CVE-2024-12401).
 const KubeconfigLimit = 256 << 10
+
+// Limits of what is in a kubeconfig. One that can be used has some forty values, five deep; extensions may have more.
+const (
+	kubeconfigDepth  = 32
+	kubeconfigPieces = 8192
+)
 
 // KubeconfigError says which field of a kubeconfig is refused, and why; never what it holds.
 type KubeconfigError struct {
@@ -116,9 +123,14 @@ func readKubeconfig(data []byte) (*kubeconfig, error) {
 	if len(data) > KubeconfigLimit {
 		return nil, &KubeconfigError{"", fmt.Sprintf("is larger than %d KiB", KubeconfigLimit>>10)}
 	}
-	tree := map[string]any{}
-	if err := yaml.UnmarshalStrict(data, &tree); err != nil {
-		return nil, &KubeconfigError{"", "is not YAML"} // the parser's words quote the file
+	content, err := strictyaml.Decode(data, strictyaml.Limits{Bytes: KubeconfigLimit, Depth: kubeconfigDepth, Pieces: kubeconfigPieces})
+	if err != nil {
+		problem := fmt.Sprintf("is not one YAML document of at most %d KiB with its aliases written out", KubeconfigLimit>>10)
+		return nil, &KubeconfigError{"", problem} // the reader's words may name keys, and a key may be anything
+	}
+	tree, isMap := content.(map[string]any)
+	if !isMap && content != nil {
+		return nil, &KubeconfigError{"", "is no map of fields"}
 	}
 	top := fields{path: "", values: tree}
 	if err := top.allow("apiVersion", "kind", "preferences", "extensions", "current-context", "clusters", "users", "contexts"); err != nil {

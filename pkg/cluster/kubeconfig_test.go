@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -117,6 +118,30 @@ func TestParseKubeconfigHasALimit(t *testing.T) {
 	_, err := ParseKubeconfig([]byte(strings.Repeat("#", KubeconfigLimit+1)))
 	if diff := cmp.Diff("kubeconfig is larger than 256 KiB", err.Error()); diff != "" {
 		t.Errorf("error (-want +got):\n%s", diff)
+	}
+}
+
+// TestKubeconfigsAreBounded (H8): what small files become with their aliases written out is counted before it is. Red when a
+// kubeconfig is decoded by anything but strictyaml, or without its limits.
+func TestKubeconfigsAreBounded(t *testing.T) {
+	for why, text := range map[string]string{
+		"aliases of a text": "a: &a " + strings.Repeat("x", 120<<10) + "\nb: [" + strings.Repeat("*a,", 20_000) + "*a]\n",
+		"aliases in lists": "a: &a [x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\n" +
+			"d: &d [*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e]\n",
+		"lists": "a: [" + strings.Repeat("[],", 80_000) + "[]]\n",
+		"depth": "a: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := ParseKubeconfig([]byte(text))
+		runtime.ReadMemStats(&after)
+		var refused *KubeconfigError
+		if !errors.As(err, &refused) || strings.Contains(err.Error(), "xx") {
+			t.Errorf("%s: got %.200v, want KubeconfigError", why, err)
+		}
+		if taken := (after.TotalAlloc - before.TotalAlloc) >> 20; taken > 48 {
+			t.Errorf("%s: %d MiB were allocated", why, taken)
+		}
 	}
 }
 

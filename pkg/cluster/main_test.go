@@ -88,7 +88,7 @@ func (p *place) keep(name string, kubeconfig []byte) {
 func (p *place) connections() *Connections {
 	p.t.Helper()
 	c := NewConnections(p.seed)
-	c.pace = pace{first: 50 * time.Millisecond, most: 200 * time.Millisecond, refresh: time.Hour}
+	c.pace = pace{first: 50 * time.Millisecond, most: 200 * time.Millisecond, refresh: time.Hour, rest: 100 * time.Millisecond}
 	ctx, cancel := context.WithCancel(p.t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Start(ctx) }()
@@ -131,3 +131,11 @@ func (p *place) refused(c *Connections, reason string) *NotConnectedError {
 	})
 	return problem
 }
+
+// Deadlines of the room remote, which frozen and silent API servers run into.
+const (
+	tlsTimeout    = 5 * time.Second
+	headerTimeout = 10 * time.Second
+	idlePing      = 10 * time.Second
+	pingTimeout   = 5 * time.Second
+)

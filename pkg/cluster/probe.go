@@ -5,7 +5,11 @@ import (
 	"errors"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/remote"
 )
+
+// probeBudget is more than the answer to /version may have.
+const probeBudget = 1 << 20
 
 // Probe asks the API server of a kubeconfig for its version ("v1.36.3"), once and over a connection that is closed
 // afterwards. The context bounds it. The error is a KubeconfigError, or a NotConnectedError in words of our own.
@@ -14,7 +18,7 @@ func Probe(ctx context.Context, kubeconfig []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	l, err := newLink(config, func(*link, error) {})
+	l, err := newLink(config, remote.Options{Budget: remote.NewBudget(probeBudget)}, func(*link, error) {})
 	if err != nil {
 		return "", err
 	}

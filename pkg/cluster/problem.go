@@ -14,12 +14,14 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
 // NotConnectedError says why there is no connection at the moment.
 type NotConnectedError struct {
 	Cluster string
-	// Reason is one of the kind's Ready reasons: ClusterNotReady, KubeconfigInvalid or ClusterUnreachable.
+	// Reason is one of the kind's Ready reasons: ClusterNotReady, KubeconfigInvalid, ClusterUnreachable, ClusterMisbehaves,
+	// ClusterSwapped or ClusterShared.
 	Reason string
 	// Message is fit for a condition.
 	Message string
@@ -30,16 +32,9 @@ func (e *NotConnectedError) Error() string {
 	return fmt.Sprintf("cluster %q: %s", e.Cluster, e.Message)
 }
 
-// AnswerTooLargeError says that an API server's answer was cut off at the limit.
-type AnswerTooLargeError struct {
-	// Path that was asked for, and the limit in bytes.
-	Path  string
-	Limit int64
-}
-
-// Error implements error.
-func (e *AnswerTooLargeError) Error() string {
-	return fmt.Sprintf("the answer to %q is larger than %d MiB", e.Path, e.Limit>>20)
+// isSwap says whether the API server answers and is another one's, which only people can mend.
+func (e *NotConnectedError) isSwap() bool {
+	return e != nil && (e.Reason == v1.ReasonClusterSwapped || e.Reason == v1.ReasonClusterShared)
 }
 
 // NotReady says why a Cluster can't be used yet, by KKP's own precondition for add-ons: it has a version, and its API
@@ -63,8 +58,8 @@ func NotReady(cluster *kkpv1.Cluster) *NotConnectedError {
 func isTransportFailure(err error) bool {
 	var status apierrors.APIStatus
 	var known *NotConnectedError
-	var large *AnswerTooLargeError
-	if err == nil || errors.As(err, &status) || errors.As(err, &known) || errors.As(err, &large) || errors.Is(err, context.Canceled) {
+	var busy *remote.BusyError
+	if err == nil || errors.As(err, &status) || errors.As(err, &known) || errors.As(err, &busy) || errors.Is(err, context.Canceled) {
 		return false
 	}
 	var network net.Error
@@ -80,15 +75,21 @@ func DescribeFailure(err error) string { return describe(err) }
 // describe puts a failed call in words of our own: those of the other side belong to a tenant.
 func describe(err error) string {
 	var status apierrors.APIStatus
-	var large *AnswerTooLargeError
+	var misbehaves *remote.MisbehavesError
+	var slow *remote.TooSlowError
+	var refused *remote.RefusedAddressError
 	var certificate *tls.CertificateVerificationError
 	var name *net.DNSError
 	var network net.Error
 	switch {
 	case errors.As(err, &status):
 		return fmt.Sprintf("the API server answers with HTTP status %d", status.Status().Code)
-	case errors.As(err, &large):
-		return large.Error()
+	case errors.As(err, &misbehaves):
+		return misbehaves.Error()
+	case errors.As(err, &slow):
+		return slow.Error()
+	case errors.As(err, &refused):
+		return refused.Error()
 	case errors.As(err, &certificate):
 		return "the API server's certificate is not one that the kubeconfig trusts"
 	case errors.As(err, &name):

@@ -1,0 +1,260 @@
+package cluster
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// existing is a finder of which all that counts is which Clusters exist.
+type existing struct {
+	Finder
+	clusters map[Identity]bool
+}
+
+func (e existing) Gone(_ context.Context, identity Identity) (bool, error) {
+	return !e.clusters[identity], nil
+}
+
+// guarded are connections that keep identities in a namespace of the seed, as a process that has just started.
+func (p *place) guarded(namespace string, clusters ...*kkpv1.Cluster) *Connections {
+	p.t.Helper()
+	finder := existing{clusters: map[Identity]bool{}}
+	for _, one := range clusters {
+		finder.clusters[IdentityOf(one)] = true
+	}
+	c := p.connections()
+	c.KeepIdentities(NewIdentities(p.seed, p.seed, finder, namespace))
+	return c
+}
+
+// userCluster is the UID of namespace kube-system of a cluster of the fleet.
+func userCluster(t *testing.T, name string) types.UID {
+	t.Helper()
+	var system corev1.Namespace
+	err := directClient(t, fleet.Shared().Cluster(name).Config).Get(t.Context(), client.ObjectKey{Name: "kube-system"}, &system)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return system.UID
+}
+
+// H11, RS22. Red when a kubeconfig that leads elsewhere is connected to, before or after a restart.
+func TestSwappedKubeconfigIsNotConnectedTo(t *testing.T) {
+	p := newPlace(t, "swapped")
+	own, other := fleet.Shared().Cluster("user").Kubeconfig, fleet.Shared().Cluster("other").Kubeconfig
+	p.keep("internal-admin-kubeconfig", own)
+	c := p.guarded(p.kkp.Status.NamespaceName)
+	before := p.live(c)
+	if diff := cmp.Diff(userCluster(t, "user"), before.UserCluster); diff != "" {
+		t.Errorf("identity (-want +got):\n%s", diff)
+	}
+	swap := func(kubeconfig []byte) {
+		p.keep("internal-admin-kubeconfig", kubeconfig)
+		c.Refresh(p.kkp.Status.NamespaceName)
+	}
+	swap(other)
+	problem := p.refused(c, v1.ReasonClusterSwapped)
+	way := fmt.Sprintf("%s=%s", v1.AnnotationConfirmCluster, userCluster(t, "other"))
+	if !strings.Contains(problem.Message, way) {
+		t.Errorf("message %q does not tell the way out, %s", problem.Message, way)
+	}
+	if err := call(t, before); err == nil {
+		t.Error("the connection of before still goes out")
+	}
+	c = p.guarded(p.kkp.Status.NamespaceName) // a restart
+	p.refused(c, v1.ReasonClusterSwapped)
+
+	swap(own)
+	p.live(c)
+	swap(other)
+	p.refused(c, v1.ReasonClusterSwapped)
+	p.kkp.Annotations = map[string]string{v1.AnnotationConfirmCluster: string(userCluster(t, "user"))}
+	p.refused(c, v1.ReasonClusterSwapped)
+	p.kkp.Annotations[v1.AnnotationConfirmCluster] = string(userCluster(t, "other"))
+	now := p.live(c)
+	if now.UserCluster != userCluster(t, "other") || now.Origin != p.kkp.UID {
+		t.Errorf("after it was confirmed, the identity is %s and the origin %s", now.UserCluster, now.Origin)
+	}
+	swap(own)
+	p.refused(c, v1.ReasonClusterSwapped)
+}
+
+// M8. Red when a Cluster that comes back with another UID is taken for another one, or for the one of before where it has another
+// user cluster.
+func TestClusterThatComesBackKeepsItsOrigin(t *testing.T) {
+	p := newPlace(t, "returning")
+	p.keep("internal-admin-kubeconfig", fleet.Shared().Cluster("user").Kubeconfig)
+	first := p.kkp.UID
+	p.live(p.guarded(p.kkp.Status.NamespaceName))
+
+	p.kkp.UID = "another"
+	c := p.guarded(p.kkp.Status.NamespaceName)
+	if origin, err := c.Origin(t.Context(), p.kkp); err != nil || origin != first {
+		t.Errorf("before it is connected to, the origin is %q, %v", origin, err)
+	}
+	if origin := p.live(c).Origin; origin != first {
+		t.Errorf("over the same user cluster the origin is %q", origin)
+	}
+	p.kkp.UID = "third"
+	p.keep("internal-admin-kubeconfig", fleet.Shared().Cluster("other").Kubeconfig)
+	c = p.guarded(p.kkp.Status.NamespaceName)
+	if origin := p.live(c).Origin; origin != "third" {
+		t.Errorf("over another user cluster the origin is %q", origin)
+	}
+	if origin, err := c.Origin(t.Context(), p.kkp); err != nil || origin != "third" {
+		t.Errorf("after it was connected to, the origin is %q, %v", origin, err)
+	}
+}
+
+// Red when a second Cluster over a user cluster is connected to, or when it hinders the first, or when it stays refused once the first
+// is gone.
+func TestUserClusterHasOneCluster(t *testing.T) {
+	first, second := newPlace(t, "had-first"), newPlace(t, "came-later")
+	for _, p := range []*place{first, second} {
+		p.keep("internal-admin-kubeconfig", fleet.Shared().Cluster("user").Kubeconfig)
+	}
+	namespace := first.kkp.Status.NamespaceName
+	first.live(first.guarded(namespace, first.kkp, second.kkp))
+	problem := second.refused(second.guarded(namespace, first.kkp, second.kkp), v1.ReasonClusterShared)
+	if strings.Contains(problem.Message, first.kkp.Name) {
+		t.Errorf("message %q names another tenant's Cluster", problem.Message)
+	}
+	second.kkp.Annotations = map[string]string{v1.AnnotationConfirmCluster: string(userCluster(t, "user"))}
+	second.refused(second.guarded(namespace, first.kkp, second.kkp), v1.ReasonClusterShared)
+	first.live(first.guarded(namespace, first.kkp, second.kkp))
+	second.live(second.guarded(namespace, second.kkp))
+}
+
+// failing is a seed on which writes fail.
+type failing struct{ client.Client }
+
+func (failing) Create(context.Context, client.Object, ...client.CreateOption) error {
+	return apierrors.NewInternalError(errors.New("no"))
+}
+
+// Red when a user cluster is connected to before it is on record which one it is.
+func TestNothingIsConnectedToWithoutARecord(t *testing.T) {
+	p := newPlace(t, "unrecorded")
+	p.keep("internal-admin-kubeconfig", fleet.Shared().Cluster("user").Kubeconfig)
+	c := p.connections()
+	c.KeepIdentities(NewIdentities(failing{p.seed}, p.seed, existing{}, p.kkp.Status.NamespaceName))
+	problem := p.refused(c, v1.ReasonClusterNotReady)
+	expect.Eventually(t, expect.Patience, func() error {
+		problem = p.refused(c, v1.ReasonClusterNotReady)
+		if !strings.Contains(problem.Message, "can't be read or recorded") {
+			return errors.New(problem.Message)
+		}
+		return nil
+	})
+}
+
+// Red when an API server that does not tell its identity is believed, or when its answer is taken whole whatever its size.
+func TestUserClusterThatDoesNotTellWhoItIs(t *testing.T) {
+	const good = `{"metadata":{"uid":"0d0f7e0b-2f0a-4f5e-9c53-0a8d3f6b1a11"}}`
+	for _, test := range []struct {
+		why, answer, reason string
+		status              int
+	}{
+		{why: "a UID", answer: good, status: http.StatusOK},
+		{why: "no such namespace", status: http.StatusNotFound, answer: "{}", reason: v1.ReasonClusterNotReady},
+		{why: "not allowed", status: http.StatusForbidden, answer: "{}", reason: v1.ReasonKubeconfigInvalid},
+		{why: "no JSON", status: http.StatusOK, answer: "hello", reason: v1.ReasonClusterMisbehaves},
+		{why: "no UID", status: http.StatusOK, answer: `{"metadata":{}}`, reason: v1.ReasonClusterMisbehaves},
+		{why: "a UID of another length", status: http.StatusOK, answer: `{"metadata":{"uid":"x"}}`, reason: v1.ReasonClusterMisbehaves},
+		{why: "a UID of 36 characters that is no label", status: http.StatusOK, reason: v1.ReasonClusterMisbehaves,
+			answer: `{"metadata":{"uid":"0d0f7e0b,2f0a,4f5e,9c53,0a8d3f6b1a11"}}`},
+		{why: "a long answer", status: http.StatusOK, reason: v1.ReasonClusterMisbehaves,
+			answer: `{"metadata":{"labels":{"x":"` + strings.Repeat("x", 8<<20) + `"},"uid":"0d0f7e0b-2f0a-4f5e-9c53-0a8d3f6b1a11"}}`},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			greeted := foreign(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != kubeSystemPath {
+					t.Errorf("asked for %s", r.URL.Path)
+				}
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(test.status)
+				_, _ = io.WriteString(w, test.answer)
+			})
+			found, err := greeted.userCluster(t.Context())
+			switch {
+			case test.reason == "":
+				if err != nil || found != "0d0f7e0b-2f0a-4f5e-9c53-0a8d3f6b1a11" {
+					t.Errorf("got %q, %v", found, err)
+				}
+			case err == nil || (&keeper{}).greetingProblem(err).Reason != test.reason:
+				t.Errorf("got %v, want reason %s", err, test.reason)
+			}
+		})
+	}
+}
+
+// H11. Red when a user cluster that changes behind the same address and credentials is written to after the next look at it.
+func TestUserClusterIsComparedWithEachLook(t *testing.T) {
+	const own, other = "0d0f7e0b-2f0a-4f5e-9c53-0a8d3f6b1a11", "7a1f7e0b-2f0a-4f5e-9c53-0a8d3f6b1a11"
+	var uid atomic.Value
+	uid.Store(own)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/version":
+			_, _ = io.WriteString(w, `{"gitVersion":"v1.36.3"}`)
+		case kubeSystemPath:
+			fmt.Fprintf(w, `{"metadata":{"uid":%q}}`, uid.Load())
+		case "/api":
+			_, _ = io.WriteString(w, `{"kind":"APIVersions","versions":["v1"]}`)
+		case "/apis":
+			_, _ = io.WriteString(w, `{"kind":"APIGroupList","groups":[]}`)
+		case "/api/v1":
+			_, _ = io.WriteString(w, `{"kind":"APIResourceList","groupVersion":"v1","resources":[]}`)
+		default:
+			t.Errorf("asked for %s", r.URL.Path)
+		}
+	}))
+	t.Cleanup(server.Close)
+	p := newPlace(t, "replaced")
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	p.keep("internal-admin-kubeconfig", fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: c,
+contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {token: t}}],
+clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %s}}]}`, server.URL, base64.StdEncoding.EncodeToString(authority)))
+	c := p.guarded(p.kkp.Status.NamespaceName)
+	connection := p.live(c)
+	uid.Store(other)
+	c.Refresh(p.kkp.Status.NamespaceName)
+	p.refused(c, v1.ReasonClusterSwapped)
+	if _, err := connection.Secrets.Secrets("default").List(t.Context(), metav1.ListOptions{}); err == nil {
+		t.Error("a call went to the other one")
+	}
+	uid.Store(own)
+	c.Refresh(p.kkp.Status.NamespaceName)
+	p.live(c)
+}
+
+// A bond that is known costs no call: there are no clients here. Red when it is read, or written, again.
+func TestKnownUserClusterCostsNoCall(t *testing.T) {
+	bonds := NewIdentities(nil, nil, existing{}, "platform")
+	bonds.known["one"] = bond{cluster: "u", userCluster: "a", origin: "first", version: "1"}
+	if origin, err := bonds.confirm(t.Context(), Identity{Name: "one", UID: "u"}, "a", ""); err != nil || origin != "first" {
+		t.Errorf("%q, %v", origin, err)
+	}
+}

@@ -1,0 +1,97 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+const (
+	kubeSystemPath = "/api/v1/namespaces/kube-system"
+	// metadataOnly leaves out what is not needed.
+	metadataOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
+	// kubeSystemLimit bounds the answer: labels, annotations and field managers of one namespace.
+	kubeSystemLimit = 1 << 20
+	// uidLength is that of every UID an API server makes.
+	uidLength = 36
+)
+
+// UnidentifiedError says that a user cluster does not tell which one it is.
+type UnidentifiedError struct {
+	// Reason is one of the kind's Ready reasons, Problem a sentence for people.
+	Reason, Problem string
+}
+
+// Error implements error.
+func (e *UnidentifiedError) Error() string { return e.Problem }
+
+// userCluster is the UID of namespace kube-system, which an API server makes itself and which lives as long as its data.
+func (c *Connection) userCluster(ctx context.Context) (types.UID, error) {
+	body, err := c.kinds.client.Get().AbsPath(kubeSystemPath).SetHeader("Accept", metadataOnly).Stream(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", &UnidentifiedError{v1.ReasonClusterNotReady, "the user cluster has no namespace kube-system yet"}
+	case apierrors.IsForbidden(err):
+		return "", &UnidentifiedError{v1.ReasonKubeconfigInvalid,
+			"the kubeconfig's user may not get namespace kube-system, whose UID tells user clusters apart: allow it"}
+	case err != nil:
+		return "", err
+	}
+	defer body.Close()
+	var namespace struct {
+		Metadata struct {
+			UID string `json:"uid"`
+		} `json:"metadata"`
+	}
+	data, err := io.ReadAll(io.LimitReader(body, kubeSystemLimit))
+	if err != nil {
+		return "", err
+	}
+	uid := ""
+	if json.Unmarshal(data, &namespace) == nil {
+		uid = namespace.Metadata.UID
+	}
+	if len(uid) != uidLength || len(validation.IsValidLabelValue(uid)) > 0 { // it becomes the value of a label
+		return "", &UnidentifiedError{v1.ReasonClusterMisbehaves, "the user cluster's namespace kube-system has no valid UID"}
+	}
+	return types.UID(uid), nil
+}
+
+// recognise sees that a connection that was greeted leads to the Cluster's own user cluster.
+func (k *keeper) recognise(ctx context.Context, greeted *Connection) *NotConnectedError {
+	greeted.Origin = k.identity.UID
+	if k.identities == nil {
+		return nil
+	}
+	found, err := greeted.userCluster(ctx)
+	if err != nil {
+		return k.greetingProblem(err)
+	}
+	origin, err := k.identities.confirm(ctx, k.identity, found, k.confirmation())
+	var swapped *SwappedError
+	var shared *SharedError
+	switch {
+	case errors.As(err, &swapped):
+		return k.trouble(v1.ReasonClusterSwapped, k.kubeconfigPlace()+swapped.Error())
+	case errors.As(err, &shared):
+		return k.trouble(v1.ReasonClusterShared, k.kubeconfigPlace()+shared.Error())
+	case err != nil:
+		return k.trouble(v1.ReasonClusterNotReady, "which user cluster the Cluster has can't be read or recorded on the seed")
+	}
+	greeted.UserCluster, greeted.Origin = found, origin
+	return nil
+}
+
+// confirmation is the Cluster's annotation confirm-cluster.
+func (k *keeper) confirmation() string {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return k.confirmed
+}
