@@ -11,12 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/csaupgrade"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/status"
 )
 
 // clientSideManagers are field managers of tools that apply from the client side or once. Adoption turns what they own into
@@ -28,7 +26,7 @@ const adoptionManager = "addon-installation-adoption"
 
 // claim looks whether an object that the inventory does not have exists, and whose it is. One that changes while it is adopted,
 // as its status may at any time, is looked at again.
-func (w *writer) claim(ctx context.Context, client metadata.ResourceInterface, it *item) (err error) {
+func (w *writer) claim(ctx context.Context, client checkedClient, it *item) (err error) {
 	for range patchTries {
 		if err = w.look(ctx, client, it); !apierrors.IsConflict(err) {
 			return err
@@ -37,7 +35,7 @@ func (w *writer) claim(ctx context.Context, client metadata.ResourceInterface, i
 	return err
 }
 
-func (w *writer) look(ctx context.Context, client metadata.ResourceInterface, it *item) error {
+func (w *writer) look(ctx context.Context, client checkedClient, it *item) error {
 	live, err := client.Get(ctx, it.key.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		it.entry.Created = true
@@ -108,6 +106,9 @@ var marks = []fieldpath.Path{
 // kkpAddonLabel is on what KKP's own add-ons apply; its value is the add-on's name (pkg/addon of KKP).
 const kkpAddonLabel = "kubermatic-addon"
 
+// maxAppliers is more than the API server keeps: it counts managers that update beyond ten as one.
+const maxAppliers = 30
+
 // appliers are the field managers that applied an object from the client side.
 func appliers(managed []metav1.ManagedFieldsEntry) sets.Set[string] {
 	found := clientSideManagers.Clone()
@@ -133,7 +134,15 @@ var dropLastApplied = map[string]string{
 // adoptionPatch moves the fields of client-side tools to a manager; empty where there are none. It holds for the object as it
 // was read only.
 func adoptionPatch(live *metav1.PartialObjectMetadata, manager string) ([]byte, error) {
-	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, appliers(live.ManagedFields).Insert(manager), manager) // a hook of ours
+	from := appliers(live.ManagedFields).Insert(manager) // a hook of ours
+	if len(from) > maxAppliers {
+		return nil, misbehaves("%q was applied by %d clients", live.Name, len(from))
+	}
+	live, err := inOrder(live, from, manager)
+	if err != nil {
+		return nil, err
+	}
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, from, manager)
 	if _, stale := live.Annotations[lastApplied]; err != nil || len(patch) == 0 || !stale {
 		return patch, err
 	}
@@ -144,10 +153,34 @@ func adoptionPatch(live *metav1.PartialObjectMetadata, manager string) ([]byte, 
 	return json.Marshal(append(operations, dropLastApplied))
 }
 
+// inOrder is an object whose field sets that adoption moves are in the order that the API server gives them: those that are in none
+// take the library quadratic time.
+func inOrder(live *metav1.PartialObjectMetadata, from sets.Set[string], to string) (*metav1.PartialObjectMetadata, error) {
+	ordered := *live
+	ordered.ManagedFields = slices.Clone(live.ManagedFields)
+	for i := range ordered.ManagedFields {
+		entry := &ordered.ManagedFields[i]
+		moves := from.Has(entry.Manager) && entry.Operation == metav1.ManagedFieldsOperationUpdate
+		if entry.FieldsV1 == nil || !moves && entry.Manager != to {
+			continue
+		}
+		fields, err := readFields(entry.FieldsV1.GetRawBytes())
+		if err != nil {
+			return nil, misbehaves("the fields of manager %q of %q are no field set", cutText(entry.Manager), live.Name)
+		}
+		text, err := fields.ToJSON()
+		if err != nil {
+			return nil, fmt.Errorf("encoding the fields of manager %q: %w", cutText(entry.Manager), err)
+		}
+		entry.FieldsV1 = metav1.NewFieldsV1(string(text))
+	}
+	return &ordered, nil
+}
+
 // adoptFields turns the fields of client-side tools into ours, after marking a definition that is adopted: once the fields are
 // ours nothing else tells that it was there before, until that is on record.
 func (w *writer) adoptFields(
-	ctx context.Context, client metadata.ResourceInterface, it *item, live *metav1.PartialObjectMetadata,
+	ctx context.Context, client checkedClient, it *item, live *metav1.PartialObjectMetadata,
 ) error {
 	live, err := w.markAdopted(ctx, client, it, live)
 	if err != nil {
@@ -169,7 +202,7 @@ var adoptedMark = fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, k
 
 // markAdopted marks a CustomResourceDefinition that is adopted, and gives it as it is then.
 func (w *writer) markAdopted(
-	ctx context.Context, client metadata.ResourceInterface, it *item, live *metav1.PartialObjectMetadata,
+	ctx context.Context, client checkedClient, it *item, live *metav1.PartialObjectMetadata,
 ) (*metav1.PartialObjectMetadata, error) {
 	if !isCRD(it.object) || w.isOurs(it, live) || live.Annotations[kubermaticv1.AnnotationAdopted] != "" {
 		return live, nil
@@ -205,20 +238,14 @@ func (w *writer) ownerOf(live *metav1.PartialObjectMetadata) string {
 
 // heldBy names the finalizers that hold an object's end up.
 func heldBy(finalizers []string) string {
+	var names phrase
+	for _, name := range finalizers {
+		if !names.add(", ", name) {
+			break
+		}
+	}
 	if len(finalizers) == 0 {
 		return ""
 	}
-	return "; held by finalizer " + cutText(strings.Join(finalizers, ", "))
-}
-
-// wordLimit is the longest word from a user cluster inside one of our sentences, in bytes.
-const wordLimit = 200
-
-// cutText makes a word from a user cluster fit for one of our sentences.
-func cutText(text string) string {
-	clean := status.Message(text)
-	if len(clean) <= wordLimit {
-		return clean
-	}
-	return strings.ToValidUTF8(clean[:wordLimit], "") + "…"
+	return "; held by finalizer " + cutText(names.String())
 }

@@ -42,14 +42,23 @@ type Owner struct {
 
 // ID is 16 hex digits, unique for an installation of a cluster; the value of label addons.kubermatic.k8c.io/installation.
 func (o Owner) ID() string {
+	return o.LongID()[:16]
+}
+
+// LongID is 32 hex digits that begin with the ID: two owners can't be made that share it, while two that share an ID can be
+// searched for. It names what one owner must never have of another.
+func (o Owner) LongID() string {
 	sum := sha256.Sum256([]byte(string(o.ClusterUID) + "/" + o.Installation))
-	return hex.EncodeToString(sum[:8])
+	return hex.EncodeToString(sum[:16])
 }
 
 // FieldManager is the owner's name in managedFields.
 func (o Owner) FieldManager() string { return managerPrefix + o.ID() }
 
 const managerPrefix = "addon-installation/"
+
+// ownerIDLength is the length of an owner's ID.
+const ownerIDLength = 16
 
 // Key names an object, whatever version of its kind is served.
 type Key struct {

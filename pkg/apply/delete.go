@@ -9,14 +9,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/metadata"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
 // deleteObject deletes the very object of an entry, with what belongs to it in the background. One that is gone, or was
 // replaced by another, is deleted.
-func deleteObject(ctx context.Context, client metadata.ResourceInterface, entry Entry) error {
+func deleteObject(ctx context.Context, client checkedClient, entry Entry) error {
 	background := metav1.DeletePropagationBackground
 	err := client.Delete(ctx, entry.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &entry.UID}, PropagationPolicy: &background,
@@ -101,7 +100,7 @@ func isShared(entry Entry) bool {
 // client is for an entry's object. Where the kind is not served, the entry is gone with its kind, unless the API server
 // behind its group is down: then nobody knows. The group's registration is looked at before discovery is asked again, since
 // that costs far more.
-func (d *deleter) client(ctx context.Context, one *presence) (metadata.ResourceInterface, bool, error) {
+func (d *deleter) client(ctx context.Context, one *presence) (checkedClient, bool, error) {
 	registered := false
 	where, served, err := d.kinds.known(one.entry.Key, one.entry.Version)
 	if err == nil && !served {
@@ -111,11 +110,11 @@ func (d *deleter) client(ctx context.Context, one *presence) (metadata.ResourceI
 		}
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("looking up the kind of %q: %w", one.entry.Key, err)
+		return checkedClient{}, false, fmt.Errorf("looking up the kind of %q: %w", one.entry.Key, err)
 	}
 	if !served {
 		one.unknown = one.unknown || registered && d.isMissing(one.entry.Group)
-		return nil, false, nil
+		return checkedClient{}, false, nil
 	}
 	one.unknown = false
 	return resourceClient(d.target, where, one.entry.Namespace), true, nil
@@ -133,7 +132,7 @@ func (d *deleter) isMissing(group string) bool {
 // isRegistered says whether an API server is registered for a group and version, and whether it does not answer.
 func (d *deleter) isRegistered(ctx context.Context, entry Entry) (registered, down bool, err error) {
 	name := entry.Version + "." + entry.Group
-	service, err := d.target.Dynamic.Resource(apiServices).Get(ctx, name, metav1.GetOptions{})
+	service, err := readWhole(ctx, d.target.Dynamic.Resource(apiServices), place{name: name})
 	if apierrors.IsNotFound(err) {
 		return false, false, nil
 	}
@@ -199,7 +198,7 @@ func (d *deleter) holdsMore(ctx context.Context, entry Entry) (bool, error) {
 // isInUse says whether a CustomResourceDefinition holds objects. It asks in the version they are stored in, so that no
 // conversion webhook is needed. One that does not serve that version can't be asked, and counts as in use.
 func (d *deleter) isInUse(ctx context.Context, entry Entry) (bool, error) {
-	definition, err := d.target.Dynamic.Resource(definitions).Get(ctx, entry.Name, metav1.GetOptions{})
+	definition, err := readWhole(ctx, d.target.Dynamic.Resource(definitions), place{name: entry.Name})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}

@@ -27,5 +27,10 @@
 // don't repeat what the objects hold, neither in a refusal nor in the error of a call that failed (MaskedError). Names are told:
 // they are no place for secrets.
 //
+// Answers. The API server belongs to a tenant. An answer about an object has to be about that object and to have what an object can
+// have; a list has to end, by pages, items, bytes and time, and of its items only what is used is kept; field sets are recorded up to
+// what the object that was sent explains. What goes beyond is a MisbehavesError, from which nothing is concluded. Whatever runs over an
+// answer takes time in proportion to it, and ends with the context, as waiting for another's list does (ADR 29).
+//
 // It knows client-go and nothing of our controllers; it sleeps nowhere, and keeps no goroutine after a call returns.
 package apply

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -52,40 +51,6 @@ type Survey struct {
 	well  map[schema.GroupResource]*well
 }
 
-// round is the lists made since it began.
-type round struct {
-	ends     time.Time
-	kinds    *kinds
-	lock     sync.Mutex
-	listings map[schema.GroupResource]*listing
-}
-
-// listing is all objects of a kind that carry our label.
-type listing struct {
-	lock    sync.Mutex
-	taken   bool
-	objects map[types.NamespacedName]sighting
-}
-
-// sighting is what is kept of an object's metadata.
-type sighting struct {
-	uid types.UID
-	// version is the resource version.
-	version string
-	owner   string
-	ending  bool
-	scaled  bool
-	fields  json.RawMessage
-}
-
-func sight(live *metav1.PartialObjectMetadata) sighting {
-	owner := live.Labels[kubermaticv1.LabelInstallation]
-	return sighting{
-		uid: live.UID, version: live.ResourceVersion, owner: owner, ending: live.DeletionTimestamp != nil, scaled: isScaled(live.ManagedFields),
-		fields: ownFields(live.ManagedFields, managerPrefix+owner),
-	}
-}
-
 // NewSurvey makes the survey of a cluster. A round lasts the interval, jittered by up to a tenth; now tells the time.
 func NewSurvey(interval time.Duration, now func() time.Time) *Survey {
 	return &Survey{interval: interval, now: now, well: map[schema.GroupResource]*well{}}
@@ -109,6 +74,8 @@ func (s *Survey) current(target Target) *round {
 		s.round = &round{
 			ends:     now.Add(wait.Jitter(s.interval, 0.1)),
 			kinds:    &kinds{mapper: target.Mapper},
+			kept:     newAllowance(maxKept),
+			whole:    newAllowance(maxKeptFields),
 			listings: map[schema.GroupResource]*listing{},
 		}
 	}
@@ -192,7 +159,7 @@ func (l *look) kind(ctx context.Context, entries batch) error {
 		if drift == nil {
 			return nil
 		}
-		if !fresh {
+		if !fresh || sighting.sum != nil {
 			again, err := l.readAgain(ctx, where, entry)
 			if err != nil || again == nil {
 				return err
@@ -214,7 +181,11 @@ func (l *look) readAgain(ctx context.Context, where resource, entry Entry) (*Dri
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", entry.Key, err)
 	}
-	return l.compare(entry, sight(live), true), nil
+	seen, err := sight(live)
+	if err != nil {
+		return nil, err
+	}
+	return l.compare(entry, seen, true), nil
 }
 
 // compare says how a sighting differs from what was applied; nil if it does not. An object on its way out is let go first.
@@ -229,48 +200,9 @@ func (l *look) compare(entry Entry, seen sighting, found bool) *Drift {
 	case seen.owner != l.owner.ID():
 		return &Drift{Key: entry.Key, Reason: DriftFieldsLost, Fields: []string{".metadata.labels." + kubermaticv1.LabelInstallation}}
 	}
-	lost := lostFields(entry.Fields, seen.fields, seen.scaled)
+	lost := seen.lost(entry.Fields)
 	if len(lost) == 0 {
 		return nil
 	}
-	return &Drift{Key: entry.Key, Reason: DriftFieldsLost, Fields: lost[:min(len(lost), maxLostFields)]}
-}
-
-// list gives all objects of a kind with our label; fresh says that the list was made by this very call.
-func (r *round) list(
-	ctx context.Context, target Target, where resource,
-) (objects map[types.NamespacedName]sighting, fresh bool, err error) {
-	r.lock.Lock()
-	kept := r.listings[where.GroupResource()]
-	if kept == nil {
-		kept = &listing{}
-		r.listings[where.GroupResource()] = kept
-	}
-	r.lock.Unlock()
-	kept.lock.Lock()
-	defer kept.lock.Unlock()
-	if kept.taken {
-		return kept.objects, false, nil
-	}
-	if kept.objects, err = listSightings(ctx, target, where); err != nil {
-		return nil, false, err
-	}
-	kept.taken = true
-	return kept.objects, true, nil
-}
-
-func listSightings(ctx context.Context, target Target, where resource) (map[types.NamespacedName]sighting, error) {
-	seen := map[types.NamespacedName]sighting{}
-	client := target.Metadata.Resource(where.GroupVersionResource)
-	return seen, eachPage(ctx, kubermaticv1.LabelInstallation, func(ctx context.Context, options metav1.ListOptions) (string, error) {
-		page, err := client.List(ctx, options)
-		if err != nil {
-			return "", err
-		}
-		for i := range page.Items {
-			live := &page.Items[i]
-			seen[types.NamespacedName{Namespace: live.Namespace, Name: live.Name}] = sight(live)
-		}
-		return page.Continue, nil
-	})
+	return &Drift{Key: entry.Key, Reason: DriftFieldsLost, Fields: lost}
 }

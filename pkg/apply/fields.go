@@ -3,11 +3,9 @@ package apply
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
+	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // replicasPath is the field that autoscalers write through the scale subresource.
@@ -16,85 +14,101 @@ const (
 	scaleSubresource = "scale"
 )
 
-// ownFields is the field set of a manager that applies, as the API server recorded it; nil if it has none.
+// ownFields is the field set of a manager that applies, as the API server recorded it; nil if it has none. It is not copied.
 func ownFields(managed []metav1.ManagedFieldsEntry, manager string) json.RawMessage {
 	for i := range managed {
 		entry := &managed[i]
 		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" &&
 			entry.FieldsV1 != nil {
-			return bytes.Clone(entry.FieldsV1.GetRawBytes())
+			return entry.FieldsV1.GetRawBytes()
 		}
 	}
 	return nil
 }
 
-// parseFields reads a field set; one that can't be read is empty.
-func parseFields(raw []byte) *fieldpath.Set {
-	set := &fieldpath.Set{}
-	if len(raw) == 0 || set.FromJSON(bytes.NewReader(raw)) != nil {
-		return fieldpath.NewSet()
+// FieldsPerByte is more than how many bytes our field set in an answer has for each byte that was sent: for each field the API
+// server writes its name, the marks of a path and, of lists, the keys once more. A list of digits, each of which becomes a key,
+// makes most of it, five times its text.
+const FieldsPerByte = 6
+
+// fieldsSurplus is what a small field set may have besides, in bytes.
+const fieldsSurplus = 1 << 10
+
+// trueFields is our field set of an answer to an object that took so many bytes to send; a copy. False says that no API server
+// makes it of such an object; it is not to be used then.
+func trueFields(managed []metav1.ManagedFieldsEntry, manager string, sent int) (fields json.RawMessage, ok bool) {
+	raw := ownFields(managed, manager)
+	if len(raw) == 0 {
+		return nil, true
 	}
-	return set
+	if len(raw) > FieldsPerByte*sent+fieldsSurplus || !json.Valid(raw) {
+		return nil, false
+	}
+	return bytes.Clone(raw), true
 }
 
-// paths are the texts of all fields of a set, in the form that the API server names them in conflicts.
-func paths(set *fieldpath.Set) map[string]bool {
-	texts := map[string]bool{}
-	set.Iterate(func(path fieldpath.Path) { texts[path.String()] = true })
-	return texts
-}
+// maxScaleFields is more than an autoscaler owns through the scale subresource, which has one field, in bytes.
+const maxScaleFields = 4 << 10
 
-// lostFields are the recorded fields that the live set of our manager does not have any more. Replicas that were taken over
-// through the scale subresource are not lost: they belong to an autoscaler now.
-func lostFields(recorded, live json.RawMessage, scaled bool) []string {
-	if bytes.Equal(recorded, live) {
+// liveSurplus is how much larger than twice the recorded set a live set of ours may be, in bytes. Nobody else writes under our name;
+// one that is larger is not compared.
+const liveSurplus = 16 << 10
+
+// lostFields are the first few of the recorded fields that the live set of our manager does not have any more. Replicas that were
+// taken over through the scale subresource are not lost: they belong to an autoscaler now.
+func lostFields(recorded, live json.RawMessage, scaled bool) (lost []string) {
+	if len(recorded) == 0 || bytes.Equal(recorded, live) || len(live) > 2*len(recorded)+liveSurplus {
 		return nil
 	}
-	var lost []string
-	parseFields(recorded).Difference(parseFields(live)).Iterate(func(path fieldpath.Path) {
+	for path := range parseFields(recorded).Difference(parseFields(live)).All() {
+		if len(lost) == maxLostFields {
+			break
+		}
 		if text := path.String(); !scaled || text != replicasPath {
 			lost = append(lost, text)
 		}
-	})
+	}
 	return lost
 }
 
 // isScaled says whether somebody owns the replicas through the scale subresource.
 func isScaled(managed []metav1.ManagedFieldsEntry) bool {
 	for i := range managed {
-		if managed[i].Subresource == scaleSubresource && managed[i].FieldsV1 != nil &&
-			paths(parseFields(managed[i].FieldsV1.GetRawBytes()))[replicasPath] {
+		if managed[i].Subresource != scaleSubresource || managed[i].FieldsV1 == nil {
+			continue
+		}
+		if raw := managed[i].FieldsV1.GetRawBytes(); len(raw) <= maxScaleFields && hasField(raw, replicasPath) {
 			return true
 		}
 	}
 	return false
 }
 
-// fieldOwner is the manager, other than ours, that owns a field; "" if nobody does.
-func fieldOwner(managed []metav1.ManagedFieldsEntry, field, ours string) string {
+// fieldsAmong says of each field whether a field set has it.
+func fieldsAmong(raw []byte, fields []string) map[string]bool {
+	among := map[string]bool{}
+	for _, field := range searchFields(raw, slices.Sorted(slices.Values(fields))) {
+		among[field] = true
+	}
+	return among
+}
+
+// hasField says whether a field set has a field, by its text.
+func hasField(raw []byte, field string) bool { return len(searchFields(raw, []string{field})) > 0 }
+
+// fieldOwners are the managers, other than ours, that own fields; one for each field that somebody owns.
+func fieldOwners(managed []metav1.ManagedFieldsEntry, fields []string, ours string) map[string]string {
+	wanted := slices.Sorted(slices.Values(fields))
+	owners := make(map[string]string, len(wanted))
 	for i := range managed {
-		if managed[i].Manager != ours && managed[i].FieldsV1 != nil &&
-			paths(parseFields(managed[i].FieldsV1.GetRawBytes()))[field] {
-			return managed[i].Manager
+		if managed[i].Manager == ours || managed[i].FieldsV1 == nil {
+			continue
+		}
+		for _, field := range searchFields(managed[i].FieldsV1.GetRawBytes(), wanted) {
+			if _, owned := owners[field]; !owned {
+				owners[field] = managed[i].Manager
+			}
 		}
 	}
-	return ""
-}
-
-// conflictingFields are the fields that a refused apply names; none where the conflict is about the UID.
-func conflictingFields(err error) (fields []string) {
-	for _, cause := range causesOf(err) {
-		if cause.Type == metav1.CauseTypeFieldManagerConflict {
-			fields = append(fields, cause.Field)
-		}
-	}
-	return fields
-}
-
-func causesOf(err error) []metav1.StatusCause {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Details == nil {
-		return nil
-	}
-	return status.Status().Details.Causes
+	return owners
 }

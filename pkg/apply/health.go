@@ -42,11 +42,13 @@ var changingKinds = map[schema.GroupKind]bool{podGK: true, jobGK: true, claimGK:
 
 // Finish marks entries as finished: it is no drift when they vanish. It changes a copy.
 func (i Inventory) Finish(keys []Key) Inventory {
+	ended := make(map[Key]bool, len(keys))
+	for _, key := range keys {
+		ended[key] = true
+	}
 	finished := slices.Clone(i)
 	for at := range finished {
-		if slices.Contains(keys, finished[at].Key) {
-			finished[at].Finished = true
-		}
+		finished[at].Finished = finished[at].Finished || ended[finished[at].Key]
 	}
 	return finished
 }
@@ -171,57 +173,68 @@ func (a *assessor) read(ctx context.Context, where resource, entries batch) (err
 	if where.namespaced {
 		client = a.target.Dynamic.Resource(where.GroupVersionResource).Namespace(entries[0].Namespace)
 	}
-	known := map[string]*unstructured.Unstructured{}
 	if len(entries) >= listFrom {
-		if known, err = a.list(ctx, client, entries[0]); err != nil {
+		if entries, err = a.list(ctx, client, entries); err != nil {
 			return err
 		}
 	}
 	return each(ctx, entries, func(ctx context.Context, entry Entry) error {
-		return a.judge(ctx, client, entry, known[entry.Name])
+		return a.readOne(ctx, client, entry)
 	})
 }
 
-// list reads all objects of a kind in a namespace that carry the owner's label.
-func (a *assessor) list(
-	ctx context.Context, client dynamic.ResourceInterface, sample Entry,
-) (map[string]*unstructured.Unstructured, error) {
-	found := map[string]*unstructured.Unstructured{}
+// list judges the objects of a kind in a namespace that carry the owner's label, page by page; of none more is kept. Missed are
+// entries that the list had not.
+func (a *assessor) list(ctx context.Context, client dynamic.ResourceInterface, entries batch) (missed batch, err error) {
+	waiting := make(map[string]Entry, len(entries))
+	for _, entry := range entries {
+		waiting[entry.Name] = entry
+	}
 	selector := kubermaticv1.LabelInstallation + "=" + a.owner.ID()
-	err := eachPage(ctx, selector, func(ctx context.Context, options metav1.ListOptions) (string, error) {
+	err = eachPage(ctx, selector, func(ctx context.Context, options metav1.ListOptions) (aPage, error) {
 		page, err := client.List(ctx, options)
 		if err != nil {
-			return "", err
+			return aPage{}, err
 		}
 		for i := range page.Items {
-			found[page.Items[i].GetName()] = &page.Items[i]
+			live := &page.Items[i]
+			if entry, wanted := waiting[live.GetName()]; wanted && ctx.Err() == nil {
+				delete(waiting, entry.Name)
+				a.judge(ctx, entry, live)
+			}
 		}
-		return page.GetContinue(), nil
+		return aPage{items: len(page.Items), next: page.GetContinue()}, ctx.Err()
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listing the %s objects in namespace %q: %w", sample.Kind, sample.Namespace, err)
+		return nil, fmt.Errorf("listing the %s objects in namespace %q: %w", entries[0].Kind, entries[0].Namespace, err)
 	}
-	return found, nil
+	for _, entry := range entries {
+		if _, still := waiting[entry.Name]; still {
+			missed = append(missed, entry)
+		}
+	}
+	return missed, nil
 }
 
-// judge tells how one object fares, reading it if no list had it.
-func (a *assessor) judge(
-	ctx context.Context, client dynamic.ResourceInterface, entry Entry, live *unstructured.Unstructured,
-) error {
-	if live == nil {
-		var err error
-		live, err = client.Get(ctx, entry.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			a.add(verdict{note: Note{entry.Key, string(status.NotFoundStatus), "it does not exist"}})
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("reading %q: %w", entry.Key, err)
-		}
+// readOne reads one object and judges it.
+func (a *assessor) readOne(ctx context.Context, client dynamic.ResourceInterface, entry Entry) error {
+	live, err := readWhole(ctx, client, place{entry.Namespace, entry.Name})
+	if apierrors.IsNotFound(err) {
+		a.add(verdict{note: Note{entry.Key, string(status.NotFoundStatus), "it does not exist"}})
+		return nil
 	}
+	if err != nil {
+		return fmt.Errorf("reading %q: %w", entry.Key, err)
+	}
+	a.judge(ctx, entry, live)
+	return nil
+}
+
+// judge tells how one object fares.
+func (a *assessor) judge(ctx context.Context, entry Entry, live *unstructured.Unstructured) {
 	if live.GetUID() != entry.UID {
 		a.add(verdict{note: Note{entry.Key, string(status.NotFoundStatus), "another object stands in its place"}})
-		return nil
+		return
 	}
 	state, message := a.state(ctx, live)
 	switch {
@@ -230,7 +243,6 @@ func (a *assessor) judge(
 	case state != status.CurrentStatus:
 		a.add(verdict{note: Note{entry.Key, string(state), cutText(message)}, failed: state == status.FailedStatus})
 	}
-	return nil
 }
 
 func (a *assessor) add(v verdict) {

@@ -49,35 +49,39 @@ func (h Hook) HoldsMore() bool { return h.IsShared() || h.Key().GroupKind() == c
 // IsShared says whether the object is used by all as soon as it is there, whoever made it.
 func (h Hook) IsShared() bool { return isShared(Entry{Key: h.Key()}) }
 
-// client is for the hook's object, with its namespace filled in. A kind that is not served is a NoPlaceError.
-func (h *Hook) client(target Target) (dynamic.ResourceInterface, error) {
+// client is for the hook's object at its place, with its namespace filled in. A kind that is not served is a NoPlaceError.
+func (h *Hook) client(target Target) (dynamic.ResourceInterface, place, error) {
 	where, served, err := (&kinds{mapper: target.Mapper}).find(h.Object.GroupVersionKind())
 	if err != nil {
-		return nil, fmt.Errorf("looking up the kind of %q: %w", h.Key(), err)
+		return nil, place{}, fmt.Errorf("looking up the kind of %q: %w", h.Key(), err)
 	}
 	if !served {
-		return nil, &NoPlaceError{fmt.Sprintf("the user cluster does not serve %s", h.Object.GroupVersionKind().GroupVersion())}
+		return nil, place{}, &NoPlaceError{fmt.Sprintf("the user cluster does not serve %s", h.Object.GroupVersionKind().GroupVersion())}
 	}
 	resources := target.Dynamic.Resource(where.GroupVersionResource)
 	if !where.namespaced {
-		return resources, nil
+		return resources, place{name: h.Object.GetName()}, nil
 	}
 	if h.Object.GetNamespace() == "" {
 		h.Object = h.Object.DeepCopy()
 		h.Object.SetNamespace(h.TargetNamespace)
 	}
-	return resources.Namespace(h.Object.GetNamespace()), nil
+	at := place{h.Object.GetNamespace(), h.Object.GetName()}
+	return resources.Namespace(at.namespace), at, nil
 }
 
 // MakeHook makes a hook's object. Where one exists it is left as it is, and the UID is empty: look at it again. Refused says
 // why the user cluster does not want it. Errors: NoPlaceError, or the API server's.
 func MakeHook(ctx context.Context, target Target, owner Owner, hook Hook) (uid types.UID, refused string, err error) {
-	client, err := hook.client(target)
+	client, at, err := hook.client(target)
 	if err != nil {
 		return "", "", err
 	}
 	object := hook.marked()
 	live, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: owner.FieldManager()})
+	if err == nil {
+		err = at.check(live)
+	}
 	it := &item{object: object, key: hook.Key()}
 	switch {
 	case err == nil:
@@ -122,7 +126,7 @@ func (h Hook) marked() *unstructured.Unstructured {
 // DropHook deletes the very object. A Job goes after its Pods, so that no two attempts ever run beside each other; what belongs to
 // other objects goes in the background.
 func DropHook(ctx context.Context, target Target, hook Hook, uid types.UID) error {
-	client, err := hook.client(target)
+	client, _, err := hook.client(target)
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/hostile"
 )
 
 // TestMain starts one real control plane, whose workloads get ready, for all tests of the package.
@@ -49,8 +50,20 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
+	return newLabBehind(t, fleet.Shared().Cluster("user").Config)
+}
+
+// newHostileLab is a lab whose target is asked through an API server that may lie; what it serves is told by the true one.
+func newHostileLab(t *testing.T) (*lab, *hostile.Server) {
+	t.Helper()
+	server := hostile.New(t, fleet.Shared().Cluster("user"))
+	return newLabBehind(t, server.Config()), server
+}
+
+func newLabBehind(t *testing.T, way *rest.Config) *lab {
+	t.Helper()
 	config := fleet.Shared().Cluster("user").Config
-	counted := rest.CopyConfig(config)
+	counted := rest.CopyConfig(way)
 	counter := &calls{}
 	counted.Wrap(counter.wrap)
 	finder := must(discovery.NewDiscoveryClientForConfig(config))(t)

@@ -61,7 +61,7 @@ func (a *assessor) awaitsConsumer(ctx context.Context, claim *unstructured.Unstr
 	if class == "" || claim.GetAnnotations()[selectedNode] != "" {
 		return false
 	}
-	live, err := a.target.Dynamic.Resource(storageClasses).Get(ctx, class, metav1.GetOptions{})
+	live, err := readWhole(ctx, a.target.Dynamic.Resource(storageClasses), place{name: class})
 	if err != nil {
 		return false
 	}

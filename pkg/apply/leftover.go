@@ -3,12 +3,12 @@ package apply
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Leftovers are the objects of a Helm release that is taken over which are not among those that are wanted: they stand in the
@@ -26,8 +26,10 @@ func Leftovers(ctx context.Context, target Target, claimed Inventory, options Le
 		return nil, err
 	}
 	var found Inventory
+	known := map[types.UID]bool{}
 	for _, one := range seen {
-		if one.live != nil && !slices.ContainsFunc(found, func(entry Entry) bool { return entry.UID == one.live.UID }) {
+		if one.live != nil && !known[one.live.UID] {
+			known[one.live.UID] = true
 			found = append(found, one.entry)
 		}
 	}

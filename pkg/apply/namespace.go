@@ -26,11 +26,11 @@ func (r removal) keepsNamespace(ctx context.Context, entry Entry) (bool, error) 
 	if err != nil || !complete {
 		return true, err
 	}
-	census := &census{target: r.target, namespace: entry.Name, hooksOf: r.owner, uids: map[types.UID]bool{}}
+	census := &census{target: r.target, kinds: r.kinds, namespace: entry.Name, hooksOf: r.owner, uids: map[types.UID]bool{}}
 	if entry.Name == r.options.Namespace {
 		census.owner = r.owner.ID()
 	}
-	if err := each(ctx, kinds, census.count); err != nil || census.blind {
+	if err := each(ctx, kinds, census.count); err != nil || census.stays {
 		return true, err
 	}
 	return census.hasForeign(ctx)
@@ -80,32 +80,47 @@ func parseKind(text string) (schema.GroupVersionKind, bool) {
 	return schema.GroupVersionKind{Group: words[0], Version: words[1], Kind: last}, true
 }
 
+const (
+	// maxCounted is how many objects of a namespace are counted before it is left alone.
+	maxCounted = 100_000
+	// maxOwners is how many owners outside of the lists are asked for, each by a call of its own, before a namespace is left alone.
+	maxOwners = 1000
+)
+
 // census is everything found in a namespace.
 type census struct {
 	target    Target
+	kinds     *kinds
 	namespace string
 	// owner is the ID of the installation whose release Secrets may be here; "" where none may.
 	owner string
 	// hooksOf is the installation whose hooks may have left objects here.
 	hooksOf Owner
 
-	lock    sync.Mutex
-	uids    map[types.UID]bool
-	objects []*metav1.PartialObjectMetadata
-	// blind says that a kind could not be looked at: what serves or converts it is down, and the namespace could not end either.
-	blind bool
+	lock sync.Mutex
+	uids map[types.UID]bool
+	// owners are those of the objects that have some, each once.
+	owners map[types.UID]metav1.OwnerReference
+	// stays says that the namespace does, whatever else is found: an object has no owner, there is more than is counted, or a kind
+	// could not be looked at, since what serves or converts it is down, and the namespace could not end either.
+	stays bool
 }
 
 // count lists one kind. Kinds that can't be listed (reviews, bindings) hold no objects.
 func (c *census) count(ctx context.Context, where resource) error {
+	if c.isSettled() {
+		return nil
+	}
 	client := c.target.Metadata.Resource(where.GroupVersionResource).Namespace(c.namespace)
-	err := eachPage(ctx, "", func(ctx context.Context, options metav1.ListOptions) (string, error) {
+	err := eachPage(ctx, "", func(ctx context.Context, options metav1.ListOptions) (aPage, error) {
 		page, err := client.List(ctx, options)
 		if err != nil {
-			return "", err
+			return aPage{}, err
 		}
-		c.add(where, page.Items)
-		return page.Continue, nil
+		if settled := c.add(where, page.Items); settled {
+			return aPage{}, nil
+		}
+		return aPage{items: len(page.Items), next: page.Continue}, nil
 	})
 	if err == nil || apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err) {
 		return nil
@@ -113,22 +128,52 @@ func (c *census) count(ctx context.Context, where resource) error {
 	if isKindTrouble(schema.GroupKind{Group: where.Group}, err) {
 		c.lock.Lock()
 		defer c.lock.Unlock()
-		c.blind = true
+		c.stays = true
 		return nil
 	}
 	return fmt.Errorf("listing the %s in namespace %q: %w", where.Resource, c.namespace, err)
 }
 
-func (c *census) add(where resource, items []metav1.PartialObjectMetadata) {
+// isSettled says whether nothing that is found can change that the namespace stays.
+func (c *census) isSettled() bool {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return c.stays
+}
+
+func (c *census) add(where resource, items []metav1.PartialObjectMetadata) (settled bool) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	for i := range items {
+		c.stays = c.stays || !isUID(items[i].UID) || len(c.uids) == maxCounted
+		if c.stays {
+			break
+		}
 		c.uids[items[i].UID] = true
 		if !c.isFurniture(where, &items[i]) {
-			c.objects = append(c.objects, &items[i])
+			c.keep(items[i].OwnerReferences)
 		}
 	}
+	return c.stays
 }
+
+// keep remembers the owners of an object; one without any stays, and the namespace with it.
+func (c *census) keep(owners []metav1.OwnerReference) {
+	if c.owners == nil {
+		c.owners = map[types.UID]metav1.OwnerReference{}
+	}
+	c.stays = len(owners) == 0 || len(owners) > maxMetadata
+	for _, owner := range owners {
+		size := len(owner.APIVersion) + len(owner.Kind) + len(owner.Name)
+		if c.stays = c.stays || !isUID(owner.UID) || size > maxOwnerText || len(c.owners) == maxCounted; c.stays {
+			return
+		}
+		c.owners[owner.UID] = owner
+	}
+}
+
+// maxOwnerText is how long the words are that name an owner, in bytes.
+const maxOwnerText = 2 << 10
 
 // isFurniture says whether an object stands in every namespace, or comes and goes by itself.
 func (c *census) isFurniture(where resource, object *metav1.PartialObjectMetadata) bool {
@@ -159,21 +204,23 @@ func (c *census) isHookOfOurs(where resource, object *metav1.PartialObjectMetada
 		hasEntry(object, c.hooksOf, metav1.ManagedFieldsOperationUpdate)
 }
 
-// hasForeign says whether something is in the namespace that would not go by itself: an object without an owner, or with
-// an owner that lives.
+// hasForeign says whether something is in the namespace that would not go by itself: an object with an owner that lives. An owner
+// that stands in the lists decides by its own owners.
 func (c *census) hasForeign(ctx context.Context) (bool, error) {
-	for _, object := range c.objects {
-		if len(object.OwnerReferences) == 0 {
+	asked := 0
+	for uid, owner := range c.owners {
+		if c.uids[uid] {
+			continue
+		}
+		if asked++; asked > maxOwners {
 			return true, nil
 		}
-		for _, owner := range object.OwnerReferences {
-			if c.uids[owner.UID] {
-				continue // the owner stands in the list, and decides
-			}
-			lives, err := c.lives(ctx, owner)
-			if err != nil || lives {
-				return true, err
-			}
+		if err := ctx.Err(); err != nil {
+			return true, err
+		}
+		lives, err := c.lives(ctx, owner)
+		if err != nil || lives {
+			return true, err
 		}
 	}
 	return false, nil
@@ -182,7 +229,7 @@ func (c *census) hasForeign(ctx context.Context) (bool, error) {
 // lives says whether an owner outside of the namespace's lists exists. One whose kind is not served went with its kind.
 func (c *census) lives(ctx context.Context, owner metav1.OwnerReference) (bool, error) {
 	gvk := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind)
-	where, served, err := (&kinds{mapper: c.target.Mapper}).find(gvk)
+	where, served, err := c.kinds.find(gvk)
 	if err != nil {
 		return true, fmt.Errorf("looking up kind %q: %w", cutText(owner.Kind), err)
 	}

@@ -12,7 +12,7 @@ import (
 const parallel = 12
 
 // each calls do for all items, several at a time, and returns when all calls have. A call that fails does not stop the
-// others, unless the API server can't be asked at all: then no further one is begun.
+// others, unless the API server can't be asked at all: then no further one is begun, and none once the context has ended.
 func each[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
 	if len(items) == 0 {
 		return nil
@@ -37,7 +37,11 @@ func each[T any](ctx context.Context, items []T, do func(context.Context, T) err
 				if stopped {
 					return
 				}
-				if err := do(ctx, item); err != nil {
+				err := ctx.Err()
+				if err == nil {
+					err = do(ctx, item)
+				}
+				if err != nil {
 					lock.Lock()
 					failures, stop = append(failures, err), stop || !isAnswer(err)
 					lock.Unlock()

@@ -29,7 +29,7 @@ func (w *writer) checkReady(ctx context.Context, it *item) error {
 		w.awaitEstablishment(it, "")
 		return nil
 	}
-	live, err := w.target.Dynamic.Resource(definitions).Get(ctx, it.key.Name, metav1.GetOptions{})
+	live, err := readWhole(ctx, w.target.Dynamic.Resource(definitions), place{name: it.key.Name})
 	if apierrors.IsNotFound(err) {
 		it.done, it.used = false, false
 		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is gone again, and is made anew", it.key))
@@ -109,7 +109,7 @@ func saidBy(condition map[string]any) string {
 
 // findNamespace looks for the namespace of an object.
 func (w *writer) findNamespace(ctx context.Context, it *item) error {
-	live, err := w.target.Metadata.Resource(namespaces).Get(ctx, it.key.Namespace, metav1.GetOptions{})
+	live, err := resourceClient(w.target, resource{GroupVersionResource: namespaces}, "").Get(ctx, it.key.Namespace, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		it.wait(kubermaticv1.ReasonNamespaceMissing, missingNamespace(it.key.Namespace))

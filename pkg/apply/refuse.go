@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/metadata"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
@@ -35,7 +33,7 @@ func isUIDMismatch(err error) bool {
 // explain turns a refusal into a note; what is none of the object's fault is an error. Again is true where the object was
 // deleted to be made anew.
 func (w *writer) explain(
-	ctx context.Context, client metadata.ResourceInterface, it *item, cause error, how *attempt,
+	ctx context.Context, client checkedClient, it *item, cause error, how *attempt,
 ) (again bool, err error) {
 	switch {
 	case apierrors.HasStatusCause(cause, corev1.NamespaceTerminatingCause):
@@ -93,7 +91,7 @@ func isUnexplained(err error) bool {
 
 // isToBlame asks, without writing, whether the API server has something against the object. If not, the write failed for the
 // server's own trouble, such as an etcd that is full or has no leader, and passes with it.
-func (w *writer) isToBlame(ctx context.Context, client metadata.ResourceInterface, it *item, how attempt) bool {
+func (w *writer) isToBlame(ctx context.Context, client checkedClient, it *item, how attempt) bool {
 	how.dryRun = true
 	_, err := w.send(ctx, client, it, how)
 	if !isUnexplained(err) {
@@ -109,7 +107,7 @@ func isReadable(err error) bool { return err == nil || apierrors.IsNotFound(err)
 
 // wouldBeCreated asks, without writing, whether the same content would be taken as a new object. If so, it was refused
 // because it changes what can't be changed. Nothing is proven where the API server can't tell.
-func (w *writer) wouldBeCreated(ctx context.Context, client metadata.ResourceInterface, it *item) bool {
+func (w *writer) wouldBeCreated(ctx context.Context, client checkedClient, it *item) bool {
 	probe := w.probeOf(it.object)
 	body, err := probe.MarshalJSON()
 	if err != nil {
@@ -136,7 +134,7 @@ func (w *writer) probeOf(object *unstructured.Unstructured) *unstructured.Unstru
 
 // replace deletes an object whose manifest says so, to make it anew; others are refused, with the field named.
 func (w *writer) replace(
-	ctx context.Context, client metadata.ResourceInterface, it *item, cause error, how *attempt,
+	ctx context.Context, client checkedClient, it *item, cause error, how *attempt,
 ) (again bool, err error) {
 	wanted := it.object.GetAnnotations()[kubermaticv1.AnnotationUpdate] == updateRecreate
 	switch {
@@ -158,44 +156,4 @@ func (w *writer) replace(
 		return false, err
 	}
 	return true, nil
-}
-
-// fieldsOf names the fields that a refusal is about.
-func fieldsOf(err error) string {
-	var fields []string
-	for _, cause := range causesOf(err) {
-		if cause.Field != "" && !slices.Contains(fields, cause.Field) {
-			fields = append(fields, cause.Field)
-		}
-	}
-	if len(fields) == 0 {
-		return "a field"
-	}
-	return "field " + cutText(strings.Join(fields, ", "))
-}
-
-// problems are words for causes whose text would repeat the value.
-var problems = map[metav1.CauseType]string{
-	metav1.CauseTypeFieldValueInvalid:      "has an invalid value",
-	metav1.CauseTypeFieldValueNotSupported: "has a value that is not supported",
-	metav1.CauseTypeFieldValueDuplicate:    "is there twice",
-	metav1.CauseTypeFieldValueNotFound:     "names something that does not exist",
-	metav1.CauseTypeTypeInvalid:            "has a value of the wrong type",
-	metav1.CauseTypeFieldValueRequired:     "is required",
-	"FieldValueTooLong":                    "is too long",
-	"FieldValueTooMany":                    "has too many items",
-}
-
-// problemOf says why the API server refuses an object, without repeating what the object holds.
-func problemOf(it *item, err error) string {
-	var said []string
-	for _, cause := range causesOf(err) {
-		if words, known := problems[cause.Type]; known && cause.Field != "" {
-			said = append(said, fmt.Sprintf("field %s %s", cause.Field, words))
-		}
-	}
-	if len(said) > 0 {
-		return cutText(strings.Join(said, "; "))
-	}
-	return answerOf(it, err)
 }

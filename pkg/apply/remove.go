@@ -117,11 +117,15 @@ func (r removal) run(ctx context.Context, step step, entries Inventory) (remaini
 
 // withUIDs keeps the UIDs that were found on the way, so that the next pass goes by them.
 func withUIDs(left Inventory, found []*presence) Inventory {
+	seen := make(map[Key]Entry, len(found))
+	for _, one := range found {
+		if _, twice := seen[one.entry.Key]; !twice {
+			seen[one.entry.Key] = one.entry
+		}
+	}
 	for i := range left {
-		for _, one := range found {
-			if one.entry.Key == left[i].Key && left[i].UID == "" {
-				left[i] = one.entry
-			}
+		if entry, there := seen[left[i].Key]; there && left[i].UID == "" {
+			left[i] = entry
 		}
 	}
 	return left

@@ -23,8 +23,8 @@ type Repaired struct {
 	Inventory Inventory
 	// Written counts the patches that were accepted.
 	Written int
-	// Waiting and Refused are objects that could not be put back, with reasons as in Progress.
-	Waiting, Refused []Note
+	// Waiting and Refused are objects that could not be put back, Misbehaved those with an untrue answer, all as in Progress.
+	Waiting, Refused, Misbehaved []Note
 }
 
 // Repair puts back the objects that drifted, and only those, with force for the fields recorded as ours. Repaired is filled
@@ -80,8 +80,8 @@ func (w *writer) repair(ctx context.Context, it *item) error {
 		return nil
 	}
 	_, hasReplicas, _ := unstructured.NestedFieldNoCopy(it.object.Object, "spec", "replicas")
-	recorded := paths(parseFields(it.entry.Fields))
-	return w.patch(ctx, client, it, attempt{force: !hasReplicas, withoutReplicas: hasReplicas && !recorded[replicasPath]})
+	leaves := hasReplicas && !hasField(it.entry.Fields, replicasPath)
+	return w.patch(ctx, client, it, attempt{force: !hasReplicas, withoutReplicas: leaves})
 }
 
 func repaired(items []*item, inventory Inventory) Repaired {
@@ -89,6 +89,9 @@ func repaired(items []*item, inventory Inventory) Repaired {
 	renewed := map[Key]Entry{}
 	for _, it := range items {
 		done.Written += it.written
+		if it.lied {
+			done.Misbehaved = append(done.Misbehaved, misbehaved(it.key))
+		}
 		switch {
 		case it.note == nil:
 		case it.waiting:

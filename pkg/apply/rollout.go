@@ -50,6 +50,8 @@ type Progress struct {
 	Inventory Inventory
 	// Written counts the patches that were accepted, over the whole rollout.
 	Written int
+	// Misbehaved has a note, ClusterMisbehaves, about each object of which an answer said what can't be; that is dropped.
+	Misbehaved []Note
 }
 
 // Rollout writes the objects of one installation, stage by stage. It keeps what it did in memory: no Advance writes again
@@ -91,6 +93,9 @@ type item struct {
 	note    *Note
 	waiting bool
 	written int
+	// sent is how many bytes the object took to send last; lied says that the answer gave it fields that it can't have.
+	sent int
+	lied bool
 	// since is when a definition that is not established was looked at first; zero before.
 	since time.Time
 }
@@ -264,6 +269,9 @@ func (r *Rollout) progress() Progress {
 	for _, it := range r.items {
 		progress.Complete = progress.Complete && it.done && it.ready
 		progress.Written += it.written
+		if it.lied {
+			progress.Misbehaved = append(progress.Misbehaved, misbehaved(it.key))
+		}
 		switch {
 		case it.note == nil:
 		case it.waiting:

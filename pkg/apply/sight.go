@@ -39,11 +39,11 @@ type Sight struct {
 
 // LookAtHook reads a hook's object. Errors: NoPlaceError, or the API server's.
 func LookAtHook(ctx context.Context, target Target, owner Owner, hook Hook) (Sight, error) {
-	client, err := hook.client(target)
+	client, at, err := hook.client(target)
 	if err != nil {
 		return Sight{}, err
 	}
-	live, err := client.Get(ctx, hook.Object.GetName(), metav1.GetOptions{})
+	live, err := readWhole(ctx, client, at)
 	if apierrors.IsNotFound(err) {
 		return Sight{}, nil
 	}

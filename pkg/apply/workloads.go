@@ -3,7 +3,6 @@ package apply
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
@@ -19,6 +18,8 @@ const (
 	// that is less.
 	wellFor   = 10 * time.Second
 	wellShare = 6
+	// maxWorkloads is how many workloads of a kind are known to be well.
+	maxWorkloads = 20_000
 	// wholePage is the page size of lists of whole objects.
 	wholePage = 100
 )
@@ -41,22 +42,29 @@ func (s *Survey) Assess(ctx context.Context, target Target, owner Owner, invento
 
 // well are the workloads of a kind that were as they should be when a list was made.
 type well struct {
-	lock sync.Mutex
+	turn turn
 	made time.Time
 	uids map[types.UID]bool
+	// failed says that the API server misbehaved when the list was made: it is not asked again before its time.
+	failed error
 }
 
 // withoutWell leaves out the entries of one kind that a list of a moment ago calls well.
 func (s *Survey) withoutWell(ctx context.Context, target Target, where resource, entries batch) (rest batch, err error) {
 	kept := s.wellOf(where.GroupResource())
-	kept.lock.Lock()
-	defer kept.lock.Unlock()
+	if err := kept.turn.take(ctx); err != nil {
+		return nil, err
+	}
+	defer kept.turn.leave()
 	if now := s.now(); kept.made.IsZero() || now.Sub(kept.made) > min(wellFor, s.interval/wellShare) {
 		uids, err := listWell(ctx, target, where)
-		if err != nil {
+		if err != nil && !isMisbehaviour(err) {
 			return nil, fmt.Errorf("listing the %s of add-ons: %w", where.Resource, err)
 		}
-		kept.made, kept.uids = now, uids
+		kept.made, kept.uids, kept.failed = now, uids, err
+	}
+	if kept.failed != nil {
+		return nil, fmt.Errorf("listing the %s of add-ons: %w", where.Resource, kept.failed)
 	}
 	for _, entry := range entries {
 		if !kept.uids[entry.UID] {
@@ -70,7 +78,7 @@ func (s *Survey) wellOf(kind schema.GroupResource) *well {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if s.well[kind] == nil {
-		s.well[kind] = &well{}
+		s.well[kind] = &well{turn: newTurn()}
 	}
 	return s.well[kind]
 }
@@ -78,18 +86,28 @@ func (s *Survey) wellOf(kind schema.GroupResource) *well {
 func listWell(ctx context.Context, target Target, where resource) (map[types.UID]bool, error) {
 	uids := map[types.UID]bool{}
 	client := target.Dynamic.Resource(where.GroupVersionResource)
-	return uids, eachPage(ctx, kubermaticv1.LabelInstallation, func(ctx context.Context, options metav1.ListOptions) (string, error) {
+	err := eachPage(ctx, kubermaticv1.LabelInstallation, func(ctx context.Context, options metav1.ListOptions) (aPage, error) {
 		options.Limit = wholePage
 		page, err := client.List(ctx, options)
 		if err != nil {
-			return "", err
+			return aPage{}, err
 		}
 		for i := range page.Items {
 			live := &page.Items[i]
-			if result, err := status.Compute(live); err == nil && result.Status == status.CurrentStatus {
+			if ctx.Err() != nil {
+				return aPage{}, ctx.Err()
+			}
+			if result, err := status.Compute(live); err == nil && result.Status == status.CurrentStatus && isUID(live.GetUID()) {
 				uids[live.GetUID()] = true
 			}
 		}
-		return page.GetContinue(), nil
+		if len(uids) > maxWorkloads {
+			return aPage{}, errKeptTooMuch()
+		}
+		return aPage{items: len(page.Items), next: page.GetContinue()}, nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	return uids, nil
 }

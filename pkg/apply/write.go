@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/metadata"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
@@ -69,23 +68,23 @@ func (w *writer) write(ctx context.Context, it *item) error {
 	return w.patch(ctx, client, it, attempt{})
 }
 
-func (w *writer) client(object *unstructured.Unstructured) (metadata.ResourceInterface, bool, error) {
+func (w *writer) client(object *unstructured.Unstructured) (checkedClient, bool, error) {
 	where, served, err := w.kinds.find(object.GroupVersionKind())
 	if err != nil || !served {
-		return nil, false, err
+		return checkedClient{}, false, err
 	}
 	return resourceClient(w.target, where, object.GetNamespace()), true, nil
 }
 
-func resourceClient(target Target, where resource, namespace string) metadata.ResourceInterface {
+func resourceClient(target Target, where resource, namespace string) checkedClient {
 	if where.namespaced {
-		return target.Metadata.Resource(where.GroupVersionResource).Namespace(namespace)
+		return checkedClient{target.Metadata.Resource(where.GroupVersionResource).Namespace(namespace), namespace}
 	}
-	return target.Metadata.Resource(where.GroupVersionResource)
+	return checkedClient{remote: target.Metadata.Resource(where.GroupVersionResource)}
 }
 
 // patch sends the object until it is accepted, or there is nothing left to mend.
-func (w *writer) patch(ctx context.Context, client metadata.ResourceInterface, it *item, how attempt) error {
+func (w *writer) patch(ctx context.Context, client checkedClient, it *item, how attempt) error {
 	var err error
 	for range patchTries {
 		var live *metav1.PartialObjectMetadata
@@ -103,12 +102,13 @@ func (w *writer) patch(ctx context.Context, client metadata.ResourceInterface, i
 }
 
 func (w *writer) send(
-	ctx context.Context, client metadata.ResourceInterface, it *item, how attempt,
+	ctx context.Context, client checkedClient, it *item, how attempt,
 ) (*metav1.PartialObjectMetadata, error) {
 	body, err := patchBody(it, how).MarshalJSON()
 	if err != nil {
 		return nil, fmt.Errorf("encoding %q: %w", it.key, err)
 	}
+	it.sent = len(body)
 	options := metav1.PatchOptions{
 		FieldManager: w.owner.FieldManager(), Force: &how.force,
 		FieldValidation: metav1.FieldValidationIgnore, // by default unknown fields make warnings, which nobody here would read
@@ -138,14 +138,16 @@ func patchBody(it *item, how attempt) *unstructured.Unstructured {
 	return body
 }
 
-// accept takes an answer over: the object is ours now.
+// accept takes an answer over: the object is ours now. Fields that the object does not have are nobody's, so that no record grows
+// by what the API server makes up; then only the object's being there tells drift.
 func (w *writer) accept(it *item, live *metav1.PartialObjectMetadata) {
 	it.written++
 	created := it.entry.Created
 	it.entry, it.planned = it.wanted, true
 	it.entry.UID, it.entry.Created = live.UID, created
 	if !isCreateOnly(it.object) {
-		it.entry.Fields = ownFields(live.ManagedFields, w.owner.FieldManager())
+		fields, ok := trueFields(live.ManagedFields, w.owner.FieldManager(), it.sent)
+		it.entry.Fields, it.lied = fields, !ok
 	}
 	if live.DeletionTimestamp != nil {
 		w.awaitEnd(it, live)
@@ -165,7 +167,7 @@ func (w *writer) awaitEnd(it *item, live *metav1.PartialObjectMetadata) {
 
 // settle looks at why a patch was refused, and says whether to send it again.
 func (w *writer) settle(
-	ctx context.Context, client metadata.ResourceInterface, it *item, cause error, how *attempt,
+	ctx context.Context, client checkedClient, it *item, cause error, how *attempt,
 ) (again bool, err error) {
 	fields := conflictingFields(cause)
 	if len(fields) == 0 && !isUIDMismatch(cause) {
@@ -188,6 +190,9 @@ func (w *writer) settle(
 	if len(fields) == 0 {
 		return true, nil
 	}
+	if err := checkConflicts(it, fields); err != nil {
+		return false, err
+	}
 	return w.settleFields(it, live, fields, how), nil
 }
 
@@ -205,14 +210,15 @@ func (w *writer) settleFields(it *item, live *metav1.PartialObjectMetadata, fiel
 	if len(fields) == 0 {
 		return true
 	}
-	recorded := paths(parseFields(it.entry.Fields))
+	ours := fieldsAmong(it.entry.Fields, fields)
+	fields = slices.DeleteFunc(fields, func(field string) bool { return ours[field] })
+	owners := fieldOwners(live.ManagedFields, fields, w.owner.FieldManager())
 	for _, field := range fields {
-		manager := fieldOwner(live.ManagedFields, field, w.owner.FieldManager())
-		if recorded[field] || w.adopt && !w.isLivingManager(manager) {
+		if w.adopt && !w.isLivingManager(owners[field]) {
 			continue
 		}
 		it.refuse(kubermaticv1.ReasonConflict, fmt.Sprintf("%s: field %s belongs to %s: take it out of the add-on, or give it up there",
-			it.key, cutText(field), w.managerOf(manager)))
+			it.key, cutText(field), w.managerOf(owners[field])))
 		return false
 	}
 	how.force = true

@@ -1,0 +1,54 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// Inherited is the entry of a namespace that another installation made, which is gone: the last one that asked for the
+// namespace removes it, as it would one of its own. Nil where somebody else made it, or its maker exists; nameOf is as in
+// RolloutOptions. What made a namespace is told by its field managers: none of ours applies one that was there before.
+func Inherited(ctx context.Context, target Target, name string, nameOf func(id string) string) (*Entry, error) {
+	if name == "" || nameOf == nil {
+		return nil, nil
+	}
+	key := Key{Kind: namespaceGK.Kind, Name: name}
+	where, served, err := (&kinds{mapper: target.Mapper}).findAny(key, "v1")
+	if err != nil || !served {
+		return nil, err
+	}
+	live, err := resourceClient(target, where, "").Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", key, err)
+	}
+	if !isOrphaned(live, nameOf) {
+		return nil, nil
+	}
+	return &Entry{Key: key, Version: "v1", UID: live.UID, Created: true}, nil
+}
+
+// isOrphaned says whether installations made an object, and none of them exists any more.
+func isOrphaned(live *metav1.PartialObjectMetadata, nameOf func(id string) string) bool {
+	made := false
+	for i := range live.ManagedFields {
+		entry := &live.ManagedFields[i]
+		id, found := strings.CutPrefix(entry.Manager, managerPrefix)
+		if !found || entry.Operation != metav1.ManagedFieldsOperationApply {
+			continue
+		}
+		if nameOf(id) != "" {
+			return false
+		}
+		made = true
+	}
+	return made && live.Annotations[kubermaticv1.AnnotationAdopted] == ""
+}
