@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
 // How long status changes are gathered: seeds answer within a moment of each other, and all of it is one write. A refused
@@ -47,6 +48,9 @@ type outcome struct {
 	// secrets that its entries name, and what is wrong with them on the master.
 	secrets        []string
 	secretProblems map[string]string
+	// leave are the versions that the catalogue has clusters leave; leaveProblem is why its annotation can't be read.
+	leave        catalogue.Leave
+	leaveProblem string
 }
 
 func newBoard() *board {
@@ -142,6 +146,10 @@ func outcomeOf(reading *reading, p *pass, part *contribution) outcome {
 	}
 	if owner := metav1.GetControllerOf(object); reading.parent() != "" {
 		found.parent = owner.Name
+	}
+	found.leave = reading.leave
+	if reading.leaveProblem != nil {
+		found.leaveProblem = reading.leaveProblem.Error()
 	}
 	if reading.refusal != nil {
 		found.reason, found.refusal = reading.reason, reading.refusal.Error()

@@ -12,6 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/trellis-addons/trellis/pkg/fence"
+	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
 // Options are the controller's settings.
@@ -39,7 +42,9 @@ type Dependencies struct {
 	Master cluster.Cluster
 	// Recorder takes events on catalogues.
 	Recorder events.EventRecorder
-	Options  Options
+	// Fence keeps writes to seeds from going out; nil: there is none.
+	Fence   *fence.Fence
+	Options Options
 }
 
 // Reconciler is the AddonCatalogueDistributor.
@@ -50,6 +55,8 @@ type Reconciler struct {
 	// cached reads the master from the controller's own cache and writes to it; direct reads past the cache.
 	cached client.Client
 	direct client.Reader
+	// fence keeps writes to seeds from going out.
+	fence *fence.Fence
 
 	readings  readings
 	revisions revisions
@@ -59,6 +66,8 @@ type Reconciler struct {
 	workers   *workers
 	board     *board
 	usage     *usageBook
+	// budget is shared by the answers of all seeds.
+	budget *remote.Budget
 }
 
 // New makes the controller.
@@ -80,9 +89,9 @@ func New(dependencies Dependencies) *Reconciler {
 		options.Clock = clock.RealClock{}
 	}
 	return &Reconciler{
-		options: options, master: dependencies.Master, recorder: dependencies.Recorder, board: newBoard(),
+		options: options, master: dependencies.Master, recorder: dependencies.Recorder, board: newBoard(), fence: dependencies.Fence,
 		cached: dependencies.Master.GetClient(), direct: dependencies.Master.GetAPIReader(),
-		usage: newUsageBook(options.Namespace, options.Clock),
+		usage: newUsageBook(options.Namespace, options.Clock), budget: remote.NewBudget(answersAtOnce),
 	}
 }
 

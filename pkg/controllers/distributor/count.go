@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strconv"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,53 +14,112 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
 // countedAtOnce is the size of a page of installations.
 const countedAtOnce = 500
 
+// countTotals end a count: there are more installations on no seed.
+var countTotals = remote.Totals{Calls: 400, Items: 200_000, Bytes: 128 << 20, Time: 2 * time.Minute}
+
 // tables asks for the columns of objects and nothing else: values and statuses of installations stay where they are.
 const tables = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 // newCounter makes the client that reads tables.
-func newCounter(config *rest.Config, transport *http.Client) (rest.Interface, error) {
-	config = rest.CopyConfig(config)
+func newCounter(foreign *remote.Client) (rest.Interface, error) {
+	config := rest.CopyConfig(foreign.Config)
 	version := v1.GroupVersion
 	config.GroupVersion, config.APIPath = &version, "/apis"
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	counter, err := rest.RESTClientForConfigAndClient(config, transport)
+	counter, err := rest.RESTClientForConfigAndClient(config, foreign.HTTP)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for tables: %w", err)
 	}
 	return counter, nil
 }
 
-// count asks the seed which versions its installations have. A seed without the kind has none.
-func (s *session) count(ctx context.Context) (map[catalogue.UsedVersion]int, error) {
-	found := map[catalogue.UsedVersion]int{}
-	for next := ""; ; {
-		raw, err := s.counter.Get().Resource("addoninstallations").SetHeader("Accept", tables).
-			Param("includeObject", string(metav1.IncludeNone)).Param("limit", strconv.Itoa(countedAtOnce)).
-			Param("continue", next).DoRaw(ctx)
-		if apierrors.IsNotFound(err) {
-			return found, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("counting installations: %w", err)
-		}
-		var page metav1.Table
-		if err := json.Unmarshal(raw, &page); err != nil {
-			return nil, fmt.Errorf("counting installations: %w", err)
-		}
-		addUsed(found, &page)
-		if next = page.Continue; next == "" {
-			return found, nil
-		}
-	}
+// used counts the installations of versions that seeds are given, or are to leave. What else a seed says that it has is only a
+// number: names that nobody here knows could be any, and as many as it likes.
+type used struct {
+	offered map[string]map[string]bool
+	found   map[catalogue.UsedVersion]int
+	others  int
 }
 
-// addUsed counts the rows of a page by the columns that the CRD prints.
-func addUsed(found map[catalogue.UsedVersion]int, page *metav1.Table) {
+func newUsed(want *wanted) *used {
+	u := &used{offered: map[string]map[string]bool{}, found: map[catalogue.UsedVersion]int{}}
+	if want == nil {
+		return u
+	}
+	for name, addon := range want.addons {
+		u.know(name, "")
+		for i := range addon.Spec.Addons {
+			for _, version := range addon.Spec.Addons[i].Versions {
+				u.know(name, catalogue.Key(version.Version))
+			}
+		}
+	}
+	for name, versions := range want.leave {
+		for _, version := range versions {
+			u.know(name, catalogue.Key(version))
+		}
+	}
+	return u
+}
+
+func (u *used) know(addon, version string) {
+	if u.offered[addon] == nil {
+		u.offered[addon] = map[string]bool{}
+	}
+	u.offered[addon][version] = true
+}
+
+// count asks the seed which versions its installations have, and how many have others than it is given. A seed without the
+// kind has none.
+func (s *session) count(ctx context.Context, want *wanted) (found map[catalogue.UsedVersion]int, others int, err error) {
+	ctx = remote.Within(ctx, "the count of installations", countTotals)
+	counted := newUsed(want)
+	for next, more := "", true; more; more = next != "" {
+		next, err = s.countPage(ctx, next, counted)
+		if apierrors.IsNotFound(err) {
+			break
+		}
+		if err != nil {
+			return nil, 0, fmt.Errorf("counting installations: %w", err)
+		}
+	}
+	return counted.found, counted.others, nil
+}
+
+// table is what is read of a table.
+type table struct {
+	Metadata          struct{ Continue string }
+	ColumnDefinitions []struct{ Name string }
+	Rows              []tableRow
+}
+
+type tableRow struct{ Cells []any }
+
+func (s *session) countPage(ctx context.Context, token string, counted *used) (next string, err error) {
+	ctx, release := remote.Hold(ctx)
+	defer release()
+	raw, err := s.counter.Get().Resource("addoninstallations").SetHeader("Accept", tables).
+		Param("includeObject", string(metav1.IncludeNone)).Param("limit", strconv.Itoa(countedAtOnce)).
+		Param("continue", token).DoRaw(ctx)
+	if err != nil {
+		return "", err
+	}
+	var page table
+	if err := json.Unmarshal(raw, &page); err != nil {
+		return "", &remote.MisbehavesError{Did: "its table of installations has another form"}
+	}
+	counted.add(&page)
+	return page.Metadata.Continue, nil
+}
+
+// add counts the rows of a page by the columns that the CRD prints.
+func (u *used) add(page *table) {
 	addon, version := -1, -1
 	for i, column := range page.ColumnDefinitions {
 		switch column.Name {
@@ -71,21 +130,27 @@ func addUsed(found map[catalogue.UsedVersion]int, page *metav1.Table) {
 		}
 	}
 	for _, row := range page.Rows {
-		used := catalogue.UsedVersion{Addon: cell(row, addon)}
+		have := catalogue.UsedVersion{Addon: cell(row, addon)}
 		if text := cell(row, version); text != "" {
-			used.Version = catalogue.Key(text)
+			have.Version = catalogue.Key(text)
 		}
-		if used.Addon != "" {
-			found[used]++
+		switch {
+		case u.offered[have.Addon][have.Version]:
+			u.found[have]++
+		case have.Addon != "":
+			u.others++
 		}
 	}
 }
 
 // cell is empty where a row has none.
-func cell(row metav1.TableRow, at int) string {
+func cell(row tableRow, at int) string {
 	if at < 0 || at >= len(row.Cells) {
 		return ""
 	}
 	text, _ := row.Cells[at].(string)
+	if len(text) > 256 {
+		return ""
+	}
 	return text
 }

@@ -64,8 +64,9 @@ func (w *workers) worker(name string) *worker {
 
 func (r *Reconciler) newWorker(ctx context.Context, name string) *worker {
 	return &worker{
-		name: name, namespace: r.options.CatalogueNamespace, resync: r.options.Resync, clock: r.options.Clock,
-		guard: r.confirm, wake: make(chan struct{}, 1), usage: r.usage, countEvery: r.options.CountEvery,
+		name: name, platform: r.options.Namespace, namespace: r.options.CatalogueNamespace, resync: r.options.Resync, clock: r.options.Clock,
+		guard: r.confirm, wake: make(chan struct{}, 1), usage: r.usage, budget: r.budget, countEvery: r.options.CountEvery,
+		fence: r.fence,
 		report: func(state seedState) {
 			if ctx.Err() == nil {
 				r.board.seedChanged(state)
@@ -77,6 +78,8 @@ func (r *Reconciler) newWorker(ctx context.Context, name string) *worker {
 func (r *Reconciler) dispatch(_ context.Context, p *pass) error {
 	r.board.passed(p)
 	r.usage.only(p.targets)
-	r.workers.ask(p.targets, &wanted{addons: p.merged.Addons, refused: p.merged.Refused, secrets: p.secrets, held: p.held()})
+	r.workers.ask(p.targets, &wanted{
+		addons: p.merged.Addons, refused: p.merged.Refused, secrets: p.secrets, held: p.held(), leave: p.leave,
+	})
 	return nil
 }

@@ -2,19 +2,20 @@
 // result to every seed.
 //
 // Reads, on the master: authored and generated AddonCatalogues, Seeds with their kubeconfig Secrets, Secrets that merged
-// entries name and that are marked for sources. Reads, on a seed: the UID of namespace kube-system, and the metadata of
-// what it wrote there. It never fetches or renders an add-on.
+// entries name and that are marked for sources. Reads, on a seed: the UID of namespace kube-system, the key of its marks, and
+// the metadata of what it wrote there. It never fetches or renders an add-on.
 //
 // Writes, on the master: the status of every AddonCatalogue that is not somebody's copy (conditions Ready and Conflicting,
 // counts, conflicts, one row for each seed), one ControllerRevision for each authored catalogue with its last valid spec,
 // ConfigMap addon-seeds with the identity of each seed, and ConfigMap addon-usage with the number of its installations by
 // version, for admission. Writes, on a seed: the catalogue namespace where it is missing,
-// in it one AddonCatalogue with role merged for each add-on, and copies of source Secrets. Nothing that lacks our labels is
-// overwritten or deleted.
+// in it one AddonCatalogue with role merged for each add-on, and copies of source Secrets; and in the platform namespace the key of
+// the marks on merged catalogues, once all of them carry one (key.go). Nothing that lacks our labels is overwritten or deleted.
 //
 // One pass (Reconcile; one request stands for all catalogues, since a merge needs all of them) takes these steps:
 //
 //	read       catalogues become sources; what is invalid is replaced by its last valid spec
+//	leave      which versions of core add-ons clusters are to leave
 //	remember   the last valid specs are kept in ControllerRevisions
 //	merge      pure; skipped where no source changed
 //	hand on    marked Secrets that the merged entries name
@@ -31,7 +32,11 @@
 // A second controller writes the status of each catalogue from the board, on which passes and workers leave what they
 // know. Status changes are gathered for a moment, so that an edit is one status write as a rule and not one for each seed.
 //
-// After each pass, at most once a minute, a worker also counts the installations on its seed, from a table of their columns.
+// After each pass, at most once a minute, a worker also counts the installations on its seed, from a table of their columns: by
+// version, of those that the seed is given; of all others their number. Seeds share the ConfigMap equally.
+//
+// A seed may be compromised. Its client is one of pkg/remote: answers and lists are bounded, redirects lead nowhere, and what it
+// answers is told in fixed words.
 //
 // A seed is told from another one by the UID of its kube-system namespace, kept at first contact. A kubeconfig that leads
 // to another cluster writes nothing until the Seed is annotated with confirm-seed.

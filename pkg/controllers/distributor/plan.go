@@ -1,8 +1,12 @@
 package distributor
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -18,6 +22,8 @@ type wanted struct {
 	// held are catalogues, by name, whose content can't be told at present: merged add-ons with a part of them are neither
 	// written nor deleted.
 	held map[string]bool
+	// leave are the versions of core add-ons that clusters are to leave.
+	leave catalogue.Leave
 }
 
 // picture is what a worker knows of its seed: metadata of the objects that carry our labels.
@@ -31,9 +37,9 @@ type seen struct {
 	resourceVersion string
 	// stamp says what was written; see stampOf.
 	stamp string
-	// digest of a merged catalogue.
-	digest     string
-	generation int64
+	// digest and mark of a merged catalogue.
+	digest, mark string
+	generation   int64
 	// origins are the catalogues that a merged catalogue has versions of.
 	origins []string
 	// statusAt is the generation whose status is known to be there; -1: not known.
@@ -42,8 +48,66 @@ type seen struct {
 	edited bool
 }
 
-// stampOf is what makes a merged object up: its content and the KKP version that is stamped onto it.
-func stampOf(digest, kkpVersion string) string { return digest + " " + kkpVersion }
+// stampOf is what makes a merged object up: its content by digest, and its annotations.
+func stampOf(annotations map[string]string) string {
+	sum := sha256.New()
+	for _, name := range []string{
+		v1.AnnotationDigest, v1.AnnotationKKPVersion, v1.AnnotationVersions, v1.AnnotationLeftVersions, v1.AnnotationMark,
+	} {
+		sum.Write([]byte(annotations[name] + "\n"))
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// marker gives the merged objects of one seed their annotations, the mark among them.
+type marker struct {
+	namespace, kkpVersion string
+	// key of the marks.
+	key []byte
+	// stored are the content digests, by name and wanted digest, of objects that the seed stores otherwise than they are sent.
+	stored map[string]string
+	// stamps remembers, by name, the stamps of wanted objects: most passes find most of them as they were.
+	stamps map[string]knownStamp
+}
+
+// knownStamp is the stamp of an object, and all that it depends on.
+type knownStamp struct {
+	digest, kkpVersion, left, key, stored string
+	stamp                                 string
+}
+
+// stampsKept bounds the memory of stamps; past it, it is emptied.
+const stampsKept = 16384
+
+// stamp is the one that a wanted object should have.
+func (m *marker) stamp(name string, addon *catalogue.MergedAddon, leave catalogue.Leave) string {
+	now := knownStamp{
+		digest: addon.Digest, kkpVersion: m.kkpVersion, left: leave.Of(name), key: string(m.key), stored: m.stored[name+" "+addon.Digest],
+	}
+	known := m.stamps[name]
+	now.stamp = known.stamp
+	if known == now && known.stamp != "" {
+		return known.stamp
+	}
+	if len(m.stamps) >= stampsKept {
+		clear(m.stamps)
+	}
+	now.stamp = stampOf(m.annotations(name, addon, leave))
+	m.stamps[name] = now
+	return now.stamp
+}
+
+// annotations are those of a merged object, but for its generation.
+func (m *marker) annotations(name string, addon *catalogue.MergedAddon, leave catalogue.Leave) map[string]string {
+	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: name, Annotations: map[string]string{
+		v1.AnnotationDigest: addon.Digest, v1.AnnotationKKPVersion: m.kkpVersion, v1.AnnotationVersions: addon.OriginsJSON(),
+	}}}
+	if left := leave.Of(name); left != "" && addon.Spec.Type == v1.CatalogueCore {
+		object.Annotations[v1.AnnotationLeftVersions] = left
+	}
+	object.Annotations[v1.AnnotationMark] = catalogue.Mark(m.key, object, cmp.Or(m.stored[name+" "+addon.Digest], addon.Digest))
+	return object.Annotations
+}
 
 // plan is what is to be done on a seed, by name, each list sorted.
 type plan struct {
@@ -56,7 +120,7 @@ type plan struct {
 }
 
 // planSeed compares what is wanted with what a seed has.
-func planSeed(want *wanted, kkpVersion string, have picture) plan {
+func planSeed(want *wanted, with *marker, have picture) plan {
 	todo := plan{held: map[string]string{}}
 	for name, found := range have.catalogues {
 		by := want.holder(found)
@@ -70,7 +134,7 @@ func planSeed(want *wanted, kkpVersion string, have picture) plan {
 	for name, addon := range want.addons {
 		switch {
 		case todo.held[name] != "":
-		case differs(have.catalogues, name, stampOf(addon.Digest, kkpVersion)):
+		case differs(have.catalogues, name, with.stamp(name, addon, want.leave)):
 			todo.write = append(todo.write, name)
 		case have.catalogues[name].statusAt != have.catalogues[name].generation:
 			todo.tell = append(todo.tell, name)

@@ -18,6 +18,9 @@ type reading struct {
 	object *v1.AddonCatalogue
 	// source is what is merged; nil where the catalogue adds nothing.
 	source *catalogue.Source
+	// leave are the versions that a Core catalogue has clusters leave; leaveProblem is why its annotation can't be read.
+	leave        catalogue.Leave
+	leaveProblem error
 	// refusal is why the present spec is not merged, with its reason; nil where it is.
 	refusal error
 	reason  string
@@ -48,7 +51,7 @@ func (r *Reconciler) read(ctx context.Context, p *pass) error {
 			continue
 		}
 		fresh[object.UID] = r.readOne(object)
-		p.readings = append(p.readings, fresh[object.UID])
+		p.readings = append(p.readings, ownedCore(fresh[object.UID], list.Items))
 	}
 	r.readings = fresh
 	return nil

@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,24 +23,46 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/fence"
+	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
 // fieldOwner names our writes in managedFields.
 const fieldOwner = "trellis-distributor"
 
-// callTimeout ends a call to a seed that does not answer.
-const callTimeout = 30 * time.Second
+// answersAtOnce is the memory for answers of all seeds at a time, heaviestAnswer for each of them, in bytes.
+const (
+	answersAtOnce  = 128 << 20
+	heaviestAnswer = 64 << 20
+)
+
+// Lists of a seed: at most so many at a time, and so much in all.
+const (
+	listedAtOnce    = 250
+	annotationLimit = 256 << 10
+)
+
+var listTotals = remote.Totals{Calls: 80, Items: 20_000, Bytes: 64 << 20, Time: time.Minute}
 
 // session is a client for one seed with one kubeconfig, and the picture of that seed.
 type session struct {
 	id        string
 	namespace string
-	http      *http.Client
+	remote    *remote.Client
 	client    client.Client
 	counter   rest.Interface
 
+	// platform is the platform namespace there; key and keyState are of the marks on merged objects.
+	platform string
+	key      []byte
+	keyState keyState
+
 	mutex   sync.Mutex
 	picture picture
+	// stored are digests of what the seed stores otherwise than it is sent; see marker.
+	stored map[string]string
+	// stamps are those that wanted objects had in the last pass; see marker.
+	stamps map[string]knownStamp
 	// lookedAt is when the picture was made; zero: it has to be made anew.
 	lookedAt time.Time
 }
@@ -66,30 +88,28 @@ func seedMapper() meta.RESTMapper {
 }
 
 // newSession makes no call.
-func newSession(to target, namespace string) (*session, error) {
-	config := rest.CopyConfig(to.config)
-	config.QPS, config.Timeout = -1, callTimeout
-	transport, err := rest.HTTPClientFor(config)
+func newSession(to target, platform, namespace string, budget *remote.Budget, fence *fence.Fence) (*session, error) {
+	foreign, err := remote.New(to.config, remote.Options{Budget: budget, Heaviest: heaviestAnswer, Fence: fence})
 	if err != nil {
 		return nil, fmt.Errorf("making a transport: %w", err)
 	}
-	plain, err := client.New(config, client.Options{HTTPClient: transport, Scheme: seedScheme, Mapper: seedMapper()})
+	plain, err := foreign.Kinds(client.Options{Scheme: seedScheme, Mapper: seedMapper()})
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	counter, err := newCounter(config, transport)
+	counter, err := newCounter(foreign)
 	if err != nil {
 		return nil, err
 	}
 	// A field that the seed's CRD does not know is an error, not a silent loss.
 	strict := client.WithFieldValidation(plain, metav1.FieldValidationStrict)
 	return &session{
-		id: to.configID, namespace: namespace, http: transport, client: client.WithFieldOwner(strict, fieldOwner),
-		counter: counter,
+		id: to.configID, namespace: namespace, remote: foreign, client: client.WithFieldOwner(strict, fieldOwner),
+		counter: counter, platform: platform, stored: map[string]string{}, stamps: map[string]knownStamp{},
 	}, nil
 }
 
-func (s *session) close() { s.http.CloseIdleConnections() }
+func (s *session) close() { s.remote.Close() }
 
 // uid is the identity of the cluster.
 func (s *session) uid(ctx context.Context) (types.UID, error) {
@@ -97,12 +117,23 @@ func (s *session) uid(ctx context.Context) (types.UID, error) {
 	if err := s.client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err != nil {
 		return "", fmt.Errorf("reading the seed's identity: %w", err)
 	}
+	if !isUID(system.UID) {
+		return "", &remote.MisbehavesError{Did: "its namespace kube-system has no UID"}
+	}
 	return system.UID, nil
+}
+
+// isUID says whether a text has the form of a UID: it is shown and kept.
+func isUID(uid types.UID) bool {
+	return uid != "" && len(uid) <= 36 && strings.Trim(string(uid), "0123456789abcdef-") == ""
 }
 
 // look makes the picture anew, from metadata.
 func (s *session) look(ctx context.Context, now time.Time) error {
 	if err := s.ensureNamespace(ctx); err != nil {
+		return err
+	}
+	if err := s.lookKey(ctx); err != nil {
 		return err
 	}
 	catalogues, err := s.list(ctx, v1.GroupVersion.WithKind("AddonCatalogueList"), client.MatchingLabels{v1.LabelRole: v1.RoleMerged})
@@ -125,12 +156,23 @@ func (s *session) look(ctx context.Context, now time.Time) error {
 func (s *session) list(
 	ctx context.Context, kind schema.GroupVersionKind, labels client.MatchingLabels,
 ) ([]metav1.PartialObjectMetadata, error) {
-	var list metav1.PartialObjectMetadataList
-	list.SetGroupVersionKind(kind)
-	if err := s.client.List(ctx, &list, client.InNamespace(s.namespace), labels); err != nil {
-		return nil, fmt.Errorf("listing our objects: %w", err)
+	ctx = remote.Within(ctx, "the list of our objects", listTotals)
+	var all []metav1.PartialObjectMetadata
+	for next := ""; ; {
+		var list metav1.PartialObjectMetadataList
+		list.SetGroupVersionKind(kind)
+		err := s.client.List(ctx, &list, client.InNamespace(s.namespace), labels, client.Limit(listedAtOnce), client.Continue(next))
+		if err != nil {
+			return nil, fmt.Errorf("listing our objects: %w", err)
+		}
+		if next = list.Continue; next == "" && all == nil {
+			return list.Items, nil
+		}
+		all = append(all, list.Items...)
+		if next == "" {
+			return all, nil
+		}
 	}
-	return list.Items, nil
 }
 
 // compare turns metadata into what is seen. A Secret that is not at the version that we left it at was edited; catalogues
@@ -152,15 +194,23 @@ func compare(items []metav1.PartialObjectMetadata, before map[string]seen) map[s
 	return found
 }
 
+// brief is a text as long as those that we write; it is kept, and a seed could have it be of any length.
+func brief(text string) string {
+	if len(text) > 256 {
+		return ""
+	}
+	return text
+}
+
 // seenOf reads metadata, of a list or of the answer to a write.
 func seenOf(object client.Object) seen {
 	annotations := object.GetAnnotations()
 	found := seen{
-		uid: object.GetUID(), resourceVersion: object.GetResourceVersion(), generation: object.GetGeneration(),
-		digest: annotations[v1.AnnotationDigest], stamp: annotations[v1.AnnotationDigest], statusAt: -1,
+		uid: types.UID(brief(string(object.GetUID()))), resourceVersion: brief(object.GetResourceVersion()), generation: object.GetGeneration(),
+		digest: brief(annotations[v1.AnnotationDigest]), stamp: brief(annotations[v1.AnnotationDigest]), statusAt: -1,
 	}
 	if isMerged(object) {
-		found.stamp = stampOf(found.digest, annotations[v1.AnnotationKKPVersion])
+		found.stamp, found.mark = stampOf(annotations), brief(annotations[v1.AnnotationMark])
 		found.origins = originsOf(annotations[v1.AnnotationVersions])
 		found.edited = annotations[v1.AnnotationGeneration] != strconv.FormatInt(found.generation, 10)
 	}
@@ -170,6 +220,9 @@ func seenOf(object client.Object) seen {
 // originsOf are the catalogues that a merged one was made of. One that was edited beyond reading is put back anyway.
 func originsOf(annotation string) []string {
 	var versions map[string]catalogue.Origin
+	if len(annotation) > annotationLimit {
+		return nil
+	}
 	if err := json.Unmarshal([]byte(annotation), &versions); err != nil {
 		return nil
 	}

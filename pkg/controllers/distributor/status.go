@@ -35,12 +35,14 @@ func (r *Reconciler) reconcileStatus(ctx context.Context, request reconcile.Requ
 	if !ok || !isInput(object) {
 		return reconcile.Result{}, nil
 	}
-	conflicts := object.Status.Conflicts
+	conflicts, leaving := object.Status.Conflicts, leavingReason(object)
 	turn := loop.StartShared(r.cached, object)
 	project(object, known, seeds)
+	projectLeaving(object, known, r.usage.having(known.leave))
 	result, err := turn.Finish(ctx, loop.Done{})
 	if err == nil && result.IsZero() {
 		r.tellConflicts(object, conflicts)
+		r.tellLeaving(object, leaving)
 	}
 	return result, err
 }
@@ -138,7 +140,7 @@ func behind(known outcome, seed seedState) string {
 			return failed
 		}
 	}
-	return ""
+	return seed.keyFailed
 }
 
 // revisionOf is one word for the merged add-ons that a catalogue has a part in.

@@ -15,6 +15,8 @@ type pass struct {
 	// changes are versions that were merged before with other content.
 	changes []catalogue.Change
 	secrets wantedSecrets
+	// leave are the versions of core add-ons that clusters are to leave.
+	leave   catalogue.Leave
 	targets []target
 	// lookAgain is when to make the next pass without being asked; 0: never.
 	lookAgain time.Duration
@@ -49,6 +51,7 @@ type step struct {
 func (r *Reconciler) steps() []step {
 	return []step{
 		{"read", r.read},         // catalogues become sources, invalid ones by their last valid spec
+		{"leave", r.leave},       // which versions of core add-ons clusters are to leave
 		{"remember", r.remember}, // keep last valid specs, before they are on any seed
 		{"merge", r.merge},       // all sources become one catalogue
 		{"tell", r.tell},         // say which versions have other content than before

@@ -26,6 +26,10 @@ const (
 	retryUsage  = 10 * time.Second
 )
 
+// usageLimit is the size of the ConfigMap, which seeds share equally: none takes the place of another. etcd takes objects of
+// 1.5 MiB, ConfigMaps have 1 MiB at most.
+const usageLimit = 900 << 10
+
 // usageBook keeps how many installations on each seed have which versions, in ConfigMap addon-usage. Every replica's
 // admission reads it there, and the figures of a seed outlive the seed's end and ours.
 type usageBook struct {
@@ -51,12 +55,12 @@ func newUsageBook(namespace string, clock clock.WithTicker) *usageBook {
 }
 
 // counted takes down what a seed answered.
-func (b *usageBook) counted(seed string, installations map[catalogue.UsedVersion]int) {
+func (b *usageBook) counted(seed string, installations map[catalogue.UsedVersion]int, others int) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	before, known := b.rows[seed]
-	b.rows[seed] = catalogue.SeedUsage{Seed: seed, Installations: installations}
-	if !known || !before.LastSeen.IsZero() || !maps.Equal(before.Installations, installations) {
+	b.rows[seed] = catalogue.SeedUsage{Seed: seed, Installations: installations, Others: others}
+	if !known || !before.LastSeen.IsZero() || before.Others != others || !maps.Equal(before.Installations, installations) {
 		b.awake()
 	}
 }
@@ -164,7 +168,7 @@ func (b *usageBook) encode() map[string]string {
 	}
 	wanted := make(map[string]string, len(b.rows))
 	for seed, row := range b.rows {
-		wanted[seed] = row.Encode()
+		wanted[seed] = row.EncodeWithin(usageLimit / len(b.rows))
 	}
 	return wanted
 }

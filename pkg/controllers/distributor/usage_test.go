@@ -21,6 +21,7 @@ import (
 func TestUsageIsCounted(t *testing.T) {
 	w := newWorld(t)
 	seed := w.seed("north", kubeconfigOf("seed"))
+	w.create(w.master, w.catalogueOf("web", map[string][]string{w.platform: {"1.0.0", "1.1.0"}}))
 	for name, version := range map[string]string{"one": "v1.0.0", "two": "1.0.0", "three": "1.1.0", "four": ""} {
 		w.installation(name, version)
 	}

@@ -9,7 +9,9 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/trellis-addons/trellis/pkg/fence"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
 // backoffLimit is the longest wait before a seed is tried again without being asked.
@@ -31,6 +33,8 @@ type seedState struct {
 	digests map[string]string
 	// held says by name of a merged add-on which catalogue keeps it as it is.
 	held map[string]string
+	// keyFailed says what keeps the seed from having the key of marks; empty: nothing.
+	keyFailed string
 	// failedCatalogues and failedSecrets say by name what could not be written or deleted.
 	failedCatalogues, failedSecrets map[string]string
 	at                              time.Time
@@ -42,12 +46,15 @@ type guard func(ctx context.Context, to target, uid string) error
 // worker serves one seed, in a goroutine of its own.
 type worker struct {
 	name      string
+	platform  string
 	namespace string
 	resync    time.Duration
 	clock     clock.Clock
 	guard     guard
+	fence     *fence.Fence
 	report    func(seedState)
 	usage     *usageBook
+	budget    *remote.Budget
 	// countEvery is the time between two counts of the seed's installations.
 	countEvery time.Duration
 
@@ -118,7 +125,7 @@ func (w *worker) log(ctx context.Context, state seedState) {
 
 // pause is the time to the next pass without being asked.
 func (w *worker) pause(state seedState) time.Duration {
-	if state.reached && len(state.failedCatalogues)+len(state.failedSecrets) == 0 {
+	if state.reached && len(state.failedCatalogues)+len(state.failedSecrets)+len(state.keyFailed) == 0 {
 		w.failed = 0
 		return jitter(min(w.resync, w.countEvery))
 	}
@@ -140,9 +147,11 @@ func (w *worker) pass(ctx context.Context, now order) seedState {
 		state.problem, state.at = problem, w.clock.Now()
 		return state
 	}
-	todo := planSeed(now.wanted, now.target.kkpVersion, w.session.picture)
-	failed := w.session.carryOut(ctx, now.wanted, now.target.kkpVersion, todo)
-	if failed.any() {
+	with := w.session.marker(now.target.kkpVersion)
+	todo := planSeed(now.wanted, with, w.session.picture)
+	failed := w.session.carryOut(ctx, now.wanted, with, todo)
+	state.keyFailed = w.session.bringKey(ctx)
+	if failed.any() || state.keyFailed != "" {
 		w.session.lookedAt = time.Time{}
 	}
 	w.last = w.session.picture.digests()
@@ -159,12 +168,12 @@ func (w *worker) count(ctx context.Context) {
 		return
 	}
 	w.countedAt = w.clock.Now()
-	installations, err := w.session.count(ctx)
+	installations, others, err := w.session.count(ctx, w.order().wanted)
 	if err != nil {
 		w.usage.lost(w.name)
 		return
 	}
-	w.usage.counted(w.name, installations)
+	w.usage.counted(w.name, installations, others)
 }
 
 // connect sees to it that there is a session with a picture that is not too old; else it says why there is none.
@@ -176,7 +185,7 @@ func (w *worker) connect(ctx context.Context, to target) (problem string) {
 		w.drop()
 	}
 	if w.session == nil {
-		made, err := newSession(to, w.namespace)
+		made, err := newSession(to, w.platform, w.namespace, w.budget, w.fence)
 		if err != nil {
 			return describe(err)
 		}

@@ -3,6 +3,7 @@ package distributor
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync"
 
@@ -29,13 +30,13 @@ func (f *failures) any() bool { return len(f.catalogues)+len(f.secrets) > 0 }
 
 // carryOut does what is planned, as far as it goes: one object's failure is not another's. Secrets come first, so that
 // nobody reads an entry whose Secret is not there yet.
-func (s *session) carryOut(ctx context.Context, want *wanted, kkpVersion string, todo plan) *failures {
+func (s *session) carryOut(ctx context.Context, want *wanted, with *marker, todo plan) *failures {
 	failed := &failures{catalogues: map[string]string{}, secrets: map[string]string{}}
 	s.each(ctx, todo.writeSecret, failed.secret, func(ctx context.Context, name string) error {
 		return s.writeSecret(ctx, name, want.secrets.copies[name])
 	})
 	s.each(ctx, todo.write, failed.catalogue, func(ctx context.Context, name string) error {
-		return s.writeCatalogue(ctx, name, want.addons[name], kkpVersion)
+		return s.writeCatalogue(ctx, name, want.addons[name], with.annotations(name, want.addons[name], want.leave))
 	})
 	s.each(ctx, todo.tell, failed.catalogue, s.retell)
 	s.each(ctx, todo.remove, failed.catalogue, func(ctx context.Context, name string) error {
@@ -65,6 +66,9 @@ func (f *failures) catalogue(name string, err error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.catalogues[name] = fmt.Sprintf("AddonCatalogue %q: %s", name, describe(err))
+	if apierrors.IsAlreadyExists(err) {
+		f.catalogues[name] += "; nothing is installed from it meanwhile"
+	}
 }
 
 func (f *failures) secret(name string, err error) {
@@ -91,12 +95,10 @@ func (s *session) saw(of map[string]seen, object client.Object) {
 	of[object.GetName()] = seenOf(object)
 }
 
-func (s *session) writeCatalogue(ctx context.Context, name string, addon *catalogue.MergedAddon, kkpVersion string) error {
+// writeCatalogue writes a merged object with its annotations.
+func (s *session) writeCatalogue(ctx context.Context, name string, addon *catalogue.MergedAddon, annotations map[string]string) error {
 	object := &v1.AddonCatalogue{ObjectMeta: s.named(name), Spec: addon.Spec}
-	object.Labels = catalogueLabels()
-	object.Annotations = map[string]string{
-		v1.AnnotationDigest: addon.Digest, v1.AnnotationKKPVersion: kkpVersion, v1.AnnotationVersions: addon.OriginsJSON(),
-	}
+	object.Labels, object.Annotations = catalogueLabels(), annotations
 	before, _ := s.have(s.picture.catalogues, name)
 	foretold := before.generation
 	if before.edited || before.digest != addon.Digest {
@@ -107,8 +109,8 @@ func (s *session) writeCatalogue(ctx context.Context, name string, addon *catalo
 	if apierrors.IsInvalid(err) {
 		err = s.retype(ctx, object, err)
 	}
-	if err == nil && object.Generation != foretold {
-		err = s.correct(ctx, object)
+	if err == nil {
+		err = s.correct(ctx, object, addon.Digest)
 	}
 	if err != nil {
 		return err
@@ -116,15 +118,37 @@ func (s *session) writeCatalogue(ctx context.Context, name string, addon *catalo
 	return s.tellMerged(ctx, object)
 }
 
-// correct writes the generation down that was not foretold right: content may differ in annotations only.
-func (s *session) correct(ctx context.Context, object *v1.AddonCatalogue) error {
+// correct writes down what was not foretold right: the generation, since content may differ in annotations only; and the mark, where
+// the seed stores the content otherwise than it was sent, as with a default that only its CRD knows.
+func (s *session) correct(ctx context.Context, object *v1.AddonCatalogue, digest string) error {
 	before := object.DeepCopy()
 	object.Annotations[v1.AnnotationGeneration] = strconv.FormatInt(object.Generation, 10)
+	content, err := catalogue.ContentDigest(object)
+	if err != nil {
+		return fmt.Errorf("the seed stores it otherwise than it was sent: %w", err)
+	}
+	if content != digest {
+		object.Annotations[v1.AnnotationMark] = catalogue.Mark(s.key, object, content)
+	}
+	s.remember(object.Name+" "+digest, content, content != digest)
+	if maps.Equal(before.Annotations, object.Annotations) {
+		return nil
+	}
 	if err := s.client.Patch(ctx, object, client.MergeFrom(before)); err != nil {
 		return err
 	}
 	s.saw(s.picture.catalogues, object)
 	return nil
+}
+
+// remember keeps what the seed makes of a content, where it makes something else of it.
+func (s *session) remember(wanted, content string, other bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	delete(s.stored, wanted)
+	if other {
+		s.stored[wanted] = content
+	}
 }
 
 // retype makes an object anew whose type changed, since type is immutable: an add-on's name became reserved, or free.

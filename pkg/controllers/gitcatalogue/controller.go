@@ -61,6 +61,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	object := &v1.AddonCatalogue{}
 	if err := r.cached.Get(ctx, request.NamespacedName, object); err != nil {
 		r.memories.forget(request.NamespacedName)
+		r.memories.await(request.NamespacedName, nil)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !r.isOurs(object) {

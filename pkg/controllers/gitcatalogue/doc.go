@@ -14,7 +14,8 @@
 //	read       files become add-ons; any error refuses the commit
 //	plan       pure: what to write and what to remove
 //	approve    a commit that takes much away waits for a word of the admin
-//	rehearse   every write is tried without effect, so that a commit is taken whole or not at all
+//	rehearse   every write is tried without effect, so that a commit is taken whole or not at all; but for add-ons whose name
+//	           somebody else's catalogue has: those wait
 //	write      what is new or differs
 //	remove     what the commit does not have any more
 //	remember   what came of the content, for the next pass to settle by

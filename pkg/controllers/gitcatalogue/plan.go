@@ -30,6 +30,8 @@ type plan struct {
 	versions int32
 	write    []child
 	remove   []string
+	// taken are the add-ons, by the name of their catalogue, whose name somebody else has.
+	taken map[string]string
 	// added is how many of those to write are new.
 	added int
 }

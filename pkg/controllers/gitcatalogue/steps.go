@@ -65,11 +65,15 @@ type memory struct {
 	generation int64
 	children   map[string]string
 	versions   int32
+	// taken are add-ons of that content, by name of their catalogue, that did not come since somebody else has the name.
+	taken map[string]string
 }
 
 type memories struct {
 	mutex sync.Mutex
 	kept  map[types.NamespacedName]*memory
+	// waiting are the catalogues that wait for a name, by the name.
+	waiting map[string][]types.NamespacedName
 }
 
 func (m *memories) of(name types.NamespacedName) *memory {
@@ -118,6 +122,9 @@ func (r *Reconciler) settle(ctx context.Context, f *facts) loop.Outcome {
 			return nil
 		}
 	}
+	if !r.stillTaken(ctx, f) {
+		return nil
+	}
 	return f.take(ctx)
 }
 
@@ -127,12 +134,16 @@ func (f *facts) take(ctx context.Context) loop.Outcome {
 	if f.snapshot.Stale != nil {
 		return fetchOutcome(ctx, f, f.snapshot.Stale)
 	}
+	if len(f.memory.taken) > 0 {
+		return f.takenOutcome()
+	}
 	return loop.Done{Recheck: recheck}
 }
 
 func (r *Reconciler) remember(ctx context.Context, f *facts) loop.Outcome {
 	f.memory.digest, f.memory.generation = f.snapshot.Digest, f.object.Generation
-	f.memory.children, f.memory.versions = map[string]string{}, f.plan.versions
+	f.memory.children, f.memory.versions, f.memory.taken = map[string]string{}, f.plan.versions, f.plan.taken
+	r.memories.await(client.ObjectKeyFromObject(f.object), f.plan.taken)
 	for _, child := range f.plan.children {
 		f.memory.children[child.name] = child.digest
 	}

@@ -40,7 +40,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			r.queue = queue
 			return nil
 		}),
-		source.Kind[client.Object](from, &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(toAuthored), matters()),
+		source.Kind[client.Object](from, &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.toAuthored), matters()),
 		source.Kind[client.Object](from, secrets, handler.EnqueueRequestsFromMapFunc(r.namingSecret)),
 	} {
 		if err := built.Watch(watch); err != nil {

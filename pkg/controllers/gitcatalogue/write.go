@@ -1,6 +1,7 @@
 package gitcatalogue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -26,12 +27,23 @@ const fieldOwner = client.FieldOwner("trellis-gitcatalogue")
 const callsAtOnce = 8
 
 // rehearse tries every write without effect. What the API server refuses, the schema's rules and admission included, is
-// wrong with the commit.
+// wrong with the commit; a name that somebody else's object has is left out of it.
 func (r *Reconciler) rehearse(ctx context.Context, f *facts) loop.Outcome {
 	var mutex sync.Mutex
 	var invalid documents.InvalidError
+	taken := map[string]string{}
 	err := each(ctx, f.plan.write, func(ctx context.Context, made child) error {
 		_, err := r.put(ctx, f, made, client.DryRunAll)
+		if apierrors.IsAlreadyExists(err) {
+			isTaken, readErr := r.isTaken(ctx, f, made.name)
+			if !isTaken {
+				return cmp.Or(readErr, err)
+			}
+			mutex.Lock()
+			defer mutex.Unlock()
+			taken[made.name] = made.addon
+			return nil
+		}
 		if err == nil || !isRefusal(err) {
 			return err
 		}
@@ -49,6 +61,7 @@ func (r *Reconciler) rehearse(ctx context.Context, f *facts) loop.Outcome {
 		slices.SortFunc(invalid.Problems, func(a, b documents.Problem) int { return strings.Compare(a.String(), b.String()) })
 		return f.refuse(&invalid)
 	}
+	f.plan.without(taken)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
 // InvalidError says what is wrong with a folder. It has at least one problem.
@@ -32,8 +33,15 @@ func (e *InvalidError) Error() string {
 
 // collection is what was read so far.
 type collection struct {
-	files    int
+	files int
+	// budget is what all documents may have together.
+	budget   *strictyaml.Budget
 	problems []Problem
+	// full: there is more than a folder may have, and nothing more is read.
+	full bool
+	// versions of all add-ons, and bytes of each with aliases written out.
+	versions int
+	written  map[v1.AddonName]int
 	addons   map[v1.AddonName]*v1.Addon
 	// described is the highest version of those that stand beside the description that is taken.
 	described map[v1.AddonName]string
@@ -52,10 +60,15 @@ func (c *collection) refuse(place Place, message string, arguments ...any) error
 }
 
 // add takes an add-on of one document up. Its versions join those of other documents; its description counts if it stands
-// beside the highest version of all, as in a merge.
-func (c *collection) add(addon *v1.Addon, at Place, versions []Place) {
+// beside the highest version of all, as in a merge. False: there is more than a folder may have.
+func (c *collection) add(addon *v1.Addon, written int, at Place, versions []Place) bool {
 	if c.addons == nil {
 		c.addons, c.described, c.places = map[v1.AddonName]*v1.Addon{}, map[v1.AddonName]string{}, map[[2]string]Place{}
+		c.written = map[v1.AddonName]int{}
+	}
+	if !c.hasRoom(addon, written, at) {
+		c.full = true
+		return false
 	}
 	united := c.addons[addon.Name]
 	if united == nil {
@@ -81,12 +94,27 @@ func (c *collection) add(addon *v1.Addon, at Place, versions []Place) {
 		united.DisplayName, united.Description = addon.DisplayName, addon.Description
 		united.DocumentationURL = addon.DocumentationURL
 	}
+	return true
+}
+
+// hasRoom counts an add-on of a document, and says what there is too much of.
+func (c *collection) hasRoom(addon *v1.Addon, written int, at Place) bool {
+	if c.addons[addon.Name] == nil && len(c.addons) == addonLimit {
+		c.problem(at, "there are more than %d add-ons", addonLimit)
+		return false
+	}
+	if c.versions += len(addon.Versions); c.versions > versionsLimit {
+		c.problem(at, "there are more than %d versions of all add-ons", versionsLimit)
+		return false
+	}
+	if c.written[addon.Name] += written; c.written[addon.Name] > writtenLimit {
+		c.problem(at, "add-on %q has more than %d bytes with its aliases written out: no API server takes that", addon.Name, writtenLimit)
+		return false
+	}
+	return true
 }
 
 func (c *collection) content() (*Content, error) {
-	if len(c.addons) > addonLimit {
-		c.problem(Place{}, "there are %d add-ons, more than %d", len(c.addons), addonLimit)
-	}
 	if len(c.problems) > 0 {
 		return nil, &InvalidError{c.problems}
 	}

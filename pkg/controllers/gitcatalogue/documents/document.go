@@ -4,6 +4,8 @@ import (
 	"errors"
 	"reflect"
 
+	"fmt"
+
 	yamlnodes "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/json"
 
@@ -11,15 +13,22 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
-// documentLimits leave room for values, which have a limit of their own, and for aliases.
-var documentLimits = strictyaml.Limits{Bytes: 4 << 20, Depth: 64}
+// Limits of a document leave room for values, which have a limit of their own, and for aliases. All documents of a folder have
+// folderLimit together.
+const (
+	documentBytes  = 4 << 20
+	documentDepth  = 64
+	documentPieces = 200_000
+)
 
 // kind is what a document that is no list says it is.
 const kind = "AddonCatalogue"
 
 // document reads one document, whose first line follows the given number of lines in its file.
 func (c *collection) document(file string, before int, content []byte) {
-	decoded, err := strictyaml.Decode(content, documentLimits)
+	decoded, root, err := strictyaml.DecodeTree(content, strictyaml.Limits{
+		Bytes: documentBytes, Depth: documentDepth, Pieces: documentPieces, Budget: c.budget,
+	})
 	var malformed *strictyaml.Error
 	if errors.As(err, &malformed) {
 		place := Place{File: file}
@@ -32,8 +41,7 @@ func (c *collection) document(file string, before int, content []byte) {
 	if err != nil || decoded == nil {
 		return
 	}
-	var root yamlnodes.Node
-	if err := yamlnodes.Unmarshal(content, &root); err != nil || len(root.Content) != 1 {
+	if len(root.Content) != 1 {
 		c.problem(Place{File: file}, "is not valid YAML") // strictyaml takes no such thing
 		return
 	}
@@ -107,8 +115,9 @@ func (r *reading) take(list *yamlnodes.Node, items []any) {
 		at := r.at(item)
 		item = resolved(item)
 		addon := &v1.Addon{}
-		if err := decode(items[i], addon); err != nil {
-			r.problem(at, "the add-on can't be read: a duration or a number is wrong")
+		written, err := r.decode(items[i], addon)
+		if err != nil {
+			r.problem(at, "%v", err)
 			continue
 		}
 		versions := make([]Place, len(addon.Versions))
@@ -122,14 +131,25 @@ func (r *reading) take(list *yamlnodes.Node, items []any) {
 				}
 			}
 		}
-		r.add(addon, at, versions)
+		if !r.add(addon, written, at, versions) {
+			return
+		}
 	}
 }
 
-func decode(content, into any) error {
-	encoded, err := json.Marshal(content)
-	if err != nil {
-		return err
+// errUnread says that an add-on is not what its type asks for, where the tree did not show it.
+var errUnread = errors.New("the add-on can't be read: a duration or a number is wrong")
+
+// decode gives an add-on of a list, and how many bytes it has with its aliases written out. Versions are counted before they are
+// decoded: each takes much more memory than "{}".
+func (r *reading) decode(item any, into *v1.Addon) (written int, err error) {
+	fields, _ := item.(map[string]any)
+	if versions, _ := fields["versions"].([]any); len(versions) > versionLimit {
+		return 0, fmt.Errorf("the add-on has %d versions, more than %d", len(versions), versionLimit)
 	}
-	return json.Unmarshal(encoded, into)
+	encoded, err := json.Marshal(item)
+	if err != nil || json.Unmarshal(encoded, into) != nil {
+		return 0, errUnread
+	}
+	return len(encoded), nil
 }

@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
 // Limits of a folder.
@@ -24,6 +25,10 @@ const (
 	filesLimit    = 2000
 	documentLimit = 1024 // of one file
 	addonLimit    = 512  // as in spec.addons
+	versionLimit  = 128  // of one add-on, as in spec.addons[].versions
+	versionsLimit = 8192 // of the folder
+	// writtenLimit bounds one add-on with its aliases written out, over all documents: etcd takes no object above 1.5 MiB.
+	writtenLimit = 1 << 20
 )
 
 // Place is where something stands.
@@ -76,7 +81,7 @@ func (c *Content) Place(addon, version string) Place {
 
 // Read reads a folder. Errors: *InvalidError where its files are wrong; others are the folder's.
 func Read(folder fs.FS) (*Content, error) {
-	var found collection
+	found := collection{budget: strictyaml.NewBudget(folderLimit)}
 	size := 0
 	err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() || path.Ext(name) != ".yaml" {
@@ -124,6 +129,9 @@ func (c *collection) file(name string, content []byte) {
 	}
 	begin, line := 0, 0
 	for _, start := range append(starts, []int{len(content), len(content)}) {
+		if c.full {
+			return
+		}
 		c.document(name, line, content[begin:start[0]])
 		line += bytes.Count(content[begin:start[0]], []byte("\n"))
 		begin = start[0]

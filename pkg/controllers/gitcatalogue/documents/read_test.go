@@ -3,6 +3,7 @@ package documents_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -148,8 +149,57 @@ func TestReadEndsWhereItIsTooMuch(t *testing.T) {
 	for i := range 513 {
 		many += fmt.Sprintf("- {name: a%d, versions: [{version: x}]}\n", i)
 	}
-	if _, err := documents.Read(folder(map[string]string{"x.yaml": many})); err == nil || err.Error() != "there are 513 add-ons, more than 512" {
+	if _, err := documents.Read(folder(map[string]string{"x.yaml": many})); err == nil || err.Error() != "x.yaml line 513: there are more than 512 add-ons" {
 		t.Errorf("add-ons: %v", err)
+	}
+}
+
+// TestWhatAFolderTakesIsBounded (H10): small files are large with their aliases written out, or take much memory for each of their
+// bytes. Red when documents are held to limits one by one only.
+func TestWhatAFolderTakesIsBounded(t *testing.T) {
+	aliases := map[string]string{}
+	for file := range 15 {
+		var text strings.Builder
+		for document := range 16 {
+			fmt.Fprintf(&text, "---\n- name: a%d-%d\n  versions:\n  - {version: 0.0.0, values: &v {a: %q}}\n", file, document, strings.Repeat("x", 29_000))
+			for version := range 127 {
+				fmt.Fprintf(&text, "  - {version: %d.0.0, values: *v}\n", version+1)
+			}
+		}
+		aliases[fmt.Sprintf("%02d.yaml", file)] = text.String()
+	}
+	spread := map[string]string{}
+	for file := range 20 {
+		spread[fmt.Sprintf("%02d.yaml", file)] = fmt.Sprintf("- name: b%d\n  versions: [{version: 0.0.0, values: {b: &v %q, c: [%s*v]}}]\n",
+			file, strings.Repeat("x", 10_000), strings.Repeat("*v,", 90))
+	}
+	var names strings.Builder
+	for i := range 60_000 {
+		fmt.Fprintf(&names, "- {name: a%d}\n", i)
+	}
+	for _, test := range []struct {
+		why   string
+		files map[string]string
+		want  string
+	}{
+		{"aliases in one add-on", aliases, "bytes with its aliases written out: no API server takes that"},
+		{"aliases in many files", spread, "together with the documents before it, more than 16777216 bytes"},
+		{"versions of one add-on", map[string]string{"x.yaml": "- name: a\n  versions: [" + strings.Repeat("{},", 90_000) + "{}]\n"}, "has 90001 versions, more than 128"},
+		{"names", map[string]string{"x.yaml": names.String()}, "there are more than 512 add-ons"},
+		{"lists", map[string]string{"x.yaml": "- name: a\n  versions: [" + strings.Repeat("[],", 300_000) + "[]]\n"}, "more than 200000 maps, lists and values"},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := documents.Read(folder(test.files))
+			runtime.ReadMemStats(&after)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %.200v, want %q", err, test.want)
+			}
+			if taken := (after.TotalAlloc - before.TotalAlloc) >> 20; taken > 512 {
+				t.Errorf("%d MiB were allocated", taken)
+			}
+		})
 	}
 }
 

@@ -1,0 +1,116 @@
+package gitcatalogue
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// Names of generated catalogues can be foretold by whoever reads the one in git, and whoever may write catalogues can be there first.
+// Such an add-on does not come, and the catalogue says so; the rest of the commit is not held up.
+
+// takenTold is how many taken names a condition lists; it counts all of them.
+const takenTold = 3
+
+// isTaken looks past the cache whether somebody else's object has the name of a generated catalogue. One of ours, or none, means that
+// the cache was behind.
+func (r *Reconciler) isTaken(ctx context.Context, f *facts, name string) (bool, error) {
+	found := &v1.AddonCatalogue{}
+	err := r.direct.Get(ctx, client.ObjectKey{Namespace: f.object.Namespace, Name: name}, found)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil && !isChild(found, f.object), err
+}
+
+func isChild(object, parent *v1.AddonCatalogue) bool {
+	return object.Labels[v1.LabelRole] == v1.RoleGenerated && metav1.IsControlledBy(object, parent)
+}
+
+// stillTaken says whether all names that were taken when the content was read are so still, by the cache. One that it does not hold
+// is tried again.
+func (r *Reconciler) stillTaken(ctx context.Context, f *facts) bool {
+	for name := range f.memory.taken {
+		found := &v1.AddonCatalogue{}
+		key := client.ObjectKey{Namespace: f.object.Namespace, Name: name}
+		if err := r.cached.Get(ctx, key, found, client.UnsafeDisableDeepCopy); err != nil || isChild(found, f.object) {
+			return false
+		}
+	}
+	return true
+}
+
+// without leaves those add-ons out whose names are taken.
+func (p *plan) without(taken map[string]string) {
+	p.taken = taken
+	for _, made := range p.children {
+		if taken[made.name] != "" {
+			p.versions -= int32(len(made.spec.Addons[0].Versions)) // at most 128 each
+			p.added--
+		}
+	}
+	isTaken := func(made child) bool { return taken[made.name] != "" }
+	p.children, p.write = slices.DeleteFunc(p.children, isTaken), slices.DeleteFunc(p.write, isTaken)
+}
+
+// takenOutcome ends the pass over a commit that was taken but for add-ons whose names somebody has.
+func (f *facts) takenOutcome() loop.Outcome {
+	var told []string
+	for _, name := range slices.Sorted(maps.Keys(f.memory.taken)) {
+		told = append(told, fmt.Sprintf("add-on %q does not come: AddonCatalogue %q has the name that its generated one would get, and "+
+			"was not generated from this catalogue: delete it", f.memory.taken[name], f.object.Namespace+"/"+name))
+	}
+	if more := len(told) - takenTold; more > 0 {
+		told = append(told[:takenTold], fmt.Sprintf("and %d more", more))
+	}
+	return loop.Waiting{
+		Condition: v1.ConditionFetched, Reason: v1.ReasonGeneratedNameTaken, Recheck: recheck,
+		Message: fmt.Sprintf("commit %s is taken, but %s", f.snapshot.Revision, strings.Join(told, "; ")),
+	}
+}
+
+// toAuthored maps an object as toAuthored does, and to the catalogues that wait for its name besides.
+func (r *Reconciler) toAuthored(ctx context.Context, object client.Object) []reconcile.Request {
+	requests := toAuthored(ctx, object)
+	for _, name := range r.memories.waitingFor(object.GetName()) {
+		requests = append(requests, reconcile.Request{NamespacedName: name})
+	}
+	return requests
+}
+
+// waitingFor are the catalogues one of whose generated names an object has.
+func (m *memories) waitingFor(name string) []types.NamespacedName {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return slices.Clone(m.waiting[name])
+}
+
+// await notes for which names a catalogue waits.
+func (m *memories) await(catalogue types.NamespacedName, names map[string]string) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	for name, waiting := range m.waiting {
+		if left := slices.DeleteFunc(waiting, func(one types.NamespacedName) bool { return one == catalogue }); len(left) > 0 {
+			m.waiting[name] = left
+			continue
+		}
+		delete(m.waiting, name)
+	}
+	for name := range names {
+		if m.waiting == nil {
+			m.waiting = map[string][]types.NamespacedName{}
+		}
+		m.waiting[name] = append(m.waiting[name], catalogue)
+	}
+}
