@@ -17,9 +17,9 @@ import (
 
 // reconcileCatalogue looks at all merged catalogues and asks for the clusters whose offer changed.
 func (r *Reconciler) reconcileCatalogue(ctx context.Context, _ reconcile.Request) (ctrl.Result, error) {
-	var merged v1.AddonCatalogueList
+	var list v1.AddonCatalogueList
 	// Objects are shared with the cache and only read.
-	err := r.Client.List(ctx, &merged, client.InNamespace(r.Options.CatalogueNamespace),
+	err := r.Client.List(ctx, &list, client.InNamespace(r.Options.CatalogueNamespace),
 		client.MatchingLabels{v1.LabelRole: v1.RoleMerged}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("listing merged AddonCatalogues: %w", err)
@@ -34,7 +34,7 @@ func (r *Reconciler) reconcileCatalogue(ctx context.Context, _ reconcile.Request
 			inUse[clusters[i].Status.Versions.ControlPlane] = true
 		}
 	}
-	changed, err := r.offers.load(r.readEntries(ctx, merged.Items), inUse)
+	changed, err := r.offers.load(r.readEntries(ctx, list.Items), inUse)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -46,10 +46,13 @@ func (r *Reconciler) reconcileCatalogue(ctx context.Context, _ reconcile.Request
 }
 
 // readEntries parses what is new. An object that is no merged catalogue is passed over: the distributor puts it right.
-func (r *Reconciler) readEntries(ctx context.Context, merged []v1.AddonCatalogue) map[types.UID]knownEntry {
-	before, now := r.offers.known(), make(map[types.UID]knownEntry, len(merged))
-	for i := range merged {
-		object := &merged[i]
+func (r *Reconciler) readEntries(ctx context.Context, catalogues []v1.AddonCatalogue) map[types.UID]knownEntry {
+	before, now := r.offers.known(), make(map[types.UID]knownEntry, len(catalogues))
+	for i := range catalogues {
+		object := &catalogues[i]
+		if !r.Marks.Believes(object) {
+			continue
+		}
 		if known, ok := before[object.UID]; ok && known.version == object.ResourceVersion {
 			now[object.UID] = known
 			continue

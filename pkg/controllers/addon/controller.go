@@ -10,6 +10,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 )
 
 // Options are the controller's settings.
@@ -30,6 +31,8 @@ type Options struct {
 type Dependencies struct {
 	// Client reads merged catalogues from the manager's cache, and writes.
 	Client client.Client
+	// Marks tells merged catalogues from whatever else has their names.
+	Marks *mergedcatalogue.Marks
 	// Reader reads past the cache.
 	Reader   client.Reader
 	Finder   cluster.Finder

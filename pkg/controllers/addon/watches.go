@@ -157,6 +157,7 @@ func (r *Reconciler) watchCatalogues(mgr ctrl.Manager) error {
 	})
 	// An empty catalogue is an answer too: the first look is made whether or not there is an object.
 	first := source.Func(func(_ context.Context, q queue) error {
+		r.Marks.OnChange(func() { ask(q) })
 		q.AddAfter(everything, debounce)
 		return nil
 	})

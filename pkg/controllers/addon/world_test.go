@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,6 +23,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -38,6 +40,8 @@ type world struct {
 	seed      client.Client
 	// faultPoint is handed to the next controller that starts.
 	faultPoint func(string)
+	// marks tell merged catalogues from others.
+	marks *mergedcatalogue.Marks
 	// cancel ends the controller that was started last, in the middle of what it does; ended waits for that.
 	cancel, ended func()
 }
@@ -47,7 +51,7 @@ var worlds int
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	worlds++
-	w := &world{t: t, scheme: runtime.NewScheme(), catalogue: fmt.Sprintf("catalogue-%d", worlds)}
+	w := &world{t: t, scheme: runtime.NewScheme(), catalogue: fmt.Sprintf("catalogue-%d", worlds), marks: mergedcatalogue.New(logr.Discard())}
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kkpv1.AddToScheme} {
 		if err := add(w.scheme); err != nil {
 			t.Fatal(err)
@@ -100,7 +104,7 @@ func (w *world) start() (stop func()) {
 		w.t.Fatal(err)
 	}
 	made := addon.New(addon.Dependencies{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(),
+		Client: mgr.GetClient(), Marks: w.marks, Reader: mgr.GetAPIReader(),
 		Finder:   cluster.NewKKPFinder(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetClient()),
 		Recorder: mgr.GetEventRecorder("addon"),
 		Options:  addon.Options{CatalogueNamespace: w.catalogue, FaultPoint: w.faultPoint},

@@ -80,8 +80,8 @@ func (r *Reconciler) helmReleaseFree(ctx context.Context, f *facts) loop.Outcome
 func (r *Reconciler) helmPlace(f *facts, namespace string) release.HelmPlace {
 	return release.HelmPlace{
 		Metadata: f.connection.Metadata, Secrets: f.connection.Secrets.Secrets(namespace), Namespace: namespace,
-		NameOf: r.namesIn(f.installation.Namespace, f.cluster.UID),
-		Names:  r.views.helmNamesOf(f.cluster.UID, r.Options.DriftInterval),
+		NameOf: r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
+		Names:  r.views.helmNamesOf(f.place(), r.Options.DriftInterval),
 	}
 }
 
@@ -93,7 +93,7 @@ func (r *Reconciler) takeOver(ctx context.Context, f *facts) loop.Outcome {
 	}
 	marks := apply.HelmMarks{ReleaseName: f.foreign.Name, ReleaseNamespace: f.foreign.Namespace}
 	left, err := apply.Leftovers(ctx, f.target(), f.foreign.Objects, apply.LeftoverOptions{
-		Owner: f.owner, Marks: marks, Wanted: f.objects, NameOf: r.namesIn(f.installation.Namespace, f.cluster.UID),
+		Owner: f.owner, Marks: marks, Wanted: f.objects, NameOf: r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
 	})
 	if err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)

@@ -90,6 +90,9 @@ func (r *Reconciler) intent(f *facts, digest string) (*release.Record, error) {
 		Inputs: f.inputs, ObjectsDigest: digest, TargetNamespace: f.installation.Spec.TargetNamespace,
 		CRDs: crdPolicy(f), Timeout: timeoutOf(f), Objects: objects, Values: f.values, Origins: f.origins, Time: f.stamp(),
 	}
+	if f.owner.ClusterUID != f.cluster.UID { // it came back over the same user cluster
+		intent.Origin = f.owner.ClusterUID
+	}
 	var known apply.Inventory
 	if previous := f.record(); previous != nil {
 		known, intent.Superseded, intent.Settled = previous.Inventory, previous.Superseded, previous.Settled
@@ -134,15 +137,15 @@ func (r *Reconciler) rollOut(ctx context.Context, f *facts) loop.Outcome {
 		f.memory.rollout = apply.NewRollout(f.owner, f.objects, f.record().Inventory, apply.RolloutOptions{
 			TargetNamespace: f.installation.Spec.TargetNamespace,
 			Adopt:           f.adopts(),
-			NameOf:          r.namesIn(f.installation.Namespace, f.cluster.UID),
-			Namespaces:      r.views.namespacesOf(f.cluster.UID, r.Options.DriftInterval),
+			NameOf:          r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
+			Namespaces:      r.views.namespacesOf(f.place(), r.Options.DriftInterval),
 		})
 		f.memory.adopting = f.adopts()
 		f.memory.stageLooks, f.memory.stageWritten = 0, 0
 	}
 	f.memory.rollout.Hold(r.preHooks(f))
 	progress, err := f.memory.rollout.Advance(ctx, f.target())
-	f.progress = progress
+	f.progress, f.misbehaved = progress, progress.Misbehaved
 	f.memory.waited(progress.Written)
 	if err != nil {
 		return r.orRollBack(ctx, f, r.remoteFailed(f, kubermaticv1.ConditionApplied, err))

@@ -1,8 +1,6 @@
 package addoninstallation
 
 import (
-	"fmt"
-	"io/fs"
 	"maps"
 	"sync"
 	"time"
@@ -15,7 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/release"
 )
 
-// views hold one view per cluster, so that one list serves all its installations; by UID, since a name may come back.
+// views hold one view per cluster, so that one list serves all its installations; by UIDs (facts.place), since a name may come back.
 type views struct {
 	mutex sync.Mutex
 	byUID map[types.UID]*view
@@ -74,35 +72,6 @@ func (v *views) of(uid types.UID, interval time.Duration) *view {
 	v.byUID[uid].used = now
 	return v.byUID[uid]
 }
-
-// capabilityCharts remembers by content digest which charts ask for the cluster's capabilities.
-type capabilityCharts struct {
-	mutex    sync.Mutex
-	byDigest map[string]bool
-}
-
-func (c *capabilityCharts) ask(digest string, chart fs.FS) (bool, error) {
-	c.mutex.Lock()
-	asks, known := c.byDigest[digest]
-	c.mutex.Unlock()
-	if known {
-		return asks, nil
-	}
-	asks, err := asksForCapabilities(chart)
-	if err != nil {
-		return false, fmt.Errorf("searching the chart: %w", err)
-	}
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if c.byDigest == nil || len(c.byDigest) >= capabilityChartsKept {
-		c.byDigest = map[string]bool{}
-	}
-	c.byDigest[digest] = asks
-	return asks, nil
-}
-
-// capabilityChartsKept bounds the memory of charts; past it, it is emptied.
-const capabilityChartsKept = 4096
 
 // entries keeps merged catalogues as read, so that each is parsed once for all installations of its add-on.
 type entries struct {

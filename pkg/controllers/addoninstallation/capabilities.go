@@ -14,7 +14,7 @@ func (r *Reconciler) servedVersions(f *facts) ([]string, error) {
 	if f.entry.Template.Method != kubermaticv1.MethodHelm {
 		return nil, nil
 	}
-	asks, err := r.capabilityCharts.ask(f.snapshot.Digest, f.snapshot.FS)
+	asks, err := r.capabilityCharts.ask(f.snapshot.Digest, f.snapshot.FS, asksForCapabilities)
 	if err != nil || !asks {
 		return nil, err
 	}

@@ -3,9 +3,15 @@ package addoninstallation
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
@@ -14,7 +20,7 @@ import (
 const connectRecheck = 30 * time.Second
 
 // connect takes the connection that stands; it never makes one. The connections wake the installation.
-func (r *Reconciler) connect(_ context.Context, f *facts) loop.Outcome {
+func (r *Reconciler) connect(ctx context.Context, f *facts) loop.Outcome {
 	connection, err := r.Connections.Get(f.cluster, f.installation.Name, r.waker(f.installation))
 	var without *cluster.NotConnectedError
 	if err != nil {
@@ -26,17 +32,49 @@ func (r *Reconciler) connect(_ context.Context, f *facts) loop.Outcome {
 	if err != nil {
 		return failed(err)
 	}
+	if connection.Origin != f.owner.ClusterUID { // another Cluster of the name, over another user cluster, as is known only now
+		return waiting(kubermaticv1.ReasonProgressing, fmt.Sprintf("cluster %q has another user cluster than before", f.cluster.Name), atOnce)
+	}
+	if record := f.record(); record != nil && record.ClusterUID != f.cluster.UID {
+		return r.comeBack(ctx, f)
+	}
 	f.connection = connection
+	f.memory.reach(connection.UserCluster)
 	if f.memory.watched.IsZero() {
 		f.memory.watched = f.now
 	}
 	return nil
 }
 
+// comeBack makes a Cluster that came back with another UID the owner of the records, once its user cluster is known to be the same.
+func (r *Reconciler) comeBack(ctx context.Context, f *facts) loop.Outcome {
+	now := kubermaticv1.ClusterIdentity{Name: f.cluster.Name, UID: f.cluster.UID}
+	if err := r.Records.Reown(ctx, f.installation.Namespace, f.owner, now); err != nil {
+		return failed(err)
+	}
+	f.memory.doubt()
+	return waiting(kubermaticv1.ReasonProgressing, fmt.Sprintf("cluster %q came back over the same user cluster", f.cluster.Name), atOnce)
+}
+
+// watchSwaps wakes the installations of a cluster that turns out to be another one, so that they say so.
+func (r *Reconciler) watchSwaps(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	r.Connections.OnSwap(func(namespace string) {
+		for _, request := range r.requests(ctx, client.InNamespace(namespace)) {
+			queue.Add(request)
+		}
+	})
+	return nil
+}
+
+// notConnected says why. What only people can mend is waited for: the connection wakes the installation.
 func notConnected(without *cluster.NotConnectedError) loop.Outcome {
+	if without.Reason == kubermaticv1.ReasonClusterSwapped || without.Reason == kubermaticv1.ReasonClusterShared {
+		return waiting(without.Reason, without.Error(), clusterRecheck)
+	}
+	unknown := without.Reason == kubermaticv1.ReasonClusterUnreachable || without.Reason == kubermaticv1.ReasonClusterMisbehaves
 	return loop.RetryAt{
-		Condition: kubermaticv1.ConditionReady, Reason: without.Reason, Message: without.Error(),
-		Unknown: without.Reason == kubermaticv1.ReasonClusterUnreachable, After: connectRecheck,
+		Condition: kubermaticv1.ConditionReady, Reason: without.Reason, Message: without.Error(), Unknown: unknown,
+		After: connectRecheck,
 	}
 }
 
@@ -46,6 +84,16 @@ func (r *Reconciler) remoteFailed(f *facts, condition string, err error) loop.Ou
 	r.Connections.Report(f.cluster, err)
 	if !isAnswer(err) {
 		f.memory.watched = time.Time{}
+	}
+	return callFailed(condition, err)
+}
+
+// callFailed is what a call that failed makes of a condition. Where the API server misbehaves, nothing is known.
+func callFailed(condition string, err error) loop.Outcome {
+	if _, ok := errors.AsType[*apply.MisbehavesError](err); ok {
+		return loop.RetryAt{
+			Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonClusterMisbehaves, Message: err.Error(), Unknown: true,
+		}
 	}
 	return loop.RetryAt{Condition: condition, Reason: kubermaticv1.ReasonFailed, Message: err.Error()}
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,8 +16,10 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
 )
@@ -32,8 +34,8 @@ type Options struct {
 	AllowPrereleases bool
 	// WorkerName restricts the controller to Clusters with that label; empty: those without.
 	WorkerName string
-	// Concurrency is the number of installations worked on at a time.
-	Concurrency int
+	// Passes bound how many installations are worked on at a time, for each cluster and together, and how long.
+	Passes fairqueue.Limits
 	// Variables of add-ons, by their name: what templates see below .Variables where no value says otherwise.
 	Variables map[string]map[string]any
 }
@@ -42,6 +44,8 @@ type Options struct {
 type Connections interface {
 	Get(kkp *kkpv1.Cluster, subscriber string, wake func()) (*cluster.Connection, error)
 	Report(kkp *kkpv1.Cluster, err error)
+	OnSwap(swapped func(namespace string))
+	Origin(ctx context.Context, kkp *kkpv1.Cluster) (types.UID, error)
 }
 
 // Records keep release records on the seed.
@@ -51,6 +55,7 @@ type Records interface {
 	SaveApplied(ctx context.Context, namespace string, record *release.Record) error
 	Trim(ctx context.Context, namespace string, owner apply.Owner, keep ...int) error
 	Forget(ctx context.Context, namespace string, owner apply.Owner) error
+	Reown(ctx context.Context, namespace string, owner apply.Owner, now kubermaticv1.ClusterIdentity) error
 }
 
 // RecordReader reads release records: the newest, or one revision; and the Clusters that an installation has some of.
@@ -71,9 +76,13 @@ type Images interface {
 type Dependencies struct {
 	// Client reads from the manager's cache, which holds of AddonCatalogues the merged ones.
 	Client client.Client
+	// Marks tells merged catalogues from whatever else has their names.
+	Marks *mergedcatalogue.Marks
 	// Marked holds the Secrets and ConfigMaps that are marked for our use. It is a cache of its own, since a seed has many
 	// more of both that must not be kept in memory.
-	Marked      cache.Cache
+	Marked cache.Cache
+	// Direct reads from the API server what Marked has left out: see TrimMarked.
+	Direct      client.Reader
 	Recorder    events.EventRecorder
 	Finder      cluster.Finder
 	Connections Connections
@@ -90,7 +99,9 @@ type Dependencies struct {
 	Records Records
 	// InputsKey keys the hash of inputs; it is the same for the whole seed.
 	InputsKey []byte
-	Options   Options
+	// QueueMetrics tell how the queue's lanes fare; nil: none.
+	QueueMetrics *fairqueue.Metrics
+	Options      Options
 }
 
 // Reconciler is the AddonInstallationController.
@@ -99,12 +110,14 @@ type Reconciler struct {
 	memories         memories
 	entries          entries
 	views            views
-	capabilityCharts capabilityCharts
-	queue            workqueue.TypedRateLimitingInterface[reconcile.Request]
+	capabilityCharts searches
+	secretContents   searches
+	queue            *fairqueue.Queue[reconcile.Request]
 }
 
 // New makes the controller.
 func New(dependencies Dependencies) *Reconciler {
+	dependencies.Records = savedRecords{dependencies.Records}
 	return &Reconciler{Dependencies: dependencies}
 }
 
@@ -118,14 +131,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	facts := &facts{installation: installation, memory: r.memories.of(installation)}
 	facts.memory.catchUp(installation)
 	pass := loop.Start(r.Client, installation)
+	within, end := r.begin(ctx, request)
+	defer end()
 
 	if isRemoved(installation) {
-		outcome := loop.Run(ctx, r.removalSteps(), facts)
+		outcome := loop.Run(within, r.removalSteps(), facts)
 		if _, done := outcome.(loop.Done); done {
 			r.memories.forget(request.NamespacedName)
 			return ctrl.Result{}, pass.SetFinalizer(ctx, kubermaticv1.FinalizerCleanupInstallation, false)
 		}
-		outcome = facts.backOff(outcome)
+		outcome = facts.backOff(facts.overdue(within, outcome))
 		projectRemoval(facts, outcome)
 		return finish(ctx, pass, facts, outcome)
 	}
@@ -134,8 +149,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			return ctrl.Result{}, err
 		}
 	}
-	outcome := asGivenUp(facts, loop.Run(ctx, r.steps(), facts))
-	outcome = facts.backOff(r.maintain(ctx, facts, outcome))
+	outcome := asGivenUp(facts, loop.Run(within, r.steps(), facts))
+	outcome = facts.backOff(facts.overdue(within, r.maintain(within, facts, outcome)))
 	project(facts, outcome)
 	r.announce(facts)
 	return finish(ctx, pass, facts, outcome)
@@ -145,6 +160,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 func finish(
 	ctx context.Context, pass *loop.Loop[*kubermaticv1.AddonInstallation], f *facts, outcome loop.Outcome,
 ) (ctrl.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
+	defer cancel()
 	before := f.installation.ResourceVersion
 	result, err := pass.Finish(ctx, outcome)
 	if err == nil && f.installation.ResourceVersion != before {

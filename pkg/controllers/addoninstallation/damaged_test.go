@@ -1,6 +1,7 @@
 package addoninstallation_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -44,8 +45,9 @@ func TestDamagedRecordHoldsNothingUp(t *testing.T) {
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
 		object.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: "now"}
 	})
-	w.expectEvent(kubermaticv1.EventRecordDamaged, object, "the record of revision 2 can't be read: everything is applied anew on top of "+
-		"revision 1, and objects that only the damaged record knew stay where they are")
+	w.expectEvent(kubermaticv1.EventRecordDamaged, object, fmt.Sprintf("the record of revision 2 can't be read: release record %q does not have the "+
+		"digest that was written: put back the Secret that was there, or delete this one. Everything is applied anew on top of revision 1, "+
+		"and objects that only the damaged record knew stay where they are", heads.Items[0].Name))
 	w.expectInstalled(object, "2.0.0", "")
 	w.want(object, "")
 	w.expectInstalled(object, "2.0.0", "")
@@ -89,5 +91,37 @@ func TestDamagedRecordsAreOrphaned(t *testing.T) {
 	}
 	if err := w.seed.List(t.Context(), &records, ours...); err != nil || len(records.Items) > 0 {
 		t.Errorf("%d records are left, %v", len(records.Items), err)
+	}
+}
+
+// H7: somebody with rights on Secrets in the cluster namespace makes a record of a newer revision. It is told, nothing of it is believed,
+// and the installation goes on above it. Red when a record is believed by its name and labels (1e23548 decodes it).
+func TestForgedRecordHoldsNothingUp(t *testing.T) {
+	w := newWorld(t)
+	stop := w.startUntil()
+	t.Cleanup(stop)
+	w.publish("forged", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
+	object := w.install("forged", "1.0.0")
+	w.expectInstalled(object, "1.0.0", "2.0.0")
+	stop()
+
+	owner := apply.Owner{ClusterUID: w.cluster.UID, Installation: "forged"}
+	var head corev1.Secret
+	name := "addon-" + owner.LongID() + "-"
+	if err := w.seed.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: name + "1"}, &head); err != nil {
+		t.Fatal(err)
+	}
+	head.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: name + "9", Labels: head.Labels, OwnerReferences: head.OwnerReferences}
+	if err := w.seed.Create(t.Context(), &head); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.expectEvent(kubermaticv1.EventRecordDamaged, object, fmt.Sprintf("the record of revision 9 can't be read: release record %q is not sealed by "+
+		"this seed, so that nothing of it is believed: put back the Secret that was there, or delete this one. Everything is applied anew on "+
+		"top of revision 1, and objects that only the damaged record knew stay where they are", name+"9"))
+	w.want(object, "2.0.0")
+	w.expectInstalled(object, "2.0.0", "")
+	if err := w.seed.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: name + "10"}, &head); err != nil {
+		t.Error(err)
 	}
 }

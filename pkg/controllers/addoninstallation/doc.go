@@ -28,7 +28,7 @@
 // # What is rendered
 //
 // Template data comes first, since a valuesTemplate is rendered from it: the Cluster, what Platform knows of KKP's other kinds,
-// variables by flag and, for add-ons of Core catalogues, the Secrets that the Cluster names (platform.go). Then the layers of
+// variables by flag and, for versions of Core catalogues that ask, the Secrets that the Cluster names (platform.go). Then the layers of
 // values (values.go, valuesfrom.go). A piece that is missing ends the pass there. A change wakes the installations that read
 // what changed, and no others.
 //
@@ -77,6 +77,12 @@
 //
 // Core add-ons are made by the core add-on controller. One that somebody deletes while that controller's finalizer protects
 // it is no removal: it is served as before, and condition DeletionBlocked says why it stays (core.go).
+//
+// # Turns
+//
+// Installations wait in a queue that is fair between clusters, and a pass ends when it has taken too long (package fairqueue). Steps
+// get the context that ends then. What the seed keeps is read and written in the context outside of it, so that what was done is
+// saved; the installation then says that its cluster did not answer in time (overdue.go).
 //
 // # Between passes
 //

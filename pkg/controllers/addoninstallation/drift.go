@@ -3,6 +3,7 @@ package addoninstallation
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -38,9 +39,9 @@ func (r *Reconciler) repairDrift(ctx context.Context, f *facts) loop.Outcome {
 	if !r.surveyDue(f) {
 		return nil
 	}
-	survey := r.views.surveyOf(f.cluster.UID, r.Options.DriftInterval)
+	survey := r.views.surveyOf(f.place(), r.Options.DriftInterval)
 	if r.askedFor(f) {
-		survey = r.views.newSurvey(f.cluster.UID, r.Options.DriftInterval)
+		survey = r.views.newSurvey(f.place(), r.Options.DriftInterval)
 		f.memory.repairs = map[apply.Key]repairCount{}
 	}
 	drift, err := survey.Drifted(ctx, f.target(), f.owner, f.record().Inventory)
@@ -98,18 +99,24 @@ func (r *Reconciler) repair(ctx context.Context, f *facts, drift []apply.Drift) 
 	}
 	fixed, err := apply.Repair(ctx, f.target(), f.owner, drift, apply.Applied{
 		Objects: objects, Inventory: record.Inventory, Adopt: f.adopts(),
-		NameOf: r.namesIn(f.installation.Namespace, f.cluster.UID),
+		NameOf: r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
 	})
 	if err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionHealthy, err)
 	}
-	record.Inventory = fixed.Inventory
-	if err := r.keep(ctx, f, record); err != nil {
-		return failed(err)
+	f.misbehaved = fixed.Misbehaved
+	if !reflect.DeepEqual(record.Inventory, fixed.Inventory) { // what was put back as it was is on record already
+		record.Inventory = fixed.Inventory
+		if err := r.keep(ctx, f, record); err != nil {
+			return failed(err)
+		}
 	}
-	notes := slices.Concat(fixed.Refused, fixed.Waiting)
+	notes, noted := slices.Concat(fixed.Refused, fixed.Waiting), map[apply.Key]bool{}
+	for _, note := range notes {
+		noted[note.Key] = true
+	}
 	for _, one := range drift {
-		if slices.ContainsFunc(notes, func(note apply.Note) bool { return note.Key == one.Key }) {
+		if noted[one.Key] {
 			continue
 		}
 		f.repaired = append(f.repaired, one.Key)
@@ -133,10 +140,13 @@ func counted(before repairCount, now time.Time, interval time.Duration) repairCo
 
 // sameContent keeps the counts of objects whose content is as it was: a new revision of others ends no fight about them.
 func sameContent(repairs map[apply.Key]repairCount, before, now apply.Inventory) map[apply.Key]repairCount {
-	kept := map[apply.Key]repairCount{}
+	kept, content := map[apply.Key]repairCount{}, map[apply.Key]string{}
+	for _, entry := range now {
+		content[entry.Key] = entry.Content
+	}
 	for _, entry := range before {
-		same := slices.ContainsFunc(now, func(next apply.Entry) bool { return next.Key == entry.Key && next.Content == entry.Content })
-		if repair, counted := repairs[entry.Key]; counted && same {
+		next, there := content[entry.Key]
+		if repair, counted := repairs[entry.Key]; counted && there && next == entry.Content {
 			kept[entry.Key] = repair
 		}
 	}
@@ -154,7 +164,7 @@ func (r *Reconciler) recordedObjects(ctx context.Context, f *facts) (*release.Re
 	}
 	if record.Skipped > 0 {
 		f.memory.doubt() // the next pass goes on from the record before
-		return nil, nil, fmt.Errorf("the release record of revision %d of %q was damaged", record.Skipped, f.installation.Name)
+		return nil, nil, fmt.Errorf("the record of revision %d can't be read: %s", record.Skipped, record.Damage)
 	}
 	objects, err := decodeObjects(record.Objects)
 	return record, objects, err
@@ -177,7 +187,7 @@ func (r *Reconciler) amend(ctx context.Context, f *facts, change func(*release.R
 	}
 	if record.Skipped > 0 {
 		f.memory.doubt() // the next pass goes on from the record before
-		return fmt.Errorf("the release record of revision %d of %q was damaged", record.Skipped, f.installation.Name)
+		return fmt.Errorf("the record of revision %d can't be read: %s", record.Skipped, record.Damage)
 	}
 	change(record)
 	return r.keep(ctx, f, record)

@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -33,13 +34,18 @@ type facts struct {
 	core        bool
 	// withdrawn says that the installed version left the catalogue, where that was not said before.
 	withdrawn string
+	// leaving: the installed version is one that clusters are to leave, so that nothing goes back to it; left tells of it once.
+	leaving bool
+	left    string
 
-	data       templatedata.Data
-	values     map[string]any
-	origins    values.Origins
-	snapshot   fetch.Snapshot
-	connection *cluster.Connection
-	inputs     string
+	data   templatedata.Data
+	values map[string]any
+	// catalogueValues are the layer of the catalogue's version.
+	catalogueValues map[string]any
+	origins         values.Origins
+	snapshot        fetch.Snapshot
+	connection      *cluster.Connection
+	inputs          string
 
 	// foreign is somebody's Helm release that is gone on with; leftovers are its objects that are not among ours.
 	foreign   *release.ForeignHelm
@@ -61,6 +67,8 @@ type facts struct {
 	drifted  bool
 	repaired []apply.Key
 	fights   []apply.Key
+	// misbehaved has notes about objects of which the API server said what can't be.
+	misbehaved []apply.Note
 	// shown are objects that drifted and are left as they are, since the strategy is Once.
 	shown   []apply.Key
 	applied bool
@@ -95,6 +103,9 @@ func (f *facts) once() bool {
 func (f *facts) settled() bool {
 	return f.record() != nil && f.record().State == release.StateApplied && f.record().Skipped == 0
 }
+
+// place tells what was seen of the user cluster from what was seen of another: one that comes or was there under the same Cluster.
+func (f *facts) place() types.UID { return f.cluster.UID + "/" + f.connection.UserCluster }
 
 func (f *facts) target() apply.Target {
 	return apply.Target{

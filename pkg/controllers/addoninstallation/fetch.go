@@ -115,8 +115,7 @@ func (r *Reconciler) credentials(ctx context.Context, secretRef, caRef *kubermat
 
 // sourceSecret reads a Secret of the catalogue namespace, where the distributor puts those that are marked for it.
 func (r *Reconciler) sourceSecret(ctx context.Context, name string) (*corev1.Secret, error) {
-	secret := &corev1.Secret{}
-	err := r.Marked.Get(ctx, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: name}, secret)
+	secret, err := readMarked[corev1.Secret](ctx, r, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: name})
 	if apierrors.IsNotFound(err) || err == nil && secret.Labels[kubermaticv1.LabelUse] != kubermaticv1.UseSource {
 		return nil, &fetch.NotFoundError{What: fmt.Sprintf(
 			"Secret %q with label %s=%s (label it on the master, in the catalogue's namespace)",

@@ -19,15 +19,20 @@ const (
 	atOnce = time.Millisecond
 )
 
-// locate finds the one Cluster whose namespace this is, and what hangs on it: every pass begins with that, a removal too.
+// locate finds the one Cluster whose namespace this is, and what hangs on it: every pass begins with that, a removal too. A Cluster
+// that comes back over the same user cluster has the same IDs as before.
 func (r *Reconciler) locate(ctx context.Context, f *facts) error {
 	f.now = time.Now()
 	found, err := r.Finder.InNamespace(ctx, f.installation.Namespace)
 	if err != nil {
 		return err
 	}
+	origin, err := r.Connections.Origin(ctx, found)
+	if err != nil {
+		return err
+	}
 	f.cluster = found
-	f.owner = apply.Owner{ClusterUID: found.UID, Installation: f.installation.Name}
+	f.owner = apply.Owner{ClusterUID: origin, Installation: f.installation.Name}
 	f.memory.belongTo(f.owner)
 	return nil
 }

@@ -50,7 +50,7 @@ func (r *Reconciler) look(ctx context.Context, f *facts) (apply.Health, error) {
 		return apply.Reassess(ctx, f.target(), f.owner, f.record().Inventory, *before)
 	}
 	if before != nil && f.drifted && healthy(before) {
-		survey := r.views.surveyOf(f.cluster.UID, r.Options.DriftInterval)
+		survey := r.views.surveyOf(f.place(), r.Options.DriftInterval)
 		return survey.Assess(ctx, f.target(), f.owner, f.record().Inventory)
 	}
 	return apply.Assess(ctx, f.target(), f.owner, f.record().Inventory)

@@ -132,7 +132,7 @@ func (r *Reconciler) copyStands(ctx context.Context, f *facts) bool {
 		return false
 	}
 	helm := f.record().Helm
-	survey := r.views.surveyOf(f.cluster.UID, r.Options.DriftInterval)
+	survey := r.views.surveyOf(f.place(), r.Options.DriftInterval)
 	version, err := survey.SecretVersion(ctx, f.target(), helm.Namespace, helm.HelmSecret())
 	return err == nil && version == f.memory.helmVersion
 }

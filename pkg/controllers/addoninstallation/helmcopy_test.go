@@ -127,7 +127,7 @@ func TestACopyIsLookedAtByItsVersion(t *testing.T) {
 	if _, err := secrets.Patch(t.Context(), name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r.views.newSurvey("uid", time.Hour)
+	r.views.newSurvey(f.place(), time.Hour)
 	look("GET /api/v1/secrets", "GET "+one, "PUT "+one)
 	stored, err := secrets.Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil || string(stored.Data["release"]) == "by hand" {

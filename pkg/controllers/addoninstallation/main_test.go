@@ -19,5 +19,5 @@ func TestMain(m *testing.M) {
 		}
 	}
 	rendering.Serve()
-	fleet.Main(m, fleet.ClusterOptions{Name: "both", Controllers: true})
+	fleet.Main(m, fleet.ClusterOptions{Name: "both", Controllers: true}, fleet.ClusterOptions{Name: "elsewhere"})
 }

@@ -58,6 +58,8 @@ type memory struct {
 	written *written
 	// watched is since when the user cluster has answered without a gap; zero while it does not, or is paused.
 	watched time.Time
+	// userCluster is the UID of the user cluster that the objects were seen in; empty before the first connection.
+	userCluster types.UID
 	// refreshed says that the source was looked at again for a new value of reconcile-at.
 	refreshed bool
 }
@@ -129,6 +131,17 @@ func (m *memory) belongTo(owner apply.Owner) {
 			uid: m.uid, owner: owner, repairs: map[apply.Key]repairCount{}, reconcileAt: m.reconcileAt, renderedAnew: m.renderedAnew,
 		}
 	}
+}
+
+// reach has everything looked at again in a user cluster that took the place of the one before: it was restored or made anew, and
+// somebody confirmed it.
+func (m *memory) reach(userCluster types.UID) {
+	if m.userCluster != "" && m.userCluster != userCluster {
+		m.rollout, m.health, m.nextSurvey = nil, nil, time.Time{}
+		m.helmWritten, m.helmTooLarge, m.helmVersion = "", "", ""
+		m.repairs = map[apply.Key]repairCount{}
+	}
+	m.userCluster = userCluster
 }
 
 // waited counts a look at a rollout that has written so many objects by now.

@@ -36,7 +36,12 @@ type ClusterSecrets interface {
 	Of(ctx context.Context, cluster *kkpv1.Cluster) (templatedata.Secrets, error)
 }
 
-// templateData is what templates see. Secrets are in it for add-ons of Core catalogues only.
+// seesSecrets says whether the templates of the version get the secrets of the cluster.
+func seesSecrets(f *facts) bool {
+	return f.core && f.entry.Template != nil && f.entry.Template.ClusterSecrets
+}
+
+// templateData is what templates see. Secrets are in it for versions of Core catalogues that ask for them.
 func (r *Reconciler) templateData(ctx context.Context, f *facts) (templatedata.Data, error) {
 	known, err := r.Platform.Facts(ctx, f.cluster)
 	if err != nil {
@@ -44,7 +49,7 @@ func (r *Reconciler) templateData(ctx context.Context, f *facts) (templatedata.D
 	}
 	known.Variables = r.Options.Variables[string(f.installation.Spec.AddonRef.Name)]
 	data, err := templatedata.New(f.cluster, known)
-	if err != nil || !f.core {
+	if err != nil || !seesSecrets(f) {
 		return data, err
 	}
 	secrets, err := r.ClusterSecrets.Of(ctx, f.cluster)

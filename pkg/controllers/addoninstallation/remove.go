@@ -109,9 +109,9 @@ func untilGone(unknown error) loop.Outcome {
 func (r *Reconciler) removeObjects(ctx context.Context, f *facts) loop.Outcome {
 	objects := removable(f.record())
 	if f.deletesWithHooks(release.ActionDelete.Post()) {
-		objects = slices.DeleteFunc(objects, isNamespaceEntry)
+		return r.removeInventory(ctx, f, slices.DeleteFunc(objects, isNamespaceEntry))
 	}
-	return r.removeInventory(ctx, f, objects)
+	return r.removeWithNamespace(ctx, f, objects)
 }
 
 // removeNamespaces removes the namespaces that were left for hooks.
@@ -120,19 +120,62 @@ func (r *Reconciler) removeNamespaces(ctx context.Context, f *facts) loop.Outcom
 		return nil
 	}
 	namespaces := slices.DeleteFunc(removable(f.record()), func(entry apply.Entry) bool { return !isNamespaceEntry(entry) })
-	return r.removeInventory(ctx, f, namespaces)
+	return r.removeWithNamespace(ctx, f, namespaces)
 }
 
 func isNamespaceEntry(entry apply.Entry) bool { return entry.GroupKind() == namespaceKind }
 
-func (r *Reconciler) removeInventory(ctx context.Context, f *facts, inventory apply.Inventory) loop.Outcome {
-	record := f.record()
-	others, err := r.targetedByOthers(ctx, f)
+// removeWithNamespace removes an inventory and, where the installation is the last one that asked for its namespace, the
+// namespace too, if a former one of them made it. Of those that are removed at the same time the last by name waits for the
+// others, as long as a removal may take: each would see another one otherwise, and none take the namespace.
+func (r *Reconciler) removeWithNamespace(ctx context.Context, f *facts, inventory apply.Inventory) loop.Outcome {
+	if !f.installation.Spec.CreateNamespace {
+		return r.removeInventory(ctx, f, inventory)
+	}
+	others, err := r.othersOfCluster(ctx, f)
 	if err != nil {
 		return failed(err)
 	}
+	target := f.record().TargetNamespace
+	sharing := slices.DeleteFunc(others, func(other kubermaticv1.AddonInstallation) bool { return other.Spec.TargetNamespace != target })
+	if len(sharing) == 0 {
+		inherited, err := apply.Inherited(ctx, f.target(), target, r.namesIn(f.installation.Namespace, f.owner.ClusterUID))
+		if err != nil {
+			return r.remoteFailed(f, kubermaticv1.ConditionReady, err)
+		}
+		if inherited != nil {
+			inventory = append(inventory, *inherited)
+		}
+	}
+	outcome := r.removeInventory(ctx, f, inventory)
+	if outcome == nil && isLastToGo(f, sharing) && f.now.Sub(f.installation.DeletionTimestamp.Time) < removalBlocked {
+		return loop.Waiting{
+			Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonRemoving, Recheck: removalRecheck,
+			Message: fmt.Sprintf("installation %q, which is removed too, goes first: both have namespace %q", sharing[0].Name, target),
+		}
+	}
+	return outcome
+}
+
+// isLastToGo says whether all that share a namespace with an installation are being removed, and it is the last by name.
+func isLastToGo(f *facts, sharing []kubermaticv1.AddonInstallation) bool {
+	return len(sharing) > 0 && !slices.ContainsFunc(sharing, func(other kubermaticv1.AddonInstallation) bool {
+		return other.DeletionTimestamp == nil || other.Name > f.installation.Name
+	})
+}
+
+func (r *Reconciler) removeInventory(ctx context.Context, f *facts, inventory apply.Inventory) loop.Outcome {
+	record := f.record()
+	others, err := r.othersOfCluster(ctx, f)
+	if err != nil {
+		return failed(err)
+	}
+	var targeted []string // they stay, even if nothing is in them
+	for _, other := range others {
+		targeted = append(targeted, other.Spec.TargetNamespace)
+	}
 	left, blocked, err := apply.Remove(ctx, f.target(), inventory, apply.RemoveOptions{
-		Owner: f.owner, CRDs: record.CRDs.Remove, Namespace: record.TargetNamespace, KeepNamespaces: others,
+		Owner: f.owner, CRDs: record.CRDs.Remove, Namespace: record.TargetNamespace, KeepNamespaces: targeted,
 	})
 	if err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionReady, err)
@@ -143,19 +186,15 @@ func (r *Reconciler) removeInventory(ctx context.Context, f *facts, inventory ap
 	return removing(f, left, blocked)
 }
 
-// targetedByOthers are the target namespaces of the cluster's other installations: they stay, even if nothing is in them.
-func (r *Reconciler) targetedByOthers(ctx context.Context, f *facts) ([]string, error) {
-	list := &kubermaticv1.AddonInstallationList{} // shared with the cache, and only read
+// othersOfCluster are the other installations of the cluster. They are shared with the cache, and only read.
+func (r *Reconciler) othersOfCluster(ctx context.Context, f *facts) ([]kubermaticv1.AddonInstallation, error) {
+	list := &kubermaticv1.AddonInstallationList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(f.installation.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the cluster's installations: %w", err)
 	}
-	var namespaces []string
-	for i := range list.Items {
-		if list.Items[i].Name != f.installation.Name {
-			namespaces = append(namespaces, list.Items[i].Spec.TargetNamespace)
-		}
-	}
-	return namespaces, nil
+	return slices.DeleteFunc(slices.Clone(list.Items), func(other kubermaticv1.AddonInstallation) bool {
+		return other.Name == f.installation.Name
+	}), nil
 }
 
 // removable is everything that a record says the user cluster may hold: what was applied, what was superseded and not

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"time"
 
@@ -89,6 +88,9 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 	if !anew && hasIntent(f) {
 		return takeIntent(f)
 	}
+	if outcome := r.secretsAskedFor(f); outcome != nil {
+		return outcome
+	}
 	rendered, err := r.Renders.Render(ctx, r.renderRequest(f, anew))
 	if err != nil {
 		return renderOutcome(err)
@@ -106,6 +108,9 @@ func (r *Reconciler) renderInput(f *facts) render.Input {
 	}
 	if f.entry.Template.Method == kubermaticv1.MethodHelm { // nobody else sees them, and there are hundreds
 		input.Capabilities.APIVersions = served(f)
+	}
+	if seesSecrets(f) {
+		input.CatalogueValues = f.catalogueValues
 	}
 	if f.entry.Template.Helm != nil {
 		input.Release.DisableHooks = f.entry.Template.Helm.DisableHooks
@@ -164,24 +169,4 @@ func (r *Reconciler) prepare(f *facts) loop.Outcome {
 	}
 	f.objects = objects
 	return nil
-}
-
-// chartFileLimit is how much of one template file is searched for the word.
-const chartFileLimit = 5 << 20
-
-// asksForCapabilities says whether the word Capabilities occurs in any template of a chart or of its dependencies.
-func asksForCapabilities(chart fs.FS) (bool, error) {
-	found := false
-	err := fs.WalkDir(chart, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.Contains("/"+path, "/templates/") {
-			return err
-		}
-		content, _, err := render.ReadAtMost(chart, path, chartFileLimit)
-		if strings.Contains(content, "Capabilities") {
-			found = true
-			return fs.SkipAll
-		}
-		return err
-	})
-	return found, err
 }

@@ -21,8 +21,13 @@ func waiting(reason, message string, recheck time.Duration) loop.Outcome {
 	return loop.Waiting{Condition: kubermaticv1.ConditionReady, Reason: reason, Message: message, Recheck: recheck}
 }
 
-// failed is a call on the seed that failed.
+// failed is a call on the seed that failed, or a record that the user cluster made larger than its objects explain.
 func failed(err error) loop.Outcome {
+	if grown, ok := errors.AsType[*release.GrowthError](err); ok {
+		return loop.RetryAt{
+			Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonClusterMisbehaves, Unknown: true, Message: grown.Error(),
+		}
+	}
 	return loop.RetryAt{Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonFailed, Message: err.Error()}
 }
 
@@ -55,25 +60,25 @@ func (r *Reconciler) loadRecordBy(ctx context.Context, f *facts, load recordLoad
 	}
 	if record != nil && record.Skipped > 0 {
 		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventRecordDamaged, "LoadRecord",
-			"the record of revision %d can't be read: everything is applied anew on top of revision %d, and objects that only the damaged "+
-				"record knew stay where they are", record.Skipped, record.Revision)
+			"the record of revision %d can't be read: %s. Everything is applied anew on top of revision %d, and objects that only the damaged "+
+				"record knew stay where they are", record.Skipped, record.Damage, record.Revision)
 	}
 	return nil
 }
 
-// resolve finds the version in the merged catalogue. A refusal ends the pass here, whether or not something is installed;
-// what is installed is maintained all the same.
+// resolve finds the version in the merged catalogue, and in nothing that only has its name. A refusal ends the pass here, whether
+// or not something is installed; what is installed is maintained all the same.
 func (r *Reconciler) resolve(ctx context.Context, f *facts) loop.Outcome {
 	name := string(f.installation.Spec.AddonRef.Name)
-	merged := &kubermaticv1.AddonCatalogue{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: name}, merged)
-	if apierrors.IsNotFound(err) || err == nil && len(merged.Spec.Addons) == 0 {
+	found := &kubermaticv1.AddonCatalogue{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: name}, found)
+	if apierrors.IsNotFound(err) || err == nil && (!r.Marks.Believes(found) || len(found.Spec.Addons) == 0) {
 		return r.unknownAddon(f, name)
 	}
 	if err != nil {
 		return failed(err)
 	}
-	return r.choose(f, merged)
+	return r.choose(f, found)
 }
 
 func (r *Reconciler) unknownAddon(f *facts, name string) loop.Outcome {
@@ -120,12 +125,23 @@ func (r *Reconciler) choose(f *facts, merged *kubermaticv1.AddonCatalogue) loop.
 	}
 	f.entry, f.entryDigest = selection.Version, selection.Origin.Digest
 	f.core = entry.Type == kubermaticv1.CatalogueCore
+	f.leave(entry, selection.Version.Version)
 	f.installation.Status.Version = selection.Version.Version
 	if f.entry.Template == nil || f.entry.Source == nil {
 		return f.incompatible(kubermaticv1.ReasonVersionUnknown, fmt.Sprintf(
 			"version %q of add-on %q has no template and source in the catalogue", f.entry.Version, entry.Addon.Name))
 	}
 	return nil
+}
+
+// leave notes that a core installation goes to a version from one that a Core catalogue has clusters leave. It is news once.
+func (f *facts) leave(entry *catalogue.Entry, chosen string) {
+	installed := installedVersion(f)
+	f.leaving = f.installation.Spec.CoreAddon && installed != "" && entry.Left(installed)
+	if f.leaving && f.installation.Status.Version != chosen {
+		f.left = fmt.Sprintf("version %q is left for version %q: a Core catalogue says so (annotation %s)", installed, chosen,
+			kubermaticv1.AnnotationLeaveVersions)
+	}
 }
 
 // installedVersion is the version in the user cluster, of the same add-on, or "". An intent that was not carried out to its

@@ -17,11 +17,11 @@ import (
 // Atomic upgrades (ADR 22): one that is not applied and healthy in time gives way to the revision that was healthy last.
 
 // lastGood is the revision that the next one would give way to: the present one if it was healthy once, else the one that it
-// would give way to itself.
+// would give way to itself. A version that clusters are to leave is none.
 func (r *Reconciler) lastGood(ctx context.Context, f *facts) (int, error) {
 	record := f.record()
 	switch {
-	case record == nil:
+	case record == nil, f.leaving:
 		return 0, nil
 	case record.State != release.StateApplied:
 		return record.LastGood, nil

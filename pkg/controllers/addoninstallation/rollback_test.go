@@ -62,7 +62,7 @@ const hookJob = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: told, an
 // revisions are "number state version", the rollbacks with the revision that they bring back, newest first.
 func (w *world) revisions(object *kubermaticv1.AddonInstallation) []string {
 	w.t.Helper()
-	records := release.NewRecords(w.seed, w.seed)
+	records := release.NewRecords(w.seed, w.seed, release.NewSeal([]byte("key")))
 	owner := apply.Owner{ClusterUID: w.cluster.UID, Installation: object.Name}
 	newest, err := records.Load(w.t.Context(), w.namespace, owner)
 	if err != nil {

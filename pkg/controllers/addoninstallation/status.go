@@ -203,6 +203,9 @@ func projectRemoval(f *facts, outcome loop.Outcome) {
 
 // announce tells changes as events; conditions tell the state.
 func (r *Reconciler) announce(f *facts) {
+	if f.left != "" {
+		r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventLeft, "Resolve", "%s", status.Message(f.left))
+	}
 	if f.withdrawn != "" {
 		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventWithdrawn, "Resolve", "%s", status.Message(f.withdrawn))
 	}
@@ -211,6 +214,10 @@ func (r *Reconciler) announce(f *facts) {
 	} else if f.applied {
 		r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventApplied, "Apply", "applied %s %s: %d objects, %d written",
 			f.installation.Spec.AddonRef.Name, f.installation.Status.Version, len(f.record().Inventory), f.progress.Written)
+	}
+	if len(f.misbehaved) > 0 {
+		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.ReasonClusterMisbehaves, "Apply", "%s",
+			status.Message(noteText(f.misbehaved)))
 	}
 	if len(f.repaired) > 0 {
 		r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventRepaired, "Repair", "%s", repairedText(f.repaired))

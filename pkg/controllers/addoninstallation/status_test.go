@@ -1,6 +1,7 @@
 package addoninstallation
 
 import (
+	"fmt"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -223,5 +224,17 @@ func TestAsksForCapabilities(t *testing.T) {
 				t.Errorf("got %t, %v; want %t", got, err, test.want)
 			}
 		})
+	}
+}
+
+// H5. Red when what a misbehaving API server did counts as bad news about the objects, or gets no back-off.
+func TestMisbehaviourIsUnknown(t *testing.T) {
+	err := fmt.Errorf("listing the ConfigMap objects of add-ons: %w", &apply.MisbehavesError{Did: "a list has more than 400 pages"})
+	want := loop.RetryAt{
+		Condition: "Ready", Reason: "ClusterMisbehaves", Unknown: true,
+		Message: "listing the ConfigMap objects of add-ons: the API server misbehaves: a list has more than 400 pages",
+	}
+	if diff := cmp.Diff(loop.Outcome(want), callFailed(kubermaticv1.ConditionHealthy, err)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

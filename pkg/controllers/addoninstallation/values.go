@@ -37,6 +37,7 @@ func (r *Reconciler) resolveValues(ctx context.Context, f *facts) loop.Outcome {
 	f.data = data
 	layers, err := r.layers(ctx, f)
 	if err == nil {
+		f.catalogueValues = layers[0].Values
 		f.values, f.origins, err = mergeAndCheck(f.entry, layers)
 	}
 	if err != nil {
@@ -69,8 +70,10 @@ func isInvalid(err error) bool {
 		field    *values.FieldError
 		reserved *values.ReservedKeyError
 		tooLarge *values.LimitError
+		marks    *values.MarksError
 	)
-	return errors.As(err, &decode) || errors.As(err, &field) || errors.As(err, &reserved) || errors.As(err, &tooLarge)
+	return errors.As(err, &marks) || errors.As(err, &decode) || errors.As(err, &field) ||
+		errors.As(err, &reserved) || errors.As(err, &tooLarge)
 }
 
 func mergeAndCheck(entry *kubermaticv1.AddonVersion, layers []values.Layer) (map[string]any, values.Origins, error) {
@@ -103,6 +106,9 @@ func (r *Reconciler) layers(ctx context.Context, f *facts) ([]values.Layer, erro
 	}
 	for i, source := range f.installation.Spec.ValuesFrom {
 		layer, err := r.valuesFrom(ctx, f.installation.Namespace, source)
+		if err == nil {
+			err = checkMarks(f, layer)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("spec.valuesFrom[%d]: %w", i, err)
 		}
@@ -112,7 +118,19 @@ func (r *Reconciler) layers(ctx context.Context, f *facts) ([]values.Layer, erro
 	if err != nil {
 		return nil, err
 	}
+	if err := checkMarks(f, own); err != nil {
+		return nil, fmt.Errorf("spec.values: %w", err)
+	}
 	return append(layers, values.Layer{Origin: originUser, Values: own}), nil
+}
+
+// checkMarks refuses template marks in a layer that is not the catalogue's, where templates see the secrets of the cluster: a
+// chart that gives the layer to tpl would run what stands there.
+func checkMarks(f *facts, layer map[string]any) error {
+	if !seesSecrets(f) {
+		return nil
+	}
+	return values.CheckMarks(layer)
 }
 
 // valuesOfTemplate renders the catalogue's valuesTemplate, if it has one. Renderings are kept, so that one that changes

@@ -85,7 +85,7 @@ func newValuesWorld(t *testing.T) *valuesWorld {
 	w.cluster.Status.NamespaceName, w.cluster.Status.Versions.ControlPlane = space, "1.36.3"
 	w.cluster.Status.Address.AdminToken = "admin-token"
 	w.reconciler = New(Dependencies{
-		Client: seed, Marked: uncached{objects, seed}, ValuesRenderer: gotemplate.New(), Platform: platform,
+		Client: seed, Marked: uncached{objects, seed}, Direct: seed, ValuesRenderer: gotemplate.New(), Platform: platform,
 		ClusterSecrets: cluster.NewSecrets(seed), InputsKey: []byte("key"),
 		Options: Options{CatalogueNamespace: "addon-catalogue", Variables: map[string]map[string]any{"demo": {"byFlag": "f"}}},
 	})
@@ -95,14 +95,18 @@ func newValuesWorld(t *testing.T) *valuesWorld {
 	return w
 }
 
-// uncached is the cache of marked objects without a delay: reads go to the API server.
+// uncached is the cache of marked objects without a delay: reads go to the API server, and give what the cache keeps.
 type uncached struct {
 	cache.Cache
 	reader client.Reader
 }
 
 func (u uncached) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	return u.reader.Get(ctx, key, object, options...)
+	if err := u.reader.Get(ctx, key, object, options...); err != nil {
+		return err
+	}
+	_, err := TrimMarked("addon-catalogue")(object)
+	return err
 }
 
 func (w *valuesWorld) create(objects ...client.Object) {
@@ -174,6 +178,7 @@ func TestResolveValues(t *testing.T) {
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "internal-admin-kubeconfig"}, Data: map[string][]byte{"kubeconfig": []byte("kubeconfig")}},
 	)
 	t.Run("layers", func(t *testing.T) { w.with(t).testLayers() })
+	t.Run("M4 large Secrets", func(t *testing.T) { w.with(t).testLargeSecrets() })
 	t.Run("refused", func(t *testing.T) { w.with(t).testRefused() })
 	t.Run("AC10 secrets", func(t *testing.T) { w.with(t).testAC10Secrets() })
 	t.Run("wakes", func(t *testing.T) { w.with(t).testWakes() })
@@ -239,6 +244,8 @@ func (w *valuesWorld) testRefused() {
 		{why: "AC07 the reserved key from elsewhere", from: []kubermaticv1.ValuesSource{fromConfigMap("second", "bad.yaml")}, reason: "ValuesInvalid", says: "values of valuesFrom[0]"},
 		{why: "AC06 too deep", from: []kubermaticv1.ValuesSource{fromConfigMap("second", "deep.yaml")}, reason: "ValuesInvalid", says: `key "deep.yaml" of "second"`},
 		{why: "AC06 too large", own: `{"a":"` + strings.Repeat("x", values.MaxBytes) + `"}`, reason: "ValuesInvalid", says: "at most 262144 are taken"},
+		{why: "M4 too large in a Secret", from: []kubermaticv1.ValuesSource{fromSecret("huge", false)}, reason: "ValuesInvalid", says: "at most 262144 are taken"},
+		{why: "M4 no such key in a large Secret", from: []kubermaticv1.ValuesSource{{SecretRef: &kubermaticv1.KeyReference{Name: "large", Key: "other"}}}, reason: "ValuesMissing", says: `has no key "other"`},
 		{why: "AC09 another type", own: `{"n":"hunter2"}`, reason: "ValuesInvalid", says: `field "N" (n) must be a number`},
 		{why: "a valuesTemplate that fails", template: `{{ fail "no" }}`, reason: "ValuesInvalid", says: "valuesTemplate:1:"},
 	} {
@@ -261,6 +268,15 @@ func (w *valuesWorld) testAC10Secrets() {
 	if outcome != nil || f.data.Credentials.Hetzner.Token != "" || f.data.Cluster.Kubeconfig != "" || f.data.Cluster.Address.AdminToken != "" {
 		w.Fatalf("a Custom add-on: %#v, %v", outcome, f.data.Cluster.Address)
 	}
+	f, outcome = w.pass(entry, kubermaticv1.AddonInstallationSpec{}, true)
+	if outcome != nil || f.data.Credentials.Hetzner.Token != "" || f.data.Cluster.Kubeconfig != "" || f.data.Cluster.Address.AdminToken != "" {
+		w.Fatalf("a Core add-on that does not ask: %#v, %v", outcome, f.data.Cluster.Address)
+	}
+	entry.Template.ClusterSecrets = true
+	f, outcome = w.pass(entry, kubermaticv1.AddonInstallationSpec{}, false)
+	if outcome != nil || f.data.Credentials.Hetzner.Token != "" || f.data.Cluster.Kubeconfig != "" || f.data.Cluster.Address.AdminToken != "" {
+		w.Fatalf("a Custom add-on that asks: %#v, %v", outcome, f.data.Cluster.Address)
+	}
 	_, outcome = w.pass(entry, kubermaticv1.AddonInstallationSpec{}, true)
 	waiting, ok := outcome.(loop.Waiting)
 	if !ok || waiting.Reason != kubermaticv1.ReasonValuesMissing || !strings.Contains(waiting.Message, `"kubermatic/credential-hetzner"`) {
@@ -273,6 +289,43 @@ func (w *valuesWorld) testAC10Secrets() {
 	got := []string{f.data.Credentials.Hetzner.Token, f.data.Cluster.Kubeconfig, f.data.Cluster.Address.AdminToken}
 	if diff := cmp.Diff([]string{"hetzner-token", "kubeconfig", "admin-token"}, got); outcome != nil || diff != "" {
 		w.Errorf("a Core add-on: %#v (-want +got):\n%s", outcome, diff)
+	}
+	w.testMarks(entry)
+}
+
+// M4. Red when what the cache has left out looks like missing, or when it is taken for all that there is.
+func (w *valuesWorld) testLargeSecrets() {
+	large := `{"a":"` + strings.Repeat("x", 100<<10) + `"}`
+	w.create(w.secret("large", kubermaticv1.UseValues, large), w.secret("huge", kubermaticv1.UseValues, large+large+large),
+		w.secret("large-source", kubermaticv1.UseSource, large))
+	f, outcome := w.pass(entryWith("{}", ""), kubermaticv1.AddonInstallationSpec{ValuesFrom: []kubermaticv1.ValuesSource{fromSecret("large", false)}}, false)
+	if text, _ := f.values["a"].(string); outcome != nil || len(text) != 100<<10 {
+		w.Errorf("values of 100 KiB: got %d bytes, %#v", len(text), outcome)
+	}
+}
+
+// H13. Red when a layer that is not the catalogue's may hold template marks beside secrets.
+func (w *valuesWorld) testMarks(entry *kubermaticv1.AddonVersion) {
+	const marked = `{"a":{"extra":"hunter2 {{ .Values.kkp.Cluster.Kubeconfig }}"}}`
+	w.create(w.secret("marked", kubermaticv1.UseValues, marked))
+	for says, spec := range map[string]kubermaticv1.AddonInstallationSpec{
+		`spec.values: the text at "a.extra"`:        {Values: raw(marked)},
+		`spec.valuesFrom[0]: the text at "a.extra"`: {ValuesFrom: []kubermaticv1.ValuesSource{fromSecret("marked", false)}},
+	} {
+		_, outcome := w.pass(entry, spec, true)
+		stalled, ok := outcome.(loop.Stalled)
+		if !ok || stalled.Condition != kubermaticv1.ConditionValuesResolved || stalled.Reason != kubermaticv1.ReasonValuesInvalid ||
+			!strings.HasPrefix(stalled.Message, says) || strings.Contains(stalled.Message, "hunter2") {
+			w.Errorf("%s: got %#v", says, outcome)
+		}
+	}
+	asking := entryWith(marked, "")
+	asking.Template.ClusterSecrets = true
+	if f, outcome := w.pass(asking, kubermaticv1.AddonInstallationSpec{}, true); outcome != nil || f.catalogueValues == nil {
+		w.Errorf("the catalogue's own values: got %#v", outcome)
+	}
+	if _, outcome := w.pass(entryWith("{}", ""), kubermaticv1.AddonInstallationSpec{Values: raw(marked)}, true); outcome != nil {
+		w.Errorf("without secrets: got %#v", outcome)
 	}
 }
 

@@ -68,8 +68,8 @@ func kindOf(provider *kubermaticv1.ProviderReference) schema.GroupKind {
 }
 
 func (r *Reconciler) secretValues(ctx context.Context, namespace string, reference *kubermaticv1.KeyReference) ([]byte, error) {
-	secret := &corev1.Secret{}
-	if err := r.marked(ctx, "Secret", client.ObjectKey{Namespace: namespace, Name: reference.Name}, secret); err != nil {
+	secret, err := readMarked[corev1.Secret](ctx, r, client.ObjectKey{Namespace: namespace, Name: reference.Name})
+	if err := markedForValues("Secret", reference, secret, err); err != nil {
 		return nil, err
 	}
 	data, ok := secret.Data[keyOf(reference)]
@@ -77,21 +77,20 @@ func (r *Reconciler) secretValues(ctx context.Context, namespace string, referen
 }
 
 func (r *Reconciler) configMapValues(ctx context.Context, namespace string, reference *kubermaticv1.KeyReference) ([]byte, error) {
-	configMap := &corev1.ConfigMap{}
-	if err := r.marked(ctx, "ConfigMap", client.ObjectKey{Namespace: namespace, Name: reference.Name}, configMap); err != nil {
+	configMap, err := readMarked[corev1.ConfigMap](ctx, r, client.ObjectKey{Namespace: namespace, Name: reference.Name})
+	if err := markedForValues("ConfigMap", reference, configMap, err); err != nil {
 		return nil, err
 	}
 	data, ok := configMap.Data[keyOf(reference)]
 	return []byte(data), keyFound(ok, "ConfigMap", reference)
 }
 
-// marked reads an object that says itself that it may be read for values: a cluster namespace holds keys that must not
-// be readable this way.
-func (r *Reconciler) marked(ctx context.Context, kind string, key client.ObjectKey, object client.Object) error {
-	err := r.Marked.Get(ctx, key, object)
+// markedForValues judges what was read: an object has to say itself that it may be read for values, since a cluster namespace holds
+// keys that must not be readable this way.
+func markedForValues(kind string, reference *kubermaticv1.KeyReference, object client.Object, err error) error {
 	if apierrors.IsNotFound(err) || err == nil && object.GetLabels()[kubermaticv1.LabelUse] != kubermaticv1.UseValues {
 		return &missingValuesError{fmt.Sprintf("no %s %q with label %s=%s in this namespace",
-			kind, key.Name, kubermaticv1.LabelUse, kubermaticv1.UseValues)}
+			kind, reference.Name, kubermaticv1.LabelUse, kubermaticv1.UseValues)}
 	}
 	return err
 }

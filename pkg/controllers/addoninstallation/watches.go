@@ -21,6 +21,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/fairqueue"
 )
 
 // indexAddon finds the installations of an add-on, indexRelease those that have a Helm release of a name.
@@ -57,9 +58,10 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		WatchesRawSource(r.Finder.Watch(manager.GetCache(), handler.TypedEnqueueRequestsFromMapFunc(r.ofCluster), clusterChanged())).
 		WatchesRawSource(marked(r.Marked, &corev1.Secret{}, ofMarked[*corev1.Secret](r))).
 		WatchesRawSource(marked(r.Marked, &corev1.ConfigMap{}, ofMarked[*corev1.ConfigMap](r))).
-		WatchesRawSource(source.Func(r.takeQueue)).
+		WatchesRawSource(source.Func(r.watchMarks)).
 		WatchesRawSource(source.Func(r.watchPlatform)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: max(r.Options.Concurrency, 1)}).
+		WatchesRawSource(source.Func(r.watchSwaps)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: max(r.Options.Passes.Workers, 1), NewQueue: r.newQueue}).
 		Complete(r)
 }
 
@@ -68,9 +70,25 @@ func marked[O client.Object](objects cache.Cache, kind O, requests handler.Typed
 	return source.Kind(objects, kind, handler.TypedEnqueueRequestsFromMapFunc(requests))
 }
 
-// takeQueue keeps the controller's queue, so that what works in the background can wake an installation.
-func (r *Reconciler) takeQueue(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	r.queue = queue
+// newQueue makes the controller's queue, and keeps it, so that what works in the background can wake an installation.
+func (r *Reconciler) newQueue(
+	name string, limiter workqueue.TypedRateLimiter[reconcile.Request],
+) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	r.queue = fairqueue.New(fairqueue.Options[reconcile.Request]{
+		Name: name, Limits: r.Options.Passes, RateLimiter: limiter, Metrics: r.QueueMetrics,
+		Cluster: func(request reconcile.Request) string { return request.Namespace },
+		Logger:  ctrl.Log.WithName(name),
+	})
+	return r.queue
+}
+
+// watchMarks looks at all installations again when the key of merged catalogues changes.
+func (r *Reconciler) watchMarks(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	r.Marks.OnChange(func() {
+		for _, request := range r.requests(ctx) {
+			queue.Add(request)
+		}
+	})
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,12 +28,14 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
 	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
 	"github.com/trellis-addons/trellis/pkg/fetch/image"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
@@ -57,8 +60,15 @@ type world struct {
 	renderers map[string]render.Renderer
 	// concurrency is how many installations are worked on at a time; 0 is 2.
 	concurrency int
+	// passes are the limits of the queue, where they are others.
+	passes fairqueue.Limits
+	// identities has user clusters compared with those on record; the connections are those of the running controller.
+	identities  bool
+	connections *cluster.Connections
 	// records, where set, stands before the release records.
 	records func(addoninstallation.Records) addoninstallation.Records
+	// marks tell merged catalogues from others.
+	marks *mergedcatalogue.Marks
 }
 
 var worlds int
@@ -69,6 +79,7 @@ func newWorld(t testing.TB) *world {
 	w := &world{
 		t: t, scheme: runtime.NewScheme(), sources: fleet.SourcesForTest(t),
 		namespace: fmt.Sprintf("cluster-world-%d", worlds), catalogue: fmt.Sprintf("catalogue-%d", worlds),
+		marks: mergedcatalogue.New(logr.Discard()),
 	}
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, kubermaticv1.AddToScheme, kkpv1.AddToScheme} {
 		if err := add(w.scheme); err != nil {
@@ -200,12 +211,17 @@ func (w *world) startUntil() (stop func()) {
 func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencies {
 	w.t.Helper()
 	marked, err := cache.New(made.GetConfig(), cache.Options{
-		Scheme: w.scheme, DefaultNamespaces: w.of(w.catalogue),
+		Scheme: w.scheme, DefaultNamespaces: w.of(w.catalogue), DefaultTransform: addoninstallation.TrimMarked(w.catalogue),
 	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	finder := cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient())
 	connections := cluster.NewConnections(made.GetAPIReader())
+	if w.identities {
+		connections.KeepIdentities(cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), finder, w.catalogue))
+	}
+	w.connections = connections
 	content := w.store()
 	platform := cluster.NewPlatform(made.GetCache(), made.GetAPIReader(), made.GetRESTMapper(), w.catalogue, nil)
 	for _, runnable := range []manager.Runnable{marked, connections, content.(manager.Runnable), platform} {
@@ -221,18 +237,18 @@ func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencie
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var records addoninstallation.Records = release.NewRecords(made.GetClient(), made.GetAPIReader())
+	var records addoninstallation.Records = release.NewRecords(made.GetClient(), made.GetAPIReader(), release.NewSeal([]byte("key")))
 	if w.records != nil {
 		records = w.records(records)
 	}
 	return addoninstallation.Dependencies{
-		Client: made.GetClient(), Marked: marked, Recorder: made.GetEventRecorder("addoninstallation"),
-		Finder:      cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient()),
+		Client: made.GetClient(), Marks: w.marks, Marked: marked, Direct: made.GetAPIReader(), Recorder: made.GetEventRecorder("addoninstallation"),
+		Finder:      finder,
 		Connections: connections, Store: content,
 		Renders: renders, ValuesRenderer: renders, Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()),
 		Images:  images.Rules{Mirrors: mirrors},
 		Records: records, InputsKey: []byte("key"),
-		Options: addoninstallation.Options{CatalogueNamespace: w.catalogue, DriftInterval: time.Minute, Concurrency: cmp.Or(w.concurrency, 2)},
+		Options: addoninstallation.Options{CatalogueNamespace: w.catalogue, DriftInterval: time.Minute, Passes: cmp.Or(w.passes, fairqueue.Limits{Workers: cmp.Or(w.concurrency, 2)})},
 	}
 }
 

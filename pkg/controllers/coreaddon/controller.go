@@ -14,6 +14,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 )
 
 // Waits after failures in a row.
@@ -38,6 +39,8 @@ type Options struct {
 type Dependencies struct {
 	// Client reads from the manager's cache, which holds of AddonCatalogues the merged ones.
 	Client client.Client
+	// Marks tells merged catalogues from whatever else has their names.
+	Marks *mergedcatalogue.Marks
 	// Reader reads past the cache.
 	Reader   client.Reader
 	Recorder events.EventRecorder

@@ -166,16 +166,16 @@ func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
 
 // typeOf is the type of the catalogues that have an add-on; empty where none has it.
 func (r *Reconciler) typeOf(ctx context.Context, addon string) (v1.CatalogueType, error) {
-	merged := &v1.AddonCatalogue{} // shared with the cache, and only read
+	found := &v1.AddonCatalogue{} // shared with the cache, and only read
 	key := client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: addon}
-	err := r.Client.Get(ctx, key, merged, client.UnsafeDisableDeepCopy)
-	if apierrors.IsNotFound(err) || err == nil && merged.Labels[v1.LabelRole] != v1.RoleMerged {
+	err := r.Client.Get(ctx, key, found, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) || err == nil && !r.Marks.Believes(found) {
 		return "", nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("getting merged AddonCatalogue %q: %w", addon, err)
 	}
-	return merged.Spec.Type, nil
+	return found.Spec.Type, nil
 }
 
 // heldText says what is not known of a set; empty where all is.

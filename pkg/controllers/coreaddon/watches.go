@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,6 +53,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	namespaces := metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	catalogue := metadataOf(v1.GroupVersion.WithKind("AddonCatalogue"))
 	for _, watch := range []source.Source{
+		source.Func(r.followMarks),
 		r.Finder.Watch(mgr.GetCache(), toClusterNamespace(), clusterChanged()),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, toNamespace(client.Object.GetNamespace), installationChanged()),
 		source.Kind[client.Object](mgr.GetCache(), namespaces, toNamespace(client.Object.GetName), lives()),
@@ -63,6 +65,16 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			return fmt.Errorf("watching for controller coreaddon: %w", err)
 		}
 	}
+	return nil
+}
+
+// followMarks asks for all clusters when the key of the marks changes.
+func (r *Reconciler) followMarks(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	r.Marks.OnChange(func() {
+		for _, request := range r.toAll(ctx, nil) {
+			queue.Add(request)
+		}
+	})
 	return nil
 }
 
@@ -177,7 +189,7 @@ func (r *Reconciler) concerns() predicate.Predicate {
 			before, isCatalogue := e.ObjectOld.(*v1.AddonCatalogue)
 			after, isCatalogueToo := e.ObjectNew.(*v1.AddonCatalogue)
 			return !isCatalogue || !isCatalogueToo || before.Spec.Type != after.Spec.Type ||
-				before.Labels[v1.LabelRole] != after.Labels[v1.LabelRole]
+				r.Marks.Believes(before) != r.Marks.Believes(after)
 		}},
 	)
 }

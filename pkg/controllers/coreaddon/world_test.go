@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +28,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/status"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -47,6 +49,8 @@ type world struct {
 	// writes counts the controller's writes of AddonInstallations.
 	writes *writes
 	made   []*kkpv1.Cluster
+	// marks tell merged catalogues from others.
+	marks *mergedcatalogue.Marks
 }
 
 var worlds int
@@ -57,6 +61,7 @@ func newWorld(t testing.TB) *world {
 	w := &world{
 		t: t, scheme: runtime.NewScheme(), recorder: events.NewFakeRecorder(1000), writes: &writes{},
 		platform: fmt.Sprintf("platform-%d", worlds), catalogue: fmt.Sprintf("catalogue-%d", worlds),
+		marks: mergedcatalogue.New(logr.Discard()),
 	}
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kkpv1.AddToScheme} {
 		if err := add(w.scheme); err != nil {
@@ -125,7 +130,7 @@ func (w *world) start() (stop func()) {
 		w.t.Fatal(err)
 	}
 	made := coreaddon.New(coreaddon.Dependencies{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: w.recorder,
+		Client: mgr.GetClient(), Marks: w.marks, Reader: mgr.GetAPIReader(), Recorder: w.recorder,
 		Finder:  cluster.NewKKPFinder(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetClient()),
 		Options: coreaddon.Options{Namespace: w.platform, CatalogueNamespace: w.catalogue},
 	})

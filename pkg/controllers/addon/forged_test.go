@@ -1,0 +1,38 @@
+package addon_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// TestNothingUnmarkedIsOffered: what has the role of merged catalogues and not the distributor's mark is offered to nobody, once the seed
+// has the key; when the key comes while the controller runs, all offers are made anew (H3).
+func TestNothingUnmarkedIsOffered(t *testing.T) {
+	w := newWorld(t)
+	const key = "01234567890123456789012345678901"
+	w.merged("forged", v1.CatalogueCustom, [2]string{"99.0.0", ""})
+	genuine := w.merged("genuine", v1.CatalogueCustom, [2]string{"1.0.0", ""})
+	content, err := catalogue.ContentDigest(genuine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	genuine.Annotations[v1.AnnotationMark] = catalogue.Mark([]byte(key), genuine, content)
+	if err := w.seed.Update(t.Context(), genuine); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	found := w.cluster("forged", "v1.36.3")
+	w.expectOffer(found, "forged: 99.0.0", "genuine: 1.0.0") // beside a master that brings no key
+	w.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: v1.SecretCatalogueKey}, Data: map[string][]byte{v1.MarkKeyField: []byte(key)},
+	})
+	if err := w.marks.Read(t.Context(), w.seed, w.catalogue); err != nil {
+		t.Fatal(err)
+	}
+	w.expectOffer(found, "genuine: 1.0.0")
+}

@@ -1,0 +1,127 @@
+package addoninstallation_test
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// markWith gives the seed a key, by which the controller knows merged catalogues from then on.
+func (w *world) markWith(key []byte) {
+	w.t.Helper()
+	w.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: kubermaticv1.SecretCatalogueKey},
+		Data:       map[string][]byte{kubermaticv1.MarkKeyField: key},
+	})
+	if err := w.marks.Read(w.t.Context(), w.seed, w.catalogue); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// mark marks what was published, as the distributor does, after a change.
+func (w *world) mark(name string, key []byte, change func(*kubermaticv1.AddonCatalogue)) {
+	w.t.Helper()
+	object := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: name}}
+	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		w.t.Fatal(err)
+	}
+	change(object)
+	content, err := catalogue.ContentDigest(object)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	object.Annotations[kubermaticv1.AnnotationMark] = catalogue.Mark(key, object, content)
+	if err := w.seed.Update(w.t.Context(), object); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func nothing(*kubermaticv1.AddonCatalogue) {}
+
+// TestNothingUnmarkedIsInstalled: of what stands in the catalogue namespace only that is installed which the distributor wrote: not an
+// object without the role, not one that has it and no mark, not an edited one. What is installed stays as it is. (H3)
+func TestNothingUnmarkedIsInstalled(t *testing.T) {
+	w := newWorld(t)
+	w.publish("unlabelled", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	w.mark("unlabelled", []byte("no matter"), func(object *kubermaticv1.AddonCatalogue) { object.Labels = nil })
+	const key = "01234567890123456789012345678901"
+	w.markWith([]byte(key))
+	w.start()
+	unknown := func(name string) {
+		object := w.install(name, "")
+		w.expectSaid(object, kubermaticv1.ReasonAddonUnknown, fmt.Sprintf(
+			"no catalogue has an add-on %q: see AddonCatalogue %q in this namespace for those that fit", name, kubermaticv1.AvailableCatalogue), "", "")
+	}
+	unknown("unlabelled")
+	w.publish("forged", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	unknown("forged")
+	w.publish("otherkey", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	w.mark("otherkey", []byte("98765432109876543210987654321098"), nothing)
+	unknown("otherkey")
+
+	w.publish("genuine", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	w.mark("genuine", []byte(key), nothing)
+	genuine := w.install("genuine", "")
+	w.expectInstalled(genuine, "1.0.0", "")
+	w.publish("genuine", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "99.0.0"}) // without its mark
+	w.expectSaid(genuine, kubermaticv1.ReasonWithdrawn, `add-on "genuine" left the catalogue; its version "1.0.0" stays installed`, "1.0.0", "")
+	w.mark("genuine", []byte(key), nothing)
+	w.expectInstalled(genuine, "99.0.0", "")
+
+	// The key goes: the role counts again, and everybody is asked anew.
+	w.marks.Forget()
+	forged := &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "forged"}}
+	w.expectInstalled(forged, "1.0.0", "")
+}
+
+// TestCoreInstallationsGoBack: a version of a core add-on that was hijacked, or withdrawn, is left for the platform's own in one step, in
+// every cluster, without an annotation on each installation; those of Custom catalogues go by theirs. (H2, L3)
+func TestCoreInstallationsGoBack(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	install := func(name string, core bool) *kubermaticv1.AddonInstallation {
+		object := &kubermaticv1.AddonInstallation{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
+			Spec: kubermaticv1.AddonInstallationSpec{
+				AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(name)},
+				TargetNamespace: fmt.Sprintf("%s-%d", name, worlds), CreateNamespace: true, CoreAddon: core,
+			},
+		}
+		w.create(object)
+		return object
+	}
+	leave := func(object *kubermaticv1.AddonCatalogue) {
+		object.Annotations[kubermaticv1.AnnotationLeftVersions] = `["99.0.0"]`
+	}
+	w.publish("hijacked", kubermaticv1.CatalogueCore, offered{version: "1.0.0"}, offered{version: "99.0.0"})
+	w.publish("withdrawn", kubermaticv1.CatalogueCore, offered{version: "99.0.0"})
+	w.publish("custom", kubermaticv1.CatalogueCustom, offered{version: "99.0.0"})
+	hijacked, withdrawn, custom := install("hijacked", true), install("withdrawn", true), install("custom", false)
+	for _, object := range []*kubermaticv1.AddonInstallation{hijacked, withdrawn, custom} {
+		w.expectInstalled(object, "99.0.0", "")
+	}
+	w.publish("withdrawn", kubermaticv1.CatalogueCore, offered{version: "1.0.0"}, offered{version: "1.1.0"})
+	w.publish("custom", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	w.expectSaid(withdrawn, kubermaticv1.ReasonWithdrawn,
+		`installed version "99.0.0" of add-on "withdrawn" left the catalogue and stays installed; version "1.1.0" would fit`, "99.0.0", "")
+	for _, name := range []string{"hijacked", "withdrawn", "custom"} {
+		w.mark(name, []byte("any"), leave)
+	}
+	w.expectInstalled(hijacked, "1.0.0", "")
+	w.expectEvent(kubermaticv1.EventLeft, hijacked,
+		`version "99.0.0" is left for version "1.0.0": a Core catalogue says so (annotation addons.kubermatic.k8c.io/leave-versions)`)
+	w.expectInstalled(withdrawn, "1.1.0", "")
+	w.expectSaid(custom, kubermaticv1.ReasonWithdrawn,
+		`installed version "99.0.0" of add-on "custom" left the catalogue and stays installed; version "1.0.0" would fit`, "99.0.0", "")
+	// It has ended by itself: nothing goes down from another version.
+	w.publish("hijacked", kubermaticv1.CatalogueCore, offered{version: "0.9.0"})
+	w.mark("hijacked", []byte("any"), leave)
+	w.expectSaid(hijacked, kubermaticv1.ReasonWithdrawn,
+		`installed version "1.0.0" of add-on "hijacked" left the catalogue and stays installed; version "0.9.0" would fit`, "1.0.0", "")
+}

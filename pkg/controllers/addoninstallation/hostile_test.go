@@ -1,0 +1,142 @@
+package addoninstallation_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/hostile"
+)
+
+// behindHostile has the Cluster's kubeconfig lead to an API server that may lie.
+func (w *world) behindHostile() *hostile.Server {
+	w.t.Helper()
+	server := hostile.New(w.t, fleet.Shared().Cluster("both"))
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "internal-admin-kubeconfig"},
+		Data:       map[string][]byte{"kubeconfig": server.Kubeconfig()},
+	}
+	if err := w.seed.Update(w.t.Context(), secret); err != nil {
+		w.t.Fatal(err)
+	}
+	return server
+}
+
+// H5. Red when a list without end is a failure like any other, or when something is concluded from it.
+func TestAListWithoutEndIsTheClustersMisbehaviour(t *testing.T) {
+	w := newWorld(t)
+	server := w.behindHostile()
+	w.start()
+	w.publish("listed", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	object := w.install("listed", "")
+	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "")
+	server.Set(hostile.ModeNamed("same-page"))
+	w.lookAgain(object)
+	w.expectSummary(object, "Unknown", kubermaticv1.ReasonClusterMisbehaves, "a list comes back to a page that it had before")
+	for kind, reason := range map[string]string{
+		kubermaticv1.ConditionDrifted: kubermaticv1.ReasonNoDrift, kubermaticv1.ConditionHealthy: kubermaticv1.ReasonHealthy,
+	} {
+		if says := w.condition(object, kind); says != reason {
+			t.Errorf("%s says %s, expected %s as before", kind, says, reason)
+		}
+	}
+}
+
+// H6. Red when what an answer says of our fields goes into the record, or is dropped without a word.
+func TestRecordsDoNotGrowByUntrueFields(t *testing.T) {
+	w := newWorld(t)
+	server := w.behindHostile()
+	server.SetDose(hostile.ModeNamed("lying-fields"), hostile.Dose{Size: 50_000}) // an object may have as many, and not this one
+	w.start()
+	w.publish("grown", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	object := w.install("grown", "")
+	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "")
+	expect.Eventually(t, expect.Patience, func() error {
+		return w.told(kubermaticv1.ReasonClusterMisbehaves)
+	})
+	var records corev1.SecretList
+	if err := w.seed.List(t.Context(), &records, client.InNamespace(w.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	size := 0
+	for i := range records.Items {
+		for _, text := range records.Items[i].Data {
+			size += len(text)
+		}
+	}
+	if size > 100_000 {
+		t.Errorf("the Secrets of the cluster's namespace have %d bytes", size)
+	}
+}
+
+// condition is the reason of a condition.
+func (w *world) condition(object *kubermaticv1.AddonInstallation, kind string) string {
+	w.t.Helper()
+	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, condition := range object.Status.Conditions {
+		if condition.Type == kind {
+			return condition.Reason
+		}
+	}
+	return ""
+}
+
+// told says whether there is an event of that reason in the cluster's namespace.
+func (w *world) told(reason string) error {
+	var list eventsv1.EventList
+	if err := w.seed.List(w.t.Context(), &list, client.InNamespace(w.namespace)); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		if list.Items[i].Reason == reason {
+			return nil
+		}
+	}
+	return fmt.Errorf("no event %s", reason)
+}
+
+// savings counts the records that are written.
+type savings struct {
+	addoninstallation.Records
+	count *atomic.Int32
+}
+
+func (s savings) SaveApplied(ctx context.Context, namespace string, record *release.Record) error {
+	s.count.Add(1)
+	return s.Records.SaveApplied(ctx, namespace, record)
+}
+
+// H6. Red when each repair writes the record, whether there is something new to say or not.
+func TestWhatIsPutBackAsItWasIsNotRecordedAgain(t *testing.T) {
+	w := newWorld(t)
+	saved := &atomic.Int32{}
+	w.records = func(records addoninstallation.Records) addoninstallation.Records { return savings{records, saved} }
+	w.start()
+	w.publish("repaired", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	object := w.install("repaired", "")
+	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "")
+	before := saved.Load()
+	settings := w.settings(object)
+	settings.Data = map[string]string{"version": "edited"}
+	if err := w.seed.Update(t.Context(), settings); err != nil {
+		t.Fatal(err)
+	}
+	w.lookAgain(object)
+	expect.Eventually(t, expect.Patience, func() error { return w.told(kubermaticv1.EventRepaired) })
+	if after := saved.Load(); after != before {
+		t.Errorf("the record was written %d times", after-before)
+	}
+}

@@ -1,0 +1,65 @@
+package addoninstallation_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// H13: a user who may edit installations, and no Secrets, gives a Core chart that renders a value by tpl a text that asks for the
+// kubeconfig. Then the Core catalogue's chart names secrets that its version does not ask for.
+// Red when values are taken with marks (checkMarks taken out of layers) and tpl shows everything (the guard taken out of the
+// renderer); and when secretsAskedFor is taken out of render.
+func TestUserValuesOfCoreChartsNeverMeetSecrets(t *testing.T) {
+	w := newWorld(t)
+	w.renderers = bothMethods()
+	w.start()
+	settings := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata:\n  version: {{ .Values.version | quote }}\n" +
+		"  extra: {{ tpl .Values.extra . | quote }}\n"
+	files := webChart("1.0.0")
+	files["values.yaml"], files["templates/settings.yaml"] = "extra: none\n", settings
+	asking := w.content("1.0.0", kubermaticv1.MethodHelm, "asking", files)
+	asking.Template.ClusterSecrets = true
+	w.offer("tplcore", kubermaticv1.CatalogueCore, asking)
+	object := &kubermaticv1.AddonInstallation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "tplcore"},
+		Spec: kubermaticv1.AddonInstallationSpec{
+			AddonRef: kubermaticv1.AddonReference{Name: "tplcore"}, TargetNamespace: "tplcore", CreateNamespace: true, CoreAddon: true,
+		},
+	}
+	w.create(object)
+	w.expectInstalled(object, "1.0.0", "")
+
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+		object.Spec.Values = &runtime.RawExtension{Raw: []byte(`{"version":"loot","extra":"{{ .Values.kkp.Cluster.Kubeconfig }} {{ .Values.kkp.Credentials | toJson }}"}`)}
+	})
+	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		return expect.Condition(object, kubermaticv1.ConditionValuesResolved, "False", kubermaticv1.ReasonValuesInvalid)
+	})
+	w.expectReady(object, kubermaticv1.ReasonValuesInvalid, `spec.values: the text at "extra" holds template marks`)
+	if have := w.installed(object); have != "1.0.0" {
+		t.Errorf("the cluster has %q", have)
+	}
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+		object.Spec.Values = &runtime.RawExtension{Raw: []byte(`{"extra":"plain"}`)}
+	})
+	w.expectInstalled(object, "1.0.0", "")
+
+	files["templates/settings.yaml"] = strings.Replace(settings, "tpl .Values.extra .", ".Values.kkp.Cluster.Kubeconfig", 1)
+	w.offer("tplcore", kubermaticv1.CatalogueCore, w.content("2.0.0", kubermaticv1.MethodHelm, "naming", files))
+	w.expectReady(object, kubermaticv1.ReasonRenderFailed, `version "2.0.0"`, "set template.clusterSecrets: true")
+	found := &corev1.ConfigMap{}
+	if err := w.seed.Get(t.Context(), client.ObjectKey{Namespace: object.Spec.TargetNamespace, Name: "settings"}, found); err != nil {
+		t.Fatal(err)
+	}
+	if found.Data["version"] != "1.0.0" || found.Data["extra"] != "plain" {
+		t.Errorf("the cluster has %v", found.Data)
+	}
+}

@@ -1,0 +1,69 @@
+package addoninstallation_test
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// L2 of the attacks: a namespace that several installations asked for stays while one of them uses it, and goes with the last,
+// whichever made it, and in whichever order they go; one that somebody else made stays. Red when a namespace goes with its maker
+// or not at all (Inherited gives nothing), or when two that go at once leave it to one another (no one waits for the others).
+func TestSharedNamespaceGoesWithItsLastInstallation(t *testing.T) {
+	w := newWorld(t)
+	w.renderers = bothMethods()
+	w.start()
+	own := webChart("1.0.0")
+	delete(own, "templates/settings.yaml")
+	own["templates/own.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\n"
+	chart := w.charts(map[string]map[string]string{"own": own})("1.0.0", "own")
+	w.offer("own", kubermaticv1.CatalogueCustom, chart)
+	install := func(name, namespace string) *kubermaticv1.AddonInstallation {
+		object := &kubermaticv1.AddonInstallation{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
+			Spec: kubermaticv1.AddonInstallationSpec{
+				AddonRef: kubermaticv1.AddonReference{Name: "own"}, TargetNamespace: namespace, CreateNamespace: true,
+			},
+		}
+		w.create(object)
+		w.expectReady(object, kubermaticv1.ReasonReady)
+		return object
+	}
+	remove := func(objects ...*kubermaticv1.AddonInstallation) {
+		for _, object := range objects {
+			if err := w.seed.Delete(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, object := range objects {
+			expect.Gone(t, w.seed, object)
+		}
+	}
+	namespaceOf := func(name string) *corev1.Namespace {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	}
+
+	shared := namespaceOf(fmt.Sprintf("shared-%d", worlds))
+	maker, second, third := install("b-maker", shared.Name), install("a-second", shared.Name), install("c-third", shared.Name)
+	remove(maker)
+	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(shared), shared); err != nil || shared.DeletionTimestamp != nil {
+		t.Fatalf("the namespace that two others use: %v, deleted %v", err, shared.DeletionTimestamp)
+	}
+	remove(third, second)
+	expect.Gone(t, w.seed, shared)
+
+	foreign := namespaceOf(fmt.Sprintf("foreign-%d", worlds))
+	if err := w.seed.Create(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	remove(install("guest", foreign.Name))
+	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil || foreign.DeletionTimestamp != nil {
+		t.Errorf("the namespace that somebody else made: %v, deleted %v", err, foreign.DeletionTimestamp)
+	}
+}

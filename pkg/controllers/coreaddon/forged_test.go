@@ -1,0 +1,46 @@
+package coreaddon_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// TestNothingUnmarkedIsACoreAddon: what has the role of merged catalogues and not the distributor's mark brings no core add-on into a
+// cluster (H3).
+func TestNothingUnmarkedIsACoreAddon(t *testing.T) {
+	w := newWorld(t)
+	const key = "01234567890123456789012345678901"
+	w.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.SecretCatalogueKey}, Data: map[string][]byte{v1.MarkKeyField: []byte(key)},
+	})
+	if err := w.marks.Read(t.Context(), w.seed, w.platform); err != nil {
+		t.Fatal(err)
+	}
+	genuine := w.merged(v1.CatalogueCore, "rbac")
+	content, err := catalogue.ContentDigest(genuine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	genuine.Annotations = map[string]string{v1.AnnotationMark: catalogue.Mark([]byte(key), genuine, content)}
+	if err := w.seed.Update(t.Context(), genuine); err != nil {
+		t.Fatal(err)
+	}
+	forged := w.merged(v1.CatalogueCore, "kube-proxy")
+	w.start()
+	of := w.cluster("forged")
+	w.exists(of, "rbac")
+	w.tells(of, "4 total, 0 ready, 0 failing, 3 missing", "False CoreAddonsNotReady")
+	found := installationOf(of, "kube-proxy")
+	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(found), found); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("the forged one is installed: %v", err)
+	}
+	// Without the key, as beside a master of before, it would be.
+	w.marks.Forget()
+	w.exists(of, forged.Name)
+}
