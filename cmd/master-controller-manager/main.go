@@ -23,6 +23,7 @@ func main() {
 	kkpVersion := flag.String("kkp-version", "", "the platform's KKP version, with --standalone; else it is read from the Seeds")
 	flag.Parse()
 	logger := flags.Logger()
+	flags.LimitMemory(0)
 	if err := run(flags, &sources, *kkpVersion); err != nil {
 		logger.Error(err, "master-controller-manager ends")
 		os.Exit(1)
@@ -43,7 +44,7 @@ func run(flags manager.Flags, sources *sources, kkpVersion string) error {
 		return err
 	}
 	controller := distributor.New(distributor.Dependencies{
-		Master: master, Recorder: made.GetEventRecorder("distributor"),
+		Master: master, Recorder: made.GetEventRecorder("distributor"), Fence: flags.Fence,
 		Options: distributor.Options{
 			Namespace: flags.Namespace, CatalogueNamespace: flags.CatalogueNamespace, WorkerName: flags.WorkerName, KKPVersion: kkpVersion,
 		},

@@ -16,6 +16,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 )
 
 // caches of the manager: of catalogues the merged ones only. A seed has an available one for each cluster besides.
@@ -26,13 +27,12 @@ func caches(options *options) map[client.Object]cache.ByObject {
 }
 
 // newMarked makes the cache of Secrets and ConfigMaps that are marked for our use. A seed holds many more, and none of our
-// business. It is apart from the manager's own cache, in which Secrets are watched as metadata.
-func newMarked(made manager.Manager) (cache.Cache, error) {
-	marked := cache.ByObject{Label: markedForUse()}
+// business; of those that are, it keeps what is small. It is apart from the manager's own cache, in which Secrets are watched as metadata.
+func newMarked(made manager.Manager, options *options) (cache.Cache, error) {
+	marked := cache.ByObject{Label: markedForUse(), Transform: addoninstallation.TrimMarked(options.CatalogueNamespace)}
 	held, err := cache.New(made.GetConfig(), cache.Options{
 		Scheme: made.GetScheme(), Mapper: made.GetRESTMapper(), HTTPClient: made.GetHTTPClient(),
-		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject:         map[client.Object]cache.ByObject{&corev1.Secret{}: marked, &corev1.ConfigMap{}: marked},
+		ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: marked, &corev1.ConfigMap{}: marked},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the cache of marked objects: %w", err)

@@ -7,12 +7,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 )
 
 // addCore adds the controller of core add-ons, and its metrics.
-func addCore(made manager.Manager, options *options) error {
+func addCore(made manager.Manager, marks *mergedcatalogue.Marks, options *options) error {
 	controller := coreaddon.New(coreaddon.Dependencies{
-		Client: made.GetClient(), Reader: made.GetAPIReader(), Recorder: made.GetEventRecorder("coreaddon"),
+		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Recorder: made.GetEventRecorder("coreaddon"),
 		Finder: newFinder(made),
 		Options: coreaddon.Options{
 			Namespace: options.Namespace, CatalogueNamespace: options.CatalogueNamespace, WorkerName: options.WorkerName,

@@ -22,6 +22,7 @@ func main() {
 	options.register(flag.CommandLine)
 	flag.Parse()
 	logger := options.Logger()
+	options.LimitMemory(options.rendering.total())
 	if err := run(ctrl.SetupSignalHandler(), options, logger); err != nil {
 		logger.Error(err, "seed-controller-manager ends")
 		os.Exit(1)

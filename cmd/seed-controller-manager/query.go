@@ -17,6 +17,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/query"
 )
 
@@ -39,7 +40,8 @@ func (o *queryOptions) register(set *flag.FlagSet) {
 }
 
 // addQuery puts the query endpoint into the manager, on every replica.
-func addQuery(ctx context.Context, made manager.Manager, options *options, logger logr.Logger) error {
+func addQuery(ctx context.Context, made manager.Manager, marks *mergedcatalogue.Marks, options *options) error {
+	logger := made.GetLogger()
 	if options.query.address == "0" {
 		return nil
 	}
@@ -47,7 +49,7 @@ func addQuery(ctx context.Context, made manager.Manager, options *options, logge
 	if err != nil {
 		return err
 	}
-	catalogue := query.NewCatalogue(options.CatalogueNamespace, logger)
+	catalogue := query.NewCatalogue(options.CatalogueNamespace, marks, logger)
 	if err := catalogue.Watch(ctx, made.GetCache()); err != nil {
 		return err
 	}

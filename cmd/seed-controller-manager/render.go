@@ -39,6 +39,9 @@ func (r *rendering) register(set *flag.FlagSet) {
 	set.Var(&r.keep, "render-keep", "how much of what was rendered is kept in memory, so that equal inputs are rendered once")
 }
 
+// total is what all renderers may take together, with the one that waits for work.
+func (r *rendering) total() int64 { return int64(r.children+1) * r.memory.Value() }
+
 func (r *rendering) check() error {
 	if r.children < 1 || r.memory.Value() < leastMemory || r.cpu <= 0 || r.timeout <= 0 || r.keep.Value() < 0 {
 		return fmt.Errorf("flags --render-…: at least one child, %d MiB of memory, and some time", leastMemory>>20)

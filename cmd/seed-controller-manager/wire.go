@@ -13,12 +13,14 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/controllers/standalone"
+	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
 	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
 	"github.com/trellis-addons/trellis/pkg/fetch/image"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/release"
 )
 
@@ -33,19 +35,23 @@ func wire(ctx context.Context, made manager.Manager, options *options, logger lo
 			return fmt.Errorf("setting up controller standalone: %w", err)
 		}
 	}
-	if err := addOffers(made, options); err != nil {
+	marks, err := newMarks(ctx, made, options.Namespace)
+	if err != nil {
+		return err
+	}
+	if err := addOffers(made, marks, options); err != nil {
 		return fmt.Errorf("setting up controller addon: %w", err)
 	}
-	if err := addCore(made, options); err != nil {
+	if err := addCore(made, marks, options); err != nil {
 		return fmt.Errorf("setting up controller coreaddon: %w", err)
 	}
-	if err := addInstallations(ctx, made, options); err != nil {
+	if err := addInstallations(ctx, made, marks, options); err != nil {
 		return fmt.Errorf("setting up controller addoninstallation: %w", err)
 	}
-	if err := addQuery(ctx, made, options, logger); err != nil {
+	if err := addQuery(ctx, made, marks, options); err != nil {
 		return fmt.Errorf("setting up the query endpoint: %w", err)
 	}
-	return admit(made, options)
+	return admit(made, marks, options)
 }
 
 func addStandalone(made manager.Manager, options *options) error {
@@ -54,9 +60,9 @@ func addStandalone(made manager.Manager, options *options) error {
 	}).SetupWithManager(made)
 }
 
-func addOffers(made manager.Manager, options *options) error {
+func addOffers(made manager.Manager, marks *mergedcatalogue.Marks, options *options) error {
 	return addon.New(addon.Dependencies{
-		Client: made.GetClient(), Reader: made.GetAPIReader(),
+		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(),
 		Finder:   newFinder(made),
 		Recorder: made.GetEventRecorder("addon"), Metrics: addon.NewMetrics(metrics.Registry),
 		Options: addon.Options{
@@ -66,8 +72,8 @@ func addOffers(made manager.Manager, options *options) error {
 	}).SetupWithManager(made)
 }
 
-func addInstallations(ctx context.Context, made manager.Manager, options *options) error {
-	connections, err := newConnections(ctx, made)
+func addInstallations(ctx context.Context, made manager.Manager, marks *mergedcatalogue.Marks, options *options) error {
+	connections, err := newConnections(ctx, made, options)
 	if err != nil {
 		return err
 	}
@@ -75,11 +81,15 @@ func addInstallations(ctx context.Context, made manager.Manager, options *option
 	if err != nil {
 		return err
 	}
-	marked, err := newMarked(made)
+	marked, err := newMarked(made, options)
 	if err != nil {
 		return err
 	}
 	key, err := inputsKey(ctx, made, options.Namespace)
+	if err != nil {
+		return err
+	}
+	records, err := newRecords(made, options.Namespace, key)
 	if err != nil {
 		return err
 	}
@@ -96,17 +106,16 @@ func addInstallations(ctx context.Context, made manager.Manager, options *option
 		return err
 	}
 	return addoninstallation.New(addoninstallation.Dependencies{
-		Client: made.GetClient(), Marked: marked, Recorder: made.GetEventRecorder("addoninstallation"),
+		Client: made.GetClient(), Marks: marks, Marked: marked, Direct: made.GetAPIReader(), Recorder: made.GetEventRecorder("addoninstallation"),
 		Finder:      newFinder(made),
 		Connections: connections, Store: content,
 		Renders: renders, ValuesRenderer: renders,
 		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Images: rules,
-		Records:   release.NewRecords(made.GetClient(), made.GetAPIReader()),
-		InputsKey: key,
+		Records: records, InputsKey: key, QueueMetrics: fairqueue.NewMetrics(metrics.Registry),
 		Options: addoninstallation.Options{
 			CatalogueNamespace: options.CatalogueNamespace, DriftInterval: options.driftInterval,
 			AllowPrereleases: options.allowPrereleases, WorkerName: options.WorkerName,
-			Concurrency: options.concurrency, Variables: options.templates.variables,
+			Passes: fairqueue.Limits{Workers: options.concurrency}, Variables: options.templates.variables,
 		},
 	}).SetupWithManager(made)
 }
@@ -115,8 +124,13 @@ func newFinder(made manager.Manager) *cluster.KKPFinder {
 	return cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient())
 }
 
-func newConnections(ctx context.Context, made manager.Manager) (*cluster.Connections, error) {
+func newConnections(ctx context.Context, made manager.Manager, options *options) (*cluster.Connections, error) {
 	connections := cluster.NewConnections(made.GetAPIReader())
+	if options.Fence != nil {
+		connections.Fence = options.Fence
+	}
+	identities := cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), newFinder(made), options.Namespace)
+	connections.KeepIdentities(identities)
 	if err := made.Add(connections); err != nil {
 		return nil, err
 	}
@@ -141,6 +155,12 @@ func newStore(made manager.Manager, options *options) (fetch.Store, error) {
 		return nil, fmt.Errorf("opening the store %q: %w", options.storeFolder, err)
 	}
 	return content, made.Add(content)
+}
+
+// newRecords keeps sealed records, and seals earlier ones once this manager leads.
+func newRecords(made manager.Manager, namespace string, key []byte) (*release.Records, error) {
+	records := release.NewRecords(made.GetClient(), made.GetAPIReader(), release.NewSeal(key))
+	return records, made.Add(records.SealEarlier(namespace, key))
 }
 
 // inputsKey reads the key before the manager's caches run.

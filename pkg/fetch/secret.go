@@ -28,6 +28,15 @@ func SecretCredentials(data map[string][]byte, hosts []string) Credentials {
 	}
 }
 
+// IsSourceKey says whether sources read a key of a Secret.
+func IsSourceKey(key string) bool {
+	switch key {
+	case KeyUsername, KeyPassword, KeyToken, KeyBearerToken, KeyPrivateKey, KeyIdentity, KeyKnownHosts, KeyDockerConfig, KeyCA:
+		return true
+	}
+	return false
+}
+
 // Hosts reads the annotation of a source Secret that names the hosts which may get its credentials: a comma list.
 func Hosts(annotation string) []string {
 	var hosts []string

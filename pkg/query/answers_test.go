@@ -5,22 +5,26 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 )
 
 // shelf is a catalogue that a test fills by itself.
 func shelf(t testing.TB, addons int) *Catalogue {
 	t.Helper()
-	made := NewCatalogue("catalogue", logr.Discard())
+	made := NewCatalogue("catalogue", mergedcatalogue.New(logr.Discard()), logr.Discard())
 	for i := range addons {
 		made.put(mergedWith(i, 1, ">= 1.30"))
 	}
@@ -196,4 +200,61 @@ func TestAnswersEndWithTheRequest(t *testing.T) {
 	if _, ok := errors.AsType[*UnavailableError](err); !ok {
 		t.Errorf("got %v, want an UnavailableError", err)
 	}
+}
+
+// TestNothingUnmarkedIsAnswered: what has the role and no mark is not listed once the seed has the key, and is again when the key goes
+// (H3).
+func TestNothingUnmarkedIsAnswered(t *testing.T) {
+	t.Parallel()
+	key := []byte("01234567890123456789012345678901")
+	marks := mergedcatalogue.New(logr.Discard())
+	made := NewCatalogue("catalogue", marks, logr.Discard())
+	genuine, edited := mergedWith(1, 1, ">= 1.30"), mergedWith(2, 1, ">= 1.30")
+	for _, object := range []*v1.AddonCatalogue{genuine, edited} {
+		content, err := catalogue.ContentDigest(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		object.Annotations[v1.AnnotationMark] = catalogue.Mark(key, object, content)
+	}
+	edited.Spec.Addons[0].Versions[0].Version = "99.0.0"
+	made.put(genuine)
+	made.put(edited)
+	made.put(mergedWith(3, 1, ">= 1.30"))
+	expect := func(why string, want ...string) {
+		t.Helper()
+		made.take()
+		var have []string
+		for _, entry := range made.entries() {
+			have = append(have, string(entry.Addon.Name))
+		}
+		if !slices.Equal(have, want) {
+			t.Errorf("%s: %v, want %v", why, have, want)
+		}
+	}
+	expect("no key yet", "addon-001", "addon-002", "addon-003")
+	if err := marks.Read(t.Context(), keySecret{key: key}, "kubermatic"); err != nil {
+		t.Fatal(err)
+	}
+	expect("a key", "addon-001")
+	made.put(mergedWith(1, 2, ">= 1.30"))
+	expect("an edit of the marked one")
+	made.put(genuine)
+	expect("the marked one again", "addon-001")
+	marks.Forget()
+	expect("no key any more", "addon-001", "addon-002", "addon-003")
+	made.remove(genuine)
+	marks.Forget()
+	expect("one is deleted", "addon-002", "addon-003")
+}
+
+// keySecret answers with the key of the marks.
+type keySecret struct {
+	client.Reader
+	key []byte
+}
+
+func (s keySecret) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	into.(*corev1.Secret).Data = map[string][]byte{v1.MarkKeyField: s.key}
+	return nil
 }

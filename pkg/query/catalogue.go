@@ -17,6 +17,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 )
 
 // settle gathers the changes of one push of the distributor into one snapshot.
@@ -25,11 +26,14 @@ const settle = 20 * time.Millisecond
 // Catalogue is the merged catalogue of the seed as the endpoint reads it: parsed once for each change of an object.
 type Catalogue struct {
 	namespace string
+	marks     *mergedcatalogue.Marks
 	logger    logr.Logger
 	source    toolscache.ResourceEventHandlerRegistration
 
 	mutex   sync.Mutex
 	objects map[types.UID]object
+	// claimed are the objects with the role, shared with the cache: another key may judge them otherwise.
+	claimed map[types.UID]*v1.AddonCatalogue
 	nextID  uint64
 
 	changed chan struct{}
@@ -53,10 +57,23 @@ type snapshot struct {
 	kkpVersion string
 }
 
-// NewCatalogue makes an empty catalogue of the merged objects in a namespace.
-func NewCatalogue(namespace string, logger logr.Logger) *Catalogue {
-	return &Catalogue{
-		namespace: namespace, logger: logger, objects: map[types.UID]object{}, changed: make(chan struct{}, 1),
+// NewCatalogue makes an empty catalogue of the merged objects in a namespace, of which those count that the marks let be believed.
+func NewCatalogue(namespace string, marks *mergedcatalogue.Marks, logger logr.Logger) *Catalogue {
+	made := &Catalogue{
+		namespace: namespace, marks: marks, logger: logger, changed: make(chan struct{}, 1),
+		objects: map[types.UID]object{}, claimed: map[types.UID]*v1.AddonCatalogue{},
+	}
+	marks.OnChange(made.judge)
+	return made
+}
+
+// judge takes all objects up again, since the key of the marks has changed.
+func (c *Catalogue) judge() {
+	c.mutex.Lock()
+	claimed := slices.Collect(maps.Values(c.claimed))
+	c.mutex.Unlock()
+	for _, one := range claimed {
+		c.put(one)
 	}
 }
 
@@ -107,26 +124,32 @@ func (c *Catalogue) now() *snapshot { return c.present.Load() }
 
 // put parses an object that is new or changed. One that is no merged catalogue is passed over: the distributor puts it right.
 func (c *Catalogue) put(of any) {
-	merged, ok := of.(*v1.AddonCatalogue)
-	if !ok || merged.Namespace != c.namespace {
+	given, ok := of.(*v1.AddonCatalogue)
+	if !ok || given.Namespace != c.namespace {
 		return
 	}
-	if merged.Labels[v1.LabelRole] != v1.RoleMerged {
-		c.remove(merged)
+	if given.Labels[v1.LabelRole] != v1.RoleMerged {
+		c.remove(given)
 		return
 	}
+	believed := c.marks.Believes(given)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if c.objects[merged.UID].version == merged.ResourceVersion && merged.ResourceVersion != "" {
+	c.claimed[given.UID] = given
+	known, ok := c.objects[given.UID]
+	if ok && believed && known.version == given.ResourceVersion && given.ResourceVersion != "" || !ok && !believed {
 		return
 	}
-	entry, err := catalogue.NewEntry(merged)
-	if err != nil {
+	entry, err := catalogue.NewEntry(given)
+	switch {
+	case !believed:
+		delete(c.objects, given.UID)
+	case err != nil:
 		c.logger.Error(err, "a merged catalogue can't be read")
-		delete(c.objects, merged.UID)
-	} else {
+		delete(c.objects, given.UID)
+	default:
 		c.nextID++
-		c.objects[merged.UID] = object{id: c.nextID, version: merged.ResourceVersion, entry: entry}
+		c.objects[given.UID] = object{id: c.nextID, version: given.ResourceVersion, entry: entry}
 	}
 	c.mark()
 }
@@ -141,6 +164,7 @@ func (c *Catalogue) remove(of any) {
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	delete(c.claimed, gone.UID)
 	if _, known := c.objects[gone.UID]; known {
 		delete(c.objects, gone.UID)
 		c.mark()

@@ -33,6 +33,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/query"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -44,6 +45,7 @@ type world struct {
 	number    int
 	scheme    *runtime.Scheme
 	catalogue string
+	marks     *mergedcatalogue.Marks
 	seed      client.Client
 	clock     *clocktesting.FakePassiveClock
 	counted   *counting
@@ -82,7 +84,7 @@ func newWorld(t testing.TB) *world {
 	w := &world{
 		t: t, number: worlds, scheme: runtime.NewScheme(), catalogue: fmt.Sprintf("catalogue-%d", worlds),
 		clock: clocktesting.NewFakePassiveClock(time.Now()), registry: prometheus.NewRegistry(),
-		logger: logr.Discard(),
+		logger: logr.Discard(), marks: mergedcatalogue.New(logr.Discard()),
 	}
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kkpv1.AddToScheme} {
 		if err := add(w.scheme); err != nil {
@@ -132,7 +134,7 @@ func (w *world) start() {
 	}
 	w.counted = &counting{Creator: w.seed}
 	metrics := query.NewMetrics(w.registry)
-	catalogue := query.NewCatalogue(w.catalogue, logr.Discard())
+	catalogue := query.NewCatalogue(w.catalogue, w.marks, logr.Discard())
 	if err := catalogue.Watch(ctx, mgr.GetCache()); err != nil {
 		w.t.Fatal(err)
 	}

@@ -61,17 +61,9 @@ func Names(names []string, most int) string {
 }
 
 // Message makes a text fit for a condition or an event: one line, printable, at most 1 KiB. Texts come from templates and
-// from user clusters, so nothing in them is trusted.
+// from user clusters, so nothing in them is trusted; of one without end only the begin is looked at.
 func Message(text string) string {
-	clean := strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case r == utf8.RuneError || !unicode.IsPrint(r):
-			return -1
-		}
-		return r
-	}, text)
+	clean := Line(text[:min(len(text), readLimit)])
 	if len(clean) <= messageLimit {
 		return clean
 	}
@@ -80,4 +72,20 @@ func Message(text string) string {
 		cut--
 	}
 	return clean[:cut] + " …"
+}
+
+// readLimit is how much of a text a message is made of, in bytes.
+const readLimit = 16 * messageLimit
+
+// Line makes a text one line of printable characters, whatever its length.
+func Line(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case r == utf8.RuneError || !unicode.IsPrint(r):
+			return -1
+		}
+		return r
+	}, text)
 }

@@ -1,7 +1,7 @@
 package templatedata
 
-// Credentials are those of the cluster's cloud provider. All of it is secret, and all of it is empty except for add-ons of
-// Core catalogues.
+// Credentials are those of the cluster's cloud provider. All of it is secret, and all of it is empty except for versions
+// of Core catalogues that ask for it.
 type Credentials struct {
 	AWS                 AWSCredentials
 	Azure               AzureCredentials

@@ -6,7 +6,7 @@
 // name, a namespace and a version.
 //
 // Three fields are secret: Credentials, Cluster.Kubeconfig and Cluster.Address.AdminToken. New never fills them; WithSecrets
-// does, for add-ons of Core catalogues.
+// does, for versions of Core catalogues that ask for them.
 //
 // Where KKP has a habit that is a mistake, the words of its documentation count: Features are those that are on, not all that
 // the Cluster names.

@@ -8,7 +8,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 )
 
-// Secrets are what only add-ons of Core catalogues get to see.
+// Secrets are what only versions of Core catalogues that ask for them get to see.
 type Secrets struct {
 	// Kubeconfig of a cluster-admin, as the cluster namespace has it.
 	Kubeconfig string

@@ -10,11 +10,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// Paths at which the webhooks are served; the charts' configurations name them.
+// Paths at which the webhooks are served, below the path of the gate.
 const (
 	PathCatalogues    = "/validate-addoncatalogue"
 	PathInstallations = "/validate-addoninstallation"
 )
+
+// Paths are where the webhooks are served, below a gate's path, by their names in the charts' configurations.
+func Paths() map[string]string {
+	return map[string]string{
+		"addoncatalogues.addons.kubermatic.k8c.io": PathCatalogues, "addoninstallations.addons.kubermatic.k8c.io": PathInstallations,
+	}
+}
 
 // change is what a request is about: before is nil at a creation, after at a deletion.
 type change[T any] struct{ before, after *T }

@@ -10,6 +10,7 @@
 //
 //	a catalogue's spec that would not be merged         (catalogue.Read)
 //	values that no form or limit lets through           (values)
+//	template marks beside secrets of the cluster        (values.CheckMarks)
 //	a range of versions that can't be read              (catalogue.ParseRange)
 //	the deletion of a core installation                 (see core.go)
 //
@@ -18,6 +19,8 @@
 //
 // No request leads to a call to another cluster. Requests about objects on their way out, and updates that leave the spec
 // as it is, are never refused: an object that became invalid must stay deletable, and its metadata writable.
+//
+// The port answers the API server only: a Gate (gate.go) lets requests through that come by a secret path.
 //
 // Package certificate, below, keeps the serving certificate.
 package webhook

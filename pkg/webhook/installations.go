@@ -16,6 +16,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
@@ -28,6 +29,8 @@ type Finder interface {
 type Installations struct {
 	// Reader reads merged catalogues and namespaces, from a cache.
 	Reader client.Reader
+	// Marks tells merged catalogues from whatever else has their names.
+	Marks *mergedcatalogue.Marks
 	// Clusters finds a namespace's Cluster, from a cache.
 	Clusters Finder
 	// CatalogueNamespace holds the merged catalogues.
@@ -106,6 +109,11 @@ func checkValues(version *v1.AddonVersion, object *v1.AddonInstallation, given m
 	if version.Template == nil {
 		return nil
 	}
+	if version.Template.ClusterSecrets {
+		if err := values.CheckMarks(given); err != nil {
+			return err
+		}
+	}
 	form := version.Template.FormSpec
 	if object.Spec.CoreAddon || len(object.Spec.ValuesFrom) > 0 || version.ValuesTemplate != "" {
 		return values.CheckForm(form, given, nil)
@@ -131,16 +139,16 @@ func checkValues(version *v1.AddonVersion, object *v1.AddonInstallation, given m
 // may be gone in a moment, and the controller says so if it is not: it is a warning.
 func (i *Installations) version(ctx context.Context, found change[v1.AddonInstallation]) (*v1.AddonVersion, []string) {
 	object, addon := found.after, string(found.after.Spec.AddonRef.Name)
-	merged := &v1.AddonCatalogue{}
-	err := i.Reader.Get(ctx, client.ObjectKey{Namespace: i.CatalogueNamespace, Name: addon}, merged)
-	if apierrors.IsNotFound(err) {
+	offered := &v1.AddonCatalogue{}
+	err := i.Reader.Get(ctx, client.ObjectKey{Namespace: i.CatalogueNamespace, Name: addon}, offered)
+	if apierrors.IsNotFound(err) || err == nil && !i.Marks.Believes(offered) {
 		return nil, []string{fmt.Sprintf("no catalogue has an add-on %q at the moment: see AddonCatalogue %q in this namespace",
 			addon, v1.AvailableCatalogue)}
 	}
 	if err != nil {
 		return nil, nil
 	}
-	entry, err := catalogue.NewEntry(merged)
+	entry, err := catalogue.NewEntry(offered)
 	if err != nil {
 		return nil, nil
 	}

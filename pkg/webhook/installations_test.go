@@ -5,11 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/webhook"
 )
 
@@ -41,6 +43,17 @@ func web() *v1.AddonCatalogue {
 	}
 }
 
+// core is the merged catalogue of an add-on whose templates see the secrets of the cluster.
+func core() *v1.AddonCatalogue {
+	object := web()
+	object.Name, object.Spec.Type = "core", v1.CatalogueCore
+	version := v1.AddonVersion{
+		Version: "1.0.5", Template: &v1.Template{Method: v1.MethodHelm, ClusterSecrets: true}, Source: object.Spec.Addons[0].Versions[0].Source,
+	}
+	object.Spec.Addons = []v1.Addon{{Name: "core", Versions: []v1.AddonVersion{version}}}
+	return object
+}
+
 func installation(version, values string) *v1.AddonInstallation {
 	made := &v1.AddonInstallation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "cluster-amber", Name: "web"},
@@ -63,11 +76,16 @@ func deep(levels int) string {
 
 func TestInstallations(t *testing.T) {
 	c := connect(t)
-	keep(t, c, namespace(merged), web())
+	unlabelled := web()
+	unlabelled.Name, unlabelled.Labels = "newtool", nil
+	keep(t, c, namespace(merged), web(), core(), unlabelled)
+	ofCore := func(i *v1.AddonInstallation) { i.Spec.AddonRef.Name, i.Spec.CoreAddon = "core", true }
 	from := func(i *v1.AddonInstallation) {
 		i.Spec.ValuesFrom = []v1.ValuesSource{{SecretRef: &v1.KeyReference{Name: "values"}}}
 	}
-	handler := &webhook.Installations{Reader: c, Clusters: living("1.36.3"), CatalogueNamespace: merged}
+	handler := &webhook.Installations{
+		Reader: c, Marks: mergedcatalogue.New(logr.Discard()), Clusters: living("1.36.3"), CatalogueNamespace: merged,
+	}
 	for _, test := range []struct {
 		why           string
 		before, after *v1.AddonInstallation
@@ -87,6 +105,11 @@ func TestInstallations(t *testing.T) {
 		{why: "required may come from a template", after: installation("0.9.0", "")},
 		{why: "required may come from the core set", after: with(installation("1.1.0", ""), func(i *v1.AddonInstallation) { i.Spec.CoreAddon = true })},
 		{why: "an explicit null is no value", after: installation("1.1.0", `{"domain":null}`), refused: []string{"required"}},
+		{why: "H13 template marks beside secrets of the cluster", after: with(installation("", `{"a":{"extra":"\u007b{ .Values.canary }}"}}`), ofCore),
+			refused: []string{"spec.values", `version "1.0.5"`, `the text at "a.extra" holds template marks`}},
+		{why: "H13 and in a key", after: with(installation("1.0.5", `{"{{canary":1}`), ofCore),
+			refused: []string{"a key below"}},
+		{why: "template marks where there are no secrets", after: installation("1.1.0", `{"domain":"{{ canary }}"}`)},
 		{why: "a reserved key", after: installation("1.0.0", `{"kkp":{}}`), refused: []string{"spec.values", "kkp"}},
 		{why: "values as deep as may be", after: installation("1.0.0", deep(32)), warned: []string{"it leaks"}},
 		{why: "values too deep", after: installation("1.0.0", deep(33)), refused: []string{"spec.values", "32"}},
@@ -97,6 +120,8 @@ func TestInstallations(t *testing.T) {
 		{why: "a deprecated version", after: installation("1.0.0", ""), warned: []string{`version "1.0.0" of add-on "web" is deprecated: it leaks`}},
 		{why: "a version that does not fit", after: installation("2.0.0", `{"domain":"a"}`), warned: []string{"does not fit"}},
 		{why: "a version that does not fit, and wrong values", after: installation("2.0.0", `{"size":"huge"}`), refused: []string{"size"}},
+		{why: "what has no role is no add-on (H3)", after: with(installation("1.1.0", `{"size":1}`), func(i *v1.AddonInstallation) { i.Spec.AddonRef.Name = "newtool" }),
+			warned: []string{`no catalogue has an add-on "newtool"`}},
 		{why: "an unknown version", after: installation("7.0.0", `{"size":7}`), warned: []string{`no version "7.0.0"`}},
 		{why: "an unknown add-on", after: with(installation("", ""), func(i *v1.AddonInstallation) { i.Spec.AddonRef.Name = "nothing" }),
 			warned: []string{`no catalogue has an add-on "nothing"`}},

@@ -2,9 +2,13 @@ package manager
 
 import (
 	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"flag"
 	"fmt"
 	"net"
+	"net/http"
+	"os"
 	"strconv"
 	"strings"
 
@@ -12,12 +16,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	trellis "github.com/trellis-addons/trellis/pkg/webhook"
 	"github.com/trellis-addons/trellis/pkg/webhook/certificate"
 )
 
 // admissionFlags say where admission webhooks are served, and who keeps their certificate.
 type admissionFlags struct {
 	address, configuration, secret, hosts, folder string
+	// pathFile has the secret path where no keeper makes one; clientCA and clientName are of the API server's client certificate.
+	pathFile, clientCA, clientName string
 
 	keeper *certificate.Keeper
 }
@@ -30,6 +37,12 @@ func (f *admissionFlags) register(set *flag.FlagSet) {
 	set.StringVar(&f.hosts, "webhook-hosts", "", "names and addresses that the API server calls the webhooks by, comma-separated")
 	set.StringVar(&f.folder, "webhook-certificate-folder", "",
 		"serve with tls.crt and tls.key of this folder, as cert-manager writes them, instead of keeping a certificate")
+	set.StringVar(&f.pathFile, "webhook-path-file", "",
+		"with --webhook-certificate-folder: file with the secret path below which the webhooks are asked")
+	set.StringVar(&f.clientCA, "webhook-client-ca", "",
+		"file with the authorities of the API server's client certificate; the webhooks answer nobody without one. Empty: anybody who "+
+			"knows the path")
+	set.StringVar(&f.clientName, "webhook-client-name", "", "common name of that client certificate; empty: any name")
 }
 
 func (f *admissionFlags) isOn() bool { return f.address != "0" }
@@ -48,16 +61,64 @@ func (f *admissionFlags) server(namespace string) (webhook.Server, error) {
 		return nil, fmt.Errorf("flag --webhook-bind-address: %q is no port", port)
 	}
 	options := webhook.Options{Host: host, Port: number, CertDir: f.folder}
-	harden := func(config *tls.Config) { config.MinVersion = tls.VersionTLS12 }
+	harden, err := f.clients()
+	if err != nil {
+		return nil, err
+	}
 	if f.folder != "" {
 		options.TLSOpts = append(options.TLSOpts, harden)
 		return webhook.NewServer(options), nil
 	}
 	f.keeper = certificate.New(certificate.Options{
 		Namespace: namespace, Secret: f.secret, Configuration: f.configuration, Hosts: strings.Split(f.hosts, ","),
+		Paths: trellis.Paths(),
 	})
 	options.TLSOpts = append(options.TLSOpts, harden, func(config *tls.Config) { config.GetCertificate = f.keeper.GetCertificate })
 	return webhook.NewServer(options), nil
+}
+
+// clients is how connections to the webhooks are made: with a client certificate, where one is asked for.
+func (f *admissionFlags) clients() (func(config *tls.Config), error) {
+	if f.clientCA == "" {
+		return func(config *tls.Config) { config.MinVersion = tls.VersionTLS12 }, nil
+	}
+	content, err := os.ReadFile(f.clientCA)
+	if err != nil {
+		return nil, fmt.Errorf("flag --webhook-client-ca: %w", err)
+	}
+	authorities := x509.NewCertPool()
+	if !authorities.AppendCertsFromPEM(content) {
+		return nil, fmt.Errorf("flag --webhook-client-ca: %q has no certificate", f.clientCA)
+	}
+	return func(config *tls.Config) {
+		config.MinVersion = tls.VersionTLS12
+		config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, authorities
+		config.VerifyConnection = f.isAPIServer
+	}, nil
+}
+
+var errOtherClient = errors.New("the client certificate has another name")
+
+// isAPIServer holds the name of a verified client certificate against the one that is asked for.
+func (f *admissionFlags) isAPIServer(state tls.ConnectionState) error {
+	if f.clientName != "" && (len(state.PeerCertificates) == 0 || state.PeerCertificates[0].Subject.CommonName != f.clientName) {
+		return errOtherClient
+	}
+	return nil
+}
+
+// path gives the secret path of the webhooks.
+func (f *admissionFlags) path() func() string {
+	if f.keeper != nil {
+		return f.keeper.Path
+	}
+	return func() string {
+		content, err := os.ReadFile(f.pathFile) // somebody may change it
+		if err != nil {
+			return ""
+		}
+		return strings.TrimSpace(string(content))
+	}
 }
 
 // Admit serves the handlers, by path, where the flags ask for it. The manager is not ready before they can be asked.
@@ -66,9 +127,11 @@ func (f *Flags) Admit(made manager.Manager, handlers map[string]admission.Handle
 		return nil
 	}
 	server := made.GetWebhookServer()
+	gate := &trellis.Gate{Path: f.admission.path(), Handlers: map[string]http.Handler{}}
 	for path, handler := range handlers {
-		server.Register(path, &admission.Webhook{Handler: handler})
+		gate.Handlers[path] = &admission.Webhook{Handler: handler}
 	}
+	server.Register("/", gate)
 	ready := server.StartedChecker()
 	if keeper := f.admission.keeper; keeper != nil {
 		keeper.Use(made.GetClient(), made.GetAPIReader())

@@ -5,6 +5,7 @@ package manager
 import (
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 
@@ -22,6 +23,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/fence"
 )
 
 // Flags that both managers take.
@@ -34,10 +36,14 @@ type Flags struct {
 	WorkerName string
 	// Standalone runs without KKP.
 	Standalone bool
+	// Fence keeps the manager from writing once it leads no more; New makes it, where leaders are elected. Its own clients are behind
+	// it, and so must be those of other clusters.
+	Fence *fence.Fence
 
-	leaderElect                  bool
+	election                     election
 	metricsAddress, probeAddress string
 	verbosity                    int
+	memory                       int64
 	admission                    admissionFlags
 }
 
@@ -47,19 +53,30 @@ func (f *Flags) Register(set *flag.FlagSet) {
 	set.StringVar(&f.CatalogueNamespace, "catalogue-namespace", "addon-catalogue", "the namespace of merged catalogues on every seed")
 	set.StringVar(&f.WorkerName, "worker-name", "", "handle only objects with this worker-name label; empty: only those without it")
 	set.BoolVar(&f.Standalone, "standalone", false, "run without KKP: fill in what its controllers would")
-	set.BoolVar(&f.leaderElect, "leader-elect", true, "let one of several replicas work at a time")
+	f.election.register(set)
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "127.0.0.1:8085", "address of the metrics endpoint; 0 turns it off")
 	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 turns it off")
 	f.admission.register(set)
-	set.IntVar(&f.verbosity, "v", 0, "log verbosity; higher tells more")
+	set.Int64Var(&f.memory, "memory-limit", 0, "the container's memory in bytes, of which the manager takes its part; 0: no limit")
+	set.IntVar(&f.verbosity, "v", 0, fmt.Sprintf("log verbosity, up to %d; higher tells more", mostVerbose))
 }
 
-// Logger writes structured lines to standard error, and is set for controller-runtime and klog alike.
+// mostVerbose is the highest verbosity there is, whatever a flag says. From 7 on client-go's loggers, which get ours by the context
+// of a call, tell headers, and from 8 on bodies: Secrets in clear, or as bytes in hexadecimal.
+const mostVerbose = 6
+
+// Logger writes structured lines to standard error, and is set for controller-runtime, which hands it on to client-go.
 func (f *Flags) Logger() logr.Logger {
-	handler := slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.Level(-f.verbosity)})
-	logger := logr.FromSlogHandler(handler)
+	logger := f.loggerTo(os.Stderr)
 	ctrl.SetLogger(logger)
 	return logger
+}
+
+// loggerTo is a logger that is held to the highest verbosity. The handler itself refuses what is above, so nothing gets by with a
+// level of its own.
+func (f *Flags) loggerTo(writer io.Writer) logr.Logger {
+	level := slog.Level(-min(f.verbosity, mostVerbose))
+	return logr.FromSlogHandler(slog.NewTextHandler(writer, &slog.HandlerOptions{Level: level}))
 }
 
 // Scheme knows every kind that Trellis reads or writes.
@@ -82,16 +99,25 @@ func (f *Flags) New(config *rest.Config, lease string, held map[client.Object]ca
 	if err != nil {
 		return nil, err
 	}
-	made, err := ctrl.NewManager(config, manager.Options{
+	options := manager.Options{
 		Scheme: Scheme(), Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: held},
-		LeaderElection: f.leaderElect, LeaderElectionID: lease, LeaderElectionNamespace: f.Namespace,
-		LeaderElectionReleaseOnCancel: true,
-		Metrics:                       metricsserver.Options{BindAddress: f.metricsAddress},
-		HealthProbeBindAddress:        f.probeAddress,
-		WebhookServer:                 webhooks,
-	})
+		Metrics:                metricsserver.Options{BindAddress: f.metricsAddress},
+		HealthProbeBindAddress: f.probeAddress,
+		WebhookServer:          webhooks,
+	}
+	if f.election.on {
+		if f.Fence, err = f.election.term.Join(config, f.Namespace, lease, &options); err != nil {
+			return nil, err
+		}
+	}
+	made, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
+	}
+	if f.Fence != nil {
+		if err := made.Add(f.Fence); err != nil {
+			return nil, fmt.Errorf("adding the fence: %w", err)
+		}
 	}
 	if err := made.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("adding the health check: %w", err)

@@ -9,9 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
 // lineLimit is the longest line of an index, nameLimit the longest name of a chart in it. What is decoded takes up to fifty
@@ -121,7 +120,7 @@ func (c *cutter) start(line []byte) error {
 	}
 	name := string(key)
 	if ok && bytes.ContainsAny(key, `"'&*?[{!`) {
-		if err := yaml.Unmarshal(append(bytes.Clone(key), ": null"...), &head); err != nil || len(head) != 1 {
+		if err := read(append(bytes.Clone(key), ": null"...), &head); err != nil || len(head) != 1 {
 			return c.refused("its entries are not in block style")
 		}
 		for name = range head {
@@ -186,10 +185,18 @@ func (c *cutter) decode() error {
 		return c.tooLarge(c.chart)
 	}
 	var decoded map[string][]*entry
-	err := yaml.Unmarshal(slices.Concat(c.head, []byte{'\n'}, c.piece.Bytes()), &decoded)
+	err := read(slices.Concat(c.head, []byte{'\n'}, c.piece.Bytes()), &decoded)
 	c.piece.Reset()
 	if err != nil || len(decoded) != 1 {
 		return c.refused(fmt.Sprintf("its entry for chart %q can't be read", cut(c.chart)))
 	}
 	return c.add(c.chart, decoded[c.chart])
+}
+
+// yamlDepth is how many maps and lists of an index or of a Chart.yaml may be inside of one another.
+const yamlDepth = 64
+
+// read decodes a part of an index: the name of a chart, or one of its entries, which has its name besides.
+func read(part []byte, into any) error {
+	return strictyaml.DecodeInto(part, strictyaml.Limits{Bytes: 2*entryLimit + 1, Depth: yamlDepth}, into)
 }

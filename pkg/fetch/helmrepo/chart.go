@@ -15,11 +15,10 @@ import (
 	"strconv"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/archive"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
 const (
@@ -188,7 +187,7 @@ func checkMetadata(folder string, into *archive.Folder, reference *fetch.HelmRef
 		Name    string `json:"name"`
 		Version string `json:"version"`
 	}
-	if len(content) > metadataLimit || yaml.Unmarshal(content, &metadata) != nil {
+	if strictyaml.DecodeInto(content, strictyaml.Limits{Bytes: metadataLimit, Depth: yamlDepth}, &metadata) != nil {
 		return refused("it can't be read")
 	}
 	if metadata.Name != reference.Chart {

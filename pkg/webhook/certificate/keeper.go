@@ -39,6 +39,8 @@ type Options struct {
 	Namespace, Secret string
 	// Configuration is the ValidatingWebhookConfiguration whose caBundles are kept; empty: none.
 	Configuration string
+	// Paths by the names of webhooks are written to the configuration below the secret path, which stands in the Secret too.
+	Paths map[string]string
 	// Hosts are the names and addresses that the API server calls.
 	Hosts []string
 	// Clock says when to renew. Default: the real one.
@@ -75,6 +77,14 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return nil, errNone
 }
 
+// Path is the secret path that the API server is told, without slashes; empty until there is one.
+func (k *Keeper) Path() string {
+	if now := k.current.Load(); now != nil {
+		return now.path
+	}
+	return ""
+}
+
 // Ready is a readiness check: it fails until there is a certificate.
 func (k *Keeper) Ready(*http.Request) error {
 	_, err := k.GetCertificate(nil)
@@ -104,7 +114,7 @@ func (k *Keeper) look(ctx context.Context) error {
 		return err
 	}
 	if err := k.publish(ctx, found); err != nil {
-		return fmt.Errorf("writing the authorities to ValidatingWebhookConfiguration %q: %w", k.options.Configuration, err)
+		return fmt.Errorf("writing authorities and paths to ValidatingWebhookConfiguration %q: %w", k.options.Configuration, err)
 	}
 	if before := k.current.Swap(found); before == nil || !before.expires.Equal(found.expires) {
 		log.FromContext(ctx).Info("the webhooks have a serving certificate", "expires", found.expires.UTC().Format(time.RFC3339))

@@ -72,7 +72,8 @@ type replica struct {
 func start(t *testing.T, c client.Client) *replica {
 	t.Helper()
 	clock := testingclock.NewFakeClock(noon)
-	made := New(Options{Namespace: place, Secret: secretName, Configuration: configuration, Hosts: []string{"127.0.0.1"}, Clock: clock})
+	made := New(Options{Namespace: place, Secret: secretName, Configuration: configuration, Hosts: []string{"127.0.0.1"}, Clock: clock,
+		Paths: map[string]string{"one.trellis.example.com": "/validate-one"}})
 	made.Use(c, c)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -189,4 +190,33 @@ func TestNothingIsServedTooEarly(t *testing.T) {
 	layOut(t, c)
 	keeper.step(t, lookAgain)
 	agreed(t, c, nil, keeper)
+}
+
+// M10: the API server is told a path that nobody can guess, which stays over renewals and restarts and is the same for all replicas.
+// Red when the path is not published, or is made anew with each certificate.
+func TestTheAPIServerIsToldASecretPath(t *testing.T) {
+	c := connect(t)
+	layOut(t, c)
+	first := start(t, c)
+	before := agreed(t, c, nil, first)
+	path := first.Path()
+	if !isPath(path) {
+		t.Fatalf("the path is %q", path)
+	}
+	second := start(t, c)
+	agreed(t, c, nil, first, second)
+	first.step(t, 61*24*time.Hour)
+	agreed(t, c, before, first)
+	var told admissionregistrationv1.ValidatingWebhookConfiguration
+	if err := c.Get(t.Context(), client.ObjectKey{Name: configuration}, &told); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"/validate-one", ""} {
+		if got := *told.Webhooks[i].ClientConfig.URL; got != "https://127.0.0.1:1/"+path+want {
+			t.Errorf("webhook %d is asked at %q", i, got)
+		}
+	}
+	if first.Path() != path || second.Path() != path {
+		t.Errorf("the replicas know %q and %q, not %q", first.Path(), second.Path(), path)
+	}
 }

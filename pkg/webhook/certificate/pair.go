@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -32,11 +33,15 @@ const (
 	keyAuthorities = "ca.crt"
 	keyCertificate = "tls.crt"
 	keyPrivate     = "tls.key"
+	// keyPath has the secret path of the webhooks.
+	keyPath = "path"
 )
 
 // pair is a serving certificate with the authorities to trust: its own first, earlier ones after it.
 type pair struct {
 	authorities, certificate, key []byte
+	// path is in hexadecimal digits.
+	path string
 
 	serving *tls.Certificate
 	expires time.Time
@@ -83,7 +88,7 @@ func newPair(hosts []string, now time.Time, before []byte) (*pair, error) {
 
 // readPair reads a Secret's data. The error is an *unusableError where the certificate can't be served to these hosts now.
 func readPair(data map[string][]byte, hosts []string, now time.Time) (*pair, error) {
-	found := &pair{authorities: data[keyAuthorities], certificate: data[keyCertificate], key: data[keyPrivate]}
+	found := &pair{authorities: data[keyAuthorities], certificate: data[keyCertificate], key: data[keyPrivate], path: string(data[keyPath])}
 	if len(found.certificate) == 0 {
 		return nil, &unusableError{"is not there yet"}
 	}
@@ -105,7 +110,23 @@ func readPair(data map[string][]byte, hosts []string, now time.Time) (*pair, err
 }
 
 func (p *pair) data() map[string][]byte {
-	return map[string][]byte{keyAuthorities: p.authorities, keyCertificate: p.certificate, keyPrivate: p.key}
+	return map[string][]byte{
+		keyAuthorities: p.authorities, keyCertificate: p.certificate, keyPrivate: p.key, keyPath: []byte(p.path),
+	}
+}
+
+// pathSize is the size of the secret path, in bytes of randomness.
+const pathSize = 32
+
+func newPath() string {
+	content := make([]byte, pathSize)
+	_, _ = rand.Read(content) // never fails
+	return hex.EncodeToString(content)
+}
+
+func isPath(path string) bool {
+	content, err := hex.DecodeString(path)
+	return err == nil && len(content) == pathSize
 }
 
 func (p *pair) isDue(now time.Time) bool { return p.expires.Sub(now) < renewAt }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -32,11 +33,17 @@ func (k *Keeper) secret(ctx context.Context) (*pair, error) {
 			log.FromContext(ctx).Info("the webhooks get a new certificate", "since", unusable.Error())
 		case err != nil:
 			return nil, err
-		case !found.isDue(now):
+		case !found.isDue(now) && isPath(found.path):
 			return found, nil
 		}
-		if found, err = newPair(k.options.Hosts, now, held.Data[keyAuthorities]); err != nil {
-			return nil, err
+		if found == nil || found.isDue(now) {
+			if found, err = newPair(k.options.Hosts, now, held.Data[keyAuthorities]); err != nil {
+				return nil, err
+			}
+			found.path = string(held.Data[keyPath])
+		}
+		if !isPath(found.path) {
+			found.path = newPath()
 		}
 		held.Data = found.data()
 		if lost = k.client.Update(ctx, held); lost == nil {
@@ -49,7 +56,7 @@ func (k *Keeper) secret(ctx context.Context) (*pair, error) {
 	return nil, fmt.Errorf("writing Secret %q: %w", key, lost)
 }
 
-// publish writes the authorities to every webhook of the configuration that has others. Without the configuration nobody
+// publish writes the authorities and the paths to every webhook of the configuration that has others. Without the configuration nobody
 // asks the webhooks anything; it may come later.
 func (k *Keeper) publish(ctx context.Context, found *pair) error {
 	if k.options.Configuration == "" {
@@ -64,11 +71,40 @@ func (k *Keeper) publish(ctx context.Context, found *pair) error {
 	differs := false
 	for i := range held.Webhooks {
 		asked := &held.Webhooks[i].ClientConfig
-		differs = differs || !found.trusts(asked.CABundle)
+		wanted := "/" + found.path + k.options.Paths[held.Webhooks[i].Name]
+		differs = differs || !found.trusts(asked.CABundle) || pathOf(asked) != wanted
 		asked.CABundle = found.authorities
+		setPath(asked, wanted)
 	}
 	if !differs {
 		return nil
 	}
 	return k.client.Patch(ctx, held, client.StrategicMergeFrom(before))
+}
+
+// pathOf is where the API server asks a webhook, by a Service or by a URL.
+func pathOf(asked *admissionregistrationv1.WebhookClientConfig) string {
+	switch {
+	case asked.Service != nil && asked.Service.Path != nil:
+		return *asked.Service.Path
+	case asked.URL != nil:
+		if address, err := url.Parse(*asked.URL); err == nil {
+			return address.Path
+		}
+	}
+	return ""
+}
+
+func setPath(asked *admissionregistrationv1.WebhookClientConfig, path string) {
+	if asked.Service != nil {
+		asked.Service.Path = &path
+		return
+	}
+	if asked.URL == nil {
+		return
+	}
+	if address, err := url.Parse(*asked.URL); err == nil {
+		address.Path = path
+		asked.URL = new(address.String())
+	}
 }

@@ -1,0 +1,19 @@
+package manager
+
+import (
+	"os"
+	"runtime/debug"
+)
+
+// LimitMemory has the garbage collector keep this process below its part of the container's memory, as flag --memory-limit
+// tells it: nine tenths of what other processes of the container leave, but never less than a quarter of all. The rest is for
+// what the collector does not see. Without the flag, or where GOMEMLIMIT is set, it stays as it is.
+func (f *Flags) LimitMemory(others int64) {
+	if f.memory > 0 && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(share(f.memory, others))
+	}
+}
+
+func share(container, others int64) int64 {
+	return max(container-others, container/4) / 10 * 9
+}
