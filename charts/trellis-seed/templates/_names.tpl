@@ -67,3 +67,61 @@ request.operation == 'UPDATE' && has(oldObject.metadata.deletionTimestamp) && ob
 {{- define "trellis.namespaceEnds" -}}
 namespaceObject != null && has(namespaceObject.metadata.deletionTimestamp)
 {{- end }}
+
+{{- /* Policies for the manager's own user: what it writes, by rules that name places in capitals. */ -}}
+{{- define "trellis.managerPolicies" -}}
+{{- $top := .top }}
+{{- $own := join "', '" (include "trellis.ownSecrets" $top | splitList ",") }}
+{{- range $name, $policy := .policies }}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: {{ include "trellis.admissionName" $top }}.{{ $name }}
+  labels: {{- include "trellis.labels" $top | nindent 4 }}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+    - apiGroups: [{{ $policy.group | quote }}]
+      apiVersions: ["*"]
+      operations: [CREATE, UPDATE, DELETE]
+      resources: {{ toJson $policy.resources }}
+  matchConditions:
+  - name: the-manager
+    expression: request.userInfo.username == '{{ include "trellis.user" $top }}'
+  variables:
+  - name: all
+    expression: "[object, oldObject].filter(it, it != null)"
+  - name: annotations
+    expression: "variables.all.map(it, has(it.metadata.annotations) ? it.metadata.annotations : {})"
+  - name: finalizers
+    expression: "variables.all.map(it, has(it.metadata.finalizers) ? it.metadata.finalizers : [])"
+  # All but our own annotations and finalizers are as they were.
+  - name: sameMarks
+    expression: >-
+      variables.annotations.all(one, variables.annotations.all(other, one.all(key,
+      key.startsWith('addons.kubermatic.k8c.io/') || (key in other && one[key] == other[key])))) &&
+      variables.finalizers.all(one, variables.finalizers.all(other, one.all(name,
+      name.startsWith('kubermatic.k8c.io/cleanup-') || name.startsWith('addons.kubermatic.k8c.io/') || name in other)))
+  validations:
+  - expression: >-
+      {{- $policy.rule | replace "RELEASENAMESPACE" $top.Release.Namespace | replace "CATALOGUENAMESPACE" $top.Values.catalogueNamespace | replace "OWNSECRETS" $own | replace "ADMISSIONNAME" (include "trellis.admissionName" $top) | replace "LEASENAME" (include "trellis.lease" $top) | trim | replace "\n    " "\n" | nindent 6 }}
+    reason: Forbidden
+    message: {{ printf "the manager %s" $policy.why | quote }}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: {{ include "trellis.admissionName" $top }}.{{ $name }}
+  labels: {{- include "trellis.labels" $top | nindent 4 }}
+spec:
+  policyName: {{ include "trellis.admissionName" $top }}.{{ $name }}
+  validationActions: [Deny]
+{{- end }}
+{{- end }}
+
+{{- /* The Secrets of the platform namespace that the manager writes, with commas. */ -}}
+{{- define "trellis.ownSecrets" -}}
+{{ include "trellis.webhookSecret" . }},{{ include "trellis.query" . }}-tls,trellis-inputs-key
+{{- end }}
