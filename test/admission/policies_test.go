@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +22,10 @@ var (
 	privileged   = []string{controller, namespaceController, garbageCollector}
 	people       = []string{tenant, controller}
 	withControl  = []string{controller}
+	coreUsers    = []string{tenant, controller, coreAuthor, masterManager, namespaceController, garbageCollector}
 	whoControls  = "needs control"
+	whoManages   = "needs manage-core"
+	noneButIt    = "the manager of the master may"
 	anybodysTurn = "anybody may"
 )
 
@@ -32,13 +36,23 @@ type request struct {
 	object client.Object
 	do     func(ctx context.Context, as client.Client, object client.Object) error
 	users  []string
-	// needs is whoControls or anybodysTurn.
+	// needs is whoControls, whoManages, noneButIt or anybodysTurn.
 	needs string
 	// says is in the refusal.
 	says string
 }
 
-func (r request) admits(user string) bool { return r.needs == anybodysTurn || user != tenant }
+func (r request) admits(user string) bool {
+	switch isCleaner := user == namespaceController || user == garbageCollector; r.needs {
+	case whoControls:
+		return isCleaner || user == controller || user == masterManager
+	case whoManages:
+		return isCleaner || user == coreAuthor
+	case noneButIt:
+		return isCleaner || user == masterManager
+	}
+	return true
+}
 
 func create(made client.Object) func(context.Context, client.Client, client.Object) error {
 	return func(ctx context.Context, as client.Client, _ client.Object) error {
@@ -92,6 +106,73 @@ func catalogueRequests() []request {
 	}
 }
 
+// coreRequests are about who says what every cluster gets. RBAC lets the namespace controller and the garbage collector delete,
+// and the latter patch.
+func coreRequests() []request {
+	writers := []string{tenant, controller, coreAuthor, masterManager}
+	patchers := append([]string{garbageCollector}, writers...)
+	core := func(name string) client.Object {
+		object := coreCatalogue(name, platform, "")
+		object.Annotations = map[string]string{kubermaticv1.AnnotationConfirmDeletion: name}
+		return object
+	}
+	inGit := coreCatalogue("core-git", platform, "")
+	inGit.Spec.Addons = nil
+	inGit.Spec.Git = &kubermaticv1.CatalogueGit{Remote: "https://git.example.com/core.git"}
+	generated := func(name string) *kubermaticv1.AddonCatalogue {
+		object := coreCatalogue(name, platform, kubermaticv1.RoleGenerated)
+		object.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: kubermaticv1.GroupVersion.String(), Kind: "AddonCatalogue", Name: "core-git", UID: "parent", Controller: new(true),
+		}}
+		return object
+	}
+	annotate := func(name string) func(context.Context, client.Client, client.Object) error {
+		return patch(func(c anyCatalogue) { c.Annotations = map[string]string{name: "x"} })
+	}
+	says := "manage-core"
+	return []request{
+		{why: "a Core catalogue is made", do: create(core("c-a")), users: writers, needs: whoManages, says: says},
+		{why: "one in git is made", do: create(inGit), users: writers, needs: whoManages, says: says},
+		{why: "one is made elsewhere", do: create(coreCatalogue("c-b", place, "")), users: writers, needs: whoManages, says: `"cluster-a/c-b"`},
+		{why: "a Core catalogue's versions are changed", object: core("c-c"), users: patchers, needs: whoManages, says: says,
+			do: patch(func(c anyCatalogue) { c.Spec.Addons[0].Versions[0].Version = "99.0.0" })},
+		{why: "its priority is changed", object: core("c-d"), users: patchers, needs: whoManages, says: says,
+			do: patch(func(c anyCatalogue) { c.Spec.Priority = 7 })},
+		{why: "its deletion is confirmed", object: coreCatalogue("c-e", platform, ""), users: patchers, needs: whoManages, says: says,
+			do: annotate(kubermaticv1.AnnotationConfirmDeletion)},
+		{why: "a commit of it is approved", object: core("c-f"), users: patchers, needs: whoManages, says: says,
+			do: annotate(kubermaticv1.AnnotationApproveRevision)},
+		{why: "a Core catalogue is deleted, and that is confirmed", object: core("c-g"), do: remove, users: coreUsers, needs: whoManages, says: says},
+		{why: "a Core catalogue is hidden by a role", object: core("c-h"), users: []string{controller, masterManager}, needs: whoManages, says: says,
+			do: patch(func(c anyCatalogue) { c.Labels = map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged} })},
+		{why: "a merged Core one becomes an author's", object: coreCatalogue("c-i", platform, kubermaticv1.RoleMerged),
+			do: patch(func(c anyCatalogue) { c.Labels = nil }), users: []string{controller, masterManager}, needs: whoManages, says: says},
+		{why: "the status of a Core catalogue is written", object: core("c-j"), users: writers, needs: anybodysTurn,
+			do: func(ctx context.Context, as client.Client, object client.Object) error {
+				changed := object.DeepCopyObject().(anyCatalogue)
+				changed.Status.Addons = 1
+				return as.Status().Patch(ctx, changed, client.MergeFrom(object), client.DryRunAll)
+			}},
+		{why: "a Core one is generated", do: create(generated("c-k")), users: []string{controller, masterManager}, needs: noneButIt, says: says},
+		{why: "a generated Core one is changed", object: generated("c-l"), users: []string{controller, masterManager}, needs: noneButIt, says: says,
+			do: patch(func(c anyCatalogue) { c.Spec.Priority = 7 })},
+		{why: "a generated Core one is deleted", object: generated("c-m"), do: remove,
+			users: []string{controller, masterManager, namespaceController, garbageCollector}, needs: noneButIt, says: says},
+		{why: "a generated Core one without an owner is made", do: create(coreCatalogue("c-n", platform, kubermaticv1.RoleGenerated)),
+			users: []string{controller, masterManager}, needs: whoManages, says: says},
+		{why: "a generated Core one becomes an author's", object: generated("c-o"), users: []string{controller, masterManager}, needs: whoManages, says: says,
+			do: patch(func(c anyCatalogue) { c.Labels = nil })},
+		{why: "a merged Core one is written", do: create(coreCatalogue("c-p", seedCatalogues, kubermaticv1.RoleMerged)), users: people, needs: whoControls,
+			says: "controllers only"},
+		{why: "a Custom catalogue is made by an author of Core ones", do: create(catalogue("c-q", platform, "")), users: writers, needs: anybodysTurn},
+		{why: "a catalogue without a role is made beside the merged ones", do: create(catalogue("c-r", seedCatalogues, "")), users: people,
+			needs: whoControls, says: "create it on the master"},
+		{why: "one that was there before the policy is deleted", object: catalogue("c-s", seedCatalogues, ""), do: remove, users: people, needs: anybodysTurn},
+		{why: "one that was there before the policy gets a role", object: catalogue("c-t", seedCatalogues, ""), users: people, needs: whoControls, says: "role",
+			do: patch(func(c anyCatalogue) { c.Labels = map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged} })},
+	}
+}
+
 func installationRequests() []request {
 	core := func(name string) client.Object { return installation(name, place, true) }
 	change := func(change func(i anyInstallation)) func(context.Context, client.Client, client.Object) error {
@@ -141,13 +222,17 @@ func installationRequests() []request {
 	}
 }
 
-// TestWhoMayWrite tries every rule of "Who may write" for everybody in question.
+// TestWhoMayWrite tries every rule of "Who may write" for everybody in question. (H2: a catalogue's author says type Core and has
+// every cluster; H3: an unlabelled catalogue beside the merged ones.)
 func TestWhoMayWrite(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
-		for _, r := range append(catalogueRequests(), installationRequests()...) {
+		for _, r := range slices.Concat(catalogueRequests(), coreRequests(), installationRequests()) {
 			t.Run(r.why, func(t *testing.T) {
 				object := w.keep(t, r.object)
 				for _, user := range r.users {
+					if user == masterManager && r.needs != noneButIt {
+						continue // what it may not write is TestStolenTokensOfManagers'
+					}
 					judge(t, r, user, r.do(t.Context(), w.as(t, user), object))
 				}
 			})
@@ -254,8 +339,7 @@ func TestTerminatingNamespace(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		merged := w.keep(t, catalogue("left", ending, kubermaticv1.RoleAvailable))
 		core := w.keep(t, installation("left", ending, true))
-		authored := catalogue("left-core", ending, "")
-		authored.Spec.Type = kubermaticv1.CatalogueCore
+		authored := coreCatalogue("left-core", ending, "")
 		w.keep(t, authored)
 		user := w.as(t, tenant)
 		if err := remove(t.Context(), user, merged); !isDenied(err) {
@@ -291,15 +375,13 @@ func TestCoreCatalogueNeedsConfirmation(t *testing.T) {
 			user           string
 			admitted       bool
 		}{
-			{"unconfirmed", "", controller, false},
-			{"by a wrong name", "other", controller, false},
-			{"by its name", "confirm", controller, true},
-			{"by its name, by a tenant with the right to delete", "confirm", tenant, true},
+			{"unconfirmed", "", coreAuthor, false},
+			{"by a wrong name", "other", coreAuthor, false},
+			{"by its name", "confirm", coreAuthor, true},
 			{"by the namespace controller", "", namespaceController, true},
 		} {
 			t.Run(test.why, func(t *testing.T) {
-				object := catalogue("confirm", platform, "")
-				object.Spec.Type = kubermaticv1.CatalogueCore
+				object := coreCatalogue("confirm", platform, "")
 				if test.confirmed != "" {
 					object.Annotations = map[string]string{kubermaticv1.AnnotationConfirmDeletion: test.confirmed}
 				}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/charts"
@@ -29,10 +30,13 @@ func TestMain(m *testing.M) {
 	fleet.Main(m, fleet.ClusterOptions{Name: older, Release: binaries.Older}, fleet.ClusterOptions{Name: newer, Release: binaries.Newer})
 }
 
-// Users of the tests. Tenant may do with our kinds whatever RBAC can give, except verb control; controller has that too.
+// Users of the tests. Tenant may do with our kinds whatever RBAC can give, except for our own verbs; controller and the manager of
+// the master have control besides, coreAuthor has manage-core.
 const (
 	tenant              = "tenant"
 	controller          = "controller"
+	coreAuthor          = "core-author"
+	masterManager       = "system:serviceaccount:kubermatic:trellis-master"
 	namespaceController = "system:serviceaccount:kube-system:namespace-controller"
 	garbageCollector    = "system:serviceaccount:kube-system:generic-garbage-collector"
 )
@@ -41,6 +45,8 @@ const (
 	platform = "kubermatic"
 	// place is a cluster namespace; ending is one that is being deleted and never goes.
 	place, ending = "cluster-a", "cluster-ending"
+	// seedCatalogues takes the merged catalogues.
+	seedCatalogues = "addon-catalogue"
 )
 
 // world is one API server with the charts' policies.
@@ -74,7 +80,7 @@ func everywhere(t *testing.T, test func(t *testing.T, w *world)) {
 func prepare(name string) (*world, error) {
 	ctx := context.Background()
 	w := &world{config: fleet.Shared().Cluster(name).Config, scheme: runtime.NewScheme()}
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, kubermaticv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, kubermaticv1.AddToScheme, kkpv1.AddToScheme} {
 		if err := add(w.scheme); err != nil {
 			return nil, err
 		}
@@ -115,10 +121,14 @@ func (w *world) objects() []client.Object {
 	objects := []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: platform}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: place}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: seedCatalogues}},
 		// Without a controller-manager a deleted namespace stays as it is, terminating.
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ending}},
 	}
-	for user, verbs := range map[string][]string{tenant: all, controller: append([]string{kubermaticv1.VerbControl}, all...)} {
+	for user, verbs := range map[string][]string{
+		tenant: all, controller: append([]string{kubermaticv1.VerbControl}, all...),
+		coreAuthor: append([]string{kubermaticv1.VerbManageCore}, all...), masterManager: append([]string{kubermaticv1.VerbControl}, all...),
+	} {
 		objects = append(objects,
 			&rbacv1.ClusterRole{
 				ObjectMeta: metav1.ObjectMeta{Name: user},
@@ -153,8 +163,7 @@ func (w *world) as(t *testing.T, user string) client.Client {
 func (w *world) awaitPolicies(t *testing.T) {
 	t.Helper()
 	user := w.as(t, tenant)
-	core := catalogue("probe", platform, "")
-	core.Spec.Type = kubermaticv1.CatalogueCore
+	core := coreCatalogue("probe", platform, "")
 	if err := client.IgnoreAlreadyExists(w.admin.Create(t.Context(), core)); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +174,12 @@ func (w *world) awaitPolicies(t *testing.T) {
 		func() error {
 			return user.Create(t.Context(), installation("probe-core", place, true), client.DryRunAll)
 		},
-		func() error { return user.Delete(t.Context(), core, client.DryRunAll) },
+		func() error {
+			return w.as(t, coreAuthor).Delete(t.Context(), core, client.DryRunAll) // by the confirmation
+		},
+		func() error {
+			return user.Create(t.Context(), coreCatalogue("probe-author", platform, ""), client.DryRunAll)
+		},
 	} {
 		expect.Eventually(t, expect.Patience, func() error {
 			if err := probe(); !isDenied(err) {
@@ -194,6 +208,12 @@ func catalogue(name, namespace, role string) *kubermaticv1.AddonCatalogue {
 	if role != "" {
 		object.Labels = map[string]string{kubermaticv1.LabelRole: role}
 	}
+	return object
+}
+
+func coreCatalogue(name, namespace, role string) *kubermaticv1.AddonCatalogue {
+	object := catalogue(name, namespace, role)
+	object.Spec.Type = kubermaticv1.CatalogueCore
 	return object
 }
 

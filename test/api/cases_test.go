@@ -45,6 +45,12 @@ var catalogueRules = []rule{
 		bad:  edits{"spec.git": "{remote: 'https://git.example.com/a.git', ref: {branch: main}}"},
 	},
 	{
+		at: "spec", kind: "cel: template.clusterSecrets is for Core catalogues: take it out",
+		why:  "whoever offers add-ons to users does not see the kubeconfigs of their clusters",
+		good: edits{"spec.type": "Core", versionPath + "template.clusterSecrets": "true"},
+		bad:  edits{versionPath + "template.clusterSecrets": "true"},
+	},
+	{
 		at: "spec.type", kind: "enum", why: "there are two types",
 		good: edits{"spec.type": "Core"}, bad: edits{"spec.type": "core"},
 	},

@@ -47,8 +47,8 @@ func pick(chart, namespace string, kinds []string) ([]*unstructured.Unstructured
 	}), nil
 }
 
-// errNoPath says that a webhook names no Service, or no path of it.
-var errNoPath = errors.New("the webhook has no path")
+// errNoService says that a webhook names no Service.
+var errNoService = errors.New("the webhook has no Service")
 
 // AskAt has every webhook among the objects asked at an address (host:port).
 func AskAt(objects []*unstructured.Unstructured, address string) error {
@@ -62,11 +62,11 @@ func AskAt(objects []*unstructured.Unstructured, address string) error {
 		}
 		for _, entry := range webhooks {
 			webhook, ok := entry.(map[string]any)
-			path, found, err := unstructured.NestedString(webhook, "clientConfig", "service", "path")
+			_, found, err := unstructured.NestedString(webhook, "clientConfig", "service", "name")
 			if !ok || !found || err != nil {
-				return fmt.Errorf("reading %q: %w", object.GetName(), errors.Join(errNoPath, err))
+				return fmt.Errorf("reading %q: %w", object.GetName(), errors.Join(errNoService, err))
 			}
-			webhook["clientConfig"] = map[string]any{"url": "https://" + address + path}
+			webhook["clientConfig"] = map[string]any{"url": "https://" + address} // the manager adds the path
 		}
 		if err := unstructured.SetNestedSlice(object.Object, webhooks, "webhooks"); err != nil {
 			return fmt.Errorf("changing %q: %w", object.GetName(), err)

@@ -2,8 +2,11 @@ package charts
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -109,5 +112,31 @@ func expectLifeWithoutWebhooks(t *testing.T, c client.Client) {
 	err := asEditor(t).Create(t.Context(), core, client.DryRunAll)
 	if err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
 		t.Errorf("a user makes a core installation: %v", errors.Join(errPolicy, err))
+	}
+}
+
+// expectStrangersUnanswered asks webhooks as somebody does who reaches the port (M10): without the path, whatever is asked gets the
+// answer that says nothing.
+func expectStrangersUnanswered(t *testing.T, places map[string]string) {
+	t.Helper()
+	stranger := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // a stranger trusts anybody
+	const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"CREATE","namespace":"cluster-one",` +
+		`"object":{"metadata":{"name":"x"},"spec":{"addonRef":{"name":"hello"}}}}}`
+	for chart, place := range places {
+		for _, path := range []string{"/validate-addoninstallation", "/validate-addoncatalogue", "/", "/nothing"} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+place+path, strings.NewReader(review))
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Content-Type", "application/json")
+			answer, err := stranger.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(answer.Body)
+			if err = errors.Join(err, answer.Body.Close()); err != nil || answer.StatusCode != http.StatusNotFound || string(text) != "404 page not found\n" {
+				t.Errorf("%s answers a stranger at %s: %d %q, %v", chart, path, answer.StatusCode, text, err)
+			}
+		}
 	}
 }

@@ -105,6 +105,7 @@ func TestManagersWorkWithTheirRights(t *testing.T) {
 		run(t, r, places[r.chart])
 		expectCertificate(t, c, r.chart)
 	}
+	expectStrangersUnanswered(t, places)
 	installAndRemove(t, c)
 	for _, r := range []rendering{master, seed} {
 		expectNoRefusals(t, r)
@@ -218,6 +219,8 @@ func run(t *testing.T, r rendering, webhooks string) {
 		switch name, _, _ := strings.Cut(argument, "="); name {
 		case "--health-probe-bind-address", "--metrics-bind-address", "--query-bind-address",
 			"--webhook-bind-address", "--webhook-hosts":
+		case "--memory-limit": // the kubelet puts the container's limit here
+			given = append(given, "--memory-limit=536870912")
 		case "--store-folder":
 			given = append(given, "--store-folder="+filepath.Join(folder, "store"))
 		default:

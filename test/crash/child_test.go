@@ -32,11 +32,14 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/pkg/fairqueue"
+	"github.com/trellis-addons/trellis/pkg/fence"
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
 	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
 	"github.com/trellis-addons/trellis/pkg/fetch/image"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/chart"
@@ -64,6 +67,8 @@ type assignment struct {
 	Catalogue, Folder string
 	// Installations selects those to work on.
 	Installations map[string]string
+	// Lease, in the namespace of catalogues, is what the process must hold to work; "": it need not.
+	Lease string
 	// DriftInterval is ten minutes where it is 0.
 	DriftInterval time.Duration
 }
@@ -129,18 +134,32 @@ func serve(path string) error {
 
 // newController is a manager with the controller, whose dependencies may be adjusted.
 func newController(work assignment, adjust func(*addoninstallation.Dependencies)) (manager.Manager, error) {
-	made, err := ctrl.NewManager(&rest.Config{
+	reach := &rest.Config{
 		Host: work.Server, BearerToken: work.Token, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: work.CA},
-	}, manager.Options{
+	}
+	options := manager.Options{
 		Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&kubermaticv1.AddonCatalogue{}:    {Namespaces: map[string]cache.Config{work.Catalogue: {}}},
 			&kubermaticv1.AddonInstallation{}: {Label: labels.SelectorFromSet(work.Installations)},
 		}},
-	})
+	}
+	var limit *fence.Fence
+	if work.Lease != "" {
+		var err error
+		if limit, err = electionTimes.Join(reach, work.Catalogue, work.Lease, &options); err != nil {
+			return nil, err
+		}
+	}
+	made, err := ctrl.NewManager(reach, options)
 	if err != nil {
 		return nil, err
+	}
+	if limit != nil {
+		if err := made.Add(limit); err != nil {
+			return nil, err
+		}
 	}
 	if err := cluster.IndexNamespaceName(context.Background(), made.GetFieldIndexer()); err != nil {
 		return nil, err
@@ -148,6 +167,9 @@ func newController(work assignment, adjust func(*addoninstallation.Dependencies)
 	dependencies, err := dependenciesOf(made, work)
 	if err != nil {
 		return nil, err
+	}
+	if connections, ok := dependencies.Connections.(*cluster.Connections); ok && limit != nil {
+		connections.Fence = limit
 	}
 	adjust(&dependencies)
 	return made, addoninstallation.New(dependencies).SetupWithManager(made)
@@ -190,12 +212,12 @@ func dependenciesOf(made manager.Manager, work assignment) (addoninstallation.De
 		Values: templates,
 	})
 	return addoninstallation.Dependencies{
-		Client: made.GetClient(), Marked: marked, Recorder: made.GetEventRecorder("addoninstallation"),
+		Client: made.GetClient(), Marks: mergedcatalogue.New(logr.Discard()), Marked: marked, Direct: made.GetAPIReader(), Recorder: made.GetEventRecorder("addoninstallation"),
 		Finder:      cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient()),
 		Connections: connections, Store: content, Renders: renders, ValuesRenderer: renders,
 		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Images: images.Rules{},
-		Records: release.NewRecords(made.GetClient(), made.GetAPIReader()), InputsKey: []byte("key"),
-		Options: addoninstallation.Options{CatalogueNamespace: work.Catalogue, DriftInterval: cmp.Or(work.DriftInterval, 10*time.Minute), Concurrency: 10},
+		Records: release.NewRecords(made.GetClient(), made.GetAPIReader(), release.NewSeal([]byte("key"))), InputsKey: []byte("key"),
+		Options: addoninstallation.Options{CatalogueNamespace: work.Catalogue, DriftInterval: cmp.Or(work.DriftInterval, 10*time.Minute), Passes: fairqueue.Limits{Workers: 10}},
 	}, nil
 }
 

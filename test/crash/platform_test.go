@@ -212,6 +212,6 @@ func (s *subject) remove(t testing.TB) {
 func (s *subject) anonymous(text string) string {
 	id := s.owner().ID()
 	return strings.NewReplacer(
-		s.name, "NAME", `\"`+id+`\"`, "OWNER", id, "OWNER", id[:10], "OWNER", string(s.cluster.UID), "CLUSTER",
+		s.name, "NAME", s.owner().LongID(), "OWNER", `\"`+id+`\"`, "OWNER", id, "OWNER", string(s.cluster.UID), "CLUSTER",
 	).Replace(text)
 }

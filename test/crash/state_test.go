@@ -229,7 +229,7 @@ func (s *subject) addRecords(t testing.TB, state map[string]string, uids map[app
 	for _, secret := range secrets.Items {
 		state[s.anonymous("record "+secret.Name)] = s.anonymous(encode(t, secret.Labels))
 	}
-	record, err := release.NewRecords(s.seed, s.seed).Load(t.Context(), s.namespace(), s.owner())
+	record, err := release.NewRecords(s.seed, s.seed, release.NewSeal([]byte("key"))).Load(t.Context(), s.namespace(), s.owner())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,9 @@ import (
 // tiers are the floors of the house, the lowest first; imports run downward only.
 var tiers = [][]string{
 	{"apis/kkp", "apis/kubermatic"},
-	{"pkg/catalogue", "pkg/status", "pkg/templatedata", "pkg/values"},
-	{"pkg/apply", "pkg/cluster", "pkg/fetch", "pkg/loop", "pkg/release", "pkg/render"},
+	{"pkg/addresses"},
+	{"pkg/catalogue", "pkg/fence", "pkg/remote", "pkg/status", "pkg/templatedata", "pkg/values"},
+	{"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/loop", "pkg/mergedcatalogue", "pkg/release", "pkg/render"},
 	{"pkg/cli", "pkg/controllers", "pkg/query", "pkg/webhook"},
 	{"cmd"},
 	{"hack", "test"},
@@ -115,7 +116,7 @@ func TestImportLawsCatch(t *testing.T) {
 }
 
 // pure rooms decide and do nothing else.
-var pure = []string{"pkg/catalogue", "pkg/values", "pkg/templatedata", "pkg/status"}
+var pure = []string{"pkg/addresses", "pkg/catalogue", "pkg/values", "pkg/templatedata", "pkg/status"}
 
 // impure are the packages, with everything below them, that do something.
 var impure = []string{

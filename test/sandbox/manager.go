@@ -8,6 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/trellis-addons/trellis/test/charts"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -21,10 +24,13 @@ type Manager struct {
 	program     string
 	arguments   []string
 	environment []string
-	mutex       sync.Mutex
-	process     *fleet.Process
-	stopped     chan struct{}
-	watched     sync.WaitGroup
+	// memory is the limit of its data in bytes, as a container's; 0 for none.
+	memory  uint64
+	mutex   sync.Mutex
+	process *fleet.Process
+	metrics string
+	stopped chan struct{}
+	watched sync.WaitGroup
 }
 
 // restartAfter is the time between the end of a manager and its next start.
@@ -44,6 +50,11 @@ func (s *Sandbox) startManagers(ctx context.Context) error {
 			"--drift-interval", "10s", "--source-interval", "10s", "--allow-source-cidrs", "127.0.0.0/8",
 			"--store-folder", s.path("store", seed), "--query-bind-address", s.queryAddress(seed)))
 	}
+	if s.limited {
+		if err := s.limitManagers(); err != nil {
+			return err
+		}
+	}
 	for _, manager := range s.managers {
 		if err := manager.Start(ctx); err != nil {
 			return err
@@ -58,6 +69,19 @@ func (s *Sandbox) addManager(cluster, program string, arguments []string) {
 	s.managers[cluster] = &Manager{
 		Name: cluster + "-controller-manager", sandbox: s, program: s.path("bin", program), arguments: arguments,
 	}
+}
+
+// limitManagers gives each manager the memory that its chart's container has.
+func (s *Sandbox) limitManagers() error {
+	for cluster, manager := range s.managers {
+		limit, err := charts.MemoryLimit(chartOf(cluster))
+		if err != nil {
+			return err
+		}
+		manager.memory = limit
+		manager.arguments = append(manager.arguments, fmt.Sprintf("--memory-limit=%d", limit))
+	}
+	return nil
 }
 
 // Manager is the one of the master or of a seed.
@@ -89,26 +113,49 @@ func (m *Manager) Start(ctx context.Context, environment ...string) error {
 // launch starts the process with free ports for probes and metrics.
 func (m *Manager) launch(ctx context.Context, environment ...string) error {
 	return fleet.WithPort(ctx, func(ctx context.Context, port int) error {
-		metrics, err := fleet.FreePort()
+		free, err := fleet.FreePort()
 		if err != nil {
 			return err
 		}
+		metrics := fmt.Sprintf("127.0.0.1:%d", free)
 		probe := fmt.Sprintf("127.0.0.1:%d", port)
 		process, err := m.sandbox.Fleet.Run(fleet.Command{
 			Name: m.Name, Path: m.program, Environment: slices.Concat(m.environment, environment),
 			Arguments: append(slices.Clip(m.arguments), "--health-probe-bind-address", probe,
-				"--metrics-bind-address", fmt.Sprintf("127.0.0.1:%d", metrics)),
+				"--metrics-bind-address", metrics),
 		})
 		if err != nil {
 			return err
 		}
+		if err := m.limit(process); err != nil {
+			return err
+		}
 		m.mutex.Lock()
-		m.process = process
+		m.process, m.metrics = process, "http://"+metrics+"/metrics"
 		m.mutex.Unlock()
 		return process.Await(ctx, "the manager to be ready", func(ctx context.Context) error {
 			return probeReady(ctx, "http://"+probe+"/readyz")
 		})
 	})
+}
+
+// limit bounds the memory of a process, and of those that it starts, each for itself.
+func (m *Manager) limit(process *fleet.Process) error {
+	if m.memory == 0 {
+		return nil
+	}
+	bounds := &unix.Rlimit{Cur: m.memory, Max: m.memory}
+	if err := unix.Prlimit(process.PID(), unix.RLIMIT_DATA, bounds, nil); err != nil {
+		return fmt.Errorf("limiting the memory of %s: %w", m.Name, err)
+	}
+	return nil
+}
+
+// MetricsURL is where the manager's process of this moment tells its metrics.
+func (m *Manager) MetricsURL() string {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.metrics
 }
 
 // keep starts the manager again whenever it ends.

@@ -100,7 +100,7 @@ func (s *Sandbox) connectClusters(ctx context.Context) error {
 }
 
 func (s *Sandbox) connect(ctx context.Context, cluster UserCluster) error {
-	if err := s.create(ctx, cluster.Seed, clusterObject(cluster)); err != nil {
+	if err := s.create(ctx, cluster.Seed, ClusterObject(cluster)); err != nil {
 		return err
 	}
 	err := s.Await(ctx, cluster.Seed, namespace(cluster.Namespace()), func(client.Object) error { return nil })
@@ -121,7 +121,8 @@ func (s *Sandbox) connect(ctx context.Context, cluster UserCluster) error {
 	})
 }
 
-func clusterObject(cluster UserCluster) *kkpv1.Cluster {
+// ClusterObject is the Cluster of a user cluster.
+func ClusterObject(cluster UserCluster) *kkpv1.Cluster {
 	return &kkpv1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: cluster.Name},
 		Spec: kkpv1.ClusterSpec{

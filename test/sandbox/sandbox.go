@@ -32,6 +32,8 @@ type Options struct {
 	Progress *fleet.Progress
 	// Tags are build tags of the managers, comma-separated; "faults" lets them be killed at named points.
 	Tags string
+	// Limited gives each manager the memory that its chart's container has, and not more.
+	Limited bool
 }
 
 // Sandbox is a running platform.
@@ -45,6 +47,7 @@ type Sandbox struct {
 
 	root, cache string
 	tags        string
+	limited     bool
 	progress    *fleet.Progress
 	lock        *os.File
 	phases      []Phase
@@ -89,8 +92,9 @@ func Start(ctx context.Context, options Options) (*Sandbox, error) {
 	}
 	log.SetLogger(logr.Discard()) // the clients' library warns at length when nobody has said where to log
 	s := &Sandbox{
-		Folder: folder, root: root, cache: cache, tags: options.Tags, progress: options.Progress,
-		clients: map[string]client.WithWatch{}, managers: map[string]*Manager{},
+		Folder: folder, root: root, cache: cache, tags: options.Tags, limited: options.Limited,
+		progress: options.Progress,
+		clients:  map[string]client.WithWatch{}, managers: map[string]*Manager{},
 	}
 	if s.lock, err = occupy(folder); err != nil {
 		return nil, err

@@ -25,11 +25,13 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
 	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
@@ -205,12 +207,12 @@ func (s *seed) run() (content *store.Store, end func()) {
 		}
 	}
 	err = addoninstallation.New(addoninstallation.Dependencies{
-		Client: mgr.GetClient(), Marked: marked, Recorder: mgr.GetEventRecorder("addoninstallation"),
+		Client: mgr.GetClient(), Marks: mergedcatalogue.New(logr.Discard()), Marked: marked, Direct: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("addoninstallation"),
 		Finder:      cluster.NewKKPFinder(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetClient()),
 		Connections: connections, Store: content,
 		Renders: renders, ValuesRenderer: renders, Platform: platform, ClusterSecrets: cluster.NewSecrets(mgr.GetAPIReader()),
-		Records: release.NewRecords(mgr.GetClient(), mgr.GetAPIReader()), InputsKey: []byte("key"),
-		Options: addoninstallation.Options{CatalogueNamespace: catalogue, DriftInterval: time.Hour, Concurrency: 10},
+		Records: release.NewRecords(mgr.GetClient(), mgr.GetAPIReader(), release.NewSeal([]byte("key"))), InputsKey: []byte("key"),
+		Options: addoninstallation.Options{CatalogueNamespace: catalogue, DriftInterval: time.Hour, Passes: fairqueue.Limits{Workers: 10}},
 	}).SetupWithManager(mgr)
 	if err != nil {
 		s.t.Fatal(err)

@@ -24,6 +24,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -69,7 +70,7 @@ func newManager(ctx context.Context, config *rest.Config, options manager.Option
 		return nil, err
 	}
 	return made, addon.New(addon.Dependencies{
-		Client: made.GetClient(), Reader: made.GetAPIReader(),
+		Client: made.GetClient(), Marks: mergedcatalogue.New(logr.Discard()), Reader: made.GetAPIReader(),
 		Finder:   cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient()),
 		Recorder: made.GetEventRecorder("addon"), Metrics: addon.NewMetrics(metrics.Registry),
 		Options: addon.Options{CatalogueNamespace: catalogueNamespace},

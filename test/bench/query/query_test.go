@@ -32,6 +32,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/query"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -221,7 +222,7 @@ func (b *bench) serve(mgr manager.Manager) {
 	if err := cluster.IndexNamespaceName(ctx, mgr.GetFieldIndexer()); err != nil {
 		b.Fatal(err)
 	}
-	catalogue := query.NewCatalogue(place, logr.Discard())
+	catalogue := query.NewCatalogue(place, mergedcatalogue.New(logr.Discard()), logr.Discard())
 	if err := catalogue.Watch(ctx, mgr.GetCache()); err != nil {
 		b.Fatal(err)
 	}

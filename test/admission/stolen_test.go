@@ -1,0 +1,359 @@
+package admission
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/charts"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// den is the platform namespace of the managers whose tokens are stolen; victim is a namespace of somebody else.
+const (
+	den    = "den"
+	victim = "kube-system"
+	host   = "cluster-stolen"
+)
+
+// attempt is something that a thief tries.
+type attempt struct {
+	what string
+	do   func(ctx context.Context, thief client.Client) error
+	// inherent says why the job needs it, for the manager of that name; for others it has to be refused.
+	inherent map[string]string
+	// as is who the thief wants to be.
+	as string
+}
+
+const (
+	seedManager   = "trellis-seed"
+	masterOfSeeds = "trellis-master"
+)
+
+func both(why string) map[string]string {
+	return map[string]string{seedManager: why, masterOfSeeds: why}
+}
+func seedOnly(why string) map[string]string   { return map[string]string{seedManager: why} }
+func masterOnly(why string) map[string]string { return map[string]string{masterOfSeeds: why} }
+
+func creating(object client.Object) func(context.Context, client.Client) error {
+	return func(ctx context.Context, thief client.Client) error {
+		return thief.Create(ctx, object.DeepCopyObject().(client.Object), client.DryRunAll)
+	}
+}
+
+// merging sends a merge patch to an object that is there.
+func merging(object client.Object, patch string) func(context.Context, client.Client) error {
+	return func(ctx context.Context, thief client.Client) error {
+		return thief.Patch(ctx, object.DeepCopyObject().(client.Object), client.RawPatch("application/merge-patch+json", []byte(patch)), client.DryRunAll)
+	}
+}
+
+func deleting(object client.Object) func(context.Context, client.Client) error {
+	return func(ctx context.Context, thief client.Client) error {
+		return thief.Delete(ctx, object.DeepCopyObject().(client.Object), client.DryRunAll)
+	}
+}
+
+func reading(object client.Object) func(context.Context, client.Client) error {
+	return func(ctx context.Context, thief client.Client) error {
+		return thief.Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopyObject().(client.Object))
+	}
+}
+
+func at(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name}
+}
+
+func secretOf(namespace, name string, kind corev1.SecretType) *corev1.Secret {
+	made := &corev1.Secret{ObjectMeta: at(namespace, name), Type: kind}
+	if kind == corev1.SecretTypeServiceAccountToken {
+		made.Annotations = map[string]string{corev1.ServiceAccountNameKey: "powerful"}
+	}
+	return made
+}
+
+// anyOf is an object of a kind that the scheme need not know, in the platform namespace.
+func anyOf(version, kind, name string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetAPIVersion(version)
+	object.SetKind(kind)
+	object.SetNamespace(den)
+	object.SetName(name)
+	return object
+}
+
+// ofCluster is an object that a Cluster owns.
+func ofCluster[T client.Object](object T) T {
+	object.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: kkpv1.GroupVersion.String(), Kind: "Cluster", Name: "stolen", UID: "9a1b", Controller: new(true),
+	}})
+	return object
+}
+
+func roleOf(namespace, name, role string) *kubermaticv1.AddonCatalogue {
+	made := catalogue(name, namespace, role)
+	made.Name = name
+	return made
+}
+
+// attempts are all that is tried, in the order of the table.
+func attempts() []attempt {
+	token := secretOf(victim, "minted", corev1.SecretTypeServiceAccountToken)
+	hidden := ofCluster(secretOf(host, "hidden", corev1.SecretTypeServiceAccountToken))
+	pod := &corev1.Pod{ObjectMeta: at(den, "p"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "thief"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "thief"}},
+	}
+	ignore, none := admissionregistrationv1.Ignore, admissionregistrationv1.SideEffectClassNone
+	hook := &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "thief"},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: "thief.example.com", FailurePolicy: &ignore, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new("https://thief.example.com/")},
+		}},
+	}
+	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "thief"}}
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: den + "." + seedManager + ".manager-secrets"}}
+	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: "x"}}
+	cluster := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "stolen"}}
+	configMap := func(name string) *corev1.ConfigMap { return &corev1.ConfigMap{ObjectMeta: at(den, name)} }
+	revision := &appsv1.ControllerRevision{ObjectMeta: at(den, "workload-1"), Data: runtime.RawExtension{Raw: []byte("{}")}, Revision: 1}
+	everything := `{"name":"%s","clientConfig":{"url":"https://thief.example.com/"},"rules":[{"apiGroups":["*"],"apiVersions":["*"],"operations":["*"],"resources":["*"]}],"sideEffects":"None","admissionReviewVersions":["v1"]}`
+	own := func(chart string) func(context.Context, client.Client) error {
+		return merging(&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: den + "." + chart}},
+			`{"webhooks":[`+fmt.Sprintf(everything, "addoncatalogues.addons.kubermatic.k8c.io")+`]}`)
+	}
+	crd := anyOf("apiextensions.k8s.io/v1", "CustomResourceDefinition", "thieves.example.com")
+	crd.SetNamespace("")
+	return []attempt{
+		{what: "read a Secret of another namespace, such as a token", do: reading(secretOf(victim, "existing", "")), inherent: seedOnly(
+			"namespaces of clusters come and go, and RBAC tells Secrets neither by label nor by type")},
+		{what: "read a Secret of the platform namespace, such as a seed's kubeconfig", do: reading(secretOf(den, "existing", "")), inherent: both(
+			"kubeconfigs of seeds and credentials of sources are there, and the manager's own keys")},
+		{what: "mint a token by a Secret of type service-account-token", do: creating(token)},
+		{what: "the same in a cluster namespace, as if a Cluster owned it", do: creating(hidden)},
+		{what: "the same in the platform namespace, under a name of its own", do: creating(secretOf(den, "trellis-inputs-key", corev1.SecretTypeServiceAccountToken))},
+		{what: "ask for a token of a ServiceAccount", do: func(ctx context.Context, thief client.Client) error {
+			return thief.SubResource("token").Create(ctx, &corev1.ServiceAccount{ObjectMeta: at(victim, "powerful")}, &authenticationv1.TokenRequest{})
+		}},
+		{what: "make a ServiceAccount", do: creating(&corev1.ServiceAccount{ObjectMeta: at(den, "thief")})},
+		{what: "write a Secret of another namespace", do: creating(secretOf(victim, "planted", corev1.SecretTypeOpaque))},
+		{what: "change a kubeconfig in a cluster namespace", do: merging(secretOf(host, "internal-admin-kubeconfig", ""), `{"data":{"kubeconfig":"eA=="}}`)},
+		{what: "delete a kubeconfig in a cluster namespace", do: deleting(secretOf(host, "internal-admin-kubeconfig", ""))},
+		{what: "change a foreign Secret of the platform namespace", do: merging(secretOf(den, "existing", ""), `{"data":{"a":"eA=="}}`)},
+		{what: "write a release record in a cluster namespace", do: creating(ofCluster(secretOf(host, "addon-1", release.SecretType))), inherent: seedOnly("records are its memory")},
+		{what: "delete a release record", do: deleting(ofCluster(secretOf(host, "addon-2", release.SecretType))), inherent: seedOnly("old ones go")},
+		{what: "make a pod", do: creating(pod)},
+		{what: "run a program in a pod", do: func(ctx context.Context, thief client.Client) error {
+			return thief.SubResource("exec").Create(ctx, anyOf("v1", "Pod", "p"), anyOf("v1", "PodExecOptions", ""))
+		}},
+		{what: "change its own Deployment", do: merging(&appsv1.Deployment{ObjectMeta: at(den, "trellis")}, `{"spec":{"paused":true}}`)},
+		{what: "make a ControllerRevision for somebody's pods", do: creating(revision)},
+		{what: "delete somebody's ControllerRevision", do: deleting(&appsv1.ControllerRevision{ObjectMeta: at(den, "existing")})},
+		{what: "bind a role", do: creating(binding)},
+		{what: "make a role", do: creating(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "thief"}})},
+		{what: "change its own role", do: merging(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: den + ":" + seedManager}}, `{"rules":[]}`)},
+		{what: "make a webhook that sees all that is written", do: creating(hook)},
+		{what: "make a webhook that changes all that is written", do: creating(mutating)},
+		{what: "have the seed's webhook see all that is written", do: own(seedManager)},
+		{what: "have the master's webhook see all that is written", do: own(masterOfSeeds)},
+		{what: "take away the policy that holds it", do: deleting(policy)},
+		{what: "make a CustomResourceDefinition", do: creating(crd)},
+		{what: "make a namespace", do: creating(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "thief"}})},
+		{what: "make a namespace of a Cluster, with privileged pods", do: creating(ofCluster(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: "cluster-thief", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "privileged"},
+		}}))},
+		{what: "delete a namespace", do: deleting(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: den}})},
+		{what: "change the spec of a Cluster", do: merging(cluster, `{"spec":{"humanReadableName":"x"}}`)},
+		{what: "change an annotation of KKP's on a Cluster", do: merging(cluster, `{"metadata":{"annotations":{"kubermatic.io/x":"y"}}}`)},
+		{what: "change its own annotation on a Cluster", do: merging(cluster, `{"metadata":{"annotations":{"addons.kubermatic.k8c.io/x":"y"}}}`), inherent: seedOnly("requests are taken off a Cluster")},
+		{what: "write a merged catalogue", do: creating(roleOf(seedCatalogues, "web", kubermaticv1.RoleMerged))},
+		{what: "write a catalogue without a role", do: creating(roleOf(den, "web", ""))},
+		{what: "write a Core catalogue as if it came from git", do: creating(coreCatalogue("web", den, kubermaticv1.RoleGenerated))},
+		{what: "write a Custom catalogue as if it came from git", do: creating(roleOf(den, "web", kubermaticv1.RoleGenerated)), inherent: masterOnly("it writes what repositories say")},
+		{what: "write the available catalogue of a cluster", do: creating(roleOf(host, "available", kubermaticv1.RoleAvailable)), inherent: seedOnly("it says what fits")},
+		{what: "change the spec of an authored catalogue", do: merging(roleOf(den, "existing", ""), `{"spec":{"priority":7}}`)},
+		{what: "make an installation, a core one too", do: creating(installation("thief", host, true)), inherent: seedOnly(
+			"it makes core add-ons; with the kubeconfigs it reads it can do the same")},
+		{what: "plant a list of core add-ons", do: creating(configMap("custom-core-addons"))},
+		{what: "write another ConfigMap", do: creating(configMap("planted"))},
+		{what: "take a lease of somebody", do: creating(&coordinationv1.Lease{ObjectMeta: at(den, "thief")})},
+		{what: "write events", do: creating(&corev1.Event{ObjectMeta: at(den, "e"), InvolvedObject: corev1.ObjectReference{Namespace: den, Name: "x", Kind: "Pod"}}), inherent: both(
+			"it tells what it does; events are no proof of anything")},
+		{what: "impersonate somebody", as: "system:admin", do: creating(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}})},
+		{what: "ask whose a token is", do: creating(review), inherent: seedOnly("the query endpoint asks it; it has to hold the token first")},
+	}
+}
+
+const allowed, byPolicy = "allowed", "refused by policy"
+
+// outcome says what became of an attempt.
+func outcome(err error) string {
+	switch {
+	case err == nil, apierrors.IsNotFound(err), apierrors.IsInvalid(err), apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+		return allowed
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"):
+		return byPolicy
+	case apierrors.IsForbidden(err):
+		return "refused"
+	}
+	return "failed: " + err.Error()
+}
+
+// thief is a client with a token of a manager, and nothing else.
+func (w *world) thief(t *testing.T, manager, as string) client.Client {
+	t.Helper()
+	token := &authenticationv1.TokenRequest{}
+	account := &corev1.ServiceAccount{ObjectMeta: at(den, manager)}
+	if err := w.admin.SubResource("token").Create(t.Context(), account, token); err != nil {
+		t.Fatal(err)
+	}
+	config := rest.AnonymousClientConfig(w.config)
+	config.BearerToken = token.Status.Token
+	config.Impersonate.UserName = as
+	made, err := client.New(config, client.Options{Scheme: w.admin.Scheme(), Mapper: w.admin.RESTMapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// furnish makes what the attempts are about, and both charts whole, in namespaces of their own.
+func (w *world) furnish(t *testing.T) {
+	t.Helper()
+	var objects []client.Object
+	for _, name := range []string{den, host} {
+		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	for chart, values := range map[string]map[string]any{
+		seedManager: {"standalone": map[string]any{"enabled": true}}, masterOfSeeds: nil,
+	} {
+		_, rendered, err := charts.Render(chart, den, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range rendered {
+			objects = append(objects, object)
+		}
+	}
+	objects = append(objects, secretOf(victim, "existing", ""), secretOf(den, "existing", ""), secretOf(host, "internal-admin-kubeconfig", ""),
+		ofCluster(secretOf(host, "addon-2", release.SecretType)),
+		&corev1.ServiceAccount{ObjectMeta: at(victim, "powerful")}, roleOf(den, "existing", ""),
+		&appsv1.ControllerRevision{ObjectMeta: at(den, "existing"), Data: runtime.RawExtension{Raw: []byte("{}")}, Revision: 1},
+		&kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "stolen"}},
+	)
+	for _, object := range objects {
+		if err := w.admin.Create(t.Context(), object); client.IgnoreAlreadyExists(err) != nil {
+			t.Fatalf("creating %T %q: %v", object, object.GetName(), err)
+		}
+	}
+	for _, manager := range []string{seedManager, masterOfSeeds} { // each policy is followed when it refuses
+		expect.Eventually(t, expect.Patience, func() error {
+			if got := outcome(w.thief(t, manager, "").Create(t.Context(), &coordinationv1.Lease{ObjectMeta: at(den, "probe")}, client.DryRunAll)); got != byPolicy {
+				return fmt.Errorf("%s: a lease is %s", manager, got)
+			}
+			return nil
+		})
+	}
+}
+
+// H12, V58, SC02: what a stolen token of either manager can do on its cluster, by trying. The table is that of SECURITY.md; with -update
+// it is written there. What is not part of the manager's job has to be refused, whatever the table says.
+// Red without templates/manager-policies.yaml: tokens are minted by a Secret, catalogues and Clusters changed, webhooks turned on everybody.
+func TestStolenTokensOfManagers(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		w.furnish(t)
+		var table strings.Builder
+		table.WriteString("| a thief tries to | seed manager | master manager | why it is allowed |\n|---|---|---|---|\n")
+		for _, attempt := range attempts() {
+			cells := []string{attempt.what}
+			var reasons []string
+			for _, manager := range []string{seedManager, masterOfSeeds} {
+				got := w.try(t, attempt, manager)
+				why, isInherent := attempt.inherent[manager]
+				if isInherent != (got == allowed) || strings.HasPrefix(got, "failed") {
+					t.Errorf("%s, to %s: %s", manager, attempt.what, got)
+				}
+				if cells = append(cells, got); isInherent && !slices.Contains(reasons, why) {
+					reasons = append(reasons, why)
+				}
+			}
+			fmt.Fprintf(&table, "| %s | %s |\n", strings.Join(cells, " | "), strings.Join(reasons, "; "))
+		}
+		expectTable(t, table.String())
+	})
+}
+
+// try gives the outcome of an attempt. A policy that was made a moment ago may not be followed yet.
+func (w *world) try(t *testing.T, attempt attempt, manager string) string {
+	t.Helper()
+	thief := w.thief(t, manager, attempt.as)
+	_, isInherent := attempt.inherent[manager]
+	var got string
+	_ = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, expect.Patience, true, func(ctx context.Context) (bool, error) {
+		got = outcome(attempt.do(ctx, thief))
+		return isInherent || got != allowed, nil
+	})
+	return got
+}
+
+var update = flag.Bool("update", false, "write the table of SECURITY.md")
+
+const tableBegins, tableEnds = "<!-- What follows is written by test/admission -update. -->\n", "<!-- What comes before is written by test/admission. -->"
+
+// expectTable holds the table against that of SECURITY.md.
+func expectTable(t *testing.T, table string) {
+	t.Helper()
+	root, err := binaries.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(root, "SECURITY.md")
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begins := strings.Cut(string(content), tableBegins)
+	have, after, ends := strings.Cut(rest, tableEnds)
+	if !begins || !ends {
+		t.Fatal("SECURITY.md has no place for the table")
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(before+tableBegins+table+tableEnds+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(have, table); diff != "" {
+		t.Errorf("SECURITY.md has another table: look at what changed, and run the test with -update (-have +want):\n%s", diff)
+	}
+}

@@ -1,0 +1,171 @@
+package soak
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/sandbox"
+)
+
+// usage is what a manager holds at a moment.
+type usage struct {
+	heap, goroutines, files, children, stored int
+}
+
+func (u usage) String() string {
+	return fmt.Sprintf("heap %d MiB, %d goroutines, %d open files, %d children, %d files in its store",
+		u.heap>>20, u.goroutines, u.files, u.children, u.stored)
+}
+
+func (p *platform) managers() []string { return append(sandbox.Seeds(), sandbox.Master) }
+
+// resting takes the least of several looks: what is used between two collections of garbage is not held.
+func (p *platform) resting(t testing.TB, manager string) usage {
+	t.Helper()
+	least := p.usage(t, manager)
+	for range 8 {
+		p.pause(t, time.Second)
+		now := p.usage(t, manager)
+		least = usage{
+			min(least.heap, now.heap), min(least.goroutines, now.goroutines), min(least.files, now.files),
+			min(least.children, now.children), min(least.stored, now.stored),
+		}
+	}
+	return least
+}
+
+func (p *platform) usage(t testing.TB, manager string) usage {
+	t.Helper()
+	pid := p.Manager(manager).Process().PID()
+	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := p.metrics(t, manager)
+	return usage{
+		heap: int(told["go_memstats_heap_alloc_bytes"]), goroutines: int(told["go_goroutines"]), files: len(files),
+		children: len(childrenOf(pid)), stored: filesBelow(filepath.Join(p.Folder, "store", manager)),
+	}
+}
+
+// metrics are those without labels.
+func (p *platform) metrics(t testing.TB, manager string) map[string]float64 {
+	t.Helper()
+	told := map[string]float64{}
+	expect.Eventually(t, expect.Patience, func() error {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.Manager(manager).MetricsURL(), http.NoBody)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		for scanner := bufio.NewScanner(response.Body); scanner.Scan(); {
+			if name, text, ok := strings.Cut(scanner.Text(), " "); ok {
+				if value, err := strconv.ParseFloat(text, 64); err == nil {
+					told[name] = value
+				}
+			}
+		}
+		return nil
+	})
+	return told
+}
+
+// childrenOf are the processes whose parent is the given one.
+func childrenOf(parent int) []int {
+	var found []int
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		// The name in parentheses may hold spaces: fields count from behind it.
+		_, rest, _ := strings.Cut(string(content), ") ")
+		fields := strings.Fields(rest)
+		if len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// cpu is the processor time of a process and of its children that still run, and of those that ended.
+func cpu(pid int) time.Duration {
+	total := ticksOf(pid, true)
+	for _, child := range childrenOf(pid) {
+		total += ticksOf(child, false)
+	}
+	return time.Duration(total) * 10 * time.Millisecond
+}
+
+// ticksOf reads hundredths of a second.
+func ticksOf(pid int, withEnded bool) int {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(content), ") ")
+	fields := strings.Fields(rest)
+	last := 13
+	if withEnded {
+		last = 15
+	}
+	total := 0
+	for i := 11; i < last && i < len(fields); i++ {
+		ticks, _ := strconv.Atoi(fields[i])
+		total += ticks
+	}
+	return total
+}
+
+// expectFlat holds that a manager holds hardly more than before. Garbage and pools of connections move a little.
+func expectFlat(t testing.TB, manager string, before, after usage) {
+	t.Helper()
+	t.Logf("%s before: %s", manager, before)
+	t.Logf("%s after:  %s", manager, after)
+	if after.heap > before.heap*3/2+(16<<20) {
+		t.Errorf("%s: the heap grew from %d to %d bytes", manager, before.heap, after.heap)
+	}
+	if after.goroutines > before.goroutines+30 {
+		t.Errorf("%s: goroutines grew from %d to %d", manager, before.goroutines, after.goroutines)
+	}
+	if after.files > before.files+20 {
+		t.Errorf("%s: open files grew from %d to %d", manager, before.files, after.files)
+	}
+	if after.children > max(before.children, 4) {
+		t.Errorf("%s: children grew from %d to %d", manager, before.children, after.children)
+	}
+	if after.stored > before.stored*2+20 {
+		t.Errorf("%s: files in the store grew from %d to %d", manager, before.stored, after.stored)
+	}
+}
+
+// secretBytes are those of all Secrets in a cluster's namespace on its seed.
+func (p *platform) secretBytes(t testing.TB, cluster sandbox.UserCluster) int {
+	t.Helper()
+	var list corev1.SecretList
+	if err := p.Client(cluster.Seed).List(t.Context(), &list, client.InNamespace(cluster.Namespace())); err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for i := range list.Items {
+		total += list.Items[i].Size()
+	}
+	return total
+}
