@@ -50,6 +50,18 @@ test: binaries ## Run all tests, all but one package with the race detector.
 bench: binaries ## Measure what the bars are set on: CPU, memory, writes, times (minutes).
 	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./test/bench/... ./pkg/controllers/coreaddon ./pkg/controllers/addoninstallation
 
+.PHONY: soak
+soak: binaries ## Run a platform under every attack at once: DURATION=20m, SEED=n to repeat an order of events.
+	go test -v -count=1 -run TestSoak -timeout 0 ./test/soak -args -soak $(or $(DURATION),20m) -seed $(or $(SEED),0)
+
+.PHONY: stops
+stops: binaries ## Stop leaders for longer than their lease at random places of a rollout: PLACES=20.
+	go test -v -count=1 -run TestALeaderThatWasStopped -timeout 0 ./test/crash -args -places $(or $(PLACES),20)
+
+.PHONY: siege
+siege: binaries ## Measure what one tenant in every mode of attack costs the others: EACH=1m, MODES=name,name for some.
+	go test -v -run '^$$' -bench HostileTenant -benchtime 1x -timeout 0 ./test/soak -args -each $(or $(EACH),1m) -modes '$(MODES)'
+
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Check style and the laws of the house.
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
