@@ -8,8 +8,8 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Listing is what a platform is offered: what Available decides, with origins and nothing cut off. Descriptions and forms are
-// in VersionDetail: a listing may have thousands of versions, and costs what it weighs.
+// Listing is what a platform is offered: what Available decides, with origins and nothing cut off. Forms are in VersionDetail,
+// and descriptions where nobody asks for them here: a listing may have thousands of versions, and costs what it weighs.
 // Its JSON is an answer of the query endpoint; docs/spec/query.md has every field.
 type Listing struct {
 	// KKPVersion and K8sVersion are what the constraints were compared with, as PlatformVersion reads them.
@@ -23,6 +23,9 @@ type Listing struct {
 type ListedAddon struct {
 	Name        string `json:"name"`
 	DisplayName string `json:"displayName,omitempty"`
+	// Description and DocumentationURL are there where somebody asked for them.
+	Description      string `json:"description,omitempty"`
+	DocumentationURL string `json:"documentationURL,omitempty"`
 	// Versions fit, newest first; never nil.
 	Versions []ListedVersion `json:"versions"`
 	// Excluded don't fit, newest first; nil where nobody asked for an explanation.
@@ -59,17 +62,28 @@ func (v entryVersion) named() VersionOrigin {
 // is not fit for use by several goroutines.
 type Lister struct {
 	deciding *judge
-	explain  bool
+	options  ListOptions
 }
 
-// NewLister makes a Lister; with explain it gives reasons for what is left out.
-func NewLister(platform Platform, explain bool) *Lister {
-	return &Lister{deciding: newJudge(platform), explain: explain}
+// ListOptions are what a listing tells beyond names and versions.
+type ListOptions struct {
+	// Explain gives reasons for what is left out.
+	Explain bool
+	// Describe gives each add-on's description and link.
+	Describe bool
+}
+
+// NewLister makes a Lister.
+func NewLister(platform Platform, options ListOptions) *Lister {
+	return &Lister{deciding: newJudge(platform), options: options}
 }
 
 // List decides on one add-on. False: there is nothing to tell, since no version fits and nobody asked why.
 func (l *Lister) List(entry *Entry) (ListedAddon, bool) {
 	listed := ListedAddon{Name: string(entry.Addon.Name), DisplayName: entry.Addon.DisplayName, Versions: []ListedVersion{}}
+	if l.options.Describe {
+		listed.Description, listed.DocumentationURL = entry.Addon.Description, entry.Addon.DocumentationURL
+	}
 	for _, version := range entry.versions {
 		reason, message := v1.ExcludedCore, coreMessage
 		if entry.Type != v1.CatalogueCore {
@@ -78,19 +92,19 @@ func (l *Lister) List(entry *Entry) (ListedAddon, bool) {
 		switch {
 		case reason == "":
 			listed.Versions = append(listed.Versions, ListedVersion{version.named(), version.version.Deprecated})
-		case l.explain:
+		case l.options.Explain:
 			listed.Excluded = append(listed.Excluded, ListedExclusion{version.named(), reason, message})
 		}
 	}
 	return listed, len(listed.Versions)+len(listed.Excluded) > 0
 }
 
-// List decides what a platform is offered, and with explain why not the rest. Entries may come in any order; the same ones
+// List decides what a platform is offered, and by its options why not the rest. Entries may come in any order; the same ones
 // give the same answer. It is what the query endpoint answers.
-func List(entries []*Entry, platform Platform, explain bool) Listing {
+func List(entries []*Entry, platform Platform, options ListOptions) Listing {
 	sorted := slices.Clone(entries)
 	slices.SortFunc(sorted, func(a, b *Entry) int { return cmp.Compare(a.Addon.Name, b.Addon.Name) })
-	lister := NewLister(platform, explain)
+	lister := NewLister(platform, options)
 	listing := Listing{
 		KKPVersion: CanonicalPlatformVersion(platform.KKPVersion), K8sVersion: CanonicalPlatformVersion(platform.K8sVersion),
 		Addons: []ListedAddon{},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/values"
@@ -48,7 +49,9 @@ func (s *Server) namespaceAddons(ctx context.Context, of *call) (*content, error
 	if err != nil {
 		return nil, err
 	}
-	return s.answers.to(ctx, at, pair{kkp: platform.KKPVersion, k8s: platform.K8sVersion, explain: of.given.explain})
+	key := of.given
+	key.kkp, key.k8s = platform.KKPVersion, platform.K8sVersion
+	return s.answers.to(ctx, at, key)
 }
 
 // platformOf is the platform of a namespace's one Cluster, in canonical versions. Errors: *NotFoundError.
@@ -72,13 +75,9 @@ func (s *Server) platform(at *snapshot, k8sVersion string) catalogue.Platform {
 	}
 }
 
-// version describes one version of an add-on.
+// version describes one version of any add-on.
 func (s *Server) version(ctx context.Context, of *call) (*content, error) {
-	addon, err := name("name", of.path["name"])
-	if err != nil {
-		return nil, err
-	}
-	version, err := addonVersion("version", of.path["version"])
+	addon, version, err := namedVersion(of)
 	if err != nil {
 		return nil, err
 	}
@@ -93,13 +92,55 @@ func (s *Server) version(ctx context.Context, of *call) (*content, error) {
 	if entry == nil {
 		return nil, &NotFoundError{}
 	}
+	return describe(entry, version)
+}
+
+// namespaceVersion describes one version to whoever sees the listing of a namespace: its form is for them to fill in. Versions that
+// do not fit the cluster yet are described too. Core add-ons are not, as the listing does not offer them.
+func (s *Server) namespaceVersion(ctx context.Context, of *call) (*content, error) {
+	namespace, err := name("namespace", of.path["namespace"])
+	if err != nil {
+		return nil, err
+	}
+	addon, version, err := namedVersion(of)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Reviews.Authorise(ctx, of.identity, Access{namespace, ResourceCatalogues}); err != nil {
+		return nil, err
+	}
+	at, err := s.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.platformOf(ctx, at, namespace); err != nil {
+		return nil, err
+	}
+	entry := at.byName[addon]
+	if entry == nil || entry.Type == v1.CatalogueCore {
+		return nil, &NotFoundError{}
+	}
+	return describe(entry, version)
+}
+
+// namedVersion reads the add-on and the version that a path names. Errors: *ParameterError.
+func namedVersion(of *call) (addon, version string, err error) {
+	if addon, err = name("name", of.path["name"]); err != nil {
+		return "", "", err
+	}
+	version, err = addonVersion("version", of.path["version"])
+	return addon, version, err
+}
+
+// describe is the answer about one version. Errors: *NotFoundError.
+func describe(entry *catalogue.Entry, version string) (*content, error) {
 	detail, ok := entry.Detail(version)
 	if !ok {
 		return nil, &NotFoundError{}
 	}
 	encoded, err := encode(withForm(detail))
 	if err != nil {
-		return nil, fmt.Errorf("encoding version %q of add-on %q: %w", version, addon, err)
+		return nil, fmt.Errorf("encoding version %q of add-on %q: %w", version, entry.Addon.Name, err)
 	}
 	made := newContent(encoded)
 	return &made, nil

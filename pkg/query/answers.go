@@ -31,6 +31,7 @@ const (
 type pair struct {
 	kkp, k8s string
 	explain  bool
+	describe bool
 }
 
 // content is a body ready to be sent, and shared by all who ask for it.
@@ -160,7 +161,7 @@ func (a *answers) decide(at *snapshot, key pair, before *listing) (*listing, err
 	made := &listing{snapshot: at.number, pieces: make(map[uint64]piece, len(at.objects))}
 	lister := catalogue.NewLister(catalogue.Platform{
 		KKPVersion: key.kkp, K8sVersion: key.k8s, AllowPrereleases: a.preReleases,
-	}, key.explain)
+	}, catalogue.ListOptions{Explain: key.explain, Describe: key.describe})
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false) // ranges are full of < and >

@@ -68,7 +68,8 @@ func expectListing(t *testing.T, why string, shelf *Catalogue, kept *answers, ke
 	if err := json.Unmarshal(got.plain.body, &listing); err != nil {
 		t.Fatalf("%s: %v\n%s", why, err, got.plain.body)
 	}
-	want := catalogue.List(shelf.entries(), catalogue.Platform{KKPVersion: key.kkp, K8sVersion: key.k8s}, key.explain)
+	want := catalogue.List(shelf.entries(), catalogue.Platform{KKPVersion: key.kkp, K8sVersion: key.k8s},
+		catalogue.ListOptions{Explain: key.explain, Describe: key.describe})
 	if diff := cmp.Diff(want, listing); diff != "" {
 		t.Errorf("%s: (-List +answer)\n%s", why, diff)
 	}
@@ -80,7 +81,7 @@ func expectListing(t *testing.T, why string, shelf *Catalogue, kept *answers, ke
 func TestAnswersFollowTheCatalogue(t *testing.T) {
 	t.Parallel()
 	shelf, kept := shelf(t, 5), newAnswers(false, nil)
-	keys := []pair{{kkp: "2.31.0", k8s: "1.36.3"}, {kkp: "2.31.0", k8s: "1.36.3", explain: true}, {k8s: "1.29.0"}, {kkp: "2.31.0"}}
+	keys := []pair{{kkp: "2.31.0", k8s: "1.36.3"}, {kkp: "2.31.0", k8s: "1.36.3", explain: true}, {k8s: "1.29.0", describe: true}, {kkp: "2.31.0"}}
 	everyKey := func(why string) {
 		t.Helper()
 		for _, key := range keys {

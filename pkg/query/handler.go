@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // ServeHTTP answers one request.
@@ -84,12 +86,7 @@ func (s *Server) mayLog() bool {
 	return now != before && s.logged.CompareAndSwap(before, now)
 }
 
-// problem is the JSON of a refusal.
-type problem struct {
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-}
-
+// refuse sends a refusal as the API server sends its own, so that kubectl and every client of Kubernetes show the message.
 func refuse(writer http.ResponseWriter, err error) int {
 	refusal, _ := refusalOf(err)
 	header := writer.Header()
@@ -101,7 +98,10 @@ func refuse(writer http.ResponseWriter, err error) int {
 	case *UnavailableError:
 		header.Set("Retry-After", "1")
 	}
-	encoded, err := json.Marshal(problem{refusal.Reason(), refusal.Error()})
+	encoded, err := json.Marshal(metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+		Code: int32(refusal.Status()), Reason: refusal.Reason(), Message: refusal.Error(),
+	})
 	if err != nil {
 		encoded = []byte("{}") // texts always encode
 	}

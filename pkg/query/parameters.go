@@ -103,7 +103,10 @@ func asked(query map[string]string, needsVersion bool) (key pair, err error) {
 			return pair{}, err
 		}
 	}
-	key.explain, err = flag(query, "explain")
+	if key.explain, err = flag(query, "explain"); err != nil {
+		return pair{}, err
+	}
+	key.describe, err = flag(query, "descriptions")
 	return key, err
 }
 
@@ -193,13 +196,13 @@ func addonVersion(parameter, text string) (string, error) {
 	return text, nil
 }
 
-// body reads a JSON body into a struct: known fields only, and nothing after it. Errors: *ParameterError, *TooLargeError,
-// *MediaTypeError.
+// body reads a JSON body into a struct: known fields only, and nothing after it. A body whose type is not told is taken for
+// JSON: kubectl tells none. Errors: *ParameterError, *TooLargeError, *MediaTypeError.
 func body(request *http.Request, into any) error {
-	kind, _, err := mime.ParseMediaType(request.Header.Get("Content-Type"))
-	if err != nil || kind != "application/json" {
+	if !isJSON(request.Header["Content-Type"]) {
 		return &MediaTypeError{}
 	}
+	var err error
 	decoder := json.NewDecoder(request.Body)
 	decoder.DisallowUnknownFields()
 	if err = decoder.Decode(into); err == nil {
@@ -214,6 +217,14 @@ func body(request *http.Request, into any) error {
 		return &ParameterError{"body", "it is not the JSON object that the OpenAPI document describes"}
 	}
 	return nil
+}
+
+func isJSON(types []string) bool {
+	if len(types) == 0 {
+		return true
+	}
+	kind, _, err := mime.ParseMediaType(types[0])
+	return len(types) == 1 && err == nil && kind == "application/json"
 }
 
 var errAfter = errors.New("there is more after the object")

@@ -108,6 +108,12 @@ func TestRefusals(t *testing.T) {
 		{"a namespace that is no cluster's", "GET", "/api/v1/namespaces/" + w.catalogue + "/addons", tenant, "", 404},
 		{"a namespace that two clusters claim", "GET", "/api/v1/namespaces/" + contested + "/addons", tenant, "", 404},
 		{"no right to the catalogue", "GET", "/api/v1/addons?k8sVersion=1.36.3", stranger, "", 404},
+		{"a version by a foreign namespace", "GET", "/api/v1/namespaces/" + foreign + "/addons/web/versions/1.0.0", tenant, "", 404},
+		{"a core add-on by the own namespace", "GET", own + "/cni/versions/1.0.0", tenant, "", 404},
+		{"a missing version by the own namespace", "GET", own + "/web/versions/9.0.0", tenant, "", 404},
+		{"a version by a namespace that is no cluster's", "GET", "/api/v1/namespaces/" + w.catalogue + "/addons/web/versions/1.0.0", tenant, "", 404},
+		{"a version that can't be, by the own namespace", "GET", own + "/web/versions/-1", tenant, "", 400},
+		{"a version with a parameter", "GET", own + "/web/versions/1.0.0?explain=true", tenant, "", 400},
 		{"no right to a version", "GET", "/api/v1/addons/web/versions/1.0.0", stranger, "", 404},
 		{"an add-on that is not there", "GET", "/api/v1/addons/none/versions/1.0.0", tenant, "", 404},
 		{"a version that is not there", "GET", "/api/v1/addons/web/versions/9.0.0", tenant, "", 404},
@@ -135,7 +141,7 @@ func TestRefusals(t *testing.T) {
 		{"deleting", "DELETE", own, tenant, "", 405},
 		{"options", "OPTIONS", own, tenant, "", 405},
 		{"reading a check", "GET", upgrade, tenant, "", 405},
-		{"a check without a body", "POST", upgrade, tenant, "", 415},
+		{"a check without a body", "POST", upgrade, tenant, "", 400},
 		{"a check of nothing", "POST", upgrade, tenant, "null", 400},
 		{"a check with an unknown field", "POST", upgrade, tenant, `{"namespace":"a","k8sVersion":"1.37.0","x":1}`, 400},
 		{"a check with two objects", "POST", upgrade, tenant, `{"namespace":"a","k8sVersion":"1.37.0"}{}`, 400},
@@ -310,6 +316,48 @@ func TestVersions(t *testing.T) {
 	}
 	w.get("/api/v1/addons/web/versions/2.0.0", admin, "If-None-Match", got.header.Get("ETag")).
 		expectStatus(t, "known already", http.StatusNotModified)
+}
+
+// TestTenantsReadTheForm asks with the rights of one namespace and no others.
+func TestTenantsReadTheForm(t *testing.T) {
+	w := newWorld(t)
+	w.layOutWeb()
+	mine := w.cluster("mine", "v1.36.3")
+	w.start()
+	tenant, admin := w.account("tenant"), w.account("admin")
+	w.grant("tenant", mine, catalogues)
+	w.grant("admin", w.catalogue, catalogues)
+	for _, version := range []string{"1.5.0", "v1.0.0", "2.0.0"} { // the last one does not fit yet
+		w.get("/api/v1/addons/web/versions/"+version, tenant).expectStatus(t, "the whole catalogue", http.StatusNotFound)
+		got := w.get("/api/v1/namespaces/"+mine+"/addons/web/versions/"+version, tenant)
+		got.expectStatus(t, "the own namespace", http.StatusOK)
+		if want := w.get("/api/v1/addons/web/versions/"+version, admin); !bytes.Equal(got.body, want.body) {
+			t.Errorf("version %s: got %s, want what the whole catalogue says: %s", version, got.body, want.body)
+		}
+		if !strings.Contains(string(got.body), `"formSchema":{"$schema":`) || strings.Contains(string(got.body), "git.example.com") {
+			t.Errorf("version %s: %s", version, got.body)
+		}
+	}
+}
+
+// TestDescriptionsOnDemand looks at both listings, with and without.
+func TestDescriptionsOnDemand(t *testing.T) {
+	w := newWorld(t)
+	w.layOutWeb()
+	mine := w.cluster("mine", "v1.36.3")
+	w.start()
+	tenant := w.account("tenant")
+	w.grant("tenant", mine, catalogues)
+	w.grant("tenant", w.catalogue, catalogues, "unknown")
+	for _, path := range []string{"/api/v1/namespaces/" + mine + "/addons?descriptions=", "/api/v1/addons?k8sVersion=1.36.3&descriptions="} {
+		for given, want := range map[string]string{"true": "Says <hello> & more.", "false": ""} {
+			got := w.get(path+given, tenant)
+			got.expectStatus(t, path+given, http.StatusOK)
+			if listing := decode[catalogue.Listing](t, got); len(listing.Addons) != 1 || listing.Addons[0].Description != want {
+				t.Errorf("%s%s: %s", path, given, got.body)
+			}
+		}
+	}
 }
 
 // upgradeAnswer is read back strictly, so that it has no other fields.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Refusal is why a request gets no answer. Its text is sent to whoever asked.
@@ -12,7 +14,7 @@ type Refusal interface {
 	error
 	// Status is the HTTP status, Reason a word for programs.
 	Status() int
-	Reason() string
+	Reason() metav1.StatusReason
 }
 
 // UnauthenticatedError says that there is no valid token. It does not say what is wrong with it.
@@ -25,8 +27,8 @@ func (*UnauthenticatedError) Error() string {
 // Status is 401.
 func (*UnauthenticatedError) Status() int { return http.StatusUnauthorized }
 
-// Reason is Unauthenticated.
-func (*UnauthenticatedError) Reason() string { return "Unauthenticated" }
+// Reason is Unauthorized.
+func (*UnauthenticatedError) Reason() metav1.StatusReason { return metav1.StatusReasonUnauthorized }
 
 // NotFoundError says that something is not there, or that the asker may not see it; it does not say which.
 type NotFoundError struct{}
@@ -37,7 +39,7 @@ func (*NotFoundError) Error() string { return "there is nothing here that you ma
 func (*NotFoundError) Status() int { return http.StatusNotFound }
 
 // Reason is NotFound.
-func (*NotFoundError) Reason() string { return "NotFound" }
+func (*NotFoundError) Reason() metav1.StatusReason { return metav1.StatusReasonNotFound }
 
 // ParameterError says what is wrong with the request.
 type ParameterError struct {
@@ -53,7 +55,7 @@ func (e *ParameterError) Error() string { return fmt.Sprintf("%s: %s", e.Paramet
 func (*ParameterError) Status() int { return http.StatusBadRequest }
 
 // Reason is BadRequest.
-func (*ParameterError) Reason() string { return "BadRequest" }
+func (*ParameterError) Reason() metav1.StatusReason { return metav1.StatusReasonBadRequest }
 
 // TooLargeError says that the body is too large.
 type TooLargeError struct {
@@ -66,19 +68,19 @@ func (e *TooLargeError) Error() string { return fmt.Sprintf("the body may have %
 // Status is 413.
 func (*TooLargeError) Status() int { return http.StatusRequestEntityTooLarge }
 
-// Reason is TooLarge.
-func (*TooLargeError) Reason() string { return "TooLarge" }
+// Reason is RequestEntityTooLarge.
+func (*TooLargeError) Reason() metav1.StatusReason { return metav1.StatusReasonRequestEntityTooLarge }
 
-// MediaTypeError says that the body is no JSON.
+// MediaTypeError says that the body is of another type than JSON.
 type MediaTypeError struct{}
 
-func (*MediaTypeError) Error() string { return "send the body as application/json" }
+func (*MediaTypeError) Error() string { return "send the body as application/json, or name no type" }
 
 // Status is 415.
 func (*MediaTypeError) Status() int { return http.StatusUnsupportedMediaType }
 
 // Reason is UnsupportedMediaType.
-func (*MediaTypeError) Reason() string { return "UnsupportedMediaType" }
+func (*MediaTypeError) Reason() metav1.StatusReason { return metav1.StatusReasonUnsupportedMediaType }
 
 // MethodError says that the path has other methods.
 type MethodError struct {
@@ -92,7 +94,7 @@ func (e *MethodError) Error() string { return "use " + strings.Join(e.Allowed, "
 func (*MethodError) Status() int { return http.StatusMethodNotAllowed }
 
 // Reason is MethodNotAllowed.
-func (*MethodError) Reason() string { return "MethodNotAllowed" }
+func (*MethodError) Reason() metav1.StatusReason { return metav1.StatusReasonMethodNotAllowed }
 
 // UnavailableError says that there is no answer at the moment.
 type UnavailableError struct {
@@ -109,8 +111,8 @@ func (e *UnavailableError) Unwrap() error { return e.err }
 // Status is 503.
 func (*UnavailableError) Status() int { return http.StatusServiceUnavailable }
 
-// Reason is Unavailable.
-func (*UnavailableError) Reason() string { return "Unavailable" }
+// Reason is ServiceUnavailable.
+func (*UnavailableError) Reason() metav1.StatusReason { return metav1.StatusReasonServiceUnavailable }
 
 // internalError stands for a defect of ours. What happened is logged and not sent.
 type internalError struct{}
@@ -121,7 +123,7 @@ func (*internalError) Error() string {
 
 func (*internalError) Status() int { return http.StatusInternalServerError }
 
-func (*internalError) Reason() string { return "Internal" }
+func (*internalError) Reason() metav1.StatusReason { return metav1.StatusReasonInternalError }
 
 // refusalOf is what is sent for an error; false where the error is none that was foreseen.
 func refusalOf(err error) (Refusal, bool) {

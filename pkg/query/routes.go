@@ -11,10 +11,11 @@ const (
 	// PathOpenAPI serves the OpenAPI document, to everybody.
 	PathOpenAPI = "/openapi.json"
 
-	pathAddons          = "/api/v1/addons"
-	pathVersion         = "/api/v1/addons/{name}/versions/{version}"
-	pathNamespaceAddons = "/api/v1/namespaces/{namespace}/addons"
-	pathUpgradeCheck    = "/api/v1/upgrade-check"
+	pathAddons           = "/api/v1/addons"
+	pathVersion          = "/api/v1/addons/{name}/versions/{version}"
+	pathNamespaceAddons  = "/api/v1/namespaces/{namespace}/addons"
+	pathNamespaceVersion = "/api/v1/namespaces/{namespace}/addons/{name}/versions/{version}"
+	pathUpgradeCheck     = "/api/v1/upgrade-check"
 )
 
 // route is one path with its method. GET stands for HEAD too.
@@ -41,9 +42,10 @@ type call struct {
 
 // routes is the table of everything that is served; openapi.json describes the same.
 var routes = withSegments([]route{
-	{method: http.MethodGet, path: pathAddons, parameters: []string{"kkpVersion", "k8sVersion", "explain"}, answer: (*Server).addons},
+	{method: http.MethodGet, path: pathAddons, parameters: []string{"kkpVersion", "k8sVersion", "explain", "descriptions"}, answer: (*Server).addons},
 	{method: http.MethodGet, path: pathVersion, answer: (*Server).version},
-	{method: http.MethodGet, path: pathNamespaceAddons, parameters: []string{"explain"}, answer: (*Server).namespaceAddons},
+	{method: http.MethodGet, path: pathNamespaceAddons, parameters: []string{"explain", "descriptions"}, answer: (*Server).namespaceAddons},
+	{method: http.MethodGet, path: pathNamespaceVersion, answer: (*Server).namespaceVersion},
 	{method: http.MethodPost, path: pathUpgradeCheck, answer: (*Server).upgradeCheck},
 	{method: http.MethodGet, path: PathOpenAPI, open: true, answer: (*Server).openAPI},
 })

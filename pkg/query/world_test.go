@@ -193,6 +193,9 @@ type response struct {
 	body   []byte
 }
 
+// withoutType in place of a header lets a body go without its type.
+const withoutType = "-"
+
 // ask sends a request; headers come as pairs.
 func (w *world) ask(method, path, token, body string, headers ...string) response {
 	w.t.Helper()
@@ -207,6 +210,10 @@ func (w *world) ask(method, path, token, body string, headers ...string) respons
 		request.Header.Set("Content-Type", "application/json")
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i] == withoutType {
+			request.Header.Del("Content-Type")
+			continue
+		}
 		request.Header.Set(headers[i], headers[i+1])
 	}
 	answer, err := w.browser.Do(request)
@@ -232,16 +239,17 @@ func (w *world) get(path, token string, headers ...string) response {
 
 func shortened(text string) string { return text[:min(len(text), 100)] }
 
-// expectStatus also looks for a reason beside every refusal.
+// expectStatus also looks at every refusal: it is a Status as the API server has them.
 func (r response) expectStatus(t testing.TB, why string, status int) {
 	t.Helper()
 	if r.status != status {
 		t.Errorf("%s: got %d, want %d: %s", why, r.status, status, shortened(string(r.body)))
 	}
 	if status >= 400 {
-		var problem struct{ Reason, Message string }
-		if err := json.Unmarshal(r.body, &problem); err != nil || problem.Reason == "" || problem.Message == "" {
-			t.Errorf("%s: the refusal %q is not in JSON with reason and message: %v", why, shortened(string(r.body)), err)
+		problem := decode[metav1.Status](t, r)
+		if problem.Kind != "Status" || problem.APIVersion != "v1" || problem.Status != metav1.StatusFailure ||
+			int(problem.Code) != status || problem.Reason == "" || problem.Message == "" {
+			t.Errorf("%s: the refusal %q is no whole Status", why, shortened(string(r.body)))
 		}
 	}
 }
