@@ -63,7 +63,7 @@ func (r *Reader) Read(source Source) ([]*unstructured.Unstructured, error) {
 }
 
 func (r *Reader) document(source Source, document Document) error {
-	content, err := strictyaml.Decode([]byte(document.Text), strictyaml.Limits{Bytes: MaxBytes, Depth: maxDepth, Duplicates: r.Duplicates})
+	content, err := strictyaml.Decode(withLastLine(document.Text), strictyaml.Limits{Bytes: MaxBytes, Depth: maxDepth, Duplicates: r.Duplicates})
 	if problem, ok := errors.AsType[*strictyaml.Error](err); ok {
 		offset := document.Offset + lineOffset(document.Text, problem.Line)
 		return templateError(source, offset, "the rendered manifest "+problem.Problem)
@@ -79,6 +79,14 @@ func (r *Reader) document(source Source, document Document) error {
 		return r.object(source, offset, content)
 	}
 	return templateError(source, offset, "the rendered manifest is no object")
+}
+
+// withLastLine is a document whose last line is whole, as Helm and kubectl read it: a block scalar that ends it keeps its newline.
+func withLastLine(text string) []byte {
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return []byte(text)
 }
 
 // object takes one object, or those of a list.
