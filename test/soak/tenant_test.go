@@ -85,6 +85,8 @@ type measured struct {
 	cpu, rest time.Duration
 	// seedBytes is by how much the attacker's Secrets on the seed grew.
 	seedBytes int
+	// etcdBytes is by how much the etcd of all clusters grew, with what it keeps of earlier revisions.
+	etcdBytes int
 	during    time.Duration
 }
 
@@ -97,11 +99,12 @@ func (m measured) against(quiet measured) string {
 	}
 	ratio := func(a, b time.Duration) float64 { return a.Seconds() / max(0.001, b.Seconds()) }
 	return fmt.Sprintf("same seed: n=%d p50 %.2fs (%.2fx) p99 %.2fs (%.2fx); other seed: n=%d p99 %.2fs (%.2fx); not applied: %d; "+
-		"CPU %.2f s/s (quiet %.2f); at rest again %.2f s/s (quiet %.2f); Secrets +%d KiB",
+		"CPU %.2f s/s (quiet %.2f); at rest again %.2f s/s (quiet %.2f); Secrets +%d KiB, etcd +%d KiB (quiet +%d)",
 		len(m.same), percentile(m.same, 50).Seconds(), ratio(percentile(m.same, 50), percentile(quiet.same, 50)),
 		percentile(m.same, 99).Seconds(), ratio(percentile(m.same, 99), percentile(quiet.same, 99)),
 		len(m.others), percentile(m.others, 99).Seconds(), ratio(percentile(m.others, 99), percentile(quiet.others, 99)), m.failed,
-		ratio(m.cpu, m.during), ratio(quiet.cpu, quiet.during), ratio(m.rest, resting), ratio(quiet.rest, resting), m.seedBytes>>10)
+		ratio(m.cpu, m.during), ratio(quiet.cpu, quiet.during), ratio(m.rest, resting), ratio(quiet.rest, resting), m.seedBytes>>10,
+		m.etcdBytes>>10, quiet.etcdBytes>>10)
 }
 
 // measure lets the attacker's API server be in a mode, and its tenant edit what he has.
@@ -109,7 +112,7 @@ func (p *platform) measure(b *testing.B, mode hostile.Mode) measured {
 	b.Helper()
 	attacker := sandbox.UserClusters()[0]
 	result := measured{during: *each}
-	before, bytes := cpu(p.pid(attacker.Seed)), p.secretBytes(b, attacker)
+	before, bytes, stored := cpu(p.pid(attacker.Seed)), p.secretBytes(b, attacker), p.etcdBytes(b)
 	p.servers[attacker.Name].Set(mode)
 	ctx, cancel := context.WithTimeout(b.Context(), *each)
 	defer cancel()
@@ -138,6 +141,7 @@ func (p *platform) measure(b *testing.B, mode hostile.Mode) measured {
 	<-ctx.Done()
 	result.cpu = cpu(p.pid(attacker.Seed)) - before
 	running.Wait()
+	result.etcdBytes = p.etcdBytes(b) - stored
 	p.servers[attacker.Name].Set(hostile.Truth)
 	p.pause(b, resting)
 	before = cpu(p.pid(attacker.Seed))

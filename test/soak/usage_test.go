@@ -2,6 +2,7 @@ package soak
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -168,4 +169,25 @@ func (p *platform) secretBytes(t testing.TB, cluster sandbox.UserCluster) int {
 		total += list.Items[i].Size()
 	}
 	return total
+}
+
+// etcdBytes is what the etcd of all clusters uses, with the earlier revisions that it still has.
+func (p *platform) etcdBytes(t testing.TB) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.Fleet.EtcdURL()+"/v3/maintenance/status", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var told struct {
+		InUse int `json:"dbSizeInUse,string"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&told); err != nil || told.InUse == 0 {
+		t.Fatalf("asking etcd for its size: %v, %d bytes", err, told.InUse)
+	}
+	return told.InUse
 }
