@@ -29,9 +29,10 @@ func wire(ctx context.Context, made manager.Manager, options *options, logger lo
 	if err := cluster.IndexNamespaceName(ctx, made.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("indexing clusters: %w", err)
 	}
+	identities := cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), newFinder(made), options.Namespace)
 	if options.Standalone {
 		logger.Info("running without KKP: cluster namespaces and status are filled in here")
-		if err := addStandalone(made, options); err != nil {
+		if err := addStandalone(made, identities, options); err != nil {
 			return fmt.Errorf("setting up controller standalone: %w", err)
 		}
 	}
@@ -45,7 +46,7 @@ func wire(ctx context.Context, made manager.Manager, options *options, logger lo
 	if err := addCore(made, marks, options); err != nil {
 		return fmt.Errorf("setting up controller coreaddon: %w", err)
 	}
-	if err := addInstallations(ctx, made, marks, options); err != nil {
+	if err := addInstallations(ctx, made, marks, identities, options); err != nil {
 		return fmt.Errorf("setting up controller addoninstallation: %w", err)
 	}
 	if err := addQuery(ctx, made, marks, options); err != nil {
@@ -54,9 +55,9 @@ func wire(ctx context.Context, made manager.Manager, options *options, logger lo
 	return admit(made, marks, options)
 }
 
-func addStandalone(made manager.Manager, options *options) error {
+func addStandalone(made manager.Manager, identities *cluster.Identities, options *options) error {
 	return standalone.New(standalone.Dependencies{
-		Client: made.GetClient(), Reader: made.GetAPIReader(), WorkerName: options.WorkerName,
+		Client: made.GetClient(), Reader: made.GetAPIReader(), Identities: identities, WorkerName: options.WorkerName,
 	}).SetupWithManager(made)
 }
 
@@ -72,8 +73,10 @@ func addOffers(made manager.Manager, marks *mergedcatalogue.Marks, options *opti
 	}).SetupWithManager(made)
 }
 
-func addInstallations(ctx context.Context, made manager.Manager, marks *mergedcatalogue.Marks, options *options) error {
-	connections, err := newConnections(ctx, made, options)
+func addInstallations(
+	ctx context.Context, made manager.Manager, marks *mergedcatalogue.Marks, identities *cluster.Identities, options *options,
+) error {
+	connections, err := newConnections(ctx, made, identities, options)
 	if err != nil {
 		return err
 	}
@@ -124,12 +127,13 @@ func newFinder(made manager.Manager) *cluster.KKPFinder {
 	return cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient())
 }
 
-func newConnections(ctx context.Context, made manager.Manager, options *options) (*cluster.Connections, error) {
+func newConnections(
+	ctx context.Context, made manager.Manager, identities *cluster.Identities, options *options,
+) (*cluster.Connections, error) {
 	connections := cluster.NewConnections(made.GetAPIReader())
 	if options.Fence != nil {
 		connections.Fence = options.Fence
 	}
-	identities := cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), newFinder(made), options.Namespace)
 	connections.KeepIdentities(identities)
 	if err := made.Add(connections); err != nil {
 		return nil, err

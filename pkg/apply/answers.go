@@ -15,8 +15,6 @@ import (
 
 // What is believed of an object's metadata. Real API servers stay far below.
 const (
-	// maxUID is the length of a UID as Kubernetes makes them.
-	maxUID = 36
 	// maxVersion is the length of a resource version: those of etcd are numbers.
 	maxVersion = 128
 	// maxMetadata is how many field managers, owners and finalizers an object has, each; maxFieldSets is the size of all field sets of
@@ -74,15 +72,8 @@ func sizeOf(managed []metav1.ManagedFieldsEntry) (size int) {
 	return size
 }
 
-// isUID says whether a text may be a UID. Objects that aggregated API servers make up have none.
-func isUID(uid types.UID) bool {
-	for _, char := range []byte(uid) {
-		if char <= ' ' || char > '~' {
-			return false
-		}
-	}
-	return len(uid) <= maxUID
-}
+// isUID says whether an answer may have this UID. Objects that aggregated API servers make up have none.
+func isUID(uid types.UID) bool { return uid == "" || remote.IsUID(uid) }
 
 // checkedClient reads and writes the metadata of a kind's objects in one namespace, and looks at what comes back.
 type checkedClient struct {

@@ -8,9 +8,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
 const (
@@ -19,8 +19,6 @@ const (
 	metadataOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
 	// kubeSystemLimit bounds the answer: labels, annotations and field managers of one namespace.
 	kubeSystemLimit = 1 << 20
-	// uidLength is that of every UID an API server makes.
-	uidLength = 36
 )
 
 // UnidentifiedError says that a user cluster does not tell which one it is.
@@ -47,21 +45,17 @@ func (c *Connection) userCluster(ctx context.Context) (types.UID, error) {
 	defer body.Close()
 	var namespace struct {
 		Metadata struct {
-			UID string `json:"uid"`
+			UID types.UID `json:"uid"`
 		} `json:"metadata"`
 	}
 	data, err := io.ReadAll(io.LimitReader(body, kubeSystemLimit))
 	if err != nil {
 		return "", err
 	}
-	uid := ""
-	if json.Unmarshal(data, &namespace) == nil {
-		uid = namespace.Metadata.UID
-	}
-	if len(uid) != uidLength || len(validation.IsValidLabelValue(uid)) > 0 { // it becomes the value of a label
+	if json.Unmarshal(data, &namespace) != nil || !remote.IsUID(namespace.Metadata.UID) {
 		return "", &UnidentifiedError{v1.ReasonClusterMisbehaves, "the user cluster's namespace kube-system has no valid UID"}
 	}
-	return types.UID(uid), nil
+	return namespace.Metadata.UID, nil
 }
 
 // recognise sees that a connection that was greeted leads to the Cluster's own user cluster.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
 // What a record may have. What is written keeps within these, so that nothing else needs to be read.
@@ -27,8 +28,6 @@ const (
 const (
 	answeredEach = 512
 	answeredBase = 64 << 10
-	// longestUID is more than the 36 characters of a UID.
-	longestUID = 64
 	// longestText is that of a sentence about a failure in an earlier record.
 	longestText = 4 << 10
 )
@@ -117,13 +116,13 @@ func (r *Record) shed() {
 	}
 	for _, inventory := range []apply.Inventory{r.Inventory, r.Superseded} {
 		for i := range inventory {
-			if len(inventory[i].UID) > longestUID {
+			if !remote.IsUID(inventory[i].UID) {
 				inventory[i].UID = "" // as one that was never seen: it is looked at anew
 			}
 		}
 	}
 	for i := range r.Hooks {
-		if run := r.Hooks[i].Run; run != nil && len(run.UID) > longestUID {
+		if run := r.Hooks[i].Run; run != nil && !remote.IsUID(run.UID) {
 			run.UID = ""
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -117,15 +116,10 @@ func (s *session) uid(ctx context.Context) (types.UID, error) {
 	if err := s.client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err != nil {
 		return "", fmt.Errorf("reading the seed's identity: %w", err)
 	}
-	if !isUID(system.UID) {
+	if !remote.IsUID(system.UID) {
 		return "", &remote.MisbehavesError{Did: "its namespace kube-system has no UID"}
 	}
 	return system.UID, nil
-}
-
-// isUID says whether a text has the form of a UID: it is shown and kept.
-func isUID(uid types.UID) bool {
-	return uid != "" && len(uid) <= 36 && strings.Trim(string(uid), "0123456789abcdef-") == ""
 }
 
 // look makes the picture anew, from metadata.

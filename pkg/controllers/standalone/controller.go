@@ -23,6 +23,8 @@ type Dependencies struct {
 	Client client.Client
 	// Reader sees past the cache: kubeconfigs are read by it, so that they are not kept in memory.
 	Reader client.Reader
+	// Identities knows which user cluster each Cluster has.
+	Identities *cluster.Identities
 	// WorkerName is --worker-name; empty as a rule.
 	WorkerName string
 	// Interval between two probes of an API server; 0 is one minute.
@@ -43,7 +45,7 @@ func New(dependencies Dependencies) *Reconciler {
 		dependencies.Interval = time.Minute
 	}
 	r := &Reconciler{Dependencies: dependencies}
-	r.prober = newProber(dependencies.Reader, dependencies.Interval)
+	r.prober = newProber(dependencies.Reader, dependencies.Identities, dependencies.Interval)
 	r.living, r.going = r.livingSteps(), r.goingSteps()
 	return r
 }

@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
@@ -30,16 +32,22 @@ func (r *Reconciler) findSecret(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// probeTheAPIServer takes over what the last probe found. A version once known stays while the API server is down.
+// probeTheAPIServer takes over what the last probe found. A version once known stays while the API server is down, and while the
+// kubeconfig leads to another user cluster.
 func (r *Reconciler) probeTheAPIServer(ctx context.Context, f *facts) loop.Outcome {
-	finding, known := r.prober.look(f.cluster.Name, f.namespace(), f.secretVersion)
+	finding, known := r.prober.look(question{
+		cluster:   cluster.Identity{Name: f.cluster.Name, UID: f.cluster.UID},
+		confirmed: f.cluster.Annotations[v1.AnnotationConfirmCluster], secretVersion: f.secretVersion,
+	}, f.namespace())
 	if !known {
 		return waiting("the API server is being asked for its version", r.Interval)
 	}
 	status := &f.cluster.Status
 	status.ExtendedHealth.APIServer = kkpv1.HealthDown
-	if finding.version != "" {
+	if finding.answers {
 		status.ExtendedHealth.APIServer = kkpv1.HealthUp
+	}
+	if finding.version != "" {
 		status.Versions.ControlPlane = strings.TrimPrefix(finding.version, "v")
 	}
 	return loop.Done{Recheck: r.Interval}

@@ -2,6 +2,7 @@ package standalone
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -23,20 +24,31 @@ const (
 
 // finding is what a probe found.
 type finding struct {
-	// version is empty when the API server did not answer.
+	asked question
+	// answers says that an API server is there.
+	answers bool
+	// version is empty when no API server answered, or that of another user cluster than the Cluster's.
 	version string
-	// secretVersion is the resourceVersion of the kubeconfig Secret that was asked for.
+	at      time.Time
+}
+
+// question is what a probe is for: with another one, what was found before is out of date.
+type question struct {
+	cluster cluster.Identity
+	// confirmed is the Cluster's annotation confirm-cluster.
+	confirmed string
+	// secretVersion is the resourceVersion of the kubeconfig Secret.
 	secretVersion string
-	at            time.Time
 }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // prober asks API servers for their version, beside the reconciles.
 type prober struct {
-	reader   client.Reader
-	interval time.Duration
-	slots    chan struct{}
+	reader     client.Reader
+	identities *cluster.Identities
+	interval   time.Duration
+	slots      chan struct{}
 
 	mutex    sync.Mutex
 	life     context.Context
@@ -45,9 +57,9 @@ type prober struct {
 	running  map[string]bool
 }
 
-func newProber(reader client.Reader, interval time.Duration) *prober {
+func newProber(reader client.Reader, identities *cluster.Identities, interval time.Duration) *prober {
 	return &prober{
-		reader: reader, interval: interval, slots: make(chan struct{}, probesAtOnce),
+		reader: reader, identities: identities, interval: interval, slots: make(chan struct{}, probesAtOnce),
 		findings: map[string]finding{}, running: map[string]bool{},
 	}
 }
@@ -60,15 +72,15 @@ func (p *prober) start(ctx context.Context, queue queue) error {
 	return nil
 }
 
-// look returns what is known of a cluster's API server for that state of its kubeconfig Secret, at once. When that is
-// nothing, or as old as the interval, a probe is started, whose end brings the Cluster back.
-func (p *prober) look(name, namespace, secretVersion string) (finding, bool) {
+// look returns what is known of a cluster's API server as it is asked for now, at once. When that is nothing, or as old as the
+// interval, a probe is started, whose end brings the Cluster back.
+func (p *prober) look(asked question, namespace string) (finding, bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	last, found := p.findings[name]
-	current := found && last.secretVersion == secretVersion
+	last, found := p.findings[asked.cluster.Name]
+	current := found && last.asked == asked
 	if !current || time.Since(last.at) >= p.interval*9/10 { // a timer may fire a little early
-		p.launch(name, namespace, secretVersion)
+		p.launch(asked, namespace)
 	}
 	return last, current
 }
@@ -81,40 +93,49 @@ func (p *prober) forget(name string) {
 }
 
 // launch needs the mutex.
-func (p *prober) launch(name, namespace, secretVersion string) {
+func (p *prober) launch(asked question, namespace string) {
+	name := asked.cluster.Name
 	if p.running[name] || p.life == nil || p.life.Err() != nil {
 		return
 	}
 	p.running[name] = true
-	go p.probe(p.life, name, namespace, secretVersion)
+	go p.probe(p.life, asked, namespace)
 }
 
-func (p *prober) probe(ctx context.Context, name, namespace, secretVersion string) {
-	version := ""
+func (p *prober) probe(ctx context.Context, asked question, namespace string) {
+	found := finding{asked: asked}
 	select {
 	case p.slots <- struct{}{}:
-		version = p.version(ctx, name, namespace)
+		found.version, found.answers = p.version(ctx, asked, namespace)
 		<-p.slots
 	case <-ctx.Done():
 	}
+	found.at = time.Now()
+	name := asked.cluster.Name
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	delete(p.running, name)
-	p.findings[name] = finding{version: version, secretVersion: secretVersion, at: time.Now()}
+	p.findings[name] = found
 	p.queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
 }
 
-// version is empty where the API server can't be asked. The reason goes to the log: a Cluster's status has no place for it.
-func (p *prober) version(ctx context.Context, name, namespace string) string {
+// version is empty where the API server can't be asked, or is another user cluster's. The reason goes to the log: a Cluster's status
+// has no place for it.
+func (p *prober) version(ctx context.Context, asked question, namespace string) (version string, answers bool) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	kubeconfig, err := cluster.ReadKubeconfig(ctx, p.reader, namespace)
 	if err == nil {
-		var version string
-		if version, err = cluster.Probe(ctx, kubeconfig); err == nil {
-			return version
-		}
+		version, err = p.identities.Probe(ctx, asked.cluster, asked.confirmed, kubeconfig)
 	}
-	log.FromContext(ctx).Info("API server does not answer", "cluster", name, "problem", err.Error())
-	return ""
+	var swapped *cluster.SwappedError
+	switch {
+	case err == nil:
+		return version, true
+	case errors.As(err, &swapped):
+		log.FromContext(ctx).Info("API server is another user cluster's", "cluster", asked.cluster.Name, "problem", err.Error())
+		return "", true
+	}
+	log.FromContext(ctx).Info("API server does not answer", "cluster", asked.cluster.Name, "problem", err.Error())
+	return "", false
 }

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,10 +21,14 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
+
+// platformNamespace is where the identities of user clusters are kept.
+const platformNamespace = "default"
 
 // probeInterval is short, so that health is seen to change.
 const probeInterval = 500 * time.Millisecond
@@ -53,6 +58,7 @@ func seed(t *testing.T, workerName string) client.Client {
 	}
 	controller := New(Dependencies{
 		Client: manager.GetClient(), Reader: manager.GetAPIReader(), WorkerName: workerName, Interval: probeInterval,
+		Identities: cluster.NewIdentities(manager.GetClient(), manager.GetAPIReader(), nil, platformNamespace),
 	})
 	if err := controller.SetupWithManager(manager); err != nil {
 		t.Fatal(err)
@@ -217,6 +223,40 @@ func TestRefusedKubeconfig(t *testing.T) {
 	}
 	expect.Never(t, 3*probeInterval, quietlyDown)
 	keep(t, c, "cluster-exec", user.Kubeconfig)
+	health(t, c, kkp, binaries.Newer, kkpv1.HealthUp)
+}
+
+// TestSwappedClusterHasNoVersion holds that a Cluster does not get the version of a user cluster that is not its own, until
+// somebody confirms that it is.
+func TestSwappedClusterHasNoVersion(t *testing.T) {
+	c := seed(t, "")
+	user := fleet.Shared().Cluster("user")
+	kkp := create(t, c, named("swapped"))
+	expect.Object(t, c, namespaceOf("swapped"), made)
+	err := c.Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: platformNamespace, Name: "addon-cluster-swapped"},
+		Data: map[string]string{
+			"clusterUID": string(kkp.UID), "userClusterUID": "11111111-2222-3333-4444-555555555555", "originUID": string(kkp.UID),
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep(t, c, "cluster-swapped", user.Kubeconfig)
+	health(t, c, kkp, "", kkpv1.HealthUp)
+
+	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}
+	inside, err := client.New(user.Config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := inside.Get(t.Context(), client.ObjectKeyFromObject(system), system); err != nil {
+		t.Fatal(err)
+	}
+	confirmation := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1.AnnotationConfirmCluster, system.UID)
+	if err := c.Patch(t.Context(), kkp, client.RawPatch(types.MergePatchType, []byte(confirmation))); err != nil {
+		t.Fatal(err)
+	}
 	health(t, c, kkp, binaries.Newer, kkpv1.HealthUp)
 }
 
