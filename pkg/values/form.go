@@ -3,6 +3,7 @@ package values
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -20,6 +21,37 @@ type FieldError struct {
 // Error implements error.
 func (e *FieldError) Error() string {
 	return fmt.Sprintf("field %q (%s) %s", e.DisplayName, e.Field, e.Problem)
+}
+
+// FormError has all that is wrong with what was given for a form, at most one problem for each field.
+type FormError struct{ Fields []*FieldError }
+
+// toldBytes is how long the text of a FormError may grow before fields are counted instead of told.
+const toldBytes = 800
+
+// Error implements error.
+func (e *FormError) Error() string {
+	text := ""
+	for i, field := range e.Fields {
+		told := field.Error()
+		if i > 0 && len(text)+len(told) > toldBytes {
+			return fmt.Sprintf("%s; and %d more", text, len(e.Fields)-i)
+		}
+		if i > 0 {
+			text += "; "
+		}
+		text += told
+	}
+	return text
+}
+
+// Unwrap gives the fields.
+func (e *FormError) Unwrap() []error {
+	fields := make([]error, len(e.Fields))
+	for i, field := range e.Fields {
+		fields[i] = field
+	}
+	return fields
 }
 
 // FormDefaults are the defaults of a form as a layer of values. The error is a *FieldError.
@@ -96,41 +128,47 @@ func unknownType(field kubermaticv1.FormField) string {
 
 // CheckForm checks what users gave against types and options, and the effective values against those and against
 // required. Where effective values are not known yet, as at admission of an installation with valuesFrom, they are nil.
-// The error is a *FieldError for the first field that is wrong.
+// The error is a *FormError with every field that is wrong, in the order of the form.
 func CheckForm(form []kubermaticv1.FormField, given, effective map[string]any) error {
+	var wrong []*FieldError
 	for _, field := range form {
-		path, err := fieldPath(field)
-		if err != nil {
-			return err
-		}
-		if err := checkField(field, path, given); err != nil {
-			return err
-		}
-		if effective == nil {
-			continue
-		}
-		if err := checkField(field, path, effective); err != nil {
-			return err
-		}
-		if field.Required && !hasValue(path, effective) {
-			return fieldError(field, "is required and has no value")
+		if problem := problemOf(field, given, effective); problem != "" {
+			wrong = append(wrong, newFieldError(field, problem))
 		}
 	}
-	return nil
-}
-
-func checkField(field kubermaticv1.FormField, path Path, values map[string]any) error {
-	value, found, err := path.Get(values)
-	if err != nil {
-		return fieldError(field, "can't be read: "+err.Error())
-	}
-	if !found || value == nil {
+	if len(wrong) == 0 {
 		return nil
 	}
-	if problem := checkValue(field, value); problem != "" {
-		return fieldError(field, problem)
+	return &FormError{wrong}
+}
+
+// problemOf says what is wrong with a field; empty if nothing is.
+func problemOf(field kubermaticv1.FormField, given, effective map[string]any) string {
+	path, err := fieldPath(field)
+	if wrong, ok := errors.AsType[*FieldError](err); ok {
+		return wrong.Problem
 	}
-	return nil
+	if problem := checkField(field, path, given); problem != "" || effective == nil {
+		return problem
+	}
+	if problem := checkField(field, path, effective); problem != "" {
+		return problem
+	}
+	if field.Required && !hasValue(path, effective) {
+		return "is required and has no value"
+	}
+	return ""
+}
+
+func checkField(field kubermaticv1.FormField, path Path, values map[string]any) string {
+	value, found, err := path.Get(values)
+	if err != nil {
+		return "can't be read: " + err.Error()
+	}
+	if !found || value == nil {
+		return ""
+	}
+	return checkValue(field, value)
 }
 
 func hasValue(path Path, values map[string]any) bool {
@@ -159,12 +197,26 @@ func checkValue(field kubermaticv1.FormField, value any) string {
 		}
 	case kubermaticv1.FormSelect:
 		if text, ok := value.(string); !ok || !slices.Contains(field.Options, text) {
-			return fmt.Sprintf("must be one of %q", field.Options)
+			return "must be one of " + choices(field.Options)
 		}
 	default:
 		return unknownType(field)
 	}
 	return ""
+}
+
+// choices lists options, as many as one can read at a glance.
+func choices(options []string) string {
+	const most, mostBytes = 12, 400
+	told := min(len(options), most)
+	for told > 1 && len(fmt.Sprintf("%q", options[:told])) > mostBytes {
+		told--
+	}
+	text := fmt.Sprintf("%q", options[:told])
+	if more := len(options) - told; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 func number(value any) (float64, bool) {
@@ -183,5 +235,9 @@ func number(value any) (float64, bool) {
 }
 
 func fieldError(field kubermaticv1.FormField, problem string) error {
+	return newFieldError(field, problem)
+}
+
+func newFieldError(field kubermaticv1.FormField, problem string) *FieldError {
 	return &FieldError{Field: field.InternalName, DisplayName: field.DisplayName, Problem: problem}
 }

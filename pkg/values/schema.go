@@ -27,15 +27,24 @@ const (
 // removes a value and is no input for a form. A required field that has a default is not required of the user. The error is
 // a *FieldError.
 func FormSchema(form []kubermaticv1.FormField) (map[string]any, error) {
+	root, err := formTree(form)
+	if err != nil {
+		return nil, err
+	}
+	schema := root.schema()
+	schema["$schema"] = schemaDialect
+	return schema, nil
+}
+
+// formTree puts the fields of a form where their values go. The error is a *FieldError.
+func formTree(form []kubermaticv1.FormField) (*schemaNode, error) {
 	builder := schemaBuilder{root: &schemaNode{properties: map[string]*schemaNode{}}}
 	for order, field := range form {
 		if err := builder.add(order, field); err != nil {
 			return nil, err
 		}
 	}
-	schema := builder.root.schema()
-	schema["$schema"] = schemaDialect
-	return schema, nil
+	return builder.root, nil
 }
 
 // schemaNode is a map, a list or a field.

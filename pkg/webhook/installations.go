@@ -99,7 +99,7 @@ func (i *Installations) check(ctx context.Context, found change[v1.AddonInstalla
 	if err := checkValues(version, object, given); err != nil {
 		return nil, fmt.Errorf("spec.values, for version %q of add-on %q: %w", version.Version, object.Spec.AddonRef.Name, err)
 	}
-	return warnings, nil
+	return append(warnings, unknownKeys(version, given)...), nil
 }
 
 // checkValues checks what was given against the form of a version, as the controller does before it renders. Required

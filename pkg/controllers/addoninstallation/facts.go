@@ -42,10 +42,12 @@ type facts struct {
 	values map[string]any
 	// catalogueValues are the layer of the catalogue's version.
 	catalogueValues map[string]any
-	origins         values.Origins
-	snapshot        fetch.Snapshot
-	connection      *cluster.Connection
-	inputs          string
+	// unknownKeys tells which of the user's keys may be misspelt; empty for most.
+	unknownKeys string
+	origins     values.Origins
+	snapshot    fetch.Snapshot
+	connection  *cluster.Connection
+	inputs      string
 
 	// foreign is somebody's Helm release that is gone on with; leftovers are its objects that are not among ours.
 	foreign   *release.ForeignHelm

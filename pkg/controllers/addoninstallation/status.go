@@ -112,6 +112,9 @@ func projectPipeline(f *facts, result verdict) {
 		if step.condition == kubermaticv1.ConditionCompatible && f.entry != nil && f.entry.Deprecated != "" {
 			reason, message = kubermaticv1.ReasonDeprecated, deprecation(f)
 		}
+		if step.condition == kubermaticv1.ConditionValuesResolved {
+			message = f.unknownKeys
+		}
 		status.True(conditions, generation, step.condition, reason, message)
 	}
 }

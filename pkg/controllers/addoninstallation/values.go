@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,6 +40,7 @@ func (r *Reconciler) resolveValues(ctx context.Context, f *facts) loop.Outcome {
 	if err == nil {
 		f.catalogueValues = layers[0].Values
 		f.values, f.origins, err = mergeAndCheck(f.entry, layers)
+		f.unknownKeys = unknownKeys(f.entry, layers)
 	}
 	if err != nil {
 		return valuesOutcome(err)
@@ -83,6 +85,22 @@ func mergeAndCheck(entry *kubermaticv1.AddonVersion, layers []values.Layer) (map
 	}
 	given := layers[len(layers)-1].Values
 	return merged, origins, values.CheckForm(entry.Template.FormSpec, given, merged)
+}
+
+// unknownKeys tells what a user may have misspelt. What a chart knows by itself is not known here.
+func unknownKeys(entry *kubermaticv1.AddonVersion, layers []values.Layer) string {
+	if len(entry.Template.FormSpec) == 0 {
+		return ""
+	}
+	known, _, err := values.Merge(layers[:2]) // the catalogue's values, and what its valuesTemplate makes
+	if err != nil {
+		return ""
+	}
+	told := values.UnknownKeys(entry.Template.FormSpec, known, layers[len(layers)-1].Values, entry.Template.Method == kubermaticv1.MethodHelm)
+	if len(told) == 0 {
+		return ""
+	}
+	return "spec.values: " + strings.Join(told, "; ")
 }
 
 // layers in the order of design: what the catalogue says, what the form says, what others say, what the user says. A core

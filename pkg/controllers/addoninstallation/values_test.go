@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -181,6 +182,7 @@ func TestResolveValues(t *testing.T) {
 	t.Run("M4 large Secrets", func(t *testing.T) { w.with(t).testLargeSecrets() })
 	t.Run("refused", func(t *testing.T) { w.with(t).testRefused() })
 	t.Run("AC10 secrets", func(t *testing.T) { w.with(t).testAC10Secrets() })
+	t.Run("misspelt keys", func(t *testing.T) { w.with(t).testMisspeltKeys() })
 	t.Run("wakes", func(t *testing.T) { w.with(t).testWakes() })
 }
 
@@ -247,16 +249,44 @@ func (w *valuesWorld) testRefused() {
 		{why: "M4 too large in a Secret", from: []kubermaticv1.ValuesSource{fromSecret("huge", false)}, reason: "ValuesInvalid", says: "at most 262144 are taken"},
 		{why: "M4 no such key in a large Secret", from: []kubermaticv1.ValuesSource{{SecretRef: &kubermaticv1.KeyReference{Name: "large", Key: "other"}}}, reason: "ValuesMissing", says: `has no key "other"`},
 		{why: "AC09 another type", own: `{"n":"hunter2"}`, reason: "ValuesInvalid", says: `field "N" (n) must be a number`},
+		{why: "all fields at once", own: `{"n":"hunter2","m":1}`, reason: "ValuesInvalid",
+			says: `field "N" (n) must be a number; field "M" (m) must be text; field "Owner" (owner) is required and has no value`},
 		{why: "a valuesTemplate that fails", template: `{{ fail "no" }}`, reason: "ValuesInvalid", says: "valuesTemplate:1:"},
 	} {
 		entry := entryWith("{}", test.template, number)
+		if test.why == "all fields at once" {
+			entry.Template.FormSpec = append(entry.Template.FormSpec,
+				kubermaticv1.FormField{DisplayName: "M", InternalName: "m", Type: kubermaticv1.FormText},
+				kubermaticv1.FormField{DisplayName: "Owner", InternalName: "owner", Type: kubermaticv1.FormText, Required: true})
+		}
 		f, outcome := w.pass(entry, kubermaticv1.AddonInstallationSpec{ValuesFrom: test.from, Values: raw(test.own)}, false)
 		stalled, ok := outcome.(loop.Stalled)
 		if !ok || stalled.Condition != kubermaticv1.ConditionValuesResolved || stalled.Reason != test.reason || !strings.Contains(stalled.Message, test.says) {
 			w.Errorf("%s: got %#v", test.why, outcome)
 		}
-		if f.values != nil && test.why != "AC09 another type" || strings.Contains(stalled.Message, "hunter2") || strings.Contains(stalled.Message, "stolen") {
+		if f.values != nil && test.why != "AC09 another type" && test.why != "all fields at once" || strings.Contains(stalled.Message, "hunter2") || strings.Contains(stalled.Message, "stolen") {
 			w.Errorf("%s: values %v, message %q", test.why, f.values, stalled.Message)
+		}
+	}
+}
+
+// Red when a misspelt key is not told, when a key that the catalogue's valuesTemplate knows is, or when the next pass forgets to take it
+// back.
+func (w *valuesWorld) testMisspeltKeys() {
+	owner := kubermaticv1.FormField{DisplayName: "Owner", InternalName: "owner", Type: kubermaticv1.FormText}
+	entry := entryWith("a: 1", "b: 2", owner)
+	for given, want := range map[string]string{
+		`{"ower":"hunter2","a":2,"b":3}`: `spec.values: key "ower" is neither in the form nor in the catalogue's values: is "owner" meant?`,
+		`{"owner":"hunter2","a":2}`:      "",
+	} {
+		f, outcome := w.pass(entry, kubermaticv1.AddonInstallationSpec{Values: raw(given)}, false)
+		if outcome != nil {
+			w.Fatalf("%s: got %#v", given, outcome)
+		}
+		project(f, loop.Done{})
+		told := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionValuesResolved)
+		if told.Status != "True" || told.Message != want {
+			w.Errorf("%s: got %s %q, want %q", given, told.Status, told.Message, want)
 		}
 	}
 }
