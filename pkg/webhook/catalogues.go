@@ -48,9 +48,9 @@ func (c *Catalogues) Handle(ctx context.Context, request admission.Request) admi
 }
 
 // checkCatalogue is why a catalogue would not be merged: catalogue.Read's *InvalidError, or *TooLargeError for an add-on
-// that is too large by itself. Nil: it would be.
+// that is too large by itself. A valuesTemplate that does not parse is refused too. Nil: nothing is wrong.
 func checkCatalogue(object *v1.AddonCatalogue) error {
-	source, err := catalogue.Read(object, values.CheckVersion)
+	source, err := catalogue.Read(object, values.CheckVersion, values.CheckTemplate)
 	if err != nil {
 		return err
 	}

@@ -52,6 +52,12 @@ func valued(text string) *v1.AddonCatalogue {
 	return object
 }
 
+func templated(text string) *v1.AddonCatalogue {
+	object := authored("tools", "1.0.0")
+	object.Spec.Addons[0].Versions[0].ValuesTemplate = text
+	return object
+}
+
 func constrained(text string) *v1.AddonCatalogue {
 	object := authored("tools", "1.0.0")
 	object.Spec.Addons[0].Versions[0].Constraints = &v1.Constraints{K8sVersion: v1.VersionRange(text)}
@@ -92,6 +98,11 @@ func TestCatalogues(t *testing.T) {
 		{why: "a path too deep", after: formed(number(strings.Repeat("a.", 40)+"b", "1")), refused: []string{"32 steps"}},
 		{why: "a default of another type", after: formed(number("a", `"one"`)), refused: []string{"template.formSpec[a]", "number"}},
 		{why: "values too deep", after: valued(deep(33)), refused: []string{`version "1.0.0": values`}},
+		{why: "a valuesTemplate", after: templated("a: {{ .Cluster.Name | quote }}")},
+		{why: "a valuesTemplate that does not parse", after: templated("a: 1\n{{-  := len .Cluster.Name }}\n"),
+			refused: []string{`AddonCatalogue "platform/tools"`, `addon "web" version "1.0.0": valuesTemplate: line 2: unexpected ":="`}},
+		{why: "a valuesTemplate with a function that is not there", after: templated("a: {{ env `HOME` }}"),
+			refused: []string{`valuesTemplate: line 1: function "env" not defined`}},
 		{why: "an add-on too large by itself", after: many(), refused: []string{`"web"`, "bytes"}},
 		{why: "a role is somebody else's business", after: role},
 		{why: "only metadata change of one that became invalid", before: authored("tools", "1.0.0", "v1"), after: authored("tools", "1.0.0", "v1")},

@@ -131,6 +131,8 @@ func TestACommitIsTakenWholeOrNotAtAll(t *testing.T) {
 		{"a duplicate in the repository", file("loki", "v2.0.0"), `b.yaml line 3: add-on "loki" has version "v2.0.0" in a.yaml line 3 already`},
 		{"what validation refuses", "- name: mimir\n  versions:\n  - version: a\n  - version: b\n    constraints: {k8sVersion: nonsense}\n",
 			`b.yaml line 4: addon "mimir" version "b": constraints.k8sVersion`},
+		{"a valuesTemplate that does not parse", "- name: mimir\n  versions:\n  - version: a\n    valuesTemplate: |\n      a: 1\n      {{-  := len .x }}\n",
+			`b.yaml line 3: addon "mimir" version "a": valuesTemplate: line 2: unexpected ":="`},
 		{"what only the API server refuses", "\n- name: mimir\n  documentationURL: gopher://x\n  versions: [{version: a}]\n",
 			`b.yaml line 2: add-on "mimir": spec.addons[0].documentationURL`},
 	} {

@@ -36,7 +36,7 @@ func readContent(f *facts) (*documents.Content, error) {
 	}
 	whole := &v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Type: f.object.Spec.Type, Addons: content.Addons}}
 	var wrong *catalogue.InvalidError
-	if _, err := catalogue.Read(whole, values.CheckVersion); !errors.As(err, &wrong) {
+	if _, err := catalogue.Read(whole, values.CheckVersion, values.CheckTemplate); !errors.As(err, &wrong) {
 		return content, err
 	}
 	invalid := &documents.InvalidError{}
