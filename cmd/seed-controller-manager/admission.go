@@ -15,6 +15,7 @@ func admit(made manager.Manager, marks *mergedcatalogue.Marks, options *options)
 		webhook.PathInstallations: &webhook.Installations{
 			Reader: made.GetClient(), Marks: marks, Clusters: newFinder(made),
 			CatalogueNamespace: options.CatalogueNamespace, AllowPrereleases: options.allowPrereleases,
+			Restrictions: options.restrictions,
 		},
 	})
 }

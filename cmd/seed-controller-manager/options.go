@@ -4,11 +4,13 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/trellis-addons/trellis/cmd/internal/manager"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
@@ -22,6 +24,7 @@ type options struct {
 	mirrors                       fetch.Mirrors
 	insecureSources               bool
 	allowPrereleases              bool
+	restrictions                  catalogue.Restrictions
 	concurrency                   int
 	rendering                     rendering
 	query                         queryOptions
@@ -45,6 +48,9 @@ func (o *options) register(set *flag.FlagSet) {
 		"and where they are fetched from instead")
 	set.BoolVar(&o.insecureSources, "allow-insecure-sources", false, "allow sources over plain http, for labs")
 	set.BoolVar(&o.allowPrereleases, "allow-prereleases", false, "let a platform that is a pre-release lie in ranges that name none")
+	set.TextVar(&o.restrictions, strings.TrimPrefix(catalogue.FlagRestrictions, "--"), catalogue.Restrictions{},
+		"what add-ons of Custom catalogues don't get, comma-separated: kube-namespaces keeps them out of kube-system, kube-public and "+
+			"kube-node-lease, pod-security from labels pod-security.kubernetes.io/* on Namespaces")
 	o.rendering.register(set)
 	set.IntVar(&o.concurrency, "concurrency", 10, "the number of installations worked on at a time")
 	o.query.register(set)

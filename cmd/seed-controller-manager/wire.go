@@ -117,7 +117,7 @@ func addInstallations(
 		Records: records, InputsKey: key, QueueMetrics: fairqueue.NewMetrics(metrics.Registry),
 		Options: addoninstallation.Options{
 			CatalogueNamespace: options.CatalogueNamespace, DriftInterval: options.driftInterval,
-			AllowPrereleases: options.allowPrereleases, WorkerName: options.WorkerName,
+			AllowPrereleases: options.allowPrereleases, Restrictions: options.restrictions, WorkerName: options.WorkerName,
 			Passes: fairqueue.Limits{Workers: options.concurrency}, Variables: options.templates.variables,
 		},
 	}).SetupWithManager(made)

@@ -88,13 +88,10 @@ func (s *Server) installed(ctx context.Context, namespace string) ([]catalogue.I
 	installed := make([]catalogue.Installed, 0, len(list.Items))
 	for i := range list.Items {
 		one := &list.Items[i]
-		applied := ""
-		if one.Status.LastApplied != nil {
-			applied = one.Status.LastApplied.Version
-		}
 		installed = append(installed, catalogue.Installed{
-			Name: one.Name, Addon: string(one.Spec.AddonRef.Name), Wanted: one.Spec.AddonRef.Version, Version: applied,
-			Held: one.Spec.Paused || one.Spec.ReconcileStrategy == v1.ReconcileOnce,
+			Name: one.Name, Addon: string(one.Spec.AddonRef.Name), Wanted: one.Spec.AddonRef.Version,
+			Version: catalogue.InstalledVersion(one),
+			Held:    one.Spec.Paused || one.Spec.ReconcileStrategy == v1.ReconcileOnce,
 			Options: catalogue.SelectOptions{
 				AllowDowngrade: one.Annotations[v1.AnnotationAllowDowngrade] == "true", Core: one.Spec.CoreAddon,
 			},

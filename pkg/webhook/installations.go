@@ -37,6 +37,8 @@ type Installations struct {
 	CatalogueNamespace string
 	// AllowPrereleases is the platform's, as the controllers have it.
 	AllowPrereleases bool
+	// Restrictions are those of the seed, as the controllers have them.
+	Restrictions catalogue.Restrictions
 }
 
 // Handle implements admission.Handler.
@@ -91,7 +93,17 @@ func (i *Installations) check(ctx context.Context, found change[v1.AddonInstalla
 		}
 	}
 	warnings = credentialWarnings(given)
-	version, told := i.version(ctx, found)
+	entry, told := i.entry(ctx, string(object.Spec.AddonRef.Name))
+	warnings = append(warnings, told...)
+	if entry == nil {
+		return warnings, nil
+	}
+	told, err = i.checkTarget(entry, found)
+	if err != nil {
+		return nil, err
+	}
+	warnings = append(warnings, told...)
+	version, told := i.version(ctx, entry, found)
 	warnings = append(warnings, told...)
 	if version == nil {
 		return warnings, nil
@@ -135,10 +147,23 @@ func checkValues(version *v1.AddonVersion, object *v1.AddonInstallation, given m
 	return values.CheckForm(form, given, effective)
 }
 
-// version is the one that the installation would get, or that it names; nil where that is not known. Whatever is in the way
-// may be gone in a moment, and the controller says so if it is not: it is a warning.
-func (i *Installations) version(ctx context.Context, found change[v1.AddonInstallation]) (*v1.AddonVersion, []string) {
-	object, addon := found.after, string(found.after.Spec.AddonRef.Name)
+// checkTarget refuses a new installation whose targetNamespace its add-on does not get here, since that field can't be changed later.
+// One that is there already may be changed: what it has stays, and it is a warning.
+func (i *Installations) checkTarget(entry *catalogue.Entry, found change[v1.AddonInstallation]) ([]string, error) {
+	namespace := found.after.Spec.TargetNamespace
+	problem := i.Restrictions.Target(namespace)
+	if problem == "" || entry.Type == v1.CatalogueCore {
+		return nil, nil
+	}
+	err := fmt.Errorf("spec.targetNamespace %q: %s", namespace, problem)
+	if found.before != nil {
+		return []string{err.Error()}, nil
+	}
+	return nil, err
+}
+
+// entry is the add-on in the merged catalogues; nil where it is not known.
+func (i *Installations) entry(ctx context.Context, addon string) (*catalogue.Entry, []string) {
 	offered := &v1.AddonCatalogue{}
 	err := i.Reader.Get(ctx, client.ObjectKey{Namespace: i.CatalogueNamespace, Name: addon}, offered)
 	if apierrors.IsNotFound(err) || err == nil && !i.Marks.Believes(offered) {
@@ -152,6 +177,15 @@ func (i *Installations) version(ctx context.Context, found change[v1.AddonInstal
 	if err != nil {
 		return nil, nil
 	}
+	return entry, nil
+}
+
+// version is the one that the installation would get, or that it names; nil where that is not known. Whatever is in the way
+// may be gone in a moment, and the controller says so if it is not: it is a warning.
+func (i *Installations) version(
+	ctx context.Context, entry *catalogue.Entry, found change[v1.AddonInstallation],
+) (*v1.AddonVersion, []string) {
+	object, addon := found.after, string(found.after.Spec.AddonRef.Name)
 	chosen, err := i.choose(ctx, entry, found)
 	if err == nil {
 		return chosen, deprecation(addon, chosen)
@@ -168,11 +202,7 @@ func (i *Installations) choose(ctx context.Context, entry *catalogue.Entry, foun
 	if err != nil {
 		return nil, err
 	}
-	installed := ""
-	if found.before != nil && found.before.Spec.AddonRef.Name == found.after.Spec.AddonRef.Name {
-		installed = found.before.Status.Version
-	}
-	selection, err := catalogue.Select(entry, found.after.Spec.AddonRef.Version, installed,
+	selection, err := catalogue.Select(entry, found.after.Spec.AddonRef.Version, catalogue.InstalledVersion(found.after),
 		catalogue.Platform{
 			KKPVersion: entry.KKPVersion, K8sVersion: cluster.Status.Versions.ControlPlane, AllowPrereleases: i.AllowPrereleases,
 		},

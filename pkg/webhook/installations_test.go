@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/webhook"
 )
@@ -65,6 +66,18 @@ func installation(version, values string) *v1.AddonInstallation {
 	return made
 }
 
+func inKubeSystem(object *v1.AddonInstallation) *v1.AddonInstallation {
+	object.Spec.TargetNamespace = "kube-system"
+	return object
+}
+
+// installed is an installation whose cluster has a version of an add-on, while another is wanted.
+func installed(object *v1.AddonInstallation, addon, version, target string) *v1.AddonInstallation {
+	object.Status.LastApplied = &v1.AppliedState{Addon: addon, Version: version}
+	object.Status.Version, object.Status.Target = version, target
+	return object
+}
+
 func with(object *v1.AddonInstallation, change func(*v1.AddonInstallation)) *v1.AddonInstallation {
 	change(object)
 	return object
@@ -85,6 +98,7 @@ func TestInstallations(t *testing.T) {
 	}
 	handler := &webhook.Installations{
 		Reader: c, Marks: mergedcatalogue.New(logr.Discard()), Clusters: living("1.36.3"), CatalogueNamespace: merged,
+		Restrictions: catalogue.Restrictions{KubeNamespaces: true},
 	}
 	for _, test := range []struct {
 		why           string
@@ -98,6 +112,11 @@ func TestInstallations(t *testing.T) {
 		{why: "a map where a number goes", after: installation("1.1.0", `{"spec":{"replicas":{"a":1}},"domain":"a"}`), refused: []string{"spec.replicas"}},
 		{why: "a list on the way", after: installation("1.1.0", `{"spec":[1],"domain":"a"}`), refused: []string{"spec.replicas"}},
 		{why: "no such option", after: installation("", `{"size":"huge","domain":"a"}`), refused: []string{"size", `"small"`, `"large"`}},
+		{why: "where Custom add-ons don't go, of a name that can't be changed later", after: inKubeSystem(installation("1.0.0", "")),
+			refused: []string{`spec.targetNamespace "kube-system"`, "--restrict-custom-addons=kube-namespaces", "another targetNamespace"}},
+		{why: "where Core ones go", after: with(inKubeSystem(installation("", "")), ofCore)},
+		{why: "an edit of what is there already", before: inKubeSystem(installation("0.9.0", "")), after: inKubeSystem(installation("1.0.0", "")),
+			warned: []string{`spec.targetNamespace "kube-system"`, "it leaks"}},
 		{why: "a required field has no value", after: installation("1.1.0", `{"size":"small"}`), refused: []string{`"Domain" (domain)`, "required"}},
 		{why: "no values at all", after: installation("1.1.0", ""), refused: []string{"required"}},
 		{why: "all that is wrong or missing at once", after: installation("1.1.0", `{"spec":{"replicas":"two"},"size":"huge"}`),
@@ -132,6 +151,12 @@ func TestInstallations(t *testing.T) {
 		{why: "an unknown version", after: installation("7.0.0", `{"size":7}`), warned: []string{`no version "7.0.0"`}},
 		{why: "an unknown add-on", after: with(installation("", ""), func(i *v1.AddonInstallation) { i.Spec.AddonRef.Name = "nothing" }),
 			warned: []string{`no catalogue has an add-on "nothing"`}},
+		{why: "lower than what is installed", before: installed(installation("1.1.0", `{"domain":"a"}`), "web", "1.1.0", "1.1.0"),
+			after: installed(installation("1.0.0", ""), "web", "1.1.0", "1.1.0"), warned: []string{"it leaks", `lower than the installed "1.1.0"`}},
+		{why: "lower than what is wanted and not there", before: installed(installation("1.1.0", `{"domain":"a"}`), "web", "1.0.0", "1.1.0"),
+			after: installed(installation("1.0.0", ""), "web", "1.0.0", "1.1.0"), warned: []string{"it leaks"}},
+		{why: "lower than another add-on's version", before: installed(installation("1.1.0", `{"domain":"a"}`), "db", "9.0.0", "1.1.0"),
+			after: installed(installation("1.0.0", ""), "db", "9.0.0", "1.1.0"), warned: []string{"it leaks"}},
 		{why: "a password in plain sight", after: installation("1.0.0", `{"db":{"adminPassword":"canary"},"token":"canary","apiKey":""}`),
 			warned: []string{"db.adminPassword looks like a credential", "token looks like a credential", "it leaks"}},
 		{why: "an edit elsewhere, with values that became wrong", before: installation("1.1.0", `{"size":7}`),

@@ -190,15 +190,20 @@ type AddonInstallationStatus struct {
 	// cluster is the Cluster that the installation belongs to, from the first status on.
 	// +optional
 	Cluster *ClusterIdentity `json:"cluster,omitempty"`
-	// version is the resolved version.
+	// version is the version that the user cluster has of the add-on; absent until one was applied to its end.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Version string `json:"version,omitempty"`
+	// target is the version that is wanted: what addonRef comes to, or what stays installed where that is refused. Where it differs from
+	// version, conditions say why.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Target string `json:"target,omitempty"`
 	// availableUpdate is the newest compatible version above version.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	AvailableUpdate string `json:"availableUpdate,omitempty"`
-	// artifact is what was fetched.
+	// artifact is the content of version; until one was applied, what was fetched.
 	// +optional
 	Artifact *Artifact `json:"artifact,omitempty"`
 	// lastApplied is what the user cluster got last.
@@ -245,6 +250,9 @@ type Artifact struct {
 
 // AppliedState is what the user cluster got last.
 type AppliedState struct {
+	// addon is the name of the add-on, in its catalogue.
+	// +optional
+	Addon string `json:"addon,omitempty"`
 	// version of the add-on.
 	// +optional
 	Version string `json:"version,omitempty"`

@@ -45,6 +45,14 @@ const (
 	// ConditionConflicting is True when another catalogue defines the same versions or a name is reserved. It never
 	// makes Ready False.
 	ConditionConflicting = "Conflicting"
+	// ConditionSourcesReady says whether the sources of a catalogue's versions can be had, as far as anybody asked for them. It never
+	// makes Ready False. Its reasons are those of an installation's Fetched besides the two below.
+	ConditionSourcesReady = "SourcesReady"
+
+	// ReasonSourcesReady: every Secret that a source names is handed on, and no installation says that it can't get its content.
+	ReasonSourcesReady = "SourcesReady"
+	// ReasonSecretNotHandedOn: a Secret that a source names is missing, or is not marked for sources.
+	ReasonSecretNotHandedOn = "SecretNotHandedOn"
 
 	// ReasonDistributed: every reachable seed has the catalogue.
 	ReasonDistributed = "Distributed"
@@ -162,8 +170,8 @@ const (
 	ReasonDependenciesMissing = "DependenciesMissing"
 	// ReasonLimitExceeded: the rendered objects are too many or too large, or rendering takes more memory or time than it may.
 	ReasonLimitExceeded = "LimitExceeded"
-	// ReasonNotAllowed: a Custom catalogue's add-on has what only those of Core catalogues may have: something in a namespace
-	// kube-*, such a Namespace, or labels of pod security. The message names it; nothing was written.
+	// ReasonNotAllowed: a Custom catalogue's add-on has a Namespace of Kubernetes itself, or what the seed keeps from it: something in
+	// such a namespace, or labels of pod security. The message names it; nothing was written.
 	ReasonNotAllowed = "NotAllowed"
 )
 

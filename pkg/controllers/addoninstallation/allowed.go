@@ -9,20 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// What add-ons may write is decided with their catalogue. Two things are kept for Core catalogues (ADR 23).
-const (
-	// reservedPrefix begins the names of the namespaces that belong to the cluster itself.
-	reservedPrefix = "kube-"
-	// podSecurityPrefix begins the labels by which a Namespace says what its Pods may do.
-	podSecurityPrefix = "pod-security.kubernetes.io/"
-)
+// podSecurityPrefix begins the labels by which a Namespace says what its Pods may do.
+const podSecurityPrefix = "pod-security.kubernetes.io/"
 
 var namespaceKind = schema.GroupKind{Kind: "Namespace"}
 
-// NotAllowedError says that an add-on of a Custom catalogue wants what only those of Core catalogues get.
+// NotAllowedError says that an add-on of a Custom catalogue wants what it does not get.
 type NotAllowedError struct {
 	// Subject is the object, or the installation's field, as people write it.
 	Subject string
@@ -38,16 +34,17 @@ func (r *Reconciler) allowed(_ context.Context, f *facts) loop.Outcome {
 	if f.core || f.unchanged || f.rollingOut || f.givenUp {
 		return nil
 	}
-	err := checkTarget(f.installation.Spec.TargetNamespace)
-	if err == nil {
-		err = checkObjects(f.objects)
-	}
+	restrictions := r.Options.Restrictions
 	hooks, broken := hookObjects(f.hooks)
 	if broken != nil {
 		return failed(broken)
 	}
+	err := checkTarget(f.installation.Spec.TargetNamespace, restrictions)
 	if err == nil {
-		err = checkObjects(hooks)
+		err = checkObjects(f.objects, restrictions)
+	}
+	if err == nil {
+		err = checkObjects(hooks, restrictions)
 	}
 	if err == nil {
 		return nil
@@ -56,39 +53,42 @@ func (r *Reconciler) allowed(_ context.Context, f *facts) loop.Outcome {
 }
 
 // checkTarget is for the namespace that the installation's user chose. The error is a *NotAllowedError.
-func checkTarget(namespace string) error {
-	if !strings.HasPrefix(namespace, reservedPrefix) {
-		return nil
+func checkTarget(namespace string, restrictions catalogue.Restrictions) error {
+	if problem := restrictions.Target(namespace); problem != "" {
+		return &NotAllowedError{Subject: fmt.Sprintf("targetNamespace %q", namespace), Problem: problem}
 	}
-	return &NotAllowedError{
-		Subject: fmt.Sprintf("targetNamespace %q", namespace),
-		Problem: "namespaces kube-* are for add-ons of Core catalogues: make the installation anew with another targetNamespace",
-	}
+	return nil
 }
 
 // checkObjects is for everything that is written for a Custom catalogue's add-on, a chart's hooks too. It names the first
 // object that is refused; the error is a *NotAllowedError.
-func checkObjects(objects []*unstructured.Unstructured) error {
+func checkObjects(objects []*unstructured.Unstructured, restrictions catalogue.Restrictions) error {
 	for _, object := range objects {
-		if problem := problemOf(object); problem != "" {
+		if problem := problemOf(object, restrictions); problem != "" {
 			return &NotAllowedError{Subject: nameOf(object), Problem: problem}
 		}
 	}
 	return nil
 }
 
-func problemOf(object *unstructured.Unstructured) string {
+// problemOf: Namespaces of Kubernetes itself are never an add-on's, whatever its seed lets in.
+func problemOf(object *unstructured.Unstructured, restrictions catalogue.Restrictions) string {
 	isNamespace := object.GroupVersionKind().GroupKind() == namespaceKind
 	switch {
-	case strings.HasPrefix(object.GetNamespace(), reservedPrefix):
-		return "objects in namespaces kube-* come from Core catalogues only: take it out of the add-on, or have the add-on put into one"
-	case isNamespace && strings.HasPrefix(object.GetName(), reservedPrefix):
-		return "namespaces kube-* come from Core catalogues only: take it out of the add-on, or have the add-on put into one"
-	case isNamespace && hasPodSecurity(object):
-		return "labels pod-security.kubernetes.io/* come from Core catalogues only: take them off the manifest, or have the add-on " +
-			"put into one"
+	case isNamespace && catalogue.IsKubeNamespace(object.GetName()):
+		return "this Namespace is the cluster's own: take it out of the add-on, which may count on its being there"
+	case restrictions.KubeNamespaces && catalogue.IsKubeNamespace(object.GetNamespace()):
+		return closedBy(catalogue.RestrictKubeNamespaces, "objects in that namespace")
+	case restrictions.PodSecurity && isNamespace && hasPodSecurity(object):
+		return closedBy(catalogue.RestrictPodSecurity, "labels pod-security.kubernetes.io/*")
 	}
 	return ""
+}
+
+// closedBy names the restriction, and the two ways out.
+func closedBy(restriction, what string) string {
+	return fmt.Sprintf("this seed keeps %s for add-ons of Core catalogues (%s=%s): take it out of the add-on, or have the add-on put into one",
+		what, catalogue.FlagRestrictions, restriction)
 }
 
 func hasPodSecurity(object *unstructured.Unstructured) bool {

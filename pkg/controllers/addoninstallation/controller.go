@@ -15,6 +15,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
@@ -36,6 +37,8 @@ type Options struct {
 	WorkerName string
 	// Passes bound how many installations are worked on at a time, for each cluster and together, and how long.
 	Passes fairqueue.Limits
+	// Restrictions are what add-ons of Custom catalogues don't get here.
+	Restrictions catalogue.Restrictions
 	// Variables of add-ons, by their name: what templates see below .Variables where no value says otherwise.
 	Variables map[string]map[string]any
 }

@@ -37,8 +37,8 @@
 // (render.go). What took a renderer with it is put off for minutes. A new value of annotation reconcile-at renders once more
 // to compare: where the objects differ, an event names them, and those that were rendered first stay (rerender.go).
 //
-// What add-ons may write is decided with their catalogue, save for namespaces kube-* and pod security labels, which are for
-// Core catalogues (allowed.go). What is applied already is never refused.
+// What add-ons may write is decided with their catalogue, save for the Namespaces of Kubernetes itself and what the seed keeps from
+// Custom catalogues (allowed.go). What is applied already is never refused.
 //
 // Two hashes decide how far a pass goes. Inputs covers everything that objects depend on; if the record has the same,
 // nothing is fetched or rendered and only drift is looked at. ObjectsDigest covers the rendered objects; if the record has the

@@ -29,7 +29,6 @@ func (r *Reconciler) fetch(ctx context.Context, f *facts) loop.Outcome {
 		return fetchOutcome(err)
 	}
 	f.snapshot = snapshot
-	f.installation.Status.Artifact = &kubermaticv1.Artifact{Revision: snapshot.Revision, Digest: snapshot.Digest}
 	return nil
 }
 

@@ -30,7 +30,7 @@ func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcom
 		{Name: "connect", Run: r.connect},
 		{Name: "release", Run: r.writeHelmRelease}, // before drift, which counts as the look that was asked for
 		{Name: "drift", Run: r.repairDrift},
-		{Name: "health", Run: r.watchOver},
+		{Name: "health", Run: r.assess}, // an atomic upgrade has a deadline, and the status speaks of what is there
 		{Name: "rest", Run: r.rest},
 	}, f)
 	return earlier(outcome, kept)

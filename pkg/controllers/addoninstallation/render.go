@@ -11,6 +11,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
@@ -42,7 +43,7 @@ func (r *Reconciler) compare(_ context.Context, f *facts) loop.Outcome {
 		if f.entry.Version != record.Version {
 			f.installation.Status.AvailableUpdate = cmp.Or(f.installation.Status.AvailableUpdate, f.entry.Version)
 		}
-		f.installation.Status.Version = record.Version
+		f.installation.Status.Target = record.Version
 	}
 	return nil
 }
@@ -147,10 +148,12 @@ func renderOutcome(err error) loop.Outcome {
 
 // prepare makes rendered objects ready for the user cluster: images, namespaces, labels, limits.
 func (r *Reconciler) prepare(f *facts) loop.Outcome {
+	spec := f.installation.Spec
 	options := apply.Options{
 		Owner:           f.owner,
-		TargetNamespace: f.installation.Spec.TargetNamespace, CreateNamespace: f.installation.Spec.CreateNamespace,
-		CRDs: crdPolicy(f).Apply,
+		TargetNamespace: spec.TargetNamespace,
+		CreateNamespace: spec.CreateNamespace && !catalogue.IsKubeNamespace(spec.TargetNamespace), // those are always there
+		CRDs:            crdPolicy(f).Apply,
 	}
 	if f.rendered.Chart != nil {
 		options.Helm = &apply.HelmMarks{ReleaseName: releaseName(f), ReleaseNamespace: f.installation.Spec.TargetNamespace}

@@ -82,7 +82,7 @@ func (r *Reconciler) resolve(ctx context.Context, f *facts) loop.Outcome {
 }
 
 func (r *Reconciler) unknownAddon(f *facts, name string) loop.Outcome {
-	f.installation.Status.AvailableUpdate = ""
+	f.installation.Status.AvailableUpdate, f.installation.Status.Target = "", installedVersion(f)
 	if installed := installedVersion(f); installed != "" {
 		return f.incompatible(kubermaticv1.ReasonWithdrawn,
 			fmt.Sprintf("add-on %q left the catalogue; its version %q stays installed", name, installed))
@@ -118,6 +118,7 @@ func (r *Reconciler) choose(f *facts, merged *kubermaticv1.AddonCatalogue) loop.
 	f.installation.Status.AvailableUpdate = selection.AvailableUpdate
 	var refusal catalogue.Refusal
 	if errors.As(err, &refusal) {
+		f.installation.Status.Target = installedVersion(f) // it stays at that
 		return f.incompatible(refusal.Reason(), refusal.Error())
 	}
 	if err != nil {
@@ -126,7 +127,7 @@ func (r *Reconciler) choose(f *facts, merged *kubermaticv1.AddonCatalogue) loop.
 	f.entry, f.entryDigest = selection.Version, selection.Origin.Digest
 	f.core = entry.Type == kubermaticv1.CatalogueCore
 	f.leave(entry, selection.Version.Version)
-	f.installation.Status.Version = selection.Version.Version
+	f.installation.Status.Target = selection.Version.Version
 	if f.entry.Template == nil || f.entry.Source == nil {
 		return f.incompatible(kubermaticv1.ReasonVersionUnknown, fmt.Sprintf(
 			"version %q of add-on %q has no template and source in the catalogue", f.entry.Version, entry.Addon.Name))
@@ -138,14 +139,15 @@ func (r *Reconciler) choose(f *facts, merged *kubermaticv1.AddonCatalogue) loop.
 func (f *facts) leave(entry *catalogue.Entry, chosen string) {
 	installed := installedVersion(f)
 	f.leaving = f.installation.Spec.CoreAddon && installed != "" && entry.Left(installed)
-	if f.leaving && f.installation.Status.Version != chosen {
+	if f.leaving && f.installation.Status.Target != chosen {
 		f.left = fmt.Sprintf("version %q is left for version %q: a Core catalogue says so (annotation %s)", installed, chosen,
 			kubermaticv1.AnnotationLeaveVersions)
 	}
 }
 
 // installedVersion is the version in the user cluster, of the same add-on, or "". An intent that was not carried out to its
-// end installed nothing: the version before it counts. The status would not do, since it does not name the add-on.
+// end installed nothing: the version before it counts. status.version shows it, and catalogue.InstalledVersion reads it there for
+// whoever has no record.
 func installedVersion(f *facts) string {
 	record := f.record()
 	switch {

@@ -159,14 +159,6 @@ func (r *Reconciler) goBack(ctx context.Context, f *facts) loop.Outcome {
 	return r.rollOut(ctx, f)
 }
 
-// watchOver looks whether an atomic upgrade gets healthy while the pass can't come as far: it has a deadline.
-func (r *Reconciler) watchOver(ctx context.Context, f *facts) loop.Outcome {
-	if !mayGiveWay(f.record()) {
-		return nil
-	}
-	return r.assess(ctx, f)
-}
-
 // asGivenUp turns the outcome of an installation that was rolled back: everything may be well with what is there, and it is not what
 // was asked for.
 func asGivenUp(f *facts, outcome loop.Outcome) loop.Outcome {
@@ -192,15 +184,4 @@ func asGivenUp(f *facts, outcome loop.Outcome) loop.Outcome {
 func givenUpText(record *release.Record) string {
 	return fmt.Sprintf("version %q was given up and version %q is back: choose another version, mend the values, or set annotation %s to "+
 		"try once more; it failed since %s", record.Rollback.Version, record.Version, kubermaticv1.AnnotationReconcileAt, record.Rollback.Problem)
-}
-
-// projectGivenUp tells of what is there, where that is not what was asked for.
-func projectGivenUp(f *facts) {
-	if !f.givenUp || !f.settled() {
-		return
-	}
-	f.installation.Status.Version = f.record().Version
-	if f.health != nil {
-		projectHealth(f)
-	}
 }

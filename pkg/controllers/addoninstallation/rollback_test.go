@@ -105,8 +105,9 @@ func (w *world) expectBack(object *kubermaticv1.AddonInstallation) {
 		if _, stays := w.configMaps(object.Spec.TargetNamespace)["extra"]; stays || w.installed(object) != "1.0.0" {
 			return fmt.Errorf("version %q is there, and what the failed one brought: %t", w.installed(object), stays)
 		}
-		if object.Status.Version != "1.0.0" {
-			return fmt.Errorf("the status says version %q", object.Status.Version)
+		if state := object.Status; state.Version != "1.0.0" || state.Target != "2.0.0" || state.Artifact.Digest != state.LastApplied.ArtifactDigest {
+			return fmt.Errorf("the status says version %q, target %q, artifact %+v, last applied %+v",
+				state.Version, state.Target, state.Artifact, state.LastApplied)
 		}
 		return expect.Condition(object, kubermaticv1.ConditionHealthy, "True", kubermaticv1.ReasonHealthy)
 	})

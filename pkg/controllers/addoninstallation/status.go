@@ -12,6 +12,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/status"
 )
 
@@ -85,7 +86,8 @@ func project(f *facts, outcome loop.Outcome) {
 	generation := f.installation.Generation
 	state.ObservedGeneration = generation
 	projectPipeline(f, result)
-	projectGivenUp(f)
+	projectInstalled(f)
+	projectHealth(f, result)
 	projectObjects(f)
 	projectDrift(f)
 	projectProtection(f)
@@ -128,14 +130,45 @@ func deprecation(f *facts) string {
 	return text
 }
 
-// projectHealth says how the objects fare where the pass ended with another condition.
-func projectHealth(f *facts) {
+// projectHealth says how the objects fare where the pass ended with another condition. While a revision is on its way, what was seen
+// of the one before says nothing.
+func projectHealth(f *facts, result verdict) {
 	conditions, generation := &f.installation.Status.Conditions, f.installation.Generation
-	if healthy(f.health) {
-		status.True(conditions, generation, kubermaticv1.ConditionHealthy, kubermaticv1.ReasonHealthy, "")
+	if result.done || result.condition == kubermaticv1.ConditionHealthy {
 		return
 	}
-	status.Set(conditions, judge(unhealthy(f, f.health)).as(kubermaticv1.ConditionHealthy, generation))
+	record := f.record()
+	switch {
+	case f.health != nil && healthy(f.health):
+		status.True(conditions, generation, kubermaticv1.ConditionHealthy, kubermaticv1.ReasonHealthy, "")
+	case f.health != nil:
+		status.Set(conditions, judge(unhealthy(f, f.health)).as(kubermaticv1.ConditionHealthy, generation))
+	case record != nil && record.State != release.StateApplied && meta.FindStatusCondition(*conditions, kubermaticv1.ConditionHealthy) != nil:
+		status.Set(conditions, metav1.Condition{
+			Type: kubermaticv1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: kubermaticv1.ReasonProgressing,
+			ObservedGeneration: generation, Message: fmt.Sprintf("version %q is not applied to its end", record.Version),
+		})
+	}
+}
+
+// projectInstalled says what the user cluster has, which may be something else than is wanted.
+func projectInstalled(f *facts) {
+	state, record := &f.installation.Status, f.record()
+	if !f.memory.loaded {
+		return
+	}
+	state.Version = installedVersion(f)
+	fetched := &kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest}
+	switch {
+	case record == nil || record.State != release.StateApplied && record.From == "":
+		if fetched.Digest != "" {
+			state.Artifact = fetched
+		}
+	case f.settled() && record.Artifact.Digest == fetched.Digest: // another commit may have the same content
+		state.Artifact = fetched
+	case f.settled():
+		state.Artifact = record.Artifact.DeepCopy()
+	}
 }
 
 func projectObjects(f *facts) {
@@ -143,7 +176,7 @@ func projectObjects(f *facts) {
 	if record := f.record(); record != nil && f.settled() {
 		applied := record.Time.Rfc3339Copy() // as the API server keeps it: finer, it would differ in every pass
 		state.LastApplied = &kubermaticv1.AppliedState{
-			Version: record.Version, ArtifactDigest: record.Artifact.Digest, Inputs: record.Inputs,
+			Addon: record.Addon, Version: record.Version, ArtifactDigest: record.Artifact.Digest, Inputs: record.Inputs,
 			Objects: record.ObjectsDigest, Time: &applied,
 		}
 	}
@@ -216,7 +249,7 @@ func (r *Reconciler) announce(f *facts) {
 		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventRolledBack, "RollBack", "%s", status.Message(givenUpText(record)))
 	} else if f.applied {
 		r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventApplied, "Apply", "applied %s %s: %d objects, %d written",
-			f.installation.Spec.AddonRef.Name, f.installation.Status.Version, len(f.record().Inventory), f.progress.Written)
+			f.installation.Spec.AddonRef.Name, f.record().Version, len(f.record().Inventory), f.progress.Written)
 	}
 	if len(f.misbehaved) > 0 {
 		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.ReasonClusterMisbehaves, "Apply", "%s",

@@ -15,7 +15,7 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 		{Name: "compare", Run: r.compare},          // inputs equal: no render, no write
 		{Name: "required", Run: r.required},        // kinds that the version needs the cluster to serve
 		{Name: "render", Run: r.render},            // content and values become objects; helm: its release name is free
-		{Name: "allowed", Run: r.allowed},          // kube-* and pod security are for Core catalogues
+		{Name: "allowed", Run: r.allowed},          // what the seed keeps from Custom catalogues
 		{Name: "take-over", Run: r.takeOver},       // helm: what a release that is gone on with has besides
 		{Name: "intent", Run: r.recordIntent},      // on record before the first write
 		{Name: "apply", Run: r.apply},              // stage by stage; helm: behind namespaces and CRDs the hooks that come first

@@ -26,6 +26,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
@@ -65,6 +66,8 @@ type world struct {
 	// identities has user clusters compared with those on record; the connections are those of the running controller.
 	identities  bool
 	connections *cluster.Connections
+	// restrictions are those of the seed for add-ons of Custom catalogues.
+	restrictions catalogue.Restrictions
 	// records, where set, stands before the release records.
 	records func(addoninstallation.Records) addoninstallation.Records
 	// marks tell merged catalogues from others.
@@ -248,7 +251,7 @@ func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencie
 		Renders: renders, ValuesRenderer: renders, Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()),
 		Images:  images.Rules{Mirrors: mirrors},
 		Records: records, InputsKey: []byte("key"),
-		Options: addoninstallation.Options{CatalogueNamespace: w.catalogue, DriftInterval: time.Minute, Passes: cmp.Or(w.passes, fairqueue.Limits{Workers: cmp.Or(w.concurrency, 2)})},
+		Options: addoninstallation.Options{CatalogueNamespace: w.catalogue, DriftInterval: time.Minute, Restrictions: w.restrictions, Passes: cmp.Or(w.passes, fairqueue.Limits{Workers: cmp.Or(w.concurrency, 2)})},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -97,8 +98,9 @@ func (w *world) expectNothing(object *kubermaticv1.AddonInstallation) {
 }
 
 // AC40, AC41. Red when step allowed is taken out of the steps, stands behind the intent, or does not look at the catalogue's type.
-func TestAC40AC41ReservedForCoreCatalogues(t *testing.T) {
+func TestAC40AC41RestrictedToCoreCatalogues(t *testing.T) {
 	w := newWorld(t)
+	w.restrictions = catalogue.Restrictions{KubeNamespaces: true}
 	w.start()
 	t.Run("a target namespace of the cluster", func(t *testing.T) {
 		w.t = t

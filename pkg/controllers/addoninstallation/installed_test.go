@@ -1,0 +1,78 @@
+package addoninstallation_test
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// expectSpeaksOf waits until the status speaks of one version of what is installed, wherever it speaks of it, and of the present
+// generation: version, lastApplied, artifact and Healthy; and of the version that is wanted.
+func (w *world) expectSpeaksOf(object *kubermaticv1.AddonInstallation, installed, target, healthy string) {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		state := &object.Status
+		if state.Version != installed || state.Target != target || catalogue.InstalledVersion(object) != installed {
+			return fmt.Errorf("version %q, target %q, installed %q; want %q and %q",
+				state.Version, state.Target, catalogue.InstalledVersion(object), installed, target)
+		}
+		if state.ObservedGeneration != object.Generation {
+			return fmt.Errorf("the status is of generation %d, want %d", state.ObservedGeneration, object.Generation)
+		}
+		last := state.LastApplied
+		if last == nil || last.Addon != string(object.Spec.AddonRef.Name) || last.Version != installed || last.ArtifactDigest != state.Artifact.Digest {
+			return fmt.Errorf("last applied is %+v with artifact %+v, want version %q", last, state.Artifact, installed)
+		}
+		if told := meta.FindStatusCondition(state.Conditions, kubermaticv1.ConditionHealthy); told == nil ||
+			told.Status != metav1.ConditionStatus(healthy) || told.ObservedGeneration != object.Generation {
+			return fmt.Errorf("Healthy is %+v, want %s at generation %d", told, healthy, object.Generation)
+		}
+		return nil
+	})
+}
+
+// Red, in this order, when status.version is what was resolved (choose sets it), artifact what was fetched (fetch sets it), Healthy
+// keeps what it said of the revision before (projectHealth without its last case), and a refused edit leaves Healthy at an
+// earlier generation (maintain without assess).
+func TestStatusSpeaksOfWhatIsInstalled(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	files := map[string]string{}
+	for folder, selector := range map[string]string{"one": "web", "two": "other", "three": "web"} {
+		files[folder+"/settings.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {version: '{{ .Variables.version }}'}\n"
+		files[folder+"/web.yaml"] = "apiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: web, labels: {of: " + folder + "}}\nspec:\n  replicas: 0\n" +
+			"  selector: {matchLabels: {app: " + selector + "}}\n  template:\n    metadata: {labels: {app: " + selector + "}}\n" +
+			"    spec: {containers: [{name: web, image: \"example.com/web:1\"}]}\n"
+	}
+	all := w.content("", kubermaticv1.MethodGoTemplate, "spoken", files)
+	version := func(number, folder string) kubermaticv1.AddonVersion {
+		made := *all.DeepCopy()
+		made.Version, made.Source.Git.Path = number, "spoken/"+folder
+		made.Values = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"version":%q}`, number)}
+		return made
+	}
+	w.offer("spoken", kubermaticv1.CatalogueCustom, version("1.0.0", "one"), version("2.0.0", "two"), version("3.0.0", "three"))
+
+	object := w.install("spoken", "1.0.0")
+	w.expectReady(object, kubermaticv1.ReasonReady)
+	w.expectSpeaksOf(object, "1.0.0", "1.0.0", "True")
+
+	w.want(object, "2.0.0")
+	w.expectReady(object, kubermaticv1.ReasonImmutableField)
+	w.expectSpeaksOf(object, "1.0.0", "2.0.0", "Unknown")
+
+	w.want(object, "3.0.0")
+	w.expectReady(object, kubermaticv1.ReasonReady)
+	w.expectSpeaksOf(object, "3.0.0", "3.0.0", "True")
+
+	w.want(object, "1.0.0")
+	w.expectReady(object, kubermaticv1.ReasonDowngradeRefused)
+	w.expectSpeaksOf(object, "3.0.0", "3.0.0", "True")
+}
