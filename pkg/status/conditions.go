@@ -43,6 +43,11 @@ func Unknown(conditions *[]metav1.Condition, generation int64, kind, reason, mes
 	})
 }
 
+// Remove takes a condition off that does not apply.
+func Remove(conditions *[]metav1.Condition, kind string) {
+	meta.RemoveStatusCondition(conditions, kind)
+}
+
 // Count puts a number and what it counts together: "1 version", "2 versions".
 func Count(number int, noun string) string {
 	if number == 1 {

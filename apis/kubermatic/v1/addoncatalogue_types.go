@@ -569,6 +569,9 @@ type SeedSync struct {
 	// message says what is wrong and what to do.
 	// +optional
 	Message string `json:"message,omitempty"`
+	// sources says which add-ons' content installations on the seed can't get.
+	// +optional
+	Sources string `json:"sources,omitempty"`
 }
 
 // ExcludedVersion is a version that doesn't fit the cluster, with the reason.

@@ -231,6 +231,21 @@ func (l *lists) of(found *corev1.ConfigMap) (state listState, changed bool) {
 	return l.state, true
 }
 
+// standing is what is to be said of the list itself: "" where there is none and nothing was of one.
+func (l *lists) standing() string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	switch {
+	case l.state.problem != nil:
+		return listRefused
+	case l.state.absent && l.state.read:
+		return listGone
+	case l.state.read:
+		return listGood
+	}
+	return ""
+}
+
 func (l *lists) read(found *corev1.ConfigMap) error {
 	text, ok := found.Data[ListKey]
 	if !ok {

@@ -1,14 +1,34 @@
 package coreaddon
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"cmp"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // coreAddons counts over all clusters; each core add-on is in one state.
 var coreAddons = prometheus.NewDesc("trellis_core_addons",
 	"Core add-ons of all clusters by state: ready, failing, missing (no catalogue has it), unfit (no version fits; also failing), total.",
 	[]string{"state"}, nil)
 
+// coreList has one state at 1.
+var coreList = prometheus.NewDesc("trellis_core_list",
+	"1 for the state that the custom core list is in: none, good, refused (the last good one stays in force), gone (what it brought stays).",
+	[]string{"state"}, nil)
+
+// States of the custom core list.
+const (
+	listNone    = "none"
+	listGood    = "good"
+	listRefused = "refused"
+	listGone    = "gone"
+)
+
 // Describe implements prometheus.Collector.
-func (r *Reconciler) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- coreAddons }
+func (r *Reconciler) Describe(descriptions chan<- *prometheus.Desc) {
+	descriptions <- coreAddons
+	descriptions <- coreList
+}
 
 // Collect implements prometheus.Collector.
 func (r *Reconciler) Collect(metrics chan<- prometheus.Metric) {
@@ -21,7 +41,19 @@ func (r *Reconciler) Collect(metrics chan<- prometheus.Metric) {
 		states["missing"] += int(counts.Missing)
 		states["unfit"] += r.reports.unfit[namespace]
 	}
+	orphans := len(r.reports.orphaned)
 	r.reports.mutex.Unlock()
+	standing := cmp.Or(r.lists.standing(), listNone)
+	if standing == listNone && orphans > 0 { // it went before this process began
+		standing = listGone
+	}
+	for _, state := range []string{listNone, listGood, listRefused, listGone} {
+		value := 0.0
+		if state == standing {
+			value = 1
+		}
+		metrics <- prometheus.MustNewConstMetric(coreList, prometheus.GaugeValue, value, state)
+	}
 	for state, count := range states {
 		metrics <- prometheus.MustNewConstMetric(coreAddons, prometheus.GaugeValue, float64(count), state)
 	}

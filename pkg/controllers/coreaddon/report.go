@@ -36,6 +36,8 @@ type reports struct {
 	byNamespace map[string]*report
 	counts      map[string]v1.CoreAddonCounts
 	unfit       map[string]int
+	// orphaned are the clusters that have core add-ons of a list which is not there any more.
+	orphaned map[string]bool
 }
 
 func (r *reports) of(namespace string) *report {
@@ -43,6 +45,7 @@ func (r *reports) of(namespace string) *report {
 	defer r.mutex.Unlock()
 	if r.byNamespace == nil {
 		r.byNamespace, r.counts, r.unfit = map[string]*report{}, map[string]v1.CoreAddonCounts{}, map[string]int{}
+		r.orphaned = map[string]bool{}
 	}
 	if r.byNamespace[namespace] == nil {
 		r.byNamespace[namespace] = &report{}
@@ -50,10 +53,14 @@ func (r *reports) of(namespace string) *report {
 	return r.byNamespace[namespace]
 }
 
-func (r *reports) count(namespace string, counts v1.CoreAddonCounts, unfit int) {
+func (r *reports) count(namespace string, counts v1.CoreAddonCounts, unfit int, hasOrphans bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.counts[namespace], r.unfit[namespace] = counts, unfit
+	delete(r.orphaned, namespace)
+	if hasOrphans {
+		r.orphaned[namespace] = true
+	}
 }
 
 func (r *reports) forget(namespace string) {
@@ -62,6 +69,7 @@ func (r *reports) forget(namespace string) {
 	delete(r.byNamespace, namespace)
 	delete(r.counts, namespace)
 	delete(r.unfit, namespace)
+	delete(r.orphaned, namespace)
 }
 
 // tell brings status.core and AddonsReady about, tells events, and ends the pass. A pass that wrote leaves that to the next
@@ -77,7 +85,7 @@ func (r *Reconciler) tell(ctx context.Context, f *facts) loop.Outcome {
 			unfit++
 		}
 	}
-	r.reports.count(f.namespace, counts, unfit)
+	r.reports.count(f.namespace, counts, unfit, len(orphansOf(f)) > 0)
 	r.announce(f)
 	if err := r.writeStatus(ctx, f, counts, conditionOf(f)); err != nil {
 		return failed(err)

@@ -32,13 +32,18 @@ type set struct {
 	frozen string
 	// keepListed is set where there is no list: what an earlier one brought stays.
 	keepListed bool
+	// refused says why the present list is not in force while an earlier one is; empty as a rule.
+	refused string
 }
 
 // setFor is the set of a cluster: the rules, and above them the list.
 func setFor(cluster *kkpv1.Cluster, list listState) set {
 	result := set{held: map[string]string{}, keepListed: list.absent}
-	if list.problem != nil && !list.read {
+	switch {
+	case list.problem != nil && !list.read:
 		result.frozen = list.problem.Error()
+	case list.problem != nil:
+		result.refused = list.problem.Error()
 	}
 	listed := map[string]bool{}
 	for _, one := range list.items {

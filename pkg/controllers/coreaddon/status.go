@@ -45,7 +45,7 @@ func conditionOf(f *facts) metav1.Condition {
 		return metav1.Condition{Type: v1.ConditionAddonsReady, Status: status, Reason: reason, Message: fmt.Sprintf(format, arguments...)}
 	}
 	counts, waiting := countsOf(&f.plan), notReady(&f.plan)
-	held := heldText(&f.set)
+	unknown := unknownText(f)
 	switch {
 	case f.terminating:
 		return say(metav1.ConditionFalse, v1.ReasonNamespaceTerminating,
@@ -59,16 +59,49 @@ func conditionOf(f *facts) metav1.Condition {
 	case f.set.frozen != "":
 		return say(metav1.ConditionUnknown, v1.ReasonCoreSetUnknown, "%s; the core add-ons stay as they are", f.set.frozen)
 	case len(waiting) > 0:
-		return say(metav1.ConditionFalse, v1.ReasonCoreAddonsNotReady, "%d of %d core add-ons are ready; %s",
-			counts.Ready, counts.Total-counts.Missing, listed(waiting))
-	case held != "":
-		return say(metav1.ConditionUnknown, v1.ReasonCoreSetUnknown, "%s; it stays as it is", held)
+		text := fmt.Sprintf("%d of %d core add-ons are ready; %s", counts.Ready, counts.Total-counts.Missing, listed(waiting))
+		if unknown != "" {
+			text += "; " + unknown
+		}
+		return say(metav1.ConditionFalse, v1.ReasonCoreAddonsNotReady, "%s", text)
+	case unknown != "":
+		return say(metav1.ConditionUnknown, v1.ReasonCoreSetUnknown, "%s", unknown)
 	}
 	text := fmt.Sprintf("all %d core add-ons are ready", counts.Ready)
 	if counts.Missing > 0 {
 		text += fmt.Sprintf("; no Core catalogue has %s", listed(f.plan.missing))
 	}
 	return say(metav1.ConditionTrue, v1.ReasonCoreAddonsReady, "%s", text)
+}
+
+// unknownText says what can't be told of the set that the cluster is to have; empty where all can. What is there stays as it is.
+func unknownText(f *facts) string {
+	if f.set.refused != "" {
+		return f.set.refused + "; the last good list stays in force"
+	}
+	if held := heldText(&f.set); held != "" {
+		return held + "; it stays as it is"
+	}
+	if orphans := orphansOf(f); len(orphans) > 0 {
+		return fmt.Sprintf("there is no ConfigMap %q any more, which brought %s: they stay as they are; put it back, or one with an empty list "+
+			"(%s: '[]'), which removes them", ListName, listed(orphans), ListKey)
+	}
+	return ""
+}
+
+// orphansOf are the members that a list brought which is not there any more, sorted.
+func orphansOf(f *facts) []string {
+	if !f.set.keepListed {
+		return nil
+	}
+	var names []string
+	for _, member := range f.plan.members {
+		if isListed(member) {
+			names = append(names, member.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // notReady names the members that are not ready, each with its reason.

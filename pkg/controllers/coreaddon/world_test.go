@@ -49,6 +49,8 @@ type world struct {
 	// writes counts the controller's writes of AddonInstallations.
 	writes *writes
 	made   []*kkpv1.Cluster
+	// controller is the one that was started last.
+	controller *coreaddon.Reconciler
 	// marks tell merged catalogues from others.
 	marks *mergedcatalogue.Marks
 }
@@ -134,6 +136,7 @@ func (w *world) start() (stop func()) {
 		Finder:  cluster.NewKKPFinder(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetClient()),
 		Options: coreaddon.Options{Namespace: w.platform, CatalogueNamespace: w.catalogue},
 	})
+	w.controller = made
 	if err := made.SetupWithManager(mgr); err != nil {
 		w.t.Fatal(err)
 	}

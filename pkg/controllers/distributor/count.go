@@ -45,10 +45,12 @@ type used struct {
 	offered map[string]map[string]bool
 	found   map[catalogue.UsedVersion]int
 	others  int
+	// unfetched is what the installations of offered add-ons say of their sources.
+	unfetched unfetched
 }
 
 func newUsed(want *wanted) *used {
-	u := &used{offered: map[string]map[string]bool{}, found: map[catalogue.UsedVersion]int{}}
+	u := &used{offered: map[string]map[string]bool{}, found: map[catalogue.UsedVersion]int{}, unfetched: unfetched{}}
 	if want == nil {
 		return u
 	}
@@ -75,21 +77,21 @@ func (u *used) know(addon, version string) {
 	u.offered[addon][version] = true
 }
 
-// count asks the seed which versions its installations have, and how many have others than it is given. A seed without the
-// kind has none.
-func (s *session) count(ctx context.Context, want *wanted) (found map[catalogue.UsedVersion]int, others int, err error) {
+// count asks the seed which versions its installations have, how many have others than it is given, and which can't get their
+// content. A seed without the kind has none.
+func (s *session) count(ctx context.Context, want *wanted) (counted *used, err error) {
 	ctx = remote.Within(ctx, "the count of installations", countTotals)
-	counted := newUsed(want)
+	counted = newUsed(want)
 	for next, more := "", true; more; more = next != "" {
 		next, err = s.countPage(ctx, next, counted)
 		if apierrors.IsNotFound(err) {
 			break
 		}
 		if err != nil {
-			return nil, 0, fmt.Errorf("counting installations: %w", err)
+			return nil, fmt.Errorf("counting installations: %w", err)
 		}
 	}
-	return counted.found, counted.others, nil
+	return counted, nil
 }
 
 // table is what is read of a table.
@@ -120,19 +122,24 @@ func (s *session) countPage(ctx context.Context, token string, counted *used) (n
 
 // add counts the rows of a page by the columns that the CRD prints.
 func (u *used) add(page *table) {
-	addon, version := -1, -1
+	addon, version, reason := -1, -1, -1
 	for i, column := range page.ColumnDefinitions {
 		switch column.Name {
 		case "Addon":
 			addon = i
 		case "Version":
 			version = i
+		case "Reason":
+			reason = i
 		}
 	}
 	for _, row := range page.Rows {
 		have := catalogue.UsedVersion{Addon: cell(row, addon)}
 		if text := cell(row, version); text != "" {
 			have.Version = catalogue.Key(text)
+		}
+		if u.offered[have.Addon] != nil {
+			u.unfetched.note(have.Addon, cell(row, reason))
 		}
 		switch {
 		case u.offered[have.Addon][have.Version]:

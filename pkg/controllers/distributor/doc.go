@@ -35,6 +35,8 @@
 // After each pass, at most once a minute, a worker also counts the installations on its seed, from a table of their columns: by
 // version, of those that the seed is given; of all others their number. Seeds share the ConfigMap equally.
 //
+// What installations say of their sources comes with the same count, by a column of theirs: no seed is asked more for it (ADR 43).
+//
 // A seed may be compromised. Its client is one of pkg/remote: answers and lists are bounded, redirects lead nowhere, and what it
 // answers is told in fixed words.
 //

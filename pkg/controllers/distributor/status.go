@@ -57,6 +57,7 @@ func project(object *v1.AddonCatalogue, known outcome, seeds []seedState) {
 	}
 	projectConflicts(object, known)
 	projectSeeds(s, known, seeds)
+	projectSources(object, known, seeds)
 	projectReady(object, known, seeds)
 }
 
@@ -107,6 +108,7 @@ func projectSeeds(s *v1.AddonCatalogueStatus, known outcome, seeds []seedState) 
 		row := before[seed.name]
 		row.Name, row.Message = seed.name, status.Message(behind(known, seed))
 		row.Synced = row.Message == ""
+		_, row.Sources = seed.unfetched.of(known.digests)
 		if revision := revisionOf(known.digests); row.Synced && row.Revision != revision {
 			// Times are kept to the second by the API.
 			at := metav1.NewTime(seed.at.Truncate(time.Second))

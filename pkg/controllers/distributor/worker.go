@@ -2,6 +2,7 @@ package distributor
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -37,7 +38,9 @@ type seedState struct {
 	keyFailed string
 	// failedCatalogues and failedSecrets say by name what could not be written or deleted.
 	failedCatalogues, failedSecrets map[string]string
-	at                              time.Time
+	// unfetched is what the seed's installations say of sources; what they said when they were counted last.
+	unfetched unfetched
+	at        time.Time
 }
 
 // guard says whether a cluster is the one that a seed's name stands for. Its error is fit for status.
@@ -67,6 +70,7 @@ type worker struct {
 	last      map[string]string
 	told      string
 	countedAt time.Time
+	unfetched unfetched
 }
 
 // ask gives the worker its order; one that it did not come to is replaced.
@@ -104,7 +108,10 @@ func (w *worker) run(ctx context.Context) {
 		}
 		w.log(ctx, state)
 		w.report(state)
-		w.count(ctx)
+		if w.count(ctx) {
+			state.unfetched = w.unfetched
+			w.report(state)
+		}
 		timer.Stop()
 		timer = w.clock.NewTimer(w.pause(state))
 	}
@@ -140,7 +147,7 @@ func jitter(around time.Duration) time.Duration {
 
 // pass brings the seed to what is wanted, as far as it goes.
 func (w *worker) pass(ctx context.Context, now order) seedState {
-	state := seedState{name: w.name, digests: w.last}
+	state := seedState{name: w.name, digests: w.last, unfetched: w.unfetched}
 	if problem := w.connect(ctx, now.target); problem != "" {
 		w.drop()
 		w.usage.lost(w.name)
@@ -162,18 +169,21 @@ func (w *worker) pass(ctx context.Context, now order) seedState {
 }
 
 // count brings the book of usage up to date, where its figures are not of this moment. A seed that does not let itself be
-// counted is no seed in trouble.
-func (w *worker) count(ctx context.Context) {
+// counted is no seed in trouble. It says whether installations say something else of sources than before.
+func (w *worker) count(ctx context.Context) (news bool) {
 	if w.session == nil || w.clock.Since(w.countedAt) < w.countEvery*9/10 {
-		return
+		return false
 	}
 	w.countedAt = w.clock.Now()
-	installations, others, err := w.session.count(ctx, w.order().wanted)
+	counted, err := w.session.count(ctx, w.order().wanted)
 	if err != nil {
 		w.usage.lost(w.name)
-		return
+		return false
 	}
-	w.usage.counted(w.name, installations, others)
+	w.usage.counted(w.name, counted.found, counted.others)
+	news = !maps.Equal(w.unfetched, counted.unfetched)
+	w.unfetched = counted.unfetched
+	return news
 }
 
 // connect sees to it that there is a session with a picture that is not too old; else it says why there is none.
