@@ -3,6 +3,8 @@ package catalogue
 import (
 	"slices"
 	"strings"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
 // Change is a version of an add-on that has other content than before under the same name.
@@ -10,6 +12,8 @@ type Change struct {
 	Addon, Version string
 	// Catalogue is the name of the catalogue that has it now.
 	Catalogue string
+	// About says that constraints or deprecation differ and nothing else: what the version is about, and not what is installed.
+	About bool
 }
 
 // Changes are the versions that two merges have with different content, by add-on and in the order of their versions,
@@ -25,14 +29,34 @@ func Changes(before, after Merged) []Change {
 		for version, origin := range was.Origins {
 			digests[Key(version)] = origin.Digest
 		}
+		versions := versionsOf(was)
 		for i := range addon.Spec.Addons[0].Versions {
 			version := addon.Spec.Addons[0].Versions[i].Version
 			origin := addon.Origins[version]
 			if digest, ok := digests[Key(version)]; ok && digest != origin.Digest {
-				changes = append(changes, Change{Addon: name, Version: version, Catalogue: origin.Catalogue})
+				changes = append(changes, Change{
+					Addon: name, Version: version, Catalogue: origin.Catalogue,
+					About: contentOf(versions[Key(version)]) == contentOf(addon.Spec.Addons[0].Versions[i]),
+				})
 			}
 		}
 	}
 	slices.SortStableFunc(changes, func(a, b Change) int { return strings.Compare(a.Addon, b.Addon) })
 	return changes
+}
+
+// versionsOf are the versions of an add-on by their keys.
+func versionsOf(addon *MergedAddon) map[string]v1.AddonVersion {
+	versions := make(map[string]v1.AddonVersion, len(addon.Spec.Addons[0].Versions))
+	for _, version := range addon.Spec.Addons[0].Versions {
+		versions[Key(version.Version)] = version
+	}
+	return versions
+}
+
+// contentOf is the digest of what a version installs, without what says which clusters it is for, and how it is spelt.
+func contentOf(version v1.AddonVersion) string {
+	version.Version, version.Constraints, version.Deprecated = "", nil, ""
+	digest, _, _ := measure(&version) // what can't be encoded is in no merged catalogue
+	return digest
 }

@@ -34,6 +34,15 @@ func ParseRange(text string) (*Range, error) {
 	return parsedRanges.get(text)
 }
 
+// CheckGitRef says whether the range of a reference, if it has one, can be read. Errors: *RangeError.
+func CheckGitRef(ref *v1.GitRef) error {
+	if ref == nil || ref.Semver == "" {
+		return nil
+	}
+	_, err := ParseRange(string(ref.Semver))
+	return err
+}
+
 // Contains says whether a version lies in the range. A pre-release does only if the range names one or preReleases is
 // set.
 func (r *Range) Contains(version *semver.Version, preReleases bool) bool {

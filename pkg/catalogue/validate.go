@@ -91,6 +91,11 @@ func (p *addonProblems) checkVersion(version *sourceVersion) {
 			p.add(name, constraint.field, "%v", constraint.read.err)
 		}
 	}
+	if source := spec.Source; source != nil && source.Git != nil {
+		if err := CheckGitRef(source.Git.Ref); err != nil {
+			p.add(name, "source.git.ref.semver", "%v", err)
+		}
+	}
 	p.checkTemplate(spec)
 }
 

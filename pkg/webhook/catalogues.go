@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -48,8 +49,13 @@ func (c *Catalogues) Handle(ctx context.Context, request admission.Request) admi
 }
 
 // checkCatalogue is why a catalogue would not be merged: catalogue.Read's *InvalidError, or *TooLargeError for an add-on
-// that is too large by itself. A valuesTemplate that does not parse is refused too. Nil: nothing is wrong.
+// that is too large by itself. A range of git tags that can't be read is refused too, and a valuesTemplate that does not parse. Nil: nothing is wrong.
 func checkCatalogue(object *v1.AddonCatalogue) error {
+	if git := object.Spec.Git; git != nil {
+		if err := catalogue.CheckGitRef(git.Ref); err != nil {
+			return fmt.Errorf("spec.git.ref.semver: %w", err)
+		}
+	}
 	source, err := catalogue.Read(object, values.CheckVersion, values.CheckTemplate)
 	if err != nil {
 		return err

@@ -99,16 +99,32 @@ var addonRules = []rule{
 		good: edits{versionPath + "version": "v1.2.3-rc.1+build"}, bad: edits{versionPath + "version": "'>=1.2'"},
 	},
 	{
-		at: "spec.addons[].versions[].constraints.k8sVersion", kind: "pattern", why: "a bad range is refused, never read as all",
+		at: "spec.addons[].versions[].constraints.k8sVersion", kind: noRange, why: "a bad range is refused, never read as all",
 		good: edits{versionPath + "constraints": "{k8sVersion: '>= 1.34, < 1.38'}"},
-		bad:  edits{versionPath + "constraints": "{k8sVersion: 'newer than 1.34'}"},
+		bad:  edits{versionPath + "constraints": "{k8sVersion: 'the latest'}"},
 	},
 	{
-		at: "spec.addons[].versions[].constraints.kkpVersion", kind: "pattern", why: "a bad range is refused, never read as all",
+		at: "spec.addons[].versions[].constraints.k8sVersion", kind: noEnd, why: "half a range is no range",
+		good: edits{versionPath + "constraints": "{k8sVersion: ' 1.2 '}"},
+		bad:  edits{versionPath + "constraints": "{k8sVersion: '>= 1.37 <'}"},
+	},
+	{
+		at: "spec.addons[].versions[].constraints.kkpVersion", kind: noRange, why: "a bad range is refused, never read as all",
 		good: edits{versionPath + "constraints": "{kkpVersion: '>= 2.28.0-0'}"},
+		bad:  edits{versionPath + "constraints": "{kkpVersion: '>= abc'}"},
+	},
+	{
+		at: "spec.addons[].versions[].constraints.kkpVersion", kind: noEnd, why: "half a range is no range",
+		good: edits{versionPath + "constraints": "{kkpVersion: '1.*'}"},
 		bad:  edits{versionPath + "constraints": "{kkpVersion: '>= 2.28,'}"},
 	},
 }
+
+// What the API server says of ranges, in words.
+const (
+	noRange = `cel: this is no range of versions: write it like ">= 1.34, < 1.38" or "1.x"`
+	noEnd   = `cel: a range ends with a version: write it like ">= 1.34, < 1.38" or "1.x"`
+)
 
 const chart = "{helm: {url: 'https://charts.example.com', chart: podinfo, version: 6.7.1}}"
 
@@ -234,8 +250,12 @@ func gitRules(at string) []rule {
 			good: git(remote + ", ref: {commit: " + strings.Repeat("0a", 20) + "}"), bad: git(remote + ", ref: {commit: 0a0a0a0}"),
 		},
 		{
-			at: at + ".ref.semver", kind: "pattern", why: "tags are chosen by a range",
+			at: at + ".ref.semver", kind: noRange, why: "tags are chosen by a range",
 			good: git(remote + ", ref: {semver: 1.x}"), bad: git(remote + ", ref: {semver: latest}"),
+		},
+		{
+			at: at + ".ref.semver", kind: noEnd, why: "half a range is no range",
+			good: git(remote + ", ref: {semver: '>= 1'}"), bad: git(remote + ", ref: {semver: '>= 1 ||'}"),
 		},
 	}
 }
@@ -250,7 +270,7 @@ var installationRules = []rule{
 		good: edits{"spec.addonRef.name": "openvpn"}, bad: edits{"spec.addonRef.name": "OpenVPN"},
 	},
 	{
-		at: "spec.addonRef.version", kind: "pattern", why: "exact, or a range that can be read",
+		at: "spec.addonRef.version", kind: `cel: this is neither a version nor a range: write it like "1.2.3", ">= 1.34, < 1.38" or "1.x"`, why: "exact, or a range that can be read",
 		good: edits{"spec.addonRef.version": "'>=2 <3'"}, bad: edits{"spec.addonRef.version": "'>= two'"},
 	},
 	{

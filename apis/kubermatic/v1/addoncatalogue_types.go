@@ -150,12 +150,13 @@ type LocalReference struct {
 }
 
 // VersionRange is a range of semantic versions, such as ">= 1.34, < 1.38", "1.x", "~1.2", "1.2 - 1.4" or "<1 || >=2".
-// The pattern admits the forms that Masterminds semver parses: an alternative is either a hyphen range or a list of
-// comparisons, and at most 16 alternatives stand between "||".
+// The rules here tell the usual mistakes; their cost is multiplied by every version of every add-on. What else is no range is
+// refused by admission, and a catalogue with one says Invalid and is not merged.
 //
 // +kubebuilder:validation:MaxLength=256
 // +kubebuilder:validation:MinLength=1
-// +kubebuilder:validation:Pattern=`^\s*(([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?((\s*,\s*|\s+)([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)*|v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?\s+-\s+v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)(\s*\|\|(\s*([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?((\s*,\s*|\s+)([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)*|\s+v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?\s+-\s+v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)){0,15}\s*$`
+// +kubebuilder:validation:XValidation:rule=`self.matches(r'\d|x') || self in ['*', 'X']`,message="this is no range of versions: write it like \">= 1.34, < 1.38\" or \"1.x\""
+// +kubebuilder:validation:XValidation:rule=`!self.matches(r'\W$') || self.endsWith('*') || self.endsWith(' ')`,message="a range ends with a version: write it like \">= 1.34, < 1.38\" or \"1.x\""
 type VersionRange string
 
 // AddonName is the name of an add-on, a DNS label.

@@ -41,12 +41,32 @@ func (r *Reconciler) tell(_ context.Context, p *pass) error {
 		}
 	}
 	for author, list := range changes {
-		r.recorder.Eventf(author, nil, corev1.EventTypeWarning, v1.EventChanged, "Merge", "%s", status.Message(tellChanges(list)))
+		r.tellChanges(author, list)
 	}
 	return nil
 }
 
-func tellChanges(changes []catalogue.Change) string {
+// tellChanges makes an event of content that reaches installations, and another one of what decides only who gets it.
+func (r *Reconciler) tellChanges(author *v1.AddonCatalogue, changes []catalogue.Change) {
+	about, content := []catalogue.Change{}, []catalogue.Change{}
+	for _, change := range changes {
+		if change.About {
+			about = append(about, change)
+			continue
+		}
+		content = append(content, change)
+	}
+	if len(content) > 0 {
+		r.recorder.Eventf(author, nil, corev1.EventTypeWarning, v1.EventChanged, "Merge", "%s", status.Message(
+			"content changed under the same version, and reaches installations as an update: "+namesOf(content)))
+	}
+	if len(about) > 0 {
+		r.recorder.Eventf(author, nil, corev1.EventTypeNormal, v1.EventChanged, "Merge", "%s", status.Message(
+			"constraints or deprecation changed, and no content: clusters are judged anew for "+namesOf(about)))
+	}
+}
+
+func namesOf(changes []catalogue.Change) string {
 	var told []string
 	for _, change := range changes[:min(len(changes), changesTold)] {
 		told = append(told, fmt.Sprintf("%s %s", change.Addon, change.Version))
@@ -54,7 +74,7 @@ func tellChanges(changes []catalogue.Change) string {
 	if more := len(changes) - changesTold; more > 0 {
 		told = append(told, fmt.Sprintf("%d more", more))
 	}
-	return "content changed under the same version, and reaches installations as an update: " + strings.Join(told, ", ")
+	return strings.Join(told, ", ")
 }
 
 // tellConflicts makes an event of conflicts that the catalogue's status did not have before. The status is the memory, so

@@ -103,6 +103,15 @@ func TestTellsWhatChanges(t *testing.T) {
 	// The same version, other content.
 	edit(w, first, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].Versions[0].Source.Git.Path = "elsewhere" })
 	w.expectEvent(first, "Changed: content changed under the same version, and reaches installations as an update: velero 1.0.0")
+	// The same content, other clusters.
+	edit(w, first, func(object *v1.AddonCatalogue) {
+		object.Spec.Addons[0].Versions[0].Constraints = &v1.Constraints{K8sVersion: ">= 1.34"}
+	})
+	w.expectEvent(first, "Changed: constraints or deprecation changed, and no content: clusters are judged anew for velero 1.0.0")
+	isContent := func(text string) bool { return !strings.Contains(text, "content changed under") }
+	if told := slices.DeleteFunc(w.eventsOn(first), isContent); len(told) != 1 {
+		t.Errorf("a changed constraint is told as changed content: %q", told)
+	}
 	expect.Object(t, w.client("seed"), merged, func(object *v1.AddonCatalogue) error {
 		if object.Annotations[v1.AnnotationDigest] == digest {
 			return fmt.Errorf("the digest is still %s", digest)

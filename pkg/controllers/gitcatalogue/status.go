@@ -42,11 +42,14 @@ func project(f *facts, outcome loop.Outcome) {
 	}
 }
 
-// announce makes an event of a commit that changed something.
+// announce makes an event of a commit that changed something. It is told once, also where the next pass sees neither the revision in
+// status nor that all is written: the cache may be behind.
 func (r *Reconciler) announce(f *facts, before string) {
-	if !f.taken || len(f.plan.write)+len(f.plan.remove) == 0 || before == f.snapshot.Revision {
+	if !f.taken || len(f.plan.write)+len(f.plan.remove) == 0 || before == f.snapshot.Revision ||
+		f.memory.announced == f.snapshot.Revision {
 		return
 	}
+	f.memory.announced = f.snapshot.Revision
 	r.recorder.Eventf(f.object, nil, corev1.EventTypeNormal, v1.EventFetched, "Take",
 		"took commit %s: %d add-ons added, %d changed, %d taken out",
 		f.snapshot.Revision, f.plan.added, len(f.plan.write)-f.plan.added, len(f.plan.remove))

@@ -60,6 +60,8 @@ func (r *Reconciler) leavingSteps() []loop.Step[facts] {
 type memory struct {
 	// asked is the value of annotation reconcile-at that was answered.
 	asked string
+	// announced is the commit that the last event told.
+	announced string
 	// digest of the content that was taken for that generation, and the digests of what came of it, by name.
 	digest     string
 	generation int64

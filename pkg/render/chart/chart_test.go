@@ -351,6 +351,7 @@ func TestV14SchemaStaysInside(t *testing.T) {
 }
 
 func TestSchema(t *testing.T) {
+	ofAllKinds := `{"properties": {"size": {"minimum": 2.5, "multipleOf": 5}, "name": {"enum": ["abc", 7]}, "short": {"minLength": 3}, "list": {"maxItems": 1}}}`
 	closed := `{"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
 		"additionalProperties": false, "required": ["size"],
 		"properties": {"size": {"type": "integer", "maximum": 5}, "name": {"$ref": "#/definitions/name"}},
@@ -367,8 +368,13 @@ func TestSchema(t *testing.T) {
 		{"a closed schema, no size", closed, nil, "", `values must have ["size"]`},
 		{"a closed schema, one key too many", closed, map[string]any{"size": int64(1), "more": "hunter2"}, "", `values must not have ["more"]`},
 		{"a wrong type", open, map[string]any{"size": "hunter2"}, "", "values.size must be integer"},
-		{"too large", open, map[string]any{"size": int64(1234567)}, "", `values.size does not meet "maximum" of the schema`},
-		{"another pattern", open, map[string]any{"size": int64(1), "name": "HUNTER2"}, "", `values.name does not meet "pattern" of the schema`},
+		{"too large", open, map[string]any{"size": int64(1234567)}, "", `values.size must be at most 5`},
+		{
+			"bounds of all kinds", ofAllKinds, map[string]any{"size": int64(2), "name": "x", "short": "x", "list": []any{"hunter2", "hunter2"}}, "",
+			`values.list must have at most 1 items; values.name must be one of "abc", 7; values.short must have at least 3 characters; ` +
+				`values.size must be a multiple of 5; values.size must be at least 2.5`,
+		},
+		{"another pattern", open, map[string]any{"size": int64(1), "name": "HUNTER2"}, "", `values.name must match "^[a-z]+$"`},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			result, err := renderChart(folder("values.schema.json", test.schema, "templates/a.yaml", template), test.values)

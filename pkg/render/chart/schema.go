@@ -2,8 +2,12 @@ package chart
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -112,6 +116,7 @@ func explain(err error) string {
 	for _, leaf := range leaves(invalid) {
 		problems = append(problems, fmt.Sprintf("%s %s", strings.Join(append([]string{"values"}, leaf.InstanceLocation...), "."), wanted(leaf)))
 	}
+	slices.Sort(problems) // maps have no order, and the same trouble has the same words
 	if more := len(problems) - maxProblems; more > 0 {
 		problems = append(problems[:maxProblems], fmt.Sprintf("and %d more", more))
 	}
@@ -138,5 +143,79 @@ func wanted(err *jsonschema.ValidationError) string {
 	case *kind.AdditionalProperties:
 		return fmt.Sprintf("must not have %q", problem.Properties)
 	}
+	if text := bound(err.ErrorKind); text != "" {
+		return text
+	}
 	return fmt.Sprintf("does not meet %q of the schema", strings.Join(err.ErrorKind.KeywordPath(), "/"))
+}
+
+// bound is what a schema wants of a value, from the schema alone; empty where that can't be said in a line.
+func bound(problem jsonschema.ErrorKind) string {
+	switch problem := problem.(type) {
+	case *kind.Maximum:
+		return "must be at most " + number(problem.Want)
+	case *kind.Minimum:
+		return "must be at least " + number(problem.Want)
+	case *kind.ExclusiveMaximum:
+		return "must be less than " + number(problem.Want)
+	case *kind.ExclusiveMinimum:
+		return "must be more than " + number(problem.Want)
+	case *kind.MultipleOf:
+		return "must be a multiple of " + number(problem.Want)
+	case *kind.MaxLength:
+		return fmt.Sprintf("must have at most %d characters", problem.Want)
+	case *kind.MinLength:
+		return fmt.Sprintf("must have at least %d characters", problem.Want)
+	case *kind.MaxItems:
+		return fmt.Sprintf("must have at most %d items", problem.Want)
+	case *kind.MinItems:
+		return fmt.Sprintf("must have at least %d items", problem.Want)
+	case *kind.Pattern:
+		return fmt.Sprintf("must match %q", cut(problem.Want))
+	case *kind.Format:
+		return fmt.Sprintf("must be of format %q", cut(problem.Want))
+	case *kind.Enum:
+		return "must be one of " + choices(problem.Want)
+	case *kind.Const:
+		return "must be " + choices([]any{problem.Want})
+	}
+	return ""
+}
+
+// maxBound is how much of a schema's text one problem repeats, in bytes.
+const maxBound = 120
+
+func cut(text string) string {
+	if len(text) <= maxBound {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxBound], "") + "…"
+}
+
+func number(bound *big.Rat) string {
+	if bound.IsInt() && bound.Num().IsInt64() {
+		return bound.Num().String()
+	}
+	text, _ := bound.Float64()
+	return strconv.FormatFloat(text, 'g', -1, 64)
+}
+
+// choices lists what a schema takes, as JSON, as many as one can read at a glance.
+func choices(values []any) string {
+	const most = 12
+	told := ""
+	for i, value := range values {
+		encoded, err := json.Marshal(value)
+		if err != nil {
+			return "what the schema lists"
+		}
+		if i > 0 && (i == most || len(told)+len(encoded) > maxBound) {
+			return fmt.Sprintf("%s and %d more", told, len(values)-i)
+		}
+		if i > 0 {
+			told += ", "
+		}
+		told += cut(string(encoded))
+	}
+	return told
 }
