@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
@@ -104,7 +102,7 @@ func (d *deleter) client(ctx context.Context, one *presence) (checkedClient, boo
 	registered := false
 	where, served, err := d.kinds.known(one.entry.Key, one.entry.Version)
 	if err == nil && !served {
-		registered, one.unknown, err = d.isRegistered(ctx, one.entry)
+		registered, one.unknown, err = d.target.isRegistered(ctx, one.entry)
 		if err == nil && registered {
 			where, served, err = d.kinds.findAny(one.entry.Key, one.entry.Version)
 		}
@@ -113,40 +111,11 @@ func (d *deleter) client(ctx context.Context, one *presence) (checkedClient, boo
 		return checkedClient{}, false, fmt.Errorf("looking up the kind of %q: %w", one.entry.Key, err)
 	}
 	if !served {
-		one.unknown = one.unknown || registered && d.isMissing(one.entry.Group)
+		one.unknown = one.unknown || registered && d.target.isMissing(one.entry.Group)
 		return checkedClient{}, false, nil
 	}
 	one.unknown = false
 	return resourceClient(d.target, where, one.entry.Namespace), true, nil
-}
-
-// isMissing says whether discovery could not tell the kinds of a group: its API server may have gone down since its registration
-// was looked at last.
-func (d *deleter) isMissing(group string) bool {
-	return d.target.Served != nil && slices.ContainsFunc(d.target.Served.MissingGroups(), func(missing string) bool {
-		name, _, _ := strings.Cut(missing, "/")
-		return name == group
-	})
-}
-
-// isRegistered says whether an API server is registered for a group and version, and whether it does not answer.
-func (d *deleter) isRegistered(ctx context.Context, entry Entry) (registered, down bool, err error) {
-	name := entry.Version + "." + entry.Group
-	service, err := readWhole(ctx, d.target.Dynamic.Resource(apiServices), place{name: name})
-	if apierrors.IsNotFound(err) {
-		return false, false, nil
-	}
-	if err != nil {
-		return false, false, fmt.Errorf("reading APIService %q: %w", name, err)
-	}
-	conditions, _, _ := unstructured.NestedSlice(service.Object, "status", "conditions")
-	for _, condition := range conditions {
-		fields, _ := condition.(map[string]any)
-		if fields["type"] == "Available" {
-			return true, fields["status"] != string(metav1.ConditionTrue), nil
-		}
-	}
-	return true, true, nil
 }
 
 // deleteAll deletes in reverse order, stage by stage, several at a time. Stuck are those that could not be deleted.
@@ -196,7 +165,8 @@ func (d *deleter) holdsMore(ctx context.Context, entry Entry) (bool, error) {
 }
 
 // isInUse says whether a CustomResourceDefinition holds objects. It asks in the version they are stored in, so that no
-// conversion webhook is needed. One that does not serve that version can't be asked, and counts as in use.
+// conversion webhook is needed. One that does not serve that version can't be asked, and counts as in use; one that was never
+// established has none.
 func (d *deleter) isInUse(ctx context.Context, entry Entry) (bool, error) {
 	definition, err := readWhole(ctx, d.target.Dynamic.Resource(definitions), place{name: entry.Name})
 	if apierrors.IsNotFound(err) {
@@ -209,7 +179,11 @@ func (d *deleter) isInUse(ctx context.Context, entry Entry) (bool, error) {
 	if where.Version == "" {
 		return true, nil
 	}
+	established, _ := establishment(definition)
 	page, err := d.target.Metadata.Resource(where).List(ctx, metav1.ListOptions{Limit: 1})
+	if isUnserved(err) && !established {
+		return false, nil
+	}
 	if err != nil {
 		return false, fmt.Errorf("listing the objects of %q: %w", entry.Key, err)
 	}

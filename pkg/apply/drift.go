@@ -82,11 +82,12 @@ func (s *Survey) current(target Target) *round {
 	return s.round
 }
 
-// Drifted are the objects of the inventory that differ from what was applied. Kinds that are not served, or that
-// the API server can't answer for, are no drift. What looks like drift in a list made earlier in the round is read once
-// more, since the list may be older than what was applied after it.
+// Drifted are the objects of the inventory that differ from what was applied. Those of a kind that is not served any more are
+// missing like others that were deleted, unless the kind left Kubernetes itself. A kind that the API server can't answer for is
+// no drift. What looks like drift in a list made earlier in the round is read once more, since the list may be older than what
+// was applied after it.
 func (s *Survey) Drifted(ctx context.Context, target Target, owner Owner, inventory Inventory) ([]Drift, error) {
-	look := &look{target: target, owner: owner, round: s.current(target)}
+	look := &look{target: target, owner: owner, round: s.current(target), now: s.now()}
 	if err := each(ctx, byKind(inventory), look.kind); err != nil {
 		return nil, err
 	}
@@ -133,38 +134,30 @@ type look struct {
 	target Target
 	owner  Owner
 	round  *round
+	now    time.Time
 
 	lock  sync.Mutex
 	found []Drift
 }
 
+// kind compares the entries of one kind. What a list of before has otherwise, or on its way out, is read once more.
 func (l *look) kind(ctx context.Context, entries batch) error {
-	where, served, err := l.round.kinds.findAny(entries[0].Key, entries[0].Version)
-	if err != nil {
-		return fmt.Errorf("looking up the kind of %q: %w", entries[0].Key, err)
-	}
-	if !served {
-		return nil
-	}
-	seen, fresh, err := l.round.list(ctx, l.target, where)
-	if isKindTrouble(entries[0].GroupKind(), err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("listing the %s objects of add-ons: %w", entries[0].Kind, err)
+	all, err := l.list(ctx, entries[0])
+	if err != nil || all.unknown {
+		return err
 	}
 	return each(ctx, entries, func(ctx context.Context, entry Entry) error {
-		sighting, found := seen[types.NamespacedName{Namespace: entry.Namespace, Name: entry.Name}]
+		sighting, found := all.objects[types.NamespacedName{Namespace: entry.Namespace, Name: entry.Name}]
 		drift := l.compare(entry, sighting, found)
-		if drift == nil {
-			return nil
-		}
-		if !fresh || sighting.sum != nil {
-			again, err := l.readAgain(ctx, where, entry)
-			if err != nil || again == nil {
+		if drift != nil && sighting.sum != nil || !all.fresh && (drift != nil || sighting.ending) {
+			again, err := l.readAgain(ctx, all.where, entry)
+			if err != nil {
 				return err
 			}
 			drift = again
+		}
+		if drift == nil {
+			return nil
 		}
 		l.lock.Lock()
 		defer l.lock.Unlock()

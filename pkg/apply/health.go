@@ -205,7 +205,7 @@ func (a *assessor) list(ctx context.Context, client dynamic.ResourceInterface, e
 		}
 		return aPage{items: len(page.Items), next: page.GetContinue()}, ctx.Err()
 	})
-	if err != nil {
+	if err != nil && !isUnserved(err) {
 		return nil, fmt.Errorf("listing the %s objects in namespace %q: %w", entries[0].Kind, entries[0].Namespace, err)
 	}
 	for _, entry := range entries {

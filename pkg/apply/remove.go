@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
@@ -152,10 +151,8 @@ func blockedNotes(remaining []*presence) (notes []Note) {
 // ownGroups are the groups of the CRDs in the inventory, which are named "plural.group".
 func ownGroups(inventory Inventory) (groups []string) {
 	for _, entry := range inventory {
-		if entry.GroupKind() == definitionGK {
-			if _, group, found := strings.Cut(entry.Name, "."); found {
-				groups = append(groups, group)
-			}
+		if group := groupOf(entry.Key); group != "" && entry.GroupKind() == definitionGK {
+			groups = append(groups, group)
 		}
 	}
 	return groups

@@ -52,11 +52,19 @@ func Repair(ctx context.Context, target Target, owner Owner, drift []Drift, appl
 
 func driftedItems(drift []Drift, applied Applied) (items []*item) {
 	have := applied.Inventory.byKey()
-	drifted := make(map[Key]bool, len(drift))
+	drifted, placed := make(map[Key]bool, len(drift)), map[Key]string{}
 	for _, one := range drift {
 		drifted[one.Key] = true
+		without := one.Key
+		without.Namespace = ""
+		placed[without] = one.Key.Namespace
 	}
 	for _, object := range applied.Objects {
+		key := KeyOf(object)
+		if namespace := placed[key]; namespace != "" && !drifted[key] { // its kind was not known when it was prepared
+			object = object.DeepCopy()
+			object.SetNamespace(namespace)
+		}
 		if drifted[KeyOf(object)] {
 			items = append(items, newItem(object, have))
 		}
@@ -77,6 +85,7 @@ func (w *writer) repair(ctx context.Context, it *item) error {
 		return fmt.Errorf("looking up the kind of %q: %w", it.key, err)
 	}
 	if !served {
+		w.refuseKind(it)
 		return nil
 	}
 	_, hasReplicas, _ := unstructured.NestedFieldNoCopy(it.object.Object, "spec", "replicas")

@@ -201,6 +201,7 @@ func (r *Rollout) Advance(ctx context.Context, target Target) (Progress, error) 
 	for at := range stageCount {
 		items := r.inStage(at)
 		err := r.applyStage(ctx, w, items)
+		r.revisit()
 		if err != nil || r.blocked(items) {
 			return r.progress(), err
 		}

@@ -32,6 +32,8 @@ type round struct {
 	whole    *allowance
 	lock     sync.Mutex
 	listings map[schema.GroupResource]*listing
+	// relearnt is when what is served was asked for anew, for a kind that is not any more.
+	relearnt time.Time
 }
 
 // listing is all objects of a kind that carry our label.

@@ -49,8 +49,7 @@ func (w *writer) write(ctx context.Context, it *item) error {
 		return fmt.Errorf("looking up the kind of %q: %w", it.key, err)
 	}
 	if !served {
-		it.refuse(kubermaticv1.ReasonKindNotServed, fmt.Sprintf("%s: the user cluster does not serve %s: "+
-			"install what brings the kind, it is applied then", it.key, it.object.GroupVersionKind().GroupVersion()))
+		w.refuseKind(it)
 		return nil
 	}
 	if it.entry.UID == "" {
@@ -66,6 +65,11 @@ func (w *writer) write(ctx context.Context, it *item) error {
 		return nil
 	}
 	return w.patch(ctx, client, it, attempt{})
+}
+
+func (w *writer) refuseKind(it *item) {
+	it.refuse(kubermaticv1.ReasonKindNotServed, fmt.Sprintf("%s: the user cluster does not serve %s: "+
+		"install what brings the kind, it is applied then", it.key, it.object.GroupVersionKind().GroupVersion()))
 }
 
 func (w *writer) client(object *unstructured.Unstructured) (checkedClient, bool, error) {

@@ -123,11 +123,27 @@ func (r *Reconciler) repair(ctx context.Context, f *facts, drift []apply.Drift) 
 		f.memory.repairs[one.Key] = counted(f.memory.repairs[one.Key], f.now, r.Options.DriftInterval)
 	}
 	if len(notes) > 0 {
+		f.memory.repairLooks = min(f.memory.repairLooks+1, maxLooks)
 		return loop.Waiting{
-			Condition: kubermaticv1.ConditionApplied, Reason: notes[0].Reason, Message: noteText(notes), Recheck: refusedRecheck,
+			Condition: kubermaticv1.ConditionApplied, Reason: notes[0].Reason, Message: noteText(notes),
+			Recheck: repairWait(notes, f.memory.repairLooks),
 		}
 	}
+	f.memory.repairLooks = 0
 	return nil
+}
+
+// repairWait is how long to wait after so many looks in a row at which not everything could be put back. What waits for a
+// definition or a namespace of the user cluster is looked at soon.
+func repairWait(notes []apply.Note, looks int) time.Duration {
+	comes := func(note apply.Note) bool {
+		return note.Reason == kubermaticv1.ReasonWaitingForStage || note.Reason == kubermaticv1.ReasonKindNotServed ||
+			note.Reason == kubermaticv1.ReasonNamespaceTerminating
+	}
+	if slices.ContainsFunc(notes, comes) {
+		return loop.Backoff(int32(looks), firstLook, slowestLook)
+	}
+	return refusedRecheck
 }
 
 // counted counts on while repairs come within two intervals of each other, with the jitter of one.

@@ -33,6 +33,8 @@ type memory struct {
 	nextSurvey time.Time
 	// looks counts the visits since the rollout ended that found it not healthy yet; it stretches the time between them.
 	looks int32
+	// repairLooks counts the looks in a row at which something could not be put back.
+	repairLooks int
 	// health as last assessed.
 	health *apply.Health
 	// helmWritten is the state of the Helm release that the user cluster is known to show.

@@ -61,6 +61,8 @@ type world struct {
 	renderers map[string]render.Renderer
 	// concurrency is how many installations are worked on at a time; 0 is 2.
 	concurrency int
+	// driftInterval is the time between two looks; 0 is a minute.
+	driftInterval time.Duration
 	// passes are the limits of the queue, where they are others.
 	passes fairqueue.Limits
 	// identities has user clusters compared with those on record; the connections are those of the running controller.
@@ -251,7 +253,7 @@ func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencie
 		Renders: renders, ValuesRenderer: renders, Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()),
 		Images:  images.Rules{Mirrors: mirrors},
 		Records: records, InputsKey: []byte("key"),
-		Options: addoninstallation.Options{CatalogueNamespace: w.catalogue, DriftInterval: time.Minute, Restrictions: w.restrictions, Passes: cmp.Or(w.passes, fairqueue.Limits{Workers: cmp.Or(w.concurrency, 2)})},
+		Options: addoninstallation.Options{CatalogueNamespace: w.catalogue, DriftInterval: cmp.Or(w.driftInterval, time.Minute), Restrictions: w.restrictions, Passes: cmp.Or(w.passes, fairqueue.Limits{Workers: cmp.Or(w.concurrency, 2)})},
 	}
 }
 
