@@ -112,7 +112,7 @@ func addInstallations(
 		Client: made.GetClient(), Marks: marks, Marked: marked, Direct: made.GetAPIReader(), Recorder: made.GetEventRecorder("addoninstallation"),
 		Finder:      newFinder(made),
 		Connections: connections, Store: content,
-		Renders: renders, ValuesRenderer: renders,
+		Renders: renders, Values: renders,
 		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Images: rules,
 		Records: records, InputsKey: key, QueueMetrics: fairqueue.NewMetrics(metrics.Registry),
 		Options: addoninstallation.Options{

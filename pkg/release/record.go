@@ -55,6 +55,8 @@ type Record struct {
 	Artifact v1.Artifact `json:"artifact,omitzero"`
 	// Inputs is the HMAC over everything that the rendering depends on (InputsHash).
 	Inputs string `json:"inputs,omitempty"`
+	// Wanted is the HMAC over the part of it that people say; what the cluster is besides does not count. "" in earlier records.
+	Wanted string `json:"wanted,omitempty"`
 	// ObjectsDigest is the SHA-256 of Objects.
 	ObjectsDigest string `json:"objectsDigest,omitempty"`
 

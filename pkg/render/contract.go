@@ -32,6 +32,13 @@ type Input struct {
 	Release Release
 	// Capabilities of the user cluster, for charts.
 	Capabilities Capabilities
+	// Found are the objects that function lookup of a chart finds; there are no others.
+	Found []*unstructured.Unstructured
+	// GuardFound makes secrets of the Secrets in Found, as of those in Data: text that is neither the chart's nor the
+	// catalogue's neither sees them nor looks up anything.
+	GuardFound bool
+	// OtherMoment renders as at another time, so that two renderings differ wherever the clock is read.
+	OtherMoment bool
 }
 
 // Release is what a chart sees as .Release.
@@ -39,6 +46,8 @@ type Release struct {
 	Name, Namespace string
 	// Revision of the Helm release, from 1.
 	Revision int
+	// IsInstall says that the revision installs the release; any other upgrades it.
+	IsInstall bool
 	// DisableHooks leaves hooks out.
 	DisableHooks bool
 }

@@ -22,6 +22,12 @@ type ValuesInput struct {
 	Data templatedata.Data
 }
 
+// ValuesKeeper renders the values that it does not hold yet, and keeps what came out, as a Keeper does. ErrPending says that it
+// takes longer than a pass should wait: wake is called when it is over, from any goroutine.
+type ValuesKeeper interface {
+	RenderValues(ctx context.Context, input ValuesInput, wake func()) (map[string]any, error)
+}
+
 // ValuesRenderer renders a catalogue's valuesTemplate to a layer of values, within the limits of package values. Errors that
 // only an edit mends are *TemplateError and *LimitError.
 type ValuesRenderer interface {

@@ -214,7 +214,7 @@ func dependenciesOf(made manager.Manager, work assignment) (addoninstallation.De
 	return addoninstallation.Dependencies{
 		Client: made.GetClient(), Marks: mergedcatalogue.New(logr.Discard()), Marked: marked, Direct: made.GetAPIReader(), Recorder: made.GetEventRecorder("addoninstallation"),
 		Finder:      cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient()),
-		Connections: connections, Store: content, Renders: renders, ValuesRenderer: renders,
+		Connections: connections, Store: content, Renders: renders, Values: renders,
 		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Images: images.Rules{},
 		Records: release.NewRecords(made.GetClient(), made.GetAPIReader(), release.NewSeal([]byte("key"))), InputsKey: []byte("key"),
 		Options: addoninstallation.Options{CatalogueNamespace: work.Catalogue, DriftInterval: cmp.Or(work.DriftInterval, 10*time.Minute), Passes: fairqueue.Limits{Workers: 10}},

@@ -210,7 +210,7 @@ func (s *seed) run() (content *store.Store, end func()) {
 		Client: mgr.GetClient(), Marks: mergedcatalogue.New(logr.Discard()), Marked: marked, Direct: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("addoninstallation"),
 		Finder:      cluster.NewKKPFinder(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetClient()),
 		Connections: connections, Store: content,
-		Renders: renders, ValuesRenderer: renders, Platform: platform, ClusterSecrets: cluster.NewSecrets(mgr.GetAPIReader()),
+		Renders: renders, Values: renders, Platform: platform, ClusterSecrets: cluster.NewSecrets(mgr.GetAPIReader()),
 		Records: release.NewRecords(mgr.GetClient(), mgr.GetAPIReader(), release.NewSeal([]byte("key"))), InputsKey: []byte("key"),
 		Options: addoninstallation.Options{CatalogueNamespace: catalogue, DriftInterval: time.Hour, Passes: fairqueue.Limits{Workers: 10}},
 	}).SetupWithManager(mgr)

@@ -38,6 +38,9 @@ func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
 	if same && record.State != release.StateApplied && record.Inputs == f.inputs {
 		return nil
 	}
+	if same && record.State != release.StateApplied && isUnasked(f) {
+		return r.takeWhatCame(ctx, f)
+	}
 	if f.settled() && same && sameChart(record.Helm, helmRecord(f)) {
 		return r.takeInputs(ctx, f)
 	}
@@ -61,7 +64,7 @@ func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
 // takeInputs puts new inputs on record that give the objects which the user cluster has already: nothing is written there.
 func (r *Reconciler) takeInputs(ctx context.Context, f *facts) loop.Outcome {
 	err := r.amend(ctx, f, func(kept *release.Record) {
-		kept.Inputs, kept.Version, kept.EntryDigest = f.inputs, f.entry.Version, f.entryDigest
+		kept.Inputs, kept.Wanted, kept.Version, kept.EntryDigest = f.inputs, f.wanted, f.entry.Version, f.entryDigest
 		kept.Artifact = kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest}
 		kept.CRDs, kept.Timeout = crdPolicy(f), timeoutOf(f)
 		kept.Values, kept.Origins = f.values, f.origins
@@ -87,7 +90,7 @@ func (r *Reconciler) intent(f *facts, digest string) (*release.Record, error) {
 		Installation: f.installation.Name, ClusterName: f.cluster.Name, ClusterUID: f.cluster.UID,
 		Addon: string(f.installation.Spec.AddonRef.Name), Version: f.entry.Version, EntryDigest: f.entryDigest, Core: f.core,
 		Method: f.entry.Template.Method, Artifact: kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest},
-		Inputs: f.inputs, ObjectsDigest: digest, TargetNamespace: f.installation.Spec.TargetNamespace,
+		Inputs: f.inputs, Wanted: f.wanted, ObjectsDigest: digest, TargetNamespace: f.installation.Spec.TargetNamespace,
 		CRDs: crdPolicy(f), Timeout: timeoutOf(f), Objects: objects, Values: f.values, Origins: f.origins, Time: f.stamp(),
 	}
 	if f.owner.ClusterUID != f.cluster.UID { // it came back over the same user cluster

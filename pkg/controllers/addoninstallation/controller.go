@@ -92,8 +92,8 @@ type Dependencies struct {
 	Store       fetch.Store
 	// Renders keeps renderings, and makes those it has not.
 	Renders render.Keeper
-	// ValuesRenderer renders valuesTemplate.
-	ValuesRenderer render.ValuesRenderer
+	// Values keeps what valuesTemplates render to.
+	Values render.ValuesKeeper
 	// Platform and ClusterSecrets are where template data comes from, besides the Cluster.
 	Platform       Platform
 	ClusterSecrets ClusterSecrets
@@ -115,6 +115,7 @@ type Reconciler struct {
 	views            views
 	capabilityCharts searches
 	secretContents   searches
+	lookupCharts     lookups
 	queue            *fairqueue.Queue[reconcile.Request]
 }
 

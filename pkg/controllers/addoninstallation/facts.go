@@ -47,7 +47,10 @@ type facts struct {
 	origins     values.Origins
 	snapshot    fetch.Snapshot
 	connection  *cluster.Connection
-	inputs      string
+	// given are the layers of values that people give; wanted is a hash over all that they say, inputs one over all that objects
+	// depend on.
+	given          []byte
+	wanted, inputs string
 
 	// foreign is somebody's Helm release that is gone on with; leftovers are its objects that are not among ours.
 	foreign   *release.ForeignHelm

@@ -19,11 +19,21 @@ func helmRecord(f *facts) *release.HelmRelease {
 	if chart == nil {
 		return nil
 	}
+	helm := nextHelm(f)
+	helm.ChartName, helm.ChartVersion, helm.AppVersion = chart.Name, chart.Version, chart.AppVersion
+	helm.Manifest, helm.Config = chart.Manifest, chart.Config
+	return helm
+}
+
+// nextHelm is the Helm release that a change makes, without what its chart says; nil for go-template.
+func nextHelm(f *facts) *release.HelmRelease {
+	name := releaseName(f)
+	if name == "" {
+		return nil
+	}
 	now := f.stamp()
 	helm := &release.HelmRelease{
-		Name: releaseName(f), Namespace: f.installation.Spec.TargetNamespace, Revision: 1,
-		ChartName: chart.Name, ChartVersion: chart.Version, AppVersion: chart.AppVersion,
-		Manifest: chart.Manifest, Config: chart.Config, FirstDeployed: now, LastDeployed: now,
+		Name: name, Namespace: f.installation.Spec.TargetNamespace, Revision: 1, FirstDeployed: now, LastDeployed: now,
 	}
 	if previous := previousHelm(f); previous != nil && previous.Name == helm.Name {
 		helm.Revision, helm.FirstDeployed, helm.TakenOver = previous.Revision+1, previous.FirstDeployed, previous.TakenOver

@@ -27,7 +27,7 @@ func (r *Reconciler) compare(_ context.Context, f *facts) loop.Outcome {
 	if err != nil {
 		return failed(err)
 	}
-	f.inputs = inputs
+	f.inputs, f.wanted = inputs, r.wantedHash(f)
 	record := f.record()
 	f.unchanged = record != nil && record.Inputs == inputs && f.settled()
 	if f.memory.adopting != f.adopts() {
@@ -92,7 +92,27 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 	if outcome := r.secretsAskedFor(f); outcome != nil {
 		return outcome
 	}
-	rendered, err := r.Renders.Render(ctx, r.renderRequest(f, anew))
+	if isUnasked(f) {
+		if stays, outcome := r.staysAsRecorded(ctx, f); stays || outcome != nil {
+			return outcome
+		}
+	}
+	return r.renderChange(ctx, f, anew)
+}
+
+// renderChange renders what the next revision is to have.
+func (r *Reconciler) renderChange(ctx context.Context, f *facts, anew bool) loop.Outcome {
+	seen := nextSight(f)
+	var outcome loop.Outcome
+	if seen.found, outcome = r.lookup(ctx, f); outcome != nil {
+		return outcome
+	}
+	request, err := r.renderRequest(f, seen)
+	if err != nil {
+		return failed(err)
+	}
+	request.Anew = anew
+	rendered, err := r.Renders.Render(ctx, request)
 	if err != nil {
 		return renderOutcome(err)
 	}
@@ -101,16 +121,19 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 	return r.prepare(f)
 }
 
-func (r *Reconciler) renderInput(f *facts) render.Input {
+func (r *Reconciler) renderInput(f *facts, seen sight) render.Input {
 	input := render.Input{
 		Addon: string(f.installation.Spec.AddonRef.Name), Tenant: tenantOf(f), Content: f.snapshot.FS, Values: f.values, Data: f.data,
-		Release:      render.Release{Name: releaseName(f), Namespace: f.installation.Spec.TargetNamespace, Revision: nextRevision(f)},
+		Release: render.Release{
+			Name: releaseName(f), Namespace: f.installation.Spec.TargetNamespace, Revision: seen.revision, IsInstall: seen.isInstall,
+		},
+		Found: seen.found, GuardFound: f.core, OtherMoment: seen.otherMoment,
 		Capabilities: render.Capabilities{KubeVersion: f.cluster.Status.Versions.ControlPlane},
 	}
 	if f.entry.Template.Method == kubermaticv1.MethodHelm { // nobody else sees them, and there are hundreds
 		input.Capabilities.APIVersions = served(f)
 	}
-	if seesSecrets(f) {
+	if seesSecrets(f) || f.core && len(seen.found) > 0 {
 		input.CatalogueValues = f.catalogueValues
 	}
 	if f.entry.Template.Helm != nil {

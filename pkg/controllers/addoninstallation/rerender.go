@@ -36,12 +36,6 @@ func tenantOf(f *facts) string {
 	return f.installation.Namespace
 }
 
-func (r *Reconciler) renderRequest(f *facts, anew bool) render.Request {
-	return render.Request{
-		Method: string(f.entry.Template.Method), Inputs: f.inputs, Input: r.renderInput(f), Anew: anew, Wake: r.waker(f.installation),
-	}
-}
-
 // rendersAnew says once for each value of annotation reconcile-at that what is kept does not count. It has a memory of its
 // own: the look at the objects is often over before the content is fetched that the annotation asks for.
 func rendersAnew(f *facts) bool {
@@ -87,7 +81,17 @@ func (r *Reconciler) compareRendering(ctx context.Context, f *facts, anew bool) 
 	if !anew && !f.memory.comparing || record == nil || record.Inputs != f.inputs {
 		return
 	}
-	rendered, err := r.Renders.Render(ctx, r.renderRequest(f, anew))
+	seen := recordedSight(f)
+	var outcome loop.Outcome
+	if seen.found, outcome = r.lookup(ctx, f); outcome != nil {
+		return // the next look asks again
+	}
+	request, err := r.renderRequest(f, seen)
+	if err != nil {
+		return
+	}
+	request.Anew = anew
+	rendered, err := r.Renders.Render(ctx, request)
 	if f.memory.comparing = errors.Is(err, render.ErrPending); f.memory.comparing {
 		return // it wakes the installation, and is kept
 	}

@@ -42,6 +42,9 @@ func (r *Reconciler) resolveValues(ctx context.Context, f *facts) loop.Outcome {
 		f.values, f.origins, err = mergeAndCheck(f.entry, layers)
 		f.unknownKeys = unknownKeys(f.entry, layers)
 	}
+	if err == nil {
+		f.given, err = given(layers)
+	}
 	if err != nil {
 		return valuesOutcome(err)
 	}
@@ -55,6 +58,8 @@ func valuesOutcome(err error) loop.Outcome {
 	var missing *missingValuesError
 	var putOff *render.PutOffError
 	switch {
+	case errors.Is(err, render.ErrPending):
+		return valuesPending(err)
 	case errors.As(err, &missing):
 		stalled.Reason = kubermaticv1.ReasonValuesMissing
 	case errors.As(err, &putOff):
@@ -63,6 +68,13 @@ func valuesOutcome(err error) loop.Outcome {
 		return failed(err)
 	}
 	return stalled
+}
+
+// valuesPending is the outcome while a valuesTemplate is being rendered.
+func valuesPending(err error) loop.Outcome {
+	return loop.Waiting{
+		Condition: kubermaticv1.ConditionValuesResolved, Reason: kubermaticv1.ReasonRendering, Message: err.Error(), Recheck: clusterRecheck,
+	}
 }
 
 // isInvalid says whether an error is about values or a form, and not about a call that failed.
@@ -157,9 +169,9 @@ func (r *Reconciler) valuesOfTemplate(ctx context.Context, f *facts) (map[string
 	if f.entry.ValuesTemplate == "" {
 		return nil, nil
 	}
-	return r.ValuesRenderer.RenderValues(ctx, render.ValuesInput{
+	return r.Values.RenderValues(ctx, render.ValuesInput{
 		Addon: string(f.installation.Spec.AddonRef.Name), Tenant: tenantOf(f), Template: f.entry.ValuesTemplate, Data: f.data,
-	})
+	}, r.waker(f.installation))
 }
 
 func decode(what string, raw *runtime.RawExtension) (map[string]any, error) {

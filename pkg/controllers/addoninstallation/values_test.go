@@ -27,6 +27,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
+	"github.com/trellis-addons/trellis/pkg/render/kept"
 	"github.com/trellis-addons/trellis/pkg/values"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -86,7 +87,7 @@ func newValuesWorld(t *testing.T) *valuesWorld {
 	w.cluster.Status.NamespaceName, w.cluster.Status.Versions.ControlPlane = space, "1.36.3"
 	w.cluster.Status.Address.AdminToken = "admin-token"
 	w.reconciler = New(Dependencies{
-		Client: seed, Marked: uncached{objects, seed}, Direct: seed, ValuesRenderer: gotemplate.New(), Platform: platform,
+		Client: seed, Marked: uncached{objects, seed}, Direct: seed, Values: kept.New(kept.Options{Values: gotemplate.New()}), Platform: platform,
 		ClusterSecrets: cluster.NewSecrets(seed), InputsKey: []byte("key"),
 		Options: Options{CatalogueNamespace: "addon-catalogue", Variables: map[string]map[string]any{"demo": {"byFlag": "f"}}},
 	})

@@ -59,6 +59,8 @@ type world struct {
 	neighbours []string
 	// renderers by method; nil: templates are rendered in process.
 	renderers map[string]render.Renderer
+	// valuesRenderer, where set, renders templates of values.
+	valuesRenderer render.ValuesRenderer
 	// concurrency is how many installations are worked on at a time; 0 is 2.
 	concurrency int
 	// driftInterval is the time between two looks; 0 is a minute.
@@ -237,7 +239,10 @@ func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencie
 	if w.renderers == nil {
 		w.renderers = map[string]render.Renderer{string(kubermaticv1.MethodGoTemplate): gotemplate.New()}
 	}
-	renders := kept.New(kept.Options{Methods: w.renderers, Values: gotemplate.New()})
+	if w.valuesRenderer == nil {
+		w.valuesRenderer = gotemplate.New()
+	}
+	renders := kept.New(kept.Options{Methods: w.renderers, Values: w.valuesRenderer})
 	mirrors, err := images.ParseMirrors([]string{"registry.example.com=mirror.example.com"})
 	if err != nil {
 		w.t.Fatal(err)
@@ -250,7 +255,7 @@ func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencie
 		Client: made.GetClient(), Marks: w.marks, Marked: marked, Direct: made.GetAPIReader(), Recorder: made.GetEventRecorder("addoninstallation"),
 		Finder:      finder,
 		Connections: connections, Store: content,
-		Renders: renders, ValuesRenderer: renders, Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()),
+		Renders: renders, Values: renders, Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()),
 		Images:  images.Rules{Mirrors: mirrors},
 		Records: records, InputsKey: []byte("key"),
 		Options: addoninstallation.Options{CatalogueNamespace: w.catalogue, DriftInterval: cmp.Or(w.driftInterval, time.Minute), Restrictions: w.restrictions, Passes: cmp.Or(w.passes, fairqueue.Limits{Workers: cmp.Or(w.concurrency, 2)})},

@@ -41,7 +41,7 @@ func input(content fstest.MapFS, values map[string]any) render.Input {
 	return render.Input{
 		Addon: "demo", Content: content, Values: values,
 		Data:         templatedata.Data{Cluster: templatedata.ClusterData{Name: "47s2ddlfgj"}},
-		Release:      render.Release{Name: "my-release", Namespace: "my-namespace", Revision: 1},
+		Release:      render.Release{Name: "my-release", Namespace: "my-namespace", Revision: 1, IsInstall: true},
 		Capabilities: render.Capabilities{KubeVersion: "v1.36.3", APIVersions: []string{"v1", "apps/v1", "apps/v1/Deployment"}},
 	}
 }

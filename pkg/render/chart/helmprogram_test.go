@@ -104,4 +104,3 @@ func TestBytesAsHelm(t *testing.T) {
 		t.Errorf("the objects (-want +got):\n%s", diff)
 	}
 }
-

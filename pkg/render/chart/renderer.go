@@ -35,7 +35,7 @@ var _ render.Renderer = Renderer{}
 // Render gives the chart's objects, those of crds/ first. Errors that only an edit mends are *render.ChartError,
 // *render.TemplateError, *render.LimitError, *render.DependenciesMissingError and *render.NoManifestsError.
 func (Renderer) Render(ctx context.Context, input render.Input) (result render.Result, err error) {
-	redactor := redact.New(input.Values, input.Data)
+	redactor := redact.New(input.Values, input.Data, render.SecretTexts(input.Found)...)
 	defer func() {
 		// Helm's parts read what strangers wrote; a mistake in them is that chart's trouble.
 		if trouble := recover(); trouble != nil {
@@ -56,6 +56,9 @@ func renderChart(input render.Input) (render.Result, error) {
 		return render.Result{}, err
 	}
 	guard := newGuard(chart, input)
+	if input.OtherMoment {
+		atOtherMoment(chart)
+	}
 	reader := manifest.Reader{Duplicates: true}
 	crds, err := readCRDs(&reader, chart)
 	if err != nil {
@@ -73,7 +76,7 @@ func renderChart(input render.Input) (render.Result, error) {
 	if err != nil {
 		return render.Result{}, err
 	}
-	sorted, manifests, err := renderManifests(chart, values, guard)
+	sorted, manifests, err := renderManifests(chart, values, finderOf(input.Found, guard))
 	if err != nil {
 		return render.Result{}, err
 	}
@@ -110,8 +113,10 @@ func readCRDs(reader *manifest.Reader, chart *helmchart.Chart) ([]*unstructured.
 }
 
 // renderManifests gives hooks and the other documents, both in Helm's order of kinds, without notes.
-func renderManifests(chart *helmchart.Chart, values chartutil.Values, guard *guard) ([]*release.Hook, []releaseutil.Manifest, error) {
-	files, err := renderFiles(chart, values, guard)
+func renderManifests(
+	chart *helmchart.Chart, values chartutil.Values, finder *finder,
+) ([]*release.Hook, []releaseutil.Manifest, error) {
+	files, err := renderFiles(chart, values, finder)
 	if err != nil {
 		return nil, nil, engineError(err)
 	}
@@ -132,12 +137,14 @@ func renderManifests(chart *helmchart.Chart, values chartutil.Values, guard *gua
 }
 
 // renderFiles renders a chart, guarded where there are secrets.
-func renderFiles(chart *helmchart.Chart, values chartutil.Values, guard *guard) (map[string]string, error) {
-	if guard == nil {
+func renderFiles(chart *helmchart.Chart, values chartutil.Values, finder *finder) (map[string]string, error) {
+	if finder == nil {
 		return engine.Engine{}.Render(chart, values)
 	}
-	guard.into(chart)
-	return engine.RenderWithClientProvider(chart, values, guard)
+	if finder.guard != nil {
+		finder.guard.into(chart)
+	}
+	return engine.RenderWithClientProvider(chart, values, finder)
 }
 
 // readManifests reads the objects and gives the manifest's text as Helm keeps it.

@@ -2,19 +2,12 @@ package chart
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
 
 	helmchart "helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/engine"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
@@ -30,7 +23,8 @@ const (
 	guardGroup  = "render.trellis/v1"
 	guardKind   = "Tpl"
 	guardSource = `{{define "` + guardedTpl + `"}}{{$guard := lookup "` + guardGroup + `" "` + guardKind + `" "" "guard"}}` +
-		`{{tpl (call $guard.text (index . 0)) (call $guard.data (index . 0) (index . 1))}}{{end}}`
+		`{{$turn := call $guard.enter (index . 0)}}{{tpl (call $guard.text (index . 0)) (call $guard.data (index . 0) (index . 1))}}` +
+		`{{call $guard.leave $turn}}{{end}}`
 )
 
 const (
@@ -44,12 +38,38 @@ type guard struct {
 	secrets []string
 	// own are texts with actions, longest first.
 	own []string
+	// now is the innermost text that is being rendered; nil where that is the chart's by itself.
+	now *turn
 }
+
+// turn is one call of tpl. Text can't get hold of those that it is rendered within.
+type turn struct {
+	within *turn
+	// foreign says that its text, or one that it is within, is not the chart's own.
+	foreign bool
+}
+
+// enter begins the rendering of a text, and leave ends it.
+func (g *guard) enter(text string) *turn {
+	g.now = &turn{within: g.now, foreign: g.isForeign() || !g.isOwn(text)}
+	return g.now
+}
+
+func (g *guard) leave(ended *turn) string {
+	g.now = ended.within
+	return ""
+}
+
+// isForeign says whether text that is not the chart's own is being rendered; it finds nothing, by itself or by what it includes.
+func (g *guard) isForeign() bool { return g.now != nil && g.now.foreign }
 
 // newGuard reads what is the chart's own: before values are merged into it.
 func newGuard(chart *helmchart.Chart, input render.Input) *guard {
 	g := &guard{secrets: secretsOf(input.Data)}
-	if len(g.secrets) == 0 {
+	if input.GuardFound {
+		g.secrets = append(g.secrets, render.SecretTexts(input.Found)...)
+	}
+	if len(g.secrets) == 0 && (!input.GuardFound || len(input.Found) == 0) {
 		return nil
 	}
 	g.ownOf(chart)
@@ -179,33 +199,4 @@ func (g *guard) rewrite(chart *helmchart.Chart) {
 	for _, dependency := range chart.Dependencies() {
 		g.rewrite(dependency)
 	}
-}
-
-// GetClientFor implements engine.ClientProvider: nothing is found but the guard.
-func (g *guard) GetClientFor(group, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
-	if group == guardGroup && kind == guardKind {
-		return &resource{found: map[string]any{"text": g.text, "data": g.data}}, false, nil
-	}
-	return &resource{}, false, nil
-}
-
-var _ engine.ClientProvider = (*guard)(nil)
-
-// resource is what lookup reads from.
-type resource struct {
-	dynamic.NamespaceableResourceInterface
-	found map[string]any
-}
-
-// Get gives the guard's functions, as if they were an object.
-func (r *resource) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
-	if r.found == nil {
-		return nil, apierrors.NewNotFound(schema.GroupResource{}, name)
-	}
-	return &unstructured.Unstructured{Object: r.found}, nil
-}
-
-// List finds nothing.
-func (r *resource) List(context.Context, metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	return nil, apierrors.NewNotFound(schema.GroupResource{}, "")
 }

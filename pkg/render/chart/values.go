@@ -39,7 +39,7 @@ func renderValues(chart *helmchart.Chart, input render.Input, capabilities *char
 	}
 	options := chartutil.ReleaseOptions{
 		Name: input.Release.Name, Namespace: input.Release.Namespace, Revision: input.Release.Revision,
-		IsInstall: input.Release.Revision <= 1, IsUpgrade: input.Release.Revision > 1,
+		IsInstall: input.Release.IsInstall, IsUpgrade: !input.Release.IsInstall,
 	}
 	all, err := chartutil.ToRenderValuesWithSchemaValidation(chart, config, options, capabilities, true)
 	if err != nil {

@@ -7,6 +7,9 @@ import (
 	"io"
 	"io/fs"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+
 	"github.com/trellis-addons/trellis/pkg/render"
 )
 
@@ -79,17 +82,22 @@ func sendFile(writer *bufio.Writer, content fs.FS, path string, left int64) (int
 	return size, nil
 }
 
-// receiveContent reads what sendContent writes.
-func receiveContent(frames *frames) (fs.FS, error) {
+// receiveContent reads what sendFound and sendContent write.
+func receiveContent(frames *frames) (fs.FS, []*unstructured.Unstructured, error) {
 	received := newMemory()
+	var found []*unstructured.Unstructured
 	for {
 		kind, payload, err := frames.next()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		switch kind {
 		case kindEnd:
-			return received, nil
+			return received, found, nil
+		case kindFound:
+			object := &unstructured.Unstructured{}
+			err = json.Unmarshal(payload, &object.Object)
+			found = append(found, object)
 		case kindOmitted:
 			err = received.add(string(payload), nil, true)
 		case kindFile:
@@ -98,7 +106,7 @@ func receiveContent(frames *frames) (fs.FS, error) {
 			err = &render.ProtocolError{Problem: fmt.Sprintf("a frame of kind %q among files", kind)}
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 }

@@ -15,6 +15,7 @@ type kind byte
 // Kinds of frames from the parent.
 const (
 	kindRequest kind = 'R' // request as JSON; content follows, up to kindEnd
+	kindFound   kind = 'L' // one object that function lookup finds, as JSON; before the content
 	kindFile    kind = 'F' // one file: how long its path is, that path, bytes
 	kindOmitted kind = 'B' // the path of a file that is larger than any renderer takes
 	kindEnd     kind = 'E' // nothing more; also of an answer

@@ -50,7 +50,7 @@ func input(content fstest.MapFS) render.Input {
 	return render.Input{
 		Addon: "demo", Tenant: "cluster-a", Content: content, Values: map[string]any{"a": int64(1), "b": "text", "c": map[string]any{"d": nil}},
 		Data:         templatedata.Data{Cluster: templatedata.ClusterData{Name: "47s2ddlfgj"}},
-		Release:      render.Release{Name: "my-release", Namespace: "my-namespace", Revision: 1},
+		Release:      render.Release{Name: "my-release", Namespace: "my-namespace", Revision: 1, IsInstall: true},
 		Capabilities: render.Capabilities{KubeVersion: "v1.36.3", APIVersions: []string{"v1", "apps/v1"}},
 	}
 }

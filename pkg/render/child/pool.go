@@ -93,7 +93,7 @@ type renderer struct {
 func (r *renderer) Render(ctx context.Context, input render.Input) (render.Result, error) {
 	job := job{
 		tenant: input.Tenant, addon: input.Addon, method: r.method, ask: askObjects(r.method, input, r.wants),
-		values: input.Values, data: input.Data,
+		values: input.Values, data: input.Data, secrets: render.SecretTexts(input.Found),
 	}
 	read, err := r.pool.do(ctx, job)
 	if err != nil {
@@ -123,6 +123,8 @@ type job struct {
 	ask                   question
 	values                map[string]any
 	data                  templatedata.Data
+	// secrets are those that function lookup finds.
+	secrets []string
 }
 
 // do renders in a child of the job's tenant.
@@ -153,7 +155,7 @@ func (p *Pool) renderAt(ctx context.Context, at *place, job job) (*answer, error
 	begun := time.Now()
 	read, err := p.converse(ctx, process, job)
 	if err == nil && read.failed != nil {
-		err = withoutValues(redact.New(job.values, job.data), read.failed)
+		err = withoutValues(redact.New(job.values, job.data, job.secrets...), read.failed)
 	}
 	p.options.Metrics.rendered(job.method, err, time.Since(begun))
 	if err != nil {

@@ -227,7 +227,7 @@ func TestReceivedContent(t *testing.T) {
 	if err := writer.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	received, err := receiveContent(&frames{reader: &sent, limits: requestLimits, left: maxRequestBytes})
+	received, _, err := receiveContent(&frames{reader: &sent, limits: requestLimits, left: maxRequestBytes})
 	if err != nil {
 		t.Fatal(err)
 	}

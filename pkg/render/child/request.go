@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/trellis-addons/trellis/pkg/render"
@@ -24,15 +25,18 @@ type request struct {
 	Capabilities render.Capabilities
 	// CatalogueValues are those of render.Input.
 	CatalogueValues map[string]any `json:",omitempty"`
+	GuardFound      bool           `json:",omitempty"`
+	OtherMoment     bool           `json:",omitempty"`
 }
 
 // requestLimits hold for what the parent sends. The parent is trusted; its mistakes are not.
 var requestLimits = limits{
-	kindRequest: 16 << 20, kindFile: maxFileBytes + maxPathBytes + 2, kindOmitted: maxPathBytes, kindEnd: 0,
+	kindRequest: 16 << 20, kindFound: render.MaxFoundObject, kindFile: maxFileBytes + maxPathBytes + 2, kindOmitted: maxPathBytes,
+	kindEnd: 0,
 }
 
 // maxRequestBytes of all frames of one request.
-const maxRequestBytes = 16<<20 + maxContentBytes + maxFiles*(maxPathBytes+2)
+const maxRequestBytes = 16<<20 + render.MaxFoundBytes + maxContentBytes + maxFiles*(maxPathBytes+2)
 
 // question writes a request.
 type question func(writer *bufio.Writer) error
@@ -43,8 +47,12 @@ func askObjects(method string, input render.Input, wants Wants) question {
 		asked := request{
 			Method: method, Addon: input.Addon, Values: input.Values, Data: input.Data,
 			Release: input.Release, Capabilities: input.Capabilities, CatalogueValues: input.CatalogueValues,
+			GuardFound: input.GuardFound, OtherMoment: input.OtherMoment,
 		}
 		if err := sendRequest(writer, asked); err != nil {
+			return err
+		}
+		if err := sendFound(writer, input.Found); err != nil {
 			return err
 		}
 		if err := sendContent(writer, input.Content, wants); err != nil {
@@ -75,6 +83,29 @@ func sendRequest(writer *bufio.Writer, asked request) error {
 	return writeFrame(writer, kindRequest, encoded)
 }
 
+// sendFound writes the objects that function lookup finds.
+func sendFound(writer *bufio.Writer, found []*unstructured.Unstructured) error {
+	left := render.MaxFoundBytes
+	for _, object := range found {
+		encoded, err := json.Marshal(object.Object)
+		if err != nil {
+			return fmt.Errorf("encoding %s %q: %w", object.GetKind(), object.GetName(), err)
+		}
+		if len(encoded) > render.MaxFoundObject {
+			return &render.LimitError{
+				What: fmt.Sprintf("bytes of %s %q, for function lookup", object.GetKind(), object.GetName()), Max: render.MaxFoundObject,
+			}
+		}
+		if left -= len(encoded); left < 0 {
+			return &render.LimitError{What: "bytes of objects for function lookup", Max: render.MaxFoundBytes}
+		}
+		if err := writeFrame(writer, kindFound, encoded); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // work is a request as a child has received it.
 type work func(ctx context.Context, renderers Renderers, answer *answerer) error
 
@@ -95,13 +126,14 @@ func receive(reader io.Reader) (work, error) {
 	if asked.Method == "" {
 		return workOnValues(asked), nil
 	}
-	content, err := receiveContent(frames)
+	content, found, err := receiveContent(frames)
 	if err != nil {
 		return nil, err
 	}
 	input := render.Input{
 		Addon: asked.Addon, Content: content, Values: asked.Values, Data: asked.Data,
 		Release: asked.Release, Capabilities: asked.Capabilities, CatalogueValues: asked.CatalogueValues,
+		Found: found, GuardFound: asked.GuardFound, OtherMoment: asked.OtherMoment,
 	}
 	return workOnObjects(asked.Method, input), nil
 }

@@ -5,9 +5,12 @@ import (
 	"maps"
 	"strings"
 	"text/template"
+	"time"
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/Masterminds/sprig/v3"
+
+	"github.com/trellis-addons/trellis/pkg/render"
 )
 
 // functions are sprig's without environment and network, KKP's, and bounded ones in place of those that make much from
@@ -21,6 +24,9 @@ func (r *rendering) functions() template.FuncMap {
 	functions["semverCompare"] = semverCompare
 	functions["Image"] = func(reference string) (string, error) {
 		return image(reference, r.data.OverwriteRegistry)
+	}
+	if r.otherMoment {
+		functions["now"] = func() time.Time { return render.OtherTime }
 	}
 	maps.Copy(functions, boundedFunctions(functions))
 	return functions

@@ -43,6 +43,7 @@ func (Renderer) Render(ctx context.Context, input render.Input) (render.Result, 
 	}
 	rendering := rendering{
 		ctx: ctx, limits: manifestLimits, redactor: redact.New(input.Values, input.Data), data: rootData(input),
+		otherMoment: input.OtherMoment,
 	}
 	if err := rendering.parse(files); err != nil {
 		return render.Result{}, err
@@ -77,6 +78,8 @@ type rendering struct {
 	data     *templatedata.Data
 	set      *template.Template
 	places   places
+	// otherMoment has the clock say another time.
+	otherMoment bool
 }
 
 func (r *rendering) objects(files []file) ([]*unstructured.Unstructured, error) {

@@ -41,7 +41,7 @@ type Options struct {
 	Metrics *Metrics
 }
 
-// Renders are the renderings that are kept. It implements render.Keeper and render.ValuesRenderer.
+// Renders are the renderings that are kept. It implements render.Keeper and render.ValuesKeeper.
 type Renders struct {
 	options Options
 	mutex   sync.Mutex
@@ -62,8 +62,8 @@ func New(options Options) *Renders {
 }
 
 var (
-	_ render.Keeper         = (*Renders)(nil)
-	_ render.ValuesRenderer = (*Renders)(nil)
+	_ render.Keeper       = (*Renders)(nil)
+	_ render.ValuesKeeper = (*Renders)(nil)
 )
 
 // entry is what is known of one digest of inputs.
@@ -120,8 +120,8 @@ func (r *Renders) Render(ctx context.Context, request render.Request) (render.Ke
 	return render.Kept{Result: result, Changed: came.changed}, err
 }
 
-// RenderValues implements render.ValuesRenderer. Who asks waits to the end: values are needed before anything else.
-func (r *Renders) RenderValues(ctx context.Context, input render.ValuesInput) (map[string]any, error) {
+// RenderValues implements render.ValuesKeeper.
+func (r *Renders) RenderValues(ctx context.Context, input render.ValuesInput, wake func()) (map[string]any, error) {
 	data, err := templatedata.Canonical(input.Data)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (r *Renders) RenderValues(ctx context.Context, input render.ValuesInput) (m
 	fmt.Fprintf(hash, "values %d %s", len(input.Template), input.Template)
 	hash.Write(data)
 	came, err := r.get(ctx, asking{
-		key: hex.EncodeToString(hash.Sum(nil)),
+		key: hex.EncodeToString(hash.Sum(nil)), wake: wake, patience: r.options.Patience,
 		work: func(ctx context.Context) (packed, error) {
 			values, err := r.options.Values.RenderValues(ctx, input)
 			if err != nil {
@@ -150,7 +150,7 @@ type asking struct {
 	key  string
 	anew bool
 	wake func()
-	// patience is how long to wait; 0 is as long as it takes.
+	// patience is how long to wait.
 	patience time.Duration
 	work     func(ctx context.Context) (packed, error)
 }
@@ -175,18 +175,14 @@ func (r *Renders) get(ctx context.Context, asked asking) (*outcome, error) {
 }
 
 func (r *Renders) await(ctx context.Context, entry *entry, flight *flight, asked asking) (*outcome, error) {
-	var enough <-chan time.Time
-	if asked.patience > 0 {
-		timer := time.NewTimer(asked.patience)
-		defer timer.Stop()
-		enough = timer.C
-	}
+	enough := time.NewTimer(asked.patience)
+	defer enough.Stop()
 	select {
 	case <-flight.done:
 		return flight.outcome, r.told(entry, flight.outcome)
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
-	case <-enough:
+	case <-enough.C:
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

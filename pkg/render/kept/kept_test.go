@@ -263,12 +263,12 @@ func TestValuesAreKept(t *testing.T) {
 	renders := newRenders(&counting{}, kept.Options{})
 	asked := render.ValuesInput{Addon: "a", Template: "t"}
 	for _, want := range []int64{1, 1} {
-		if values, err := renders.RenderValues(t.Context(), asked); err != nil || values["count"] != want {
+		if values, err := renders.RenderValues(t.Context(), asked, nil); err != nil || values["count"] != want {
 			t.Errorf("got %v, %v, want %d", values, err, want)
 		}
 	}
 	asked.Data.Cluster.Name = "another"
-	if values, err := renders.RenderValues(t.Context(), asked); err != nil || values["count"] != int64(2) {
+	if values, err := renders.RenderValues(t.Context(), asked, nil); err != nil || values["count"] != int64(2) {
 		t.Errorf("got %v, %v for other data", values, err)
 	}
 }

@@ -27,9 +27,12 @@ const (
 // Redactor knows the values of one rendering.
 type Redactor struct{ values []string }
 
-// New knows the given values and the secrets of the template data.
-func New(values map[string]any, data templatedata.Data) Redactor {
+// New knows the given values, the secrets of the template data, and further secrets.
+func New(values map[string]any, data templatedata.Data, secrets ...string) Redactor {
 	found := map[string]bool{}
+	for _, secret := range secrets {
+		collect(secret, found)
+	}
 	collect(values, found)
 	collect(data.Variables, found)
 	collectSecrets(data, found)

@@ -97,7 +97,7 @@ func chartInput(content fs.FS, tenant string) render.Input {
 	return render.Input{
 		Addon: "demo", Tenant: tenant, Content: content, Values: map[string]any{"replicas": int64(3)},
 		Data:         templatedata.Data{Cluster: templatedata.ClusterData{Name: "47s2ddlfgj"}},
-		Release:      render.Release{Name: "my-release", Namespace: "my-namespace", Revision: 1},
+		Release:      render.Release{Name: "my-release", Namespace: "my-namespace", Revision: 1, IsInstall: true},
 		Capabilities: render.Capabilities{KubeVersion: "v1.36.3", APIVersions: []string{"v1", "apps/v1", "policy/v1"}},
 	}
 }

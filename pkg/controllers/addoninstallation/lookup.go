@@ -1,0 +1,185 @@
+package addoninstallation
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/release"
+)
+
+// lookup gives what function lookup of a chart finds: the installation's own objects as the record has them, and those of a release
+// that is gone on with as they are in the user cluster. It is nil where the chart does not ask.
+func (r *Reconciler) lookup(ctx context.Context, f *facts) ([]*unstructured.Unstructured, loop.Outcome) {
+	asked, err := r.lookedUp(f)
+	if err != nil {
+		return nil, failed(err)
+	}
+	if !asked.any() {
+		return nil, nil
+	}
+	var found []*unstructured.Unstructured
+	if record := f.record(); record != nil {
+		whole, err := r.readWhole(ctx, f, record)
+		if err != nil {
+			return nil, failed(err)
+		}
+		if found, err = recordedObjects(whole, asked); err != nil {
+			return nil, failed(err)
+		}
+	}
+	if f.foreign == nil {
+		return found, nil
+	}
+	claimed := slices.DeleteFunc(slices.Clone(f.foreign.Objects), func(entry apply.Entry) bool { return !asked.has(entry.Kind) })
+	marks := apply.HelmMarks{ReleaseName: f.foreign.Name, ReleaseNamespace: f.foreign.Namespace}
+	live, err := apply.OfRelease(ctx, f.target(), claimed, marks)
+	if err != nil {
+		return nil, r.remoteFailed(f, kubermaticv1.ConditionRendered, err)
+	}
+	return append(found, live...), nil
+}
+
+// recordedObjects are the objects of a record of kinds that are asked for, and the hooks that have run and stay.
+func recordedObjects(record *release.Record, asked kindsAsked) ([]*unstructured.Unstructured, error) {
+	objects, err := decodeObjects(record.Objects)
+	if err != nil {
+		return nil, err
+	}
+	var staying []release.Hook
+	for _, hook := range record.Hooks {
+		if hook.Run != nil && hook.Run.Phase == release.PhaseSucceeded && !hook.Run.Cleaned {
+			staying = append(staying, hook)
+		}
+	}
+	hooks, err := hookObjects(staying)
+	if err != nil {
+		return nil, err
+	}
+	var found []*unstructured.Unstructured
+	for _, object := range append(objects, hooks...) {
+		if asked.has(object.GetKind()) {
+			found = append(found, asServed(object))
+		}
+	}
+	return found, nil
+}
+
+// asServed is an object as an API server would give it: a Secret's stringData stands in its data.
+func asServed(object *unstructured.Unstructured) *unstructured.Unstructured {
+	plain, found, err := unstructured.NestedStringMap(object.Object, "stringData")
+	if !found || err != nil || object.GetKind() != "Secret" {
+		return object
+	}
+	data, _, _ := unstructured.NestedMap(object.Object, "data")
+	if data == nil {
+		data = map[string]any{}
+	}
+	for key, text := range plain {
+		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	delete(object.Object, "stringData")
+	object.Object["data"] = data
+	return object
+}
+
+// kindsAsked are the kinds that a chart looks up; the zero value is none.
+type kindsAsked struct {
+	// all: it can't be told which.
+	all   bool
+	named map[string]bool
+}
+
+func (k kindsAsked) any() bool { return k.all || len(k.named) > 0 }
+
+func (k kindsAsked) has(kind string) bool { return k.all || k.named[kind] }
+
+const lookupFunction = "lookup"
+
+// lookupCall is a call of lookup that writes out what it looks up.
+var lookupCall = regexp.MustCompile(`\blookup\s+"[^"]*"\s+"([A-Za-z0-9]*)"`)
+
+// take adds what a text looks up.
+func (k *kindsAsked) take(text string) {
+	calls := lookupCall.FindAllStringSubmatch(text, -1)
+	if strings.Count(text, lookupFunction) > len(calls) {
+		k.all = true // by other means than text alone, or a word in a comment
+	}
+	for _, call := range calls {
+		if k.named == nil {
+			k.named = map[string]bool{}
+		}
+		k.named[call[1]] = true
+	}
+}
+
+// lookups remembers by content digest which kinds contents look up.
+type lookups struct {
+	mutex    sync.Mutex
+	byDigest map[string]kindsAsked
+}
+
+func (l *lookups) of(digest string, content fs.FS) (kindsAsked, error) {
+	l.mutex.Lock()
+	known, isKnown := l.byDigest[digest]
+	l.mutex.Unlock()
+	if isKnown {
+		return known, nil
+	}
+	var asked kindsAsked
+	_, err := anyFile(content, mayCall, func(text string) bool {
+		if strings.Contains(text, "{{") {
+			asked.take(text)
+		}
+		return asked.all
+	})
+	if err == nil && !asked.all {
+		asked.all, err = anyFile(content, isPacked, func(string) bool { return true })
+	}
+	if err != nil {
+		return kindsAsked{}, fmt.Errorf("searching the content: %w", err)
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.byDigest == nil || len(l.byDigest) >= searchesKept {
+		l.byDigest = map[string]kindsAsked{}
+	}
+	l.byDigest[digest] = asked
+	return asked, nil
+}
+
+// mayCall says whether a file of a chart can be a template, or text that one renders.
+func mayCall(path string) bool {
+	return !strings.HasSuffix(path, ".md") && !strings.Contains("/"+path, "/crds/") && !isPacked(path)
+}
+
+// isPacked says whether a file is a dependency that nobody looks into here.
+func isPacked(path string) bool { return strings.HasSuffix(path, ".tgz") }
+
+// lookedUp are the kinds that the version's chart looks up, its values included: they may be templates.
+func (r *Reconciler) lookedUp(f *facts) (kindsAsked, error) {
+	if f.entry.Template.Method != kubermaticv1.MethodHelm {
+		return kindsAsked{}, nil
+	}
+	asked, err := r.lookupCharts.of(f.snapshot.Digest, f.snapshot.FS)
+	if err != nil || asked.all {
+		return asked, err
+	}
+	values, err := json.Marshal(f.values)
+	if err != nil {
+		return asked, fmt.Errorf("encoding the values: %w", err)
+	}
+	asked.all = strings.Contains(string(values), lookupFunction) && strings.Contains(string(values), "{{")
+	return asked, nil
+}

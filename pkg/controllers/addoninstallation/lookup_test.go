@@ -1,0 +1,213 @@
+package addoninstallation_test
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// login makes a password once and looks it up afterwards, as charts of dashboards do; told says what helm says of the release.
+const (
+	login = `{{- $before := lookup "v1" "Secret" .Release.Namespace "login" }}
+{{- $password := randAlphaNum 20 }}
+{{- if $before }}{{ $password = index $before.data "password" | b64dec }}{{ end }}
+apiVersion: v1
+kind: Secret
+metadata: {name: login}
+stringData: {password: {{ $password }}}
+`
+	told = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: told}
+data:
+  tag: '{{ .Values.tag }}'
+  release: '{{ .Release.Revision }} {{ .Release.IsInstall }} {{ .Release.IsUpgrade }}'
+`
+	// kubernetes makes a new rendering of every version of Kubernetes.
+	kubernetes = "  kubernetes: '{{ .Capabilities.KubeVersion.Version }}'\n"
+	// madeUp is what only chance and the clock make.
+	madeUp = `{{- $authority := genCA "authority" 365 }}
+apiVersion: v1
+kind: Secret
+metadata: {name: login, annotations: {made: '{{ now | date "2006-01-02" }}', checksum: '{{ randAlphaNum 9 | sha256sum }}'}}
+stringData: {password: {{ randAlphaNum 20 }}, id: {{ uuidv4 }}, authority: {{ $authority.Cert | b64enc }}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: job-{{ randAlphaNum 5 | lower }}}
+`
+)
+
+// password is what Secret login holds, once it is there.
+func (w *world) password(namespace string) string {
+	w.t.Helper()
+	found := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "login"}}
+	expect.Object(w.t, w.seed, found, func(found *corev1.Secret) error {
+		if len(found.Data["password"]) == 0 {
+			return fmt.Errorf("there is no password")
+		}
+		return nil
+	})
+	return string(found.Data["password"])
+}
+
+// expectTold waits until ConfigMap told has these words at a key.
+func (w *world) expectTold(namespace, key, want string) {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "told"}},
+		func(found *corev1.ConfigMap) error {
+			if found.Data[key] != want {
+				return fmt.Errorf("%s is %q, want %q", key, found.Data[key], want)
+			}
+			return nil
+		})
+}
+
+// tagged gives the chart another value.
+func (w *world) tagged(object *kubermaticv1.AddonInstallation, tag string) {
+	w.t.Helper()
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+		object.Spec.Values = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"tag":%q}`, tag)}
+	})
+}
+
+// expectAnotherLook waits until the inputs on status are others than those, and Ready.
+func (w *world) expectAnotherLook(object *kubermaticv1.AddonInstallation, before string) {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		if object.Status.LastApplied == nil || object.Status.LastApplied.Inputs == before {
+			return fmt.Errorf("the inputs are those of before")
+		}
+		return expect.Condition(object, kubermaticv1.ConditionReady, "True", "")
+	})
+}
+
+// A password that a chart makes once stays over changes of values, of Kubernetes and of the process. Red when lookup finds nothing
+// (r.lookup giving nil): each change makes another password.
+func TestLookupKeepsWhatWasMade(t *testing.T) {
+	w := newHookWorld(t)
+	w.publishChart("looked", "looked", nil, map[string]string{"login": login, "told": told + kubernetes})
+	stop := w.startUntil()
+	t.Cleanup(stop)
+	object := w.install("looked", "")
+	namespace := object.Spec.TargetNamespace
+	w.ready(object)
+	made := w.password(namespace)
+	w.tagged(object, "two")
+	w.expectTold(namespace, "tag", "two")
+	w.ready(object)
+	if now := w.password(namespace); now != made {
+		t.Error("another value made another password")
+	}
+	stop()
+	w.start()
+	w.running("v1.36.4")
+	w.expectTold(namespace, "kubernetes", "v1.36.4")
+	if now := w.password(namespace); now != made {
+		t.Error("another version of Kubernetes made another password")
+	}
+}
+
+// What helm installed keeps its password, and the templates see an upgrade of the release. Red without apply.OfRelease: the
+// password is another one; with the record's revision in renderInput: the release says "1 true false".
+func TestAdoptionLooksUpWhatIsThere(t *testing.T) {
+	w := newHookWorld(t)
+	templates := map[string]string{"login": login, "told": told}
+	w.publishChart("taken", "taken", nil, templates)
+	w.start()
+	namespace := fmt.Sprintf("taken-%d", worlds)
+	w.program("helm", "", "install", "taken", folder(t, map[string]string{
+		"Chart.yaml": "apiVersion: v2\nname: taken\nversion: 1.0.0\n", "values.yaml": "tag: one\n",
+		"templates/login.yaml": login, "templates/told.yaml": told,
+	}), "-n", namespace, "--create-namespace")
+	made := w.password(namespace)
+	w.expectTold(namespace, "release", "1 true false")
+	object := w.install("taken", "")
+	w.adopt(object)
+	w.ready(object)
+	if now := w.password(namespace); now != made {
+		t.Error("adoption made another password")
+	}
+	w.expectTold(namespace, "release", "2 false true")
+}
+
+// The templates see the revisions that helm shows. Red with IsInstall by the number of the record's revision, or with another
+// revision than that of the Helm release.
+func TestTemplatesSeeHelmsRevision(t *testing.T) {
+	w := newHookWorld(t)
+	w.publishChart("revised", "revised", nil, map[string]string{"told": told})
+	w.start()
+	object := w.install("revised", "")
+	namespace := object.Spec.TargetNamespace
+	w.expectTold(namespace, "release", "1 true false")
+	w.ready(object)
+	before := object.Status.LastApplied.Inputs
+	w.running("v1.36.4") // nobody asked for it
+	w.expectAnotherLook(object, before)
+	w.expectTold(namespace, "release", "1 true false")
+	w.tagged(object, "two")
+	w.expectTold(namespace, "release", "2 false true")
+	w.expectRelease(object, "revised", 2)
+	w.annotate(object, kubermaticv1.AnnotationReconcileAt, "now")
+	w.tagged(object, "three")
+	w.expectTold(namespace, "release", "3 false true")
+	w.expectRelease(object, "revised", 3)
+	w.expectNoEvent(kubermaticv1.EventNonDeterministic)
+}
+
+// Red with staysAsRecorded saying no: passwords, certificates, times and names are others after each version of Kubernetes; red
+// with byChance saying yes always: a real change of the chart's is lost.
+func TestChanceAloneChangesNothing(t *testing.T) {
+	w := newHookWorld(t)
+	w.publishChart("chance", "chance", nil, map[string]string{"login": madeUp, "told": told})
+	w.publishChart("change", "change", nil, map[string]string{"login": madeUp, "told": told + kubernetes})
+	w.start()
+	for _, test := range []struct {
+		name  string
+		stays bool
+	}{{"chance", true}, {"change", false}} {
+		object := w.install(test.name, "")
+		namespace := object.Spec.TargetNamespace
+		w.ready(object)
+		versions := w.versionsIn(namespace)
+		before := object.Status.LastApplied.Inputs
+		w.running("v1.36.4")
+		w.expectAnotherLook(object, before)
+		if !test.stays {
+			w.expectTold(namespace, "kubernetes", "v1.36.4")
+			w.expectRelease(object, test.name, 2)
+		} else if now := w.versionsIn(namespace); fmt.Sprint(now) != fmt.Sprint(versions) {
+			t.Errorf("what nobody asked for changed objects: %v, before %v", now, versions)
+		}
+		made := w.password(namespace)
+		w.tagged(object, "two")
+		w.expectTold(namespace, "tag", "two")
+		w.ready(object)
+		if w.password(namespace) == made {
+			t.Error("a change that somebody asked for does not render anew")
+		}
+		w.running("v1.36.3")
+	}
+}
+
+// versionsIn are the resource versions of a namespace's ConfigMaps and Secrets, but for those of releases.
+func (w *world) versionsIn(namespace string) map[string]string {
+	w.t.Helper()
+	found := map[string]string{}
+	for name, object := range w.configMaps(namespace) {
+		found[name] = object.ResourceVersion
+	}
+	var secret corev1.Secret
+	if err := w.seed.Get(w.t.Context(), client.ObjectKey{Namespace: namespace, Name: "login"}, &secret); err != nil {
+		w.t.Fatal(err)
+	}
+	found["login"] = secret.ResourceVersion
+	return found
+}

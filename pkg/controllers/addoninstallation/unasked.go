@@ -1,0 +1,200 @@
+package addoninstallation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/values"
+)
+
+// Renderings that nobody asked for: only served kinds, the Kubernetes version or the cluster's data are others. What chance alone
+// makes of them stays as it is (ADR 38).
+
+// given are the layers of values but for those of a valuesTemplate, which the cluster's data changes.
+func given(layers []values.Layer) ([]byte, error) {
+	layers = slices.DeleteFunc(slices.Clone(layers), func(layer values.Layer) bool { return layer.Origin == originTemplate })
+	encoded, err := json.Marshal(layers)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the layers of values: %w", err)
+	}
+	return encoded, nil
+}
+
+// wantedHash is over what people say: catalogue entry, content, values, and where to.
+func (r *Reconciler) wantedHash(f *facts) string {
+	spec := f.installation.Spec
+	return release.InputsHash(r.InputsKey, []byte("wanted"), []byte(f.entryDigest), []byte(f.snapshot.Digest), f.given,
+		[]byte(spec.TargetNamespace), fmt.Append(nil, spec.CreateNamespace), []byte(releaseName(f)), r.Images.Canonical())
+}
+
+// isUnasked says whether the inputs are others than those on record, and what people say is the same.
+func isUnasked(f *facts) bool {
+	record := f.record()
+	return record != nil && record.Skipped == 0 && record.Rollback == nil && f.foreign == nil &&
+		record.Wanted != "" && record.Wanted == f.wanted && record.Inputs != f.inputs
+}
+
+// staysAsRecorded renders as what is on record was, and says whether only chance would change it. Then the objects are those on
+// record. Where they differ it renders once more, at another moment, to learn what chance makes.
+func (r *Reconciler) staysAsRecorded(ctx context.Context, f *facts) (bool, loop.Outcome) {
+	seen := recordedSight(f)
+	var outcome loop.Outcome
+	if seen.found, outcome = r.lookup(ctx, f); outcome != nil {
+		return false, outcome
+	}
+	once := *f
+	if outcome := r.renderAs(ctx, &once, seen); outcome != nil {
+		return false, outcome
+	}
+	record, err := r.readWhole(ctx, f, f.record())
+	if err != nil {
+		return false, failed(err)
+	}
+	recorded := *f
+	if recorded.objects, err = decodeObjects(record.Objects); err != nil {
+		return false, failed(err)
+	}
+	recorded.hooks, recorded.rendered = record.Hooks, once.rendered
+	if !record.Holds(apply.ObjectsDigest(once.objects), once.hooks) {
+		twice := *f
+		seen.otherMoment = true
+		if outcome := r.renderAs(ctx, &twice, seen); outcome != nil {
+			return false, outcome
+		}
+		byChance, err := differByChance(&recorded, &once, &twice)
+		if err != nil {
+			return false, failed(err)
+		}
+		if !byChance {
+			return false, nil
+		}
+	}
+	f.objects, f.hooks, f.rendered = recorded.objects, recorded.hooks, recorded.rendered
+	return true, nil
+}
+
+// renderAs renders and prepares the objects with a view.
+func (r *Reconciler) renderAs(ctx context.Context, f *facts, seen sight) loop.Outcome {
+	request, err := r.renderRequest(f, seen)
+	if err != nil {
+		return failed(err)
+	}
+	rendered, err := r.Renders.Render(ctx, request)
+	if err != nil {
+		return renderOutcome(err)
+	}
+	f.rendered = rendered.Result
+	return r.prepare(f)
+}
+
+// takeWhatCame puts new inputs on record for an intent that has the same objects; its rollout goes on.
+func (r *Reconciler) takeWhatCame(ctx context.Context, f *facts) loop.Outcome {
+	record, err := r.readWhole(ctx, f, f.record())
+	if err != nil {
+		return failed(err)
+	}
+	amended := *record
+	amended.Inputs, amended.Wanted = f.inputs, f.wanted
+	if err := r.Records.SaveIntent(ctx, f.installation.Namespace, &amended); err != nil {
+		f.memory.doubt()
+		return failed(err)
+	}
+	f.memory.record = &amended
+	return nil
+}
+
+// differByChance says whether what is on record differs from a rendering only where two renderings differ.
+func differByChance(recorded, once, twice *facts) (bool, error) {
+	var contents [3]map[string]any
+	var failures [3]error
+	for i, one := range []*facts{recorded, once, twice} {
+		contents[i], failures[i] = contentOf(one)
+	}
+	if err := errors.Join(failures[:]...); err != nil {
+		return false, err
+	}
+	return byChance(contents[0], contents[1], contents[2]), nil
+}
+
+// contentOf are objects and hooks by name, in the kinds of values that JSON has. Hooks of tests count for nothing.
+func contentOf(f *facts) (map[string]any, error) {
+	named := map[string]any{}
+	for _, object := range f.objects {
+		named[apply.KeyOf(object).String()] = object.Object
+	}
+	for _, hook := range f.hooks {
+		if release.HooksDigest([]release.Hook{hook}) != "" {
+			hook.Run = nil
+			named[hookNameOf(hook)] = hook
+		}
+	}
+	encoded, err := json.Marshal(named)
+	if err != nil {
+		return nil, fmt.Errorf("encoding objects to compare: %w", err)
+	}
+	content := map[string]any{}
+	if err := json.Unmarshal(encoded, &content); err != nil {
+		return nil, fmt.Errorf("decoding objects to compare: %w", err)
+	}
+	return content, nil
+}
+
+// byChance says whether a value on record differs from a rendering's only at paths at which another rendering differs from it too.
+func byChance(recorded, once, twice any) bool {
+	if reflect.DeepEqual(recorded, once) {
+		return true
+	}
+	switch once := once.(type) {
+	case map[string]any:
+		recorded, isMap := recorded.(map[string]any)
+		twice, areMaps := twice.(map[string]any)
+		if isMap && areMaps {
+			return membersByChance(recorded, once, twice)
+		}
+	case []any:
+		recorded, isList := recorded.([]any)
+		twice, areLists := twice.([]any)
+		if isList && areLists && len(once) == len(twice) {
+			return len(recorded) == len(once) && elementsByChance(recorded, once, twice)
+		}
+	}
+	return !reflect.DeepEqual(once, twice)
+}
+
+func membersByChance(recorded, once, twice map[string]any) bool {
+	varies := false // keys are made up
+	for key, value := range once {
+		other, isThere := twice[key]
+		before, was := recorded[key]
+		if varies = varies || !isThere; !isThere {
+			continue
+		}
+		if !was || !byChance(before, value, other) {
+			return false
+		}
+	}
+	for key := range recorded {
+		_, stays := once[key]
+		_, comesBack := twice[key]
+		if !stays && !comesBack && !varies {
+			return false
+		}
+	}
+	return true
+}
+
+func elementsByChance(recorded, once, twice []any) bool {
+	for i := range once {
+		if !byChance(recorded[i], once[i], twice[i]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,101 @@
+package chart
+
+import (
+	"context"
+
+	"helm.sh/helm/v3/pkg/engine"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+)
+
+// finder answers function lookup from objects that are given, and hands out the guard, if there is one.
+type finder struct {
+	guard   *guard
+	objects map[schema.GroupVersionKind][]*unstructured.Unstructured
+}
+
+// finderOf is nil where there is nothing to find.
+func finderOf(objects []*unstructured.Unstructured, guard *guard) *finder {
+	if guard == nil && len(objects) == 0 {
+		return nil
+	}
+	made := &finder{guard: guard, objects: map[schema.GroupVersionKind][]*unstructured.Unstructured{}}
+	for _, object := range objects {
+		made.objects[object.GroupVersionKind()] = append(made.objects[object.GroupVersionKind()], object)
+	}
+	return made
+}
+
+// GetClientFor implements engine.ClientProvider. A kind has namespaces if an object of it has one.
+func (f *finder) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
+	if f.guard != nil && apiVersion == guardGroup && kind == guardKind {
+		functions := map[string]any{"text": f.guard.text, "data": f.guard.data, "enter": f.guard.enter, "leave": f.guard.leave}
+		return guardResource{functions: functions}, false, nil
+	}
+	if f.guard != nil && f.guard.isForeign() {
+		return kindResource{}, false, nil
+	}
+	found := f.objects[schema.FromAPIVersionAndKind(apiVersion, kind)]
+	return kindResource{objects: found}, len(found) > 0 && found[0].GetNamespace() != "", nil
+}
+
+var _ engine.ClientProvider = (*finder)(nil)
+
+// guardResource is what lookup reads the guard from.
+type guardResource struct {
+	dynamic.NamespaceableResourceInterface
+	functions map[string]any
+}
+
+// Get gives the guard's functions, as if they were an object.
+func (r guardResource) Get(context.Context, string, metav1.GetOptions, ...string) (*unstructured.Unstructured, error) {
+	return &unstructured.Unstructured{Object: r.functions}, nil
+}
+
+// List finds nothing.
+func (r guardResource) List(context.Context, metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	return nil, apierrors.NewNotFound(schema.GroupResource{}, "")
+}
+
+// kindResource is what lookup reads the objects of a kind from. What it gives is a copy: templates change what they get.
+type kindResource struct {
+	dynamic.NamespaceableResourceInterface
+	objects []*unstructured.Unstructured
+	// within is the namespace that is looked into; "" is all for a list, and none for one object.
+	within string
+}
+
+// Namespace implements dynamic.NamespaceableResourceInterface.
+func (r kindResource) Namespace(name string) dynamic.ResourceInterface {
+	r.within = name
+	return r
+}
+
+// Get implements dynamic.ResourceInterface.
+func (r kindResource) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
+	for _, object := range r.objects {
+		if object.GetName() == name && object.GetNamespace() == r.within {
+			return object.DeepCopy(), nil
+		}
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{}, name)
+}
+
+// List implements dynamic.ResourceInterface. Where nothing is found there is no list either.
+func (r kindResource) List(context.Context, metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	var list unstructured.UnstructuredList
+	for _, object := range r.objects {
+		if r.within == "" || object.GetNamespace() == r.within {
+			list.Items = append(list.Items, *object.DeepCopy())
+		}
+	}
+	if len(list.Items) == 0 {
+		return nil, apierrors.NewNotFound(schema.GroupResource{}, "")
+	}
+	list.SetAPIVersion(list.Items[0].GetAPIVersion())
+	list.SetKind(list.Items[0].GetKind() + "List")
+	return &list, nil
+}
