@@ -37,6 +37,9 @@
 // (render.go). What took a renderer with it is put off for minutes. A new value of annotation reconcile-at renders once more
 // to compare: where the objects differ, an event names them, and those that were rendered first stay (rerender.go).
 //
+// What a chart sees besides the inputs (sight.go) is the Helm release's revision and what function lookup finds (lookup.go). Where nobody
+// asked for a rendering, what chance alone makes of it stays as it is on record (unasked.go).
+//
 // What add-ons may write is decided with their catalogue, save for the Namespaces of Kubernetes itself and what the seed keeps from
 // Custom catalogues (allowed.go). What is applied already is never refused.
 //

@@ -211,3 +211,43 @@ func (w *world) versionsIn(namespace string) map[string]string {
 	found["login"] = secret.ResourceVersion
 	return found
 }
+
+// A revision on its way goes on where nobody asked for another one. Red without takeWhatCame: the release is at revision 2, and the
+// hook runs again.
+func TestRolloutGoesOnWhereNobodyAsked(t *testing.T) {
+	w := newHookWorld(t)
+	w.publishChart("underway", "underway", nil, map[string]string{"login": madeUp, "a": job("prepare", "pre-install", "")})
+	w.start()
+	object := w.install("underway", "")
+	prepare := w.awaitJob(object, "prepare")
+	w.expectSummary(object, "False", kubermaticv1.ReasonHookRunning, "prepare")
+	intended := w.intended(object)
+	w.running("v1.36.4")
+	expect.Eventually(t, expect.Patience, func() error {
+		if w.intended(object) == intended {
+			return fmt.Errorf("the record is the one of before")
+		}
+		return nil
+	})
+	if again := w.awaitJob(object, "prepare"); again.UID != prepare.UID {
+		t.Error("the hook was made anew")
+	}
+	w.end(w.awaitJob(object, "prepare"), true)
+	w.expectRelease(object, "underway", 1)
+}
+
+// intended is the version of the installation's only record.
+func (w *world) intended(object *kubermaticv1.AddonInstallation) string {
+	w.t.Helper()
+	var list corev1.SecretList
+	if err := w.seed.List(w.t.Context(), &list, client.InNamespace(object.Namespace)); err != nil {
+		w.t.Fatal(err)
+	}
+	version := ""
+	for _, secret := range list.Items {
+		if secret.Type == "addons.kubermatic.k8c.io/release.v1" {
+			version = secret.ResourceVersion
+		}
+	}
+	return version
+}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/trellis-addons/trellis/pkg/render"
@@ -221,15 +222,26 @@ func TestReceivedContent(t *testing.T) {
 	}
 	var sent bytes.Buffer
 	writer := bufio.NewWriter(&sent)
+	secret := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"a": "eA=="}}}
+	if err := sendFound(writer, []*unstructured.Unstructured{secret}); err != nil {
+		t.Fatal(err)
+	}
 	if err := sendContent(writer, content, AllFiles); err != nil {
 		t.Fatal(err)
 	}
 	if err := writer.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	received, _, err := receiveContent(&frames{reader: &sent, limits: requestLimits, left: maxRequestBytes})
+	received, found, err := receiveContent(&frames{reader: &sent, limits: requestLimits, left: maxRequestBytes})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]*unstructured.Unstructured{secret}, found); diff != "" {
+		t.Errorf("found (-want +got):\n%s", diff)
+	}
+	large := &unstructured.Unstructured{Object: map[string]any{"kind": "Secret", "a": strings.Repeat("a", render.MaxFoundObject)}}
+	if _, refused := errors.AsType[*render.LimitError](sendFound(writer, []*unstructured.Unstructured{large})); !refused {
+		t.Error("an object for lookup of any size is sent")
 	}
 	if err := fstest.TestFS(received, "a.yaml", "b/c/d.txt", "b/e"); err != nil {
 		t.Error(err)
