@@ -90,8 +90,12 @@ type Entry struct {
 	Version string `json:"version"`
 	// UID of the live object.
 	UID types.UID `json:"uid,omitempty"`
-	// Content is the SHA-256 of the object as rendered, in hex.
+	// Content is the SHA-256 of the object as rendered, in hex; "" once an intent is on record that may have changed it.
 	Content string `json:"content,omitempty"`
+	// Replicas are those of the object as rendered; nil where it has none.
+	Replicas *int64 `json:"replicas,omitempty"`
+	// Applied says that Content and Replicas are those of the last write. Entries of earlier releases don't say.
+	Applied bool `json:"applied,omitempty"`
 	// Fields is our manager's field set as the API server recorded it (fieldsV1).
 	Fields json.RawMessage `json:"fields,omitempty"`
 	// Orphan objects stay when the installation goes (on-delete: orphan).

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // replicasPath is the field that autoscalers write through the scale subresource.
@@ -82,6 +84,38 @@ func isScaled(managed []metav1.ManagedFieldsEntry) bool {
 		}
 	}
 	return false
+}
+
+// withReplicas is a field set of ours that has the replicas: they are left to whoever scales for as long as somebody does.
+func withReplicas(raw json.RawMessage) json.RawMessage {
+	set, err := readFields(raw)
+	if err != nil || len(raw) == 0 {
+		return raw
+	}
+	set.Insert(fieldpath.MakePathOrDie("spec", "replicas"))
+	whole, err := set.ToJSON()
+	if err != nil {
+		return raw
+	}
+	return whole
+}
+
+// replicasOf are those of an object as rendered; nil where it has none.
+func replicasOf(object *unstructured.Unstructured) *int64 {
+	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "replicas")
+	switch typed := value.(type) {
+	case int64:
+		return &typed
+	case float64:
+		return new(int64(typed))
+	}
+	return nil
+}
+
+// changesReplicas says whether the add-on has other replicas than those that were applied last, as far as that is known.
+func (i *item) changesReplicas() bool {
+	before, now := i.entry.Replicas, i.wanted.Replicas
+	return i.entry.Applied && now != nil && (before == nil || *before != *now)
 }
 
 // fieldsAmong says of each field whether a field set has it.

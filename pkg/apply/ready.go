@@ -31,7 +31,7 @@ func (w *writer) checkReady(ctx context.Context, it *item) error {
 	}
 	live, err := readWhole(ctx, w.target.Dynamic.Resource(definitions), place{name: it.key.Name})
 	if apierrors.IsNotFound(err) {
-		it.done, it.used = false, false
+		it.vanish()
 		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is gone again, and is made anew", it.key))
 		return nil
 	}
@@ -41,7 +41,7 @@ func (w *writer) checkReady(ctx context.Context, it *item) error {
 	established, trouble := establishment(live)
 	switch {
 	case live.GetDeletionTimestamp() != nil:
-		it.done, it.used = false, false
+		it.vanish()
 		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is being deleted, and is made anew when it is gone%s",
 			it.key, heldBy(live.GetFinalizers())))
 	case established:
@@ -51,6 +51,9 @@ func (w *writer) checkReady(ctx context.Context, it *item) error {
 	}
 	return nil
 }
+
+// vanish has an object that is no more, or is on its way out, made anew.
+func (i *item) vanish() { i.kept, i.gone, i.done, i.used = false, true, false, false }
 
 // establishWithin is how long a definition may take until the wait is called what it is. It goes on.
 const establishWithin = time.Minute

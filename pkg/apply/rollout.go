@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"slices"
 	"sort"
 	"time"
 
@@ -48,8 +49,9 @@ type Progress struct {
 	// Inventory has an entry for each object that is ours by now, in applying order; those of objects not reached yet are
 	// as they were known.
 	Inventory Inventory
-	// Written counts the patches that were accepted, over the whole rollout.
-	Written int
+	// Written counts the patches that were accepted, over the whole rollout, Kept the objects that are recorded as applied with the
+	// content that they are to have: those are not written.
+	Written, Kept int
 	// Misbehaved has a note, ClusterMisbehaves, about each object of which an answer said what can't be; that is dropped.
 	Misbehaved []Note
 }
@@ -83,6 +85,8 @@ type item struct {
 	entry, wanted Entry
 	// planned says that the record knows the object, with or without a UID.
 	planned bool
+	// kept says that the record has the object as applied just so: it is not written. gone, that the record has one that is no more.
+	kept, gone bool
 	// done says that nothing is to be written any more; used, that the object stays somebody else's.
 	done, used bool
 	// ready is for the stage that is waited for.
@@ -108,15 +112,21 @@ func (i *item) refuse(reason, message string) {
 	i.note, i.waiting = &Note{Key: i.key, Reason: reason, Message: message}, false
 }
 
-// Planned is the intent to record before the first write: the known entries, and one without a UID for each object that
-// is not among them. A rollout takes an object that exists for ours if it is planned and carries our label, which is how
-// one goes on after a crash.
+// Planned is the intent to record before the first write: the known entries, those that are about to change without their
+// content, and one without a UID for each object that is not among them. A rollout takes an object that exists for ours if it is
+// planned and carries our label, which is how one goes on after a crash.
 func Planned(objects []*unstructured.Unstructured, known Inventory) Inventory {
-	have := known.byKey()
 	planned := append(Inventory{}, known...)
+	at := make(map[Key]int, len(known))
+	for i := range planned {
+		at[planned[i].Key] = i
+	}
 	for _, object := range objects {
-		if _, found := have[KeyOf(object)]; !found {
-			planned = append(planned, plannedEntry(object))
+		wanted := plannedEntry(object)
+		if i, found := at[wanted.Key]; !found {
+			planned = append(planned, wanted)
+		} else if planned[i].Content != wanted.Content {
+			planned[i].Content = "" // from the first write on it may be either
 		}
 	}
 	sort.SliceStable(planned, func(a, b int) bool {
@@ -128,8 +138,22 @@ func Planned(objects []*unstructured.Unstructured, known Inventory) Inventory {
 func plannedEntry(object *unstructured.Unstructured) Entry {
 	return Entry{
 		Key: KeyOf(object), Version: object.GroupVersionKind().Version,
-		Content: contentDigest(object), Orphan: staysBehind(object),
+		Content: contentDigest(object), Orphan: staysBehind(object), Replicas: replicasOf(object),
 	}
+}
+
+// isAppliedAs says whether the last write of an object was of just what is wanted.
+func (e Entry) isAppliedAs(wanted Entry) bool {
+	return e.Applied && e.UID != "" && e.Content == wanted.Content
+}
+
+// Doubted is an inventory of a cluster that may have something else: a rollout over it writes every object.
+func (i Inventory) Doubted() Inventory {
+	doubted := slices.Clone(i)
+	for at := range doubted {
+		doubted[at].Applied = false
+	}
+	return doubted
 }
 
 // staysBehind says whether a manifest asks to keep its object when the installation goes, in our words or in Helm's.
@@ -147,7 +171,7 @@ func (i Inventory) byKey() map[Key]Entry {
 }
 
 // NewRollout plans the rollout of prepared objects. Known is the inventory of the record: with UIDs for what is ours
-// already, without for what is Planned.
+// already, without for what is Planned. What it has as applied with the content of the object is not written.
 func NewRollout(owner Owner, objects []*unstructured.Unstructured, known Inventory, options RolloutOptions) *Rollout {
 	rollout := &Rollout{
 		owner: owner, options: options, declared: declaredKinds(objects), standing: map[string]bool{},
@@ -160,6 +184,7 @@ func NewRollout(owner Owner, objects []*unstructured.Unstructured, known Invento
 		rollout.items = append(rollout.items, newItem(object, have))
 	}
 	for _, it := range rollout.items {
+		it.kept = it.entry.isAppliedAs(it.wanted)
 		if it.entry.UID != "" || isNamespace(it.object) {
 			rollout.standing[it.namespace()] = true
 		}
@@ -205,6 +230,9 @@ func (r *Rollout) Advance(ctx context.Context, target Target) (Progress, error) 
 		if err != nil || r.blocked(items) {
 			return r.progress(), err
 		}
+		if at == stageFoundation {
+			r.doubt(items)
+		}
 		if at != stageFoundation || r.gate == nil {
 			continue
 		}
@@ -215,6 +243,26 @@ func (r *Rollout) Advance(ctx context.Context, target Target) (Progress, error) 
 		}
 	}
 	return r.progress(), nil
+}
+
+// doubt has everything written where a Namespace or CRD was gone: what stood on it went with it.
+func (r *Rollout) doubt(foundation []*item) {
+	if !slices.ContainsFunc(foundation, func(it *item) bool { return it.gone }) {
+		return
+	}
+	for _, it := range r.items {
+		it.kept = it.kept && it.done
+	}
+}
+
+// Left counts the objects that are still to be written.
+func (r *Rollout) Left() (count int) {
+	for _, it := range r.items {
+		if !it.done && !it.kept {
+			count++
+		}
+	}
+	return count
 }
 
 func (r *Rollout) inStage(at stage) (items []*item) {
@@ -270,6 +318,9 @@ func (r *Rollout) progress() Progress {
 	for _, it := range r.items {
 		progress.Complete = progress.Complete && it.done && it.ready
 		progress.Written += it.written
+		if it.done && it.kept {
+			progress.Kept++
+		}
 		if it.lied {
 			progress.Misbehaved = append(progress.Misbehaved, misbehaved(it.key))
 		}

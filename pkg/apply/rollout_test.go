@@ -272,6 +272,62 @@ func TestReplicasOfAnAutoscalerStay(t *testing.T) {
 	}
 }
 
+// Red when settleFields leaves replicas that the add-on has changed to whoever scaled, or goes on taking them after that.
+func TestChangedReplicasAreAppliedOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		before, after string
+		want          int64
+	}{
+		"another value":            {"replicas: 1", "replicas: 2", 2},
+		"one where there was none": {"paused: false", "paused: false\n  replicas: 2", 2},
+		"the same":                 {"replicas: 1", "replicas: 1\n  paused: true", 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.namespace()
+			before := strings.Replace(deployment, "replicas: 1", test.before, 1)
+			inventory := l.update(before, nil)
+			l.edit(deployments, "web", `{spec: {replicas: 4}}`, "scale")
+			changed := strings.Replace(before, test.before, test.after, 1)
+			inventory = l.update(changed, inventory)
+			l.expectReplicas("the change", test.want)
+
+			l.edit(deployments, "web", `{spec: {replicas: 5}}`, "scale")
+			if drift := l.drift(inventory); len(drift) > 0 {
+				t.Errorf("scaling is drift: %v", drift)
+			}
+			inventory = l.update(strings.Replace(changed, "web:1", "web:2", 1), inventory)
+			l.expectReplicas("another change", 5)
+			if drift := l.drift(inventory); len(drift) > 0 {
+				t.Errorf("scaling is drift: %v", drift)
+			}
+		})
+	}
+}
+
+// Replicas go back to the add-on with a write that does not scale. Red when what is left to a scaler is not recorded any more.
+func TestReplicasAreGivenBack(t *testing.T) {
+	l := newLab(t)
+	l.namespace()
+	inventory := l.update(deployment, nil)
+	l.edit(deployments, "web", `{spec: {replicas: 4}}`, "scale")
+	changed := strings.Replace(deployment, "web:1", "web:2", 1)
+	inventory = l.update(changed, inventory)
+	l.expectReplicas("a change", 4)
+
+	l.edit(deployments, "web", `{spec: {replicas: 3}}`)
+	drift := l.drift(inventory)
+	must(apply.Repair(t.Context(), l.target, l.owner, drift, apply.Applied{Objects: l.prepare(changed), Inventory: inventory}))(t)
+	l.expectReplicas("a repair", 1)
+}
+
+func (l *lab) expectReplicas(after string, want int64) {
+	l.Helper()
+	if replicas, _, _ := nestedInt(l.get(deployments, l.name, "web"), "spec", "replicas"); replicas != want {
+		l.Errorf("after %s there are %d replicas, want %d", after, replicas, want)
+	}
+}
+
 // RS30. Red when immutability is not probed (the reason becomes ObjectInvalid), or when values get into messages.
 func TestImmutableField(t *testing.T) {
 	l := newLab(t)

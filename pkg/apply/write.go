@@ -52,6 +52,10 @@ func (w *writer) write(ctx context.Context, it *item) error {
 		w.refuseKind(it)
 		return nil
 	}
+	if it.kept {
+		it.done = true
+		return nil
+	}
 	if it.entry.UID == "" {
 		if settled, err := w.create(ctx, client, it); err != nil || settled {
 			return err
@@ -95,6 +99,9 @@ func (w *writer) patch(ctx context.Context, client checkedClient, it *item, how 
 		live, err = w.send(ctx, client, it, how)
 		if err == nil {
 			w.accept(it, live)
+			if how.withoutReplicas {
+				it.entry.Fields = withReplicas(it.entry.Fields)
+			}
 			return nil
 		}
 		again, failure := w.settle(ctx, client, it, err, &how)
@@ -153,6 +160,7 @@ func (w *writer) accept(it *item, live *metav1.PartialObjectMetadata) {
 		fields, ok := trueFields(live.ManagedFields, w.owner.FieldManager(), it.sent)
 		it.entry.Fields, it.lied = fields, !ok
 	}
+	it.entry.Applied = !it.lied
 	if live.DeletionTimestamp != nil {
 		w.awaitEnd(it, live)
 		return
@@ -179,7 +187,7 @@ func (w *writer) settle(
 	}
 	live, err := client.Get(ctx, it.key.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		it.entry.UID, it.entry.Fields, it.entry.Created = "", nil, true
+		it.entry.UID, it.entry.Fields, it.entry.Created, it.gone = "", nil, true, true
 		how.force, how.withoutReplicas = false, false
 		return true, nil
 	}
@@ -200,15 +208,19 @@ func (w *writer) settle(
 	return w.settleFields(it, live, fields, how), nil
 }
 
-// settleFields decides about fields that others own: replicas are left to an autoscaler, fields recorded as ours are
-// repaired, all others are theirs.
+// settleFields decides about fields that others own: replicas are left to whoever scales, unless the add-on has changed them; fields
+// recorded as ours are repaired, all others are theirs.
 func (w *writer) settleFields(it *item, live *metav1.PartialObjectMetadata, fields []string, how *attempt) bool {
 	if isNamespace(it.object) && it.entry.UID == "" {
 		it.done, it.used = true, true // somebody made it since it was looked for
 		return false
 	}
-	if isScaled(live.ManagedFields) {
-		how.withoutReplicas = how.withoutReplicas || slices.Contains(fields, replicasPath)
+	if isScaled(live.ManagedFields) && slices.Contains(fields, replicasPath) {
+		if it.changesReplicas() {
+			how.force = true
+		} else {
+			how.withoutReplicas = true
+		}
 		fields = slices.DeleteFunc(fields, func(field string) bool { return field == replicasPath })
 	}
 	if len(fields) == 0 {

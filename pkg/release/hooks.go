@@ -165,6 +165,14 @@ func (r *Record) HasHooks(event string) bool {
 	return len(r.hooksOf(event)) > 0 && !slices.Contains(r.Hooking.Ended, event)
 }
 
+// RanHooks says whether hooks of an event ran to their end, in Jobs or Pods: those may have done anything.
+func (r *Record) RanHooks(event string) bool {
+	return slices.ContainsFunc(r.hooksOf(event), func(hook *Hook) bool {
+		object, err := hook.object()
+		return err == nil && hook.ran(event) && apply.Hook{Object: object}.Runs()
+	})
+}
+
 // hooksOf are the hooks of an event in the order in which Helm runs them (pkg/action/hooks.go): by weight, then by name,
 // then as they were sorted by kind.
 func (r *Record) hooksOf(event string) []*Hook {

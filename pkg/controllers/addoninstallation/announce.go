@@ -7,7 +7,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// quicklyApplied is how many objects take so little time that their rollout need not be announced.
+// quicklyApplied is how many objects are written in so little time that their rollout need not be announced.
 const quicklyApplied = 30
 
 // announceRollout has the status show a long rollout before it begins, once for each edit: else nothing is told of the edit until
@@ -15,12 +15,13 @@ const quicklyApplied = 30
 func announceRollout(f *facts) loop.Outcome {
 	generation := f.installation.Generation
 	isTold := f.memory.told == generation || f.installation.Status.ObservedGeneration == generation
-	if f.unchanged || isTold || len(f.objects) <= quicklyApplied {
+	left := f.memory.rollout.Left()
+	if isTold || left <= quicklyApplied {
 		return nil
 	}
 	f.memory.told = generation // also where the status can't be written
 	return loop.Waiting{
 		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonProgressing, Recheck: atOnce,
-		Message: fmt.Sprintf("%d objects are about to be applied", len(f.objects)),
+		Message: fmt.Sprintf("%d of %d objects are about to be written", left, len(f.objects)),
 	}
 }

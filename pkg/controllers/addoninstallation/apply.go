@@ -98,7 +98,7 @@ func (r *Reconciler) intent(f *facts, digest string) (*release.Record, error) {
 	}
 	var known apply.Inventory
 	if previous := f.record(); previous != nil {
-		known, intent.Superseded, intent.Settled = previous.Inventory, previous.Superseded, previous.Settled
+		known, intent.Superseded, intent.Settled = standingAt(previous), previous.Superseded, previous.Settled
 	}
 	intent.Superseded = append(intent.Superseded, f.leftovers...)
 	intent.From, intent.Atomic = installedVersion(f), f.entry.Template.Atomic
@@ -122,12 +122,40 @@ func encodeObjects(objects []*unstructured.Unstructured) ([]json.RawMessage, err
 	return encoded, nil
 }
 
+// standingAt is what the user cluster has at a record, as far as that is known: where newer ones can't be read, any object may have
+// another content.
+func standingAt(record *release.Record) apply.Inventory {
+	if record.Skipped > 0 {
+		return record.Inventory.Doubted()
+	}
+	return record.Inventory
+}
+
 // apply takes the rollout as far as it goes now; a long one is announced first.
 func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
+	if f.unchanged {
+		return nil
+	}
+	r.beginRollout(f)
 	if outcome := announceRollout(f); outcome != nil {
 		return outcome
 	}
 	return r.rollOut(ctx, f)
+}
+
+// beginRollout plans the rollout of the record's objects, unless it is under way.
+func (r *Reconciler) beginRollout(f *facts) {
+	if f.memory.rollout != nil {
+		return
+	}
+	f.memory.rollout = apply.NewRollout(f.owner, f.objects, f.record().Inventory, apply.RolloutOptions{
+		TargetNamespace: f.installation.Spec.TargetNamespace,
+		Adopt:           f.adopts(),
+		NameOf:          r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
+		Namespaces:      r.views.namespacesOf(f.place(), r.Options.DriftInterval),
+	})
+	f.memory.adopting = f.adopts()
+	f.memory.stageLooks, f.memory.stageWritten = 0, 0
 }
 
 // rollOut takes the rollout as far as it goes now. A rollout lives from the recorded intent to the record of its end; after
@@ -136,16 +164,7 @@ func (r *Reconciler) rollOut(ctx context.Context, f *facts) loop.Outcome {
 	if f.unchanged {
 		return nil
 	}
-	if f.memory.rollout == nil {
-		f.memory.rollout = apply.NewRollout(f.owner, f.objects, f.record().Inventory, apply.RolloutOptions{
-			TargetNamespace: f.installation.Spec.TargetNamespace,
-			Adopt:           f.adopts(),
-			NameOf:          r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
-			Namespaces:      r.views.namespacesOf(f.place(), r.Options.DriftInterval),
-		})
-		f.memory.adopting = f.adopts()
-		f.memory.stageLooks, f.memory.stageWritten = 0, 0
-	}
+	r.beginRollout(f)
 	f.memory.rollout.Hold(r.preHooks(f))
 	progress, err := f.memory.rollout.Advance(ctx, f.target())
 	f.progress, f.misbehaved = progress, progress.Misbehaved
@@ -160,7 +179,7 @@ func (r *Reconciler) rollOut(ctx context.Context, f *facts) loop.Outcome {
 		return nil
 	}
 	if hasReason(progress.Waiting, kubermaticv1.ReasonNamespaceMissing) {
-		f.memory.rollout = nil // what went with the namespace is made anew
+		f.memory.doubtCluster() // what went with the namespace is made anew
 	}
 	return r.orRollBack(ctx, f, unfinished(progress, f.memory.stageLooks))
 }
@@ -241,7 +260,8 @@ func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
 	}
 	f.memory.record, f.memory.rollout, f.memory.looks = applied.Light(), nil, 0
 	f.saved = &applied
-	f.memory.nextSurvey, f.memory.health = f.now.Add(r.Options.DriftInterval), nil
+	r.surveyAfter(f)
+	f.memory.health = nil
 	f.memory.repairs = sameContent(f.memory.repairs, before, applied.Inventory)
 	f.applied = true
 	if applied.Revision <= release.Kept {
@@ -251,4 +271,16 @@ func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
 		ctrl.LoggerFrom(ctx).Error(err, "trimming release records; tried again with the next revision")
 	}
 	return nil
+}
+
+// surveyAfter says when a rollout is followed by a look for drift. Where everything was written, nothing can have drifted yet. Else
+// the look comes when it was to come; behind hooks that ran it comes at once, since they may have taken away what the update
+// does not write.
+func (r *Reconciler) surveyAfter(f *facts) {
+	switch {
+	case f.progress.Kept == 0:
+		f.memory.nextSurvey = f.now.Add(r.Options.DriftInterval)
+	case f.record().RanHooks(f.record().Action.Pre()):
+		f.memory.nextSurvey, f.memory.surveyAnew = time.Time{}, true
+	}
 }

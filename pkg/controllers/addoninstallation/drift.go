@@ -40,8 +40,10 @@ func (r *Reconciler) repairDrift(ctx context.Context, f *facts) loop.Outcome {
 		return nil
 	}
 	survey := r.views.surveyOf(f.place(), r.Options.DriftInterval)
-	if r.askedFor(f) {
+	if r.askedFor(f) || f.memory.surveyAnew {
 		survey = r.views.newSurvey(f.place(), r.Options.DriftInterval)
+	}
+	if r.askedFor(f) {
 		f.memory.repairs = map[apply.Key]repairCount{}
 	}
 	drift, err := survey.Drifted(ctx, f.target(), f.owner, f.record().Inventory)
@@ -54,7 +56,7 @@ func (r *Reconciler) repairDrift(ctx context.Context, f *facts) loop.Outcome {
 	if outcome := r.repair(ctx, f, r.withoutFights(f, drift)); outcome != nil {
 		return outcome
 	}
-	f.drifted = true
+	f.drifted, f.memory.surveyAnew = true, false
 	f.memory.nextSurvey = f.now.Add(max(survey.Due(), time.Second))
 	f.memory.reconcileAt, f.memory.refreshed = f.installation.Annotations[kubermaticv1.AnnotationReconcileAt], false
 	if len(f.repaired) > 0 {

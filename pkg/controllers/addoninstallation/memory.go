@@ -31,6 +31,8 @@ type memory struct {
 	failures int32
 	// nextSurvey is when the objects are to be looked at for drift.
 	nextSurvey time.Time
+	// surveyAnew: what was listed before does not count at that look.
+	surveyAnew bool
 	// looks counts the visits since the rollout ended that found it not healthy yet; it stretches the time between them.
 	looks int32
 	// repairLooks counts the looks in a row at which something could not be put back.
@@ -139,7 +141,8 @@ func (m *memory) belongTo(owner apply.Owner) {
 // somebody confirmed it.
 func (m *memory) reach(userCluster types.UID) {
 	if m.userCluster != "" && m.userCluster != userCluster {
-		m.rollout, m.health, m.nextSurvey = nil, nil, time.Time{}
+		m.doubtCluster()
+		m.health, m.nextSurvey = nil, time.Time{}
 		m.helmWritten, m.helmTooLarge, m.helmVersion = "", "", ""
 		m.repairs = map[apply.Key]repairCount{}
 	}
@@ -157,6 +160,16 @@ func (m *memory) waited(written int) {
 // begin goes on with a new revision, which is on record and of which nothing is applied or shown yet.
 func (m *memory) begin(intent *release.Record) {
 	m.record, m.rollout, m.helmVersion = intent, nil, ""
+}
+
+// doubtCluster has the next rollout write every object, since the user cluster may not have what is on record.
+func (m *memory) doubtCluster() {
+	m.rollout = nil
+	if m.record != nil {
+		doubted := *m.record
+		doubted.Inventory = doubted.Inventory.Doubted()
+		m.record = &doubted
+	}
 }
 
 // doubt has the record read again: a save failed, so it is not known what the seed has.

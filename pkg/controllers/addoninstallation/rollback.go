@@ -107,7 +107,7 @@ func rollbackOf(f *facts, good *release.Record, problem string) (*release.Record
 	back := good.Again()
 	back.Revision, back.State, back.Time, back.From = failed.Revision+1, release.StateIntent, f.stamp(), good.Version
 	back.Healthy, back.LastGood, back.Settled = false, failed.LastGood, failed.Settled
-	back.Inventory, back.Superseded = apply.Planned(objects, failed.Inventory), failed.Superseded
+	back.Inventory, back.Superseded = apply.Planned(objects, standingAt(failed)), failed.Superseded
 	back.Rollback = &release.Rollback{
 		To: good.Revision, Failed: failed.Revision, Version: failed.Version, Inputs: failed.Inputs, Problem: problem,
 		ReconcileAt: f.installation.Annotations[kubermaticv1.AnnotationReconcileAt],
