@@ -133,6 +133,16 @@ func frail() map[string]string {
 	}
 }
 
+// slight is an add-on whose versions differ in one object; the last is as the first.
+func slight() map[string]string {
+	files := map[string]string{}
+	for version, value := range map[string]string{"1.0.0": "first", "1.1.0": "second", "1.2.0": "first"} {
+		files[version+"/settings.yaml"], files[version+"/account.yaml"] = strings.ReplaceAll(probeSettings, "VALUE", value), webAccount
+		files[version+"/dropped.yaml"] = probeDropped
+	}
+	return files
+}
+
 // idle is a chart whose version 2.0.0 never gets healthy.
 func idle(version string) map[string]string {
 	files := map[string]string{
@@ -163,12 +173,13 @@ func newStocked(t *testing.T) *platform {
 	p := newPlatform(t)
 	files := probe("1.0.0", true)
 	maps.Copy(files, probe("2.0.0", false))
-	for name, folder := range map[string]map[string]string{"probe": files, "frail": frail()} {
+	for name, folder := range map[string]map[string]string{"probe": files, "frail": frail(), "slight": slight()} {
 		if _, err := p.sources.Commit(name, folder); err != nil {
 			t.Fatal(err)
 		}
 	}
 	p.publish(t, "probe", p.templates("1.0.0", "probe", "1.0.0"), p.templates("2.0.0", "probe", "2.0.0"))
+	p.publish(t, "slight", p.templates("1.0.0", "slight", "1.0.0"), p.templates("1.1.0", "slight", "1.1.0"), p.templates("1.2.0", "slight", "1.2.0"))
 	for _, version := range []string{"1.0.0", "2.0.0"} {
 		if err := errors.Join(p.sources.Chart(web(version)), p.sources.Chart(idle(version))); err != nil {
 			t.Fatal(err)

@@ -28,6 +28,8 @@ type story struct {
 	former func(testing.TB, *subject)
 	// instead: who was killed on the way is asked for the removal, and not for the rest of the way.
 	instead bool
+	// finally is a version with the objects of from: who was killed on the way is asked for it, and not for the rest of the way.
+	finally string
 	// back: what is asked for fails, and gives way to what was there.
 	back bool
 	// again is in the paths of what is refused, and tried again whenever somebody looks.
@@ -122,7 +124,10 @@ func (s story) tell(t *testing.T, p *platform) int {
 		clean.remove(t)
 		s.settle(t, p, []*subject{clean}, isGone)
 	}
-	want := clean.state(t)
+	if s.finally != "" {
+		s.askFinally(t, p, clean)
+	}
+	want := s.outcome(clean.state(t))
 
 	cases := make([]*subject, len(boundaries))
 	for i := range cases {
@@ -138,15 +143,18 @@ func (s story) tell(t *testing.T, p *platform) int {
 			})
 		}
 	})
-	if s.instead {
+	switch {
+	case s.instead:
 		s.remove(t, cases)
 		s.settle(t, p, cases, isGone)
-	} else {
+	case s.finally != "":
+		s.askFinally(t, p, cases...)
+	default:
 		s.settle(t, p, cases, s.lacks)
 	}
 	seen := p.look(t)
 	for i, one := range cases {
-		if diff := cmp.Diff(want, one.stateIn(t, seen)); diff != "" {
+		if diff := cmp.Diff(want, s.outcome(one.stateIn(t, seen))); diff != "" {
 			t.Errorf("killed %s, the end differs from that of a clean run (-clean +killed):\n%s", boundaries[i], diff)
 		}
 	}
@@ -155,6 +163,24 @@ func (s story) tell(t *testing.T, p *platform) int {
 		count(missed, func(is bool) bool { return is }))
 	s.clear(t, p, slices.Concat(cases, []*subject{clean}))
 	return len(boundaries)
+}
+
+// askFinally asks all for the version that they are to end with.
+func (s story) askFinally(t *testing.T, p *platform, all ...*subject) {
+	t.Helper()
+	for _, one := range all {
+		one.want(t, s.finally)
+	}
+	s.settle(t, p, all, func(t testing.TB, one *subject) error { return one.unsettled(t, s.finally) })
+}
+
+// outcome is the part of a subject's state in which all have to be alike in the end. Those that were asked for something else on their
+// way came by as many revisions as they came far.
+func (s story) outcome(state map[string]string) map[string]string {
+	if s.finally != "" {
+		maps.DeleteFunc(state, func(name, _ string) bool { return strings.Contains(name, "record") || name == "the installation" })
+	}
+	return state
 }
 
 func (s story) remove(t *testing.T, all []*subject) {

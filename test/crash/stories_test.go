@@ -32,6 +32,12 @@ var templateStories = []story{
 		through: []string{"user DELETE /api/v1/namespaces/NAME/configmaps/dropped", "seed PUT /api/v1/namespaces/cluster-NAME/secrets/addon-OWNER-2"},
 	},
 	{
+		// An update that writes what differs, which is taken back on its way. Red when Planned of pkg/apply leaves the content of what is
+		// about to change: after a kill the settings stay those that were given up.
+		name: "take-back", addon: "slight", from: "1.0.0", to: "1.1.0", finally: "1.2.0",
+		through: []string{"user PATCH /api/v1/namespaces/NAME/configmaps/settings", "seed PUT /api/v1/namespaces/cluster-NAME/secrets/addon-OWNER-2"},
+	},
+	{
 		// Red when the records are forgotten before the objects are removed.
 		name: "remove", addon: "probe", from: "2.0.0",
 		through: []string{"user DELETE /api/v1/namespaces/NAME", "seed DELETE /api/v1/namespaces/cluster-NAME/secrets/addon-OWNER-1"},

@@ -1,0 +1,104 @@
+package addoninstallation_test
+
+import (
+	"errors"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// Updates write what differs from the record; what follows is about records that are not what the user cluster has.
+
+const unchanged = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: unchanged}\n"
+
+// A namespace that somebody deleted takes along what an update does not write. Red when doubtCluster keeps the inventory: the namespace
+// counts as applied, and the update waits for it for ever.
+func TestUpdateBringsBackWhatWentWithItsNamespace(t *testing.T) {
+	w := newHookWorld(t)
+	w.publishChart("emptied", "emptied", nil, map[string]string{"settings": settings, "unchanged": unchanged})
+	w.start()
+	object := w.install("emptied", "")
+	w.ready(object)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.Spec.TargetNamespace}}
+	w.delete(namespace)
+	expect.Gone(t, w.seed, namespace)
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.Values = raw(`{"tag":"two"}`) })
+	w.ready(object)
+	if !w.has(&corev1.ConfigMap{}, object.Spec.TargetNamespace, "unchanged") {
+		t.Error("what the update did not change is still gone")
+	}
+}
+
+// As with helm, what a hook takes away is there again once the upgrade is through. Red when surveyAfter leaves the look for later, or
+// has it go by lists that are older than the hook.
+func TestUpdateBringsBackWhatAHookTookAway(t *testing.T) {
+	w := newHookWorld(t)
+	w.publishChart("sweeping", "sweeping", nil, map[string]string{
+		"settings": settings, "unchanged": unchanged, "sweep": job("sweep", "pre-upgrade", ""),
+	})
+	w.start()
+	object := w.install("sweeping", "")
+	w.ready(object)
+	w.lookAgain(object)
+	w.ready(object)
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.Values = raw(`{"tag":"two"}`) })
+	sweep := w.awaitJob(object, "sweep")
+	w.delete(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: "unchanged"}})
+	w.end(sweep, true)
+	w.ready(object)
+	if !w.has(&corev1.ConfigMap{}, object.Spec.TargetNamespace, "unchanged") {
+		t.Error("what the hook took away is not there")
+	}
+	if !w.has(&batchv1.Job{}, object.Spec.TargetNamespace, "sweep") {
+		t.Error("the hook is gone")
+	}
+}
+
+// What stands at an earlier record is not known where the newest can't be read. Red when standingAt believes its contents: the settings
+// stay those of the lost revision.
+func TestUpdateOverDamagedRecordWritesEverything(t *testing.T) {
+	w := newWorld(t)
+	w.publish("spoilt", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
+	stop := w.startUntil()
+	t.Cleanup(stop)
+	object := w.install("spoilt", "1.0.0")
+	w.expectInstalled(object, "1.0.0", "2.0.0")
+	w.want(object, "2.0.0")
+	w.expectInstalled(object, "2.0.0", "")
+	stop()
+	owner := apply.Owner{ClusterUID: w.cluster.UID, Installation: object.Name}
+	var heads corev1.SecretList
+	err := w.seed.List(t.Context(), &heads, client.InNamespace(w.namespace), client.MatchingLabels{
+		kubermaticv1.LabelInstallation: owner.ID(), release.LabelRevision: "2",
+	})
+	if err := errors.Join(err, w.spoil(heads.Items...)); err != nil {
+		t.Fatal(err)
+	}
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+		object.Annotations = map[string]string{kubermaticv1.AnnotationAllowDowngrade: "true"}
+		object.Spec.AddonRef.Version = "1.0.0"
+	})
+	w.start()
+	w.expectInstalled(object, "1.0.0", "2.0.0")
+}
+
+// spoil makes records unreadable.
+func (w *world) spoil(heads ...corev1.Secret) error {
+	if len(heads) == 0 {
+		return errors.New("there is no such record")
+	}
+	var all error
+	for i := range heads {
+		heads[i].Data["record"] = []byte("spoilt")
+		all = errors.Join(all, w.seed.Update(w.t.Context(), &heads[i]))
+	}
+	return all
+}
