@@ -108,3 +108,25 @@ func TestUpdateBringsBackWhatWentWithItsDefinition(t *testing.T) {
 		t.Error("the definition's object is not there again")
 	}
 }
+
+// Red when a definition that was seen to be served is never looked at again: what is new waits for its kind for ever.
+func TestUpdateOverTerminatingDefinitionEnds(t *testing.T) {
+	l := newLab(t)
+	inventory := l.update(widgets, nil)
+	l.edit(l.widgets(), "first", `{metadata: {finalizers: [example.com/hold]}}`)
+	l.delete(definitions, "", "widgets."+l.name+".example.com")
+	objects := l.prepare(strings.Replace(widgets, "name: first", "name: second", 1))
+	rollout := apply.NewRollout(l.owner, objects, apply.Planned(objects, inventory), apply.RolloutOptions{})
+	if progress := must(rollout.Advance(t.Context(), l.target))(t); progress.Complete {
+		t.Fatal("an object of a kind that ends was written")
+	}
+	l.eventually("the hold is taken off", func() bool { // while a definition changes, its kind is not served for a moment
+		return l.tryEdit(l.widgets(), "first", `{metadata: {finalizers: null}}`) == nil
+	})
+	l.eventually("the rollout with a new definition", func() bool {
+		return must(rollout.Advance(t.Context(), l.target))(t).Complete
+	})
+	if l.get(l.widgets(), l.name, "second") == nil {
+		t.Error("the definition's object is not there")
+	}
+}

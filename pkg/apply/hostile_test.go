@@ -181,6 +181,6 @@ func TestConflictsAboutFieldsThatWereNotSentAreRefused(t *testing.T) {
 	objects := l.prepare(settings)
 	inventory := l.install(objects, nil)
 	server.SetDose(hostile.ModeNamed("many-conflicts"), hostile.Dose{Size: 5000})
-	_, err := apply.NewRollout(l.owner, objects, inventory, apply.RolloutOptions{Adopt: true}).Advance(t.Context(), l.target)
+	_, err := apply.NewRollout(l.owner, objects, inventory.Doubted(), apply.RolloutOptions{Adopt: true}).Advance(t.Context(), l.target)
 	expectMisbehaviour(t, fmt.Sprintf("%d objects", len(objects)), err)
 }

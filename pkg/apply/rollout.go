@@ -213,9 +213,7 @@ func (i *item) namespace() string {
 // Advance applies as many stages as can be without waiting. An error is a call that failed and may be tried again at once
 // by calling Advance again; everything that needs somebody is in Progress instead.
 func (r *Rollout) Advance(ctx context.Context, target Target) (Progress, error) {
-	for _, it := range r.items {
-		it.note = nil
-	}
+	r.lookAgain()
 	w := &writer{
 		owner: r.owner, target: target, adopt: r.options.Adopt, kinds: &kinds{mapper: target.Mapper, declared: r.declared},
 		nameOf: r.options.NameOf, now: r.options.Now(),
@@ -243,6 +241,16 @@ func (r *Rollout) Advance(ctx context.Context, target Target) (Progress, error) 
 		}
 	}
 	return r.progress(), nil
+}
+
+// lookAgain begins another look at what is not through. Where something waits for its kind, the definition may be gone by now.
+func (r *Rollout) lookAgain() {
+	waits := slices.ContainsFunc(r.items, func(it *item) bool {
+		return it.stage != stageFoundation && it.note != nil && it.waiting && it.note.Reason == kubermaticv1.ReasonWaitingForStage
+	})
+	for _, it := range r.items {
+		it.note, it.ready = nil, it.ready && !(waits && isCRD(it.object))
+	}
 }
 
 // doubt has everything written where a Namespace or CRD was gone: what stood on it went with it.

@@ -457,14 +457,14 @@ func TestRecordedUID(t *testing.T) {
 	l.namespace()
 	inventory := l.install(l.prepare(settings), nil)
 	l.delete(configMaps, l.name, "settings")
-	again := l.install(l.prepare(settings), inventory)
+	again := l.install(l.prepare(settings), inventory.Doubted())
 	if again[0].UID == inventory[0].UID {
 		t.Error("the object that was gone still has its UID")
 	}
 
 	l.delete(configMaps, l.name, "settings")
 	l.create(configMaps, l.name, `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: mine}}`)
-	progress := l.rollout(l.prepare(settings), again, apply.RolloutOptions{})
+	progress := l.rollout(l.prepare(settings), again.Doubted(), apply.RolloutOptions{})
 	if diff := cmp.Diff([]string{"ConfigMap settings: ObjectExists"}, reasons(progress.Refused)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

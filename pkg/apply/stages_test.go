@@ -91,7 +91,7 @@ func TestTerminatingDefinitionIsWaitedFor(t *testing.T) {
 	definition := "widgets." + l.name + ".example.com"
 	l.delete(definitions, "", definition)
 
-	rollout := apply.NewRollout(l.owner, objects, inventory, apply.RolloutOptions{})
+	rollout := apply.NewRollout(l.owner, objects, inventory.Doubted(), apply.RolloutOptions{})
 	progress := must(rollout.Advance(t.Context(), l.target))(t)
 	if diff := cmp.Diff([]string{"CustomResourceDefinition " + definition + ": WaitingForStage"}, reasons(progress.Waiting)); diff != "" {
 		t.Fatalf("waiting (-want +got):\n%s", diff)

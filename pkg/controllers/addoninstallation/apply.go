@@ -202,7 +202,11 @@ func unfinished(progress apply.Progress, looks int) loop.Outcome {
 	if len(progress.Waiting) == 0 {
 		return loop.RetryAt{Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonProgressing, After: wait}
 	}
-	if progress.Waiting[0].Reason == kubermaticv1.ReasonNamespaceMissing {
+	switch {
+	case progress.Waiting[0].Reason != kubermaticv1.ReasonNamespaceMissing:
+	case progress.Kept > 0:
+		wait = atOnce // it may be ours, and was not written since it was there
+	default:
 		wait = refusedRecheck
 	}
 	return loop.Waiting{
