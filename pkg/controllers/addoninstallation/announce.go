@@ -11,11 +11,10 @@ import (
 const quicklyApplied = 30
 
 // announceRollout has the status show a long rollout before it begins, once for each edit: else nothing is told of the edit until
-// the rollout waits for something or is through.
-func announceRollout(f *facts) loop.Outcome {
+// the rollout waits for something or is through. Left is how many objects are to be written.
+func announceRollout(f *facts, left int) loop.Outcome {
 	generation := f.installation.Generation
 	isTold := f.memory.told == generation || f.installation.Status.ObservedGeneration == generation
-	left := f.memory.rollout.Left()
 	if isTold || left <= quicklyApplied {
 		return nil
 	}

@@ -137,7 +137,7 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 		return nil
 	}
 	r.beginRollout(f)
-	if outcome := announceRollout(f); outcome != nil {
+	if outcome := announceRollout(f, f.memory.rollout.Left()); outcome != nil {
 		return outcome
 	}
 	return r.rollOut(ctx, f)

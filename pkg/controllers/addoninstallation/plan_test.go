@@ -36,25 +36,23 @@ func TestBackOff(t *testing.T) {
 // Red when a long rollout begins before the status shows anything of the edit, when it never begins where the status can't be
 // written, or when a short one costs a pass for it.
 func TestLongRolloutsAreAnnounced(t *testing.T) {
-	few := make([]*unstructured.Unstructured, quicklyApplied)
-	many := make([]*unstructured.Unstructured, quicklyApplied+1)
 	for _, test := range []struct {
 		why      string
-		objects  []*unstructured.Unstructured
+		left     int
 		observed int64
 		told     bool
 	}{
-		{"a new edit with many objects", many, 1, true},
-		{"one that the status shows already", many, 2, false},
-		{"a new edit with few objects", few, 1, false},
+		{"a new edit with many objects to write", quicklyApplied + 1, 1, true},
+		{"one that the status shows already", quicklyApplied + 1, 2, false},
+		{"a new edit with few of them", quicklyApplied, 1, false},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}, objects: test.objects}
+			f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}, objects: make([]*unstructured.Unstructured, 2*quicklyApplied)}
 			f.installation.Generation, f.installation.Status.ObservedGeneration = 2, test.observed
-			if outcome := announceRollout(f); (outcome != nil) != test.told {
+			if outcome := announceRollout(f, test.left); (outcome != nil) != test.told {
 				t.Errorf("got %v", outcome)
 			}
-			if outcome := announceRollout(f); outcome != nil {
+			if outcome := announceRollout(f, test.left); outcome != nil {
 				t.Errorf("got %v at the next pass", outcome)
 			}
 		})
