@@ -139,13 +139,9 @@ func (s *shelf) supersede(ctx context.Context, rel *helmrelease.Release) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		earlier, err := decodeHelm(item.Data[helmKey])
+		earlier, secret, err := superseded(ctx, item.Data[helmKey], s.owner)
 		if err != nil || earlier.Version >= rel.Version || item.Name != fmt.Sprintf(helmKeyFormat, rel.Name, earlier.Version) ||
 			earlier.Name != rel.Name {
-			continue
-		}
-		secret, err := earlier.superseded(s.owner)
-		if err != nil {
 			continue
 		}
 		if _, err := s.put(ctx, secret); err != nil {

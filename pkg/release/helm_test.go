@@ -261,7 +261,10 @@ func TestDecodeHelmHasABound(t *testing.T) {
 	var bomb bytes.Buffer
 	encoder := base64.NewEncoder(base64.StdEncoding, &bomb)
 	packer := gzip.NewWriter(encoder)
-	block := make([]byte, 1<<20)
+	if _, err := packer.Write([]byte(`{"chart":"`)); err != nil {
+		t.Fatal(err)
+	}
+	block := bytes.Repeat([]byte("x"), 1<<20)
 	for range helmUnpackedLimit>>20 + 1 {
 		if _, err := packer.Write(block); err != nil {
 			t.Fatal(err)
@@ -271,7 +274,7 @@ func TestDecodeHelmHasABound(t *testing.T) {
 		t.Fatal(err)
 	}
 	var large *HelmTooLargeError
-	if _, err := decodeHelm(bomb.Bytes()); !errors.As(err, &large) {
+	if _, err := decodeHelm(t.Context(), bomb.Bytes()); !errors.As(err, &large) {
 		t.Errorf("got %v, want a HelmTooLargeError", err)
 	}
 }
@@ -279,7 +282,7 @@ func TestDecodeHelmHasABound(t *testing.T) {
 func FuzzDecodeHelm(f *testing.F) {
 	f.Add([]byte("H4sIAAAAAAAA/6pWSk5NLVayUlAqyS8pVtJRUEpJLElUslKqBQQAAP//"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if rel, err := decodeHelm(data); (rel == nil) == (err == nil) {
+		if rel, err := decodeHelm(t.Context(), data); (rel == nil) == (err == nil) {
 			t.Fatalf("got %v and %v", rel, err)
 		}
 	})

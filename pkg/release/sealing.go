@@ -274,8 +274,11 @@ func (r *Records) readUnsealed(ctx context.Context, head *corev1.Secret, name na
 	if err != nil {
 		return nil, err
 	}
-	decoding.Lock()
-	defer decoding.Unlock()
+	done, err := alone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	record, err := unpack(head.Name, packed, about)
 	if err != nil {
 		return nil, err

@@ -3,10 +3,11 @@ package release
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"sync"
 
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
 )
 
 // helmPackers are kept, since each holds more than a megabyte. Releases are packed as helm packs them, so what fitted fits again.
@@ -31,13 +33,18 @@ func helmSecret(name string, revision int, status helmrelease.Status, owner stri
 	if err != nil {
 		return nil, fmt.Errorf("packing revision %d of Helm release %q: %w", revision, name, err)
 	}
+	return helmSecretOf(name, revision, status, owner, packed), nil
+}
+
+// helmSecretOf is the same for a release that is packed.
+func helmSecretOf(name string, revision int, status helmrelease.Status, owner string, packed []byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf(helmKeyFormat, name, revision), Labels: map[string]string{
 			"owner": "helm", "name": name, "status": status.String(), "version": strconv.Itoa(revision), v1.LabelInstallation: owner,
 		}},
 		Type: helmSecretType,
 		Data: map[string][]byte{helmKey: packed},
-	}, nil
+	}
 }
 
 // packRelease is base64 of gzip.
@@ -55,23 +62,15 @@ func packRelease(plain []byte) ([]byte, error) {
 	return base64.StdEncoding.AppendEncode(nil, packed.Bytes()), nil
 }
 
-// helmUnpackedLimit bounds what a release in a user cluster may become. A Secret holds 1 MiB, a gzip bomb 1000 times that.
-const helmUnpackedLimit = 16 << 20
-
-// decoding lets one release be unpacked at a time: each may take some tens of MiB, and anybody's user cluster can have many.
-var decoding sync.Mutex
-
-// storedHelm is a release as Helm stores it (pkg/release of Helm), with the parts that are not looked at as they are: a small
-// text decodes to far larger maps.
+// storedHelm is what is read of a release as Helm stores it (pkg/release of Helm).
 type storedHelm struct {
-	Name      string          `json:"name,omitempty"`
-	Info      json.RawMessage `json:"info,omitempty"`
-	Chart     json.RawMessage `json:"chart,omitempty"`
-	Config    json.RawMessage `json:"config,omitempty"`
-	Manifest  string          `json:"manifest,omitempty"`
-	Hooks     json.RawMessage `json:"hooks,omitempty"`
-	Version   int             `json:"version,omitempty"`
-	Namespace string          `json:"namespace,omitempty"`
+	Name, Namespace string
+	Version         int
+	Info            storedInfo
+	// Objects are those that its manifest names, and Hooks those of its hooks.
+	Objects, Hooks []apply.Entry
+	// Unread counts the documents that can't be read.
+	Unread int
 }
 
 // storedInfo is what Helm says about a release, but for the resources, which it stores nowhere.
@@ -84,60 +83,107 @@ type storedInfo struct {
 	Notes         string             `json:"notes,omitempty"`
 }
 
-// decodeHelm reads a release as Helm writes it, base64 of gzip of JSON, with a bound.
-func decodeHelm(data []byte) (*storedHelm, error) {
-	decoding.Lock()
-	defer decoding.Unlock()
-	packed := base64.NewDecoder(base64.StdEncoding, bytes.NewReader(data))
-	unpacked, err := gzip.NewReader(packed)
+// decodeHelm reads a release as Helm writes it, base64 of gzip of JSON, with bounds, and without keeping any of it: neither its chart,
+// its values nor its objects.
+func decodeHelm(ctx context.Context, data []byte) (*storedHelm, error) {
+	done, err := alone(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("unpacking a Helm release: %w", err)
+		return nil, err
 	}
-	plain, err := io.ReadAll(io.LimitReader(unpacked, helmUnpackedLimit+1))
+	defer done()
+	walk, err := openHelm(ctx, data, helmUnpackedLimit)
 	if err != nil {
-		return nil, fmt.Errorf("unpacking a Helm release: %w", err)
-	}
-	if len(plain) > helmUnpackedLimit {
-		return nil, &HelmTooLargeError{}
+		return nil, err
 	}
 	var stored storedHelm
-	if err := json.Unmarshal(plain, &stored); err != nil {
-		return nil, fmt.Errorf("decoding a Helm release: %w", err)
+	objects, hooks := newManifest(), newManifest()
+	err = walk.members(func(key string) error {
+		switch key {
+		case "manifest":
+			defer objects.end()
+			return walk.text(objects)
+		case "hooks":
+			return walk.elements('[', ']', func() error { return walk.hook(hooks) })
+		case "info":
+			text, err := walk.keep(walk.value)
+			if json.Unmarshal(text, &stored.Info) != nil {
+				stored.Info = storedInfo{} // it is for people, but for a time
+			}
+			return err
+		}
+		return walk.about(key, &stored)
+	})
+	if err == nil && (objects.isTooLarge() || hooks.isTooLarge()) {
+		err = &noReleaseError{"it names more objects than are read"}
 	}
+	if err != nil {
+		return nil, fmt.Errorf("reading a Helm release: %w", err)
+	}
+	stored.Objects, stored.Hooks, stored.Unread = objects.objects, hooks.objects, objects.unread+hooks.unread
 	return &stored, nil
 }
 
-func (s *storedHelm) info() (info storedInfo, err error) {
-	err = json.Unmarshal(s.Info, &info)
-	return info, err
+// hook walks over one hook, for the object that it names.
+func (w *walker) hook(objects *manifest) error {
+	return w.members(func(key string) error {
+		if key != "manifest" {
+			return w.value()
+		}
+		defer objects.end()
+		return w.text(objects)
+	})
 }
 
-// superseded is the Secret of the release when a later one has taken its place; all else of it stays as it was stored. Like decoding,
-// it is done for one release at a time.
-func (s *storedHelm) superseded(owner string) (*corev1.Secret, error) {
-	decoding.Lock()
-	defer decoding.Unlock()
-	info, err := s.info()
+// about walks over what says which release it is, and over all that nobody looks at.
+func (w *walker) about(key string, stored *storedHelm) error {
+	into, ok := map[string]any{
+		"name": &stored.Name, "namespace": &stored.Namespace, "version": &stored.Version, "info": &stored.Info,
+	}[key]
+	if !ok {
+		return w.value()
+	}
+	text, err := w.keep(w.value)
 	if err != nil {
-		return nil, fmt.Errorf("decoding a Helm release: %w", err)
+		return err
 	}
-	info.Status = helmrelease.StatusSuperseded
-	if s.Info, err = json.Marshal(info); err != nil {
-		return nil, fmt.Errorf("encoding a Helm release: %w", err)
-	}
-	var plain bytes.Buffer
-	encoder := json.NewEncoder(&plain)
-	encoder.SetEscapeHTML(false) // each "<" would become six bytes
-	if err := encoder.Encode(s); err != nil {
-		return nil, fmt.Errorf("encoding a Helm release: %w", err)
-	}
-	return helmSecret(s.Name, s.Version, info.Status, owner, plain.Bytes())
+	return json.Unmarshal(text, into)
 }
 
-// HelmTooLargeError says that a release in a user cluster unpacks to more than is read.
-type HelmTooLargeError struct{}
-
-// Error implements error.
-func (e *HelmTooLargeError) Error() string {
-	return fmt.Sprintf("the Helm release unpacks to more than %d MiB", helmUnpackedLimit>>20)
+// superseded is the Secret of a release when a later one has taken its place; all else of it stays as it was stored, byte for byte.
+func superseded(ctx context.Context, data []byte, owner string) (*storedHelm, *corev1.Secret, error) {
+	done, err := alone(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer done()
+	walk, err := openHelm(ctx, data, helmRewrittenLimit)
+	if err != nil {
+		return nil, nil, err
+	}
+	var packed bytes.Buffer
+	var stored storedHelm
+	encoder := base64.NewEncoder(base64.StdEncoding, &packed)
+	packer := helmPackers.Get().(*gzip.Writer)
+	defer helmPackers.Put(packer)
+	packer.Reset(encoder)
+	walk.out = packer
+	err = walk.members(func(key string) error {
+		if key != "info" {
+			return walk.about(key, &stored)
+		}
+		walk.out = nil
+		err := walk.about(key, &stored)
+		walk.out = packer
+		if err != nil {
+			return err
+		}
+		stored.Info.Status = helmrelease.StatusSuperseded
+		told := json.NewEncoder(packer)
+		told.SetEscapeHTML(false) // each "<" would become six bytes
+		return told.Encode(stored.Info)
+	})
+	if err = errors.Join(err, packer.Close(), encoder.Close()); err != nil {
+		return nil, nil, fmt.Errorf("superseding a Helm release: %w", err)
+	}
+	return &stored, helmSecretOf(stored.Name, stored.Version, helmrelease.StatusSuperseded, owner, packed.Bytes()), nil
 }

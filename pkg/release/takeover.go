@@ -12,9 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	validate "k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -23,7 +21,6 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/remote"
-	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
 const (
@@ -34,11 +31,6 @@ const (
 	namesListed = 2000
 	// highestHelmRevision is the last revision that is believed of a Secret's name; there have to be numbers after it.
 	highestHelmRevision = 1 << 24
-	// manifestLimit bounds the manifest of a foreign release that is read for its objects, in bytes.
-	manifestLimit = 4 << 20
-	// documentLimit bounds each document of it, in bytes, aliases written out; documentPieces is about how many maps, lists and
-	// values it may have, and documentDepth how deep they may be in one another.
-	documentLimit, documentPieces, documentDepth = 1 << 20, 100_000, 256
 )
 
 var secretResource = corev1.SchemeGroupVersion.WithResource("secrets")
@@ -110,11 +102,13 @@ type ForeignHelm struct {
 	Installation string
 	// FirstDeployed is when revision 1 was, as far as it can be read.
 	FirstDeployed time.Time
-	// Problem says why the newest revision can't be read; "" where it can. Nothing of it is known then but its number.
+	// Problem says why the newest revision can't be read, or which part of it; "" where all of it can.
 	Problem string
 	// Objects are those of the newest revision's manifest, each with the version of its kind. Where Namespace is empty and the
 	// kind has one, it is the release's.
 	Objects []apply.Entry
+	// Hooks are the objects of its hooks.
+	Hooks []apply.Entry
 }
 
 // FindHelm looks for a Helm release of the name; nil where there is none. It is for owners that have no record of one: theirs
@@ -241,55 +235,19 @@ func (f *ForeignHelm) read(ctx context.Context, secrets corev1client.SecretInter
 	if err != nil {
 		return fmt.Errorf("reading Helm release %q: %w", f.Name, err)
 	}
-	rel, err := decodeHelm(secret.Data[helmKey])
+	rel, err := decodeHelm(ctx, secret.Data[helmKey])
 	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
 	case err != nil:
 		f.Problem = "it is no Helm release, or unpacks to more than is read" // the decoder's words may quote it
 	case rel.Name != f.Name || rel.Namespace != f.Namespace || rel.Version != f.Revision:
 		f.Problem = "it says to be another release or revision than its name does"
 	default:
-		f.believe(rel)
+		f.FirstDeployed, f.Objects, f.Hooks = rel.Info.FirstDeployed.Time, rel.Objects, rel.Hooks
+		if rel.Unread > 0 {
+			f.Problem = fmt.Sprintf("%d documents of its manifest can't be read", rel.Unread)
+		}
 	}
 	return nil
-}
-
-func (f *ForeignHelm) believe(rel *storedHelm) {
-	if info, err := rel.info(); err == nil {
-		f.FirstDeployed = info.FirstDeployed.Time
-	}
-	objects, ok := manifestObjects(rel.Manifest)
-	if !ok {
-		f.Problem = "its manifest is larger than is read, or no YAML"
-	}
-	f.Objects = objects
-}
-
-// manifestObjects are the objects that a release's manifest names. Helm writes it in documents, each begun by a line "---".
-// What small texts can be made to cost is bounded before any is decoded.
-func manifestObjects(manifest string) (objects []apply.Entry, ok bool) {
-	if len(manifest) > manifestLimit {
-		return nil, false
-	}
-	limits := strictyaml.Limits{
-		Bytes: documentLimit, Depth: documentDepth, Pieces: documentPieces, Duplicates: true, Budget: strictyaml.NewBudget(manifestLimit),
-	}
-	for document := range strings.SplitSeq("\n"+manifest, "\n---") {
-		content, err := strictyaml.Decode([]byte(document), limits)
-		if err != nil {
-			return nil, false
-		}
-		object, _ := content.(map[string]any)
-		about := unstructured.Unstructured{Object: object}
-		gv, err := schema.ParseGroupVersion(about.GetAPIVersion())
-		if err != nil || about.GetKind() == "" || about.GetName() == "" {
-			continue
-		}
-		objects = append(objects, apply.Entry{Version: gv.Version, Key: apply.Key{
-			Group: gv.Group, Kind: about.GetKind(), Namespace: about.GetNamespace(), Name: about.GetName(),
-		}})
-		if len(objects) > apply.MaxObjects {
-			return nil, false
-		}
-	}
-	return objects, true
 }
