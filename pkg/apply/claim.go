@@ -68,13 +68,19 @@ func (w *writer) take(it *item, live *metav1.PartialObjectMetadata) {
 	case neighbour != "":
 		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already and belongs to add-on installation %q: take it out of "+
 			"one of the two add-ons, or remove that installation", it.key, cutText(neighbour)))
-	case w.adopt:
+	case w.adopt, w.isOfRelease(live):
 		it.entry.UID, it.entry.Created = live.UID, false
 	default:
 		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already and belongs to %s: remove it there, "+
 			"take it out of the add-on, or annotate the installation with %s: \"true\"",
 			it.key, w.ownerOf(live), kubermaticv1.AnnotationAdopt))
 	}
+}
+
+// isOfRelease says whether Helm made an object for the release that is gone on with.
+func (w *writer) isOfRelease(live *metav1.PartialObjectMetadata) bool {
+	return w.release != nil && live.Annotations[helmReleaseAnnotation] == w.release.ReleaseName &&
+		live.Annotations[helmNamespaceAnnotation] == w.release.ReleaseNamespace
 }
 
 // isOurs says whether an object that exists is this owner's: it has our manager, or our record plans it and it has our

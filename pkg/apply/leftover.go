@@ -21,6 +21,9 @@ func Leftovers(ctx context.Context, target Target, claimed Inventory, options Le
 	for _, object := range options.Wanted {
 		search.wanted[KeyOf(object)] = true
 	}
+	for _, entry := range options.Known {
+		search.wanted[entry.Key] = true
+	}
 	seen := presences(claimed, false)
 	if err := each(ctx, seen, search.look); err != nil {
 		return nil, err
@@ -43,6 +46,11 @@ type LeftoverOptions struct {
 	Marks HelmMarks
 	// Wanted are the objects that stay.
 	Wanted []*unstructured.Unstructured
+	// Known are entries of objects that stay, or are to go already.
+	Known Inventory
+	// Hooks looks for what hooks of the release made, in its namespace. Helm does not mark those: they are known by being hooks, and by
+	// not being of an installation.
+	Hooks bool
 	// NameOf gives the name of the installation with an ID; "" where there is none, or none any more. It may be nil.
 	NameOf func(id string) string
 }
@@ -74,6 +82,9 @@ func (l *leftovers) look(ctx context.Context, one *presence) error {
 	if l.wanted[one.entry.Key] {
 		return nil
 	}
+	if l.Hooks && (isShared(one.entry) || one.entry.GroupKind() == claimGK) {
+		return nil
+	}
 	live, err := resourceClient(l.target, where, one.entry.Namespace).Get(ctx, one.entry.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -88,6 +99,10 @@ func (l *leftovers) look(ctx context.Context, one *presence) error {
 }
 
 func (l *leftovers) isLeft(live *metav1.PartialObjectMetadata) bool {
+	if l.Hooks {
+		return live.DeletionTimestamp == nil && live.Namespace == l.Marks.ReleaseNamespace && !isOwnHook(live, l.Owner) &&
+			obstacle(live, l.Owner, l.Marks) == "" && live.Annotations[helmPolicyAnnotation] != helmPolicyKeep
+	}
 	return live.DeletionTimestamp == nil && live.Annotations[helmReleaseAnnotation] == l.Marks.ReleaseName &&
 		live.Annotations[helmNamespaceAnnotation] == l.Marks.ReleaseNamespace &&
 		live.Annotations[helmPolicyAnnotation] != helmPolicyKeep && livingNeighbour(live, l.Owner, l.NameOf) == ""

@@ -13,6 +13,8 @@ type Applied struct {
 	Inventory Inventory
 	// Adopt takes over objects of somebody else that stand where ours were, but for those of an installation that NameOf knows.
 	Adopt bool
+	// Release is as in RolloutOptions.
+	Release *HelmMarks
 	// NameOf is as in RolloutOptions.
 	NameOf func(id string) string
 }
@@ -31,7 +33,7 @@ type Repaired struct {
 // in also with an error, which is a call that failed.
 func Repair(ctx context.Context, target Target, owner Owner, drift []Drift, applied Applied) (Repaired, error) {
 	w := &writer{
-		owner: owner, target: target, adopt: applied.Adopt, nameOf: applied.NameOf,
+		owner: owner, target: target, adopt: applied.Adopt, release: applied.Release, nameOf: applied.NameOf,
 		kinds: &kinds{mapper: target.Mapper, declared: declaredKinds(applied.Objects)},
 	}
 	items := driftedItems(drift, applied)

@@ -19,6 +19,8 @@ type RolloutOptions struct {
 	TargetNamespace string
 	// Adopt takes over objects that belong to somebody else, but for those of an installation that NameOf knows.
 	Adopt bool
+	// Release is a Helm release that is gone on with: what Helm made for it is taken over like that, too; nil: there is none.
+	Release *HelmMarks
 	// NameOf gives the name of the installation with an ID, for messages about what is not ours; "" where there is none, or none any
 	// more. It may be nil.
 	NameOf func(id string) string
@@ -216,7 +218,7 @@ func (r *Rollout) Advance(ctx context.Context, target Target) (Progress, error) 
 	r.lookAgain()
 	w := &writer{
 		owner: r.owner, target: target, adopt: r.options.Adopt, kinds: &kinds{mapper: target.Mapper, declared: r.declared},
-		nameOf: r.options.NameOf, now: r.options.Now(),
+		nameOf: r.options.NameOf, now: r.options.Now(), release: r.options.Release,
 	}
 	if err := r.checkNamespaces(ctx, w); err != nil || r.blocked(r.items) {
 		return r.progress(), err

@@ -23,7 +23,9 @@ type writer struct {
 	owner  Owner
 	target Target
 	adopt  bool
-	kinds  *kinds
+	// release is one whose objects are taken over; nil: none.
+	release *HelmMarks
+	kinds   *kinds
 	// nameOf names installations by their IDs; it may be nil.
 	nameOf func(id string) string
 	// now is when the pass began.

@@ -41,6 +41,17 @@ func (r *Record) Deployed() {
 	r.setHelm(helmrelease.StatusDeployed, descriptions[r.Action])
 }
 
+// GoOnAfter gives the Helm release a number after one that somebody made, as what it is by then.
+func (r *Record) GoOnAfter(revision int, now metav1.Time) {
+	if r.Helm == nil {
+		return
+	}
+	helm := *r.Helm
+	helm.Revision, helm.LastDeployed, helm.TakenOver = max(helm.Revision, revision+1), now, true
+	helm.Description = helmUpgraded
+	r.Helm = &helm
+}
+
 // IsDeployed says whether a Helm release was complete at this revision. Records of before hooks were run don't tell by their
 // status: it was written beforehand.
 func (r *Record) IsDeployed() bool {

@@ -109,6 +109,10 @@ type ForeignHelm struct {
 	Objects []apply.Entry
 	// Hooks are the objects of its hooks.
 	Hooks []apply.Entry
+	// ByHand says that the release is ours, and that these are revisions of it that somebody else made.
+	ByHand bool
+	// PendingSince is since when the newest one is said to be under way; zero: it is not.
+	PendingSince time.Time
 }
 
 // FindHelm looks for a Helm release of the name; nil where there is none. It is for owners that have no record of one: theirs
@@ -185,6 +189,9 @@ type helmItem struct {
 	name     string
 	revision int
 	owner    string
+	// pending says that it is under way, by its label, and made when it was.
+	pending bool
+	made    time.Time
 }
 
 // revisions are the Secrets of a release that a selector finds, but for those whose names are none of its revisions'.
@@ -197,7 +204,10 @@ func (p HelmPlace) revisions(ctx context.Context, selector labels.Selector, name
 			return nil, fmt.Errorf("listing the revisions of Helm release %q: %w", name, err)
 		}
 		for i := range page.Items {
-			item := helmItem{name: page.Items[i].Name, revision: helmRevision(page.Items[i].Name, name)}
+			item := helmItem{
+				name: page.Items[i].Name, revision: helmRevision(page.Items[i].Name, name),
+				pending: isPending(page.Items[i].Labels["status"]), made: page.Items[i].CreationTimestamp.Time,
+			}
 			if item.revision == 0 {
 				continue
 			}

@@ -279,6 +279,8 @@ const (
 	EventApplied = "Applied"
 	// EventAdopted: a Helm release that was there before is gone on with.
 	EventAdopted = "Adopted"
+	// EventReleaseChanged: somebody made revisions of the Helm release by hand.
+	EventReleaseChanged = "ReleaseChanged"
 	// EventReleaseUnreadable: a Helm release that is gone on with can't be read, or says what can't be true.
 	EventReleaseUnreadable = "ReleaseUnreadable"
 	// EventRolledBack: an atomic upgrade failed, and the version that was healthy last is back.

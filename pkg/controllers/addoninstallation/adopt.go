@@ -55,8 +55,11 @@ func kkpAddonText(addon *metav1.PartialObjectMetadata) string {
 // left behind is gone on with in any case, and what one has that still exists never.
 func (r *Reconciler) helmReleaseFree(ctx context.Context, f *facts) loop.Outcome {
 	name := releaseName(f)
-	if known := previousHelm(f); name == "" || known != nil && known.Name == name {
+	if name == "" {
 		return nil
+	}
+	if known := previousHelm(f); known != nil && known.Name == name {
+		return r.byHandBefore(ctx, f, known)
 	}
 	found, err := release.FindHelm(ctx, r.helmPlace(f, f.installation.Spec.TargetNamespace), name, f.owner)
 	if err != nil {
@@ -88,7 +91,15 @@ func (r *Reconciler) helmPlace(f *facts, namespace string) release.HelmPlace {
 // takeOver finds what the Helm release that is gone on with has and the add-on has not. It is pruned like what an earlier
 // revision of ours had, with the same guards; without annotation adopt nobody asked for that, and it stays.
 func (r *Reconciler) takeOver(ctx context.Context, f *facts) loop.Outcome {
-	if f.foreign == nil || !f.adopts() || f.unchanged || f.rollingOut {
+	if f.foreign == nil || !f.foreign.ByHand && !f.adopts() || f.unchanged || f.rollingOut {
+		return nil
+	}
+	if f.foreign.ByHand {
+		left, err := r.leftBy(ctx, f, f.foreign, f.record().Superseded)
+		if err != nil {
+			return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
+		}
+		f.leftovers = apply.Prunable(left, f.record().Inventory) // what the revision before had is pruned with it
 		return nil
 	}
 	marks := apply.HelmMarks{ReleaseName: f.foreign.Name, ReleaseNamespace: f.foreign.Namespace}
@@ -112,6 +123,10 @@ func (r *Reconciler) tellTakeOver(f *facts) {
 		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventReleaseUnreadable, "Adopt",
 			"Secret %q of Helm release %q is not believed, since %s: objects that only it has stay where they are",
 			found.Secret, found.Name, found.Problem)
+	}
+	if found.ByHand {
+		r.tellByHand(f, found)
+		return
 	}
 	text := "every object of it is part of the add-on"
 	switch {

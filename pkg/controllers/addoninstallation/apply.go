@@ -151,6 +151,7 @@ func (r *Reconciler) beginRollout(f *facts) {
 	f.memory.rollout = apply.NewRollout(f.owner, f.objects, f.record().Inventory, apply.RolloutOptions{
 		TargetNamespace: f.installation.Spec.TargetNamespace,
 		Adopt:           f.adopts(),
+		Release:         releaseMarks(f.record()),
 		NameOf:          r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
 		Namespaces:      r.views.namespacesOf(f.place(), r.Options.DriftInterval),
 	})

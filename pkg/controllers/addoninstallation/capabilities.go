@@ -23,25 +23,67 @@ func (r *Reconciler) servedVersions(f *facts) ([]string, error) {
 
 // served are the group versions and kinds of the user cluster that a chart learns of.
 func served(f *facts) []string {
-	versions := f.connection.APIVersions()
+	own := f.memory.brought.by(contentOf(f))
 	if record := f.record(); record != nil {
-		return withoutOwn(versions, record.Inventory)
+		own = slices.Concat(own, definedGroups(record.Inventory))
 	}
-	return versions
+	return withoutOwn(f.connection.APIVersions(), own)
 }
 
 // withoutOwn leaves out the groups of CustomResourceDefinitions that the installation itself brings: with them, applying a chart
 // would change what it is rendered with. The renderer adds what is in the chart's crds/ folder.
-func withoutOwn(versions []string, inventory apply.Inventory) []string {
-	own := map[string]bool{}
-	for _, entry := range inventory {
-		// The name of a CustomResourceDefinition is its plural, a dot and its group.
-		if _, group, found := strings.Cut(entry.Name, "."); found && entry.Kind == "CustomResourceDefinition" {
-			own[group] = true
-		}
-	}
+func withoutOwn(versions, own []string) []string {
 	return slices.DeleteFunc(versions, func(version string) bool {
 		group, _, _ := strings.Cut(version, "/")
-		return own[group]
+		return slices.Contains(own, group)
 	})
+}
+
+// definedGroups are those of the CustomResourceDefinitions in an inventory.
+func definedGroups(inventory apply.Inventory) (groups []string) {
+	for _, entry := range inventory {
+		// The name of a CustomResourceDefinition is its plural, a dot and its group.
+		_, group, found := strings.Cut(entry.Name, ".")
+		if found && entry.Kind == "CustomResourceDefinition" && !slices.Contains(groups, group) {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
+
+// broughtGroups are the groups that some content was seen to bring, before any record says so.
+type broughtGroups struct {
+	content string
+	groups  []string
+}
+
+func (b broughtGroups) by(content string) []string {
+	if b.content != content {
+		return nil
+	}
+	return b.groups
+}
+
+func contentOf(f *facts) string { return f.entryDigest + "/" + f.snapshot.Digest }
+
+// learnsOwn says whether a rendering that counted groups as served turned out to bring them itself: they were there before, by helm
+// or from an earlier time, and are its own from now on. Then it was rendered with what the next look would take away again.
+func (r *Reconciler) learnsOwn(f *facts) (bool, error) {
+	asks, err := r.servedVersions(f)
+	if err != nil || len(asks) == 0 {
+		return false, err
+	}
+	var brought []string
+	for _, group := range definedGroups(apply.Planned(f.objects, nil)) {
+		if slices.ContainsFunc(asks, func(version string) bool { return strings.HasPrefix(version, group+"/") }) {
+			brought = append(brought, group)
+		}
+	}
+	if len(brought) == 0 {
+		return false, nil
+	}
+	content := contentOf(f)
+	f.memory.brought = broughtGroups{content, slices.Concat(f.memory.brought.by(content), brought)}
+	f.inputs, err = r.inputs(f)
+	return true, err
 }

@@ -31,6 +31,9 @@ func (r *Reconciler) preDelete(ctx context.Context, f *facts) loop.Outcome {
 			Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonRemoving, Message: waiting, Recheck: removalRecheck,
 		}
 	}
+	if outcome := r.takeBackLast(ctx, f); outcome != nil {
+		return outcome
+	}
 	r.copyUninstalling(ctx, f)
 	return r.deletionHooks(ctx, f, release.ActionDelete.Pre())
 }
@@ -59,14 +62,16 @@ func (r *Reconciler) deletionHooks(ctx context.Context, f *facts, event string) 
 	return waiting
 }
 
+// copyGoes is what is known of the copy of a release that goes.
+const copyGoes = "uninstalling"
+
 // copyUninstalling has `helm list` show that the release goes. Nothing depends on it.
 func (r *Reconciler) copyUninstalling(ctx context.Context, f *facts) {
-	const written = "uninstalling"
 	record := f.record()
-	if record.Helm == nil || f.memory.helmWritten == written {
+	if record.Helm == nil || f.memory.helmWritten == copyGoes {
 		return
 	}
-	f.memory.helmWritten = written
+	f.memory.helmWritten = copyGoes
 	record, err := r.readWhole(ctx, f, record)
 	if err == nil {
 		_, err = release.WriteHelm(ctx, f.connection.Secrets.Secrets(record.Helm.Namespace), record.Uninstalling(), false)

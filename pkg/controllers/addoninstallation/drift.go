@@ -100,7 +100,7 @@ func (r *Reconciler) repair(ctx context.Context, f *facts, drift []apply.Drift) 
 		return failed(err)
 	}
 	fixed, err := apply.Repair(ctx, f.target(), f.owner, drift, apply.Applied{
-		Objects: objects, Inventory: record.Inventory, Adopt: f.adopts(),
+		Objects: objects, Inventory: record.Inventory, Adopt: f.adopts(), Release: releaseMarks(record),
 		NameOf: r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
 	})
 	if err != nil {

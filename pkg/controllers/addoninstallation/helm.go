@@ -39,7 +39,7 @@ func nextHelm(f *facts) *release.HelmRelease {
 		helm.Revision, helm.FirstDeployed, helm.TakenOver = previous.Revision+1, previous.FirstDeployed, previous.TakenOver
 	}
 	if f.foreign != nil {
-		helm.Revision, helm.TakenOver = f.foreign.Revision+1, true
+		helm.Revision, helm.TakenOver = max(helm.Revision, f.foreign.Revision+1), true
 		if first := f.foreign.FirstDeployed; !first.IsZero() {
 			helm.FirstDeployed = metav1.Time{Time: first}.Rfc3339Copy()
 		}
@@ -85,6 +85,9 @@ func (r *Reconciler) dropFormerRelease(ctx context.Context, f *facts) loop.Outco
 // writeHelmRelease gives the user cluster the copy that `helm list` shows. The seed's record is the truth: failing to
 // write the copy is told and never a failed release; it is tried again, but for one that no Secret holds.
 func (r *Reconciler) writeHelmRelease(ctx context.Context, f *facts) loop.Outcome {
+	if outcome := r.takeBack(ctx, f); outcome != nil {
+		return outcome
+	}
 	r.copyHelm(ctx, f)
 	if f.awaitsCopy() {
 		return nil // the former release stays until the new one is there
@@ -118,6 +121,7 @@ func (r *Reconciler) copyHelm(ctx context.Context, f *facts) {
 		if _, tooLarge := errors.AsType[*release.HelmCopyTooLargeError](err); tooLarge {
 			f.memory.helmTooLarge, outlook = record.Helm.HelmSecret(), "helm does not show this revision"
 		}
+		f.memory.copyTaken = isTaken(err)
 		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.ReasonFailed, "WriteRelease",
 			"the Helm release's copy in the user cluster could not be written, %s: %v", outlook, err)
 		return

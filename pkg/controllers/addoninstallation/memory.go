@@ -45,6 +45,13 @@ type memory struct {
 	helmTooLarge string
 	// helmVersion is the resource version of the Secret that shows helmWritten.
 	helmVersion string
+	// brought are groups that count as not served, since the content brings them itself.
+	brought broughtGroups
+	// copyTaken says that somebody made a revision of the number that the copy was to have.
+	copyTaken bool
+	// handTurns counts the looks in a row that found revisions of the Helm release made by hand; none is taken before handsOff.
+	handTurns int32
+	handsOff  time.Time
 	// hookLooks counts the looks in a row at hooks that run.
 	hookLooks int
 	// repairs counts repairs object by object.

@@ -100,7 +100,7 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 	return r.renderChange(ctx, f, anew)
 }
 
-// renderChange renders what the next revision is to have.
+// renderChange renders what the next revision is to have, with what the user cluster serves but for what the content brings itself.
 func (r *Reconciler) renderChange(ctx context.Context, f *facts, anew bool) loop.Outcome {
 	seen := nextSight(f)
 	var outcome loop.Outcome
@@ -118,7 +118,17 @@ func (r *Reconciler) renderChange(ctx context.Context, f *facts, anew bool) loop
 	}
 	r.warnOfChanges(f, namesOf(f, rendered.Changed))
 	f.rendered = rendered.Result
-	return r.prepare(f)
+	if outcome := r.prepare(f); outcome != nil {
+		return outcome
+	}
+	again, err := r.learnsOwn(f)
+	switch {
+	case err != nil:
+		return failed(err)
+	case again:
+		return r.renderChange(ctx, f, anew) // each time with fewer groups
+	}
+	return nil
 }
 
 func (r *Reconciler) renderInput(f *facts, seen sight) render.Input {

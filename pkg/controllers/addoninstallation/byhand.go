@@ -1,0 +1,178 @@
+package addoninstallation
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/status"
+)
+
+// Revisions that somebody made of our Helm release by hand, with `helm upgrade`, `rollback` or `install` (ADR 41).
+
+// mostHandTurns is how often the pause between two of them doubles, of which the first is the interval of looks.
+const mostHandTurns = 6
+
+// takeBack looks, with a look for drift, whether somebody made revisions of the Helm release. They are told; what only they
+// have is to be pruned, what their hooks left goes, and the copy gets a revision after theirs, so that helm shows ours.
+func (r *Reconciler) takeBack(ctx context.Context, f *facts) loop.Outcome {
+	record := f.record()
+	waits := f.now.Before(f.memory.handsOff) && !r.askedFor(f)
+	if !f.settled() || !record.IsDeployed() || f.once() || waits || !r.surveyDue(f) && !f.memory.copyTaken {
+		return nil
+	}
+	changed, err := r.copyChanged(ctx, f)
+	if err != nil || !changed {
+		f.memory.handTurns = 0
+		return nil // a list that fails is told by the look for drift
+	}
+	found, err := release.ByHand(ctx, r.helmPlace(f, record.Helm.Namespace), record.Helm, f.owner)
+	if err != nil {
+		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
+	}
+	f.memory.copyTaken = false
+	if found == nil || found.IsUnderWay(f.now, record.Timeout.Duration) {
+		return nil
+	}
+	if outcome := r.goOnAfter(ctx, f, found); outcome != nil {
+		return outcome
+	}
+	f.memory.handsOff = f.now.Add(loop.Backoff(f.memory.handTurns, r.Options.DriftInterval, r.Options.DriftInterval<<mostHandTurns))
+	f.memory.handTurns = min(f.memory.handTurns+1, mostHandTurns)
+	return nil
+}
+
+// copyChanged says whether the copy is not as it was written, or is followed by a revision that is not ours, as far as the list
+// shows that installations of the cluster share.
+func (r *Reconciler) copyChanged(ctx context.Context, f *facts) (bool, error) {
+	helm := f.record().Helm
+	if f.memory.copyTaken {
+		return true, nil
+	}
+	if r.askedFor(f) {
+		return r.helmPlace(f, helm.Namespace).IsFollowed(ctx, helm)
+	}
+	survey := r.views.surveyOf(f.place(), r.Options.DriftInterval)
+	next := *helm
+	next.Revision++
+	followed, err := survey.SecretVersion(ctx, f.target(), helm.Namespace, next.HelmSecret())
+	if err != nil || followed != "" {
+		return true, err
+	}
+	version, err := survey.SecretVersion(ctx, f.target(), helm.Namespace, helm.HelmSecret())
+	return f.memory.helmVersion != "" && version != f.memory.helmVersion, err
+}
+
+// goOnAfter puts on record that the release goes on after what somebody made, with what only that has.
+func (r *Reconciler) goOnAfter(ctx context.Context, f *facts, found *release.ForeignHelm) loop.Outcome {
+	record := f.record()
+	left, err := r.leftBy(ctx, f, found, slices.Concat(record.Superseded, record.Inventory))
+	if err != nil {
+		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
+	}
+	err = r.amend(ctx, f, func(kept *release.Record) {
+		kept.GoOnAfter(found.Revision, f.stamp())
+		kept.Superseded = append(kept.Superseded, left...)
+		kept.SupersededOf = standing(kept)
+	})
+	if err != nil {
+		f.memory.doubt()
+		return failed(err)
+	}
+	f.foreign, f.leftovers = found, left
+	r.tellTakeOver(f)
+	f.foreign, f.leftovers, f.saved = nil, nil, nil
+	f.memory.helmWritten, f.memory.helmVersion = "", ""
+	return nil
+}
+
+// leftBy finds what revisions that somebody made have and the installation has not, and removes what their hooks made: it would stand
+// in the way of ours. A hook that runs stops with it, as with the next `helm upgrade`.
+func (r *Reconciler) leftBy(
+	ctx context.Context, f *facts, found *release.ForeignHelm, known apply.Inventory,
+) (apply.Inventory, error) {
+	options := apply.LeftoverOptions{
+		Owner: f.owner, Marks: apply.HelmMarks{ReleaseName: found.Name, ReleaseNamespace: found.Namespace},
+		Wanted: f.objects, Known: known, NameOf: r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
+	}
+	left, err := apply.Leftovers(ctx, f.target(), found.Objects, options)
+	if err != nil {
+		return nil, err
+	}
+	options.Hooks = true
+	hooks, err := apply.Leftovers(ctx, f.target(), found.Hooks, options)
+	if err != nil || len(hooks) == 0 {
+		return left, err
+	}
+	_, _, err = apply.Prune(ctx, f.target(), hooks, apply.PruneOptions{Owner: f.owner, Total: 2 * len(hooks)})
+	return left, err
+}
+
+// byHandBefore looks, before a new revision, whether somebody made later ones of the release: ours comes after them.
+func (r *Reconciler) byHandBefore(ctx context.Context, f *facts, ours *release.HelmRelease) loop.Outcome {
+	found, err := r.followers(ctx, f, ours)
+	if err != nil {
+		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
+	}
+	f.foreign = found
+	return nil
+}
+
+func (r *Reconciler) followers(ctx context.Context, f *facts, ours *release.HelmRelease) (*release.ForeignHelm, error) {
+	place := r.helmPlace(f, ours.Namespace)
+	if followed, err := place.IsFollowed(ctx, ours); err != nil || !followed {
+		return nil, err
+	}
+	return release.ByHand(ctx, place, ours, f.owner)
+}
+
+// takeBackLast is the same before a removal: what only revisions made by hand have goes with the rest. No trouble with them keeps an
+// installation from going.
+func (r *Reconciler) takeBackLast(ctx context.Context, f *facts) loop.Outcome {
+	record := f.record()
+	if record.Helm == nil || !f.settled() || f.memory.helmWritten == copyGoes {
+		return nil
+	}
+	found, err := r.followers(ctx, f, record.Helm)
+	if err == nil && found != nil {
+		err = release.TakeOverHelm(ctx, r.helmPlace(f, found.Namespace), &release.HelmRelease{Name: found.Name, Revision: found.Revision + 1}, f.owner)
+	}
+	if err == nil && found != nil {
+		return r.goOnAfter(ctx, f, found)
+	}
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Info("revisions of the Helm release that were made by hand could not be looked at", "error", err.Error())
+	}
+	return nil
+}
+
+// releaseMarks are those of a release that is gone on with: what Helm made for it is the installation's to take.
+func releaseMarks(record *release.Record) *apply.HelmMarks {
+	if record == nil || record.Helm == nil || !record.Helm.TakenOver {
+		return nil
+	}
+	return &apply.HelmMarks{ReleaseName: record.Helm.Name, ReleaseNamespace: record.Helm.Namespace}
+}
+
+// isTaken says whether the copy could not be written since somebody made a revision of its number.
+func isTaken(err error) bool {
+	_, taken := errors.AsType[*release.HelmNameTakenError](err)
+	return taken
+}
+
+// tellByHand tells of revisions that somebody made.
+func (r *Reconciler) tellByHand(f *facts, found *release.ForeignHelm) {
+	text := "what they changed is put back"
+	if len(f.leftovers) > 0 {
+		text += "; only they have, and it is to be pruned: " + status.Names(keyTexts(f.leftovers), mostNamed)
+	}
+	r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventReleaseChanged, "TakeBack",
+		"somebody made revisions of Helm release %q in namespace %q by hand, up to %d: %s, and the release goes on as revision %d; change "+
+			"the installation instead", found.Name, found.Namespace, found.Revision, text, f.record().Helm.Revision)
+}

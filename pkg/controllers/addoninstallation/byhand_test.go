@@ -1,0 +1,217 @@
+package addoninstallation_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// handMade is the web chart in a version that somebody upgrades to by hand: it has a ConfigMap and a hook of its own.
+func handMade(version, only string) map[string]string {
+	files := webChart(version, only)
+	files["templates/hook.yaml"] = hookMap(only+"-hook", "pre-upgrade")
+	return files
+}
+
+// expectHelm waits until the helm program tells of one deployed release, of the chart and the values of the installed version.
+func (w *world) expectHelm(name, namespace, version string, history ...string) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		if diff := cmp.Diff(history, w.helmHistory(name, namespace)); diff != "" {
+			return fmt.Errorf("history (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+	var listed []struct{ Name, Revision, Status, Chart string }
+	if err := json.Unmarshal([]byte(w.program("helm", "", "list", "-n", namespace, "-o", "json")), &listed); err != nil {
+		w.t.Fatal(err)
+	}
+	if len(listed) != 1 || listed[0].Status != "deployed" || listed[0].Chart != "web-"+version || listed[0].Revision != fmt.Sprint(len(history)) {
+		w.t.Errorf("helm list: %+v", listed)
+	}
+	if values := w.program("helm", "", "get", "values", name, "-n", namespace, "-o", "json"); !strings.Contains(values, version) {
+		w.t.Errorf("helm get values: %s", values)
+	}
+}
+
+// What `helm upgrade` and `helm rollback` by hand did is told and undone, in the cluster and in what helm tells. Red when nobody looks for
+// revisions after ours (takeBack, byHandBefore and takeBackLast left out): two revisions stay deployed, what only the other has stays,
+// and an upgrade that brings the same objects and hooks is refused.
+func TestRevisionsMadeByHand(t *testing.T) {
+	w := newWorld(t)
+	w.renderers = bothMethods()
+	one := w.content("1.0.0", kubermaticv1.MethodHelm, "one", webChart("1.0.0"))
+	w.offer("byhand", kubermaticv1.CatalogueCustom, one)
+	stop := w.startUntil()
+	object := w.install("byhand", "")
+	namespace := object.Spec.TargetNamespace
+	w.expectInstalled(object, "1.0.0", "")
+	before := uids(w.configMaps(namespace))
+
+	w.program("helm", "", "upgrade", "byhand", folder(t, handMade("9.0.0", "extra")), "-n", namespace, "--set", "version=9.0.0", "--force-conflicts")
+	w.annotate(object, kubermaticv1.AnnotationReconcileAt, "one")
+	w.expectHelm("byhand", namespace, "1.0.0", "1 superseded", "2 superseded", "3 deployed")
+	expect.Eventually(t, expect.Patience, func() error {
+		if diff := cmp.Diff(before, uids(w.configMaps(namespace))); diff != "" {
+			return fmt.Errorf("ConfigMaps (-before +now):\n%s", diff)
+		}
+		if version := w.configMaps(namespace)["settings"].Data["version"]; version != "1.0.0" {
+			return fmt.Errorf("settings of version %q", version)
+		}
+		return nil
+	})
+	w.expectRelease(object, "byhand", 3)
+	w.expectEvent(kubermaticv1.EventReleaseChanged, object, fmt.Sprintf("somebody made revisions of Helm release %q in namespace %q by hand, up to 2: "+
+		"what they changed is put back; only they have, and it is to be pruned: ConfigMap %s/extra, and the release goes on as revision 3; "+
+		"change the installation instead", "byhand", namespace, namespace))
+
+	stop()
+	w.program("helm", "", "rollback", "byhand", "2", "-n", namespace, "--force-conflicts")
+	stop = w.startUntil()
+	w.expectHelm("byhand", namespace, "1.0.0", "1 superseded", "2 superseded", "3 superseded", "4 superseded", "5 deployed")
+	w.expectGone(namespace, "extra", "extra-hook")
+
+	stop()
+	w.program("helm", "", "upgrade", "byhand", folder(t, handMade("9.1.0", "later")), "-n", namespace, "--set", "version=9.1.0", "--force-conflicts")
+	next := webChart("1.1.0", "later")
+	next["templates/hook.yaml"] = hookMap("later-hook", "pre-upgrade")
+	w.offer("byhand", kubermaticv1.CatalogueCustom, one, w.content("1.1.0", kubermaticv1.MethodHelm, "next", next))
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.AddonRef.Version = "1.1.0" })
+	stop = w.startUntil()
+	w.expectInstalled(object, "1.1.0", "")
+	w.expectHelm("byhand", namespace, "1.1.0", "1 superseded", "2 superseded", "3 superseded", "4 superseded", "5 superseded", "6 superseded", "7 deployed")
+
+	stop()
+	w.program("helm", "", "upgrade", "byhand", folder(t, handMade("9.2.0", "last")), "-n", namespace, "--set", "version=9.2.0", "--force-conflicts")
+	w.start()
+	if err := w.seed.Delete(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	expect.Gone(t, w.seed, object)
+	w.expectGone(namespace, "last", "last-hook", "settings")
+	var left corev1.SecretList
+	if err := w.seed.List(t.Context(), &left, client.InNamespace(namespace), client.MatchingLabels{"owner": "helm"}); err != nil || len(left.Items) > 0 {
+		t.Errorf("%d Secrets of the release are left, %v", len(left.Items), err)
+	}
+}
+
+// helmSecretOf is the Secret of a release that says something.
+func helmSecretOf(t *testing.T, name, namespace string, revision int, says map[string]any) *corev1.Secret {
+	t.Helper()
+	var text bytes.Buffer
+	encoder := base64.NewEncoder(base64.StdEncoding, &text)
+	packer := gzip.NewWriter(encoder)
+	if err := errors.Join(json.NewEncoder(packer).Encode(says), packer.Close(), encoder.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: fmt.Sprintf("sh.helm.release.v1.%s.v%d", name, revision),
+			Labels: map[string]string{"owner": "helm", "name": name, "status": "deployed", "version": fmt.Sprint(revision)},
+		},
+		Type: "helm.sh/release.v1", Data: map[string][]byte{"release": text.Bytes()},
+	}
+}
+
+func (w *world) expectGone(namespace string, names ...string) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		for name := range w.configMaps(namespace) {
+			if slices.Contains(names, name) {
+				return fmt.Errorf("ConfigMap %q is there", name)
+			}
+		}
+		return nil
+	})
+}
+
+// A tenant writes a later revision of a release himself, which names what another installation has, what nobody marked, and a hook that
+// is none. Red when any of it goes (a guard of isLeft taken out).
+func TestForgedRevisionsTakeNothingAlong(t *testing.T) {
+	w := newWorld(t)
+	w.renderers = bothMethods()
+	w.offer("forged", kubermaticv1.CatalogueCustom, w.content("1.0.0", kubermaticv1.MethodHelm, "forged", webChart("1.0.0")))
+	w.offer("near", kubermaticv1.CatalogueCustom, w.content("1.0.0", kubermaticv1.MethodHelm, "near", map[string]string{
+		"Chart.yaml": "apiVersion: v2\nname: near\nversion: 1.0.0\n", "values.yaml": "version: 1.0.0\n",
+		"templates/a.yaml": strings.ReplaceAll(settingsTemplate, "settings", "neighbour"),
+	}))
+	w.start()
+	object := w.install("forged", "")
+	namespace := object.Spec.TargetNamespace
+	w.expectInstalled(object, "1.0.0", "")
+	near := w.install("near", "")
+	w.expectInstalled(near, "1.0.0", "")
+	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "unmarked"}})
+	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "no-hook"}})
+	marked := w.configMaps(near.Spec.TargetNamespace)["neighbour"]
+	marked.Annotations = map[string]string{"meta.helm.sh/release-name": "forged", "meta.helm.sh/release-namespace": namespace, "helm.sh/hook": "test"}
+	if err := w.seed.Update(t.Context(), &marked); err != nil {
+		t.Fatal(err)
+	}
+	head := func(name string) string {
+		return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\n", name, marked.Namespace)
+	}
+	manifest := head("neighbour") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: unmarked}\n" +
+		"---\napiVersion: v1\nkind: Namespace\nmetadata: {name: " + namespace + "}\n"
+	w.create(helmSecretOf(t, "forged", namespace, 2, map[string]any{
+		"name": "forged", "namespace": namespace, "version": 2, "info": map[string]any{"status": "deployed"}, "manifest": manifest,
+		"hooks": []any{map[string]any{"manifest": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: no-hook}\n"}, map[string]any{"manifest": head("neighbour")}},
+	}))
+	w.annotate(object, kubermaticv1.AnnotationReconcileAt, "one")
+	w.expectRelease(object, "forged", 3)
+	for _, name := range []string{"unmarked", "no-hook", "settings"} {
+		if _, stays := w.configMaps(namespace)[name]; !stays {
+			t.Errorf("ConfigMap %q is gone", name)
+		}
+	}
+	if _, stays := w.configMaps(marked.Namespace)["neighbour"]; !stays {
+		t.Error("what another installation has is gone")
+	}
+	w.expectHelm("forged", namespace, "1.0.0", "1 superseded", "2 superseded", "3 deployed")
+}
+
+// A chart that brings a definition, and looks whether its group is served, is adopted with one revision. Red when groups that the chart
+// brings itself count as served (learnsOwn left out): what was rendered with them goes with a second revision.
+func TestOwnDefinitionsAreNotServedBefore(t *testing.T) {
+	w := newWorld(t)
+	w.renderers = bothMethods()
+	group := fmt.Sprintf("brought-%d.example.com", worlds)
+	files := webChart("1.0.0")
+	files["templates/definition.yaml"] = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: things." + group + "}\n" +
+		"spec:\n  group: " + group + "\n  scope: Namespaced\n  names: {plural: things, singular: thing, kind: Thing, listKind: ThingList}\n" +
+		"  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]\n"
+	files["templates/seen.yaml"] = "{{ if .Capabilities.APIVersions.Has \"" + group + "/v1\" }}\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: seen}\n{{ end }}\n"
+	namespace := fmt.Sprintf("brought-%d", worlds)
+	w.program("helm", "", "install", "brought", folder(t, files), "-n", namespace, "--create-namespace")
+	w.offer("brought", kubermaticv1.CatalogueCustom, w.content("1.0.0", kubermaticv1.MethodHelm, "brought", files))
+	w.start()
+	object := w.install("brought", "")
+	w.adopt(object)
+	w.expectInstalled(object, "1.0.0", "")
+	inputs := object.Status.LastApplied.Inputs
+	w.annotate(object, kubermaticv1.AnnotationReconcileAt, "one")
+	w.expectHelm("brought", namespace, "1.0.0", "1 superseded", "2 deployed")
+	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		t.Fatal(err)
+	}
+	if object.Status.LastApplied.Inputs != inputs {
+		t.Error("the inputs changed once it was applied")
+	}
+	if _, made := w.configMaps(namespace)["seen"]; made {
+		t.Error("it was rendered with its own group")
+	}
+}
