@@ -54,15 +54,14 @@ func (w *world) expectHelm(name, namespace, version string, history ...string) {
 func TestRevisionsMadeByHand(t *testing.T) {
 	w := newWorld(t)
 	w.renderers = bothMethods()
-	one := w.content("1.0.0", kubermaticv1.MethodHelm, "one", webChart("1.0.0"))
-	w.offer("byhand", kubermaticv1.CatalogueCustom, one)
+	w.offer("byhand", kubermaticv1.CatalogueCustom, w.content("1.0.0", kubermaticv1.MethodHelm, "one", webChart("1.0.0")))
 	stop := w.startUntil()
 	object := w.install("byhand", "")
 	namespace := object.Spec.TargetNamespace
 	w.expectInstalled(object, "1.0.0", "")
 	before := uids(w.configMaps(namespace))
 
-	w.program("helm", "", "upgrade", "byhand", folder(t, handMade("9.0.0", "extra")), "-n", namespace, "--set", "version=9.0.0", "--force-conflicts")
+	w.program("helm", "", "upgrade", "byhand", folder(t, handMade("9.0.0", "extra")), "-n", namespace, "--set", "version=9.0.0")
 	w.annotate(object, kubermaticv1.AnnotationReconcileAt, "one")
 	w.expectHelm("byhand", namespace, "1.0.0", "1 superseded", "2 superseded", "3 deployed")
 	expect.Eventually(t, expect.Patience, func() error {
@@ -80,23 +79,30 @@ func TestRevisionsMadeByHand(t *testing.T) {
 		"change the installation instead", "byhand", namespace, namespace))
 
 	stop()
-	w.program("helm", "", "rollback", "byhand", "2", "-n", namespace, "--force-conflicts")
+	w.program("helm", "", "rollback", "byhand", "2", "-n", namespace)
 	stop = w.startUntil()
 	w.expectHelm("byhand", namespace, "1.0.0", "1 superseded", "2 superseded", "3 superseded", "4 superseded", "5 deployed")
 	w.expectGone(namespace, "extra", "extra-hook")
 
 	stop()
-	w.program("helm", "", "upgrade", "byhand", folder(t, handMade("9.1.0", "later")), "-n", namespace, "--set", "version=9.1.0", "--force-conflicts")
+	w.program("helm", "", "upgrade", "byhand", folder(t, handMade("9.1.0", "later")), "-n", namespace, "--set", "version=9.1.0")
 	next := webChart("1.1.0", "later")
 	next["templates/hook.yaml"] = hookMap("later-hook", "pre-upgrade")
-	w.offer("byhand", kubermaticv1.CatalogueCustom, one, w.content("1.1.0", kubermaticv1.MethodHelm, "next", next))
+	w.offer("byhand", kubermaticv1.CatalogueCustom, w.content("1.1.0", kubermaticv1.MethodHelm, "next", next))
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.AddonRef.Version = "1.1.0" })
 	stop = w.startUntil()
 	w.expectInstalled(object, "1.1.0", "")
-	w.expectHelm("byhand", namespace, "1.1.0", "1 superseded", "2 superseded", "3 superseded", "4 superseded", "5 superseded", "6 superseded", "7 deployed")
+	expect.Eventually(t, expect.Patience, func() error { // 6 is gone on after as 7 already, where the first pass does not know of 1.1.0 yet
+		history := w.helmHistory("byhand", namespace)
+		deployed := slices.DeleteFunc(slices.Clone(history), func(line string) bool { return strings.HasSuffix(line, " superseded") })
+		if len(history) < 7 || !slices.Equal(deployed, history[len(history)-1:]) {
+			return fmt.Errorf("history %q", history)
+		}
+		return nil
+	})
 
 	stop()
-	w.program("helm", "", "upgrade", "byhand", folder(t, handMade("9.2.0", "last")), "-n", namespace, "--set", "version=9.2.0", "--force-conflicts")
+	w.program("helm", "", "upgrade", "byhand", folder(t, handMade("9.2.0", "last")), "-n", namespace, "--set", "version=9.2.0")
 	w.start()
 	if err := w.seed.Delete(t.Context(), object); err != nil {
 		t.Fatal(err)
@@ -145,14 +151,16 @@ func TestForgedRevisionsTakeNothingAlong(t *testing.T) {
 	w := newWorld(t)
 	w.renderers = bothMethods()
 	w.offer("forged", kubermaticv1.CatalogueCustom, w.content("1.0.0", kubermaticv1.MethodHelm, "forged", webChart("1.0.0")))
+	stop := w.startUntil()
+	object := w.install("forged", "")
+	namespace := object.Spec.TargetNamespace
+	w.expectInstalled(object, "1.0.0", "")
+	stop() // the next process looks at the source again
 	w.offer("near", kubermaticv1.CatalogueCustom, w.content("1.0.0", kubermaticv1.MethodHelm, "near", map[string]string{
 		"Chart.yaml": "apiVersion: v2\nname: near\nversion: 1.0.0\n", "values.yaml": "version: 1.0.0\n",
 		"templates/a.yaml": strings.ReplaceAll(settingsTemplate, "settings", "neighbour"),
 	}))
 	w.start()
-	object := w.install("forged", "")
-	namespace := object.Spec.TargetNamespace
-	w.expectInstalled(object, "1.0.0", "")
 	near := w.install("near", "")
 	w.expectInstalled(near, "1.0.0", "")
 	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "unmarked"}})
