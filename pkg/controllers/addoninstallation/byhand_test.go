@@ -145,39 +145,22 @@ func (w *world) expectGone(namespace string, names ...string) {
 	})
 }
 
-// A tenant writes a later revision of a release himself, which names what another installation has, what nobody marked, and a hook that
-// is none. Red when any of it goes (a guard of isLeft taken out).
+// A tenant writes a later revision of a release himself, which names what nobody marked, a Namespace, and a hook that is none. Red when any of it goes (a guard of isLeft taken out).
 func TestForgedRevisionsTakeNothingAlong(t *testing.T) {
 	w := newWorld(t)
 	w.renderers = bothMethods()
 	w.offer("forged", kubermaticv1.CatalogueCustom, w.content("1.0.0", kubermaticv1.MethodHelm, "forged", webChart("1.0.0")))
-	stop := w.startUntil()
+	w.start()
 	object := w.install("forged", "")
 	namespace := object.Spec.TargetNamespace
 	w.expectInstalled(object, "1.0.0", "")
-	stop() // the next process looks at the source again
-	w.offer("near", kubermaticv1.CatalogueCustom, w.content("1.0.0", kubermaticv1.MethodHelm, "near", map[string]string{
-		"Chart.yaml": "apiVersion: v2\nname: near\nversion: 1.0.0\n", "values.yaml": "version: 1.0.0\n",
-		"templates/a.yaml": strings.ReplaceAll(settingsTemplate, "settings", "neighbour"),
-	}))
-	w.start()
-	near := w.install("near", "")
-	w.expectInstalled(near, "1.0.0", "")
 	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "unmarked"}})
 	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "no-hook"}})
-	marked := w.configMaps(near.Spec.TargetNamespace)["neighbour"]
-	marked.Annotations = map[string]string{"meta.helm.sh/release-name": "forged", "meta.helm.sh/release-namespace": namespace, "helm.sh/hook": "test"}
-	if err := w.seed.Update(t.Context(), &marked); err != nil {
-		t.Fatal(err)
-	}
-	head := func(name string) string {
-		return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\n", name, marked.Namespace)
-	}
-	manifest := head("neighbour") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: unmarked}\n" +
+	manifest := "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: unmarked}\n" +
 		"---\napiVersion: v1\nkind: Namespace\nmetadata: {name: " + namespace + "}\n"
 	w.create(helmSecretOf(t, "forged", namespace, 2, map[string]any{
 		"name": "forged", "namespace": namespace, "version": 2, "info": map[string]any{"status": "deployed"}, "manifest": manifest,
-		"hooks": []any{map[string]any{"manifest": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: no-hook}\n"}, map[string]any{"manifest": head("neighbour")}},
+		"hooks": []any{map[string]any{"manifest": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: no-hook}\n"}},
 	}))
 	w.annotate(object, kubermaticv1.AnnotationReconcileAt, "one")
 	w.expectRelease(object, "forged", 3)
@@ -185,9 +168,6 @@ func TestForgedRevisionsTakeNothingAlong(t *testing.T) {
 		if _, stays := w.configMaps(namespace)[name]; !stays {
 			t.Errorf("ConfigMap %q is gone", name)
 		}
-	}
-	if _, stays := w.configMaps(marked.Namespace)["neighbour"]; !stays {
-		t.Error("what another installation has is gone")
 	}
 	w.expectHelm("forged", namespace, "1.0.0", "1 superseded", "2 superseded", "3 deployed")
 }
