@@ -23,7 +23,7 @@ func (r *Reconciler) servedVersions(f *facts) ([]string, error) {
 
 // served are the group versions and kinds of the user cluster that a chart learns of.
 func served(f *facts) []string {
-	own := f.memory.brought.by(contentOf(f))
+	own := f.memory.brought.by(contentKey(f))
 	if record := f.record(); record != nil {
 		own = slices.Concat(own, definedGroups(record.Inventory))
 	}
@@ -64,7 +64,7 @@ func (b broughtGroups) by(content string) []string {
 	return b.groups
 }
 
-func contentOf(f *facts) string { return f.entryDigest + "/" + f.snapshot.Digest }
+func contentKey(f *facts) string { return f.entryDigest + "/" + f.snapshot.Digest }
 
 // learnsOwn says whether a rendering that counted groups as served turned out to bring them itself: they were there before, by helm
 // or from an earlier time, and are its own from now on. Then it was rendered with what the next look would take away again.
@@ -82,7 +82,7 @@ func (r *Reconciler) learnsOwn(f *facts) (bool, error) {
 	if len(brought) == 0 {
 		return false, nil
 	}
-	content := contentOf(f)
+	content := contentKey(f)
 	f.memory.brought = broughtGroups{content, slices.Concat(f.memory.brought.by(content), brought)}
 	f.inputs, err = r.inputs(f)
 	return true, err
