@@ -3,10 +3,12 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"os"
 
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/trellis-addons/trellis/cmd/internal/manager"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
@@ -51,6 +53,9 @@ func run(flags manager.Flags, sources *sources, kkpVersion string) error {
 	})
 	if err := controller.SetupWithManager(made); err != nil {
 		return err
+	}
+	if err := metrics.Registry.Register(distributor.NewCensus(master.GetClient(), flags.Namespace, made.Elected())); err != nil {
+		return fmt.Errorf("registering metrics of catalogues: %w", err)
 	}
 	if err := addGitCatalogues(made, master, flags.Namespace, sources); err != nil {
 		return err

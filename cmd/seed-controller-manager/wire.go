@@ -108,6 +108,9 @@ func addInstallations(
 	if err != nil {
 		return err
 	}
+	if err := metrics.Registry.Register(addoninstallation.NewCensus(made.GetClient(), made.Elected())); err != nil {
+		return fmt.Errorf("registering metrics of installations: %w", err)
+	}
 	return addoninstallation.New(addoninstallation.Dependencies{
 		Client: made.GetClient(), Marks: marks, Marked: marked, Direct: made.GetAPIReader(), Recorder: made.GetEventRecorder("addoninstallation"),
 		Finder:      newFinder(made),

@@ -26,8 +26,9 @@ type Health struct {
 	InProgress bool
 	// Finished are Jobs and Pods that ran to their end; give them to Inventory.Finish.
 	Finished []Key
-	// unhealthy are all objects that are not healthy, for the next look.
+	// unhealthy are all objects that are not healthy, for the next look; behind is what workloads among them tell about their pods.
 	unhealthy []Key
+	behind    map[Key]behind
 }
 
 const (
@@ -85,10 +86,12 @@ type verdict struct {
 	note     Note
 	failed   bool
 	finished bool
+	// behind is what a workload tells about its pods; nil for everything else.
+	behind *behind
 }
 
 func sum(total int, verdicts []verdict) Health {
-	health := Health{Total: total, Healthy: total}
+	health := Health{Total: total, Healthy: total, behind: map[Key]behind{}}
 	slices.SortStableFunc(verdicts, func(a, b verdict) int {
 		if a.failed != b.failed {
 			return map[bool]int{true: -1, false: 1}[a.failed]
@@ -106,8 +109,12 @@ func sum(total int, verdicts []verdict) Health {
 		}
 		health.unhealthy = append(health.unhealthy, verdict.note.Key)
 		health.InProgress = health.InProgress || !verdict.failed
-		if len(health.Unhealthy) < maxUnhealthy {
-			health.Unhealthy = append(health.Unhealthy, verdict.note)
+		if len(health.Unhealthy) == maxUnhealthy {
+			continue
+		}
+		health.Unhealthy = append(health.Unhealthy, verdict.note)
+		if verdict.behind != nil {
+			health.behind[verdict.note.Key] = *verdict.behind
 		}
 	}
 	return health
@@ -241,7 +248,14 @@ func (a *assessor) judge(ctx context.Context, entry Entry, live *unstructured.Un
 	case state == status.CurrentStatus && isFinishing(entry.GroupKind(), live):
 		a.add(verdict{note: Note{Key: entry.Key}, finished: true})
 	case state != status.CurrentStatus:
-		a.add(verdict{note: Note{entry.Key, string(state), cutText(message)}, failed: state == status.FailedStatus})
+		found := verdict{note: Note{entry.Key, string(state), cutText(message)}, failed: state == status.FailedStatus}
+		if workload, known := behindOf(entry.GroupKind(), live); known {
+			found.behind = &workload
+		}
+		if words := wordsOf(live); entry.GroupKind() == podGK && words.rank != rankWell {
+			found.note.Message = words.text
+		}
+		a.add(found)
 	}
 }
 

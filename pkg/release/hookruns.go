@@ -45,8 +45,6 @@ type HookProgress struct {
 	Failed  string
 	Attempt int
 	Retry   time.Time
-	// News says that the attempt failed just now.
-	News bool
 }
 
 // pass is one Run.
@@ -168,9 +166,7 @@ func (p *pass) fail(ctx context.Context, hooks []*Hook, failed *Hook, why string
 	if err := p.save(ctx); err != nil {
 		return HookProgress{}, err
 	}
-	progress := p.failure()
-	progress.News = true
-	return progress, p.tidyUp(ctx, hooks)
+	return p.failure(), p.tidyUp(ctx, hooks)
 }
 
 // tidyUp follows the delete policies after a failure, once.

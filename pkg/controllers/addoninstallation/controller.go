@@ -146,7 +146,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 		outcome = facts.backOff(facts.overdue(within, outcome))
 		projectRemoval(facts, outcome)
-		return finish(ctx, pass, facts, outcome)
+		return r.finish(ctx, pass, facts, outcome)
 	}
 	if installation.DeletionTimestamp.IsZero() { // what is being deleted gets no new finalizers
 		if err := pass.SetFinalizer(ctx, kubermaticv1.FinalizerCleanupInstallation, true); err != nil {
@@ -156,12 +156,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	outcome := asGivenUp(facts, loop.Run(within, r.steps(), facts))
 	outcome = facts.backOff(facts.overdue(within, r.maintain(within, facts, outcome)))
 	project(facts, outcome)
-	r.announce(facts)
-	return finish(ctx, pass, facts, outcome)
+	r.announce(ctx, facts)
+	return r.finish(ctx, pass, facts, outcome)
 }
 
-// finish hands the outcome over and remembers the status that was written.
-func finish(
+// finish hands the outcome over, remembers the status that was written and tells what is new in it.
+func (r *Reconciler) finish(
 	ctx context.Context, pass *loop.Loop[*kubermaticv1.AddonInstallation], f *facts, outcome loop.Outcome,
 ) (ctrl.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
@@ -170,6 +170,9 @@ func finish(
 	result, err := pass.Finish(ctx, outcome)
 	if err == nil && f.installation.ResourceVersion != before {
 		f.memory.wrote(f.installation)
+	}
+	if err == nil {
+		r.tellTrouble(ctx, f)
 	}
 	return result, err
 }

@@ -18,6 +18,8 @@ const (
 	slowestLook = 15 * time.Second
 	// wholeLook is how many looks go by until one is at all objects again, and not only at those that were not healthy.
 	wholeLook = 4
+	// explainFrom is how many looks in a row found something not healthy when its pods are asked why; what starts well is well before.
+	explainFrom = 4
 )
 
 // assess looks at the objects' health until everything works, and again with each drift pass.
@@ -29,6 +31,9 @@ func (r *Reconciler) assess(ctx context.Context, f *facts) loop.Outcome {
 	health, err := r.look(ctx, f)
 	if err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionHealthy, err)
+	}
+	if !healthy(&health) && (f.memory.looks >= explainFrom || isLate(f)) {
+		health = apply.Explain(ctx, f.target(), health)
 	}
 	f.health, f.memory.health = &health, &health
 	if outcome := r.settle(ctx, f, &health); outcome != nil {
@@ -92,8 +97,20 @@ func news(inventory apply.Inventory, finished []apply.Key) bool {
 
 func healthy(health *apply.Health) bool { return health.Healthy == health.Total }
 
+// isLate says whether the objects have had the time to become healthy.
+func isLate(f *facts) bool {
+	return f.now.After(f.record().Time.Add(f.record().Timeout.Duration))
+}
+
+// failingObjects counts the objects that failed, and those that did not become healthy in time.
+func failingObjects(f *facts) int {
+	if isLate(f) {
+		return f.health.Total - f.health.Healthy
+	}
+	return f.health.Failing
+}
+
 func unhealthy(f *facts, health *apply.Health) loop.Outcome {
-	deadline := f.record().Time.Add(f.record().Timeout.Duration)
 	message := fmt.Sprintf("%d of %d objects are healthy", health.Healthy, health.Total)
 	if len(health.Unhealthy) > 0 {
 		message += fmt.Sprintf("; %s: %s", health.Unhealthy[0].Key, noteText(health.Unhealthy))
@@ -102,7 +119,7 @@ func unhealthy(f *facts, health *apply.Health) loop.Outcome {
 	switch {
 	case health.Failing > 0:
 		reason = kubermaticv1.ReasonUnhealthy
-	case f.now.After(deadline):
+	case isLate(f):
 		reason, message = kubermaticv1.ReasonTimeout, message+fmt.Sprintf("; not healthy within %s", f.record().Timeout.Duration)
 		if f.record().Atomic && f.record().LastGood == 0 {
 			message += "; there is no earlier revision to go back to, so nothing is undone"

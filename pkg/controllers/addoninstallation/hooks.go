@@ -136,7 +136,7 @@ func (r *Reconciler) advanceHooks(ctx context.Context, f *facts, event string) l
 	case progress.Done:
 		return nil
 	case progress.Failed != "":
-		return r.hookFailed(f, progress)
+		return hookFailed(f, progress)
 	}
 	f.memory.hookLooks++
 	return loop.Waiting{
@@ -145,11 +145,8 @@ func (r *Reconciler) advanceHooks(ctx context.Context, f *facts, event string) l
 	}
 }
 
-// hookFailed tells of a failed attempt, once as an event.
-func (r *Reconciler) hookFailed(f *facts, progress release.HookProgress) loop.Outcome {
-	if progress.News {
-		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.ReasonHookFailed, "RunHook", "%s", progress.Failed)
-	}
+// hookFailed tells of a failed attempt.
+func hookFailed(f *facts, progress release.HookProgress) loop.Outcome {
 	f.attempts, f.nextAttempt = int32(progress.Attempt), progress.Retry
 	return loop.Waiting{
 		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonHookFailed,

@@ -9,6 +9,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/status"
 )
 
 // memory is what one installation's passes keep between them. All of it can be lost: the record is read again, a rollout
@@ -65,6 +66,8 @@ type memory struct {
 	comparing bool
 	// told is the generation of which a long rollout was announced.
 	told int64
+	// trouble is what was told last of why the installation is not ready.
+	trouble status.Told
 	// written is the last status, until the cache shows it.
 	written *written
 	// watched is since when the user cluster has answered without a gap; zero while it does not, or is paused.
@@ -121,7 +124,7 @@ func (m *memories) of(installation *kubermaticv1.AddonInstallation) *memory {
 		known = &memory{
 			uid: installation.UID, repairs: map[apply.Key]repairCount{},
 			reconcileAt:  installation.Annotations[kubermaticv1.AnnotationReconcileAt],
-			renderedAnew: installation.Annotations[kubermaticv1.AnnotationReconcileAt],
+			renderedAnew: installation.Annotations[kubermaticv1.AnnotationReconcileAt], trouble: troubleOf(installation),
 		}
 		m.byName[name] = known
 	}
@@ -140,6 +143,7 @@ func (m *memory) belongTo(owner apply.Owner) {
 	if m.owner != owner {
 		*m = memory{
 			uid: m.uid, owner: owner, repairs: map[apply.Key]repairCount{}, reconcileAt: m.reconcileAt, renderedAnew: m.renderedAnew,
+			trouble: m.trouble,
 		}
 	}
 }

@@ -184,7 +184,7 @@ func projectObjects(f *facts) {
 		return
 	}
 	state.Objects = &kubermaticv1.ObjectCounts{
-		Total: int32(f.health.Total), Healthy: int32(f.health.Healthy), Failing: int32(f.health.Failing),
+		Total: int32(f.health.Total), Healthy: int32(f.health.Healthy), Failing: int32(failingObjects(f)),
 	}
 	state.Unhealthy = nil
 	for _, note := range f.health.Unhealthy[:min(len(f.health.Unhealthy), maxUnhealthy)] {
@@ -235,27 +235,4 @@ func projectRemoval(f *facts, outcome loop.Outcome) {
 	f.installation.Status.ObservedGeneration = generation
 	projectRelease(f)
 	status.Set(conditions, result.as(kubermaticv1.ConditionReady, generation))
-}
-
-// announce tells changes as events; conditions tell the state.
-func (r *Reconciler) announce(f *facts) {
-	if f.left != "" {
-		r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventLeft, "Resolve", "%s", status.Message(f.left))
-	}
-	if f.withdrawn != "" {
-		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventWithdrawn, "Resolve", "%s", status.Message(f.withdrawn))
-	}
-	if record := f.record(); f.applied && record.Rollback != nil {
-		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventRolledBack, "RollBack", "%s", status.Message(givenUpText(record)))
-	} else if f.applied {
-		r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventApplied, "Apply", "applied %s %s: %d objects, %d written",
-			f.installation.Spec.AddonRef.Name, f.record().Version, len(f.record().Inventory), f.progress.Written)
-	}
-	if len(f.misbehaved) > 0 {
-		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.ReasonClusterMisbehaves, "Apply", "%s",
-			status.Message(noteText(f.misbehaved)))
-	}
-	if len(f.repaired) > 0 {
-		r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventRepaired, "Repair", "%s", repairedText(f.repaired))
-	}
 }

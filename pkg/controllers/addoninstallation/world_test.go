@@ -74,6 +74,8 @@ type world struct {
 	restrictions catalogue.Restrictions
 	// records, where set, stands before the release records.
 	records func(addoninstallation.Records) addoninstallation.Records
+	// logger, where set, takes what the controller logs.
+	logger logr.Logger
 	// marks tell merged catalogues from others.
 	marks *mergedcatalogue.Marks
 }
@@ -188,7 +190,7 @@ func (w *world) start() {
 func (w *world) startUntil() (stop func()) {
 	w.t.Helper()
 	made, err := ctrl.NewManager(fleet.Shared().Cluster("both").Config, manager.Options{
-		Scheme: w.scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme: w.scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Logger: w.logger,
 		Controller: config.Controller{SkipNameValidation: new(true)},
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&kubermaticv1.AddonCatalogue{}:    {Namespaces: map[string]cache.Config{w.catalogue: {}}},

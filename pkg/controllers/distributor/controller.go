@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/tools/events"
@@ -66,6 +67,8 @@ type Reconciler struct {
 	workers   *workers
 	board     *board
 	usage     *usageBook
+	// troubles are what was told of why catalogues are not ready, by name: status.Told.
+	troubles sync.Map
 	// budget is shared by the answers of all seeds.
 	budget *remote.Budget
 }

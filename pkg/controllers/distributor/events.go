@@ -7,7 +7,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
@@ -94,4 +97,28 @@ func (r *Reconciler) tellConflicts(object *v1.AddonCatalogue, before []v1.Catalo
 		message += fmt.Sprintf("; and %d more", len(fresh)-1)
 	}
 	r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1.EventConflict, "Merge", "%s", status.Message(message))
+}
+
+// toldOf is what was told of a catalogue's trouble: by this process or, where that knows nothing yet, by what its status says.
+func (r *Reconciler) toldOf(object *v1.AddonCatalogue) status.Told {
+	if told, known := r.troubles.Load(client.ObjectKeyFromObject(object)); known {
+		return told.(status.Told)
+	}
+	return status.ToldOf(object.Status.Conditions)
+}
+
+// tellTrouble makes an event and a line of the log of why a catalogue is not ready, those in git included: when that comes or becomes
+// something else, and when it is over.
+func (r *Reconciler) tellTrouble(ctx context.Context, object *v1.AddonCatalogue, told status.Told) {
+	ready, news := told.News(object.Status.Conditions)
+	r.troubles.Store(client.ObjectKeyFromObject(object), told)
+	if !news {
+		return
+	}
+	kind := corev1.EventTypeWarning
+	if ready.Status == metav1.ConditionTrue {
+		kind = corev1.EventTypeNormal
+	}
+	ctrl.LoggerFrom(ctx).Info("told of a catalogue", "reason", ready.Reason, "message", ready.Message)
+	r.recorder.Eventf(object, nil, kind, ready.Reason, "Distribute", "%s", ready.Message)
 }

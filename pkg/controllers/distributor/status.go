@@ -29,13 +29,14 @@ const (
 func (r *Reconciler) reconcileStatus(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	object := &v1.AddonCatalogue{}
 	if err := r.cached.Get(ctx, request.NamespacedName, object); err != nil {
+		r.troubles.Delete(request.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	known, seeds, ok := r.board.facts(object.UID, object.Generation)
 	if !ok || !isInput(object) {
 		return reconcile.Result{}, nil
 	}
-	conflicts, leaving := object.Status.Conflicts, leavingReason(object)
+	conflicts, leaving, trouble := object.Status.Conflicts, leavingReason(object), r.toldOf(object)
 	turn := loop.StartShared(r.cached, object)
 	project(object, known, seeds)
 	projectLeaving(object, known, r.usage.having(known.leave))
@@ -43,6 +44,7 @@ func (r *Reconciler) reconcileStatus(ctx context.Context, request reconcile.Requ
 	if err == nil && result.IsZero() {
 		r.tellConflicts(object, conflicts)
 		r.tellLeaving(object, leaving)
+		r.tellTrouble(ctx, object, trouble)
 	}
 	return result, err
 }

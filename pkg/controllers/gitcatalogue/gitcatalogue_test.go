@@ -488,3 +488,39 @@ func TestLogsInBySSH(t *testing.T) {
 func port(server *fetchtest.SSH) string {
 	return server.Address[strings.LastIndex(server.Address, ":")+1:]
 }
+
+// Red when a catalogue that is stuck tells it in its status alone, or at every look, or once more after a restart.
+func TestACatalogueThatIsStuckIsToldOnce(t *testing.T) {
+	w := newWorld(t)
+	w.seed()
+	merged := w.platform + "-merged"
+	stop := w.start("", merged)
+	object := w.catalogue("platform")
+	w.commit(map[string]string{"a.yaml": file("loki", "1.0.0")})
+	w.create(object)
+	w.expectFetched(object, "True", v1.ReasonFetched)
+	w.commit(map[string]string{"a.yaml": "- name: loki\n  versions: nonsense\n"})
+	w.look(object)
+	w.expectFetched(object, "False", v1.ReasonInvalid)
+	told := func(want ...string) {
+		t.Helper()
+		expect.Eventually(t, expect.Patience, func() error {
+			warnings := slices.DeleteFunc(w.events(object), func(reason string) bool { return reason == v1.EventFetched })
+			if diff := cmp.Diff(want, warnings); diff != "" {
+				return fmt.Errorf("events (-want +got):\n%s", diff)
+			}
+			return nil
+		})
+	}
+	told(v1.ReasonInvalid)
+	stop()
+	w.start("", merged)
+	w.look(object)
+
+	empty := w.commit(map[string]string{"a.yaml": "# nothing any more\n"})
+	w.look(object)
+	w.expectFetched(object, "False", v1.ReasonRevisionNeedsApproval)
+	told(v1.ReasonInvalid, v1.ReasonRevisionNeedsApproval)
+	w.annotate(object, v1.AnnotationApproveRevision, empty)
+	told(v1.ReasonDistributed, v1.ReasonInvalid, v1.ReasonRevisionNeedsApproval)
+}

@@ -1,0 +1,73 @@
+package addoninstallation
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/status"
+)
+
+// announce tells changes as events; conditions tell the state.
+func (r *Reconciler) announce(ctx context.Context, f *facts) {
+	if f.left != "" {
+		r.tell(ctx, f, corev1.EventTypeNormal, kubermaticv1.EventLeft, "Resolve", f.left)
+	}
+	if f.withdrawn != "" {
+		r.tell(ctx, f, corev1.EventTypeWarning, kubermaticv1.EventWithdrawn, "Resolve", f.withdrawn)
+	}
+	if record := f.record(); f.applied && record.Rollback != nil {
+		r.tell(ctx, f, corev1.EventTypeWarning, kubermaticv1.EventRolledBack, "RollBack", givenUpText(record))
+	} else if f.applied {
+		r.tell(ctx, f, corev1.EventTypeNormal, kubermaticv1.EventApplied, "Apply", fmt.Sprintf("applied %s %s: %d objects, %d written",
+			f.installation.Spec.AddonRef.Name, f.record().Version, len(f.record().Inventory), f.progress.Written))
+	}
+	if len(f.misbehaved) > 0 {
+		r.tell(ctx, f, corev1.EventTypeWarning, kubermaticv1.ReasonClusterMisbehaves, "Apply", noteText(f.misbehaved))
+	}
+	if len(f.repaired) > 0 {
+		r.tell(ctx, f, corev1.EventTypeNormal, kubermaticv1.EventRepaired, "Repair", repairedText(f.repaired))
+	}
+}
+
+// tellTrouble tells, once it is in the status, why an installation is not ready, and when it is ready again. What was applied since
+// makes old trouble new: nobody who reads the events is to take what was applied for what works.
+func (r *Reconciler) tellTrouble(ctx context.Context, f *facts) {
+	if f.applied {
+		f.memory.trouble = status.Told{}
+	}
+	ready, news := f.memory.trouble.News(f.installation.Status.Conditions)
+	switch {
+	case !news:
+	case ready.Reason == kubermaticv1.ReasonReady:
+		r.tell(ctx, f, corev1.EventTypeNormal, ready.Reason, "Reconcile", ready.Message)
+	case ready.Reason == kubermaticv1.ReasonRolledBack && f.applied, ready.Reason == kubermaticv1.ReasonWithdrawn && f.withdrawn != "":
+		// announce told it in the same words
+	default:
+		r.tell(ctx, f, corev1.EventTypeWarning, ready.Reason, "Reconcile", ready.Message)
+	}
+}
+
+// tell says something about an installation in an event, and in the log in the same words.
+func (r *Reconciler) tell(ctx context.Context, f *facts, kind, reason, action, text string) {
+	text = status.Message(text)
+	ctrl.LoggerFrom(ctx).Info("told of an installation", "reason", reason, "message", text)
+	r.Recorder.Eventf(f.installation, nil, kind, reason, action, "%s", text)
+}
+
+// troubleOf is what was told of an installation before this process began: what its status says, and that a hook failed where its next
+// attempt is under way.
+func troubleOf(installation *kubermaticv1.AddonInstallation) status.Told {
+	conditions := installation.Status.Conditions
+	_, ready := status.StandingOf(conditions)
+	if ready == nil || ready.Reason != kubermaticv1.ReasonHookRunning || installation.Status.Failures == 0 {
+		return status.ToldOf(conditions)
+	}
+	failed := *ready
+	failed.Reason = kubermaticv1.ReasonHookFailed
+	return status.ToldOf([]metav1.Condition{failed})
+}

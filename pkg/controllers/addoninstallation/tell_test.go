@@ -1,0 +1,180 @@
+package addoninstallation_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// lines are what was logged.
+type lines struct {
+	mutex sync.Mutex
+	kept  []string
+}
+
+func (l *lines) add(_, line string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.kept = append(l.kept, line)
+}
+
+// with counts the lines that have all of these texts.
+func (l *lines) with(texts ...string) (count int) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for _, line := range l.kept {
+		if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(line, text) }) {
+			count++
+		}
+	}
+	return count
+}
+
+// events of an object in the order in which they were first told, as "type reason", one for each time.
+func (w *world) events(object client.Object) (told []string) {
+	w.t.Helper()
+	var list eventsv1.EventList
+	if err := w.seed.List(w.t.Context(), &list, client.InNamespace(w.namespace)); err != nil {
+		w.t.Fatal(err)
+	}
+	slices.SortFunc(list.Items, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
+	for _, item := range list.Items {
+		if item.Regarding.Name != object.GetName() {
+			continue
+		}
+		times := int32(1)
+		if item.Series != nil {
+			times = item.Series.Count
+		}
+		for range times {
+			told = append(told, item.Type+" "+item.Reason)
+		}
+	}
+	return told
+}
+
+func (w *world) expectEvents(object client.Object, want ...string) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		if diff := cmp.Diff(want, w.events(object)); diff != "" {
+			return fmt.Errorf("events (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+// tryAgain has the controller make passes over an installation. An edit whose generation the status shows tells that they were made.
+func (w *world) tryAgain(object *kubermaticv1.AddonInstallation, times int) {
+	w.t.Helper()
+	for i := range times {
+		w.annotate(object, kubermaticv1.AnnotationReconcileAt, strconv.Itoa(i))
+	}
+}
+
+// Red when a failure is not told, when each try is told, when a restart tells it once more, when a new reason is not told, or when the
+// log has other words.
+func TestAFailureIsToldOnce(t *testing.T) {
+	w := newWorld(t)
+	var log lines
+	w.logger = funcr.New(log.add, funcr.Options{})
+	stop := w.startUntil()
+	w.publish("blocked", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	namespace := fmt.Sprintf("blocked-%d", worlds)
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "settings"}}
+	w.create(foreign)
+	object := w.install("blocked", "")
+	message := w.expectSummary(object, "False", kubermaticv1.ReasonObjectExists, "settings")
+	w.expectEvent(kubermaticv1.ReasonObjectExists, object, message)
+	w.expectEvents(object, "Warning ObjectExists")
+	if log.with(kubermaticv1.ReasonObjectExists, strconv.Quote(message)[1:20]) != 1 {
+		t.Errorf("the log does not have the failure once: %q", log.kept)
+	}
+	w.tryAgain(object, 5)
+	stop()
+	w.start()
+	w.tryAgain(object, 5)
+
+	w.want(object, "9.9.9") // what was told by now stands before this one
+	w.expectSummary(object, "False", kubermaticv1.ReasonVersionUnknown, "9.9.9")
+	w.expectEvents(object, "Warning ObjectExists", "Warning VersionUnknown")
+	if log.with("told of an installation", kubermaticv1.ReasonVersionUnknown, "9.9.9") != 1 {
+		t.Errorf("the log does not have the new reason once: %q", log.kept)
+	}
+	w.delete(foreign)
+	w.want(object, "1.0.0")
+	w.ready(object)
+	w.expectEvents(object, "Warning ObjectExists", "Warning VersionUnknown", "Normal Applied")
+}
+
+// Red when an add-on that is applied and does not work ends its events with what was applied, or when work under way is told as failure.
+func TestEventsOfWhatFailsDoNotEndInApplied(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	if _, err := w.sources.Commit("stuck", map[string]string{"job.yaml": stuckJob}); err != nil {
+		t.Fatal(err)
+	}
+	publish := func(number string) {
+		version := w.version(offered{version: number})
+		version.Source.Git.Remote = kubermaticv1.GitRemote(w.sources.GitURL + "/stuck.git")
+		version.Template.Timeout = &metav1.Duration{Duration: time.Second}
+		w.publishVersions("stuck", kubermaticv1.CatalogueCustom, []kubermaticv1.AddonVersion{version})
+	}
+	publish("1.0.0")
+	object := w.install("stuck", "")
+	w.expectSummary(object, "False", kubermaticv1.ReasonTimeout, "Job")
+	w.expectEvents(object, "Normal Applied", "Warning Timeout")
+	publish("1.1.0") // applied once more, without an edit
+	w.expectEvents(object, "Normal Applied", "Warning Timeout", "Normal Applied", "Warning Timeout")
+}
+
+const stuckJob = `apiVersion: batch/v1
+kind: Job
+metadata: {name: 'stuck-{{ .Variables.version }}'}
+spec:
+  template: {spec: {restartPolicy: Never, nodeSelector: {no: where}, containers: [{name: once, image: "example.com/once:1"}]}}
+`
+
+// Red when an installation is not counted by the reason of its status.
+func TestInstallationsAreCountedByReason(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	w.publish("counted", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	w.ready(w.install("counted", ""))
+	other := &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "unknown"}}
+	other.Spec.AddonRef.Name, other.Spec.TargetNamespace = "unknown", "nowhere"
+	w.create(other)
+	w.expectSummary(other, "False", kubermaticv1.ReasonAddonUnknown, "")
+	leads := make(chan struct{})
+	close(leads)
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(addoninstallation.NewCensus(client.NewNamespacedClient(w.seed, w.namespace), leads))
+	families, err := registry.Gather()
+	if err != nil || len(families) != 1 {
+		t.Fatalf("%d metrics: %v", len(families), err)
+	}
+	var got []string
+	for _, metric := range families[0].GetMetric() {
+		got = append(got, fmt.Sprintf("%s %s %g", metric.GetLabel()[0].GetValue(), metric.GetLabel()[1].GetValue(), metric.GetGauge().GetValue()))
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"AddonUnknown failing 1", "Ready ready 1"}, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", families[0].GetName(), diff)
+	}
+}

@@ -1,0 +1,89 @@
+package loop
+
+import (
+	"context"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trellis-addons/trellis/pkg/status"
+)
+
+// CensusLabels are the labels of what a Census counts: how an object stands, and the reason of its condition Ready.
+var CensusLabels = []string{"state", "reason"}
+
+const (
+	// maxReasons is how many reasons have figures of their own: there are fewer, but a status can be written by others too.
+	maxReasons  = 100
+	otherReason = "other"
+	// countWithin is how long one count may take.
+	countWithin = 10 * time.Second
+)
+
+var reasonWord = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,63}$`)
+
+// Census counts objects by their condition Ready whenever metrics are asked for, from a cache. It implements prometheus.Collector.
+type Census struct {
+	description *prometheus.Desc
+	leads       <-chan struct{}
+	each        Each
+
+	mutex   sync.Mutex
+	reasons map[string]bool
+}
+
+// Each visits the conditions of all objects that are to be counted.
+type Each func(ctx context.Context, visit func(conditions []metav1.Condition)) error
+
+// NewCensus makes a Census of a metric with CensusLabels. It counts nothing before leads is closed, so that of several replicas one
+// has figures.
+func NewCensus(description *prometheus.Desc, leads <-chan struct{}, each Each) *Census {
+	return &Census{description: description, leads: leads, each: each, reasons: map[string]bool{}}
+}
+
+// Describe implements prometheus.Collector.
+func (c *Census) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- c.description }
+
+// Collect implements prometheus.Collector.
+func (c *Census) Collect(metrics chan<- prometheus.Metric) {
+	select {
+	case <-c.leads:
+	default:
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), countWithin)
+	defer cancel()
+	counts := map[[2]string]int{}
+	err := c.each(ctx, func(conditions []metav1.Condition) {
+		standing, ready := status.StandingOf(conditions)
+		reason := ""
+		if ready != nil {
+			reason = c.bounded(ready.Reason)
+		}
+		counts[[2]string{string(standing), reason}]++
+	})
+	if err != nil {
+		metrics <- prometheus.NewInvalidMetric(c.description, err)
+		return
+	}
+	for labels, count := range counts {
+		metrics <- prometheus.MustNewConstMetric(c.description, prometheus.GaugeValue, float64(count), labels[0], labels[1])
+	}
+}
+
+// bounded is a reason as a label.
+func (c *Census) bounded(reason string) string {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	switch {
+	case c.reasons[reason]:
+		return reason
+	case len(c.reasons) >= maxReasons || !reasonWord.MatchString(reason):
+		return otherReason
+	}
+	c.reasons[reason] = true
+	return reason
+}
