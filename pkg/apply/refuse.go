@@ -71,7 +71,7 @@ func isNamespaceMissing(err error) bool {
 }
 
 func missingNamespace(name string) string {
-	return fmt.Sprintf("namespace %q does not exist: make it, or set createNamespace on the installation", name)
+	return fmt.Sprintf("namespace %q does not exist in the user cluster: make it there, or set createNamespace on the installation", name)
 }
 
 // isRefusal says that the API server understood and does not want the object as it is.

@@ -41,6 +41,8 @@ type Queue[T comparable] struct {
 	sets *workqueue.Typed[T]
 	// pending are the objects that are ready, or will be once they are out of work.
 	pending sets.Set[T]
+	// asked are those of them that somebody added, rather than their time.
+	asked   sets.Set[T]
 	waiting *waiting[T]
 	passes  map[T]*pass[T]
 	// retries counts waits in client-go's metric; nothing else goes through it.
@@ -58,6 +60,8 @@ type Queue[T comparable] struct {
 type pass[T comparable] struct {
 	account *account[T]
 	began   time.Time
+	// asked: somebody added the object.
+	asked bool
 	// placed: it has a place in the slow lane, and time until the deadline.
 	placed bool
 	// overdue is why it has to end; nil while it need not.
@@ -73,7 +77,7 @@ func New[T comparable](options Options[T]) *Queue[T] {
 		options.Clock = clock.RealClock{}
 	}
 	q := &Queue[T]{
-		options: options, lanes: newLanes(options.Limits, options.Cluster), pending: sets.Set[T]{}, waiting: newWaiting[T](),
+		options: options, lanes: newLanes(options.Limits, options.Cluster), pending: sets.Set[T]{}, asked: sets.Set[T]{}, waiting: newWaiting[T](),
 		passes: map[T]*pass[T]{}, sooner: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	q.free = sync.NewCond(&q.mutex)
@@ -89,6 +93,9 @@ func New[T comparable](options Options[T]) *Queue[T] {
 func (q *Queue[T]) Add(item T) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
+	if !q.ended {
+		q.asked.Insert(item)
+	}
 	q.add(item)
 }
 
@@ -158,7 +165,8 @@ func (q *Queue[T]) take() (item T, ok bool) {
 	item, _ = q.sets.Get()
 	q.pending.Delete(item)
 	a := q.lanes.account(item)
-	one := &pass[T]{account: a, began: q.options.Clock.Now()}
+	one := &pass[T]{account: a, began: q.options.Clock.Now(), asked: q.asked.Has(item)}
+	q.asked.Delete(item)
 	if a.lane() == laneSlow {
 		one.placed = q.lanes.place(a)
 	}
@@ -183,6 +191,14 @@ func (q *Queue[T]) Begin(ctx context.Context, item T) (within context.Context, e
 		}
 	}
 	return within, func() { cancel(context.Canceled) }
+}
+
+// IsDue says of an object in work that its time came, and that nobody added it since it was taken last.
+func (q *Queue[T]) IsDue(item T) bool {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	one, known := q.passes[item]
+	return known && !one.asked
 }
 
 // Done tells that the pass over an object is over.

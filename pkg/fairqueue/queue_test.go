@@ -473,3 +473,36 @@ func (w *randomWalk) drain() {
 		w.t.Error("something is kept of what is done")
 	}
 }
+
+// Red when what somebody asked for is taken for what came for its time, or the other way round.
+func TestWhatIsDueIsToldFromWhatWasAskedFor(t *testing.T) {
+	b := newBench(t, Limits{Workers: 10})
+	turn := func(why string, due bool) {
+		t.Helper()
+		item := b.take()
+		if item != "a/1" || b.queue.IsDue(item) != due {
+			t.Errorf("%s: took %q, due %t", why, item, b.queue.IsDue(item))
+		}
+		b.queue.Done(item)
+	}
+	b.queue.AddAfter("a/1", time.Second)
+	b.pass(time.Second)
+	turn("its time came", true)
+	b.queue.Add("a/1")
+	turn("it was added", false)
+	b.queue.AddAfter("a/1", time.Second)
+	b.queue.Add("a/1")
+	turn("it was added before its time", false)
+	b.queue.AddAfter("a/1", time.Second)
+	b.pass(time.Second)
+	b.queue.Add("a/1")
+	turn("it was added when its time had come", false)
+	b.queue.Add("a/1")
+	b.take()
+	b.queue.Add("a/1") // in work
+	b.queue.Done("a/1")
+	turn("it was added in work", false)
+	if b.queue.IsDue("a/1") || b.queue.asked.Len() > 0 {
+		t.Error("something is kept of what is done")
+	}
+}

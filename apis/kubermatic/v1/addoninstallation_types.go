@@ -223,7 +223,7 @@ type AddonInstallationStatus struct {
 	// failures counts failed attempts in a row.
 	// +optional
 	Failures int32 `json:"failures,omitempty"`
-	// nextAttempt is when the next attempt comes.
+	// nextAttempt is when everything is tried again at the latest. What is in the way in the user cluster is looked at every 15 s besides.
 	// +optional
 	NextAttempt *metav1.Time `json:"nextAttempt,omitempty"`
 }

@@ -72,6 +72,7 @@ func (r *Reconciler) helmReleaseFree(ctx context.Context, f *facts) loop.Outcome
 		f.foreign = found
 		return nil
 	}
+	f.obstacle = &apply.Obstacle{Key: apply.Key{Kind: "Secret", Namespace: found.Namespace, Name: found.Secret}}
 	return loop.Waiting{
 		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonReleaseNameTaken, Recheck: refusedRecheck,
 		Message: fmt.Sprintf("the user cluster has a Helm release %q in namespace %q that is somebody else's (revision %d): uninstall it, "+

@@ -179,10 +179,13 @@ func (r *Reconciler) rollOut(ctx context.Context, f *facts) loop.Outcome {
 	if progress.Complete {
 		return nil
 	}
+	looks := f.memory.stageLooks
 	if hasReason(progress.Waiting, kubermaticv1.ReasonNamespaceMissing) {
 		f.memory.doubtCluster() // what went with the namespace is made anew
+		looks = int(f.memory.refusals) + 1
 	}
-	return r.orRollBack(ctx, f, unfinished(progress, f.memory.stageLooks))
+	f.obstacle = apply.ObstacleOf(slices.Concat(progress.Refused, progress.Waiting))
+	return r.orRollBack(ctx, f, unfinished(progress, looks))
 }
 
 func hasReason(notes []apply.Note, reason string) bool {
@@ -208,7 +211,7 @@ func unfinished(progress apply.Progress, looks int) loop.Outcome {
 	case progress.Kept > 0:
 		wait = atOnce // it may be ours, and was not written since it was there
 	default:
-		wait = refusedRecheck
+		wait = loop.Backoff(int32(min(looks, maxLooks)), refusedRecheck, slowestRetry)
 	}
 	return loop.Waiting{
 		Condition: kubermaticv1.ConditionApplied, Reason: progress.Waiting[0].Reason, Message: noteText(progress.Waiting), Recheck: wait,

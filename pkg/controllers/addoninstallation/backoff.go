@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
@@ -21,7 +22,9 @@ func (f *facts) backOff(outcome loop.Outcome) loop.Outcome {
 		if f.attempts > 0 {
 			next := metav1.NewTime(f.nextAttempt)
 			state.NextAttempt = &next
+			return outcome
 		}
+		f.refused(outcome)
 		return outcome
 	}
 	f.memory.failures++
@@ -29,4 +32,25 @@ func (f *facts) backOff(outcome loop.Outcome) loop.Outcome {
 	next := metav1.NewTime(time.Now().Add(retry.After))
 	state.Failures, state.NextAttempt = f.memory.failures, &next
 	return retry
+}
+
+// refused tells, of what can't go on before somebody does something, how often that was found and when all of it is tried
+// again at the latest. Each of these is in the status once an attempt, and attempts are minutes apart.
+func (f *facts) refused(outcome loop.Outcome) {
+	said, wait := judge(outcome), loop.ComeBack(outcome)
+	if !triedAgain[said.reason] || wait < refusedRecheck {
+		f.memory.refusals = 0
+		return
+	}
+	f.memory.refusals++
+	next := metav1.NewTime(time.Now().Add(wait))
+	f.installation.Status.Failures, f.installation.Status.NextAttempt = f.memory.refusals, &next
+}
+
+// triedAgain are reasons of what is tried again although nothing is known to have changed.
+var triedAgain = map[string]bool{
+	kubermaticv1.ReasonFetchFailed: true, kubermaticv1.ReasonArtifactNotFound: true, kubermaticv1.ReasonArtifactRefused: true,
+	kubermaticv1.ReasonLimitExceeded: true, kubermaticv1.ReasonNamespaceMissing: true, kubermaticv1.ReasonKindNotServed: true,
+	kubermaticv1.ReasonObjectExists: true, kubermaticv1.ReasonConflict: true, kubermaticv1.ReasonImmutableField: true,
+	kubermaticv1.ReasonObjectInvalid: true, kubermaticv1.ReasonReleaseNameTaken: true,
 }

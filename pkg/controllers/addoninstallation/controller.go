@@ -138,6 +138,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	within, end := r.begin(ctx, request)
 	defer end()
 
+	if !isRemoved(installation) && r.isInTheWay(within, request, facts) {
+		return ctrl.Result{RequeueAfter: facts.memory.awaited.next()}, nil
+	}
 	if isRemoved(installation) {
 		outcome := loop.Run(within, r.removalSteps(), facts)
 		if _, done := outcome.(loop.Done); done {
@@ -155,6 +158,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	outcome := asGivenUp(facts, loop.Run(within, r.steps(), facts))
 	outcome = facts.backOff(facts.overdue(within, r.maintain(within, facts, outcome)))
+	outcome = r.await(within, facts, outcome)
 	project(facts, outcome)
 	r.announce(ctx, facts)
 	return r.finish(ctx, pass, facts, outcome)
@@ -171,7 +175,9 @@ func (r *Reconciler) finish(
 	if err == nil && f.installation.ResourceVersion != before {
 		f.memory.wrote(f.installation)
 	}
-	if err == nil {
+	if err != nil {
+		f.memory.awaited = nil // the status is to be written first
+	} else {
 		r.tellTrouble(ctx, f)
 	}
 	return result, err

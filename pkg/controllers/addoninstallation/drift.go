@@ -126,6 +126,7 @@ func (r *Reconciler) repair(ctx context.Context, f *facts, drift []apply.Drift) 
 	}
 	if len(notes) > 0 {
 		f.memory.repairLooks = min(f.memory.repairLooks+1, maxLooks)
+		f.obstacle = apply.ObstacleOf(notes)
 		return loop.Waiting{
 			Condition: kubermaticv1.ConditionApplied, Reason: notes[0].Reason, Message: noteText(notes),
 			Recheck: repairWait(notes, f.memory.repairLooks),

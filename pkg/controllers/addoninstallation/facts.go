@@ -81,6 +81,8 @@ type facts struct {
 	saved *release.Record
 	// held is why the hooks that run before everything but the foundation keep the rest back.
 	held loop.Outcome
+	// obstacle is what is in the way in the user cluster, where one call can see it.
+	obstacle *apply.Obstacle
 	// attempts of a hook that failed in a row, and when the next begins; 0: none did.
 	attempts    int32
 	nextAttempt time.Time

@@ -55,7 +55,7 @@ func fetchOutcome(err error) loop.Outcome {
 		reason = kubermaticv1.ReasonSourceNotServed
 	}
 	return loop.Waiting{
-		Condition: kubermaticv1.ConditionFetched, Reason: reason, Message: err.Error(), Recheck: clusterRecheck,
+		Condition: kubermaticv1.ConditionFetched, Reason: reason, Message: err.Error(), Recheck: slowestRetry,
 	}
 }
 

@@ -66,6 +66,13 @@ type memory struct {
 	comparing bool
 	// told is the generation of which a long rollout was announced.
 	told int64
+	// awaited is what stands in the way in the user cluster; nil is nothing that one call can see.
+	awaited *awaited
+	// refusals counts attempts in a row that ended in something that has to be done first.
+	refusals int32
+	// removalLooks counts the looks in a row at a removal at which no more than removalLeft objects were left.
+	removalLooks int32
+	removalLeft  int
 	// trouble is what was told last of why the installation is not ready.
 	trouble status.Told
 	// written is the last status, until the cache shows it.
@@ -166,6 +173,14 @@ func (m *memory) waited(written int) {
 		m.stageLooks, m.stageWritten = 0, written
 	}
 	m.stageLooks++
+}
+
+// leaves counts a look at a removal that has so many objects left.
+func (m *memory) leaves(left int) {
+	if left != m.removalLeft {
+		m.removalLooks, m.removalLeft = 0, left
+	}
+	m.removalLooks++
 }
 
 // begin goes on with a new revision, which is on record and of which nothing is applied or shown yet.

@@ -16,10 +16,11 @@ import (
 )
 
 const (
-	// removalRecheck is how often a removal that waits for objects to go is looked at; removalBlocked is when the message
-	// says that it hangs.
-	removalRecheck = 300 * time.Millisecond
-	removalBlocked = time.Minute
+	// removalRecheck is how often a removal that waits for something else than objects is looked at. Objects that go are looked for after
+	// firstLook, and while none goes ever more rarely, up to slowestRemovalLook; removalBlocked is when the message says that it hangs.
+	removalRecheck     = 300 * time.Millisecond
+	slowestRemovalLook = 3 * time.Second
+	removalBlocked     = time.Minute
 )
 
 // letGo ends a removal that needs no call to the user cluster: the cluster goes or is gone, or the objects are to stay.
@@ -204,9 +205,10 @@ func removable(record *release.Record) apply.Inventory {
 }
 
 func removing(f *facts, left apply.Inventory, blocked []apply.Note) loop.Outcome {
+	f.memory.leaves(len(left))
 	outcome := loop.Waiting{
 		Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonRemoving,
-		Message: fmt.Sprintf("%d objects are left, next %s", len(left), left[len(left)-1].Key), Recheck: removalRecheck,
+		Message: fmt.Sprintf("%d objects are left, next %s", len(left), left[len(left)-1].Key), Recheck: loop.Backoff(f.memory.removalLooks, firstLook, slowestRemovalLook),
 	}
 	if len(blocked) > 0 && f.now.Sub(f.installation.DeletionTimestamp.Time) > removalBlocked {
 		outcome.Reason, outcome.Message = kubermaticv1.ReasonRemovalBlocked, noteText(blocked)

@@ -1,0 +1,84 @@
+package apply
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"slices"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// Obstacle is what keeps a rollout from going on until somebody does something in the user cluster: a namespace that is not there, or
+// an object that is, or is otherwise than it should be.
+type Obstacle struct {
+	// Key of the object, or of the Namespace.
+	Key Key
+}
+
+// seenReasons are reasons of notes about what one call can see.
+var seenReasons = []string{
+	kubermaticv1.ReasonNamespaceMissing, kubermaticv1.ReasonObjectExists, kubermaticv1.ReasonConflict, kubermaticv1.ReasonImmutableField,
+}
+
+// ObstacleOf is the first of the obstacles that notes tell of; nil where there is none that one call can see. While it is
+// there, the rollout does not come to its end, whatever becomes of the others.
+func ObstacleOf(notes []Note) *Obstacle {
+	at := slices.IndexFunc(notes, func(note Note) bool { return slices.Contains(seenReasons, note.Reason) })
+	switch {
+	case at < 0:
+		return nil
+	case notes[at].Reason == kubermaticv1.ReasonNamespaceMissing:
+		return &Obstacle{Key{Kind: namespaceKind.Kind, Name: notes[at].Key.Namespace}}
+	}
+	return &Obstacle{notes[at].Key}
+}
+
+// Look sees with one call how the obstacle is: "" says that it is out of the way, and another text than before that something about
+// it changed which may let the rollout go on.
+func (o Obstacle) Look(ctx context.Context, target Target) (state string, err error) {
+	where, err := target.Mapper.RESTMapping(o.Key.GroupKind())
+	if err != nil {
+		return "", fmt.Errorf("looking up the kind of %q: %w", o.Key, err)
+	}
+	live, err := resourceClient(target, resource{where.Resource, o.Key.Namespace != ""}, o.Key.Namespace).Get(ctx, o.Key.Name, metav1.GetOptions{})
+	gone := apierrors.IsNotFound(err)
+	switch {
+	case err != nil && !gone:
+		return "", fmt.Errorf("reading %q: %w", o.Key, err)
+	case o.Key.GroupKind() != namespaceGK && gone:
+		return "", nil
+	case o.Key.GroupKind() != namespaceGK:
+		return stateOf(live), nil
+	case gone || live.DeletionTimestamp != nil:
+		return "missing", nil
+	}
+	return "", nil
+}
+
+// stateOf covers whose an object is and who owns which of its fields, and nothing that changes by itself.
+func stateOf(live *metav1.PartialObjectMetadata) string {
+	sum := sha256.New()
+	add(sum, string(live.UID), live.Labels[kubermaticv1.LabelInstallation], strconv.FormatBool(live.DeletionTimestamp != nil))
+	for i := range live.ManagedFields {
+		managed := &live.ManagedFields[i]
+		if managed.Subresource == "status" || managed.FieldsV1 == nil {
+			continue
+		}
+		add(sum, managed.Manager, string(managed.Operation), managed.Subresource, string(managed.FieldsV1.GetRawBytes()))
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// add puts words into a sum, so that none runs into the next.
+func add(sum hash.Hash, words ...string) {
+	for _, word := range words {
+		_, _ = fmt.Fprintf(sum, "%d:%s", len(word), word)
+	}
+}

@@ -1,0 +1,135 @@
+package addoninstallation_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/gate"
+)
+
+// overheard are the calls that a client makes.
+type overheard struct {
+	mutex sync.Mutex
+	calls []string
+}
+
+func (o *overheard) hear(call gate.Call) bool {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	o.calls = append(o.calls, call.Method+" "+call.Path)
+	return true
+}
+
+// sinceThen are the calls since they were asked for last.
+func (o *overheard) sinceThen() []string {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	calls := o.calls
+	o.calls = nil
+	return calls
+}
+
+// overhear has the controller reach the user cluster through a gate, before it is started.
+func (w *world) overhear() *overheard {
+	w.t.Helper()
+	made := gate.New(w.t, fleet.Shared().Cluster("both"))
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "internal-admin-kubeconfig"},
+		Data:       map[string][]byte{"kubeconfig": made.Kubeconfig(w.t, "controller")},
+	}
+	if err := w.seed.Update(w.t.Context(), secret); err != nil {
+		w.t.Fatal(err)
+	}
+	heard := &overheard{}
+	made.Watch("controller", gate.Guard{Before: heard.hear})
+	return heard
+}
+
+// expectLooks waits for several looks at what is in the way, and sees that they are these calls and nothing else, and that no status is
+// written for them.
+func (w *world) expectLooks(object *kubermaticv1.AddonInstallation, heard *overheard, look string) {
+	w.t.Helper()
+	version, looks := object.ResourceVersion, 0
+	heard.sinceThen()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		for _, call := range heard.sinceThen() {
+			if call != look {
+				w.t.Fatalf("a look made call %q, want %q alone", call, look)
+			}
+			looks++
+		}
+		if looks < 3 {
+			return fmt.Errorf("%d looks", looks)
+		}
+		return nil
+	})
+	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		w.t.Fatal(err)
+	}
+	if object.ResourceVersion != version {
+		w.t.Error("looks wrote the status")
+	}
+}
+
+// expectNext sees that the status says how often it was tried, and when all is tried again at the latest.
+func (w *world) expectNext(object *kubermaticv1.AddonInstallation) {
+	w.t.Helper()
+	state := object.Status
+	if state.Failures != 1 || state.NextAttempt == nil || time.Until(state.NextAttempt.Time) > 5*time.Minute {
+		w.t.Errorf("failures %d, next attempt %v", state.Failures, state.NextAttempt)
+	}
+}
+
+// Red when a namespace is looked for once a minute, when a look is a whole pass or writes a status, or when the status is silent of it.
+func TestAMissingNamespaceIsLookedForByOneCall(t *testing.T) {
+	w := newWorld(t)
+	heard := w.overhear()
+	w.start()
+	w.publish("homeless", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	object := &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "homeless"}}
+	object.Spec.AddonRef.Name, object.Spec.TargetNamespace = "homeless", fmt.Sprintf("homeless-%d", worlds)
+	w.create(object)
+	message := w.expectSummary(object, "False", kubermaticv1.ReasonNamespaceMissing, "in the user cluster")
+	if !strings.Contains(message, "make it there") {
+		t.Errorf("message %q", message)
+	}
+	w.expectNext(object)
+	w.expectLooks(object, heard, "GET /api/v1/namespaces/"+object.Spec.TargetNamespace)
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.Spec.TargetNamespace}})
+	w.ready(object)
+	if object.Status.Failures != 0 || object.Status.NextAttempt != nil {
+		t.Errorf("what is ready has %d failures, next attempt %v", object.Status.Failures, object.Status.NextAttempt)
+	}
+}
+
+// Red when what is in the way is written to at each look, when its going is not seen, or when its owner's own changes are taken for it.
+func TestAnObjectInTheWayIsLookedAtByOneCall(t *testing.T) {
+	w := newWorld(t)
+	heard := w.overhear()
+	w.start()
+	w.publish("kept-out", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	namespace := fmt.Sprintf("kept-out-%d", worlds)
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "settings"}, Data: map[string]string{"beats": "0"}}
+	w.create(foreign)
+	object := w.install("kept-out", "")
+	w.expectSummary(object, "False", kubermaticv1.ReasonObjectExists, "settings")
+	w.expectNext(object)
+	foreign.Data["beats"] = "1"
+	if err := w.seed.Update(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	w.expectLooks(object, heard, "GET /api/v1/namespaces/"+namespace+"/configmaps/settings")
+	w.delete(foreign)
+	w.ready(object)
+}
