@@ -139,7 +139,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	defer end()
 
 	if !isRemoved(installation) && r.isInTheWay(within, request, facts) {
-		return ctrl.Result{RequeueAfter: facts.memory.awaited.next()}, nil
+		return loop.Result(loop.Waiting{Recheck: facts.memory.awaited.next()}), nil
 	}
 	if isRemoved(installation) {
 		outcome := loop.Run(within, r.removalSteps(), facts)

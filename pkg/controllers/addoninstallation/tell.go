@@ -12,25 +12,28 @@ import (
 	"github.com/trellis-addons/trellis/pkg/status"
 )
 
+// telling is what an event is about.
+type telling struct{ kind, reason, action string }
+
 // announce tells changes as events; conditions tell the state.
 func (r *Reconciler) announce(ctx context.Context, f *facts) {
 	if f.left != "" {
-		r.tell(ctx, f, corev1.EventTypeNormal, kubermaticv1.EventLeft, "Resolve", f.left)
+		r.tell(ctx, f, telling{corev1.EventTypeNormal, kubermaticv1.EventLeft, "Resolve"}, f.left)
 	}
 	if f.withdrawn != "" {
-		r.tell(ctx, f, corev1.EventTypeWarning, kubermaticv1.EventWithdrawn, "Resolve", f.withdrawn)
+		r.tell(ctx, f, telling{corev1.EventTypeWarning, kubermaticv1.EventWithdrawn, "Resolve"}, f.withdrawn)
 	}
 	if record := f.record(); f.applied && record.Rollback != nil {
-		r.tell(ctx, f, corev1.EventTypeWarning, kubermaticv1.EventRolledBack, "RollBack", givenUpText(record))
+		r.tell(ctx, f, telling{corev1.EventTypeWarning, kubermaticv1.EventRolledBack, "RollBack"}, givenUpText(record))
 	} else if f.applied {
-		r.tell(ctx, f, corev1.EventTypeNormal, kubermaticv1.EventApplied, "Apply", fmt.Sprintf("applied %s %s: %d objects, %d written",
+		r.tell(ctx, f, telling{corev1.EventTypeNormal, kubermaticv1.EventApplied, "Apply"}, fmt.Sprintf("applied %s %s: %d objects, %d written",
 			f.installation.Spec.AddonRef.Name, f.record().Version, len(f.record().Inventory), f.progress.Written))
 	}
 	if len(f.misbehaved) > 0 {
-		r.tell(ctx, f, corev1.EventTypeWarning, kubermaticv1.ReasonClusterMisbehaves, "Apply", noteText(f.misbehaved))
+		r.tell(ctx, f, telling{corev1.EventTypeWarning, kubermaticv1.ReasonClusterMisbehaves, "Apply"}, noteText(f.misbehaved))
 	}
 	if len(f.repaired) > 0 {
-		r.tell(ctx, f, corev1.EventTypeNormal, kubermaticv1.EventRepaired, "Repair", repairedText(f.repaired))
+		r.tell(ctx, f, telling{corev1.EventTypeNormal, kubermaticv1.EventRepaired, "Repair"}, repairedText(f.repaired))
 	}
 }
 
@@ -40,23 +43,23 @@ func (r *Reconciler) tellTrouble(ctx context.Context, f *facts) {
 	if f.applied {
 		f.memory.trouble = status.Told{}
 	}
-	ready, news := f.memory.trouble.News(f.installation.Status.Conditions)
+	ready, isNews := f.memory.trouble.News(f.installation.Status.Conditions)
 	switch {
-	case !news:
+	case !isNews:
 	case ready.Reason == kubermaticv1.ReasonReady:
-		r.tell(ctx, f, corev1.EventTypeNormal, ready.Reason, "Reconcile", ready.Message)
+		r.tell(ctx, f, telling{corev1.EventTypeNormal, ready.Reason, "Reconcile"}, ready.Message)
 	case ready.Reason == kubermaticv1.ReasonRolledBack && f.applied, ready.Reason == kubermaticv1.ReasonWithdrawn && f.withdrawn != "":
 		// announce told it in the same words
 	default:
-		r.tell(ctx, f, corev1.EventTypeWarning, ready.Reason, "Reconcile", ready.Message)
+		r.tell(ctx, f, telling{corev1.EventTypeWarning, ready.Reason, "Reconcile"}, ready.Message)
 	}
 }
 
 // tell says something about an installation in an event, and in the log in the same words.
-func (r *Reconciler) tell(ctx context.Context, f *facts, kind, reason, action, text string) {
+func (r *Reconciler) tell(ctx context.Context, f *facts, what telling, text string) {
 	text = status.Message(text)
-	ctrl.LoggerFrom(ctx).Info("told of an installation", "reason", reason, "message", text)
-	r.Recorder.Eventf(f.installation, nil, kind, reason, action, "%s", text)
+	ctrl.LoggerFrom(ctx).Info("told of an installation", "reason", what.reason, "message", text)
+	r.Recorder.Eventf(f.installation, nil, what.kind, what.reason, what.action, "%s", text)
 }
 
 // troubleOf is what was told of an installation before this process began: what its status says, and that a hook failed where its next
