@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/go-logr/logr"
@@ -138,7 +139,7 @@ func newConnections(
 		connections.Fence = options.Fence
 	}
 	connections.KeepIdentities(identities)
-	if err := made.Add(connections); err != nil {
+	if err := errors.Join(made.Add(connections), made.Add(identities)); err != nil {
 		return nil, err
 	}
 	if err := forgetClusters(ctx, made, connections); err != nil {

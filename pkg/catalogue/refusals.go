@@ -41,6 +41,8 @@ type IncompatibleError struct {
 	Message string
 	// Fitting is the newest version that would fit; empty where none does.
 	Fitting string
+	// IsDown says that Fitting is lower than what is installed, and that nobody allowed that.
+	IsDown bool
 }
 
 func (e *IncompatibleError) Error() string {
@@ -51,7 +53,7 @@ func (e *IncompatibleError) Error() string {
 	if e.Fitting == "" {
 		return text + "; no version fits"
 	}
-	return fmt.Sprintf("%s; version %q would fit", text, e.Fitting)
+	return text + wouldFit(e.Fitting, e.IsDown)
 }
 
 // Reason is the exclusion reason.
@@ -75,6 +77,8 @@ type WithdrawnError struct {
 	Addon, Installed string
 	// Fitting is the newest version that would fit; empty where none does.
 	Fitting string
+	// IsDown says that Fitting is lower than what is installed, and that nobody allowed that.
+	IsDown bool
 }
 
 func (e *WithdrawnError) Error() string {
@@ -82,8 +86,16 @@ func (e *WithdrawnError) Error() string {
 	if e.Fitting == "" {
 		return text
 	}
-	return fmt.Sprintf("%s; version %q would fit", text, e.Fitting)
+	return text + wouldFit(e.Fitting, e.IsDown)
 }
 
 // Reason is v1.ReasonWithdrawn.
 func (e *WithdrawnError) Reason() string { return v1.ReasonWithdrawn }
+
+// wouldFit ends the text of a refusal with the version that would do, and with what it takes where that one is lower.
+func wouldFit(version string, isDown bool) string {
+	if !isDown {
+		return fmt.Sprintf("; version %q would fit", version)
+	}
+	return fmt.Sprintf("; version %q would fit, which is lower: set annotation %s to \"true\" to let it in", version, v1.AnnotationAllowDowngrade)
+}

@@ -225,11 +225,12 @@ func (s *selector) newestFitting(preReleases bool) *entryVersion {
 	return nil
 }
 
-func (s *selector) fitting() string {
+// fitting is the newest version that fits, and whether it is lower than what is installed and not allowed.
+func (s *selector) fitting() (version string, isDown bool) {
 	if best := s.newestFitting(false); best != nil {
-		return best.version.Version
+		return best.version.Version, s.isDown(best)
 	}
-	return ""
+	return "", false
 }
 
 // known names the versions that exist, for whoever mistyped one.
@@ -253,7 +254,8 @@ func (s *selector) unknown(detail string) error {
 }
 
 func (s *selector) withdrawn() error {
-	return &WithdrawnError{Addon: string(s.entry.Addon.Name), Installed: s.installed, Fitting: s.fitting()}
+	fitting, isDown := s.fitting()
+	return &WithdrawnError{Addon: string(s.entry.Addon.Name), Installed: s.installed, Fitting: fitting, IsDown: isDown}
 }
 
 func (s *selector) downgrade(version *entryVersion) error {
@@ -263,8 +265,9 @@ func (s *selector) downgrade(version *entryVersion) error {
 }
 
 func (s *selector) incompatible(version *entryVersion, reason, message string) error {
+	fitting, isDown := s.fitting()
 	return &IncompatibleError{
 		Addon: string(s.entry.Addon.Name), Version: version.version.Version,
-		Excluded: reason, Message: message, Fitting: s.fitting(),
+		Excluded: reason, Message: message, Fitting: fitting, IsDown: isDown,
 	}
 }

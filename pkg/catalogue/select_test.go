@@ -3,6 +3,7 @@ package catalogue_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -133,6 +134,28 @@ func TestSelectNamesTheFittingVersion(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Red when the version that would fit is named without the way to it: nothing goes down by itself.
+func TestSelectTellsTheWayDown(t *testing.T) {
+	t.Parallel()
+	bound := entryOf(t, v1.CatalogueCustom, offered{"1.0.0", "", ""}, offered{"2.0.0", ">= 1.37", ""})
+	const way = `version "1.0.0" would fit, which is lower: set annotation addons.kubermatic.k8c.io/allow-downgrade to "true" to let it in`
+	for _, test := range []struct {
+		why, wanted, installed string
+		options                catalogue.SelectOptions
+		want                   string
+	}{
+		{"what is installed fits no more", "2.x", "2.0.0", catalogue.SelectOptions{}, way},
+		{"what is installed was withdrawn", "", "1.5.0", catalogue.SelectOptions{}, way},
+		{"nothing is installed", "2.0.0", "", catalogue.SelectOptions{}, `version "1.0.0" would fit`},
+		{"it is allowed, and not asked for", "2.x", "2.0.0", catalogue.SelectOptions{AllowDowngrade: true}, `version "1.0.0" would fit`},
+	} {
+		_, err := catalogue.Select(bound, test.wanted, test.installed, catalogue.Platform{K8sVersion: "v1.36.3"}, test.options)
+		if err == nil || !strings.HasSuffix(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want it to end with %s", test.why, err, test.want)
+		}
 	}
 }
 

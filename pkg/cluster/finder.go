@@ -37,7 +37,7 @@ type Finder interface {
 // Handler says what to look at when a cluster changes.
 type Handler = handler.TypedEventHandler[*kkpv1.Cluster, reconcile.Request]
 
-// Identity tells a Cluster from another one of the same name.
+// Identity tells a Cluster from another one of the same name. Without a UID it stands for any of that name.
 type Identity struct {
 	Name string
 	UID  types.UID

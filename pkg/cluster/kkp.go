@@ -20,6 +20,9 @@ import (
 // NamespaceNameField is the index of Clusters by the namespace they have on the seed.
 const NamespaceNameField = "status.namespaceName"
 
+// NamespacePrefix and a Cluster's name are its namespace's name on the seed.
+const NamespacePrefix = "cluster-"
+
 // IndexNamespaceName registers the index that InNamespace reads; call it once, before the manager starts.
 func IndexNamespaceName(ctx context.Context, indexer client.FieldIndexer) error {
 	return indexer.IndexField(ctx, &kkpv1.Cluster{}, NamespaceNameField, func(object client.Object) []string {
@@ -129,7 +132,7 @@ func (f *KKPFinder) isAbsent(ctx context.Context, identity Identity) (bool, erro
 	var cluster kkpv1.Cluster
 	err := f.uncached.Get(ctx, client.ObjectKey{Name: identity.Name}, &cluster)
 	if err == nil {
-		return cluster.UID != identity.UID, nil
+		return identity.UID != "" && cluster.UID != identity.UID, nil
 	}
 	if !apierrors.IsNotFound(err) {
 		return false, fmt.Errorf("getting Cluster %q: %w", identity.Name, err)

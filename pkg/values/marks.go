@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
 // templateMark begins an action of a template.
@@ -39,6 +41,14 @@ func CheckMarks(content map[string]any) error {
 		return problem
 	}
 	return nil
+}
+
+// PlaceOf names where an installation's own values are written: those of an item of the custom core list come from there.
+func PlaceOf(installation *v1.AddonInstallation) string {
+	if installation.Spec.CoreAddon && installation.Annotations[v1.AnnotationCoreOrigin] == v1.OriginList {
+		return `spec.values (its item's, in ConfigMap custom-core-addons of the platform namespace, or set here)`
+	}
+	return "spec.values"
 }
 
 func findMarks(content any, path string) *MarksError {

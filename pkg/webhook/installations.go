@@ -109,7 +109,7 @@ func (i *Installations) check(ctx context.Context, found change[v1.AddonInstalla
 		return warnings, nil
 	}
 	if err := checkValues(version, object, given); err != nil {
-		return nil, fmt.Errorf("spec.values, for version %q of add-on %q: %w", version.Version, object.Spec.AddonRef.Name, err)
+		return nil, fmt.Errorf("%s, for version %q of add-on %q: %w", values.PlaceOf(object), version.Version, object.Spec.AddonRef.Name, err)
 	}
 	return append(warnings, unknownKeys(version, given)...), nil
 }

@@ -109,7 +109,7 @@ func TestCoreInstallationsGoBack(t *testing.T) {
 	w.publish("withdrawn", kubermaticv1.CatalogueCore, offered{version: "1.0.0"}, offered{version: "1.1.0"})
 	w.publish("custom", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	w.expectSaid(withdrawn, kubermaticv1.ReasonWithdrawn,
-		`installed version "99.0.0" of add-on "withdrawn" left the catalogue and stays installed; version "1.1.0" would fit`, "99.0.0", "")
+		`installed version "99.0.0" of add-on "withdrawn" left the catalogue and stays installed; version "1.1.0" would fit`+isLower, "99.0.0", "")
 	for _, name := range []string{"hijacked", "withdrawn", "custom"} {
 		w.mark(name, []byte("any"), leave)
 	}
@@ -118,10 +118,10 @@ func TestCoreInstallationsGoBack(t *testing.T) {
 		`version "99.0.0" is left for version "1.0.0": a Core catalogue says so (annotation addons.kubermatic.k8c.io/leave-versions)`)
 	w.expectInstalled(withdrawn, "1.1.0", "")
 	w.expectSaid(custom, kubermaticv1.ReasonWithdrawn,
-		`installed version "99.0.0" of add-on "custom" left the catalogue and stays installed; version "1.0.0" would fit`, "99.0.0", "")
+		`installed version "99.0.0" of add-on "custom" left the catalogue and stays installed; version "1.0.0" would fit`+isLower, "99.0.0", "")
 	// It has ended by itself: nothing goes down from another version.
 	w.publish("hijacked", kubermaticv1.CatalogueCore, offered{version: "0.9.0"})
 	w.mark("hijacked", []byte("any"), leave)
 	w.expectSaid(hijacked, kubermaticv1.ReasonWithdrawn,
-		`installed version "1.0.0" of add-on "hijacked" left the catalogue and stays installed; version "0.9.0" would fit`, "1.0.0", "")
+		`installed version "1.0.0" of add-on "hijacked" left the catalogue and stays installed; version "0.9.0" would fit`+isLower, "1.0.0", "")
 }

@@ -47,6 +47,11 @@ func TestUserValuesOfCoreChartsNeverMeetSecrets(t *testing.T) {
 	if have := w.installed(object); have != "1.0.0" {
 		t.Errorf("the cluster has %q", have)
 	}
+	// Red when whoever keeps the custom core list is sent to an object that is put back.
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+		object.Annotations = map[string]string{kubermaticv1.AnnotationCoreOrigin: kubermaticv1.OriginList}
+	})
+	w.expectReady(object, kubermaticv1.ReasonValuesInvalid, "ConfigMap custom-core-addons", `the text at "extra" holds template marks`)
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
 		object.Spec.Values = &runtime.RawExtension{Raw: []byte(`{"extra":"plain"}`)}
 	})

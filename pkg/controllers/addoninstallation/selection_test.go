@@ -21,6 +21,9 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
+// isLower is how a message goes on that names a version below the installed one.
+const isLower = `, which is lower: set annotation addons.kubermatic.k8c.io/allow-downgrade to "true" to let it in`
+
 // offered is a version as these tests write it.
 type offered struct{ version, k8s, deprecated string }
 
@@ -164,7 +167,7 @@ func TestVersionsAreSelected(t *testing.T) {
 		w.expectInstalled(object, "1.1.0", "")
 		w.running("v1.36.3")
 		w.expectSaid(object, kubermaticv1.ExcludedK8sVersion,
-			`version "1.1.0" of add-on "ranged" does not fit: needs Kubernetes >= 1.37; it is 1.36.3; version "1.0.5" would fit`, "1.1.0", "")
+			`version "1.1.0" of add-on "ranged" does not fit: needs Kubernetes >= 1.37; it is 1.36.3; version "1.0.5" would fit`+isLower, "1.1.0", "")
 		w.publish("ranged", kubermaticv1.CatalogueCustom, offered{version: "1.0.5"}, offered{version: "1.2.0"})
 		w.expectInstalled(object, "1.2.0", "")
 	})

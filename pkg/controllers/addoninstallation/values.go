@@ -149,7 +149,7 @@ func (r *Reconciler) layers(ctx context.Context, f *facts) ([]values.Layer, erro
 		return nil, err
 	}
 	if err := checkMarks(f, own); err != nil {
-		return nil, fmt.Errorf("spec.values: %w", err)
+		return nil, fmt.Errorf("%s: %w", values.PlaceOf(f.installation), err)
 	}
 	return append(layers, values.Layer{Origin: originUser, Values: own}), nil
 }

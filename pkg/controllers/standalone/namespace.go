@@ -17,9 +17,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// namespacePrefix and a Cluster's name are its namespace's name, as in KKP.
-const namespacePrefix = "cluster-"
-
 // goingRecheck is when to look again after a namespace that goes, should its watch miss the end.
 const goingRecheck = 10 * time.Second
 

@@ -2,6 +2,7 @@ package standalone
 
 import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
@@ -13,7 +14,7 @@ type facts struct {
 }
 
 // namespace is where the Cluster lives on the seed, with or without a status that says so.
-func (f *facts) namespace() string { return namespacePrefix + f.cluster.Name }
+func (f *facts) namespace() string { return cluster.NamespacePrefix + f.cluster.Name }
 
 func (r *Reconciler) livingSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{

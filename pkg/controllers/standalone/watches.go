@@ -31,7 +31,7 @@ func clusterOfSecret(_ context.Context, object client.Object) []reconcile.Reques
 }
 
 func clusterNamed(namespace string) []reconcile.Request {
-	name, found := strings.CutPrefix(namespace, namespacePrefix)
+	name, found := strings.CutPrefix(namespace, cluster.NamespacePrefix)
 	if !found {
 		return nil
 	}
