@@ -30,6 +30,9 @@ func main() {
 }
 
 func run(ctx context.Context, options *options, logger logr.Logger) error {
+	if err := options.CheckMemory("render-memory", options.rendering.memory.Value()); err != nil {
+		return err
+	}
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return err

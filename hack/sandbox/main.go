@@ -49,9 +49,7 @@ func up(ctx context.Context) error {
 		progress.Printf("%s took %.1f s", phase.Name, phase.Time.Seconds())
 	}
 	box.Describe(os.Stdout)
-	if err := box.Wait(ctx); err != nil {
-		return err
-	}
+	<-ctx.Done()
 	progress.Printf("ending the sandbox")
 	return nil
 }

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -30,10 +31,18 @@ func (r removal) keepsNamespace(ctx context.Context, entry Entry) (bool, error) 
 	if entry.Name == r.options.Namespace {
 		census.owner = r.owner.ID()
 	}
-	if err := each(ctx, kinds, census.count); err != nil || census.stays {
+	if err := each(ctx, kinds, census.count); err != nil {
 		return true, err
 	}
-	return census.hasForeign(ctx)
+	if !census.stays {
+		if foreign, err := census.hasForeign(ctx); !foreign || err != nil {
+			return foreign, err
+		}
+	}
+	if r.options.Kept != nil {
+		r.options.Kept(entry.Name, cmp.Or(census.because, "something is in it that belongs to somebody else"))
+	}
+	return true, nil
 }
 
 // endpoints are deprecated shadows of Services and come and go with them; asking for them makes the API server warn.
@@ -104,6 +113,8 @@ type census struct {
 	// stays says that the namespace does, whatever else is found: an object has no owner, there is more than is counted, or a kind
 	// could not be looked at, since what serves or converts it is down, and the namespace could not end either.
 	stays bool
+	// because says why, where one thing is the reason.
+	because string
 }
 
 // count lists one kind. Kinds that can't be listed (reviews, bindings) hold no objects.
@@ -128,7 +139,7 @@ func (c *census) count(ctx context.Context, where resource) error {
 	if isKindTrouble(schema.GroupKind{Group: where.Group}, err) {
 		c.lock.Lock()
 		defer c.lock.Unlock()
-		c.stays = true
+		c.stays, c.because = true, fmt.Sprintf("its %s can't be listed", where.GroupResource())
 		return nil
 	}
 	return fmt.Errorf("listing the %s in namespace %q: %w", where.Resource, c.namespace, err)
@@ -150,8 +161,11 @@ func (c *census) add(where resource, items []metav1.PartialObjectMetadata) (sett
 			break
 		}
 		c.uids[items[i].UID] = true
-		if !c.isFurniture(where, &items[i]) {
-			c.keep(items[i].OwnerReferences)
+		if c.isFurniture(where, &items[i]) {
+			continue
+		}
+		if c.keep(items[i].OwnerReferences); c.stays {
+			c.because = fmt.Sprintf("it has %s of somebody else", cutText(where.GroupResource().String()+" "+items[i].Name))
 		}
 	}
 	return c.stays

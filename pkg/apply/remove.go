@@ -17,6 +17,8 @@ type RemoveOptions struct {
 	Namespace string
 	// KeepNamespaces are namespaces that another installation targets, even if nothing is in them yet.
 	KeepNamespaces []string
+	// Kept hears of a namespace that we created and that stays, since something else is in it, with the reason; it may be nil.
+	Kept func(namespace, why string)
 }
 
 // maxBlocked is how many objects the notes of a removal name.

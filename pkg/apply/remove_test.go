@@ -38,13 +38,17 @@ func TestRemoveTakesWhatIsOursAndNothingElse(t *testing.T) {
 			l := newLab(t)
 			inventory := l.install(l.prepare(widgets), nil)
 			test.prepare(l)
-			l.remove(inventory, apply.RemoveOptions{CRDs: whenUnused})
+			told := ""
+			l.remove(inventory, apply.RemoveOptions{CRDs: whenUnused, Kept: func(namespace, why string) { told = namespace + ": " + why }})
 			there := map[string]bool{
 				"namespace":  l.get(namespaces, "", l.name) != nil,
 				"definition": l.get(definitions, "", "widgets."+l.name+".example.com") != nil,
 				"foreign":    l.get(configMaps, l.name, "foreign") != nil,
 				"settings":   l.get(configMaps, l.name, "settings") != nil,
 				"widget":     l.get(l.widgets(), l.name, "first") != nil,
+			}
+			if want := l.name + ": it has configmaps foreign of somebody else"; there["foreign"] != (told == want) || !there["foreign"] && told != "" {
+				t.Errorf("%s: told %q of what stays", test.why, told)
 			}
 			for what, exists := range there {
 				if exists != slices.Contains(test.stays, what) {

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
@@ -25,6 +27,9 @@ const SecretType = "addons.kubermatic.k8c.io/release.v1"
 const (
 	LabelRevision = v1.Prefix + "revision"
 	LabelState    = v1.Prefix + "state"
+	// LabelName and LabelVersion are the installation's name and the add-on's version, for people, in what a label may hold.
+	LabelName    = v1.Prefix + "installation-name"
+	LabelVersion = v1.Prefix + "version"
 	// LabelOrigin is the UID that the owner's ID derives from, where that is not the UID of the Cluster that owns the Secret.
 	LabelOrigin = v1.Prefix + "origin"
 )
@@ -73,10 +78,29 @@ func secret(namespace string, record *Record, name string) *corev1.Secret {
 		},
 		Type: SecretType,
 	}
+	for label, text := range map[string]string{LabelName: record.Installation, LabelVersion: record.Version} {
+		if value := labelValue(text); value != "" {
+			made.Labels[label] = value
+		}
+	}
 	if record.Origin != "" {
 		made.Labels[LabelOrigin] = string(record.Origin)
 	}
 	return made
+}
+
+// labelValue is a text as far as a label can hold it: what it can't is "_", and what is too long is cut.
+func labelValue(text string) string {
+	allowed := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-'
+	}
+	text = strings.Map(func(r rune) rune {
+		if allowed(r) {
+			return r
+		}
+		return '_'
+	}, text)
+	return strings.Trim(text[:min(len(text), validation.LabelValueMaxLength)], "._-")
 }
 
 // list gives the metadata of the Secrets of records in a namespace: heads and parts, without what nobody reads.

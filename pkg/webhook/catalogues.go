@@ -43,9 +43,17 @@ func (c *Catalogues) Handle(ctx context.Context, request admission.Request) admi
 		return invalid(name(request, found.after.Name, found.after.GenerateName), err)
 	}
 	if found.before == nil {
-		return allowed()
+		return allowed(c.place(found.after)...)
 	}
 	return allowed(c.withdrawal(ctx, found.before, &found.after.Spec)...)
+}
+
+// place warns of a new catalogue where nobody reads it.
+func (c *Catalogues) place(object *v1.AddonCatalogue) []string {
+	if object.Namespace == c.Namespace {
+		return nil
+	}
+	return []string{fmt.Sprintf("nobody reads this catalogue: those of people are read in namespace %q of the master only", c.Namespace)}
 }
 
 // checkCatalogue is why a catalogue would not be merged: catalogue.Read's *InvalidError, or *TooLargeError for an add-on

@@ -122,6 +122,14 @@ func TestCatalogues(t *testing.T) {
 	}
 }
 
+// Red when a catalogue that nobody reads is taken without a word.
+func TestCatalogueInAnotherNamespace(t *testing.T) {
+	elsewhere := authored("tools", "1.0.0")
+	elsewhere.Namespace = "default"
+	expectAdmitted(t, (&webhook.Catalogues{Namespace: platform}).Handle(t.Context(), question(t, nil, elsewhere)),
+		`nobody reads this catalogue: those of people are read in namespace "platform" of the master only`)
+}
+
 func catalogueOrNil(object *v1.AddonCatalogue) client.Object {
 	if object == nil {
 		return nil

@@ -83,19 +83,30 @@ func build(ctx context.Context, root, cache string, program Program) error {
 }
 
 // linkFlags strips symbols, and stamps the version as the upstream release build does: an API server without it would
-// answer /version with v0.0.0-master.
+// answer /version with v0.0.0-master, and helm refuse charts that ask for a Kubernetes above 1.20.
 func (p Program) linkFlags() string {
 	flags := []string{"-s", "-w"}
-	if p.Upstream != "k8s.io/kubernetes" {
-		return strings.Join(flags, " ")
-	}
-	parts := strings.SplitN(p.Release, ".", 3)
-	for _, stamp := range []string{
-		"gitVersion=v" + p.Release, "gitMajor=" + parts[0], "gitMinor=" + parts[1], "gitTreeState=clean",
-	} {
-		flags = append(flags, "-X", "k8s.io/component-base/version."+stamp)
+	for _, stamp := range p.stamps() {
+		flags = append(flags, "-X", stamp)
 	}
 	return strings.Join(flags, " ")
+}
+
+func (p Program) stamps() []string {
+	switch p.Upstream {
+	case "k8s.io/kubernetes":
+		const at = "k8s.io/component-base/version."
+		parts := strings.SplitN(p.Release, ".", 3)
+		return []string{at + "gitVersion=v" + p.Release, at + "gitMajor=" + parts[0], at + "gitMinor=" + parts[1], at + "gitTreeState=clean"}
+	case "helm.sh/helm/v3":
+		const at = "helm.sh/helm/v3/"
+		return []string{
+			at + "internal/version.version=v" + p.Release, at + "internal/version.metadata=", at + "internal/version.gitTreeState=clean",
+			at + "pkg/chartutil.k8sVersionMajor=1", at + "pkg/chartutil.k8sVersionMinor=" + helmKubernetes,
+			at + "pkg/lint/rules.k8sVersionMajor=1", at + "pkg/lint/rules.k8sVersionMinor=" + helmKubernetes,
+		}
+	}
+	return nil
 }
 
 func minor(release string) string {

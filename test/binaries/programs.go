@@ -3,6 +3,7 @@ package binaries
 import (
 	"fmt"
 	"path/filepath"
+	"strconv"
 )
 
 // Program is one executable that a fleet runs.
@@ -17,6 +18,8 @@ type Program struct {
 	Package string
 	// Upstream is the module path whose version Release names.
 	Upstream string
+	// Build counts the ways in which one release was built: with another one, what is in the cache is built anew.
+	Build int
 }
 
 // The releases of Kubernetes that the fleet runs. Controller-manager, scheduler and kubectl are those of Older: a
@@ -30,6 +33,8 @@ const (
 	etcdRelease = "3.6.12"
 	kwokRelease = "0.8.0"
 	helmRelease = "3.22.0"
+	// helmKubernetes is the minor of Kubernetes that helm is made with: what it takes a cluster for that it does not ask.
+	helmKubernetes = "37"
 )
 
 // Programs lists everything Build makes, in building order.
@@ -40,7 +45,7 @@ func Programs() []Program {
 		kubernetes("kube-controller-manager", Older),
 		kubernetes("kube-scheduler", Older),
 		kubernetes("kubectl", Older),
-		{Name: "helm", Module: "helm", Release: helmRelease, Package: "helm.sh/helm/v3/cmd/helm", Upstream: "helm.sh/helm/v3"},
+		{Name: "helm", Module: "helm", Release: helmRelease, Package: "helm.sh/helm/v3/cmd/helm", Upstream: "helm.sh/helm/v3", Build: 2},
 		{Name: "kwok", Module: "kwok", Release: kwokRelease, Package: "sigs.k8s.io/kwok/cmd/kwok", Upstream: "sigs.k8s.io/kwok"},
 		kubernetes("kube-apiserver", Newer),
 	}
@@ -55,7 +60,11 @@ func kubernetes(name, release string) Program {
 
 // Path is where the program lies once it is built, below the cache folder.
 func (p Program) Path(cache string) string {
-	return filepath.Join(cache, "controlplanes", p.Module+"@"+p.Release, p.Name)
+	folder := p.Module + "@" + p.Release
+	if p.Build > 0 {
+		folder += "-" + strconv.Itoa(p.Build)
+	}
+	return filepath.Join(cache, "controlplanes", folder, p.Name)
 }
 
 // Find returns the absolute path of the built program of that name, for kube-apiserver in the given release; release ""

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -44,6 +45,41 @@ func TestLinkFlags(t *testing.T) {
 		if again := program.linkFlags(); again != first {
 			t.Fatalf("flags differ: %q and %q", first, again)
 		}
+	}
+}
+
+// TestHelmKnowsItsVersion runs the helm that is built. Red when it says v3.22 without a patch level, or takes Kubernetes for 1.20, as an
+// unstamped one does: our own charts ask for more.
+func TestHelmKnowsItsVersion(t *testing.T) {
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, err := Cache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	helm, err := Find(cache, "helm", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(arguments ...string) string {
+		t.Helper()
+		command := exec.CommandContext(t.Context(), helm, arguments...)
+		command.Env = []string{"HOME=" + t.TempDir()}
+		output, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("helm %v: %v\n%s", arguments, err, output)
+		}
+		return string(output)
+	}
+	if said := run("version", "--template", "{{.Version}} {{.GitTreeState}}"); said != "v"+helmRelease+" clean" {
+		t.Errorf("helm version says %q", said)
+	}
+	run("template", filepath.Join(root, "charts", "trellis-seed"))
+	module, err := os.ReadFile(filepath.Join(root, "hack", "controlplanes", "helm", "go.mod"))
+	if err != nil || !strings.Contains(string(module), "k8s.io/client-go v0."+helmKubernetes+".") {
+		t.Errorf("helm is not made with Kubernetes 1.%s: %v", helmKubernetes, err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -30,6 +31,7 @@ type Cluster struct {
 	folder  string
 	token   string
 	port    int
+	mutex   sync.Mutex
 	server  *Process
 }
 
@@ -48,7 +50,7 @@ func (f *Fleet) newCluster(options ClusterOptions) (*Cluster, error) {
 // start returns when everything that the options ask for works.
 func (c *Cluster) start(ctx context.Context) error {
 	begin := time.Now()
-	err := WithPort(ctx, func(ctx context.Context, port int) error {
+	err := c.fleet.ports.With(ctx, "cluster "+c.Name, func(ctx context.Context, port int) error {
 		c.port = port
 		return c.StartServer(ctx)
 	})

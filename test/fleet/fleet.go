@@ -24,6 +24,10 @@ type Options struct {
 	Clusters []ClusterOptions
 	// Progress takes a line per started cluster; nil means none.
 	Progress *Progress
+	// Keep has every process that ends by itself started again, as a kubelet would: with its state, at its port.
+	Keep bool
+	// Ports remembers the API servers' ports; nil remembers nothing.
+	Ports *Ports
 	// EtcdQuota is how many bytes etcd may take before it refuses writes; 0 is etcd's default.
 	EtcdQuota int64
 }
@@ -49,10 +53,12 @@ type Fleet struct {
 	starter   *starter
 	authority *Authority
 	clusters  map[string]*Cluster
+	ports     *Ports
 	etcdURL   string
 	etcdQuota int64
 	prefix    string
 	stop      sync.Once
+	keeping   keeping
 }
 
 // Start starts a fleet and returns when every cluster is usable. The context bounds the start only: a started fleet runs
@@ -68,13 +74,16 @@ func Start(ctx context.Context, options Options) (*Fleet, error) {
 	}
 	f := &Fleet{
 		folder: place, logs: options.Logs, cache: cache, starter: newStarter(),
-		progress: options.Progress, clusters: map[string]*Cluster{}, etcdQuota: options.EtcdQuota,
+		progress: options.Progress, clusters: map[string]*Cluster{}, etcdQuota: options.EtcdQuota, ports: options.Ports,
 		// No fleet ever reads another's data, not even when one took the port of another's etcd at the wrong moment.
 		prefix: "/" + rand.Text(),
 	}
 	if err := f.start(ctx, options.Clusters); err != nil {
 		f.Stop()
 		return nil, err
+	}
+	if options.Keep {
+		f.keep()
 	}
 	return f, nil
 }
@@ -141,15 +150,20 @@ func (f *Fleet) Run(command Command) (*Process, error) {
 func (f *Fleet) Stop() {
 	f.stop.Do(func() {
 		f.starter.stop()
+		f.keeping.group.Wait()
 		f.folder.release()
 	})
 }
 
-// run starts one of the control-plane programs.
+// run starts one of the control-plane programs, and keeps it running where the others are kept.
 func (f *Fleet) run(program, release, name string, arguments ...string) (*Process, error) {
 	path, err := binaries.Find(f.cache, program, release)
 	if err != nil {
 		return nil, err
 	}
-	return f.Run(Command{Name: name, Path: path, Arguments: arguments})
+	process, err := f.Run(Command{Name: name, Path: path, Arguments: arguments})
+	if err == nil && f.keeping.on.Load() {
+		f.watch(process)
+	}
+	return process, err
 }

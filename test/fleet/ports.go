@@ -69,10 +69,30 @@ func WithPort(ctx context.Context, start func(ctx context.Context, port int) err
 		if err != nil {
 			return err
 		}
-		err = start(ctx, port)
-		var exit *ExitError
-		if err == nil || attempt == 5 || !errors.As(err, &exit) || !strings.Contains(exit.Tail, "address already in use") {
+		if err = start(ctx, port); attempt == 5 || !isTaken(err) {
 			return err
 		}
 	}
+}
+
+// isTaken says whether a program ended since somebody else has its port.
+func isTaken(err error) bool {
+	var exit *ExitError
+	return errors.As(err, &exit) && strings.Contains(exit.Tail, "address already in use")
+}
+
+// claimPort takes a port that nobody listens on for this process.
+func claimPort(port int) bool {
+	taken.Lock()
+	defer taken.Unlock()
+	if taken.ports[port] {
+		return false
+	}
+	listener, err := listen(port)
+	if err != nil {
+		return false
+	}
+	_ = listener.Close()
+	taken.ports[port] = true
+	return true
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -40,8 +41,12 @@ type Command struct {
 type Process struct {
 	name, log string
 	command   *exec.Cmd
-	done      chan struct{}
-	err       error
+	// how it was started.
+	how  Command
+	done chan struct{}
+	err  error
+	// killed says that its owner ended it: it is not started again.
+	killed atomic.Bool
 }
 
 // ExitError says that a process ended although it should run. Its message has the last lines of the log.
@@ -99,6 +104,7 @@ func (p *Process) Signal(signal os.Signal) error {
 
 // Kill ends the process and all of its process group at once and waits until it is gone.
 func (p *Process) Kill() {
+	p.killed.Store(true)
 	select {
 	case <-p.done: // the id may belong to somebody else by now
 	default:

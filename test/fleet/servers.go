@@ -71,7 +71,7 @@ func (c *Cluster) StartServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.server = process
+	c.serve(process)
 	client, err := rest.HTTPClientFor(&rest.Config{
 		BearerToken: c.token, TLSClientConfig: rest.TLSClientConfig{CAData: c.fleet.authority.PEM},
 	})
@@ -87,8 +87,19 @@ func (c *Cluster) StartServer(ctx context.Context) error {
 	})
 }
 
-// StopServer kills the API server: from now on the cluster is unreachable.
-func (c *Cluster) StopServer() { c.server.Kill() }
+// StopServer kills the API server: from now on the cluster is unreachable, also where processes are kept running.
+func (c *Cluster) StopServer() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.server.Kill()
+}
+
+// Server is the process of the API server at this moment.
+func (c *Cluster) Server() *Process {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.server
+}
 
 func (c *Cluster) serverArguments() []string {
 	arguments := []string{

@@ -38,6 +38,7 @@ type Sources struct {
 	// ChartsFolder holds chart archives, *.tgz; the index follows what is there.
 	ChartsFolder string
 
+	ports       *Ports
 	place       *folder
 	server      *http.Server
 	images      http.Handler
@@ -71,10 +72,11 @@ type Requests struct {
 
 type login struct{ user, password string }
 
-// StartSources starts the sources over the folders git and charts of the given one, which are made where missing and
-// left alone by Stop. Without a folder they live in a temporary one that ends with Stop.
-func StartSources(parent string) (*Sources, error) {
-	s := &Sources{connections: map[net.Conn]bool{}, logins: map[Source]login{}}
+// StartSources starts the sources over the folders git, charts and registry of the given one, which are made where missing and
+// left alone by Stop: what was pushed to the registry is there again at the next start. Without a folder they live in a temporary
+// one that ends with Stop. Ports may be nil.
+func StartSources(parent string, ports *Ports) (*Sources, error) {
+	s := &Sources{connections: map[net.Conn]bool{}, logins: map[Source]login{}, ports: ports}
 	if parent == "" {
 		place, err := claim("")
 		if err != nil {
@@ -93,7 +95,7 @@ func StartSources(parent string) (*Sources, error) {
 // SourcesForTest starts sources that end with the test.
 func SourcesForTest(t testing.TB) *Sources {
 	t.Helper()
-	s, err := StartSources("")
+	s, err := StartSources("", nil)
 	if err != nil {
 		t.Fatalf("starting sources: %v", err)
 	}
@@ -118,7 +120,7 @@ func (s *Sources) serve(blobs string) error {
 	if s.SSH, err = fetchtest.StartSSH(s.GitFolder); err != nil {
 		return err
 	}
-	listener, err := Listen()
+	listener, err := s.ports.Listen("sources")
 	if err != nil {
 		return err
 	}
@@ -141,8 +143,11 @@ func (s *Sources) handler(blobs string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.images = registry.New(registry.Logger(log.New(io.Discard, "", 0)),
-		registry.WithBlobHandler(registry.NewDiskBlobHandler(blobs)))
+	s.images, err = keepManifests(filepath.Join(blobs, "manifests"), registry.New(registry.Logger(log.New(io.Discard, "", 0)),
+		registry.WithBlobHandler(registry.NewDiskBlobHandler(blobs))))
+	if err != nil {
+		return nil, err
+	}
 	mux := http.NewServeMux()
 	mux.Handle("/git/", s.guard(SourceGit, git))
 	mux.Handle("/charts/", s.guard(SourceCharts, http.HandlerFunc(s.serveCharts)))

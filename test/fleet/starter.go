@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // starter starts processes from one thread that lives as long as they may: the kernel sends the parent-death signal when
@@ -19,12 +20,14 @@ type starter struct {
 	mutex     sync.Mutex
 	processes []*Process
 	stopped   bool
+	// ending is closed with the stop.
+	ending chan struct{}
 }
 
 var errStopped = errors.New("the fleet is stopped")
 
 func newStarter() *starter {
-	s := &starter{requests: make(chan func())}
+	s := &starter{requests: make(chan func()), ending: make(chan struct{})}
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
 		for request := range s.requests {
@@ -40,7 +43,7 @@ func (s *starter) start(command Command) (*Process, error) {
 		return nil, fmt.Errorf("opening the log of %s: %w", command.Name, err)
 	}
 	defer log.Close()
-	p := &Process{name: command.Name, log: command.Log, done: make(chan struct{})}
+	p := &Process{name: command.Name, log: command.Log, how: command, done: make(chan struct{})}
 	p.command = exec.CommandContext(context.Background(), command.Path, command.Arguments...)
 	p.command.Stdout, p.command.Stderr, p.command.Dir = log, log, command.Home
 	p.command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + command.Home}, command.Environment...)
@@ -74,6 +77,22 @@ func (s *starter) launch(p *Process) error {
 	return nil
 }
 
+func (s *starter) isStopped() bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.stopped
+}
+
+// sleep says whether the pause passed before the stop.
+func (s *starter) sleep(pause time.Duration) bool {
+	select {
+	case <-s.ending:
+		return false
+	case <-time.After(pause):
+		return true
+	}
+}
+
 func (s *starter) running() []*Process {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -92,6 +111,9 @@ func (s *starter) stop() {
 	running := slices.Clone(s.processes)
 	stopped := s.stopped
 	s.stopped = true
+	if !stopped {
+		close(s.ending)
+	}
 	s.mutex.Unlock()
 	for _, p := range slices.Backward(running) {
 		p.Kill()

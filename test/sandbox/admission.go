@@ -7,7 +7,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trellis-addons/trellis/test/charts"
-	"github.com/trellis-addons/trellis/test/fleet"
 )
 
 // chartOf is the chart that would install a control plane's manager.
@@ -23,7 +22,7 @@ func chartOf(cluster string) string {
 func (s *Sandbox) admit(ctx context.Context) error {
 	s.webhooks = map[string]string{}
 	for _, cluster := range append([]string{Master}, Seeds()...) {
-		port, err := fleet.FreePort()
+		port, err := s.ports.Free("webhooks " + cluster)
 		if err != nil {
 			return fmt.Errorf("finding a port for the webhooks: %w", err)
 		}

@@ -41,8 +41,8 @@ func folderOf(folder string) (string, error) {
 	return filepath.Join(root, ".sandbox"), nil
 }
 
-// occupy takes the folder's lock, removes what an earlier sandbox left and makes the folders anew. Repositories and charts
-// that lie among the sources stay.
+// occupy takes the folder's lock, removes what an earlier sandbox left and makes the folders anew. What others put among the sources
+// stays, and so do flags and ports.
 func occupy(folder string) (*os.File, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("making the sandbox's folder: %w", err)
@@ -84,11 +84,10 @@ func (s *Sandbox) vacate(keepLogs bool) {
 	_ = s.lock.Close()
 }
 
-// sweep removes everything that a sandbox makes, except the lock.
+// sweep removes everything that a sandbox makes, except the lock and the ports.
 func sweep(folder string, keepLogs bool) {
 	for _, name := range []string{
 		"ready", "env", "ca.crt", "bin", "kubeconfigs", "store", "controlplanes", "controlplanes.lock",
-		"sources/registry",
 	} {
 		_ = os.RemoveAll(filepath.Join(folder, name))
 	}
@@ -98,7 +97,7 @@ func sweep(folder string, keepLogs bool) {
 	for _, archive := range sampleArchives() {
 		_ = os.Remove(filepath.Join(folder, "sources", "charts", archive))
 	}
-	for _, name := range []string{"sources/git", "sources/charts", "sources"} {
+	for _, name := range []string{"sources/git", "sources/charts", "sources/registry", "sources"} {
 		_ = os.Remove(filepath.Join(folder, name)) // only when empty
 	}
 	if !keepLogs {

@@ -34,9 +34,9 @@ func TestSecondSandbox(t *testing.T) {
 
 // TestWhatStays holds which files outlive a sandbox: what somebody else put among the sources, and on request the logs.
 func TestWhatStays(t *testing.T) {
-	foreign := []string{"sources/charts/mine-1.0.0.tgz", "sources/git/mine.git/HEAD"}
+	foreign := []string{"flags", "ports", "sources/charts/mine-1.0.0.tgz", "sources/git/mine.git/HEAD", "sources/registry/manifests"}
 	own := []string{
-		"ca.crt", "env", "ready", "kubeconfigs/master.yaml", "controlplanes/etcd/data", "sources/registry/blob",
+		"ca.crt", "env", "ready", "kubeconfigs/master.yaml", "controlplanes/etcd/data",
 		"sources/git/samples.git/HEAD", "sources/charts/web-1.0.0.tgz",
 	}
 	for _, test := range []struct {

@@ -20,6 +20,8 @@ type Manager struct {
 	// Name is that of the control plane and "controller-manager".
 	Name string
 
+	// cluster is the control plane that it works for.
+	cluster     string
 	sandbox     *Sandbox
 	program     string
 	arguments   []string
@@ -67,7 +69,7 @@ func (s *Sandbox) startManagers(ctx context.Context) error {
 func (s *Sandbox) addManager(cluster, program string, arguments []string) {
 	arguments = slices.Concat([]string{"--kubeconfig", s.Kubeconfig(cluster)}, arguments, s.admissionFlags(cluster))
 	s.managers[cluster] = &Manager{
-		Name: cluster + "-controller-manager", sandbox: s, program: s.path("bin", program), arguments: arguments,
+		Name: cluster + "-controller-manager", cluster: cluster, sandbox: s, program: s.path("bin", program), arguments: arguments,
 	}
 }
 
@@ -86,15 +88,6 @@ func (s *Sandbox) limitManagers() error {
 
 // Manager is the one of the master or of a seed.
 func (s *Sandbox) Manager(cluster string) *Manager { return s.managers[cluster] }
-
-func (s *Sandbox) isManager(process *fleet.Process) bool {
-	for _, manager := range s.managers {
-		if process.Name() == manager.Name {
-			return true
-		}
-	}
-	return false
-}
 
 // Start starts the manager, waits until it is ready and keeps it running until Stop. The first process gets further
 // environment variables, as KEY=value; those after it, which follow a crash, do not.
@@ -119,10 +112,13 @@ func (m *Manager) launch(ctx context.Context, environment ...string) error {
 		}
 		metrics := fmt.Sprintf("127.0.0.1:%d", free)
 		probe := fmt.Sprintf("127.0.0.1:%d", port)
+		flags, err := m.sandbox.flags(m.cluster)
+		if err != nil {
+			return err
+		}
 		process, err := m.sandbox.Fleet.Run(fleet.Command{
 			Name: m.Name, Path: m.program, Environment: slices.Concat(m.environment, environment),
-			Arguments: append(slices.Clip(m.arguments), "--health-probe-bind-address", probe,
-				"--metrics-bind-address", metrics),
+			Arguments: slices.Concat(m.arguments, flags, []string{"--health-probe-bind-address", probe, "--metrics-bind-address", metrics}),
 		})
 		if err != nil {
 			return err

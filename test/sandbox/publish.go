@@ -29,7 +29,8 @@ func (s *Sandbox) publish() error {
 		return fmt.Errorf("writing the sources' certificate authority: %w", err)
 	}
 	var env strings.Builder
-	for _, variable := range append(s.environment(), s.queryEnvironment()...) {
+	environment := append(s.environment(), s.queryEnvironment()...)
+	for _, variable := range append(environment, variablesOf(environment)) {
 		fmt.Fprintf(&env, "export %s='%s'\n", variable[0], variable[1])
 	}
 	return os.WriteFile(s.path("env"), []byte(env.String()), 0o600)
@@ -44,6 +45,15 @@ func (s *Sandbox) environment() [][2]string {
 		{"SANDBOX_CA", s.path("ca.crt")},
 		{"SANDBOX_CA_SECRET", CASecret},
 	}
+}
+
+// variablesOf is what envsubst takes to fill in these variables, and no other text that begins with "$".
+func variablesOf(environment [][2]string) [2]string {
+	var names []string
+	for _, variable := range environment {
+		names = append(names, "$"+variable[0])
+	}
+	return [2]string{"SANDBOX_VARIABLES", strings.Join(names, " ")}
 }
 
 // Kubeconfig is the path of a control plane's kubeconfig, for cluster-admin.
@@ -72,7 +82,7 @@ The sandbox is ready.
 %[1]s
   git             %[2]s/NAME.git: put bare repositories into %[5]s/sources/git
   charts          %[3]s: put chart archives into %[5]s/sources/charts
-  OCI             %[4]s: push to it
+  OCI             %[4]s: push to it, with %[5]s/ca.crt as its authority
 
   %[5]s/kubeconfigs   cluster-admin, one per control plane
   %[5]s/logs          of every process
@@ -91,5 +101,5 @@ Try, in another terminal:
   kubectl --kubeconfig $k/query-seed-1.yaml get --raw '/api/v1/addons?k8sVersion=1.36.0&explain=true'
   kubectl --kubeconfig $k/query-seed-1.yaml get --raw /api/v1/namespaces/cluster-birch/addons
 
-Ctrl-C here, or "make sandbox-down", ends it.
+deploy/sandbox/README.md has more: own add-ons, flags of the managers, what may be killed. Ctrl-C here, or "make sandbox-down", ends it.
 `

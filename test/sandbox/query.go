@@ -10,8 +10,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/trellis-addons/trellis/test/fleet"
 )
 
 // querySecret is where the endpoint keeps its certificate.
@@ -21,7 +19,7 @@ const querySecret = "trellis-query-tls"
 func (s *Sandbox) findQueryPorts() error {
 	s.queryPorts = map[string]int{}
 	for _, seed := range Seeds() {
-		port, err := fleet.FreePort()
+		port, err := s.ports.Free("query " + seed)
 		if err != nil {
 			return fmt.Errorf("finding a port for the query endpoint: %w", err)
 		}

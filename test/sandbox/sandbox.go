@@ -53,6 +53,7 @@ type Sandbox struct {
 	phases      []Phase
 	clients     map[string]client.WithWatch
 	managers    map[string]*Manager
+	ports       *fleet.Ports
 	queryPorts  map[string]int
 	// webhooks are the addresses of the managers' webhooks, by control plane.
 	webhooks map[string]string
@@ -146,11 +147,15 @@ func (s *Sandbox) build(ctx context.Context) error {
 
 func (s *Sandbox) startControlPlanes(ctx context.Context) error {
 	var err error
-	if s.Sources, err = fleet.StartSources(s.path("sources")); err != nil {
+	if s.ports, err = fleet.RememberPorts(s.path("ports")); err != nil {
+		return err
+	}
+	if s.Sources, err = fleet.StartSources(s.path("sources"), s.ports); err != nil {
 		return err
 	}
 	s.Fleet, err = fleet.Start(ctx, fleet.Options{
 		Folder: s.path("controlplanes"), Logs: s.path("logs"), Clusters: controlPlanes(), Progress: s.progress,
+		Keep: true, Ports: s.ports,
 	})
 	if err != nil {
 		return err
@@ -173,34 +178,8 @@ func (s *Sandbox) Client(name string) client.WithWatch { return s.clients[name] 
 // Phases are the parts of the start.
 func (s *Sandbox) Phases() []Phase { return s.phases }
 
-// Wait returns nil when the context ends, or an error when a control plane does. Managers that end are started again.
-func (s *Sandbox) Wait(ctx context.Context) error {
-	failed := make(chan error, 1)
-	for _, process := range s.Fleet.Processes() {
-		if s.isManager(process) {
-			continue
-		}
-		go func() {
-			select {
-			case <-process.Done():
-				select {
-				case failed <- process.Failure():
-				default:
-				}
-			case <-ctx.Done():
-			}
-		}()
-	}
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-		return nil
-	}
-}
-
-// Stop ends everything and removes the folder, except what somebody else put among the sources. It may be called more
-// than once.
+// Stop ends everything and removes the folder, except what somebody else put there: sources, what was pushed to the registry, flags;
+// and the ports, which the next one has again. It may be called more than once.
 func (s *Sandbox) Stop() { s.end(false) }
 
 func (s *Sandbox) end(keepLogs bool) {

@@ -289,6 +289,8 @@ const (
 	EventRecordDamaged = "RecordDamaged"
 	// EventRepaired: an object that drifted was put back.
 	EventRepaired = "Repaired"
+	// EventNamespaceKept: a namespace that was made for add-ons stays after a removal, since something else is in it.
+	EventNamespaceKept = "NamespaceKept"
 	// EventNonDeterministic: a second rendering of equal inputs gave something else; the first one's objects stay.
 	EventNonDeterministic = "NonDeterministic"
 	// EventDeletionBlocked: a core installation, or the namespace of a living cluster, is being deleted.

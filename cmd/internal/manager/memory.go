@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"fmt"
 	"os"
 	"runtime/debug"
 )
@@ -12,6 +13,15 @@ func (f *Flags) LimitMemory(others int64) {
 	if f.memory > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(share(f.memory, others))
 	}
+}
+
+// CheckMemory refuses a process beside this one that may take more than the container has: the kernel would end the container first.
+func (f *Flags) CheckMemory(name string, most int64) error {
+	if f.memory > 0 && most >= f.memory {
+		return fmt.Errorf("flag --%s is %d bytes, and the container has %d (--memory-limit): give the container more, or the process less",
+			name, most, f.memory)
+	}
+	return nil
 }
 
 func share(container, others int64) int64 {

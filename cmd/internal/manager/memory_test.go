@@ -3,10 +3,25 @@ package manager
 import (
 	"math"
 	"runtime/debug"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// Red when a renderer may take more than its container has, and the container is ended in its place.
+func TestRenderersFitTheContainer(t *testing.T) {
+	flags := Flags{memory: 2560 << 20}
+	if err := flags.CheckMemory("render-memory", 512<<20); err != nil {
+		t.Error(err)
+	}
+	if err := flags.CheckMemory("render-memory", 4<<30); err == nil || !strings.Contains(err.Error(), "--render-memory") {
+		t.Errorf("got %v", err)
+	}
+	if err := (&Flags{}).CheckMemory("render-memory", 4<<30); err != nil {
+		t.Errorf("nobody said how much there is: %v", err)
+	}
+}
 
 // TestMemoryHasALimit: a manager collects before the container's limit ends it (H4), and leaves room for renderers.
 func TestMemoryHasALimit(t *testing.T) {

@@ -117,8 +117,8 @@ func (r *Reconciler) sourceSecret(ctx context.Context, name string) (*corev1.Sec
 	secret, err := readMarked[corev1.Secret](ctx, r, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: name})
 	if apierrors.IsNotFound(err) || err == nil && secret.Labels[kubermaticv1.LabelUse] != kubermaticv1.UseSource {
 		return nil, &fetch.NotFoundError{What: fmt.Sprintf(
-			"Secret %q with label %s=%s (label it on the master, in the catalogue's namespace)",
-			name, kubermaticv1.LabelUse, kubermaticv1.UseSource)}
+			"Secret %q with label %s=%s (mark it on the master, in the catalogue's namespace; what has credentials needs annotation %s too)",
+			name, kubermaticv1.LabelUse, kubermaticv1.UseSource, kubermaticv1.AnnotationHosts)}
 	}
 	return secret, err
 }

@@ -117,16 +117,23 @@ func (r *Reconciler) copyHelm(ctx context.Context, f *facts) {
 	}
 	if err := r.writeCopy(ctx, f); err != nil {
 		f.memory.helmWritten = ""
-		outlook := "it is tried again"
-		if _, tooLarge := errors.AsType[*release.HelmCopyTooLargeError](err); tooLarge {
-			f.memory.helmTooLarge, outlook = record.Helm.HelmSecret(), "helm does not show this revision"
-		}
 		f.memory.copyTaken = isTaken(err)
-		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.ReasonFailed, "WriteRelease",
-			"the Helm release's copy in the user cluster could not be written, %s: %v", outlook, err)
+		r.tellMissingCopy(f, err)
 		return
 	}
 	f.memory.helmWritten = helmState(record)
+}
+
+// tellMissingCopy tells why helm does not show a revision. That the cluster can't be reached is told elsewhere.
+func (r *Reconciler) tellMissingCopy(f *facts, err error) {
+	outlook := "it is tried again"
+	if _, tooLarge := errors.AsType[*release.HelmCopyTooLargeError](err); tooLarge {
+		f.memory.helmTooLarge, outlook = f.record().Helm.HelmSecret(), "helm does not show this revision"
+	} else if !isAnswer(err) {
+		return
+	}
+	r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.ReasonFailed, "WriteRelease",
+		"the Helm release's copy in the user cluster could not be written, %s: %v", outlook, err)
 }
 
 // claimName shows which release name the installation has as soon as its record does: others may not take it from then on.

@@ -49,7 +49,8 @@ func TestDeletionHooksWithoutANamespace(t *testing.T) {
 	w.start()
 	expect.Gone(t, w.seed, object)
 	w.expectEvent(kubermaticv1.EventHookSkipped, object, fmt.Sprintf(`hook "homeless/templates/a.yaml" of event pre-delete was not run: `+
-		"Job.batch %s/farewell: namespace %q does not exist in the user cluster: make it there, or set createNamespace on the installation", namespace.Name, namespace.Name))
+		"Job.batch %s/farewell: namespace %q does not exist in the user cluster: make it there or, if it is the target namespace, set "+
+		"createNamespace on the installation", namespace.Name, namespace.Name))
 }
 
 // Red when a release has no name in the status before its first objects are applied: another installation could take it.

@@ -64,6 +64,8 @@ type memory struct {
 	renderedAnew, changesTold string
 	// comparing: a second rendering, to compare, is under way.
 	comparing bool
+	// kept are the namespaces that stay after a removal, once that was told.
+	kept map[string]bool
 	// told is the generation of which a long rollout was announced.
 	told int64
 	// awaited is what stands in the way in the user cluster; nil is nothing that one call can see.

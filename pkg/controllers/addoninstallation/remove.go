@@ -13,6 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/status"
 )
 
 const (
@@ -177,6 +178,7 @@ func (r *Reconciler) removeInventory(ctx context.Context, f *facts, inventory ap
 	}
 	left, blocked, err := apply.Remove(ctx, f.target(), inventory, apply.RemoveOptions{
 		Owner: f.owner, CRDs: record.CRDs.Remove, Namespace: record.TargetNamespace, KeepNamespaces: targeted,
+		Kept: func(namespace, why string) { r.tellKept(f, namespace, why) },
 	})
 	if err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionReady, err)
@@ -185,6 +187,19 @@ func (r *Reconciler) removeInventory(ctx context.Context, f *facts, inventory ap
 		return nil
 	}
 	return removing(f, left, blocked)
+}
+
+// tellKept tells once of a namespace that was made for add-ons and stays.
+func (r *Reconciler) tellKept(f *facts, namespace, why string) {
+	if f.memory.kept[namespace] {
+		return
+	}
+	if f.memory.kept == nil {
+		f.memory.kept = map[string]bool{}
+	}
+	f.memory.kept[namespace] = true
+	r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventNamespaceKept, "Remove",
+		"namespace %q of the user cluster stays: %s", namespace, status.Message(why))
 }
 
 // othersOfCluster are the other installations of the cluster. They are shared with the cache, and only read.
@@ -208,7 +223,8 @@ func removing(f *facts, left apply.Inventory, blocked []apply.Note) loop.Outcome
 	f.memory.leaves(len(left))
 	outcome := loop.Waiting{
 		Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonRemoving,
-		Message: fmt.Sprintf("%d objects are left, next %s", len(left), left[len(left)-1].Key), Recheck: loop.Backoff(f.memory.removalLooks, firstLook, slowestRemovalLook),
+		Message: fmt.Sprintf("still to go: %s, next %s", objectCount(len(left)), left[len(left)-1].Key),
+		Recheck: loop.Backoff(f.memory.removalLooks, firstLook, slowestRemovalLook),
 	}
 	if len(blocked) > 0 && f.now.Sub(f.installation.DeletionTimestamp.Time) > removalBlocked {
 		outcome.Reason, outcome.Message = kubermaticv1.ReasonRemovalBlocked, noteText(blocked)

@@ -185,6 +185,7 @@ func projectObjects(f *facts) {
 	}
 	state.Objects = &kubermaticv1.ObjectCounts{
 		Total: int32(f.health.Total), Healthy: int32(f.health.Healthy), Failing: int32(failingObjects(f)),
+		Summary: fmt.Sprintf("%d/%d", f.health.Healthy, f.health.Total),
 	}
 	state.Unhealthy = nil
 	for _, note := range f.health.Unhealthy[:min(len(f.health.Unhealthy), maxUnhealthy)] {
@@ -209,12 +210,20 @@ func projectDrift(f *facts) {
 			f.fights[0], kubermaticv1.AnnotationReconcileAt))
 	case len(f.shown) > 0:
 		status.True(conditions, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonDriftShown, fmt.Sprintf(
-			"%s differs from what was applied (%d objects in all) and stays so: the strategy is Once", f.shown[0], len(f.shown)))
+			"%s differs from what was applied (%s in all) and stays so: the strategy is Once", f.shown[0], objectCount(len(f.shown))))
 	case len(f.repaired) > 0:
 		status.False(conditions, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonRepaired, repairedText(f.repaired))
 	default:
 		status.False(conditions, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonNoDrift, "")
 	}
+}
+
+// objectCount says how many objects there are, as people say it.
+func objectCount(objects int) string {
+	if objects == 1 {
+		return "1 object"
+	}
+	return fmt.Sprintf("%d objects", objects)
 }
 
 func repairedText(repaired []apply.Key) string {
@@ -234,5 +243,14 @@ func projectRemoval(f *facts, outcome loop.Outcome) {
 	conditions, generation := &f.installation.Status.Conditions, f.installation.Generation
 	f.installation.Status.ObservedGeneration = generation
 	projectRelease(f)
+	if notConnectedReasons[result.reason] {
+		result.message += "; the removal waits for it: deletionPolicy Orphan would let the installation go at once, and leave everything there"
+	}
 	status.Set(conditions, result.as(kubermaticv1.ConditionReady, generation))
+}
+
+// notConnectedReasons are those of a user cluster that can't be written to.
+var notConnectedReasons = map[string]bool{
+	kubermaticv1.ReasonClusterNotReady: true, kubermaticv1.ReasonClusterUnreachable: true, kubermaticv1.ReasonClusterMisbehaves: true,
+	kubermaticv1.ReasonKubeconfigInvalid: true, kubermaticv1.ReasonClusterSwapped: true, kubermaticv1.ReasonClusterShared: true,
 }

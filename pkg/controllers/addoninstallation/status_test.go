@@ -2,6 +2,7 @@ package addoninstallation
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -130,6 +131,21 @@ func TestUnfinished(t *testing.T) {
 				t.Errorf("outcome (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Red when a removal hangs at a cluster that can't be reached, and does not say so, nor the way out.
+func TestARemovalThatWaitsForItsCluster(t *testing.T) {
+	for reason, waits := range map[string]bool{
+		kubermaticv1.ReasonClusterUnreachable: true, kubermaticv1.ReasonKubeconfigInvalid: true, kubermaticv1.ReasonClusterSwapped: true,
+		kubermaticv1.ReasonRemoving: false,
+	} {
+		f := &facts{installation: &kubermaticv1.AddonInstallation{}}
+		projectRemoval(f, loop.Waiting{Condition: kubermaticv1.ConditionReady, Reason: reason, Message: "m"})
+		ready := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionReady)
+		if ready == nil || !strings.HasPrefix(ready.Message, "m") || waits != strings.Contains(ready.Message, "deletionPolicy Orphan") {
+			t.Errorf("%s: got %+v", reason, ready)
+		}
 	}
 }
 

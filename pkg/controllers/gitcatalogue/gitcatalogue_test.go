@@ -195,6 +195,14 @@ func TestMuchThatGoesNeedsAWord(t *testing.T) {
 		}
 		return nil
 	})
+	// Red when the short form of the right commit is passed over without a word.
+	w.annotate(object, v1.AnnotationApproveRevision, empty[:7])
+	expect.Eventually(t, expect.Patience, func() error {
+		if message := w.expectFetched(object, "False", v1.ReasonRevisionNeedsApproval); !strings.Contains(message, "the first characters of it only") {
+			return fmt.Errorf("message %q", message)
+		}
+		return nil
+	})
 	w.annotate(object, v1.AnnotationApproveRevision, empty)
 	w.expectAddons(object, empty)
 	w.expectFetched(object, "True", v1.ReasonFetched)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -63,11 +64,15 @@ func (r *Reconciler) plan(_ context.Context, f *facts) loop.Outcome {
 
 // approve holds a commit that takes much away until an admin names it.
 func (r *Reconciler) approve(_ context.Context, f *facts) loop.Outcome {
-	removed := len(f.plan.remove)
-	if !needsApproval(removed, len(f.have)) || f.object.Annotations[v1.AnnotationApproveRevision] == f.snapshot.Revision {
+	removed, approved := len(f.plan.remove), f.object.Annotations[v1.AnnotationApproveRevision]
+	if !needsApproval(removed, len(f.have)) || approved == f.snapshot.Revision {
 		return nil
 	}
+	hint := ""
+	if approved != "" && strings.HasPrefix(f.snapshot.Revision, approved) {
+		hint = "; it has the first characters of it only, which another commit could be made to have too"
+	}
 	return f.waiting(v1.ReasonRevisionNeedsApproval, fmt.Sprintf(
-		"commit %s takes %d of %d add-ons out: annotate the catalogue with %s=%s if that is meant",
-		f.snapshot.Revision, removed, len(f.have), v1.AnnotationApproveRevision, f.snapshot.Revision))
+		"commit %s takes %d of %d add-ons out: annotate the catalogue with %s=%s if that is meant%s",
+		f.snapshot.Revision, removed, len(f.have), v1.AnnotationApproveRevision, f.snapshot.Revision, hint))
 }
