@@ -99,7 +99,7 @@ func TestDefaults(t *testing.T) {
 func TestColumns(t *testing.T) {
 	want := map[string]string{
 		"addoncatalogues":    "Name Ready Reason Type Addons Versions Age Revision* Seeds* Conflicting*",
-		"addoninstallations": "Name Ready Reason Addon Version Namespace Age Core* Update* Objects*",
+		"addoninstallations": "Name Ready Reason Addon Version Target-Namespace Age Core* Update* Objects* Message* Deleting",
 	}
 	everywhere(t, func(t *testing.T, config *rest.Config) {
 		for resource, columns := range want {
@@ -120,8 +120,8 @@ var rows = map[string]struct{ status, cells string }{
 	},
 	"AddonInstallation": {
 		`{conditions: [{type: Ready, status: "False", reason: Timeout, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}],
-		version: 1.2.0, availableUpdate: 1.3.0, objects: {total: 4, healthy: 3, failing: 1}}`,
-		"base False Timeout prometheus 1.2.0 monitoring false 1.3.0 4",
+		version: 1.2.0, availableUpdate: 1.3.0, objects: {total: 4, healthy: 3, failing: 1, summary: 3/4}}`,
+		"base False Timeout prometheus 1.2.0 monitoring false 1.3.0 3/4 m <nil>",
 	},
 }
 

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/image"
@@ -77,6 +80,36 @@ func processOf(t *testing.T, f *Fleet, name string) *Process {
 	}
 	t.Fatalf("no process %s runs", name)
 	return nil
+}
+
+// TestPodsAreReadyAgain holds that workloads recover from a time without an API server: the controllers take pods of a node that told
+// nothing for not ready, and the fake node tells. Red without stage pod-ready-again.
+func TestPodsAreReadyAgain(t *testing.T) {
+	f := ForTest(t, ClusterOptions{Name: "working", Workloads: true})
+	client := clientOf(t, f, "working")
+	pods := client.CoreV1().Pods("default")
+	pod, err := pods.Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web"}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	isReady := func(ctx context.Context) (bool, error) {
+		found, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		return slices.ContainsFunc(found.Status.Conditions, func(condition corev1.PodCondition) bool {
+			return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
+		}), nil
+	}
+	eventually(t, "the pod to be ready", isReady)
+	const lost = `{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`
+	if _, err := pods.Patch(t.Context(), pod.Name, types.StrategicMergePatchType, []byte(lost), metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the pod to be ready again", isReady)
 }
 
 // TestSourcesStay holds that sources over the same folder have the same address, and what was pushed to the registry. Red when manifests are kept in memory alone, or ports are not remembered.

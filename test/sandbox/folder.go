@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -91,7 +93,7 @@ func sweep(folder string, keepLogs bool) {
 	} {
 		_ = os.RemoveAll(filepath.Join(folder, name))
 	}
-	for repository := range repositories() {
+	for _, repository := range append(slices.Collect(maps.Keys(repositories())), catalogueRepository) {
 		_ = os.RemoveAll(filepath.Join(folder, "sources", "git", repository+".git"))
 	}
 	for _, archive := range sampleArchives() {

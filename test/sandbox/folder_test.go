@@ -37,7 +37,7 @@ func TestWhatStays(t *testing.T) {
 	foreign := []string{"flags", "ports", "sources/charts/mine-1.0.0.tgz", "sources/git/mine.git/HEAD", "sources/registry/manifests"}
 	own := []string{
 		"ca.crt", "env", "ready", "kubeconfigs/master.yaml", "controlplanes/etcd/data",
-		"sources/git/samples.git/HEAD", "sources/charts/web-1.0.0.tgz",
+		"sources/git/samples.git/HEAD", "sources/git/catalogue.git/HEAD", "sources/charts/web-1.0.0.tgz",
 	}
 	for _, test := range []struct {
 		why      string
