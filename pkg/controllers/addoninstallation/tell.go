@@ -26,8 +26,8 @@ func (r *Reconciler) announce(ctx context.Context, f *facts) {
 	if record := f.record(); f.applied && record.Rollback != nil {
 		r.tell(ctx, f, telling{corev1.EventTypeWarning, kubermaticv1.EventRolledBack, "RollBack"}, givenUpText(record))
 	} else if f.applied {
-		r.tell(ctx, f, telling{corev1.EventTypeNormal, kubermaticv1.EventApplied, "Apply"}, fmt.Sprintf("applied %s %s: %d objects, %d written",
-			f.installation.Spec.AddonRef.Name, f.record().Version, len(f.record().Inventory), f.progress.Written))
+		r.tell(ctx, f, telling{corev1.EventTypeNormal, kubermaticv1.EventApplied, "Apply"}, fmt.Sprintf("applied %s %s: %s, %d written",
+			f.installation.Spec.AddonRef.Name, f.record().Version, objectCount(len(f.record().Inventory)), f.progress.Written))
 	}
 	if len(f.misbehaved) > 0 {
 		r.tell(ctx, f, telling{corev1.EventTypeWarning, kubermaticv1.ReasonClusterMisbehaves, "Apply"}, noteText(f.misbehaved))
