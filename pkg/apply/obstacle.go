@@ -47,7 +47,8 @@ func (o Obstacle) Look(ctx context.Context, target Target) (state string, err er
 	if err != nil {
 		return "", fmt.Errorf("looking up the kind of %q: %w", o.Key, err)
 	}
-	live, err := resourceClient(target, resource{where.Resource, o.Key.Namespace != ""}, o.Key.Namespace).Get(ctx, o.Key.Name, metav1.GetOptions{})
+	objects := resourceClient(target, resource{where.Resource, o.Key.Namespace != ""}, o.Key.Namespace)
+	live, err := objects.Get(ctx, o.Key.Name, metav1.GetOptions{})
 	gone := apierrors.IsNotFound(err)
 	switch {
 	case err != nil && !gone:

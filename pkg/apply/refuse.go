@@ -71,8 +71,8 @@ func isNamespaceMissing(err error) bool {
 }
 
 func missingNamespace(name string) string {
-	return fmt.Sprintf("namespace %q does not exist in the user cluster: make it there or, if it is the target namespace, set createNamespace on "+
-		"the installation", name)
+	return fmt.Sprintf("namespace %q does not exist in the user cluster: make it there or, if it is the target namespace, set "+
+		"createNamespace on the installation", name)
 }
 
 // isRefusal says that the API server understood and does not want the object as it is.

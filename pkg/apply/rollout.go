@@ -251,7 +251,7 @@ func (r *Rollout) lookAgain() {
 		return it.stage != stageFoundation && it.note != nil && it.waiting && it.note.Reason == kubermaticv1.ReasonWaitingForStage
 	})
 	for _, it := range r.items {
-		it.note, it.ready = nil, it.ready && !(waits && isCRD(it.object))
+		it.note, it.ready = nil, it.ready && (!waits || !isCRD(it.object))
 	}
 }
 

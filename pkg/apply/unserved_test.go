@@ -140,7 +140,7 @@ func TestWhatGoesWithItsFoundationIsPutBack(t *testing.T) {
 		survey := apply.NewSurvey(time.Hour, time.Now)
 		must(survey.Drifted(t.Context(), l.target, l.owner, inventory))(t)
 		l.withdraw(namespaces, l.name)
-		inventory, missing := l.putBack(twoMaps, inventory, createNamespace)
+		_, missing := l.putBack(twoMaps, inventory, createNamespace)
 		want := []string{"ConfigMap other: Missing", "ConfigMap settings: Missing", "Namespace " + l.name + ": Missing"}
 		if diff := cmp.Diff(want, missing); diff != "" {
 			t.Errorf("missing (-want +got):\n%s", diff)
@@ -168,7 +168,7 @@ func TestWhatWasGoingIsPutBackInTheSameRound(t *testing.T) {
 	})
 	l.eventually("the definition is gone", func() bool { return l.get(definitions, "", "widgets."+l.name+".example.com") == nil })
 	l.eventually("both are missing", func() bool {
-		return driftReasons(must(survey.Drifted(t.Context(), l.target, l.owner, inventory))(t)) == "Missing Missing"
+		return driftReasons(must(survey.Drifted(t.Context(), l.target, l.owner, inventory))(t)) == apply.DriftMissing+" "+apply.DriftMissing
 	})
 }
 

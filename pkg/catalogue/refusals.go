@@ -97,5 +97,6 @@ func wouldFit(version string, isDown bool) string {
 	if !isDown {
 		return fmt.Sprintf("; version %q would fit", version)
 	}
-	return fmt.Sprintf("; version %q would fit, which is lower: set annotation %s to \"true\" to let it in", version, v1.AnnotationAllowDowngrade)
+	return fmt.Sprintf("; version %q would fit, which is lower: set annotation %s to \"true\" to let it in",
+		version, v1.AnnotationAllowDowngrade)
 }

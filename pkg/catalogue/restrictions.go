@@ -34,8 +34,8 @@ func (r Restrictions) Target(namespace string) string {
 	if !r.KubeNamespaces || !IsKubeNamespace(namespace) {
 		return ""
 	}
-	return fmt.Sprintf("this seed keeps add-ons of Custom catalogues out of %s (%s=%s): make the installation anew with another targetNamespace",
-		strings.Join(kubeNamespaces, ", "), FlagRestrictions, RestrictKubeNamespaces)
+	return fmt.Sprintf("this seed keeps add-ons of Custom catalogues out of %s (%s=%s): make the installation anew with another "+
+		"targetNamespace", strings.Join(kubeNamespaces, ", "), FlagRestrictions, RestrictKubeNamespaces)
 }
 
 // MarshalText gives the names of restrictions, by commas.

@@ -52,7 +52,7 @@ func (c *Connection) userCluster(ctx context.Context) (types.UID, error) {
 	if err != nil {
 		return "", err
 	}
-	if json.Unmarshal(data, &namespace) != nil || !remote.IsUID(namespace.Metadata.UID) {
+	if json.Unmarshal(data, &namespace) != nil || len(namespace.Metadata.UID) != remote.UIDLength || !remote.IsUID(namespace.Metadata.UID) {
 		return "", &UnidentifiedError{v1.ReasonClusterMisbehaves, "the user cluster's namespace kube-system has no valid UID"}
 	}
 	return namespace.Metadata.UID, nil

@@ -77,8 +77,8 @@ func New[T comparable](options Options[T]) *Queue[T] {
 		options.Clock = clock.RealClock{}
 	}
 	q := &Queue[T]{
-		options: options, lanes: newLanes(options.Limits, options.Cluster), pending: sets.Set[T]{}, asked: sets.Set[T]{}, waiting: newWaiting[T](),
-		passes: map[T]*pass[T]{}, sooner: make(chan struct{}, 1), stop: make(chan struct{}),
+		options: options, lanes: newLanes(options.Limits, options.Cluster), pending: sets.Set[T]{}, asked: sets.Set[T]{},
+		waiting: newWaiting[T](), passes: map[T]*pass[T]{}, sooner: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	q.free = sync.NewCond(&q.mutex)
 	q.sets = workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[T]{Name: options.Name, Clock: options.Clock, Queue: q.lanes})

@@ -42,7 +42,10 @@ type call struct {
 
 // routes is the table of everything that is served; openapi.json describes the same.
 var routes = withSegments([]route{
-	{method: http.MethodGet, path: pathAddons, parameters: []string{"kkpVersion", "k8sVersion", "explain", "descriptions"}, answer: (*Server).addons},
+	{
+		method: http.MethodGet, path: pathAddons, answer: (*Server).addons,
+		parameters: []string{"kkpVersion", "k8sVersion", "explain", "descriptions"},
+	},
 	{method: http.MethodGet, path: pathVersion, answer: (*Server).version},
 	{method: http.MethodGet, path: pathNamespaceAddons, parameters: []string{"explain", "descriptions"}, answer: (*Server).namespaceAddons},
 	{method: http.MethodGet, path: pathNamespaceVersion, answer: (*Server).namespaceVersion},

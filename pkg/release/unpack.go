@@ -94,7 +94,7 @@ func (e *noReleaseError) Error() string { return "this is no Helm release: " + e
 func (w *walker) peek() ([]byte, error) {
 	if w.in.Buffered() == 0 {
 		if _, err := w.in.Peek(1); err != nil {
-			if err == io.EOF { //nolint:errorlint // bufio gives it as it is
+			if err == io.EOF {
 				return nil, io.ErrUnexpectedEOF
 			}
 			return nil, err
@@ -318,7 +318,8 @@ func (w *walker) escape(into io.Writer) error {
 	if err != nil {
 		return io.ErrUnexpectedEOF
 	}
-	char, size := rune(0), 2
+	var char rune
+	size := 2
 	switch after[1] {
 	case '"', '\\', '/':
 		char = rune(after[1])

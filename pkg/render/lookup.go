@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// MaxFoundBytes of all objects that function lookup finds, as JSON; MaxFoundObject of one of them.
-	MaxFoundBytes  = 20 << 20
+	// MaxFoundBytes of all objects that function lookup finds, as JSON.
+	MaxFoundBytes = 20 << 20
+	// MaxFoundObject of one of them.
 	MaxFoundObject = 2 << 20
 	// shortestSecret is the length from which on a text of a Secret counts; shorter ones occur in any text.
 	shortestSecret = 4

@@ -38,7 +38,7 @@ func TestCheckTemplate(t *testing.T) {
 
 // TestGoHasWhatTemplatesMayCall looks at the functions that Go's own templates bring.
 func TestGoHasWhatTemplatesMayCall(t *testing.T) {
-	for _, name := range strings.Fields("and call html index slice js len not or print printf println urlquery eq ge gt le lt ne") {
+	for name := range strings.FieldsSeq("and call html index slice js len not or print printf println urlquery eq ge gt le lt ne") {
 		if !values.IsTemplateFunction(name) {
 			t.Errorf("%q is refused", name)
 		}

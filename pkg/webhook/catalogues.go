@@ -57,7 +57,8 @@ func (c *Catalogues) place(object *v1.AddonCatalogue) []string {
 }
 
 // checkCatalogue is why a catalogue would not be merged: catalogue.Read's *InvalidError, or *TooLargeError for an add-on
-// that is too large by itself. A range of git tags that can't be read is refused too, and a valuesTemplate that does not parse. Nil: nothing is wrong.
+// that is too large by itself. A range of git tags that can't be read is refused too, and a valuesTemplate that does not parse. Nil:
+// nothing is wrong.
 func checkCatalogue(object *v1.AddonCatalogue) error {
 	if git := object.Spec.Git; git != nil {
 		if err := catalogue.CheckGitRef(git.Ref); err != nil {

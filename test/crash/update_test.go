@@ -2,6 +2,7 @@ package crash_test
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -31,7 +32,7 @@ func (s *subject) note() *ledger {
 			switch {
 			case call.Writes():
 				l.writes = append(l.writes, s.write(side, call))
-			case call.Method != "GET" && strings.Contains(call.Path, "/events"):
+			case call.Method != http.MethodGet && strings.Contains(call.Path, "/events"):
 				l.events++
 			}
 			return true

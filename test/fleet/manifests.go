@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -84,9 +85,7 @@ func (m *manifests) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	for key, values := range answer.Header() {
-		w.Header()[key] = values
-	}
+	maps.Copy(w.Header(), answer.Header())
 	w.WriteHeader(answer.Code)
 	_, _ = w.Write(answer.Body.Bytes())
 }

@@ -33,16 +33,10 @@ func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
 		return nil
 	}
 	digest := apply.ObjectsDigest(f.objects)
-	record := f.record()
-	same := record != nil && record.Skipped == 0 && record.Holds(digest, f.hooks)
-	if same && record.State != release.StateApplied && record.Inputs == f.inputs {
-		return nil
-	}
-	if same && record.State != release.StateApplied && isUnasked(f) {
-		return r.takeWhatCame(ctx, f)
-	}
-	if f.settled() && same && sameChart(record.Helm, helmRecord(f)) {
-		return r.takeInputs(ctx, f)
+	if record := f.record(); record != nil && record.Skipped == 0 && record.Holds(digest, f.hooks) {
+		if outcome, done := r.goOnWith(ctx, f, record); done {
+			return outcome
+		}
 	}
 	intent, err := r.intent(f, digest)
 	if err != nil {
@@ -59,6 +53,20 @@ func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
 	claimName(f, intent.Helm)
 	r.tellTakeOver(f)
 	return nil
+}
+
+// goOnWith says whether a record of the same objects and hooks is all that there is to record, with what is new of their inputs.
+func (r *Reconciler) goOnWith(ctx context.Context, f *facts, record *release.Record) (outcome loop.Outcome, done bool) {
+	underWay := record.State != release.StateApplied
+	switch {
+	case underWay && record.Inputs == f.inputs:
+		return nil, true
+	case underWay && isUnasked(f):
+		return r.takeWhatCame(ctx, f), true
+	case f.settled() && sameChart(record.Helm, helmRecord(f)):
+		return r.takeInputs(ctx, f), true
+	}
+	return nil, false
 }
 
 // takeInputs puts new inputs on record that give the objects which the user cluster has already: nothing is written there.

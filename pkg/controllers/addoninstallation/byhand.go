@@ -141,7 +141,8 @@ func (r *Reconciler) takeBackLast(ctx context.Context, f *facts) loop.Outcome {
 	}
 	found, err := r.followers(ctx, f, record.Helm)
 	if err == nil && found != nil {
-		err = release.TakeOverHelm(ctx, r.helmPlace(f, found.Namespace), &release.HelmRelease{Name: found.Name, Revision: found.Revision + 1}, f.owner)
+		next := &release.HelmRelease{Name: found.Name, Revision: found.Revision + 1}
+		err = release.TakeOverHelm(ctx, r.helmPlace(f, found.Namespace), next, f.owner)
 	}
 	if err == nil && found != nil {
 		return r.goOnAfter(ctx, f, found)

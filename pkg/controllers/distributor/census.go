@@ -14,8 +14,8 @@ import (
 // NewCensus counts the authored catalogues of a platform namespace by how they stand, from when leads is closed on: those in git
 // as one each.
 func NewCensus(catalogues client.Reader, namespace string, leads <-chan struct{}) *loop.Census {
-	description := prometheus.NewDesc("trellis_catalogues", "Authored AddonCatalogues by how they stand and the reason of their condition Ready.",
-		loop.CensusLabels, nil)
+	description := prometheus.NewDesc("trellis_catalogues",
+		"Authored AddonCatalogues by how they stand and the reason of their condition Ready.", loop.CensusLabels, nil)
 	return loop.NewCensus(description, leads, func(ctx context.Context, visit func([]metav1.Condition)) error {
 		list := &v1.AddonCatalogueList{}
 		if err := catalogues.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {

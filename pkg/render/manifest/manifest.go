@@ -63,7 +63,8 @@ func (r *Reader) Read(source Source) ([]*unstructured.Unstructured, error) {
 }
 
 func (r *Reader) document(source Source, document Document) error {
-	content, err := strictyaml.Decode(withLastLine(document.Text), strictyaml.Limits{Bytes: MaxBytes, Depth: maxDepth, Duplicates: r.Duplicates})
+	limits := strictyaml.Limits{Bytes: MaxBytes, Depth: maxDepth, Duplicates: r.Duplicates}
+	content, err := strictyaml.Decode(withLastLine(document.Text), limits)
 	if problem, ok := errors.AsType[*strictyaml.Error](err); ok {
 		offset := document.Offset + lineOffset(document.Text, problem.Line)
 		return templateError(source, offset, "the rendered manifest "+problem.Problem)
