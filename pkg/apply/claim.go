@@ -48,7 +48,12 @@ func (w *writer) look(ctx context.Context, client checkedClient, it *item) error
 		w.awaitEnd(it, live)
 		return nil
 	}
-	w.take(it, live)
+	if err := w.take(ctx, it, live); err != nil {
+		return err
+	}
+	if it.inherits {
+		return w.inherit(ctx, client, it, live)
+	}
 	if it.note == nil && !it.done && (!w.isOurs(it, live) || isOwnHook(live, w.owner)) {
 		return w.adoptFields(ctx, client, it, live)
 	}
@@ -56,10 +61,18 @@ func (w *writer) look(ctx context.Context, client checkedClient, it *item) error
 }
 
 // take decides about an object that exists: it is ours, or used, or adopted, or refused. What an installation has that still
-// exists is refused whatever adopt says: both would write it for ever, and the one that goes would take it along.
-func (w *writer) take(it *item, live *metav1.PartialObjectMetadata) {
+// exists is refused whatever adopt says: both would write it for ever, and the one that goes would take it along. What installations of
+// one add-on share is no refusal.
+func (w *writer) take(ctx context.Context, it *item, live *metav1.PartialObjectMetadata) error {
 	neighbour := livingNeighbour(live, w.owner, w.nameOf)
+	if neighbour != "" && !w.isOurs(it, live) {
+		if settled, err := w.share(ctx, it, live, neighbour); err != nil || settled {
+			return err
+		}
+	}
 	switch {
+	case neighbour == "" && w.isInherited(it, live):
+		it.entry.UID, it.entry.Created, it.inherits = live.UID, w.shared[it.key].Created, true
 	case w.isOurs(it, live):
 		it.entry.UID, it.planned = live.UID, true
 		it.entry.Created = it.entry.Created || isMadeBy(live, w.owner)
@@ -75,6 +88,7 @@ func (w *writer) take(it *item, live *metav1.PartialObjectMetadata) {
 			"take it out of the add-on, or annotate the installation with %s: \"true\"",
 			it.key, w.ownerOf(live), kubermaticv1.AnnotationAdopt))
 	}
+	return nil
 }
 
 // isOfRelease says whether Helm made an object for the release that is gone on with.

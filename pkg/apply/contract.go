@@ -104,6 +104,8 @@ type Entry struct {
 	Finished bool `json:"finished,omitempty"`
 	// Created says of a Namespace or CRD that we made it: only those are ever removed.
 	Created bool `json:"created,omitempty"`
+	// Owner is the installation that has the object, where it is only shared; "" says that it is ours.
+	Owner string `json:"owner,omitempty"`
 }
 
 // Inventory is everything that an installation owns in a cluster, in applying order.

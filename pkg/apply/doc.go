@@ -15,9 +15,12 @@
 // intends it. All writes are server-side apply with one field manager an installation, without force; force is for repairing
 // fields that are recorded as ours.
 //
-// Not known is not gone. An entry of a kind that is not served went with its kind, unless the API server behind its group is
-// down or discovery could not tell the group's kinds: then it is left, and neither pruned nor counted as removed. A namespace in
-// which a kind can't be listed stays.
+// Sharing. What is of the whole cluster is shared between the installations of one add-on: one owns it, the others use it, as
+// their records say (Siblings); it passes on without being deleted (share.go, ADR 40).
+//
+// Not known is not gone. An entry of a kind that is not served went with its kind, and is put back with it where it is to be
+// there, unless the API server behind its group is down or discovery could not tell the group's kinds: then it is left, and
+// neither pruned nor counted as removed. A namespace in which a kind can't be listed stays.
 //
 // Waits. A definition that is not established is looked at again for as long as it takes; after a minute the note says so with
 // the API server's reason. Webhook configurations come last; a call that fails while their backend is down is an error, and

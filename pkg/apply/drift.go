@@ -34,6 +34,8 @@ const (
 	DriftReplaced = "Replaced"
 	// DriftFieldsLost: somebody changed or removed fields that are ours.
 	DriftFieldsLost = "FieldsLost"
+	// DriftLeft: the installation that it was shared with does not have it any more. No survey finds that.
+	DriftLeft = "Left"
 )
 
 // maxLostFields is how many fields a Drift names.

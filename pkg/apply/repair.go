@@ -13,16 +13,19 @@ type Applied struct {
 	Inventory Inventory
 	// Adopt takes over objects of somebody else that stand where ours were, but for those of an installation that NameOf knows.
 	Adopt bool
-	// Release is as in RolloutOptions.
-	Release *HelmMarks
-	// NameOf is as in RolloutOptions.
-	NameOf func(id string) string
+	// Release, NameOf, Siblings and Shared are as in RolloutOptions.
+	Release  *HelmMarks
+	NameOf   func(id string) string
+	Siblings Siblings
+	Shared   Inventory
 }
 
 // Repaired is what a repair did.
 type Repaired struct {
 	// Inventory with the entries of the repaired objects renewed.
 	Inventory Inventory
+	// Shared is as in Progress; objects that are in it now are not in the Inventory any more.
+	Shared Inventory
 	// Written counts the patches that were accepted.
 	Written int
 	// Waiting and Refused are objects that could not be put back, Misbehaved those with an untrue answer, all as in Progress.
@@ -34,6 +37,7 @@ type Repaired struct {
 func Repair(ctx context.Context, target Target, owner Owner, drift []Drift, applied Applied) (Repaired, error) {
 	w := &writer{
 		owner: owner, target: target, adopt: applied.Adopt, release: applied.Release, nameOf: applied.NameOf,
+		siblings: applied.Siblings, shared: applied.Shared.byKey(),
 		kinds: &kinds{mapper: target.Mapper, declared: declaredKinds(applied.Objects)},
 	}
 	items := driftedItems(drift, applied)
@@ -49,7 +53,7 @@ func Repair(ctx context.Context, target Target, owner Owner, drift []Drift, appl
 			break
 		}
 	}
-	return repaired(items, applied.Inventory), err
+	return repaired(items, applied), err
 }
 
 func driftedItems(drift []Drift, applied Applied) (items []*item) {
@@ -79,6 +83,9 @@ func driftedItems(drift []Drift, applied Applied) (items []*item) {
 // put back.
 func (w *writer) repair(ctx context.Context, it *item) error {
 	if isCreateOnly(it.object) || it.entry.UID == "" {
+		if settled, err := w.yield(ctx, it); err != nil || settled {
+			return err
+		}
 		it.entry.UID = ""
 		return w.write(ctx, it)
 	}
@@ -90,14 +97,17 @@ func (w *writer) repair(ctx context.Context, it *item) error {
 		w.refuseKind(it)
 		return nil
 	}
+	if settled, err := w.yield(ctx, it); err != nil || settled {
+		return err
+	}
 	_, hasReplicas, _ := unstructured.NestedFieldNoCopy(it.object.Object, "spec", "replicas")
 	leaves := hasReplicas && !hasField(it.entry.Fields, replicasPath)
 	return w.patch(ctx, client, it, attempt{force: !hasReplicas, withoutReplicas: leaves})
 }
 
-func repaired(items []*item, inventory Inventory) Repaired {
-	done := Repaired{}
-	renewed := map[Key]Entry{}
+func repaired(items []*item, applied Applied) Repaired {
+	done, renewed, ours := Repaired{}, map[Key]Entry{}, map[Key]bool{}
+	shared := sharedOf(items, nil).byKey()
 	for _, it := range items {
 		done.Written += it.written
 		if it.lied {
@@ -114,11 +124,29 @@ func repaired(items []*item, inventory Inventory) Repaired {
 			renewed[it.key] = it.entry
 		}
 	}
-	for _, entry := range inventory {
+	for _, entry := range applied.Inventory {
 		if now, found := renewed[entry.Key]; found {
 			entry = now
 		}
-		done.Inventory = append(done.Inventory, entry)
+		ours[entry.Key] = true
+		if _, yielded := shared[entry.Key]; !yielded {
+			done.Inventory = append(done.Inventory, entry)
+		}
+	}
+	for _, it := range items {
+		if entry, found := renewed[it.key]; found && !ours[it.key] { // it was a sibling's
+			entry.Created = entry.Created && isShared(entry)
+			done.Inventory = append(done.Inventory, entry)
+		}
+		if it.shared != nil {
+			done.Shared = append(done.Shared, *it.shared)
+		}
+	}
+	for _, entry := range applied.Shared {
+		_, taken := renewed[entry.Key]
+		if _, again := shared[entry.Key]; !again && !taken {
+			done.Shared = append(done.Shared, entry)
+		}
 	}
 	return done
 }

@@ -24,6 +24,10 @@ type RolloutOptions struct {
 	// NameOf gives the name of the installation with an ID, for messages about what is not ours; "" where there is none, or none any
 	// more. It may be nil.
 	NameOf func(id string) string
+	// Siblings are the other installations of the add-on, with which what is of the whole cluster is shared; it may be nil.
+	Siblings Siblings
+	// Shared are the objects of siblings that the record says are used.
+	Shared Inventory
 	// Namespaces are those that other rollouts on the cluster saw; it may be nil.
 	Namespaces *Namespaces
 	// Now tells the time; nil is time.Now.
@@ -51,6 +55,8 @@ type Progress struct {
 	// Inventory has an entry for each object that is ours by now, in applying order; those of objects not reached yet are
 	// as they were known.
 	Inventory Inventory
+	// Shared has an entry for each object of another installation of the add-on that is used.
+	Shared Inventory
 	// Written counts the patches that were accepted, over the whole rollout, Kept the objects that are recorded as applied with the
 	// content that they are to have: those are not written.
 	Written, Kept int
@@ -78,6 +84,9 @@ type Gate func(ctx context.Context) (open bool, err error)
 // nothing is written, and Complete is false.
 func (r *Rollout) Hold(gate Gate) { r.gate = gate }
 
+// ShareWith has the rollout ask for the siblings by this function from now on.
+func (r *Rollout) ShareWith(siblings Siblings) { r.options.Siblings = siblings }
+
 // item is one object on its way.
 type item struct {
 	object *unstructured.Unstructured
@@ -91,6 +100,9 @@ type item struct {
 	kept, gone bool
 	// done says that nothing is to be written any more; used, that the object stays somebody else's.
 	done, used bool
+	// shared is the entry of an object that a sibling has; inherits, that one of another installation becomes ours.
+	shared   *Entry
+	inherits bool
 	// ready is for the stage that is waited for.
 	ready bool
 	// looks counts how often it was looked for and not ready.
@@ -219,6 +231,7 @@ func (r *Rollout) Advance(ctx context.Context, target Target) (Progress, error) 
 	w := &writer{
 		owner: r.owner, target: target, adopt: r.options.Adopt, kinds: &kinds{mapper: target.Mapper, declared: r.declared},
 		nameOf: r.options.NameOf, now: r.options.Now(), release: r.options.Release,
+		siblings: r.options.Siblings, shared: r.options.Shared.byKey(),
 	}
 	if err := r.checkNamespaces(ctx, w); err != nil || r.blocked(r.items) {
 		return r.progress(), err
@@ -324,7 +337,7 @@ func (r *Rollout) blocked(items []*item) bool {
 }
 
 func (r *Rollout) progress() Progress {
-	progress := Progress{Complete: true}
+	progress := Progress{Complete: true, Shared: sharedOf(r.items, r.options.Shared.byKey())}
 	for _, it := range r.items {
 		progress.Complete = progress.Complete && it.done && it.ready
 		progress.Written += it.written

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,6 +31,13 @@ type writer struct {
 	nameOf func(id string) string
 	// now is when the pass began.
 	now time.Time
+	// siblings may be nil; shared are the objects of theirs that the record says are used.
+	siblings Siblings
+	shared   map[Key]Entry
+
+	lock  sync.Mutex
+	asked bool
+	found []Sibling
 }
 
 // attempt is how the next patch of an object is sent.
@@ -53,6 +61,9 @@ func (w *writer) write(ctx context.Context, it *item) error {
 	if !served {
 		w.refuseKind(it)
 		return nil
+	}
+	if settled, err := w.yield(ctx, it); err != nil || settled {
+		return err
 	}
 	if it.kept {
 		it.done = true
@@ -197,8 +208,12 @@ func (w *writer) settle(
 		return false, fmt.Errorf("reading %q: %w", it.key, err)
 	}
 	if live.UID != it.entry.UID && it.entry.UID != "" {
-		w.take(it, live)
-		how.force = false
+		if err := w.take(ctx, it, live); err != nil {
+			return false, err
+		}
+		if how.force = false; it.inherits {
+			return true, w.inherit(ctx, client, it, live)
+		}
 		return it.note == nil && !it.done, nil
 	}
 	if len(fields) == 0 {

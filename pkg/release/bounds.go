@@ -38,9 +38,9 @@ func (r *Record) bound() error {
 	tooMany := func(what string, have, most int) error {
 		return &TooLargeError{Secret: name, Installation: r.Installation, What: what, Have: have, Max: most}
 	}
-	r.Superseded = withoutFields(r.Superseded)
+	r.Superseded, r.Shared = withoutFields(r.Superseded), withoutFields(r.Shared)
 	answered, explained := r.answered(), r.explained()
-	switch entries := len(r.Inventory) + len(r.Superseded); {
+	switch entries := len(r.Inventory) + len(r.Superseded) + len(r.Shared); {
 	case r.Revision > highestRevision:
 		return tooMany("as its number", r.Revision, highestRevision)
 	case entries > maxEntries:
@@ -75,8 +75,10 @@ func (r *Record) answered() int {
 			sum += len(r.Inventory[i].Fields)
 		}
 	}
-	for i := range r.Superseded {
-		sum += len(r.Superseded[i].UID)
+	for _, inventory := range []apply.Inventory{r.Superseded, r.Shared} {
+		for i := range inventory {
+			sum += len(inventory[i].UID)
+		}
 	}
 	for _, hook := range r.Hooks {
 		if hook.Run != nil {
@@ -101,12 +103,12 @@ func (r *Record) explained() int {
 	for i := range r.Hooks {
 		sent += len(r.Hooks[i].Object)
 	}
-	return answeredBase + apply.FieldsPerByte*sent + answeredEach*(len(r.Inventory)+len(r.Superseded)+len(r.Hooks))
+	return answeredBase + apply.FieldsPerByte*sent + answeredEach*(len(r.Inventory)+len(r.Superseded)+len(r.Shared)+len(r.Hooks))
 }
 
 // shed leaves out of an earlier record what a user cluster answered beyond what explains it: the largest fields first.
 func (r *Record) shed() {
-	r.Superseded = withoutFields(r.Superseded)
+	r.Superseded, r.Shared = withoutFields(r.Superseded), withoutFields(r.Shared)
 	r.Hooking.Failed = cut(r.Hooking.Failed)
 	if r.Rollback != nil {
 		r.Rollback.Problem = cut(r.Rollback.Problem)
@@ -114,7 +116,7 @@ func (r *Record) shed() {
 	if r.Helm != nil {
 		r.Helm.Description = cut(r.Helm.Description)
 	}
-	for _, inventory := range []apply.Inventory{r.Inventory, r.Superseded} {
+	for _, inventory := range []apply.Inventory{r.Inventory, r.Superseded, r.Shared} {
 		for i := range inventory {
 			if !remote.IsUID(inventory[i].UID) {
 				inventory[i].UID = "" // as one that was never seen: it is looked at anew

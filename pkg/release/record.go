@@ -93,6 +93,10 @@ type Record struct {
 	Inventory apply.Inventory `json:"inventory,omitempty"`
 	// Superseded are objects of earlier revisions that are not in Objects and still have to be pruned.
 	Superseded apply.Inventory `json:"superseded,omitempty"`
+	// Shared are objects of other installations of the add-on that this one uses; Inventory has none of them.
+	Shared apply.Inventory `json:"shared,omitempty"`
+	// FormerAddon is the add-on of earlier revisions, where it was another one.
+	FormerAddon string `json:"formerAddon,omitempty"`
 	// SupersededOf is how many objects there were when Superseded was put together, those of it included.
 	SupersededOf int `json:"supersededOf,omitempty"`
 	// Helm is the release shown by `helm list`; nil for other methods.

@@ -287,6 +287,8 @@ const (
 	EventRolledBack = "RolledBack"
 	// EventRecordDamaged: the newest release record can't be read; everything is applied anew on top of the one before.
 	EventRecordDamaged = "RecordDamaged"
+	// EventShared: an object of the whole cluster is shared with another installation of the add-on, or no longer.
+	EventShared = "Shared"
 	// EventRepaired: an object that drifted was put back.
 	EventRepaired = "Repaired"
 	// EventNamespaceKept: a namespace that was made for add-ons stays after a removal, since something else is in it.

@@ -3,6 +3,7 @@ package addoninstallation
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -107,6 +108,10 @@ func (r *Reconciler) intent(f *facts, digest string) (*release.Record, error) {
 	var known apply.Inventory
 	if previous := f.record(); previous != nil {
 		known, intent.Superseded, intent.Settled = standingAt(previous), previous.Superseded, previous.Settled
+		intent.Shared, intent.FormerAddon = previous.Shared, previous.FormerAddon
+		if previous.Addon != intent.Addon {
+			intent.FormerAddon = previous.Addon
+		}
 	}
 	intent.Superseded = append(intent.Superseded, f.leftovers...)
 	intent.From, intent.Atomic = installedVersion(f), f.entry.Template.Atomic
@@ -162,6 +167,7 @@ func (r *Reconciler) beginRollout(f *facts) {
 		Release:         releaseMarks(f.record()),
 		NameOf:          r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
 		Namespaces:      r.views.namespacesOf(f.place(), r.Options.DriftInterval),
+		Shared:          f.record().Shared,
 	})
 	f.memory.adopting = f.adopts()
 	f.memory.stageLooks, f.memory.stageWritten = 0, 0
@@ -175,9 +181,16 @@ func (r *Reconciler) rollOut(ctx context.Context, f *facts) loop.Outcome {
 	}
 	r.beginRollout(f)
 	f.memory.rollout.Hold(r.preHooks(f))
+	f.memory.rollout.ShareWith(r.siblings(f))
 	progress, err := f.memory.rollout.Advance(ctx, f.target())
 	f.progress, f.misbehaved = progress, progress.Misbehaved
 	f.memory.waited(progress.Written)
+	if err := r.keepShared(ctx, f); err != nil {
+		return failed(err)
+	}
+	if errors.Is(err, errHandover) {
+		return handover()
+	}
 	if err != nil {
 		return r.orRollBack(ctx, f, r.remoteFailed(f, kubermaticv1.ConditionApplied, err))
 	}
@@ -247,7 +260,7 @@ func noteText(notes []apply.Note) string {
 // standing counts the objects that earlier revisions left, of which a prune may take half at once: what the present one
 // brings does not count, or an upgrade could drop everything by bringing more.
 func standing(intent *release.Record) int {
-	count := len(intent.Superseded)
+	count := len(intent.Superseded) + len(intent.Shared)
 	for _, entry := range intent.Inventory {
 		if entry.UID != "" {
 			count++
@@ -265,7 +278,7 @@ func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
 	applied.State, applied.Time = release.StateApplied, f.stamp()
 	applied.SupersededOf = standing(f.record())
 	applied.Superseded = append(apply.Prunable(f.record().Inventory, f.progress.Inventory), f.record().Superseded...)
-	applied.Superseded = apply.Prunable(applied.Superseded, f.progress.Inventory)
+	applied.Superseded = apply.Prunable(applied.Superseded, f.progress.Inventory).Without(applied.Shared)
 	applied.Inventory = f.progress.Inventory
 	if !applied.HasHooks(applied.Action.Post()) {
 		applied.Deployed()

@@ -25,7 +25,7 @@ func (r *Reconciler) servedVersions(f *facts) ([]string, error) {
 func served(f *facts) []string {
 	own := f.memory.brought.by(contentKey(f))
 	if record := f.record(); record != nil {
-		own = slices.Concat(own, definedGroups(record.Inventory))
+		own = slices.Concat(own, definedGroups(record.Inventory), definedGroups(record.Shared))
 	}
 	return withoutOwn(f.connection.APIVersions(), own)
 }

@@ -113,6 +113,7 @@ type Reconciler struct {
 	memories         memories
 	entries          entries
 	views            views
+	handovers        handovers
 	capabilityCharts searches
 	secretContents   searches
 	lookupCharts     lookups

@@ -2,6 +2,7 @@ package addoninstallation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -101,14 +102,22 @@ func (r *Reconciler) repair(ctx context.Context, f *facts, drift []apply.Drift) 
 	}
 	fixed, err := apply.Repair(ctx, f.target(), f.owner, drift, apply.Applied{
 		Objects: objects, Inventory: record.Inventory, Adopt: f.adopts(), Release: releaseMarks(record),
-		NameOf: r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
+		NameOf:   r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
+		Siblings: r.siblings(f), Shared: record.Shared,
 	})
+	if errors.Is(err, errHandover) {
+		return handover()
+	}
 	if err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionHealthy, err)
 	}
 	f.misbehaved = fixed.Misbehaved
-	if !reflect.DeepEqual(record.Inventory, fixed.Inventory) { // what was put back as it was is on record already
-		record.Inventory = fixed.Inventory
+	isShared := slices.EqualFunc(record.Shared, fixed.Shared, sameUse)
+	if !isShared {
+		f.tellShared(record.Shared, fixed.Shared, fixed.Inventory)
+	}
+	if !isShared || !reflect.DeepEqual(record.Inventory, fixed.Inventory) { // what was put back as it was is on record already
+		record.Inventory, record.Shared = fixed.Inventory, fixed.Shared
 		if err := r.keep(ctx, f, record); err != nil {
 			return failed(err)
 		}
@@ -117,8 +126,11 @@ func (r *Reconciler) repair(ctx context.Context, f *facts, drift []apply.Drift) 
 	for _, note := range notes {
 		noted[note.Key] = true
 	}
+	for _, entry := range fixed.Shared { // left to another, and not put back
+		noted[entry.Key] = true
+	}
 	for _, one := range drift {
-		if noted[one.Key] {
+		if noted[one.Key] || one.Reason == apply.DriftLeft {
 			continue
 		}
 		f.repaired = append(f.repaired, one.Key)

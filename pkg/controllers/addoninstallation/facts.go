@@ -74,6 +74,8 @@ type facts struct {
 	fights   []apply.Key
 	// misbehaved has notes about objects of which the API server said what can't be.
 	misbehaved []apply.Note
+	// shared tells what is shared, and what is not any more, since this pass.
+	shared []string
 	// shown are objects that drifted and are left as they are, since the strategy is Once.
 	shown   []apply.Key
 	applied bool

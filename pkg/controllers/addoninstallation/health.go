@@ -2,6 +2,7 @@ package addoninstallation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -136,7 +137,14 @@ func (r *Reconciler) prune(ctx context.Context, f *facts) loop.Outcome {
 	if len(record.Superseded) == 0 {
 		return nil
 	}
-	left, notes, err := apply.Prune(ctx, f.target(), record.Unhooked(record.Superseded), apply.PruneOptions{
+	superseded, err := r.pruned(ctx, f)
+	if errors.Is(err, errHandover) {
+		return handover()
+	}
+	if err != nil {
+		return failed(err)
+	}
+	left, notes, err := apply.Prune(ctx, f.target(), superseded, apply.PruneOptions{
 		Owner: f.owner, Total: record.SupersededOf,
 		Approved: f.installation.Annotations[kubermaticv1.AnnotationPruneApproved], CRDs: record.CRDs.Remove,
 	})

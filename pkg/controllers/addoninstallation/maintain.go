@@ -29,6 +29,7 @@ func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcom
 	kept := loop.Run(ctx, []loop.Step[facts]{
 		{Name: "connect", Run: r.connect},
 		{Name: "release", Run: r.writeHelmRelease}, // before drift, which counts as the look that was asked for
+		{Name: "inherit", Run: r.inherit},
 		{Name: "drift", Run: r.repairDrift},
 		{Name: "health", Run: r.assess}, // an atomic upgrade has a deadline, and the status speaks of what is there
 		{Name: "rest", Run: r.rest},

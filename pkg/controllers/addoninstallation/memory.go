@@ -38,6 +38,8 @@ type memory struct {
 	looks int32
 	// repairLooks counts the looks in a row at which something could not be put back.
 	repairLooks int
+	// siblings is how the other installations of the add-on stood when what is used of them was looked at last.
+	siblings string
 	// health as last assessed.
 	health *apply.Health
 	// helmWritten is the state of the Helm release that the user cluster is known to show.

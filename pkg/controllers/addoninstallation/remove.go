@@ -109,11 +109,24 @@ func untilGone(unknown error) loop.Outcome {
 
 // removeObjects takes the removal as far as it goes now. Namespaces are left where hooks have to run once all else is gone.
 func (r *Reconciler) removeObjects(ctx context.Context, f *facts) loop.Outcome {
-	objects := removable(f.record())
-	if f.deletesWithHooks(release.ActionDelete.Post()) {
-		return r.removeInventory(ctx, f, slices.DeleteFunc(objects, isNamespaceEntry))
+	defer r.handovers.begin(f.installation.Namespace)()
+	objects, waits, err := r.goes(ctx, f)
+	if err != nil {
+		return failed(err)
 	}
-	return r.removeWithNamespace(ctx, f, objects)
+	var outcome loop.Outcome
+	if f.deletesWithHooks(release.ActionDelete.Post()) {
+		outcome = r.removeInventory(ctx, f, slices.DeleteFunc(objects, isNamespaceEntry))
+	} else {
+		outcome = r.removeWithNamespace(ctx, f, objects)
+	}
+	if outcome == nil && waits != "" && f.now.Sub(f.installation.DeletionTimestamp.Time) < removalBlocked {
+		return loop.Waiting{
+			Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonRemoving, Recheck: removalRecheck,
+			Message: fmt.Sprintf("installation %q, which is removed too, goes first: both have objects of the whole cluster", waits),
+		}
+	}
+	return outcome
 }
 
 // removeNamespaces removes the namespaces that were left for hooks.
@@ -177,7 +190,7 @@ func (r *Reconciler) removeInventory(ctx context.Context, f *facts, inventory ap
 		targeted = append(targeted, other.Spec.TargetNamespace)
 	}
 	left, blocked, err := apply.Remove(ctx, f.target(), inventory, apply.RemoveOptions{
-		Owner: f.owner, CRDs: record.CRDs.Remove, Namespace: record.TargetNamespace, KeepNamespaces: targeted,
+		Owner: f.owner, CRDs: record.CRDs.Remove, Namespace: record.TargetNamespace, KeepNamespaces: targeted, Shared: record.Shared,
 		Kept: func(namespace, why string) { r.tellKept(f, namespace, why) },
 	})
 	if err != nil {

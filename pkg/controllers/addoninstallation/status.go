@@ -111,6 +111,9 @@ func projectPipeline(f *facts, result verdict) {
 			return
 		}
 		reason, message := step.reason, ""
+		if step.condition == kubermaticv1.ConditionApplied {
+			message = sharedText(f.record())
+		}
 		if step.condition == kubermaticv1.ConditionCompatible && f.entry != nil && f.entry.Deprecated != "" {
 			reason, message = kubermaticv1.ReasonDeprecated, deprecation(f)
 		}
@@ -232,6 +235,14 @@ func repairedText(repaired []apply.Key) string {
 		text += fmt.Sprintf(", and %d more", len(repaired)-1)
 	}
 	return text
+}
+
+// listed is the first of some sentences, and how many more there are.
+func listed(texts []string) string {
+	if len(texts) == 1 {
+		return texts[0]
+	}
+	return fmt.Sprintf("%s (and %d more)", texts[0], len(texts)-1)
 }
 
 // projectRemoval writes the status of an installation that is being removed.

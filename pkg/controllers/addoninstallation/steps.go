@@ -21,6 +21,7 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 		{Name: "apply", Run: r.apply},              // stage by stage; helm: behind namespaces and CRDs the hooks that come first
 		{Name: "record", Run: r.recordApplied},     // on record with every UID
 		{Name: "release", Run: r.writeHelmRelease}, // helm: the copy that `helm list` shows
+		{Name: "inherit", Run: r.inherit},          // what was used of an installation that went, or left it
 		{Name: "drift", Run: r.repairDrift},        // now and then, healthy or not: is it still what was applied?
 		{Name: "post-hooks", Run: r.postHooks},     // helm: hooks that run once everything is applied
 		{Name: "health", Run: r.assess},            // until everything works

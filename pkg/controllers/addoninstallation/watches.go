@@ -3,6 +3,7 @@ package addoninstallation
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,6 +55,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(manager).
 		Named("addoninstallation").
 		For(&kubermaticv1.AddonInstallation{}, builder.WithPredicates(installationChanged())).
+		Watches(&kubermaticv1.AddonInstallation{}, handler.EnqueueRequestsFromMapFunc(r.ofSibling), builder.WithPredicates(siblingChanged())).
 		Watches(&kubermaticv1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.ofCatalogue)).
 		WatchesRawSource(r.Finder.Watch(manager.GetCache(), handler.TypedEnqueueRequestsFromMapFunc(r.ofCluster), clusterChanged())).
 		WatchesRawSource(marked(r.Marked, &corev1.Secret{}, ofMarked[*corev1.Secret](r))).
@@ -103,6 +105,28 @@ func installationChanged() predicate.Predicate {
 	return predicate.Or(
 		predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{},
 		protectionChanged())
+}
+
+// siblingChanged is what counts for the other installations of the add-on, which may share objects with it.
+func siblingChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(update event.UpdateEvent) bool {
+			before, one := update.ObjectOld.(*kubermaticv1.AddonInstallation)
+			after, other := update.ObjectNew.(*kubermaticv1.AddonInstallation)
+			return one && other && standOf([]kubermaticv1.AddonInstallation{*before}) != standOf([]kubermaticv1.AddonInstallation{*after})
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+func (r *Reconciler) ofSibling(ctx context.Context, object client.Object) []reconcile.Request {
+	changed, ok := object.(*kubermaticv1.AddonInstallation)
+	if !ok {
+		return nil
+	}
+	requests := r.requests(ctx, client.InNamespace(changed.Namespace), client.MatchingFields{indexAddon: string(changed.Spec.AddonRef.Name)})
+	return slices.DeleteFunc(requests, func(request reconcile.Request) bool { return request.Name == changed.Name })
 }
 
 // clusterChanged leaves out heartbeats: only what add-ons depend on counts. Our slice of the status has nothing else.

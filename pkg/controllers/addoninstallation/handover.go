@@ -1,0 +1,93 @@
+package addoninstallation
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// errHandover says that an installation of the add-on is just being removed, by a pass that may not know of this one.
+var errHandover = errors.New("another installation of the add-on is being removed")
+
+func handover() loop.Outcome {
+	return loop.Waiting{
+		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonWaitingForStage, Recheck: removalRecheck,
+		Message: "another installation of the add-on is being removed: what both have is looked at after that",
+	}
+}
+
+// handovers knows the namespaces in which a pass removes what may be shared. An installation whose intent was recorded during it may
+// not be seen by it; the passes after that do.
+type handovers struct {
+	mutex  sync.Mutex
+	passes map[string]int
+}
+
+// begin notes a pass; it is over when end is called.
+func (h *handovers) begin(namespace string) (end func()) {
+	h.count(namespace, 1)
+	return func() { h.count(namespace, -1) }
+}
+
+func (h *handovers) count(namespace string, change int) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.passes == nil {
+		h.passes = map[string]int{}
+	}
+	if h.passes[namespace] += change; h.passes[namespace] == 0 {
+		delete(h.passes, namespace)
+	}
+}
+
+func (h *handovers) underWay(namespace string) bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.passes[namespace] > 0
+}
+
+// pruned are the superseded objects that go: neither those that a hook made its own, nor those that siblings have.
+func (r *Reconciler) pruned(ctx context.Context, f *facts) (apply.Inventory, error) {
+	superseded := f.record().Unhooked(f.record().Superseded)
+	if !canBeShared(superseded) {
+		return superseded, nil
+	}
+	siblings, err := r.siblings(f)(ctx)
+	free, _ := superseded.Held(siblings)
+	return free, err
+}
+
+func canBeShared(objects apply.Inventory) bool {
+	return slices.ContainsFunc(objects, func(entry apply.Entry) bool { return apply.CanBeShared(entry.Key) })
+}
+
+// goes is everything that goes with an installation: what it has and no sibling has, and what it used of siblings that are gone. Waits
+// names a sibling that goes too and may leave what both have.
+func (r *Reconciler) goes(ctx context.Context, f *facts) (objects apply.Inventory, waits string, err error) {
+	record := f.record()
+	objects = removable(record)
+	if len(record.Shared) == 0 && !canBeShared(objects) {
+		return objects, "", nil
+	}
+	siblings, err := r.siblings(f)(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	used, _ := record.Shared.Held(siblings)
+	for _, entry := range used {
+		at := slices.IndexFunc(siblings, func(sibling apply.Sibling) bool { _, owns := sibling.Owned[entry.Key]; return owns })
+		if at >= 0 { // it goes as well
+			waits = siblings[at].Name
+			continue
+		}
+		entry.Owner = ""
+		objects = append(objects.Without(apply.Inventory{entry}), entry)
+	}
+	free, _ := objects.Held(siblings)
+	return free, waits, nil
+}

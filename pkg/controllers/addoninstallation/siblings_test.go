@@ -1,0 +1,308 @@
+package addoninstallation_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// operator is an add-on with a kind, a role of the whole cluster that a value changes, and an object of the kind.
+func (w *world) operator() string {
+	return w.kindOf("Widget") + fmt.Sprintf(`---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: %[1]s}
+rules:
+- {apiGroups: [%[1]s], resources: [widgets], verbs: [{{ .Variables.verb | default "get" }}]}
+---
+apiVersion: %[1]s/v1
+kind: Widget
+metadata: {name: first}
+spec: {size: 3}
+`, w.group())
+}
+
+// instance makes an installation of an add-on, in a namespace of its own.
+func (w *world) instance(addon, name, version, values string) *kubermaticv1.AddonInstallation {
+	w.t.Helper()
+	object := &kubermaticv1.AddonInstallation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
+		Spec: kubermaticv1.AddonInstallationSpec{
+			AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon), Version: version},
+			TargetNamespace: fmt.Sprintf("%s-%d", name, worlds), CreateNamespace: true,
+		},
+	}
+	if values != "" {
+		object.Spec.Values = &runtime.RawExtension{Raw: []byte(values)}
+	}
+	w.create(object)
+	return object
+}
+
+func (w *world) clusterRole() *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.group()}}
+}
+
+// ownerOf is the installation whose label and field manager an object has, and no other installation's; "" where that is not so.
+func (w *world) ownerOf(object client.Object, among ...*kubermaticv1.AddonInstallation) string {
+	w.t.Helper()
+	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil || object.GetDeletionTimestamp() != nil {
+		return ""
+	}
+	managers := map[string]bool{}
+	for _, entry := range object.GetManagedFields() {
+		if strings.HasPrefix(entry.Manager, "addon-installation/") {
+			managers[entry.Manager] = true
+		}
+	}
+	for _, one := range among {
+		owner := apply.Owner{ClusterUID: w.cluster.UID, Installation: one.Name}
+		if object.GetLabels()[kubermaticv1.LabelInstallation] == owner.ID() && managers[owner.FieldManager()] && len(managers) == 1 {
+			return one.Name
+		}
+	}
+	return ""
+}
+
+func (w *world) expectOwner(want string, object client.Object, among ...*kubermaticv1.AddonInstallation) {
+	w.t.Helper()
+	expect.Eventually(w.t, 2*expect.Patience, func() error {
+		if got := w.ownerOf(object, among...); got != want {
+			return fmt.Errorf("%s belongs to %q, want %q; managers %v", object.GetName(), got, want, managersOf(object))
+		}
+		return nil
+	})
+}
+
+func managersOf(object client.Object) (names []string) {
+	for _, entry := range object.GetManagedFields() {
+		names = append(names, entry.Manager)
+	}
+	return names
+}
+
+// expectShared waits until condition Applied says so, or says nothing where owner is "".
+func (w *world) expectShared(object *kubermaticv1.AddonInstallation, owner string) {
+	w.t.Helper()
+	expect.Eventually(w.t, 2*expect.Patience, func() error {
+		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		applied := meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionApplied)
+		ready := meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionReady)
+		if applied == nil || ready == nil || ready.Status != metav1.ConditionTrue {
+			return fmt.Errorf("%s is not Ready: %+v, Applied %+v", object.Name, ready, applied)
+		}
+		if told := strings.Contains(applied.Message, fmt.Sprintf("belongs to installation %q", owner)); told != (owner != "") {
+			return fmt.Errorf("%s: Applied says %q, want owner %q", object.Name, applied.Message, owner)
+		}
+		return nil
+	})
+}
+
+func (w *world) deleteAll(objects ...client.Object) {
+	w.t.Helper()
+	for _, object := range objects {
+		if err := w.seed.Delete(w.t.Context(), object); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// M9 of the newcomers. Red when what another instance has is refused (share never settles); red when the owner takes along what others
+// use (goes without Held), when nobody takes it over after that (no step inherit), or when it stays with the last one gone.
+func TestInstancesOfAnAddonShareWhatIsOfTheCluster(t *testing.T) {
+	w := newWorld(t)
+	w.driftInterval = 3 * time.Second
+	w.start()
+	w.offer("operator", kubermaticv1.CatalogueCustom, w.addons(map[string]string{"operator": w.operator()})("1.0.0", "operator"))
+	first := w.instance("operator", "first", "1.0.0", "")
+	w.expectShared(first, "")
+	definition, role := definitionNamed("widgets."+w.group()), w.clusterRole()
+	w.expectOwner("first", definition, first)
+	uid, version := definition.GetUID(), definition.GetResourceVersion()
+
+	second, third := w.instance("operator", "second", "1.0.0", ""), w.instance("operator", "third", "1.0.0", "")
+	all := []*kubermaticv1.AddonInstallation{first, second, third}
+	w.expectShared(second, "first")
+	w.expectShared(third, "first")
+	w.expectOwner("first", role, all...)
+	w.expectOwner("first", definition, all...)
+	if now := definition.GetResourceVersion(); now != version {
+		t.Errorf("the definition was written: version %s became %s", version, now)
+	}
+	widget := w.custom("Widget", second.Spec.TargetNamespace, "first")
+	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(widget), widget); err != nil {
+		t.Fatal(err)
+	}
+	w.replaced(role) // by the one that owns it, and by nobody else
+	w.expectOwner("first", role, all...)
+
+	w.deleteAll(first)
+	expect.Gone(t, w.seed, first)
+	owner := ""
+	expect.Eventually(t, 2*expect.Patience, func() error {
+		owner = w.ownerOf(definition, second, third)
+		if owner == "" || w.ownerOf(role, second, third) == "" {
+			return fmt.Errorf("nobody took them over: %v and %v", managersOf(definition), managersOf(role))
+		}
+		return nil
+	})
+	if definition.GetUID() != uid {
+		t.Errorf("the definition was deleted in between: UID %s became %s", uid, definition.GetUID())
+	}
+	after := w.custom("Widget", second.Spec.TargetNamespace, "first")
+	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(after), after); err != nil || after.GetUID() != widget.GetUID() {
+		t.Errorf("the second's object of the kind: %v, UID %s became %s", err, widget.GetUID(), after.GetUID())
+	}
+	w.replaced(role)
+
+	w.deleteAll(second, third)
+	expect.Gone(t, w.seed, second)
+	expect.Gone(t, w.seed, third)
+	expect.Gone(t, w.seed, definition)
+	expect.Gone(t, w.seed, role)
+}
+
+// Red when the older instance puts its content back (yield never settles), or when what the newer one has is not used by an older
+// one that comes later.
+func TestNewerVersionTakesWhatIsShared(t *testing.T) {
+	w := newWorld(t)
+	w.driftInterval = 3 * time.Second
+	w.start()
+	newer := strings.Replace(w.operator(), "verbs: [", "verbs: [list, ", 1)
+	addons := w.addons(map[string]string{"old": w.operator(), "new": newer})
+	w.offer("operator", kubermaticv1.CatalogueCustom, addons("1.0.0", "old"), addons("1.1.0", "new"))
+	first := w.instance("operator", "first", "1.0.0", "")
+	w.expectShared(first, "")
+	second := w.instance("operator", "second", "1.1.0", "")
+	w.expectShared(second, "first") // the definition is the same
+	role, definition := w.clusterRole(), definitionNamed("widgets."+w.group())
+	w.expectOwner("second", role, first, second)
+	w.expectOwner("first", definition, first, second)
+	w.expectShared(first, "second")
+	verbs := func() []string { return role.Rules[0].Verbs }
+	if diff := cmp.Diff([]string{"list", "get"}, verbs()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	third := w.instance("operator", "third", "1.0.0", "")
+	w.expectShared(third, "first")
+	w.replaced(role)
+	w.expectOwner("second", role, first, second, third)
+	if diff := cmp.Diff([]string{"list", "get"}, verbs()); diff != "" {
+		t.Errorf("put back (-want +got):\n%s", diff)
+	}
+
+	w.deleteAll(second)
+	expect.Gone(t, w.seed, second)
+	expect.Eventually(t, 2*expect.Patience, func() error {
+		if owner := w.ownerOf(role, first, third); owner == "" || !cmp.Equal([]string{"get"}, verbs()) {
+			return fmt.Errorf("it belongs to %q and says %v", owner, verbs())
+		}
+		return nil
+	})
+	w.want(first, "1.1.0")
+	expect.Eventually(t, 2*expect.Patience, func() error {
+		if owner := w.ownerOf(role, first, third); owner != "first" || !cmp.Equal([]string{"list", "get"}, verbs()) {
+			return fmt.Errorf("after the upgrade it belongs to %q and says %v", owner, verbs())
+		}
+		return nil
+	})
+	w.deleteAll(first, third)
+	expect.Gone(t, w.seed, first)
+	expect.Gone(t, w.seed, third)
+	expect.Gone(t, w.seed, role)
+	expect.Gone(t, w.seed, definition)
+}
+
+// Red when what differs in the same version is taken or used, or when another add-on's object is.
+func TestWhatDiffersOrIsForeignIsNotShared(t *testing.T) {
+	w := newWorld(t)
+	w.driftInterval = 3 * time.Second
+	w.start()
+	addons := w.addons(map[string]string{"operator": w.operator()})
+	w.offer("operator", kubermaticv1.CatalogueCustom, addons("1.0.0", "operator"))
+	w.offer("copy", kubermaticv1.CatalogueCustom, addons("1.0.0", "operator"))
+	first := w.instance("operator", "first", "1.0.0", "")
+	w.expectShared(first, "")
+	other := w.instance("operator", "other", "1.0.0", `{"verb": "list"}`)
+	w.expectReady(other, kubermaticv1.ReasonObjectExists, `shared with installation "first"`, "the same version and the values")
+	foreign := w.instance("copy", "foreign", "1.0.0", "")
+	w.expectReady(foreign, kubermaticv1.ReasonObjectExists, `belongs to add-on installation "first"`, "take it out of one of the two add-ons")
+	w.expectOwner("first", w.clusterRole(), first, other, foreign)
+
+	w.edit(other, func(object *kubermaticv1.AddonInstallation) { object.Spec.Values = nil })
+	w.expectShared(other, "first")
+	w.edit(first, func(object *kubermaticv1.AddonInstallation) {
+		object.Spec.Values = &runtime.RawExtension{Raw: []byte(`{"verb": "list"}`)}
+	})
+	w.expectReady(first, kubermaticv1.ReasonObjectExists, `shared with installation "other"`)
+	w.edit(first, func(object *kubermaticv1.AddonInstallation) { object.Spec.Values = nil })
+	w.expectShared(first, "")
+	w.expectShared(other, "first")
+	w.deleteAll(other, foreign)
+	expect.Gone(t, w.seed, other)
+	expect.Gone(t, w.seed, foreign)
+	w.expectOwner("first", w.clusterRole(), first)
+}
+
+// Red when two that begin together both have what is shared, refuse each other, or leave it behind when they go together; and when
+// what an installation left on purpose has no owner after that.
+func TestInstancesThatComeAndGoTogether(t *testing.T) {
+	w := newWorld(t)
+	w.driftInterval, w.concurrency = 3*time.Second, 4
+	w.start()
+	w.offer("operator", kubermaticv1.CatalogueCustom, w.addons(map[string]string{"operator": w.operator()})("1.0.0", "operator"))
+	names := []string{"a", "b", "c", "d"}
+	for round := range 3 {
+		var all []*kubermaticv1.AddonInstallation
+		var objects []client.Object
+		for _, name := range names {
+			made := w.instance("operator", fmt.Sprintf("%s%d", name, round), "1.0.0", "")
+			all, objects = append(all, made), append(objects, made)
+		}
+		for _, one := range all {
+			w.expectReady(one, kubermaticv1.ReasonReady)
+		}
+		owners := map[types.UID]bool{}
+		for _, shared := range []client.Object{definitionNamed("widgets." + w.group()), w.clusterRole()} {
+			expect.Eventually(t, 2*expect.Patience, func() error {
+				if w.ownerOf(shared, all...) == "" {
+					return fmt.Errorf("%s has no one owner: %v", shared.GetName(), managersOf(shared))
+				}
+				return nil
+			})
+			owners[shared.GetUID()] = true
+		}
+		if round == 1 {
+			w.edit(all[0], func(object *kubermaticv1.AddonInstallation) { object.Spec.DeletionPolicy = kubermaticv1.DeletionOrphan })
+		}
+		w.deleteAll(objects...)
+		for _, one := range all {
+			expect.Gone(t, w.seed, one)
+		}
+		if round == 1 { // what one left on purpose is taken away by hand
+			w.deleteAll(w.custom("Widget", all[0].Spec.TargetNamespace, "first"))
+			for _, shared := range []client.Object{definitionNamed("widgets." + w.group()), w.clusterRole()} {
+				if err := client.IgnoreNotFound(w.seed.Delete(t.Context(), shared)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		expect.Gone(t, w.seed, definitionNamed("widgets."+w.group()))
+		expect.Gone(t, w.seed, w.clusterRole())
+	}
+}
