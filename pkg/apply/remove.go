@@ -15,8 +15,8 @@ type RemoveOptions struct {
 	CRDs kubermaticv1.CRDRemove
 	// Namespace is the target namespace. The Secrets in which Helm keeps a release of ours there don't hold it back.
 	Namespace string
-	// Shared are objects of other installations that were used.
-	Shared Inventory
+	// All has what was there too, and stays for another installation: its CustomResourceDefinitions count for the order.
+	All Inventory
 	// KeepNamespaces are namespaces that another installation targets, even if nothing is in them yet.
 	KeepNamespaces []string
 	// Kept hears of a namespace that we created and that stays, since something else is in it, with the reason; it may be nil.
@@ -58,7 +58,7 @@ var removalSteps = []step{
 // with what is left until nothing is; blocked names what holds the removal up, for a deadline of the caller's. An error is a
 // call that failed; left is right then as well.
 func Remove(ctx context.Context, target Target, inventory Inventory, options RemoveOptions) (left Inventory, blocked []Note, err error) {
-	r := removal{deleter: newDeleter(target, options.Owner), options: options, ownGroups: ownGroups(slices.Concat(inventory, options.Shared))}
+	r := removal{deleter: newDeleter(target, options.Owner), options: options, ownGroups: ownGroups(slices.Concat(inventory, options.All))}
 	left = slices.DeleteFunc(slices.Clone(inventory), func(entry Entry) bool { return entry.Orphan })
 	done := map[Key]bool{}
 	for at, step := range removalSteps {

@@ -33,8 +33,8 @@ type Sibling struct {
 	Unknown bool
 	// Objects are what it has, or is about to have, that can be shared: SharedContent by key.
 	Objects map[Key]string
-	// Owned are the entries of those of its objects that it does not share as another's.
-	Owned map[Key]Entry
+	// Owned are the entries of those of its objects that it does not share as another's; Used are those of the others.
+	Owned, Used map[Key]Entry
 }
 
 // Siblings gives those of an installation.
@@ -67,6 +67,15 @@ func (s *Sibling) Keeps(entry Entry) bool {
 	owned, owns := s.Owned[entry.Key]
 	isSame := owned.UID == "" || owned.UID == entry.UID
 	return s.Name == entry.Owner && has && owns && isSame && (s.Rank >= 0 || content == entry.Content)
+}
+
+// takesAlong says whether a sibling that goes can take an object of ours with it, since the very object is on its record.
+func (s *Sibling) takesAlong(entry Entry) bool {
+	known, has := s.Owned[entry.Key]
+	if used, uses := s.Used[entry.Key]; uses {
+		known, has = used, true
+	}
+	return has && s.Leaving && known.UID != "" && (entry.UID == "" || entry.UID == known.UID)
 }
 
 // siblingsOf are asked for once by a writer.
@@ -257,4 +266,14 @@ func (i Inventory) Held(siblings []Sibling) (free, held Inventory) {
 		free = append(free, entry)
 	}
 	return free, held
+}
+
+// TakenAlong names the siblings that go as well and can take an object with them.
+func TakenAlong(entry Entry, siblings []Sibling) (names []string) {
+	for i := range siblings {
+		if CanBeShared(entry.Key) && siblings[i].takesAlong(entry) {
+			names = append(names, siblings[i].Name)
+		}
+	}
+	return names
 }

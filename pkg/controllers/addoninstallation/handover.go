@@ -66,8 +66,8 @@ func canBeShared(objects apply.Inventory) bool {
 	return slices.ContainsFunc(objects, func(entry apply.Entry) bool { return apply.CanBeShared(entry.Key) })
 }
 
-// goes is everything that goes with an installation: what it has and no sibling has, and what it used of siblings that are gone. Waits
-// names a sibling that goes too and may leave what both have.
+// goes is everything that goes with an installation: what it has, or used of siblings, and no sibling has that stays. Of those that go
+// together the last by name takes along what they shared, once the others are gone; waits names one of them.
 func (r *Reconciler) goes(ctx context.Context, f *facts) (objects apply.Inventory, waits string, err error) {
 	record := f.record()
 	objects = removable(record)
@@ -78,16 +78,22 @@ func (r *Reconciler) goes(ctx context.Context, f *facts) (objects apply.Inventor
 	if err != nil {
 		return nil, "", err
 	}
-	used, _ := record.Shared.Held(siblings)
-	for _, entry := range used {
-		at := slices.IndexFunc(siblings, func(sibling apply.Sibling) bool { _, owns := sibling.Owned[entry.Key]; return owns })
-		if at >= 0 { // it goes as well
-			waits = siblings[at].Name
-			continue
-		}
-		entry.Owner = ""
-		objects = append(objects.Without(apply.Inventory{entry}), entry)
+	objects = objects.Without(record.Shared)
+	for _, used := range record.Shared {
+		used.Owner = ""
+		objects = append(objects, used)
 	}
 	free, _ := objects.Held(siblings)
-	return free, waits, nil
+	objects = nil
+	for _, entry := range free {
+		others := apply.TakenAlong(entry, siblings)
+		if len(others) == 0 {
+			objects = append(objects, entry)
+			continue
+		}
+		if slices.Max(others) < f.installation.Name {
+			waits = others[0]
+		}
+	}
+	return objects, waits, nil
 }

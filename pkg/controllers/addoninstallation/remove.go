@@ -190,8 +190,8 @@ func (r *Reconciler) removeInventory(ctx context.Context, f *facts, inventory ap
 		targeted = append(targeted, other.Spec.TargetNamespace)
 	}
 	left, blocked, err := apply.Remove(ctx, f.target(), inventory, apply.RemoveOptions{
-		Owner: f.owner, CRDs: record.CRDs.Remove, Namespace: record.TargetNamespace, KeepNamespaces: targeted, Shared: record.Shared,
-		Kept: func(namespace, why string) { r.tellKept(f, namespace, why) },
+		Owner: f.owner, CRDs: record.CRDs.Remove, Namespace: record.TargetNamespace, KeepNamespaces: targeted,
+		All: slices.Concat(removable(record), record.Shared), Kept: func(namespace, why string) { r.tellKept(f, namespace, why) },
 	})
 	if err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionReady, err)

@@ -74,7 +74,7 @@ func (r *Reconciler) sibling(ctx context.Context, f *facts, other *kubermaticv1.
 	if err != nil {
 		return sibling, err
 	}
-	sibling.Objects, sibling.Owned = map[apply.Key]string{}, map[apply.Key]apply.Entry{}
+	sibling.Objects, sibling.Owned, sibling.Used = map[apply.Key]string{}, map[apply.Key]apply.Entry{}, map[apply.Key]apply.Entry{}
 	for _, object := range objects {
 		if key := apply.KeyOf(object); apply.CanBeShared(key) {
 			sibling.Objects[key] = apply.SharedContent(object)
@@ -85,6 +85,7 @@ func (r *Reconciler) sibling(ctx context.Context, f *facts, other *kubermaticv1.
 	}
 	for _, entry := range record.Shared {
 		delete(sibling.Owned, entry.Key)
+		sibling.Used[entry.Key] = entry
 	}
 	return sibling, nil
 }
