@@ -197,7 +197,8 @@ func (w *writer) inherit(ctx context.Context, client checkedClient, it *item, li
 func inheritance(live *metav1.PartialObjectMetadata, manager string) ([]byte, error) {
 	var kept []metav1.ManagedFieldsEntry
 	var ours *metav1.ManagedFieldsEntry
-	fields, others := fieldpath.NewSet(), false
+	var sets []*fieldpath.Set
+	others := false
 	for _, entry := range live.ManagedFields {
 		applied := entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil
 		if !applied || !strings.HasPrefix(entry.Manager, managerPrefix) {
@@ -210,7 +211,7 @@ func inheritance(live *metav1.PartialObjectMetadata, manager string) ([]byte, er
 		}
 		others = others || entry.Manager != manager
 		if ours == nil || ours.APIVersion == entry.APIVersion {
-			fields = fields.Union(set)
+			sets = append(sets, set)
 		}
 		if ours == nil {
 			first := entry
@@ -220,7 +221,7 @@ func inheritance(live *metav1.PartialObjectMetadata, manager string) ([]byte, er
 	if !others {
 		return nil, nil
 	}
-	text, err := fields.ToJSON()
+	text, err := union(sets).ToJSON()
 	if err != nil {
 		return nil, fmt.Errorf("encoding the fields of %q: %w", live.Name, err)
 	}
@@ -229,6 +230,15 @@ func inheritance(live *metav1.PartialObjectMetadata, manager string) ([]byte, er
 		{"op": "replace", "path": "/metadata/managedFields", "value": append(kept, *ours)},
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": live.ResourceVersion},
 	})
+}
+
+// union of any number of sets, by halves: what a user cluster says can have many.
+func union(sets []*fieldpath.Set) *fieldpath.Set {
+	if len(sets) == 1 {
+		return sets[0]
+	}
+	half := len(sets) / 2
+	return union(sets[:half]).Union(union(sets[half:]))
 }
 
 // sharedOf are the entries of what items use of siblings; of those that were not reached, what was known before.

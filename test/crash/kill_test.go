@@ -34,6 +34,8 @@ type story struct {
 	back bool
 	// again is in the paths of what is refused, and tried again whenever somebody looks.
 	again string
+	// shares: a second installation of the add-on uses what is of the whole cluster, and has it in the end.
+	shares bool
 	// stays is what the user cluster still has of a subject after the removal.
 	stays []string
 }
@@ -43,6 +45,8 @@ func (s story) lacks(t testing.TB, one *subject) error {
 	switch {
 	case s.back:
 		return one.notBack(t, s.from)
+	case s.shares:
+		return errors.Join(one.unsettled(t, s.to), one.notHandedOver(t))
 	default:
 		return one.unsettled(t, s.to)
 	}
@@ -65,6 +69,12 @@ func (s story) begin(t *testing.T, p *platform, all ...*subject) {
 	}
 	if s.from != "" {
 		s.settle(t, p, all, func(t testing.TB, one *subject) error { return one.unsettled(t, s.from) })
+	}
+	if s.shares {
+		for _, one := range all {
+			one.installAs(t, one.sibling().Name, s.addon, s.from)
+		}
+		s.settle(t, p, all, func(t testing.TB, one *subject) error { return one.notSharing(t) })
 	}
 	seen := p.look(t)
 	for _, one := range all {
@@ -209,9 +219,9 @@ func (s story) kill(t *testing.T, one *subject, at boundary) bool {
 }
 
 // mayVary says whether a write may be made more or less often in another run: status, since that depends on what a pass happens to see
-// on its way, and what is refused, after the first time.
+// on its way, what two installations write at once, and what is refused, after the first time.
 func (s story) mayVary(at boundary) bool {
-	return at.isStatus() || s.again != "" && at.nth > 1 && strings.Contains(at.write, s.again)
+	return at.isStatus() || s.shares || s.again != "" && at.nth > 1 && strings.Contains(at.write, s.again)
 }
 
 // expectThrough sees that the writes that the story is about were made.
@@ -230,6 +240,14 @@ func (s story) clear(t *testing.T, p *platform, all []*subject) {
 	if !s.instead && s.to != "" {
 		s.remove(t, all)
 		s.settle(t, p, all, isGone)
+	}
+	if s.shares {
+		for _, one := range all {
+			if err := one.seed.Delete(t.Context(), one.sibling()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.settle(t, p, all, func(t testing.TB, one *subject) error { return one.siblingLeft(t) })
 	}
 	seen := p.look(t)
 	for _, one := range all {

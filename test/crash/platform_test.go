@@ -175,14 +175,19 @@ func (p *platform) start(t testing.TB, name string, installations map[string]str
 // install asks for an add-on in that version.
 func (s *subject) install(t testing.TB, addon, version string) {
 	t.Helper()
+	s.installAs(t, s.name, addon, version)
+}
+
+func (s *subject) installAs(t testing.TB, name, addon, version string) {
+	t.Helper()
 	create(t, s.seed, &kubermaticv1.AddonInstallation{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.namespace(), Name: s.name, Labels: map[string]string{labelStory: s.story, labelCase: s.name},
+			Namespace: s.namespace(), Name: name, Labels: map[string]string{labelStory: s.story, labelCase: s.name},
 			Annotations: map[string]string{kubermaticv1.AnnotationAdopt: strconv.FormatBool(s.adopts)},
 		},
 		Spec: kubermaticv1.AddonInstallationSpec{
 			AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon), Version: version},
-			TargetNamespace: s.name, CreateNamespace: true,
+			TargetNamespace: name, CreateNamespace: true,
 			Values: &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"name":%q}`, s.name)},
 		},
 	})
@@ -213,5 +218,6 @@ func (s *subject) anonymous(text string) string {
 	id := s.owner().ID()
 	return strings.NewReplacer(
 		s.name, "NAME", s.owner().LongID(), "OWNER", `\"`+id+`\"`, "OWNER", id, "OWNER", string(s.cluster.UID), "CLUSTER",
+		s.siblingOwner().LongID(), "SIBLING", `\"`+s.siblingOwner().ID()+`\"`, "SIBLING", s.siblingOwner().ID(), "SIBLING",
 	).Replace(text)
 }

@@ -43,6 +43,15 @@ var templateStories = []story{
 		through: []string{"user DELETE /api/v1/namespaces/NAME", "seed DELETE /api/v1/namespaces/cluster-NAME/secrets/addon-OWNER-1"},
 	},
 	{
+		// The owner of what two share goes. Red when the removal takes along what a sibling has (goes without Held): the definition
+		// does not stand as before; and when the sibling takes over by the object's label only (isInherited without the UID on record).
+		name: "hand-over", addon: "probe", from: "2.0.0", shares: true,
+		through: []string{
+			"seed DELETE /api/v1/namespaces/cluster-NAME/secrets/addon-OWNER-1", "seed PUT /api/v1/namespaces/cluster-NAME/secrets/addon-SIBLING-1",
+			"user PATCH /apis/apiextensions.k8s.io/v1/customresourcedefinitions/", "user PATCH /apis/admissionregistration.k8s.io/",
+		},
+	},
+	{
 		// Objects that KKP applied. Red when isMadeBy of pkg/apply does not look at the mark of what was adopted: the definition goes
 		// with the installation.
 		name: "adopt", addon: "probe", former: kkpAddon, to: "1.0.0",

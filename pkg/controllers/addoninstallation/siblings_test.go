@@ -2,11 +2,13 @@ package addoninstallation_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -304,5 +306,59 @@ func TestInstancesThatComeAndGoTogether(t *testing.T) {
 		}
 		expect.Gone(t, w.seed, definitionNamed("widgets."+w.group()))
 		expect.Gone(t, w.seed, w.clusterRole())
+	}
+}
+
+// Hostile record. Red when a record that can't be read is taken for one that has nothing (sibling without Unknown): what its installation
+// may use would go with the other one.
+func TestWhatAnUnreadableRecordMayHaveStays(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	w.offer("operator", kubermaticv1.CatalogueCustom, w.addons(map[string]string{"operator": w.operator()})("1.0.0", "operator"))
+	first := w.instance("operator", "first", "1.0.0", "")
+	w.expectShared(first, "")
+	second := w.instance("operator", "second", "1.0.0", "")
+	w.expectShared(second, "first")
+	role, definition := w.clusterRole(), definitionNamed("widgets."+w.group())
+	w.expectOwner("first", role, first)
+	w.expectOwner("first", definition, first)
+	w.edit(second, func(object *kubermaticv1.AddonInstallation) { object.Spec.Paused = true })
+	w.expectReady(second, kubermaticv1.ReasonPaused)
+	owner := apply.Owner{ClusterUID: w.cluster.UID, Installation: "second"}
+	var sound []corev1.Secret
+	for _, secret := range w.recordSecrets() {
+		if secret.Labels[kubermaticv1.LabelInstallation] == owner.ID() {
+			sound = append(sound, *secret.DeepCopy())
+			w.writeRecord(secret, []byte("spoilt"))
+		}
+	}
+	if len(sound) == 0 {
+		t.Fatal("the second has no record")
+	}
+
+	w.deleteAll(first)
+	expect.Gone(t, w.seed, first)
+	for _, object := range []client.Object{role, definition} {
+		before := object.GetUID()
+		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil || object.GetUID() != before ||
+			object.GetDeletionTimestamp() != nil {
+			t.Errorf("%s: %v; UID %s became %s, deleted %v", object.GetName(), err, before, object.GetUID(), object.GetDeletionTimestamp())
+		}
+	}
+	for _, secret := range sound { // put back, as the message says
+		w.writeRecord(secret, secret.Data["record"])
+	}
+	w.edit(second, func(object *kubermaticv1.AddonInstallation) { object.Spec.Paused = false })
+	w.expectShared(second, "")
+	w.expectOwner("second", role, second)
+	w.expectOwner("second", definition, second)
+}
+
+func (w *world) writeRecord(secret corev1.Secret, record []byte) {
+	w.t.Helper()
+	secret.Data, secret.ResourceVersion = maps.Clone(secret.Data), ""
+	secret.Data["record"] = record
+	if err := w.seed.Update(w.t.Context(), &secret); err != nil {
+		w.t.Fatal(err)
 	}
 }

@@ -1,0 +1,65 @@
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func appliedBy(manager, fields string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsV1: metav1.NewFieldsV1(fields),
+	}
+}
+
+// Red when the field sets of people or of controllers are taken over, when those of more than one installation are not, or when the
+// patch would hold for another state of the object.
+func TestInheritanceIsOfInstallationsOnly(t *testing.T) {
+	ours := managerPrefix + "ours"
+	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "shared", ResourceVersion: "7", ManagedFields: []metav1.ManagedFieldsEntry{
+		appliedBy("kubectl", `{"f:data":{"f:theirs":{}}}`),
+		appliedBy(managerPrefix+"one", `{"f:data":{"f:a":{}}}`), appliedBy(managerPrefix+"two", `{"f:data":{"f:b":{}}}`),
+	}}}
+	patch, err := inheritance(live, ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(patch)
+	for _, want := range []string{
+		`"manager":"kubectl"`, fmt.Sprintf(`"manager":%q`, ours), `{"f:data":{"f:a":{},"f:b":{}}}`, `{"f:data":{"f:theirs":{}}}`,
+		`{"op":"replace","path":"/metadata/resourceVersion","value":"7"}`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in %s", want, text)
+		}
+	}
+	if strings.Contains(text, managerPrefix+"one") || strings.Contains(text, managerPrefix+"two") {
+		t.Errorf("others are left in %s", text)
+	}
+
+	live.ManagedFields = []metav1.ManagedFieldsEntry{appliedBy("kubectl", `{}`), appliedBy(ours, `{"f:data":{}}`)}
+	if patch, err := inheritance(live, ours); patch != nil || err != nil {
+		t.Errorf("nothing is to be taken over, got %s, %v", patch, err)
+	}
+	live.ManagedFields = []metav1.ManagedFieldsEntry{appliedBy(managerPrefix+"one", `["no", "set"]`)}
+	_, err = inheritance(live, ours)
+	if _, misbehaves := errors.AsType[*MisbehavesError](err); !misbehaves {
+		t.Errorf("what is no field set is the API server's doing, got %v", err)
+	}
+}
+
+// Red when each of many field sets is merged into all before it.
+func TestInheritanceOfManyTakesLinearTime(t *testing.T) {
+	of := func(count int) *metav1.PartialObjectMetadata {
+		live := &metav1.PartialObjectMetadata{}
+		for i := range count {
+			live.ManagedFields = append(live.ManagedFields, appliedBy(fmt.Sprintf("%s%d", managerPrefix, i), fmt.Sprintf(`{"f:data":{"f:%d":{}}}`, i)))
+		}
+		return live
+	}
+	few, many := of(500), of(8000)
+	expectShare(t, 48, func() { inheritance(few, "ours") }, func() { inheritance(many, "ours") })
+}
