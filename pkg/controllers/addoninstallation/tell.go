@@ -32,6 +32,9 @@ func (r *Reconciler) announce(ctx context.Context, f *facts) {
 	if len(f.misbehaved) > 0 {
 		r.tell(ctx, f, telling{corev1.EventTypeWarning, kubermaticv1.ReasonClusterMisbehaves, "Apply"}, noteText(f.misbehaved))
 	}
+	if len(f.shared) > 0 {
+		r.tell(ctx, f, telling{corev1.EventTypeNormal, kubermaticv1.EventShared, "Apply"}, listed(f.shared))
+	}
 	if len(f.repaired) > 0 {
 		r.tell(ctx, f, telling{corev1.EventTypeNormal, kubermaticv1.EventRepaired, "Repair"}, repairedText(f.repaired))
 	}
