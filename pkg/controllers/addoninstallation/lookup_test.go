@@ -32,6 +32,12 @@ data:
 `
 	// kubernetes makes a new rendering of every version of Kubernetes.
 	kubernetes = "  kubernetes: '{{ .Capabilities.KubeVersion.Version }}'\n"
+	// summed has the checksum of a password that is another one in each rendering until it can be looked up.
+	summed = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: summed}
+data: {checksum: '{{ include (print $.Template.BasePath "/login.yaml") . | sha256sum }}'}
+`
 	// madeUp is what only chance and the clock make.
 	madeUp = `{{- $authority := genCA "authority" 365 }}
 apiVersion: v1
@@ -160,6 +166,24 @@ func TestTemplatesSeeHelmsRevision(t *testing.T) {
 	w.expectTold(namespace, "release", "3 false true")
 	w.expectRelease(object, "revised", 3)
 	w.expectNoEvent(kubermaticv1.EventNonDeterministic)
+}
+
+// A chart that prints the checksum of what it makes once stays at its first revision: the checksum is another one as soon as the password
+// can be looked up. Red without the rendering that finds nothing.
+func TestSumsOfWhatIsLookedUpStay(t *testing.T) {
+	w := newHookWorld(t)
+	w.publishChart("summed", "summed", nil, map[string]string{"login": login, "summed": summed, "told": told})
+	w.start()
+	object := w.install("summed", "")
+	w.ready(object)
+	versions, before := w.versionsIn(object.Spec.TargetNamespace), object.Status.LastApplied.Inputs
+	w.running("v1.36.4") // nobody asked for it
+	w.expectAnotherLook(object, before)
+	if now := w.versionsIn(object.Spec.TargetNamespace); fmt.Sprint(now) != fmt.Sprint(versions) {
+		t.Errorf("what nobody asked for changed objects: %v, before %v", now, versions)
+	}
+	w.expectRelease(object, "summed", 1)
+	w.running("v1.36.3")
 }
 
 // Red with staysAsRecorded saying no: passwords, certificates, times and names are others after each version of Kubernetes; red

@@ -42,15 +42,11 @@ func isUnasked(f *facts) bool {
 }
 
 // staysAsRecorded renders as what is on record was, and says whether only chance would change it. Then the objects are those on
-// record. Where they differ it renders once more, at another moment, to learn what chance makes.
+// record. What function lookup found for the record is not known any more: what it finds now, or nothing, as at the first time.
 func (r *Reconciler) staysAsRecorded(ctx context.Context, f *facts) (bool, loop.Outcome) {
 	seen := recordedSight(f)
 	var outcome loop.Outcome
 	if seen.found, outcome = r.lookup(ctx, f); outcome != nil {
-		return false, outcome
-	}
-	once := *f
-	if outcome := r.renderAs(ctx, &once, seen); outcome != nil {
 		return false, outcome
 	}
 	record, err := r.readWhole(ctx, f, f.record())
@@ -61,23 +57,38 @@ func (r *Reconciler) staysAsRecorded(ctx context.Context, f *facts) (bool, loop.
 	if recorded.objects, err = decodeObjects(record.Objects); err != nil {
 		return false, failed(err)
 	}
-	recorded.hooks, recorded.rendered = record.Hooks, once.rendered
-	if !record.Holds(apply.ObjectsDigest(once.objects), once.hooks) {
-		twice := *f
-		seen.otherMoment = true
-		if outcome := r.renderAs(ctx, &twice, seen); outcome != nil {
-			return false, outcome
-		}
-		byChance, err := differByChance(&recorded, &once, &twice)
-		if err != nil {
-			return false, failed(err)
-		}
-		if !byChance {
-			return false, nil
-		}
+	recorded.hooks = record.Hooks
+	stays, outcome := r.comesOutAs(ctx, record, &recorded, seen)
+	if !stays && outcome == nil && len(seen.found) > 0 {
+		seen.found = nil
+		stays, outcome = r.comesOutAs(ctx, record, &recorded, seen)
 	}
-	f.objects, f.hooks, f.rendered = recorded.objects, recorded.hooks, recorded.rendered
-	return true, nil
+	if stays {
+		f.objects, f.hooks, f.rendered = recorded.objects, recorded.hooks, recorded.rendered
+	}
+	return stays, outcome
+}
+
+// comesOutAs says whether a rendering differs by chance only from what is on record, if at all. Where they differ it renders once more,
+// at another moment, to learn what chance makes.
+func (r *Reconciler) comesOutAs(ctx context.Context, record *release.Record, recorded *facts, seen sight) (bool, loop.Outcome) {
+	once, twice := *recorded, *recorded
+	if outcome := r.renderAs(ctx, &once, seen); outcome != nil {
+		return false, outcome
+	}
+	recorded.rendered = once.rendered
+	if record.Holds(apply.ObjectsDigest(once.objects), once.hooks) {
+		return true, nil
+	}
+	seen.otherMoment = true
+	if outcome := r.renderAs(ctx, &twice, seen); outcome != nil {
+		return false, outcome
+	}
+	byChance, err := differByChance(recorded, &once, &twice)
+	if err != nil {
+		return false, failed(err)
+	}
+	return byChance, nil
 }
 
 // renderAs renders and prepares the objects with a view.
