@@ -27,7 +27,7 @@ func testRefusedAtOnce(t *testing.T, box *sandbox.Sandbox) {
 		mistake   func(version map[string]any)
 	}{
 		{"an unknown field", `unknown field "spec.addons[0].versions[0].sauce"`, func(version map[string]any) { version["sauce"] = "git" }},
-		{"a range that can't be read", `version "1.0.0": constraints.k8sVersion: range "newer than 1.34" can't be parsed: write it like`, func(version map[string]any) {
+		{"a range that can't be read", `constraints.k8sVersion: range "newer than 1.34" can't be parsed: write it like`, func(version map[string]any) {
 			version["constraints"] = map[string]any{"k8sVersion": "newer than 1.34"}
 		}},
 		{"two sources in one version", "set exactly one of git, docker and helm", func(version map[string]any) {
