@@ -1,19 +1,20 @@
 // Package apply is the one engine that puts objects into a user cluster, keeps them there and takes them away again. Both
 // methods, go-template and helm, end in it.
 //
-// Use. Prepare makes rendered objects fit for a cluster; it is pure. A Rollout writes them in stages; Advance goes as far as it
+// Use. Prepare makes rendered objects fit for a cluster; it is pure. A Rollout writes those that differ from what was applied last, in stages; Advance goes as far as it
 // can without waiting, and is called again until Progress.Complete. Assess tells how the objects fare, and Reassess, at looks
 // that follow each other closely, how those do that were not healthy. Prune removes what a new inventory no longer holds, a
 // Survey finds drift with one metadata list a kind, the same Survey tells with one list a kind whether workloads are well, and
 // by its version whether a Secret changed; Repair puts back what drifted, and Remove takes everything away in reverse order,
 // one pass a call. Namespaces spare rollouts that begin together a look each at the same namespace.
+// Explain says by their pods why workloads are not well, and an Obstacle is looked at with one call until it is out of the way.
 //
 // Ownership. An Inventory, kept in the release record on the seed, says which objects are ours: by UID, with our field set as
 // the API server recorded it. Labels in the user cluster are never a reason to delete, save for an object that the record plans
 // and of which it has no UID yet. An object that is not in the inventory is written only if there is none of its name
 // (create.go, ADR 25); one that exists is read, and taken only if it carries our field manager, or our label where the record
 // intends it. All writes are server-side apply with one field manager an installation, without force; force is for repairing
-// fields that are recorded as ours.
+// fields that are recorded as ours, and for replicas that the add-on has changed (ADR 39).
 //
 // Sharing. What is of the whole cluster is shared between the installations of one add-on: one owns it, the others use it, as
 // their records say (Siblings); it passes on without being deleted (share.go, ADR 40).

@@ -201,7 +201,7 @@ type AddonInstallationStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Target string `json:"target,omitempty"`
-	// availableUpdate is the newest compatible version above version.
+	// availableUpdate is the newest compatible version above target.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	AvailableUpdate string `json:"availableUpdate,omitempty"`

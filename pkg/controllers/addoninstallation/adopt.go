@@ -121,8 +121,11 @@ func (r *Reconciler) tellTakeOver(f *facts) {
 		return
 	}
 	if found.Problem != "" {
-		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventReleaseUnreadable, "Adopt",
-			"Secret %q of Helm release %q is not believed, since %s: objects that only it has stay where they are",
+		text := "Secret %q of Helm release %q is not believed, since %s: objects that only it has stay where they are"
+		if len(found.Objects) > 0 {
+			text = "Secret %q of Helm release %q can't be read in whole, since %s: objects that only the rest of it has stay where they are"
+		}
+		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventReleaseUnreadable, "Adopt", text,
 			found.Secret, found.Name, found.Problem)
 	}
 	if found.ByHand {

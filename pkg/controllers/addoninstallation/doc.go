@@ -43,6 +43,10 @@
 // What add-ons may write is decided with their catalogue, save for the Namespaces of Kubernetes itself and what the seed keeps from
 // Custom catalogues (allowed.go). What is applied already is never refused.
 //
+// What one call can see to be in the way is looked at in turns of its own, which read nothing of the seed past caches and write nothing
+// (await.go). Revisions of the Helm release that somebody made by hand are found with the look for drift, before a new revision and
+// before a removal (byhand.go). What is new is told once it is in the status (tell.go), and all are counted (census.go).
+//
 // Two hashes decide how far a pass goes. Inputs covers everything that objects depend on; if the record has the same,
 // nothing is fetched or rendered and only drift is looked at. ObjectsDigest covers the rendered objects; if the record has the
 // same, nothing is written to the user cluster.

@@ -5,8 +5,8 @@
 // entries name and that are marked for sources. Reads, on a seed: the UID of namespace kube-system, the key of its marks, and
 // the metadata of what it wrote there. It never fetches or renders an add-on.
 //
-// Writes, on the master: the status of every AddonCatalogue that is not somebody's copy (conditions Ready and Conflicting,
-// counts, conflicts, one row for each seed), one ControllerRevision for each authored catalogue with its last valid spec,
+// Writes, on the master: the status of every AddonCatalogue that is not somebody's copy (conditions Ready, Conflicting,
+// Leaving and SourcesReady, counts, conflicts, one row for each seed), one ControllerRevision for each authored catalogue with its last valid spec,
 // ConfigMap addon-seeds with the identity of each seed, and ConfigMap addon-usage with the number of its installations by
 // version, for admission. Writes, on a seed: the catalogue namespace where it is missing,
 // in it one AddonCatalogue with role merged for each add-on, and copies of source Secrets; and in the platform namespace the key of
@@ -18,6 +18,7 @@
 //	leave      which versions of core add-ons clusters are to leave
 //	remember   the last valid specs are kept in ControllerRevisions
 //	merge      pure; skipped where no source changed
+//	tell       versions whose content changed are told
 //	hand on    marked Secrets that the merged entries name
 //	discover   Seeds become targets with a kubeconfig
 //	dispatch   each target's worker gets what is wanted; workers of Seeds that went are ended

@@ -2,7 +2,8 @@
 // namespace of each Cluster and says in Cluster.status where the namespace is, which version the API server has and
 // whether it answers.
 //
-// It reads Clusters, and Secret internal-admin-kubeconfig of their namespaces. It writes Cluster.status (namespaceName
+// It reads Clusters, Secret internal-admin-kubeconfig of their namespaces, and which user cluster each Cluster has; the version of another
+// one is not published. It writes Cluster.status (namespaceName
 // first, so that whoever sees the namespace can tell whose it is), the namespaces, and finalizer
 // kubermatic.k8c.io/cleanup-namespace. In order:
 //
