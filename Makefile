@@ -43,7 +43,7 @@ binaries: ## Build the control planes that tests and demo run (once, minutes).
 
 .PHONY: test
 test: binaries ## Run all tests, all but one package with the race detector.
-	go test -race -timeout 20m $$(go list ./... | grep -v /test/crash)
+	go test -race -timeout 40m $$(go list ./... | grep -v /test/crash)
 	go test -timeout 40m ./test/crash # hundreds of processes, each of which the race detector would make slow
 
 .PHONY: bench

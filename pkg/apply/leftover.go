@@ -2,12 +2,17 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -89,18 +94,21 @@ func (l *leftovers) look(ctx context.Context, one *presence) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
+	if isKindTrouble(one.entry.GroupKind(), err) || isNoAnswerToGive(err) {
+		return nil // nobody can tell, and what is named by a claim holds up nothing
+	}
 	if err != nil {
 		return fmt.Errorf("reading %q: %w", one.entry.Key, err)
 	}
-	if l.isLeft(live) {
+	if l.isLeft(one.entry.GroupKind(), live) {
 		one.live, one.entry.UID = live, live.UID
 	}
 	return nil
 }
 
-func (l *leftovers) isLeft(live *metav1.PartialObjectMetadata) bool {
+func (l *leftovers) isLeft(kind schema.GroupKind, live *metav1.PartialObjectMetadata) bool {
 	if l.Hooks {
-		return live.DeletionTimestamp == nil && live.Namespace == l.Marks.ReleaseNamespace && !isOwnHook(live, l.Owner) &&
+		return live.DeletionTimestamp == nil && isOfUpgrade(kind, live) && live.Namespace == l.Marks.ReleaseNamespace && !isOwnHook(live, l.Owner) &&
 			obstacle(live, l.Owner, l.Marks) == "" && live.Annotations[helmPolicyAnnotation] != helmPolicyKeep
 	}
 	return live.DeletionTimestamp == nil && live.Annotations[helmReleaseAnnotation] == l.Marks.ReleaseName &&
@@ -108,7 +116,40 @@ func (l *leftovers) isLeft(live *metav1.PartialObjectMetadata) bool {
 		live.Annotations[helmPolicyAnnotation] != helmPolicyKeep && livingNeighbour(live, l.Owner, l.NameOf) == ""
 }
 
-// nameProblem says whether a name from a user cluster can't be part of a path.
+// isOfUpgrade says whether what a hook made is nothing but a way through an upgrade or a rollback, which helm itself would delete with the
+// next one. What was made at the installation is not made again, and may be all there is of a password.
+func isOfUpgrade(kind schema.GroupKind, live *metav1.PartialObjectMetadata) bool {
+	annotations := live.Annotations
+	isOf := func(event string) bool {
+		return slices.ContainsFunc(strings.Split(annotations[helmHookAnnotation], ","), func(word string) bool {
+			return strings.HasSuffix(strings.TrimSpace(word), event)
+		})
+	}
+	if !isOf("-upgrade") && !isOf("-rollback") {
+		return false
+	}
+	policies := annotations[helmDeletePolicyAnnotation]
+	goes := policies == "" || strings.Contains(policies, "before-hook-creation")
+	return runs(kind) || goes && !isOf("-install") && kind != (schema.GroupKind{Kind: "Secret"})
+}
+
+// isNoAnswerToGive says that the API server can't or won't tell of an object, and has nothing against who asks.
+func isNoAnswerToGive(err error) bool {
+	var told apierrors.APIStatus
+	if !errors.As(err, &told) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) {
+		return false
+	}
+	code := told.Status().Code
+	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusUnauthorized
+}
+
+// longestName is that of every kind which Kubernetes itself has.
+const longestName = 253
+
+// nameProblem says whether a name from a user cluster can't be part of a path, or is longer than any is.
 func nameProblem(key Key) bool {
+	if len(key.Name) > longestName || len(key.Namespace) > content.DNS1123LabelMaxLength {
+		return true
+	}
 	return len(content.IsPathSegmentName(key.Name)) > 0 || key.Namespace != "" && len(content.IsPathSegmentName(key.Namespace)) > 0
 }

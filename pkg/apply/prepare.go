@@ -34,13 +34,14 @@ type HelmMarks struct {
 
 // Helm's marks, from helm.sh/helm/v3/pkg/action/validate.go.
 const (
-	helmManagedByLabel      = "app.kubernetes.io/managed-by"
-	helmManagedByValue      = "Helm"
-	helmReleaseAnnotation   = "meta.helm.sh/release-name"
-	helmNamespaceAnnotation = "meta.helm.sh/release-namespace"
-	helmPolicyAnnotation    = "helm.sh/resource-policy"
-	helmHookAnnotation      = "helm.sh/hook"
-	helmPolicyKeep          = "keep"
+	helmManagedByLabel         = "app.kubernetes.io/managed-by"
+	helmManagedByValue         = "Helm"
+	helmReleaseAnnotation      = "meta.helm.sh/release-name"
+	helmNamespaceAnnotation    = "meta.helm.sh/release-namespace"
+	helmPolicyAnnotation       = "helm.sh/resource-policy"
+	helmHookAnnotation         = "helm.sh/hook"
+	helmDeletePolicyAnnotation = "helm.sh/hook-delete-policy"
+	helmPolicyKeep             = "keep"
 )
 
 // Prepare makes rendered objects those of an installation, in their order, without changing its input. It is pure, and

@@ -98,8 +98,10 @@ func (r *Reconciler) takeOver(ctx context.Context, f *facts) loop.Outcome {
 	if f.foreign.ByHand {
 		left, err := r.leftBy(ctx, f, f.foreign, f.record().Superseded)
 		if err != nil {
-			return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
+			logHands(ctx, err)
+			return nil
 		}
+		left = left[:min(len(left), max(0, apply.MaxObjects-len(f.record().Superseded)))]
 		f.leftovers = apply.Prunable(left, f.record().Inventory) // what the revision before had is pruned with it
 		return nil
 	}

@@ -19,6 +19,9 @@ import (
 // mostHandTurns is how often the pause between two of them doubles, of which the first is the interval of looks.
 const mostHandTurns = 6
 
+// mostHooksLeft is how many objects that hooks left are removed at a time.
+const mostHooksLeft = 50
+
 // takeBack looks, with a look for drift, whether somebody made revisions of the Helm release. They are told; what only they
 // have is to be pruned, what their hooks left goes, and the copy gets a revision after theirs, so that helm shows ours.
 func (r *Reconciler) takeBack(ctx context.Context, f *facts) loop.Outcome {
@@ -33,19 +36,22 @@ func (r *Reconciler) takeBack(ctx context.Context, f *facts) loop.Outcome {
 		return nil // a list that fails is told by the look for drift
 	}
 	found, err := release.ByHand(ctx, r.helmPlace(f, record.Helm.Namespace), record.Helm, f.owner)
-	if err != nil {
-		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
-	}
 	f.memory.copyTaken = false
-	if found == nil || found.IsUnderWay(f.now, record.Timeout.Duration) {
+	if err == nil && (found == nil || found.IsUnderWay(f.now, record.Timeout.Duration)) {
 		return nil
-	}
-	if outcome := r.goOnAfter(ctx, f, found); outcome != nil {
-		return outcome
 	}
 	f.memory.handsOff = f.now.Add(loop.Backoff(f.memory.handTurns, r.Options.DriftInterval, r.Options.DriftInterval<<mostHandTurns))
 	f.memory.handTurns = min(f.memory.handTurns+1, mostHandTurns)
-	return nil
+	if err != nil {
+		logHands(ctx, err)
+		return nil
+	}
+	return r.goOnAfter(ctx, f, found)
+}
+
+// logHands is for trouble with revisions that somebody made: it keeps an installation from nothing.
+func logHands(ctx context.Context, err error) {
+	ctrl.LoggerFrom(ctx).Info("revisions of the Helm release that were made by hand could not be looked at", "error", err.Error())
 }
 
 // copyChanged says whether the copy is not as it was written, or is followed by a revision that is not ours, as far as the list
@@ -74,8 +80,10 @@ func (r *Reconciler) goOnAfter(ctx context.Context, f *facts, found *release.For
 	record := f.record()
 	left, err := r.leftBy(ctx, f, found, slices.Concat(record.Superseded, record.Inventory))
 	if err != nil {
-		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
+		logHands(ctx, err)
+		return nil
 	}
+	left = left[:min(len(left), max(0, apply.MaxObjects-len(record.Superseded)))] // the rest stays where it is
 	err = r.amend(ctx, f, func(kept *release.Record) {
 		kept.GoOnAfter(found.Revision, f.stamp())
 		kept.Superseded = append(kept.Superseded, left...)
@@ -110,6 +118,7 @@ func (r *Reconciler) leftBy(
 	if err != nil || len(hooks) == 0 {
 		return left, err
 	}
+	hooks = hooks[:min(len(hooks), mostHooksLeft)]
 	_, _, err = apply.Prune(ctx, f.target(), hooks, apply.PruneOptions{Owner: f.owner, Total: 2 * len(hooks)})
 	return left, err
 }
@@ -148,7 +157,7 @@ func (r *Reconciler) takeBackLast(ctx context.Context, f *facts) loop.Outcome {
 		return r.goOnAfter(ctx, f, found)
 	}
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Info("revisions of the Helm release that were made by hand could not be looked at", "error", err.Error())
+		logHands(ctx, err)
 	}
 	return nil
 }
