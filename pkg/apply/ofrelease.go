@@ -2,7 +2,10 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,30 +13,70 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
+// FoundLimits are for what OfRelease keeps, in bytes as JSON.
+type FoundLimits struct{ Total, Object int }
+
 // OfRelease reads the objects that a Helm release claims, as they stand in the user cluster. What it claims is not believed: an
 // object without Helm's marks of that release is somebody else's. Kinds that are not served have no objects. What changes by itself
-// is left out: status, resource version, generation and managed fields.
-func OfRelease(ctx context.Context, target Target, claimed Inventory, marks HelmMarks) ([]*unstructured.Unstructured, error) {
+// is left out: status, resource version, generation and managed fields. Objects beyond the limits are a *LimitError: whoever can
+// write a release's record says what is read.
+func OfRelease(
+	ctx context.Context, target Target, claimed Inventory, marks HelmMarks, limits FoundLimits,
+) ([]*unstructured.Unstructured, error) {
 	kinds := &kinds{mapper: target.Mapper}
 	numbers := make([]int, len(claimed))
 	for i := range numbers {
 		numbers[i] = i
 	}
-	read := make([]*unstructured.Unstructured, len(claimed))
-	err := each(ctx, numbers, func(ctx context.Context, i int) (err error) {
-		read[i], err = readOfRelease(ctx, target, kinds, claimed[i], marks)
-		return err
+	kept := &keptOfRelease{release: marks.ReleaseName, limits: limits, objects: make([]*unstructured.Unstructured, len(claimed))}
+	err := each(ctx, numbers, func(ctx context.Context, i int) error {
+		live, err := readOfRelease(ctx, target, kinds, claimed[i], marks)
+		if err != nil || live == nil {
+			return err
+		}
+		return kept.keep(i, live)
 	})
+	if limit, ok := errors.AsType[*LimitError](err); ok {
+		return nil, limit
+	}
 	if err != nil {
 		return nil, err
 	}
 	var found []*unstructured.Unstructured
-	for _, live := range read {
+	for _, live := range kept.objects {
 		if live != nil {
 			found = append(found, live)
 		}
 	}
 	return found, nil
+}
+
+// keptOfRelease are the objects that are kept, never more than the limits.
+type keptOfRelease struct {
+	release string
+	limits  FoundLimits
+
+	mutex   sync.Mutex
+	bytes   int
+	objects []*unstructured.Unstructured
+}
+
+func (k *keptOfRelease) keep(i int, live *unstructured.Unstructured) error {
+	text, err := json.Marshal(live.Object)
+	if err != nil {
+		return fmt.Errorf("encoding %q: %w", KeyOf(live), err)
+	}
+	if len(text) > k.limits.Object {
+		key := KeyOf(live)
+		return &LimitError{Object: &key, Release: k.release, What: "bytes", Have: len(text), Max: k.limits.Object}
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if have := k.bytes + len(text); have > k.limits.Total {
+		return &LimitError{Release: k.release, What: "bytes", Have: have, Max: k.limits.Total}
+	}
+	k.bytes, k.objects[i] = k.bytes+len(text), live
+	return nil
 }
 
 func readOfRelease(ctx context.Context, target Target, kinds *kinds, claimed Entry, marks HelmMarks) (*unstructured.Unstructured, error) {

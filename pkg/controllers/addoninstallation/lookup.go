@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"regexp"
@@ -17,6 +18,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/render"
 )
 
 // lookup gives what function lookup of a chart finds: the installation's own objects as the record has them, and those of a release
@@ -44,7 +46,13 @@ func (r *Reconciler) lookup(ctx context.Context, f *facts) ([]*unstructured.Unst
 	}
 	claimed := slices.DeleteFunc(slices.Clone(f.foreign.Objects), func(entry apply.Entry) bool { return !asked.has(entry.Kind) })
 	marks := apply.HelmMarks{ReleaseName: f.foreign.Name, ReleaseNamespace: f.foreign.Namespace}
-	live, err := apply.OfRelease(ctx, f.target(), claimed, marks)
+	limits := apply.FoundLimits{Total: render.MaxFoundBytes, Object: render.MaxFoundObject}
+	live, err := apply.OfRelease(ctx, f.target(), claimed, marks, limits)
+	if _, beyond := errors.AsType[*apply.LimitError](err); beyond {
+		return nil, loop.Stalled{
+			Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonLimitExceeded, Message: err.Error(), Recheck: clusterRecheck,
+		}
+	}
 	if err != nil {
 		return nil, r.remoteFailed(f, kubermaticv1.ConditionRendered, err)
 	}
