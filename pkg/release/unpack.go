@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -16,7 +17,7 @@ import (
 const (
 	// helmUnpackedLimit bounds what a release in a user cluster may become, in bytes. A Secret holds 768 KiB of gzip, which real
 	// charts make ten to twenty times as much of, and a bomb a thousand times. None of it is kept: the limit is about time.
-	helmUnpackedLimit = 256 << 20
+	helmUnpackedLimit = 64 << 20
 	// helmRewrittenLimit bounds what is packed again, which takes ten times as long.
 	helmRewrittenLimit = 64 << 20
 	// helmPartLimit bounds the parts of a release that are kept while it is read, in bytes: what Helm tells about it, with its notes.
@@ -324,7 +325,7 @@ func (w *walker) escape(into io.Writer) error {
 	case '"', '\\', '/':
 		char = rune(after[1])
 	case 'b', 'f', 'n', 'r', 't':
-		char = map[byte]rune{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}[after[1]]
+		char = rune("\b\f\n\r\t"[strings.IndexByte("bfnrt", after[1])])
 	case 'u':
 		if char, size, err = w.unicode(); err != nil {
 			return err
