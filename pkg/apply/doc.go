@@ -1,7 +1,8 @@
 // Package apply is the one engine that puts objects into a user cluster, keeps them there and takes them away again. Both
 // methods, go-template and helm, end in it.
 //
-// Use. Prepare makes rendered objects fit for a cluster; it is pure. A Rollout writes those that differ from what was applied last, in stages; Advance goes as far as it
+// Use. Prepare makes rendered objects fit for a cluster; it is pure. A Rollout writes those that differ from
+// what was applied last, in stages; Advance goes as far as it
 // can without waiting, and is called again until Progress.Complete. Assess tells how the objects fare, and Reassess, at looks
 // that follow each other closely, how those do that were not healthy. Prune removes what a new inventory no longer holds, a
 // Survey finds drift with one metadata list a kind, the same Survey tells with one list a kind whether workloads are well, and

@@ -108,7 +108,8 @@ func (l *leftovers) look(ctx context.Context, one *presence) error {
 
 func (l *leftovers) isLeft(kind schema.GroupKind, live *metav1.PartialObjectMetadata) bool {
 	if l.Hooks {
-		return live.DeletionTimestamp == nil && isOfUpgrade(kind, live) && live.Namespace == l.Marks.ReleaseNamespace && !isOwnHook(live, l.Owner) &&
+		return live.DeletionTimestamp == nil && isOfUpgrade(kind, live) &&
+			live.Namespace == l.Marks.ReleaseNamespace && !isOwnHook(live, l.Owner) &&
 			obstacle(live, l.Owner, l.Marks) == "" && live.Annotations[helmPolicyAnnotation] != helmPolicyKeep
 	}
 	return live.DeletionTimestamp == nil && live.Annotations[helmReleaseAnnotation] == l.Marks.ReleaseName &&

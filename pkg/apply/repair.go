@@ -105,21 +105,26 @@ func (w *writer) repair(ctx context.Context, it *item) error {
 	return w.patch(ctx, client, it, attempt{force: !hasReplicas, withoutReplicas: leaves})
 }
 
+// count adds what was written for an object, and what is to be told of it.
+func (r *Repaired) count(it *item) {
+	r.Written += it.written
+	if it.lied {
+		r.Misbehaved = append(r.Misbehaved, misbehaved(it.key))
+	}
+	switch {
+	case it.note == nil:
+	case it.waiting:
+		r.Waiting = append(r.Waiting, *it.note)
+	default:
+		r.Refused = append(r.Refused, *it.note)
+	}
+}
+
 func repaired(items []*item, applied Applied) Repaired {
 	done, renewed, ours := Repaired{}, map[Key]Entry{}, map[Key]bool{}
 	shared := sharedOf(items, nil).byKey()
 	for _, it := range items {
-		done.Written += it.written
-		if it.lied {
-			done.Misbehaved = append(done.Misbehaved, misbehaved(it.key))
-		}
-		switch {
-		case it.note == nil:
-		case it.waiting:
-			done.Waiting = append(done.Waiting, *it.note)
-		default:
-			done.Refused = append(done.Refused, *it.note)
-		}
+		done.count(it)
 		if it.done && !it.used {
 			renewed[it.key] = it.entry
 		}

@@ -107,24 +107,30 @@ func (w *writer) yield(ctx context.Context, it *item) (settled bool, err error) 
 	}
 	content := SharedContent(it.object)
 	for i := range siblings {
-		sibling := &siblings[i]
-		theirs, has := sibling.has(it.key)
-		if !has || sibling.Foreign {
-			continue
-		}
-		also, same := sibling.Owned[it.key], theirs == content || isCreateOnly(it.object)
-		owns := also.UID == it.entry.UID
-		it.kept = it.kept && !owns // what both wrote may be as either wants it
-		switch {
-		case sibling.Rank > 0 && (!same || owns), sibling.Rank == 0 && same && owns && sibling.Elder:
-			w.use(it, sibling, it.entry)
-			return true, nil
-		case sibling.Rank == 0 && !same && it.entry.Content != it.wanted.Content:
-			it.refuse(kubermaticv1.ReasonObjectExists, differs(it.key, sibling.Name))
+		if w.yieldTo(&siblings[i], it, content) {
 			return true, nil
 		}
 	}
 	return false, nil
+}
+
+func (w *writer) yieldTo(sibling *Sibling, it *item, content string) (settled bool) {
+	theirs, has := sibling.has(it.key)
+	if !has || sibling.Foreign {
+		return false
+	}
+	also, same := sibling.Owned[it.key], theirs == content || isCreateOnly(it.object)
+	owns := also.UID == it.entry.UID
+	it.kept = it.kept && !owns // what both wrote may be as either wants it
+	switch {
+	case sibling.Rank > 0 && (!same || owns), sibling.Rank == 0 && same && owns && sibling.Elder:
+		w.use(it, sibling, it.entry)
+		return true
+	case sibling.Rank == 0 && !same && it.entry.Content != it.wanted.Content:
+		it.refuse(kubermaticv1.ReasonObjectExists, differs(it.key, sibling.Name))
+		return true
+	}
+	return false
 }
 
 // use leaves an object to a sibling, and remembers that it is used.

@@ -77,11 +77,16 @@ func (w *writer) write(ctx context.Context, it *item) error {
 			return err
 		}
 	}
-	if it.entry.UID != "" && (isCreateOnly(it.object) || it.entry.Finished && it.entry.Content == it.wanted.Content) {
+	if it.isWrittenOnce() {
 		it.done = true
 		return nil
 	}
 	return w.patch(ctx, client, it, attempt{})
+}
+
+// isWrittenOnce says whether an object that is there is not to be written again.
+func (it *item) isWrittenOnce() bool {
+	return it.entry.UID != "" && (isCreateOnly(it.object) || it.entry.Finished && it.entry.Content == it.wanted.Content)
 }
 
 func (w *writer) refuseKind(it *item) {

@@ -55,9 +55,9 @@ func (r *Reconciler) siblingsOfCluster(ctx context.Context, f *facts) ([]kuberma
 }
 
 func (r *Reconciler) sibling(ctx context.Context, f *facts, other *kubermaticv1.AddonInstallation) (apply.Sibling, error) {
+	age := other.CreationTimestamp.Compare(f.installation.CreationTimestamp.Time)
 	sibling := apply.Sibling{
-		Name: other.Name, Leaving: isLeaving(other),
-		Elder: cmp.Or(other.CreationTimestamp.Compare(f.installation.CreationTimestamp.Time), strings.Compare(other.Name, f.installation.Name)) < 0,
+		Name: other.Name, Leaving: isLeaving(other), Elder: cmp.Or(age, strings.Compare(other.Name, f.installation.Name)) < 0,
 	}
 	record, err := r.Records.Load(ctx, f.installation.Namespace, apply.Owner{ClusterUID: f.owner.ClusterUID, Installation: other.Name})
 	if _, damaged := errors.AsType[*release.DamagedError](err); damaged || err == nil && record != nil && record.Skipped > 0 {
