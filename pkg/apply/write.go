@@ -85,8 +85,8 @@ func (w *writer) write(ctx context.Context, it *item) error {
 }
 
 // isWrittenOnce says whether an object that is there is not to be written again.
-func (it *item) isWrittenOnce() bool {
-	return it.entry.UID != "" && (isCreateOnly(it.object) || it.entry.Finished && it.entry.Content == it.wanted.Content)
+func (i *item) isWrittenOnce() bool {
+	return i.entry.UID != "" && (isCreateOnly(i.object) || i.entry.Finished && i.entry.Content == i.wanted.Content)
 }
 
 func (w *writer) refuseKind(it *item) {

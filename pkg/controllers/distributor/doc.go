@@ -7,7 +7,8 @@
 //
 // Writes, on the master: the status of every AddonCatalogue that is not somebody's copy (conditions Ready, Conflicting,
 // Leaving and SourcesReady, counts, conflicts, one row for each seed), one ControllerRevision for each
-// authored catalogue with its last valid spec, ConfigMap addon-seeds with the identity of each seed, and ConfigMap addon-usage with the number of its installations by
+// authored catalogue with its last valid spec,
+// ConfigMap addon-seeds with the identity of each seed, and ConfigMap addon-usage with the number of its installations by
 // version, for admission. Writes, on a seed: the catalogue namespace where it is missing,
 // in it one AddonCatalogue with role merged for each add-on, and copies of source Secrets; and in the platform namespace the key of
 // the marks on merged catalogues, once all of them carry one (key.go). Nothing that lacks our labels is overwritten or deleted.
