@@ -44,7 +44,7 @@ binaries: ## Build the control planes that tests and demo run (once, minutes).
 .PHONY: test
 test: binaries ## Run all tests, all but one package with the race detector.
 	go test -race -timeout 40m $$(go list ./... | grep -v /test/crash)
-	go test -timeout 40m ./test/crash # hundreds of processes, each of which the race detector would make slow
+	go test -timeout 60m ./test/crash # hundreds of processes, each of which the race detector would make slow
 
 .PHONY: bench
 bench: binaries ## Measure what the bars are set on: CPU, memory, writes, times (minutes).
