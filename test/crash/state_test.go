@@ -253,7 +253,7 @@ func (s *subject) addRecords(t testing.TB, state map[string]string, uids map[app
 	if record.Rollback != nil {
 		record.Rollback.Inputs = ""
 	}
-	record.Inputs, record.ObjectsDigest, record.HooksDigest, record.Time = "", "", "", metav1.Time{}
+	record.Inputs, record.Wanted, record.ObjectsDigest, record.HooksDigest, record.Time = "", "", "", "", metav1.Time{}
 	if record.Helm != nil {
 		record.Helm.FirstDeployed, record.Helm.LastDeployed = metav1.Time{}, metav1.Time{}
 	}
