@@ -141,7 +141,7 @@ func TestRS14FlappingClusterIsLeftAlone(t *testing.T) {
 	}
 	wrote, told := p.userGate.Counts(s.name).Writes-user, s.events(t)-events
 	status := p.seedGate.Counts(s.name).Writes - seed
-	if wrote != 0 || told > 3*flaps || status > 6*flaps {
+	if wrote != 0 || told > 2*flaps || status > 6*flaps {
 		t.Errorf("%d changes of the condition: %d writes to the user cluster, %d to the seed, %d events", 2*flaps, wrote, status, told)
 	}
 	t.Logf("%d changes of the condition: %d writes to the user cluster, %d to the seed, %d events", 2*flaps, wrote, status, told)

@@ -78,12 +78,17 @@ func notConnected(without *cluster.NotConnectedError) loop.Outcome {
 	}
 }
 
-// remoteFailed is a call to the user cluster that failed. The connection learns of it; whether the cluster is
-// unreachable shows at the next pass.
+// remoteFailed is a call to the user cluster that failed. The connection learns of it. Where that takes it out, the cluster is what there
+// is to tell of, in the words of the next pass, and nothing of the add-on.
 func (r *Reconciler) remoteFailed(f *facts, condition string, err error) loop.Outcome {
 	r.Connections.Report(f.cluster, err)
-	if !isAnswer(err) {
-		f.memory.watched = time.Time{}
+	if isAnswer(err) {
+		return callFailed(condition, err)
+	}
+	f.memory.watched = time.Time{}
+	_, problem := r.Connections.Get(f.cluster, f.installation.Name, r.waker(f.installation))
+	if without, ok := errors.AsType[*cluster.NotConnectedError](problem); ok {
+		return notConnected(without)
 	}
 	return callFailed(condition, err)
 }

@@ -45,6 +45,8 @@ type hearing struct {
 	reported error
 }
 
+func (h *hearing) Get(*kkpv1.Cluster, string, func()) (*cluster.Connection, error) { return nil, nil }
+
 func (h *hearing) Report(_ *kkpv1.Cluster, err error) { h.reported = err }
 
 // Red when a missing kind ends the wait, when only the first one is named, when the answer is kept for ever, or when an API
@@ -57,8 +59,9 @@ func TestRequiredResourceTypes(t *testing.T) {
 	heard := &hearing{}
 	r := New(Dependencies{Connections: heard})
 	f := &facts{
-		memory:     &memory{},
-		connection: &cluster.Connection{Mapper: mapper},
+		installation: &kubermaticv1.AddonInstallation{},
+		memory:       &memory{},
+		connection:   &cluster.Connection{Mapper: mapper},
 		entry: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{RequiredResourceTypes: []kubermaticv1.ResourceType{
 			{Group: rule.Group, Version: rule.Version, Kind: rule.Kind}, {Group: monitor.Group, Version: monitor.Version, Kind: monitor.Kind},
 		}}},
