@@ -214,6 +214,22 @@ func TestWhatIsNoRelease(t *testing.T) {
 	}
 }
 
+// Parts take time, and one release is read at a time for all. Red without step: each of these is read to its end.
+func TestReleasesHaveABoundOfParts(t *testing.T) {
+	for why, plain := range map[string]string{
+		"escapes":  `{"name":"web","manifest":"` + strings.Repeat(`\n`, 9<<20) + `"}`,
+		"values":   `{"name":"web","chart":[` + strings.Repeat("0,", 9<<20) + `0]}`,
+		"elements": `{"name":"web","hooks":[` + strings.Repeat("{},", 9<<20) + `{}]}`,
+		"names":    `{"name":"web"` + strings.Repeat(`,"info":{}`, 3<<20) + `}`,
+	} {
+		begin := time.Now()
+		if _, err := decodeHelm(t.Context(), packHelm(t, plain)); err == nil {
+			t.Errorf("%s: %d bytes are read", why, len(plain))
+		}
+		t.Logf("%s: %d MiB took %s", why, len(plain)>>20, time.Since(begin))
+	}
+}
+
 // content is JSON, or what becomes JSON, as maps.
 func content(t *testing.T, from any) (content any) {
 	t.Helper()

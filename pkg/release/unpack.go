@@ -22,6 +22,9 @@ const (
 	helmRewrittenLimit = 64 << 20
 	// helmPartLimit bounds the parts of a release that are kept while it is read, in bytes: what Helm tells about it, with its notes.
 	helmPartLimit = 2 << 20
+	// helmSteps bounds what a release has in parts: names, values, escapes and the signs between them. Each takes time of its own. The
+	// densest that charts have, dashboards of JSON inside of JSON, come to one in five bytes: 40 MiB of them.
+	helmSteps = 8 << 20
 	// helmLevels is how deep lists and maps may be in one another.
 	helmLevels = 1 << 10
 )
@@ -47,6 +50,8 @@ type walker struct {
 	out io.Writer
 	// kept gets them, too, up to helmPartLimit; nil: nobody does.
 	kept *bytes.Buffer
+	// steps are the parts that it has walked over.
+	steps int
 }
 
 // openHelm opens a release as Helm stores it: base64 of gzip.
@@ -198,7 +203,7 @@ func (w *walker) elements(begin, end byte, element func() error) error {
 		return err
 	}
 	for {
-		if err := element(); err != nil {
+		if err := firstError(w.step(), element); err != nil {
 			return err
 		}
 		more, err := w.is(',')
@@ -209,6 +214,14 @@ func (w *walker) elements(begin, end byte, element func() error) error {
 			return w.must(end)
 		}
 	}
+}
+
+// step counts a part that is walked over.
+func (w *walker) step() error {
+	if w.steps++; w.steps > helmSteps {
+		return &noReleaseError{"it has more parts than are read"}
+	}
+	return nil
 }
 
 func firstError(err error, otherwise func() error) error {
@@ -233,6 +246,9 @@ func (w *walker) keep(walk func() error) ([]byte, error) {
 func (w *walker) value() error {
 	for depth := 0; ; {
 		char, err := w.next()
+		if err == nil {
+			err = w.step()
+		}
 		if err != nil {
 			return err
 		}
@@ -315,6 +331,9 @@ func (w *walker) text(into io.Writer) error {
 
 // escape walks over what a backslash begins.
 func (w *walker) escape(into io.Writer) error {
+	if err := w.step(); err != nil {
+		return err
+	}
 	after, err := w.in.Peek(2)
 	if err != nil {
 		return io.ErrUnexpectedEOF
