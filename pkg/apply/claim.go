@@ -93,8 +93,7 @@ func (w *writer) take(ctx context.Context, it *item, live *metav1.PartialObjectM
 
 // isOfRelease says whether Helm made an object for the release that is gone on with.
 func (w *writer) isOfRelease(live *metav1.PartialObjectMetadata) bool {
-	return w.release != nil && live.Annotations[helmReleaseAnnotation] == w.release.ReleaseName &&
-		live.Annotations[helmNamespaceAnnotation] == w.release.ReleaseNamespace
+	return w.release != nil && w.release.areOn(live.Annotations)
 }
 
 // isOurs says whether an object that exists is this owner's: it has our manager, or our record plans it and it has our

@@ -112,9 +112,8 @@ func (l *leftovers) isLeft(kind schema.GroupKind, live *metav1.PartialObjectMeta
 			live.Namespace == l.Marks.ReleaseNamespace && !isOwnHook(live, l.Owner) &&
 			obstacle(live, l.Owner, l.Marks) == "" && live.Annotations[helmPolicyAnnotation] != helmPolicyKeep
 	}
-	return live.DeletionTimestamp == nil && live.Annotations[helmReleaseAnnotation] == l.Marks.ReleaseName &&
-		live.Annotations[helmNamespaceAnnotation] == l.Marks.ReleaseNamespace &&
-		live.Annotations[helmPolicyAnnotation] != helmPolicyKeep && livingNeighbour(live, l.Owner, l.NameOf) == ""
+	return live.DeletionTimestamp == nil && l.Marks.areOn(live.Annotations) && live.Annotations[helmPolicyAnnotation] != helmPolicyKeep &&
+		livingNeighbour(live, l.Owner, l.NameOf) == ""
 }
 
 // isOfUpgrade says whether what a hook made is nothing but a way through an upgrade or a rollback, which helm itself would delete with the

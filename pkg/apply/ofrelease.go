@@ -102,8 +102,7 @@ func readOfRelease(ctx context.Context, target Target, kinds *kinds, claimed Ent
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", claimed.Key, err)
 	}
-	annotations := live.GetAnnotations()
-	if annotations[helmReleaseAnnotation] != marks.ReleaseName || annotations[helmNamespaceAnnotation] != marks.ReleaseNamespace {
+	if !marks.areOn(live.GetAnnotations()) {
 		return nil, nil
 	}
 	delete(live.Object, "status")

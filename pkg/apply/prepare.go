@@ -32,6 +32,11 @@ type HelmMarks struct {
 	ReleaseName, ReleaseNamespace string
 }
 
+// areOn says whether annotations are those of the release.
+func (m HelmMarks) areOn(annotations map[string]string) bool {
+	return annotations[helmReleaseAnnotation] == m.ReleaseName && annotations[helmNamespaceAnnotation] == m.ReleaseNamespace
+}
+
 // Helm's marks, from helm.sh/helm/v3/pkg/action/validate.go.
 const (
 	helmManagedByLabel         = "app.kubernetes.io/managed-by"

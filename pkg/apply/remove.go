@@ -58,7 +58,7 @@ var removalSteps = []step{
 // with what is left until nothing is; blocked names what holds the removal up, for a deadline of the caller's. An error is a
 // call that failed; left is right then as well.
 func Remove(ctx context.Context, target Target, inventory Inventory, options RemoveOptions) (left Inventory, blocked []Note, err error) {
-	r := removal{deleter: newDeleter(target, options.Owner), options: options, ownGroups: ownGroups(slices.Concat(inventory, options.All))}
+	r := removal{deleter: newDeleter(target, options.Owner), options: options, ownGroups: slices.Concat(inventory, options.All).DefinedGroups()}
 	left = slices.DeleteFunc(slices.Clone(inventory), func(entry Entry) bool { return entry.Orphan })
 	done := map[Key]bool{}
 	for at, step := range removalSteps {
@@ -153,15 +153,6 @@ func blockedNotes(remaining []*presence) (notes []Note) {
 }
 
 // ownGroups are the groups of the CRDs in the inventory, which are named "plural.group".
-func ownGroups(inventory Inventory) (groups []string) {
-	for _, entry := range inventory {
-		if group := groupOf(entry.Key); group != "" && entry.GroupKind() == definitionGK {
-			groups = append(groups, group)
-		}
-	}
-	return groups
-}
-
 // isOwnResource says whether an entry is a custom resource of a CRD of the same add-on.
 func (r removal) isOwnResource(entry Entry) bool {
 	return slices.Contains(r.ownGroups, entry.Group) && !isShared(entry)

@@ -117,7 +117,7 @@ func obstacle(live metav1.Object, owner Owner, release HelmMarks) string {
 		return "it is an object of the add-on itself so far"
 	case annotations[helmHookAnnotation] == "":
 		return "it is no hook"
-	case name != "" && (name != release.ReleaseName || annotations[helmNamespaceAnnotation] != release.ReleaseNamespace):
+	case name != "" && !release.areOn(annotations):
 		return fmt.Sprintf("it belongs to Helm release %q in namespace %q", cutText(name), cutText(annotations[helmNamespaceAnnotation]))
 	}
 	return ""

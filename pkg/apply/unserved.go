@@ -81,6 +81,16 @@ func (r *Rollout) revisit() {
 	}
 }
 
+// DefinedGroups are those of the CustomResourceDefinitions in an inventory, each once.
+func (i Inventory) DefinedGroups() (groups []string) {
+	for _, entry := range i {
+		if group := groupOf(entry.Key); group != "" && entry.GroupKind() == definitionGK && !slices.Contains(groups, group) {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
+
 // groupOf is the group that a CustomResourceDefinition defines a kind of: its name is the plural, a dot and the group.
 func groupOf(definition Key) string {
 	_, group, _ := strings.Cut(definition.Name, ".")

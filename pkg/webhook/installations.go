@@ -111,7 +111,7 @@ func (i *Installations) check(ctx context.Context, found change[v1.AddonInstalla
 	if err := checkValues(version, object, given); err != nil {
 		return nil, fmt.Errorf("%s, for version %q of add-on %q: %w", values.PlaceOf(object), version.Version, object.Spec.AddonRef.Name, err)
 	}
-	return append(warnings, unknownKeys(version, given)...), nil
+	return append(warnings, unknownKeys(object, version, given)...), nil
 }
 
 // checkValues checks what was given against the form of a version, as the controller does before it renders. Required

@@ -7,7 +7,7 @@ import (
 
 // unknownKeys warns of keys that may be misspelt. Values of a chart or of a valuesTemplate are not known here, so beside those only
 // what looks like a field of the form is told.
-func unknownKeys(version *v1.AddonVersion, given map[string]any) []string {
+func unknownKeys(object *v1.AddonInstallation, version *v1.AddonVersion, given map[string]any) []string {
 	if version.Template == nil {
 		return nil
 	}
@@ -18,7 +18,7 @@ func unknownKeys(version *v1.AddonVersion, given map[string]any) []string {
 	warnings := values.UnknownKeys(version.Template.FormSpec, known, given,
 		version.Template.Method == v1.MethodHelm || version.ValuesTemplate != "")
 	for i, warning := range warnings {
-		warnings[i] = "spec.values: " + warning
+		warnings[i] = values.PlaceOf(object) + ": " + warning
 	}
 	return warnings
 }

@@ -105,9 +105,8 @@ func (r *Reconciler) takeOver(ctx context.Context, f *facts) loop.Outcome {
 		f.leftovers = apply.Prunable(left, f.record().Inventory) // what the revision before had is pruned with it
 		return nil
 	}
-	marks := apply.HelmMarks{ReleaseName: f.foreign.Name, ReleaseNamespace: f.foreign.Namespace}
 	left, err := apply.Leftovers(ctx, f.target(), f.foreign.Objects, apply.LeftoverOptions{
-		Owner: f.owner, Marks: marks, Wanted: f.objects, NameOf: r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
+		Owner: f.owner, Marks: marksOf(f.foreign), Wanted: f.objects, NameOf: r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
 	})
 	if err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
@@ -117,8 +116,7 @@ func (r *Reconciler) takeOver(ctx context.Context, f *facts) loop.Outcome {
 }
 
 // tellTakeOver says once, when it is on record, what was there and what becomes of it.
-func (r *Reconciler) tellTakeOver(f *facts) {
-	found := f.foreign
+func (r *Reconciler) tellTakeOver(f *facts, found *release.ForeignHelm, left apply.Inventory) {
 	if found == nil {
 		return
 	}
@@ -131,15 +129,15 @@ func (r *Reconciler) tellTakeOver(f *facts) {
 			found.Secret, found.Name, found.Problem)
 	}
 	if found.ByHand {
-		r.tellByHand(f, found)
+		r.tellByHand(f, found, left)
 		return
 	}
 	text := "every object of it is part of the add-on"
 	switch {
 	case !f.adopts():
 		text = "it was left behind by an installation of this name, and objects that only it has stay"
-	case len(f.leftovers) > 0:
-		text = "no longer part of the add-on, to be pruned: " + status.Names(keyTexts(f.leftovers), mostNamed)
+	case len(left) > 0:
+		text = "no longer part of the add-on, to be pruned: " + status.Names(keyTexts(left), mostNamed)
 	}
 	r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventAdopted, "Adopt",
 		"Helm release %q in namespace %q goes on after its revision %d; %s", found.Name, found.Namespace, found.Revision, text)

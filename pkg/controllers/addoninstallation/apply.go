@@ -52,7 +52,7 @@ func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
 	}
 	f.memory.begin(intent)
 	claimName(f, intent.Helm)
-	r.tellTakeOver(f)
+	r.tellTakeOver(f, f.foreign, f.leftovers)
 	return nil
 }
 

@@ -93,9 +93,8 @@ func (r *Reconciler) goOnAfter(ctx context.Context, f *facts, found *release.For
 		f.memory.doubt()
 		return failed(err)
 	}
-	f.foreign, f.leftovers = found, left
-	r.tellTakeOver(f)
-	f.foreign, f.leftovers, f.saved = nil, nil, nil
+	f.saved = nil
+	r.tellTakeOver(f, found, left)
 	f.memory.helmWritten, f.memory.helmVersion = "", ""
 	return nil
 }
@@ -106,7 +105,7 @@ func (r *Reconciler) leftBy(
 	ctx context.Context, f *facts, found *release.ForeignHelm, known apply.Inventory,
 ) (apply.Inventory, error) {
 	options := apply.LeftoverOptions{
-		Owner: f.owner, Marks: apply.HelmMarks{ReleaseName: found.Name, ReleaseNamespace: found.Namespace},
+		Owner: f.owner, Marks: marksOf(found),
 		Wanted: f.objects, Known: known, NameOf: r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
 	}
 	left, err := apply.Leftovers(ctx, f.target(), found.Objects, options)
@@ -162,6 +161,11 @@ func (r *Reconciler) takeBackLast(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
+// marksOf are those that helm gives the objects of a release which it made.
+func marksOf(found *release.ForeignHelm) apply.HelmMarks {
+	return apply.HelmMarks{ReleaseName: found.Name, ReleaseNamespace: found.Namespace}
+}
+
 // releaseMarks are those of a release that is gone on with: what Helm made for it is the installation's to take.
 func releaseMarks(record *release.Record) *apply.HelmMarks {
 	if record == nil || record.Helm == nil || !record.Helm.TakenOver {
@@ -177,10 +181,10 @@ func isTaken(err error) bool {
 }
 
 // tellByHand tells of revisions that somebody made.
-func (r *Reconciler) tellByHand(f *facts, found *release.ForeignHelm) {
+func (r *Reconciler) tellByHand(f *facts, found *release.ForeignHelm, left apply.Inventory) {
 	text := "what they changed is put back"
-	if len(f.leftovers) > 0 {
-		text += "; only they have, and it is to be pruned: " + status.Names(keyTexts(f.leftovers), mostNamed)
+	if len(left) > 0 {
+		text += "; only they have, and it is to be pruned: " + status.Names(keyTexts(left), mostNamed)
 	}
 	r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventReleaseChanged, "TakeBack",
 		"somebody made revisions of Helm release %q in namespace %q by hand, up to %d: %s, and the release goes on as revision %d; change "+

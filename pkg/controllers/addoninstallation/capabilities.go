@@ -25,7 +25,7 @@ func (r *Reconciler) servedVersions(f *facts) ([]string, error) {
 func served(f *facts) []string {
 	own := f.memory.brought.by(contentKey(f))
 	if record := f.record(); record != nil {
-		own = slices.Concat(own, definedGroups(record.Inventory), definedGroups(record.Shared))
+		own = slices.Concat(own, record.Inventory.DefinedGroups(), record.Shared.DefinedGroups())
 	}
 	return withoutOwn(f.connection.APIVersions(), own)
 }
@@ -37,18 +37,6 @@ func withoutOwn(versions, own []string) []string {
 		group, _, _ := strings.Cut(version, "/")
 		return slices.Contains(own, group)
 	})
-}
-
-// definedGroups are those of the CustomResourceDefinitions in an inventory.
-func definedGroups(inventory apply.Inventory) (groups []string) {
-	for _, entry := range inventory {
-		// The name of a CustomResourceDefinition is its plural, a dot and its group.
-		_, group, found := strings.Cut(entry.Name, ".")
-		if found && entry.Kind == "CustomResourceDefinition" && !slices.Contains(groups, group) {
-			groups = append(groups, group)
-		}
-	}
-	return groups
 }
 
 // broughtGroups are the groups that some content was seen to bring, before any record says so.
@@ -74,7 +62,7 @@ func (r *Reconciler) learnsOwn(f *facts) (bool, error) {
 		return false, err
 	}
 	var brought []string
-	for _, group := range definedGroups(apply.Planned(f.objects, nil)) {
+	for _, group := range apply.Planned(f.objects, nil).DefinedGroups() {
 		if slices.ContainsFunc(asks, func(version string) bool { return strings.HasPrefix(version, group+"/") }) {
 			brought = append(brought, group)
 		}

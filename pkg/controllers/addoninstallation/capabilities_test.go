@@ -20,7 +20,7 @@ func TestOwnKindsAreNoCapability(t *testing.T) {
 		{Key: apply.Key{Group: "apps", Kind: "Deployment", Name: "web.apps"}},
 	}
 	want := []string{"apps/v1", "apps/v1/Deployment", "sub.example.com/v1", "v1", "v1/Pod"}
-	if diff := cmp.Diff(want, withoutOwn(versions, definedGroups(inventory))); diff != "" {
+	if diff := cmp.Diff(want, withoutOwn(versions, inventory.DefinedGroups())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -114,9 +114,9 @@ type Reconciler struct {
 	entries          entries
 	views            views
 	handovers        handovers
-	capabilityCharts searches
-	secretContents   searches
-	lookupCharts     lookups
+	capabilityCharts searches[bool]
+	secretContents   searches[bool]
+	lookupCharts     searches[kindsAsked]
 	queue            *fairqueue.Queue[reconcile.Request]
 }
 

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -45,9 +44,8 @@ func (r *Reconciler) lookup(ctx context.Context, f *facts) ([]*unstructured.Unst
 		return found, nil
 	}
 	claimed := slices.DeleteFunc(slices.Clone(f.foreign.Objects), func(entry apply.Entry) bool { return !asked.has(entry.Kind) })
-	marks := apply.HelmMarks{ReleaseName: f.foreign.Name, ReleaseNamespace: f.foreign.Namespace}
 	limits := apply.FoundLimits{Total: render.MaxFoundBytes, Object: render.MaxFoundObject}
-	live, err := apply.OfRelease(ctx, f.target(), claimed, marks, limits)
+	live, err := apply.OfRelease(ctx, f.target(), claimed, marksOf(f.foreign), limits)
 	if _, beyond := errors.AsType[*apply.LimitError](err); beyond {
 		return nil, loop.Stalled{
 			Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonLimitExceeded, Message: err.Error(), Recheck: clusterRecheck,
@@ -132,21 +130,9 @@ func (k *kindsAsked) take(text string) {
 	}
 }
 
-// lookups remembers by content digest which kinds contents look up.
-type lookups struct {
-	mutex    sync.Mutex
-	byDigest map[string]kindsAsked
-}
-
-func (l *lookups) of(digest string, content fs.FS) (kindsAsked, error) {
-	l.mutex.Lock()
-	known, isKnown := l.byDigest[digest]
-	l.mutex.Unlock()
-	if isKnown {
-		return known, nil
-	}
-	var asked kindsAsked
-	_, err := anyFile(content, mayCall, func(text string) bool {
+// kindsLookedUp finds which kinds a chart looks up.
+func kindsLookedUp(content fs.FS) (asked kindsAsked, err error) {
+	_, err = anyFile(content, mayCall, func(text string) bool {
 		if strings.Contains(text, "{{") {
 			asked.take(text)
 		}
@@ -155,16 +141,7 @@ func (l *lookups) of(digest string, content fs.FS) (kindsAsked, error) {
 	if err == nil && !asked.all {
 		asked.all, err = anyFile(content, isPacked, func(string) bool { return true })
 	}
-	if err != nil {
-		return kindsAsked{}, fmt.Errorf("searching the content: %w", err)
-	}
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if l.byDigest == nil || len(l.byDigest) >= searchesKept {
-		l.byDigest = map[string]kindsAsked{}
-	}
-	l.byDigest[digest] = asked
-	return asked, nil
+	return asked, err
 }
 
 // mayCall says whether a file of a chart can be a template, or text that one renders.
@@ -180,7 +157,7 @@ func (r *Reconciler) lookedUp(f *facts) (kindsAsked, error) {
 	if f.entry.Template.Method != kubermaticv1.MethodHelm {
 		return kindsAsked{}, nil
 	}
-	asked, err := r.lookupCharts.of(f.snapshot.Digest, f.snapshot.FS)
+	asked, err := r.lookupCharts.ask(f.snapshot.Digest, f.snapshot.FS, kindsLookedUp)
 	if err != nil || asked.all {
 		return asked, err
 	}

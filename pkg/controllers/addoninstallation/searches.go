@@ -13,15 +13,15 @@ import (
 )
 
 // searches remembers by content digest what was found in contents.
-type searches struct {
+type searches[T any] struct {
 	mutex    sync.Mutex
-	byDigest map[string]bool
+	byDigest map[string]T
 }
 
 // searchesKept bounds the memory of searches; past it, it is emptied.
 const searchesKept = 4096
 
-func (s *searches) ask(digest string, content fs.FS, search func(fs.FS) (bool, error)) (bool, error) {
+func (s *searches[T]) ask(digest string, content fs.FS, search func(fs.FS) (T, error)) (T, error) {
 	s.mutex.Lock()
 	found, known := s.byDigest[digest]
 	s.mutex.Unlock()
@@ -30,12 +30,12 @@ func (s *searches) ask(digest string, content fs.FS, search func(fs.FS) (bool, e
 	}
 	found, err := search(content)
 	if err != nil {
-		return false, fmt.Errorf("searching the content: %w", err)
+		return found, fmt.Errorf("searching the content: %w", err)
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.byDigest == nil || len(s.byDigest) >= searchesKept {
-		s.byDigest = map[string]bool{}
+		s.byDigest = map[string]T{}
 	}
 	s.byDigest[digest] = found
 	return found, nil

@@ -92,7 +92,7 @@ func TestKindsAreReadFromTheChart(t *testing.T) {
 		{"words of a page", "README.md", "{{ lookup }}", kindsAsked{}},
 		{"words of a schema", "crds/a.yaml", "lookup {{ }}", kindsAsked{}},
 	} {
-		asked, err := (&lookups{}).of("digest", fstest.MapFS{"Chart.yaml": {Data: []byte("name: a\n")}, test.path: {Data: []byte(test.text)}})
+		asked, err := kindsLookedUp(fstest.MapFS{"Chart.yaml": {Data: []byte("name: a\n")}, test.path: {Data: []byte(test.text)}})
 		if err != nil {
 			t.Fatal(err)
 		}

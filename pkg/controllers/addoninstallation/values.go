@@ -40,7 +40,7 @@ func (r *Reconciler) resolveValues(ctx context.Context, f *facts) loop.Outcome {
 	if err == nil {
 		f.catalogueValues = layers[0].Values
 		f.values, f.origins, err = mergeAndCheck(f.entry, layers)
-		f.unknownKeys = unknownKeys(f.entry, layers)
+		f.unknownKeys = unknownKeys(f, layers)
 	}
 	if err == nil {
 		f.given, err = given(layers)
@@ -100,7 +100,8 @@ func mergeAndCheck(entry *kubermaticv1.AddonVersion, layers []values.Layer) (map
 }
 
 // unknownKeys tells what a user may have misspelt. What a chart knows by itself is not known here.
-func unknownKeys(entry *kubermaticv1.AddonVersion, layers []values.Layer) string {
+func unknownKeys(f *facts, layers []values.Layer) string {
+	entry := f.entry
 	if len(entry.Template.FormSpec) == 0 {
 		return ""
 	}
@@ -112,7 +113,7 @@ func unknownKeys(entry *kubermaticv1.AddonVersion, layers []values.Layer) string
 	if len(told) == 0 {
 		return ""
 	}
-	return "spec.values: " + strings.Join(told, "; ")
+	return values.PlaceOf(f.installation) + ": " + strings.Join(told, "; ")
 }
 
 // layers in the order of design: what the catalogue says, what the form says, what others say, what the user says. A core
