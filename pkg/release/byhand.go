@@ -29,6 +29,9 @@ func (p HelmPlace) IsFollowed(ctx context.Context, ours *HelmRelease) (bool, err
 	return true, nil
 }
 
+// mostByHand is how many revisions are looked at, the newest first.
+const mostByHand = 10 * HelmHistory
+
 // ByHand finds what somebody else made of a release that is ours: revisions after our newest one, and those that no installation
 // made. Nil where there are none. Of the newest, as many as Helm keeps are read for the objects that they name; what can't be
 // read, or says to be another, names none. The error is the API server's.
@@ -38,13 +41,14 @@ func ByHand(ctx context.Context, place HelmPlace, ours *HelmRelease, owner apply
 		return nil, err
 	}
 	items = slices.DeleteFunc(items, func(item helmItem) bool {
-		return item.revision <= ours.Revision && item.owner == owner.ID() || item.revision == ours.Revision ||
-			place.living(item, owner) != ""
+		return item.revision <= ours.Revision && item.owner == owner.ID() || item.revision == ours.Revision
 	})
+	slices.SortFunc(items, func(a, b helmItem) int { return cmp.Compare(b.revision, a.revision) })
+	items = items[:min(len(items), mostByHand)] // looking whose each is costs time
+	items = slices.DeleteFunc(items, func(item helmItem) bool { return place.living(item, owner) != "" })
 	if len(items) == 0 {
 		return nil, nil
 	}
-	slices.SortFunc(items, func(a, b helmItem) int { return cmp.Compare(b.revision, a.revision) })
 	found := &ForeignHelm{Name: ours.Name, Namespace: place.Namespace, Revision: items[0].revision, Secret: items[0].name, ByHand: true}
 	if items[0].pending {
 		found.PendingSince = items[0].made

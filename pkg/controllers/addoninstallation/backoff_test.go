@@ -25,6 +25,23 @@ func TestRS05RefusedIsTriedEveryFiveMinutes(t *testing.T) {
 	}
 }
 
+// A kind that others bring may stay away for good. Red when whatever waits is looked at every 15 seconds for ever, each time with all
+// lists of a look for drift.
+func TestKindsThatStayAwayAreLookedForRarely(t *testing.T) {
+	for reason, want := range map[string]time.Duration{
+		kubermaticv1.ReasonKindNotServed: slowestRetry, kubermaticv1.ReasonWaitingForStage: slowestLook,
+		kubermaticv1.ReasonNamespaceTerminating: slowestLook, kubermaticv1.ReasonObjectInvalid: refusedRecheck,
+	} {
+		notes := []apply.Note{{Reason: reason}}
+		if got := repairWait(notes, maxLooks); got != want {
+			t.Errorf("%s: after many looks it waits %s, want %s", reason, got, want)
+		}
+		if first := repairWait(notes, 0); want != refusedRecheck && first > time.Second {
+			t.Errorf("%s: at first it waits %s", reason, first)
+		}
+	}
+}
+
 // RS05, a call that failed. Red when the longest wait is another one, when failures are not counted on, and when a success does not end the count.
 func TestRS05FailedIsTriedEveryFiveMinutes(t *testing.T) {
 	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}}

@@ -149,14 +149,16 @@ func (r *Reconciler) repair(ctx context.Context, f *facts, drift []apply.Drift) 
 }
 
 // repairWait is how long to wait after so many looks in a row at which not everything could be put back. What waits for a
-// definition or a namespace of the user cluster is looked at soon.
+// definition or a namespace of the user cluster is looked at soon; a kind that others bring may stay away for good.
 func repairWait(notes []apply.Note, looks int) time.Duration {
-	comes := func(note apply.Note) bool {
-		return note.Reason == kubermaticv1.ReasonWaitingForStage || note.Reason == kubermaticv1.ReasonKindNotServed ||
-			note.Reason == kubermaticv1.ReasonNamespaceTerminating
+	waits := func(reasons ...string) bool {
+		return slices.ContainsFunc(notes, func(note apply.Note) bool { return slices.Contains(reasons, note.Reason) })
 	}
-	if slices.ContainsFunc(notes, comes) {
+	switch {
+	case waits(kubermaticv1.ReasonWaitingForStage, kubermaticv1.ReasonNamespaceTerminating):
 		return loop.Backoff(int32(looks), firstLook, slowestLook)
+	case waits(kubermaticv1.ReasonKindNotServed):
+		return loop.Backoff(int32(looks), firstLook, slowestRetry)
 	}
 	return refusedRecheck
 }
