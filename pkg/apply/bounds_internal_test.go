@@ -64,7 +64,7 @@ func managedBy(manager, subresource string, fields []byte) metav1.ManagedFieldsE
 	}
 }
 
-// M1. Red when a field set is read into a sorted set field by field, in whatever order they come.
+// Red when a field set is read into a sorted set field by field, in whatever order they come.
 func TestFieldSetsInNoOrderCostWhatTheirSizeIs(t *testing.T) {
 	small, large := disordered(1<<18), disordered(1<<20)
 	expectShare(t, 7, func() { parseFields(small) }, func() { parseFields(large) })
@@ -78,7 +78,7 @@ func TestFieldSetsInNoOrderCostWhatTheirSizeIs(t *testing.T) {
 	expectShare(t, 1, compared(disordered(liveSurplus)), compared(large)) // nor do we
 }
 
-// M1. Red when all field sets are read anew for each field in conflict.
+// Red when all field sets are read anew for each field in conflict.
 func TestConflictsReadEachFieldSetOnce(t *testing.T) {
 	managed := []metav1.ManagedFieldsEntry{managedBy("m", "", disordered(1<<18))}
 	settle := func(count int) func() {
@@ -97,7 +97,7 @@ func TestConflictsReadEachFieldSetOnce(t *testing.T) {
 	expectShare(t, 4, settle(1), settle(40))
 }
 
-// M1. Red when a refusal's causes are compared with one another, or all put into a message.
+// Red when a refusal's causes are compared with one another, or all put into a message.
 func TestCausesWithoutEndAreNotAllNamed(t *testing.T) {
 	refusal := func(count int) error {
 		err := apierrors.NewInvalid(schema.GroupKind{}, "x", nil)
@@ -121,7 +121,7 @@ func TestCausesWithoutEndAreNotAllNamed(t *testing.T) {
 	}
 }
 
-// M1. Red when a conflict is believed that is about more fields than were sent.
+// Red when a conflict is believed that is about more fields than were sent.
 func TestConflictsNameNoMoreFieldsThanWereSent(t *testing.T) {
 	it := &item{object: withValues(3)}
 	fields := make([]string, 20)
@@ -145,7 +145,7 @@ func withValues(count int) *unstructured.Unstructured {
 	}}
 }
 
-// M1. Red when a text is looked through once for each value, or whole however long it is.
+// Red when a text is looked through once for each value, or whole however long it is.
 func TestMasksCostWhatTheValuesAre(t *testing.T) {
 	say := func(values, text int, pattern string) func() {
 		object, said := withValues(values).Object, strings.Repeat(pattern, text/len(pattern))
@@ -157,7 +157,7 @@ func TestMasksCostWhatTheValuesAre(t *testing.T) {
 	}
 }
 
-// M1. Red when a value shows because the text was cut in it, because another stands over it, or because characters that are not
+// Red when a value shows because the text was cut in it, because another stands over it, or because characters that are not
 // shown stood in it.
 func TestMasksHideValuesWhereverTheyStand(t *testing.T) {
 	const secret = "Kq7-Zw3-Pm9-Xt5-Lb1"
@@ -186,7 +186,7 @@ func TestMasksHideValuesWhereverTheyStand(t *testing.T) {
 	}
 }
 
-// H5. Red, in the order of the cases, when tokens may come again, when they may grow, when items are not counted, when pages are not.
+// Red, in the order of the cases, when tokens may come again, when they may grow, when items are not counted, when pages are not.
 func TestListsThatDoNotEndAreEnded(t *testing.T) {
 	for _, test := range []struct {
 		why  string
@@ -215,7 +215,7 @@ func TestListsThatDoNotEndAreEnded(t *testing.T) {
 	}
 }
 
-// H5. Red when a page's failure is told for the end of the caller's own context.
+// Red when a page's failure is told for the end of the caller's own context.
 func TestAListEndsWithItsCaller(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := 0
@@ -229,7 +229,7 @@ func TestAListEndsWithItsCaller(t *testing.T) {
 	}
 }
 
-// H5. Red when calls that are under way in parallel are followed by others after the context has ended.
+// Red when calls that are under way in parallel are followed by others after the context has ended.
 func TestParallelCallsEndWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -240,7 +240,7 @@ func TestParallelCallsEndWithTheContext(t *testing.T) {
 	}
 }
 
-// H6. Red, in the order of the cases, when a field set's size is not compared with what was sent, or when it is not looked at.
+// Red, in the order of the cases, when a field set's size is not compared with what was sent, or when it is not looked at.
 func TestFieldsAreKeptUpToTheSizeOfWhatWasSent(t *testing.T) {
 	const ours = "addon-installation/x"
 	for _, test := range []struct {

@@ -45,7 +45,7 @@ func emptyCensus() (*census, *metadatafake.FakeMetadataClient) {
 
 var configMapResource = resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, namespaced: true}
 
-// H5. Red when each owner that an object names is asked for, however many there are; when it is asked for once for each object; or
+// Red when each owner that an object names is asked for, however many there are; when it is asked for once for each object; or
 // when a namespace goes of which not everything could be looked at.
 func TestANamespaceWithOwnersWithoutEndStays(t *testing.T) {
 	c, client := emptyCensus()
@@ -72,7 +72,7 @@ func TestANamespaceWithOwnersWithoutEndStays(t *testing.T) {
 	}
 }
 
-// H5. Red when counting goes on where nothing can change the answer any more, or when it takes what no object has.
+// Red when counting goes on where nothing can change the answer any more, or when it takes what no object has.
 func TestCountingANamespaceEnds(t *testing.T) {
 	many := make([]metav1.OwnerReference, maxMetadata+1)
 	for why, items := range map[string][]metav1.PartialObjectMetadata{
@@ -87,7 +87,7 @@ func TestCountingANamespaceEnds(t *testing.T) {
 	}
 }
 
-// H4. Red when field sets are kept whole without end, or when one that is kept by its sum is not told from another.
+// Red when field sets are kept whole without end, or when one that is kept by its sum is not told from another.
 func TestFieldSetsOfListsAreKeptUpToALimit(t *testing.T) {
 	r := &round{kept: newAllowance(1 << 20), whole: newAllowance(1000)}
 	fields := []byte(`{"f:data":{"f:color":{}}}`)

@@ -42,7 +42,7 @@ func expectMisbehaviour(t *testing.T, what string, err error) {
 	}
 }
 
-// H6. Red when accept takes the fields of an answer over whatever their size: each record would have them.
+// Red when accept takes the fields of an answer over whatever their size: each record would have them.
 func TestFieldsThatWereNotSentAreNotRecorded(t *testing.T) {
 	l, server := newHostileLab(t)
 	l.namespace()
@@ -71,7 +71,7 @@ func TestFieldsThatWereNotSentAreNotRecorded(t *testing.T) {
 	}
 }
 
-// H6. Red when the UID of an answer is believed whatever it is, of an object or of a hook; or when an answer may be about another
+// Red when the UID of an answer is believed whatever it is, of an object or of a hook; or when an answer may be about another
 // object.
 func TestIdentitiesThatCanNotBeAreRefused(t *testing.T) {
 	for mode, known := range map[string]bool{"lying-uid": false, "other-object": true} {
@@ -104,7 +104,7 @@ func TestIdentitiesThatCanNotBeAreRefused(t *testing.T) {
 	}
 }
 
-// H4, H5. Red, in the order of the modes, when pages are not counted, when tokens may come again, when what is kept of items is not
+// Red, in the order of the modes, when pages are not counted, when tokens may come again, when what is kept of items is not
 // counted by number, or by size. For all of them: when the next installation of the cluster has the same list made again.
 func TestListsOfHostileClustersAreEndedForAllInstallations(t *testing.T) {
 	for mode, dose := range map[string]int{"endless-pages": 0, "same-page": 0, "empty-items": 1 << 20, "long-name": 30 << 20} {
@@ -135,7 +135,7 @@ func TestListsOfHostileClustersAreEndedForAllInstallations(t *testing.T) {
 	}
 }
 
-// H5. Red when an installation waits for the list that another one makes after its own pass has ended.
+// Red when an installation waits for the list that another one makes after its own pass has ended.
 func TestWaitingForAListEndsWithTheContext(t *testing.T) {
 	l, server := newHostileLab(t)
 	l.namespace()
@@ -160,7 +160,7 @@ func TestWaitingForAListEndsWithTheContext(t *testing.T) {
 	}
 }
 
-// H6. Red when what a repair puts back as it was counts as something new to record.
+// Red when what a repair puts back as it was counts as something new to record.
 func TestRepairedAsBeforeIsNothingNewToRecord(t *testing.T) {
 	l := newLab(t)
 	l.namespace()
@@ -174,7 +174,7 @@ func TestRepairedAsBeforeIsNothingNewToRecord(t *testing.T) {
 	}
 }
 
-// H5. Red when a conflict names what was never sent and each name is looked up.
+// Red when a conflict names what was never sent and each name is looked up.
 func TestConflictsAboutFieldsThatWereNotSentAreRefused(t *testing.T) {
 	l, server := newHostileLab(t)
 	l.namespace()

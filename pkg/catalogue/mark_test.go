@@ -40,7 +40,7 @@ func sealed(t *testing.T, key []byte) *v1.AddonCatalogue {
 }
 
 // TestAMarkCoversAllThatIsRead holds that who has not the key changes nothing of a merged object that anybody reads, and moves it
-// nowhere (H3).
+// nowhere.
 func TestAMarkCoversAllThatIsRead(t *testing.T) {
 	t.Parallel()
 	key, other := bytes.Repeat([]byte{7}, catalogue.MarkKeySize), bytes.Repeat([]byte{8}, catalogue.MarkKeySize)
@@ -107,7 +107,7 @@ func TestLeaveIsRead(t *testing.T) {
 	}
 }
 
-// TestVersionsThatAreLeft holds the way back from a hijacked or withdrawn version of a core add-on (H2, L3).
+// TestVersionsThatAreLeft holds the way back from a hijacked or withdrawn version of a core add-on.
 func TestVersionsThatAreLeft(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

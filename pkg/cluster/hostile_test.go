@@ -34,7 +34,7 @@ func greeted(t *testing.T, server *hostile.Server) (*Connection, error) {
 	return connection.greet(ctx)
 }
 
-// TestDiscoveryIsBounded: H4 a, c and d, AC56. What an API server says of its kinds is refused while it comes, costs little and
+// TestDiscoveryIsBounded: AC56. What an API server says of its kinds is refused while it comes, costs little and
 // leaves nothing behind.
 func TestDiscoveryIsBounded(t *testing.T) {
 	server := hostile.New(t, fleet.Shared().Cluster("user"))
@@ -98,7 +98,7 @@ func TestOldDiscoveryStillWorks(t *testing.T) {
 	}
 }
 
-// TestMisbehavingClusterIsLeftAlone: H4 b, RS13, AC54, AC75. A list beyond its limits takes the cluster out; nothing is asked of it
+// TestMisbehavingClusterIsLeftAlone: RS13, AC54, AC75. A list beyond its limits takes the cluster out; nothing is asked of it
 // while it rests, whatever its tenant writes, and an honest answer after that brings it back.
 func TestMisbehavingClusterIsLeftAlone(t *testing.T) {
 	server := hostile.New(t, fleet.Shared().Cluster("user"))
@@ -134,7 +134,7 @@ func TestMisbehavingClusterIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestPingFloodEnds: L1. Nobody asks anything; the flood ends with the connection, and the cluster rests.
+// TestPingFloodEnds: nobody asks anything; the flood ends with the connection, and the cluster rests.
 func TestPingFloodEnds(t *testing.T) {
 	server := hostile.New(t, fleet.Shared().Cluster("user"))
 	p := newPlace(t, "pings")

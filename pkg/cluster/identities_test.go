@@ -59,7 +59,7 @@ func userCluster(t *testing.T, name string) types.UID {
 	return system.UID
 }
 
-// H11, RS22. Red when a kubeconfig that leads elsewhere is connected to, before or after a restart.
+// RS22. Red when a kubeconfig that leads elsewhere is connected to, before or after a restart.
 func TestSwappedKubeconfigIsNotConnectedTo(t *testing.T) {
 	p := newPlace(t, "swapped")
 	own, other := fleet.Shared().Cluster("user").Kubeconfig, fleet.Shared().Cluster("other").Kubeconfig
@@ -100,7 +100,7 @@ func TestSwappedKubeconfigIsNotConnectedTo(t *testing.T) {
 	p.refused(c, v1.ReasonClusterSwapped)
 }
 
-// M8. Red when a Cluster that comes back with another UID is taken for another one, or for the one of before where it has another
+// Red when a Cluster that comes back with another UID is taken for another one, or for the one of before where it has another
 // user cluster.
 func TestClusterThatComesBackKeepsItsOrigin(t *testing.T) {
 	p := newPlace(t, "returning")
@@ -209,7 +209,7 @@ func TestUserClusterThatDoesNotTellWhoItIs(t *testing.T) {
 	}
 }
 
-// H11. Red when a user cluster that changes behind the same address and credentials is written to after the next look at it.
+// Red when a user cluster that changes behind the same address and credentials is written to after the next look at it.
 func TestUserClusterIsComparedWithEachLook(t *testing.T) {
 	const own, other = "0d0f7e0b-2f0a-4f5e-9c53-0a8d3f6b1a11", "7a1f7e0b-2f0a-4f5e-9c53-0a8d3f6b1a11"
 	var uid atomic.Value

@@ -121,7 +121,7 @@ func TestParseKubeconfigHasALimit(t *testing.T) {
 	}
 }
 
-// TestKubeconfigsAreBounded (H8): what small files become with their aliases written out is counted before it is. Red when a
+// TestKubeconfigsAreBounded: what small files become with their aliases written out is counted before it is. Red when a
 // kubeconfig is decoded by anything but strictyaml, or without its limits.
 func TestKubeconfigsAreBounded(t *testing.T) {
 	for why, text := range map[string]string{

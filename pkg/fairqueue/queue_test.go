@@ -80,7 +80,7 @@ func (b *bench) taken() string {
 	return strings.Join(order, " ")
 }
 
-// M7, AC75: 400 installations of one tenant, and one of another.
+// AC75: 400 installations of one tenant, and one of another.
 func TestAClusterThatComesAnewIsTakenNext(t *testing.T) {
 	b := newBench(t, Limits{Workers: 10})
 	b.add("flood", 400)
@@ -108,7 +108,7 @@ func TestClustersTakeTurnsAndObjectsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// H5: every worker is held by clusters that never answer.
+// Every worker is held by clusters that never answer.
 func TestNoMorePassesGoOnForLongThanTheSlowLaneHolds(t *testing.T) {
 	b := newBench(t, Limits{Workers: 10, SlowAfter: 10 * time.Second, Deadline: time.Minute})
 	for _, cluster := range []string{"x", "y", "z"} {

@@ -71,7 +71,7 @@ func (b *bench) expect(t *testing.T, holds bool, when string) {
 	}
 }
 
-// M2, RS40.
+// RS40.
 func TestTheFenceHoldsAsLongAsTheLease(t *testing.T) {
 	b := newBench()
 	b.pass(time.Hour)

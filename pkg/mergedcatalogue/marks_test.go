@@ -55,7 +55,7 @@ func object(t testing.TB, key []byte, versions int) *v1.AddonCatalogue {
 	return made
 }
 
-// TestWhatIsBelieved goes through the life of a seed: a master that brings no key, a key, another one, and none again (H3).
+// TestWhatIsBelieved goes through the life of a seed: a master that brings no key, a key, another one, and none again.
 func TestWhatIsBelieved(t *testing.T) {
 	t.Parallel()
 	key, other := bytes.Repeat([]byte{1}, catalogue.MarkKeySize), bytes.Repeat([]byte{2}, catalogue.MarkKeySize)

@@ -203,8 +203,8 @@ func TestAnswersEndWithTheRequest(t *testing.T) {
 	}
 }
 
-// TestNothingUnmarkedIsAnswered: what has the role and no mark is not listed once the seed has the key, and is again when the key goes
-// (H3).
+// TestNothingUnmarkedIsAnswered: what has the role and no mark is not listed once the seed has the key, and is again when
+// the key goes.
 func TestNothingUnmarkedIsAnswered(t *testing.T) {
 	t.Parallel()
 	key := []byte("01234567890123456789012345678901")

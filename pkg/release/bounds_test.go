@@ -28,7 +28,7 @@ func storedIn(t *testing.T, c client.Client, namespace string) (bytes, count int
 	return bytes, len(list.Items)
 }
 
-// H6: an API server that answered with fields and UIDs of any size had the seed's etcd grow by 500 MB with seven edits, and by a record
+// An API server that answered with fields and UIDs of any size had the seed's etcd grow by 500 MB with seven edits, and by a record
 // with each repair. Red when a record is saved whatever it has grown to.
 func TestALyingClusterGrowsNothing(t *testing.T) {
 	c := seed(t, "lying-fields")

@@ -25,7 +25,7 @@ func bomb() []byte {
 	return coders().encoder.EncodeAll([]byte(`{"format":1,"inventory":[{}`+strings.Repeat(",{}", (60<<20)/3)+`]}`), nil)
 }
 
-// H7: a Secret that a tenant made, of a few KB, took gigabytes. Red when a record is unpacked before its seal is looked at.
+// A Secret that a tenant made, of a few KB, took gigabytes. Red when a record is unpacked before its seal is looked at.
 func TestForgedRecordIsDecodedByNobody(t *testing.T) {
 	c := seed(t, "forged")
 	records := NewRecords(c, c, testSeal)
@@ -65,7 +65,7 @@ func TestForgedRecordIsDecodedByNobody(t *testing.T) {
 	}
 }
 
-// H7, for whoever has the key, and for earlier records: what is decoded is bounded by what is written. Red when nothing is counted
+// For whoever has the key, and for earlier records: what is decoded is bounded by what is written. Red when nothing is counted
 // before it is decoded.
 func TestDecodingIsBounded(t *testing.T) {
 	owner := sample(1, 0).Owner()
@@ -213,7 +213,7 @@ func collision(t *testing.T) (a, b apply.Owner) {
 	return a, b
 }
 
-// M9, RS63: the second of two installations whose IDs begin with the same 10 digits took the first's record over, or could not be
+// RS63: the second of two installations whose IDs begin with the same 10 digits took the first's record over, or could not be
 // saved for ever. Red when names are cut, or when an intent's place is taken without a look at its owner.
 func TestCollidingInstallationsHaveRecordsOfTheirOwn(t *testing.T) {
 	c := seed(t, "collide")

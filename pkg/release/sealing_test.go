@@ -392,7 +392,7 @@ func (l *listings) List(ctx context.Context, list client.ObjectList, options ...
 	return l.Reader.List(ctx, list, options...)
 }
 
-// H7 at the upgrade: what a tenant put there before is read within the bounds of what is written, and stays as it is. Red when it ends
+// At the upgrade: what a tenant put there before is read within the bounds of what is written, and stays as it is. Red when it ends
 // the process, or holds up the others of the namespace.
 func TestABombOfBeforeIsNotSealed(t *testing.T) {
 	c := seed(t, "oldbomb")
@@ -413,7 +413,7 @@ func TestABombOfBeforeIsNotSealed(t *testing.T) {
 	}
 }
 
-// H6 at the upgrade: a record that a user cluster has filled is sealed without what nothing explains. Red when it is sealed as it is, or
+// At the upgrade: a record that a user cluster has filled is sealed without what nothing explains. Red when it is sealed as it is, or
 // when the installation can't go on.
 func TestWhatALiarAddedBeforeIsLeftOut(t *testing.T) {
 	c := seed(t, "liar-before")

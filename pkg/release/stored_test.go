@@ -186,7 +186,7 @@ func unpacked(t *testing.T, secret *corev1.Secret) string {
 	return string(text)
 }
 
-// H7's relative in user clusters: a release of 16 MiB of "<" took 96 MiB and more when it was superseded, for each worker. Red when it
+// In user clusters: a release of 16 MiB of "<" took 96 MiB and more when it was superseded, for each worker. Red when it
 // is kept while it is rewritten.
 func TestSupersedingIsBounded(t *testing.T) {
 	plain := `{"name":"web","info":{"status":"deployed"},"config":{"a":"` + strings.Repeat("<", 8<<20) + `"},"version":3}`

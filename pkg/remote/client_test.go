@@ -90,7 +90,7 @@ func allocated(call func()) int {
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// TestAnswersEndAtTheirLimits: H4 a and b, and what is like them. Each answer is within 32 MiB and costs a decoder gigabytes; it
+// TestAnswersEndAtTheirLimits: each answer is within 32 MiB and costs a decoder gigabytes; it
 // is refused while it comes.
 func TestAnswersEndAtTheirLimits(t *testing.T) {
 	for _, test := range []struct {
@@ -207,7 +207,7 @@ func TestFailuresStayFailures(t *testing.T) {
 	}
 }
 
-// TestListsHaveTotals: H4 b. Each page is in order, and there is always one more.
+// TestListsHaveTotals: each page is in order, and there is always one more.
 func TestListsHaveTotals(t *testing.T) {
 	for _, test := range []struct {
 		why    string
@@ -244,7 +244,7 @@ func TestListsHaveTotals(t *testing.T) {
 	}
 }
 
-// TestCallsGoNowhereElse: AC52, H9 b. The token goes to its host, and nothing is asked whose answer has no limits.
+// TestCallsGoNowhereElse: AC52. The token goes to its host, and nothing is asked whose answer has no limits.
 func TestCallsGoNowhereElse(t *testing.T) {
 	followed := 0
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { followed++ }))
@@ -322,7 +322,7 @@ func (s *drippingServer) RoundTrip(request *http.Request) (*http.Response, error
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: &body, ContentLength: -1, Request: request}, nil
 }
 
-// TestBodiesHaveALeastRate: AC54, and H5's pages. A byte a second ends after ten; what is slow and goes on does not.
+// TestBodiesHaveALeastRate: AC54. A byte a second ends after ten; what is slow and goes on does not.
 func TestBodiesHaveALeastRate(t *testing.T) {
 	for _, test := range []struct {
 		why   string
@@ -362,7 +362,7 @@ func TestBodiesHaveALeastRate(t *testing.T) {
 	}
 }
 
-// TestLargeAnswersWaitForOneAnother: what is held and decoded at a time has a budget, which small answers don't need (H4).
+// TestLargeAnswersWaitForOneAnother: what is held and decoded at a time has a budget, which small answers don't need.
 func TestLargeAnswersWaitForOneAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := NewBudget(30 * mebi)
@@ -407,7 +407,7 @@ func TestLargeAnswersWaitForOneAnother(t *testing.T) {
 	})
 }
 
-// TestBytesThatNobodyAskedForEnd: L1. Time, calls and bodies explain what comes in; the rest ends the connection.
+// TestBytesThatNobodyAskedForEnd: time, calls and bodies explain what comes in; the rest ends the connection.
 func TestBytesThatNobodyAskedForEnd(t *testing.T) {
 	now := time.Unix(0, 0)
 	quiet := newTraffic(now)

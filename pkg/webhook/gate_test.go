@@ -8,7 +8,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/webhook"
 )
 
-// M10: whoever reaches the port without the path learns nothing, not even which paths there are.
+// Whoever reaches the port without the path learns nothing, not even which paths there are.
 // Red when the path isn't looked at (the condition on isRight taken out), and when an empty path opens the gate.
 func TestGateAnswersNobodyWithoutThePath(t *testing.T) {
 	path, asked := "", 0

@@ -222,8 +222,8 @@ func installationRequests() []request {
 	}
 }
 
-// TestWhoMayWrite tries every rule of "Who may write" for everybody in question. (H2: a catalogue's author says type Core and has
-// every cluster; H3: an unlabelled catalogue beside the merged ones.)
+// TestWhoMayWrite tries every rule of "Who may write" for everybody in question. (A catalogue's author says type Core and has
+// every cluster; an unlabelled catalogue beside the merged ones.)
 func TestWhoMayWrite(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		for _, r := range slices.Concat(catalogueRequests(), coreRequests(), installationRequests()) {

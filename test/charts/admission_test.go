@@ -115,7 +115,7 @@ func expectLifeWithoutWebhooks(t *testing.T, c client.Client) {
 	}
 }
 
-// expectStrangersUnanswered asks webhooks as somebody does who reaches the port (M10): without the path, whatever is asked gets the
+// expectStrangersUnanswered asks webhooks as somebody does who reaches the port: without the path, whatever is asked gets the
 // answer that says nothing.
 func expectStrangersUnanswered(t *testing.T, places map[string]string) {
 	t.Helper()

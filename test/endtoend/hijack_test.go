@@ -14,7 +14,7 @@ import (
 )
 
 // testHijacked: an object that says it was merged, and was not, is to a seed as if it were not there, also past the policies; and a
-// Core catalogue that should not have been is left in one step while it stands. (H2, H3, L3)
+// Core catalogue that should not have been is left in one step while it stands.
 func testHijacked(t *testing.T, box *sandbox.Sandbox) {
 	master, seed, user := box.Client(sandbox.Master), box.Client(cluster.Seed), box.Client(cluster.Name)
 	s := &story{t: t, box: box, cluster: cluster}

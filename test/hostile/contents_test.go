@@ -10,7 +10,7 @@ import (
 	"github.com/trellis-addons/trellis/test/hostile"
 )
 
-// H8, H10: every content of the kit is refused, and costs a bounded part of memory until then: MiB that are allocated in all.
+// Every content of the kit is refused, and costs a bounded part of memory until then: MiB that are allocated in all.
 func TestContentsAreRefusedAtABoundedCost(t *testing.T) {
 	refused := func(t *testing.T, most uint64, read func() error) {
 		t.Helper()

@@ -207,7 +207,6 @@ func foreignYAML(file source) []string {
 
 func TestForeignYAMLHasOneReader(t *testing.T) { report(t, foreignYAML) }
 
-// TestForeignYAMLCatches (H8, H10).
 func TestForeignYAMLCatches(t *testing.T) {
 	catches(t, foreignYAML, []law{
 		{"a kubeconfig", "pkg/cluster/a.go", "package x\nimport \"sigs.k8s.io/yaml\"\nvar x = yaml.UnmarshalStrict", "one reader"},

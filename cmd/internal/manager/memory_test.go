@@ -23,7 +23,7 @@ func TestRenderersFitTheContainer(t *testing.T) {
 	}
 }
 
-// TestMemoryHasALimit: a manager collects before the container's limit ends it (H4), and leaves room for renderers.
+// TestMemoryHasALimit: a manager collects before the container's limit ends it, and leaves room for renderers.
 func TestMemoryHasALimit(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	t.Cleanup(func() { debug.SetMemoryLimit(before) })

@@ -94,7 +94,7 @@ func TestDamagedRecordsAreOrphaned(t *testing.T) {
 	}
 }
 
-// H7: somebody with rights on Secrets in the cluster namespace makes a record of a newer revision. It is told, nothing of it is believed,
+// Somebody with rights on Secrets in the cluster namespace makes a record of a newer revision. It is told, nothing of it is believed,
 // and the installation goes on above it. Red when a record is believed by its name and labels (1e23548 decodes it).
 func TestForgedRecordHoldsNothingUp(t *testing.T) {
 	w := newWorld(t)

@@ -22,7 +22,7 @@ import (
 // slowClusterSize is more installations than there are workers.
 const slowClusterSize = 12
 
-// H5, RS13, AC54. Red when the workers that one cluster holds are not bounded: then the other cluster's installation is never
+// RS13, AC54. Red when the workers that one cluster holds are not bounded: then the other cluster's installation is never
 // looked at. Red too when a pass has no end: then nobody is told.
 func TestAClusterThatDripsItsListsHoldsUpNobodyElse(t *testing.T) {
 	w := newWorld(t)

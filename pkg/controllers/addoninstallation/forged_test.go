@@ -45,7 +45,7 @@ func (w *world) mark(name string, key []byte, change func(*kubermaticv1.AddonCat
 func nothing(*kubermaticv1.AddonCatalogue) {}
 
 // TestNothingUnmarkedIsInstalled: of what stands in the catalogue namespace only that is installed which the distributor wrote: not an
-// object without the role, not one that has it and no mark, not an edited one. What is installed stays as it is. (H3)
+// object without the role, not one that has it and no mark, not an edited one. What is installed stays as it is.
 func TestNothingUnmarkedIsInstalled(t *testing.T) {
 	w := newWorld(t)
 	w.publish("unlabelled", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
@@ -81,7 +81,7 @@ func TestNothingUnmarkedIsInstalled(t *testing.T) {
 }
 
 // TestCoreInstallationsGoBack: a version of a core add-on that was hijacked, or withdrawn, is left for the platform's own in one step, in
-// every cluster, without an annotation on each installation; those of Custom catalogues go by theirs. (H2, L3)
+// every cluster, without an annotation on each installation; those of Custom catalogues go by theirs.
 func TestCoreInstallationsGoBack(t *testing.T) {
 	w := newWorld(t)
 	w.start()

@@ -9,7 +9,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/release"
 )
 
-// H6: what a user cluster adds to a record beyond its objects is laid to the cluster, and nothing is concluded from it. Red when it is
+// What a user cluster adds to a record beyond its objects is laid to the cluster, and nothing is concluded from it. Red when it is
 // told as a call on the seed that failed.
 func TestGrowthIsLaidToTheCluster(t *testing.T) {
 	grown := &release.GrowthError{Secret: "addon-a-1", Installation: "web", Have: 5_500_000, Max: 70_000}

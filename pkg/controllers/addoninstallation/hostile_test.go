@@ -33,7 +33,7 @@ func (w *world) behindHostile() *hostile.Server {
 	return server
 }
 
-// H5. Red when a list without end is a failure like any other, or when something is concluded from it.
+// Red when a list without end is a failure like any other, or when something is concluded from it.
 func TestAListWithoutEndIsTheClustersMisbehaviour(t *testing.T) {
 	w := newWorld(t)
 	server := w.behindHostile()
@@ -53,7 +53,7 @@ func TestAListWithoutEndIsTheClustersMisbehaviour(t *testing.T) {
 	}
 }
 
-// H6. Red when what an answer says of our fields goes into the record, or is dropped without a word.
+// Red when what an answer says of our fields goes into the record, or is dropped without a word.
 func TestRecordsDoNotGrowByUntrueFields(t *testing.T) {
 	w := newWorld(t)
 	server := w.behindHostile()
@@ -119,7 +119,7 @@ func (s savings) SaveApplied(ctx context.Context, namespace string, record *rele
 	return s.Records.SaveApplied(ctx, namespace, record)
 }
 
-// H6. Red when each repair writes the record, whether there is something new to say or not.
+// Red when each repair writes the record, whether there is something new to say or not.
 func TestWhatIsPutBackAsItWasIsNotRecordedAgain(t *testing.T) {
 	w := newWorld(t)
 	saved := &atomic.Int32{}

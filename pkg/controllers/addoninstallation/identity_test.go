@@ -76,7 +76,7 @@ func (w *world) expectUntouched(c client.Client) {
 	}
 }
 
-// H11, RS22. Red when anything is written to a user cluster that took the place of another one, when a removal ends there, or when
+// RS22. Red when anything is written to a user cluster that took the place of another one, when a removal ends there, or when
 // the swap is forgotten with a restart.
 func TestSwappedClusterIsNotWrittenTo(t *testing.T) {
 	w := newWorld(t)
@@ -218,7 +218,7 @@ func (w *world) expectBackAgain(object *kubermaticv1.AddonInstallation, version 
 	w.expectInstalled(object, version, "")
 }
 
-// M8. Red when a Cluster that comes back with another UID finds its objects to be somebody else's, with records or without; when the
+// Red when a Cluster that comes back with another UID finds its objects to be somebody else's, with records or without; when the
 // records go with the former Cluster; and when a removal afterwards leaves anything.
 func TestClusterThatComesBackGoesOn(t *testing.T) {
 	for _, test := range []struct {
@@ -291,7 +291,7 @@ func (w *world) recordsBelong() error {
 	return nil
 }
 
-// M8, H11. Red when a Cluster of a former one's name is taken for it although its user cluster is another: what is on record would be
+// Red when a Cluster of a former one's name is taken for it although its user cluster is another: what is on record would be
 // put there.
 func TestClusterOfAFormerNameBeginsAnew(t *testing.T) {
 	w := newWorld(t)

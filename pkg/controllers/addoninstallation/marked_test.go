@@ -34,7 +34,7 @@ func markedMeta(namespace, use string) metav1.ObjectMeta {
 	}
 }
 
-// TestMarkedObjectsAreKeptSmall (M4): 150 marked objects of a MiB each take next to nothing, in one key or in thousands. Red when the
+// TestMarkedObjectsAreKeptSmall: 150 marked objects of a MiB each take next to nothing, in one key or in thousands. Red when the
 // cache keeps what is not used, or what is too large.
 func TestMarkedObjectsAreKeptSmall(t *testing.T) {
 	one := map[string][]byte{"values.yaml": make([]byte, 1<<20)}
@@ -58,7 +58,7 @@ func TestMarkedObjectsAreKeptSmall(t *testing.T) {
 	}
 }
 
-// TestWhatIsSmallIsKeptWhole (M4): and what was left out is told.
+// TestWhatIsSmallIsKeptWhole: and what was left out is told.
 func TestWhatIsSmallIsKeptWhole(t *testing.T) {
 	small := map[string][]byte{"values.yaml": []byte("a: b"), "other": []byte("c: d")}
 	kept := trim(t, &corev1.Secret{ObjectMeta: markedMeta("cluster-a", "values"), Data: small})

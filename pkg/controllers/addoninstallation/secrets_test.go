@@ -13,7 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// H13: a user who may edit installations, and no Secrets, gives a Core chart that renders a value by tpl a text that asks for the
+// A user who may edit installations, and no Secrets, gives a Core chart that renders a value by tpl a text that asks for the
 // kubeconfig. Then the Core catalogue's chart names secrets that its version does not ask for.
 // Red when values are taken with marks (checkMarks taken out of layers) and tpl shows everything (the guard taken out of the
 // renderer); and when secretsAskedFor is taken out of render.

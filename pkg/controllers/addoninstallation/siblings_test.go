@@ -124,7 +124,7 @@ func (w *world) deleteAll(objects ...client.Object) {
 	}
 }
 
-// M9 of the newcomers. Red when what another instance has is refused (share never settles); red when the owner takes along what others
+// Red when what another instance has is refused (share never settles); red when the owner takes along what others
 // use (goes without Held), when nobody takes it over after that (no step inherit), or when it stays with the last one gone.
 func TestInstancesOfAnAddonShareWhatIsOfTheCluster(t *testing.T) {
 	w := newWorld(t)

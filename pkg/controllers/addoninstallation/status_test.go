@@ -243,7 +243,7 @@ func TestAsksForCapabilities(t *testing.T) {
 	}
 }
 
-// H5. Red when what a misbehaving API server did counts as bad news about the objects, or gets no back-off.
+// Red when what a misbehaving API server did counts as bad news about the objects, or gets no back-off.
 func TestMisbehaviourIsUnknown(t *testing.T) {
 	err := fmt.Errorf("listing the ConfigMap objects of add-ons: %w", &apply.MisbehavesError{Did: "a list has more than 400 pages"})
 	want := loop.RetryAt{

@@ -180,7 +180,7 @@ func TestResolveValues(t *testing.T) {
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "internal-admin-kubeconfig"}, Data: map[string][]byte{"kubeconfig": []byte("kubeconfig")}},
 	)
 	t.Run("layers", func(t *testing.T) { w.with(t).testLayers() })
-	t.Run("M4 large Secrets", func(t *testing.T) { w.with(t).testLargeSecrets() })
+	t.Run("large Secrets", func(t *testing.T) { w.with(t).testLargeSecrets() })
 	t.Run("refused", func(t *testing.T) { w.with(t).testRefused() })
 	t.Run("AC10 secrets", func(t *testing.T) { w.with(t).testAC10Secrets() })
 	t.Run("misspelt keys", func(t *testing.T) { w.with(t).testMisspeltKeys() })
@@ -247,8 +247,8 @@ func (w *valuesWorld) testRefused() {
 		{why: "AC07 the reserved key from elsewhere", from: []kubermaticv1.ValuesSource{fromConfigMap("second", "bad.yaml")}, reason: "ValuesInvalid", says: "values of valuesFrom[0]"},
 		{why: "AC06 too deep", from: []kubermaticv1.ValuesSource{fromConfigMap("second", "deep.yaml")}, reason: "ValuesInvalid", says: `key "deep.yaml" of "second"`},
 		{why: "AC06 too large", own: `{"a":"` + strings.Repeat("x", values.MaxBytes) + `"}`, reason: "ValuesInvalid", says: "at most 262144 are taken"},
-		{why: "M4 too large in a Secret", from: []kubermaticv1.ValuesSource{fromSecret("huge", false)}, reason: "ValuesInvalid", says: "at most 262144 are taken"},
-		{why: "M4 no such key in a large Secret", from: []kubermaticv1.ValuesSource{{SecretRef: &kubermaticv1.KeyReference{Name: "large", Key: "other"}}}, reason: "ValuesMissing", says: `has no key "other"`},
+		{why: "too large in a Secret", from: []kubermaticv1.ValuesSource{fromSecret("huge", false)}, reason: "ValuesInvalid", says: "at most 262144 are taken"},
+		{why: "no such key in a large Secret", from: []kubermaticv1.ValuesSource{{SecretRef: &kubermaticv1.KeyReference{Name: "large", Key: "other"}}}, reason: "ValuesMissing", says: `has no key "other"`},
 		{why: "AC09 another type", own: `{"n":"hunter2"}`, reason: "ValuesInvalid", says: `field "N" (n) must be a number`},
 		{why: "all fields at once", own: `{"n":"hunter2","m":1}`, reason: "ValuesInvalid",
 			says: `field "N" (n) must be a number; field "M" (m) must be text; field "Owner" (owner) is required and has no value`},
@@ -324,7 +324,7 @@ func (w *valuesWorld) testAC10Secrets() {
 	w.testMarks(entry)
 }
 
-// M4. Red when what the cache has left out looks like missing, or when it is taken for all that there is.
+// Red when what the cache has left out looks like missing, or when it is taken for all that there is.
 func (w *valuesWorld) testLargeSecrets() {
 	large := `{"a":"` + strings.Repeat("x", 100<<10) + `"}`
 	w.create(w.secret("large", kubermaticv1.UseValues, large), w.secret("huge", kubermaticv1.UseValues, large+large+large),
@@ -335,7 +335,7 @@ func (w *valuesWorld) testLargeSecrets() {
 	}
 }
 
-// H13. Red when a layer that is not the catalogue's may hold template marks beside secrets.
+// Red when a layer that is not the catalogue's may hold template marks beside secrets.
 func (w *valuesWorld) testMarks(entry *kubermaticv1.AddonVersion) {
 	const marked = `{"a":{"extra":"hunter2 {{ .Values.kkp.Cluster.Kubeconfig }}"}}`
 	w.create(w.secret("marked", kubermaticv1.UseValues, marked))

@@ -12,7 +12,7 @@ import (
 )
 
 // TestNothingUnmarkedIsACoreAddon: what has the role of merged catalogues and not the distributor's mark brings no core add-on into a
-// cluster (H3).
+// cluster.
 func TestNothingUnmarkedIsACoreAddon(t *testing.T) {
 	w := newWorld(t)
 	const key = "01234567890123456789012345678901"

@@ -43,7 +43,7 @@ func (w *world) expectMarked(cluster, addon string, key []byte) *v1.AddonCatalog
 }
 
 // TestASeedGetsItsKeyOnceEverythingIsMarked holds the order of an upgrade: what an older release wrote is marked before a seed gets the
-// key, since a seed that has it believes marks alone. Whatever somebody does to a mark is put back. (H3)
+// key, since a seed that has it believes marks alone. Whatever somebody does to a mark is put back.
 func TestASeedGetsItsKeyOnceEverythingIsMarked(t *testing.T) {
 	w := newWorld(t)
 	seed := w.client("seed")
@@ -108,7 +108,7 @@ func TestASeedGetsItsKeyOnceEverythingIsMarked(t *testing.T) {
 }
 
 // TestASquatterOnASeedHoldsUpItsAddonOnly: an object that is not ours has the name of an add-on. It is told with the way out, and the
-// rest arrives (H3).
+// rest arrives.
 func TestASquatterOnASeedHoldsUpItsAddonOnly(t *testing.T) {
 	w := newWorld(t)
 	seed := w.client("seed")
@@ -138,7 +138,7 @@ func TestASquatterOnASeedHoldsUpItsAddonOnly(t *testing.T) {
 }
 
 // TestAGeneratedCatalogueIsCoreByItsOwnerOnly: who may write what controllers write, and has not manage-core, brings no Core add-on in by
-// a generated catalogue (H2).
+// a generated catalogue.
 func TestAGeneratedCatalogueIsCoreByItsOwnerOnly(t *testing.T) {
 	w := newWorld(t)
 	w.seed("local", kubeconfigOf("master"))
@@ -182,7 +182,7 @@ func TestAGeneratedCatalogueIsCoreByItsOwnerOnly(t *testing.T) {
 }
 
 // TestClustersAreToldToLeaveAVersion: annotation leave-versions on a Core catalogue reaches the seeds with the merged object of the
-// add-on, also while another catalogue has the version; the catalogue tells how far that is. (H2, L3)
+// add-on, also while another catalogue has the version; the catalogue tells how far that is.
 func TestClustersAreToldToLeaveAVersion(t *testing.T) {
 	w := newWorld(t)
 	w.seed("local", kubeconfigOf("master"))

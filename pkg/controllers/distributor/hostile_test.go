@@ -26,7 +26,7 @@ import (
 
 func countOften(options *distributor.Options) { options.CountEvery = 50 * time.Millisecond }
 
-// TestSeedThatFloodsIsCutOff: H9 a. Gigabytes in place of installations end at once; nothing of it is read into memory, the seed
+// TestSeedThatFloodsIsCutOff: gigabytes in place of installations end at once; nothing of it is read into memory, the seed
 // still gets its catalogues, and the figures of others go on.
 func TestSeedThatFloodsIsCutOff(t *testing.T) {
 	w := newWorld(t)
@@ -54,7 +54,7 @@ func TestSeedThatFloodsIsCutOff(t *testing.T) {
 	}
 }
 
-// TestSeedsHaveAShareOfTheUsage: M5. Names that a seed makes up are a number, and take no other seed's place.
+// TestSeedsHaveAShareOfTheUsage: names that a seed makes up are a number, and take no other seed's place.
 func TestSeedsHaveAShareOfTheUsage(t *testing.T) {
 	w := newWorld(t)
 	server := hostile.New(t, fleet.Shared().Cluster("seed"))
@@ -79,7 +79,7 @@ func TestSeedsHaveAShareOfTheUsage(t *testing.T) {
 	})
 }
 
-// TestSeedsLeadNowhereElse: H9 b. A redirect is not followed, with or without the token, and what answers in a seed's place is
+// TestSeedsLeadNowhereElse: a redirect is not followed, with or without the token, and what answers in a seed's place is
 // not quoted.
 func TestSeedsLeadNowhereElse(t *testing.T) {
 	const inner = "INTERNAL-ANSWER-of-a-service-in-the-masters-network"
@@ -108,7 +108,7 @@ func TestSeedsLeadNowhereElse(t *testing.T) {
 	}
 }
 
-// TestAnswersOfSeedsAreNotQuoted: H9 b. What a seed answers gets into no status: fixed words tell what kind of answer it was.
+// TestAnswersOfSeedsAreNotQuoted: what a seed answers gets into no status: fixed words tell what kind of answer it was.
 func TestAnswersOfSeedsAreNotQuoted(t *testing.T) {
 	w := newWorld(t)
 	server := hostile.New(t, fleet.Shared().Cluster("seed"))

@@ -33,7 +33,7 @@ func withSecrets(t *testing.T, template string, values, catalogueValues map[stri
 	return data(t, result), nil
 }
 
-// H13, the attack: a chart that renders a value with tpl, and a value that asks for the secrets. That the value is refused before
+// The attack: a chart that renders a value with tpl, and a value that asks for the secrets. That the value is refused before
 // (package values) counts for nothing here: text comes from the cluster's annotations too, and behind codes of functions.
 // Red when the guard is taken out of renderFiles; each row without what it names.
 func TestForeignTextGivenToTplSeesNoSecrets(t *testing.T) {
@@ -112,7 +112,7 @@ func TestTextBesideTheChartsOwnSeesNoSecrets(t *testing.T) {
 	}
 }
 
-// H13: the chart's own text, and the catalogue's, is rendered as ever.
+// The chart's own text, and the catalogue's, is rendered as ever.
 // Red when any of them is not read as the chart's own.
 func TestOwnTextGivenToTplSeesSecrets(t *testing.T) {
 	const own = "{{ .Values.kkp.Cluster.Address.AdminToken }}"

@@ -10,7 +10,7 @@ import (
 // placesSeed repeats one order of TestPlacesInAnyOrder.
 var placesSeed = flag.Uint64("places-seed", 0, "the order of TestPlacesInAnyOrder to repeat; 0: many")
 
-// TestPlacesInAnyOrder (H1): tenants come, go and give up in random orders, while children are started, fail to start, die
+// TestPlacesInAnyOrder: tenants come, go and give up in random orders, while children are started, fail to start, die
 // where they wait, are killed at work and used up. At each step no more children live than may, each of them has a place, nobody
 // is given one that has seen another tenant, and nobody who could have a turn waits.
 func TestPlacesInAnyOrder(t *testing.T) {

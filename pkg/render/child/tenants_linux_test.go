@@ -20,7 +20,7 @@ import (
 // tenantsSeed is the order of TestMoreTenantsThanChildren.
 var tenantsSeed = flag.Uint64("tenants-seed", 1, "the order of TestMoreTenantsThanChildren")
 
-// TestMoreTenantsThanChildren (H1): tenants push each other's children out, renderings fail, children end by themselves and are
+// TestMoreTenantsThanChildren: tenants push each other's children out, renderings fail, children end by themselves and are
 // killed where they wait. No child is lost, none is one too many, and what is well renders.
 func TestMoreTenantsThanChildren(t *testing.T) {
 	const children = 3
@@ -44,7 +44,7 @@ func TestMoreTenantsThanChildren(t *testing.T) {
 	}
 }
 
-// TestTenantsAtOnce (H1): the same where tenants render at the same time. Red with -race when the pool's state is not guarded.
+// TestTenantsAtOnce: the same where tenants render at the same time. Red with -race when the pool's state is not guarded.
 func TestTenantsAtOnce(t *testing.T) {
 	const children = 3
 	before := len(childrenOf(os.Getpid()))
@@ -75,7 +75,7 @@ func TestTenantsAtOnce(t *testing.T) {
 	}
 }
 
-// TestWhatARendererDiedOf (L4): only what the template has done is laid to the template.
+// TestWhatARendererDiedOf: only what the template has done is laid to the template.
 func TestWhatARendererDiedOf(t *testing.T) {
 	pool := rendering.Pool(t, small())
 	for name, want := range map[string]render.DiedOf{"deep stack": ofStack, "all at once": ofMemory, "exit": ""} {

@@ -192,7 +192,7 @@ func TestNothingIsServedTooEarly(t *testing.T) {
 	agreed(t, c, nil, keeper)
 }
 
-// M10: the API server is told a path that nobody can guess, which stays over renewals and restarts and is the same for all replicas.
+// The API server is told a path that nobody can guess, which stays over renewals and restarts and is the same for all replicas.
 // Red when the path is not published, or is made anew with each certificate.
 func TestTheAPIServerIsToldASecretPath(t *testing.T) {
 	c := connect(t)

@@ -154,7 +154,7 @@ func TestReadEndsWhereItIsTooMuch(t *testing.T) {
 	}
 }
 
-// TestWhatAFolderTakesIsBounded (H10): small files are large with their aliases written out, or take much memory for each of their
+// TestWhatAFolderTakesIsBounded: small files are large with their aliases written out, or take much memory for each of their
 // bytes. Red when documents are held to limits one by one only.
 func TestWhatAFolderTakesIsBounded(t *testing.T) {
 	aliases := map[string]string{}
