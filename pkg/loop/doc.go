@@ -11,4 +11,6 @@
 // Start keeps a copy of the object. The controller projects facts and outcome into the object's conditions (its status.go)
 // and tells changes as events; Finish writes what differs from the copy, in one status patch at most, and makes the
 // controller-runtime result. Finalizers are set in a patch of their own. Nothing here sleeps.
+//
+// A Census counts the objects of a kind by how their conditions stand, for metrics.
 package loop

@@ -23,6 +23,7 @@
 // before the process ended is known by its annotation. Objects of hooks are in no inventory.
 //
 // The Helm release is written in Helm's own format (stored.go), without templates and files of the chart.
-// What the user cluster holds is never trusted: it is decoded with bounds, to mark older revisions superseded and, where a
-// release of somebody else is gone on with, for the objects it claims (takeover.go).
+// What the user cluster holds is never trusted: it is read while it is unpacked, with bounds (unpack.go, manifest.go), to mark older
+// revisions superseded and, where a release of somebody else is gone on with, for the objects it claims (takeover.go). Revisions
+// that somebody made of our own release are found by ByHand (ADR 41).
 package release

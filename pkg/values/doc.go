@@ -6,6 +6,8 @@
 // A form's fields are values at dotted paths. Defaults are a layer of their own; CheckForm is the one check for admission
 // and for rendering.
 //
+// CheckTemplate says whether a valuesTemplate parses, without running it; UnknownKeys finds what may be a misspelt field.
+//
 // CheckMarks finds what a template would take for its own, where templates see secrets.
 //
 // CheckFormSpec checks a form itself, FormSchema makes JSON schema of it for user interfaces.

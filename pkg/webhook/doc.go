@@ -12,11 +12,14 @@
 //	a catalogue's spec that would not be merged         (catalogue.Read)
 //	values that no form or limit lets through           (values)
 //	template marks beside secrets of the cluster        (values.CheckMarks)
-//	a range of versions that can't be read              (catalogue.ParseRange)
+//	a range of versions that can't be read              (catalogue.ParseRange), and one of git tags
+//	a valuesTemplate that does not parse                (values.CheckTemplate)
+//	a target namespace that the seed keeps closed       (catalogue.Restrictions)
 //	the deletion of a core installation                 (see core.go)
 //
 // and warns of what may be meant: versions taken out that installations use (usage.go), an add-on or version that the
-// cluster would not get now, a deprecated version, what looks like a credential among plain values.
+// cluster would not get now, a deprecated version, what looks like a credential among plain values, keys that may be misspelt,
+// a catalogue where nobody reads it.
 //
 // No request leads to a call to another cluster. Requests about objects on their way out, and updates that leave the spec
 // as it is, are never refused: an object that became invalid must stay deletable, and its metadata writable.
