@@ -112,7 +112,7 @@ func TestCausesWithoutEndAreNotAllNamed(t *testing.T) {
 	it := &item{object: withValues(1)}
 	for what, say := range map[string]func(error) string{"fields": fieldsOf, "problem": func(err error) string { return problemOf(it, err) }} {
 		atFew := testing.AllocsPerRun(3, func() { say(few) })
-		if atMany := testing.AllocsPerRun(3, func() { say(many) }); atMany > atFew+5 {
+		if atMany := testing.AllocsPerRun(3, func() { say(many) }); atMany > 2*atFew {
 			t.Errorf("%s: %.0f allocations for 40,000 causes, %.0f for 1000", what, atMany, atFew)
 		}
 		if text := say(many); len(text) > 2*wordLimit || !strings.Contains(text, ".f0") {

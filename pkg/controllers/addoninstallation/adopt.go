@@ -23,7 +23,7 @@ import (
 // kkpAddonGone waits while KKP has an Addon of the add-on's name in the cluster: KKP applies its objects every few minutes, and
 // would take back what is taken over. Nothing at all is done meanwhile, not even repairs: each would be undone.
 func (r *Reconciler) kkpAddonGone(ctx context.Context, f *facts) loop.Outcome {
-	name := string(f.installation.Spec.AddonRef.Name)
+	name := addonOf(f)
 	addon, err := r.Platform.KKPAddon(ctx, types.NamespacedName{Namespace: f.installation.Namespace, Name: name})
 	if err != nil {
 		return failed(err)

@@ -97,7 +97,7 @@ func (r *Reconciler) intent(f *facts, digest string) (*release.Record, error) {
 	intent := &release.Record{
 		Format: release.Format, Revision: nextRevision(f), State: release.StateIntent,
 		Installation: f.installation.Name, ClusterName: f.cluster.Name, ClusterUID: f.cluster.UID,
-		Addon: string(f.installation.Spec.AddonRef.Name), Version: f.entry.Version, EntryDigest: f.entryDigest, Core: f.core,
+		Addon: addonOf(f), Version: f.entry.Version, EntryDigest: f.entryDigest, Core: f.core,
 		Method: f.entry.Template.Method, Artifact: kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest},
 		Inputs: f.inputs, Wanted: f.wanted, ObjectsDigest: digest, TargetNamespace: f.installation.Spec.TargetNamespace,
 		CRDs: crdPolicy(f), Timeout: timeoutOf(f), Objects: objects, Values: f.values, Origins: f.origins, Time: f.stamp(),

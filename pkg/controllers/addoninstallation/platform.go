@@ -47,7 +47,7 @@ func (r *Reconciler) templateData(ctx context.Context, f *facts) (templatedata.D
 	if err != nil {
 		return templatedata.Data{}, err
 	}
-	known.Variables = r.Options.Variables[string(f.installation.Spec.AddonRef.Name)]
+	known.Variables = r.Options.Variables[addonOf(f)]
 	data, err := templatedata.New(f.cluster, known)
 	if err != nil || !seesSecrets(f) {
 		return data, err

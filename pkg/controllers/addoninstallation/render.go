@@ -22,31 +22,54 @@ import (
 const inputsFormat = "2"
 
 // compare decides whether anything that objects depend on has changed since the last revision.
-func (r *Reconciler) compare(_ context.Context, f *facts) loop.Outcome {
+func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
 	inputs, err := r.inputs(f)
 	if err != nil {
 		return failed(err)
 	}
 	f.inputs, f.wanted = inputs, r.wantedHash(f)
 	record := f.record()
-	f.unchanged = record != nil && record.Inputs == inputs && f.settled()
+	same := record != nil && record.Inputs == inputs
+	f.unchanged = same && f.settled()
 	if f.memory.adopting != f.adopts() {
 		f.memory.rollout = nil // it would go on refusing what it may take over now
 	}
-	f.rollingOut = record != nil && record.Inputs == inputs && f.memory.rollout != nil
+	f.rollingOut = same && f.memory.rollout != nil
 	if f.givenUp = isGivenUp(f); f.givenUp {
 		f.unchanged, f.rollingOut = f.settled(), f.memory.rollout != nil
 		return nil
 	}
-	if !f.unchanged && f.once() {
+	if f.once() {
 		f.unchanged = true
 		if f.entry.Version != record.Version {
 			f.installation.Status.AvailableUpdate = cmp.Or(f.installation.Status.AvailableUpdate, f.entry.Version)
 		}
 		f.installation.Status.Target = record.Version
+		return nil
+	}
+	if same && record.Skipped == 0 && (record.Version != f.entry.Version || record.Addon != addonOf(f)) {
+		return r.takeName(ctx, f)
 	}
 	return nil
 }
+
+// takeName puts on record that what is installed has another name now: that of an add-on's version with the same content. The user
+// cluster isn't asked.
+func (r *Reconciler) takeName(ctx context.Context, f *facts) loop.Outcome {
+	err := r.amend(ctx, f, func(kept *release.Record) {
+		kept.Version, kept.Origins = f.entry.Version, f.origins
+		if addon := addonOf(f); kept.Addon != addon {
+			kept.Addon, kept.FormerAddon = addon, kept.Addon
+		}
+	})
+	if err != nil {
+		f.memory.doubt()
+		return failed(err)
+	}
+	return nil
+}
+
+func addonOf(f *facts) string { return string(f.installation.Spec.AddonRef.Name) }
 
 func (r *Reconciler) inputs(f *facts) (string, error) {
 	values, err := json.Marshal(f.values)
@@ -133,7 +156,7 @@ func (r *Reconciler) renderChange(ctx context.Context, f *facts, anew bool) loop
 
 func (r *Reconciler) renderInput(f *facts, seen sight) render.Input {
 	input := render.Input{
-		Addon: string(f.installation.Spec.AddonRef.Name), Tenant: tenantOf(f), Content: f.snapshot.FS, Values: f.values, Data: f.data,
+		Addon: addonOf(f), Tenant: tenantOf(f), Content: f.snapshot.FS, Values: f.values, Data: f.data,
 		Release: render.Release{
 			Name: releaseName(f), Namespace: f.installation.Spec.TargetNamespace, Revision: seen.revision, IsInstall: seen.isInstall,
 		},

@@ -69,7 +69,7 @@ func (r *Reconciler) loadRecordBy(ctx context.Context, f *facts, load recordLoad
 // resolve finds the version in the merged catalogue, and in nothing that only has its name. A refusal ends the pass here, whether
 // or not something is installed; what is installed is maintained all the same.
 func (r *Reconciler) resolve(ctx context.Context, f *facts) loop.Outcome {
-	name := string(f.installation.Spec.AddonRef.Name)
+	name := addonOf(f)
 	found := &kubermaticv1.AddonCatalogue{}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: name}, found)
 	if apierrors.IsNotFound(err) || err == nil && (!r.Marks.Believes(found) || len(found.Spec.Addons) == 0) {
@@ -151,7 +151,7 @@ func (f *facts) leave(entry *catalogue.Entry, chosen string) {
 func installedVersion(f *facts) string {
 	record := f.record()
 	switch {
-	case record == nil || record.Addon != string(f.installation.Spec.AddonRef.Name):
+	case record == nil || record.Addon != addonOf(f):
 		return ""
 	case record.State == release.StateApplied:
 		return record.Version

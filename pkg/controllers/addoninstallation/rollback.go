@@ -17,7 +17,8 @@ import (
 // Atomic upgrades (ADR 22): one that is not applied and healthy in time gives way to the revision that was healthy last.
 
 // lastGood is the revision that the next one would give way to: the present one if it was healthy once, else the one that it
-// would give way to itself. A version that clusters are to leave is none.
+// would give way to itself. A version that clusters are to leave is none. Of an upgrade that does not give way only what is on record
+// counts: what else this process happened to see would differ with its pace.
 func (r *Reconciler) lastGood(ctx context.Context, f *facts) (int, error) {
 	record := f.record()
 	switch {
@@ -25,9 +26,13 @@ func (r *Reconciler) lastGood(ctx context.Context, f *facts) (int, error) {
 		return 0, nil
 	case record.State != release.StateApplied:
 		return record.LastGood, nil
-	case record.Healthy || f.memory.health != nil && healthy(f.memory.health):
+	case record.Healthy:
 		return record.Revision, nil
-	case f.memory.health != nil || !f.entry.Template.Atomic:
+	case !f.entry.Template.Atomic:
+		return record.LastGood, nil
+	case f.memory.health != nil && healthy(f.memory.health):
+		return record.Revision, nil
+	case f.memory.health != nil:
 		return record.LastGood, nil
 	}
 	health, err := apply.Assess(ctx, f.target(), f.owner, record.Inventory) // a process that has just begun knows nothing

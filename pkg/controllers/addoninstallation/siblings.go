@@ -44,7 +44,7 @@ func (r *Reconciler) siblings(f *facts) apply.Siblings {
 
 // siblingsOfCluster are shared with the cache, and only read.
 func (r *Reconciler) siblingsOfCluster(ctx context.Context, f *facts) ([]kubermaticv1.AddonInstallation, error) {
-	addons := []string{string(f.installation.Spec.AddonRef.Name)}
+	addons := []string{addonOf(f)}
 	if record := f.record(); record != nil {
 		addons = append(addons, record.Addon, record.FormerAddon)
 	}

@@ -2,6 +2,9 @@ package addoninstallation_test
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -60,6 +63,53 @@ func TestUpdateBringsBackWhatAHookTookAway(t *testing.T) {
 	if !w.has(&batchv1.Job{}, object.Spec.TargetNamespace, "sweep") {
 		t.Error("the hook is gone")
 	}
+}
+
+// Two versions of the same content have the same objects, and are two versions. Red when compare finds nothing changed where the inputs
+// are equal: the status names the version before, and Ready, for ever.
+func TestVersionsOfTheSameContentHaveTheirNames(t *testing.T) {
+	w := newWorld(t)
+	heard := w.overhear()
+	w.start()
+	first, second := w.version(offered{version: "1.0.0"}), w.version(offered{version: "1.0.0"})
+	second.Version = "1.2.0"
+	w.publishVersions("twin", kubermaticv1.CatalogueCustom, []kubermaticv1.AddonVersion{first, second})
+	object := w.install("twin", "1.0.0")
+	w.ready(object)
+	heard.sinceThen()
+	w.want(object, "1.2.0")
+	w.expectVersion(object, "1.2.0")
+	for _, call := range heard.sinceThen() {
+		if !strings.HasPrefix(call, http.MethodGet) {
+			t.Errorf("another name made call %q", call)
+		}
+	}
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+		object.Spec.ReconcileStrategy = kubermaticv1.ReconcileOnce
+	})
+	w.expectVersion(object, "1.2.0")
+	third := *second.DeepCopy()
+	third.Version = "1.3.0"
+	w.publishVersions("twin", kubermaticv1.CatalogueCustom, []kubermaticv1.AddonVersion{first, second, third})
+	w.want(object, "1.3.0")
+	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		if object.Status.AvailableUpdate != "1.3.0" || object.Status.Target != "1.2.0" || object.Status.Version != "1.2.0" {
+			return fmt.Errorf("update %q, target %q, version %q where nothing is applied again",
+				object.Status.AvailableUpdate, object.Status.Target, object.Status.Version)
+		}
+		return nil
+	})
+}
+
+// expectVersion waits until the status names that version, and Ready.
+func (w *world) expectVersion(object *kubermaticv1.AddonInstallation, version string) {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		if object.Status.Version != version || object.Status.ObservedGeneration != object.Generation {
+			return fmt.Errorf("version %q of generation %d", object.Status.Version, object.Status.ObservedGeneration)
+		}
+		return expect.Condition(object, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
+	})
 }
 
 // What stands at an earlier record is not known where the newest can't be read. Red when standingAt believes its contents: the settings

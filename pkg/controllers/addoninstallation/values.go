@@ -171,7 +171,7 @@ func (r *Reconciler) valuesOfTemplate(ctx context.Context, f *facts) (map[string
 		return nil, nil
 	}
 	return r.Values.RenderValues(ctx, render.ValuesInput{
-		Addon: string(f.installation.Spec.AddonRef.Name), Tenant: tenantOf(f), Template: f.entry.ValuesTemplate, Data: f.data,
+		Addon: addonOf(f), Tenant: tenantOf(f), Template: f.entry.ValuesTemplate, Data: f.data,
 	}, r.waker(f.installation))
 }
 
