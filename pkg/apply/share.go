@@ -127,7 +127,7 @@ func (w *writer) yieldTo(sibling *Sibling, it *item, content string) (settled bo
 		w.use(it, sibling, it.entry)
 		return true
 	case sibling.Rank == 0 && !same && it.entry.Content != it.wanted.Content:
-		it.refuse(kubermaticv1.ReasonObjectExists, differs(it.key, sibling.Name))
+		it.refuse(kubermaticv1.ReasonObjectExists, differs(it.key, sibling.Name)+", or remove that installation")
 		return true
 	}
 	return false
@@ -144,7 +144,14 @@ func (w *writer) use(it *item, sibling *Sibling, as Entry) {
 
 func differs(key Key, sibling string) string {
 	return fmt.Sprintf("%s is shared with installation %q of the same add-on, which has it with other content: give both the same version "+
-		"and the values that this object is made from, or remove one of the two", key, cutText(sibling))
+		"and the values that this object is made from", key, cutText(sibling))
+}
+
+// ifOwnerGoes says what the removal of the owner is good for: what a sibling has on record stays, and one that was refused takes it only
+// when told to.
+func ifOwnerGoes(owner string) string {
+	return fmt.Sprintf("where %q is removed instead, the object stays, and annotation %s=true on this one takes it",
+		cutText(owner), kubermaticv1.AnnotationAdopt)
 }
 
 // share decides about an object of a living installation: that of a sibling is used where it is the same or the sibling goes
@@ -171,7 +178,7 @@ func (w *writer) share(ctx context.Context, it *item, live *metav1.PartialObject
 	case same || sibling.Rank > 0:
 		w.use(it, sibling, Entry{Key: it.key, UID: live.UID, Created: created})
 	case sibling.Rank == 0:
-		it.refuse(kubermaticv1.ReasonObjectExists, differs(it.key, sibling.Name))
+		it.refuse(kubermaticv1.ReasonObjectExists, differs(it.key, sibling.Name)+", or remove this installation; "+ifOwnerGoes(sibling.Name))
 	default:
 		it.entry.UID, it.entry.Created, it.inherits = live.UID, created, true
 	}

@@ -47,6 +47,8 @@ type Reconciler struct {
 	Dependencies
 	offers offers
 	tries  tries
+	// refused is what was told of requests that can't be followed.
+	refused refusalsTold
 	// written reads the metadata of available catalogues from a cache of its own.
 	written client.Reader
 	// clusters is the queue of controller addon, once it runs.
@@ -74,6 +76,7 @@ func New(dependencies Dependencies) *Reconciler {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	f := &facts{namespace: request.Name}
 	outcome := r.tries.backOff(f.namespace, loop.Run(ctx, r.steps(), f))
+	r.refused.forget(f.namespace, outcome)
 	tell(ctx, outcome)
 	return loop.Result(outcome), nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -49,16 +50,55 @@ func (r *Reconciler) request(ctx context.Context, f *facts) loop.Outcome {
 	if len(refused.texts) == 0 {
 		return nil
 	}
-	r.Recorder.Eventf(f.cluster, nil, "Warning", v1.EventRequestRefused, "Request", "%s", status.Message(fmt.Sprintf(
-		"annotation %s: %s; the rest was followed, this stays on: mend it or take it off",
-		v1.AnnotationInitialInstallations, strings.Join(refused.texts, "; "))))
-	return loop.Stalled{
-		Condition: v1.ConditionReady, Reason: v1.EventRequestRefused, Message: strings.Join(refused.texts, "; "), Recheck: refused.recheck,
+	text := strings.Join(refused.texts, "; ")
+	if r.refused.isNews(f.namespace, text, time.Now()) {
+		r.Recorder.Eventf(f.cluster, nil, "Warning", v1.EventRequestRefused, "Request", "%s", status.Message(fmt.Sprintf(
+			"annotation %s: %s; the rest was followed, this stays on: mend it or take it off", v1.AnnotationInitialInstallations, text)))
 	}
+	return loop.Stalled{Condition: v1.ConditionReady, Reason: v1.EventRequestRefused, Message: text, Recheck: refused.recheck}
+}
+
+// retold is when a refusal that stays is told again. API servers keep events for an hour.
+const retold = time.Hour
+
+// refusalsTold are what was told last of clusters whose requests are refused, by namespace. A pass has many causes, our own writes
+// among them, and a refusal is no news in each.
+type refusalsTold struct {
+	mutex sync.Mutex
+	last  map[string]refusalTold
+}
+
+type refusalTold struct {
+	text string
+	at   time.Time
+}
+
+func (t *refusalsTold) isNews(namespace, text string, now time.Time) bool {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if last := t.last[namespace]; last.text == text && now.Sub(last.at) < retold {
+		return false
+	}
+	if t.last == nil {
+		t.last = map[string]refusalTold{}
+	}
+	t.last[namespace] = refusalTold{text, now}
+	return true
+}
+
+// forget lets go of a namespace unless a pass over it ended with a refusal.
+func (t *refusalsTold) forget(namespace string, outcome loop.Outcome) {
+	if stalled, ok := outcome.(loop.Stalled); ok && stalled.Reason == v1.EventRequestRefused {
+		return
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	delete(t.last, namespace)
 }
 
 // refusals are the entries that can't be followed.
 type refusals struct {
+	// texts number the entries as they are in what stays of the annotation.
 	texts []string
 	// recheck is when it is worth a try again; 0 where only an edit helps.
 	recheck time.Duration
@@ -76,7 +116,7 @@ func (r *Reconciler) fulfil(ctx context.Context, f *facts, annotations map[strin
 	}
 	var refused refusals
 	var kept []json.RawMessage
-	for i, entry := range entries {
+	for _, entry := range entries {
 		problem := entry.problem
 		if problem == "" {
 			err := r.install(ctx, f, &entry.request)
@@ -89,8 +129,8 @@ func (r *Reconciler) fulfil(ctx context.Context, f *facts, annotations map[strin
 			}
 			problem, refused.recheck = refusal.Error(), requestRecheck
 		}
-		refused.texts = append(refused.texts, fmt.Sprintf("entry %d: %s", i+1, problem))
 		kept = append(kept, entry.raw)
+		refused.texts = append(refused.texts, fmt.Sprintf("entry %d: %s", len(kept), problem))
 	}
 	if len(kept) < len(entries) {
 		r.Options.FaultPoint(pointRequested)

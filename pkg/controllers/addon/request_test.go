@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
@@ -165,7 +166,7 @@ func TestKeepsAndTellsWhatCantBeFollowed(t *testing.T) {
 			w.t = t
 			of := w.asking(fmt.Sprintf("hostile-%d", i), "["+good+","+test.entry+"]")
 			w.expectKept(of, "["+test.entry+"]", "good")
-			w.expectEvent(v1.EventRequestRefused, of, "annotation "+v1.AnnotationInitialInstallations+": entry 2: "+test.told+
+			w.expectEvent(v1.EventRequestRefused, of, "annotation "+v1.AnnotationInitialInstallations+": entry 1: "+test.told+
 				"; the rest was followed, this stays on: mend it or take it off")
 		})
 	}
@@ -216,6 +217,48 @@ func (w *world) expectKept(of *kkpv1.Cluster, left string, names ...string) {
 		}
 		return nil
 	})
+}
+
+// Red when the pass that an own write brings tells the same refusal again, with another number of the entry or the same; red when what
+// an edit leaves to refuse is not told.
+func TestARefusedRequestIsToldOnce(t *testing.T) {
+	const bad = `{"name":"bad","labels":{},"addonRef":{"name":"x"},"targetNamespace":"x"}`
+	w := newWorld(t)
+	w.start()
+	of := w.asking("once", `[{"name":"good","addonRef":{"name":"loki"},"targetNamespace":"logging"},`+bad+`]`)
+	w.expectKept(of, "["+bad+"]", "good")
+	w.status(of, func(status *kkpv1.ClusterStatus) { status.Versions.ControlPlane = "v1.37.1" }) // brings one more pass
+	const told = "annotation " + v1.AnnotationInitialInstallations + `: entry 1: unknown field "labels"; ` +
+		"the rest was followed, this stays on: mend it or take it off"
+	w.expectEvent(v1.EventRequestRefused, of, told)
+	expect.Always(t, time.Second, func() error {
+		if all := w.refusals(of); len(all) != 1 {
+			return fmt.Errorf("one refusal is told as %q", all)
+		}
+		return nil
+	})
+	w.ask(of, "{}")
+	w.expectEvent(v1.EventRequestRefused, of, "annotation "+v1.AnnotationInitialInstallations+
+		": it is no JSON list; the rest was followed, this stays on: mend it or take it off")
+}
+
+// refusals are the texts of a Cluster's refused requests, one for each time that they were told.
+func (w *world) refusals(of *kkpv1.Cluster) (told []string) {
+	w.t.Helper()
+	var list eventsv1.EventList
+	if err := w.seed.List(w.t.Context(), &list); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, item := range list.Items {
+		if item.Reason != v1.EventRequestRefused || item.Regarding.Name != of.Name {
+			continue
+		}
+		told = append(told, item.Note)
+		for more := item.Series; more != nil && len(told) < int(more.Count); {
+			told = append(told, item.Note)
+		}
+	}
+	return told
 }
 
 // TestDiesWhileFollowing ends the controller after it made installations and before their entries are off the Cluster.

@@ -251,7 +251,7 @@ func TestWhatDiffersOrIsForeignIsNotShared(t *testing.T) {
 	w.edit(first, func(object *kubermaticv1.AddonInstallation) {
 		object.Spec.Values = &runtime.RawExtension{Raw: []byte(`{"verb": "list"}`)}
 	})
-	w.expectReady(first, kubermaticv1.ReasonObjectExists, `shared with installation "other"`)
+	w.expectReady(first, kubermaticv1.ReasonObjectExists, `shared with installation "other"`, "or remove that installation")
 	w.edit(first, func(object *kubermaticv1.AddonInstallation) { object.Spec.Values = nil })
 	w.expectShared(first, "")
 	w.expectShared(other, "first")
@@ -259,6 +259,29 @@ func TestWhatDiffersOrIsForeignIsNotShared(t *testing.T) {
 	expect.Gone(t, w.seed, other)
 	expect.Gone(t, w.seed, foreign)
 	w.expectOwner("first", w.clusterRole(), first)
+}
+
+// Red when the refusal of what differs says that removing the owner helps: its object stays, and is taken by annotation only.
+func TestWhatDiffersIsRefusedWithWhatHelps(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	addons := w.addons(map[string]string{"operator": w.operator()})
+	w.offer("operator", kubermaticv1.CatalogueCustom, addons("1.0.0", "operator"))
+	first := w.instance("operator", "first", "1.0.0", "")
+	w.expectShared(first, "")
+	other := w.instance("operator", "other", "1.0.0", `{"verb": "list"}`)
+	adopt := kubermaticv1.AnnotationAdopt + "=true"
+	w.expectReady(other, kubermaticv1.ReasonObjectExists, `shared with installation "first"`, "or remove this installation",
+		`where "first" is removed instead, the object stays`, adopt)
+
+	w.deleteAll(first)
+	expect.Gone(t, w.seed, first)
+	w.expectReady(other, kubermaticv1.ReasonObjectExists, "exists already", kubermaticv1.AnnotationAdopt)
+	w.edit(other, func(object *kubermaticv1.AddonInstallation) {
+		object.Annotations = map[string]string{kubermaticv1.AnnotationAdopt: "true"}
+	})
+	w.expectOwner("other", w.clusterRole(), first, other)
+	w.expectShared(other, "")
 }
 
 // Red when two that begin together both have what is shared, refuse each other, or leave it behind when they go together; and when
