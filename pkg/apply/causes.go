@@ -123,9 +123,5 @@ func excerpt(word string) string { return word[:min(len(word), excerptLimit)] }
 
 // cutText makes a word from a user cluster fit for one of our sentences.
 func cutText(text string) string {
-	clean := status.Line(excerpt(text))
-	if len(clean) <= wordLimit {
-		return clean
-	}
-	return strings.ToValidUTF8(clean[:wordLimit], "") + "…"
+	return status.Cut(status.Line(excerpt(text)), wordLimit)
 }

@@ -110,7 +110,7 @@ func (l *leftovers) isLeft(kind schema.GroupKind, live *metav1.PartialObjectMeta
 	if l.Hooks {
 		return live.DeletionTimestamp == nil && isOfUpgrade(kind, live) &&
 			live.Namespace == l.Marks.ReleaseNamespace && !isOwnHook(live, l.Owner) &&
-			obstacle(live, l.Owner, l.Marks) == "" && live.Annotations[helmPolicyAnnotation] != helmPolicyKeep
+			reasonToKeep(live, l.Owner, l.Marks) == "" && live.Annotations[helmPolicyAnnotation] != helmPolicyKeep
 	}
 	return live.DeletionTimestamp == nil && l.Marks.areOn(live.Annotations) && live.Annotations[helmPolicyAnnotation] != helmPolicyKeep &&
 		livingNeighbour(live, l.Owner, l.NameOf) == ""

@@ -57,7 +57,7 @@ func sightOf(live *unstructured.Unstructured, owner Owner, release HelmMarks) Si
 	kind := live.GroupVersionKind().GroupKind()
 	sight := Sight{
 		UID: live.GetUID(), Ours: isOwnHook(live, owner), Run: live.GetAnnotations()[kubermaticv1.AnnotationHookRun],
-		Applied: hasEntry(live, owner, metav1.ManagedFieldsOperationApply), Obstacle: obstacle(live, owner, release),
+		Applied: hasEntry(live, owner, metav1.ManagedFieldsOperationApply), Obstacle: reasonToKeep(live, owner, release),
 		Made: live.GetCreationTimestamp().Time, Deleting: live.GetDeletionTimestamp() != nil, Working: isWorking(kind, live),
 	}
 	switch {
@@ -105,9 +105,9 @@ func isOfAnother(live metav1.Object, owner Owner) bool {
 	return id != "" && id != owner.ID()
 }
 
-// obstacle says why an object that is no hook of ours makes no room for one. Helm puts no name on hooks, so one without a
+// reasonToKeep says why an object that is no hook of ours makes no room for one. Helm puts no name on hooks, so one without a
 // name counts as of the release that is gone on with.
-func obstacle(live metav1.Object, owner Owner, release HelmMarks) string {
+func reasonToKeep(live metav1.Object, owner Owner, release HelmMarks) string {
 	annotations := live.GetAnnotations()
 	name := annotations[helmReleaseAnnotation]
 	switch {

@@ -125,7 +125,7 @@ func parameters(raw string, known ...string) (map[string]string, error) {
 	values := make(map[string]string, len(parsed))
 	for name, given := range parsed {
 		if !slices.Contains(known, name) {
-			return nil, &ParameterError{shown(name), "there is no such parameter; " + choices(known)}
+			return nil, &ParameterError{shown(name), "there is no such parameter; " + thereAre(known)}
 		}
 		if len(given) > 1 {
 			return nil, &ParameterError{name, "it is given more than once"}
@@ -135,7 +135,7 @@ func parameters(raw string, known ...string) (map[string]string, error) {
 	return values, nil
 }
 
-func choices(known []string) string {
+func thereAre(known []string) string {
 	if len(known) == 0 {
 		return "there are none"
 	}

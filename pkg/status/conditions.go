@@ -79,6 +79,14 @@ func Message(text string) string {
 	return clean[:cut] + " …"
 }
 
+// Cut keeps the begin of a text, so many bytes of it at most, and shows that there is more.
+func Cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
 // readLimit is how much of a text a message is made of, in bytes.
 const readLimit = 16 * messageLimit
 

@@ -42,6 +42,22 @@ func TestMessageIsCutAtARune(t *testing.T) {
 	}
 }
 
+func TestCut(t *testing.T) {
+	for _, test := range []struct {
+		why, text, want string
+		most            int
+	}{
+		{"it fits", "abc", "abc", 3},
+		{"it is longer", "abcd", "abc…", 3},
+		{"the end is inside of a rune", "aü", "a…", 2},
+		{"nothing", "", "", 0},
+	} {
+		if got := status.Cut(test.text, test.most); got != test.want {
+			t.Errorf("%s: %q, want %q", test.why, got, test.want)
+		}
+	}
+}
+
 func TestSetKeepsTheTransitionTimeOfAnEqualStatus(t *testing.T) {
 	var conditions []metav1.Condition
 	status.False(&conditions, 1, "Ready", "Progressing", "first")

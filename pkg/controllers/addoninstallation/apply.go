@@ -107,7 +107,7 @@ func (r *Reconciler) intent(f *facts, digest string) (*release.Record, error) {
 	}
 	var known apply.Inventory
 	if previous := f.record(); previous != nil {
-		known, intent.Superseded, intent.Settled = standingAt(previous), previous.Superseded, previous.Settled
+		known, intent.Superseded, intent.Settled = inventoryAt(previous), previous.Superseded, previous.Settled
 		intent.Shared, intent.FormerAddon = previous.Shared, previous.FormerAddon
 		if previous.Addon != intent.Addon {
 			intent.FormerAddon = previous.Addon
@@ -135,9 +135,9 @@ func encodeObjects(objects []*unstructured.Unstructured) ([]json.RawMessage, err
 	return encoded, nil
 }
 
-// standingAt is what the user cluster has at a record, as far as that is known: where newer ones can't be read, any object may have
+// inventoryAt is what the user cluster has at a record, as far as that is known: where newer ones can't be read, any object may have
 // another content.
-func standingAt(record *release.Record) apply.Inventory {
+func inventoryAt(record *release.Record) apply.Inventory {
 	if record.Skipped > 0 {
 		return record.Inventory.Doubted()
 	}
@@ -257,9 +257,9 @@ func noteText(notes []apply.Note) string {
 	return text
 }
 
-// standing counts the objects that earlier revisions left, of which a prune may take half at once: what the present one
+// countEarlier counts the objects that earlier revisions left, of which a prune may take half at once: what the present one
 // brings does not count, or an upgrade could drop everything by bringing more.
-func standing(intent *release.Record) int {
+func countEarlier(intent *release.Record) int {
 	count := len(intent.Superseded) + len(intent.Shared)
 	for _, entry := range intent.Inventory {
 		if entry.UID != "" {
@@ -276,7 +276,7 @@ func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
 	}
 	applied, before := *f.record(), f.record().Inventory
 	applied.State, applied.Time = release.StateApplied, f.stamp()
-	applied.SupersededOf = standing(f.record())
+	applied.SupersededOf = countEarlier(f.record())
 	applied.Superseded = append(apply.Prunable(f.record().Inventory, f.progress.Inventory), f.record().Superseded...)
 	applied.Superseded = apply.Prunable(applied.Superseded, f.progress.Inventory).Without(applied.Shared)
 	applied.Inventory = f.progress.Inventory

@@ -87,7 +87,7 @@ func (r *Reconciler) goOnAfter(ctx context.Context, f *facts, found *release.For
 	err = r.amend(ctx, f, func(kept *release.Record) {
 		kept.GoOnAfter(found.Revision, f.stamp())
 		kept.Superseded = append(kept.Superseded, left...)
-		kept.SupersededOf = standing(kept)
+		kept.SupersededOf = countEarlier(kept)
 	})
 	if err != nil {
 		f.memory.doubt()

@@ -112,7 +112,7 @@ func rollbackOf(f *facts, good *release.Record, problem string) (*release.Record
 	back := good.Again()
 	back.Revision, back.State, back.Time, back.From = failed.Revision+1, release.StateIntent, f.stamp(), good.Version
 	back.Healthy, back.LastGood, back.Settled = false, failed.LastGood, failed.Settled
-	back.Inventory, back.Superseded = apply.Planned(objects, standingAt(failed)), failed.Superseded
+	back.Inventory, back.Superseded = apply.Planned(objects, inventoryAt(failed)), failed.Superseded
 	back.Shared, back.FormerAddon = failed.Shared, failed.FormerAddon
 	back.Rollback = &release.Rollback{
 		To: good.Revision, Failed: failed.Revision, Version: failed.Version, Inputs: failed.Inputs, Problem: problem,

@@ -9,11 +9,30 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/status"
 )
 
 // telling is what an event is about.
 type telling struct{ kind, reason, action string }
+
+// quicklyApplied is how many objects are written in so little time that their rollout need not be announced.
+const quicklyApplied = 30
+
+// announceRollout has the status show a long rollout before it begins, once for each edit: else nothing is told of the edit until
+// the rollout waits for something or is through. Left is how many objects are to be written.
+func announceRollout(f *facts, left int) loop.Outcome {
+	generation := f.installation.Generation
+	isTold := f.memory.told == generation || f.installation.Status.ObservedGeneration == generation
+	if isTold || left <= quicklyApplied {
+		return nil
+	}
+	f.memory.told = generation // also where the status can't be written
+	return loop.Waiting{
+		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonProgressing, Recheck: atOnce,
+		Message: fmt.Sprintf("%d of %d objects are about to be written", left, len(f.objects)),
+	}
+}
 
 // announce tells changes as events; conditions tell the state.
 func (r *Reconciler) announce(ctx context.Context, f *facts) {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/status"
 )
 
 // Limits on names: what Linux file systems take, and a depth that no sensible tree has.
@@ -77,8 +78,5 @@ func CleanPath(given string) (string, error) {
 
 func refused(name, rule string) error {
 	const shown = 256
-	if len(name) > shown {
-		name = strings.ToValidUTF8(name[:shown], "") + "…"
-	}
-	return &fetch.RefusedError{Subject: fmt.Sprintf("path %q", name), Rule: rule}
+	return &fetch.RefusedError{Subject: fmt.Sprintf("path %q", status.Cut(name, shown)), Rule: rule}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/status"
 )
 
 // refLimit is the longest branch, tag or range, in bytes.
@@ -101,8 +102,5 @@ func unfit(r rune) bool {
 
 func refusedRef(name, rule string) error {
 	const shown = 80
-	if len(name) > shown {
-		name = strings.ToValidUTF8(name[:shown], "") + "…"
-	}
-	return &fetch.RefusedError{Subject: fmt.Sprintf("git ref %q", name), Rule: rule}
+	return &fetch.RefusedError{Subject: fmt.Sprintf("git ref %q", status.Cut(name, shown)), Rule: rule}
 }

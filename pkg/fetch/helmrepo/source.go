@@ -11,6 +11,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/pkg/status"
 )
 
 // Source is a fetch.Source for charts in Helm repositories.
@@ -86,10 +87,4 @@ func checkChart(reference *fetch.HelmReference) error {
 	return nil
 }
 
-func cut(text string) string {
-	const limit = 80
-	if len(text) > limit {
-		return strings.ToValidUTF8(text[:limit], "") + "…"
-	}
-	return text
-}
+func cut(text string) string { return status.Cut(text, 80) }

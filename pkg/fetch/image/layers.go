@@ -14,6 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/archive"
 	"github.com/trellis-addons/trellis/pkg/fetch/registry"
+	"github.com/trellis-addons/trellis/pkg/status"
 )
 
 const (
@@ -128,13 +129,7 @@ func layerRule(layer v1.Descriptor) string {
 	return ""
 }
 
-func cut(text string) string {
-	const limit = 120
-	if len(text) > limit {
-		return strings.ToValidUTF8(text[:limit], "") + "…"
-	}
-	return text
-}
+func cut(text string) string { return status.Cut(text, 120) }
 
 // addLayer downloads a layer and puts it below what is there.
 func addLayer(ctx context.Context, session *registry.Session, layer v1.Descriptor, stack *stack, folder string) error {

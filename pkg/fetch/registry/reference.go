@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/status"
 )
 
 // referenceLimit is the longest reference that is taken, in bytes.
@@ -92,8 +93,5 @@ func refusedReference(text, rule string) error {
 	if at := strings.LastIndexByte(text, '@'); at >= 0 && !strings.HasPrefix(text[at:], "@sha") {
 		text = "…" + text[at:] // what stands before may be a password
 	}
-	if len(text) > shown {
-		text = strings.ToValidUTF8(text[:shown], "") + "…"
-	}
-	return &fetch.RefusedError{Subject: fmt.Sprintf("image %q", text), Rule: rule}
+	return &fetch.RefusedError{Subject: fmt.Sprintf("image %q", status.Cut(text, shown)), Rule: rule}
 }

@@ -15,6 +15,7 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/status"
 )
 
 const (
@@ -175,9 +176,9 @@ func bound(problem jsonschema.ErrorKind) string {
 	case *kind.Format:
 		return fmt.Sprintf("must be of format %q", cut(problem.Want))
 	case *kind.Enum:
-		return "must be one of " + choices(problem.Want)
+		return "must be one of " + enumerated(problem.Want)
 	case *kind.Const:
-		return "must be " + choices([]any{problem.Want})
+		return "must be " + enumerated([]any{problem.Want})
 	}
 	return ""
 }
@@ -185,12 +186,7 @@ func bound(problem jsonschema.ErrorKind) string {
 // maxBound is how much of a schema's text one problem repeats, in bytes.
 const maxBound = 120
 
-func cut(text string) string {
-	if len(text) <= maxBound {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxBound], "") + "…"
-}
+func cut(text string) string { return status.Cut(text, maxBound) }
 
 func number(bound *big.Rat) string {
 	if bound.IsInt() && bound.Num().IsInt64() {
@@ -200,8 +196,8 @@ func number(bound *big.Rat) string {
 	return strconv.FormatFloat(text, 'g', -1, 64)
 }
 
-// choices lists what a schema takes, as JSON, as many as one can read at a glance.
-func choices(values []any) string {
+// enumerated lists what a schema takes, as JSON, as many as one can read at a glance.
+func enumerated(values []any) string {
 	const most = 12
 	told := ""
 	for i, value := range values {
