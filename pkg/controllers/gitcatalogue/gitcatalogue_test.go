@@ -18,6 +18,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -206,6 +207,56 @@ func TestMuchThatGoesNeedsAWord(t *testing.T) {
 	w.annotate(object, v1.AnnotationApproveRevision, empty)
 	w.expectAddons(object, empty)
 	w.expectFetched(object, "True", v1.ReasonFetched)
+}
+
+// Red when whoever is to approve a commit is not told which installations lose their version. An add-on that another catalogue has too
+// loses none.
+func TestWhatACommitTakesFromInstallationsIsTold(t *testing.T) {
+	w := newWorld(t)
+	first := w.commit(map[string]string{"a.yaml": file("a", "1.0.0", "b", "1.0.0", "c", "1.0.0", "d", "1.0.0", "e", "1.0.0", "f", "1.0.0")})
+	w.start("", "")
+	object := w.catalogue("platform")
+	w.create(object)
+	children := w.expectAddons(object, first, "a", "1.0.0", "b", "1.0.0", "c", "1.0.0", "d", "1.0.0", "e", "1.0.0", "f", "1.0.0")
+	other := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "other"}, Spec: children["f"].Spec}
+	w.create(other)
+
+	empty := w.commit(map[string]string{"a.yaml": "# nothing any more\n"})
+	w.look(object)
+	w.expectApprovable(object, empty, "not known whether installations have what goes: no seed is counted yet")
+
+	north := catalogue.SeedUsage{Installations: map[catalogue.UsedVersion]int{
+		{Addon: "a", Version: "1.0.0"}: 2, {Addon: "b", Version: "1.0.0"}: 1, {Addon: "c", Version: "1.0.0"}: 4,
+		{Addon: "d", Version: "1.0.0"}: 1, {Addon: "f", Version: "1.0.0"}: 9, {Addon: "elsewhere", Version: "1.0.0"}: 7,
+	}}
+	south := catalogue.SeedUsage{Installations: map[catalogue.UsedVersion]int{{Addon: "a", Version: "1.0.0"}: 3, {Addon: "e"}: 1}}
+	book := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.ConfigMapUsage}}
+	book.Data = map[string]string{"north": north.Encode(), "south": south.Encode()}
+	w.create(book)
+	w.look(object)
+	w.expectApprovable(object, empty,
+		"12 installations on 2 counted seeds have what goes (5 of a 1.0.0, 4 of c 1.0.0, 1 of b 1.0.0 and 2 more); nothing is uninstalled")
+
+	book.Data = map[string]string{"north": catalogue.SeedUsage{}.Encode()}
+	if err := w.client.Update(t.Context(), book); err != nil {
+		t.Fatal(err)
+	}
+	w.look(object)
+	w.expectApprovable(object, empty, "no installation on 1 counted seed has what goes")
+	w.annotate(object, v1.AnnotationApproveRevision, empty)
+	w.expectAddons(object, empty)
+}
+
+// expectApprovable waits until a commit waits for an approval, and the condition says that, too.
+func (w *world) expectApprovable(object *v1.AddonCatalogue, commit, told string) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		message := w.expectFetched(object, "False", v1.ReasonRevisionNeedsApproval)
+		if !strings.Contains(message, told) || !strings.Contains(message, v1.AnnotationApproveRevision+"="+commit) {
+			return fmt.Errorf("message %q, want %q", message, told)
+		}
+		return nil
+	})
 }
 
 func TestTroubleTakesNothing(t *testing.T) {

@@ -62,8 +62,8 @@ func (r *Reconciler) plan(_ context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// approve holds a commit that takes much away until an admin names it.
-func (r *Reconciler) approve(_ context.Context, f *facts) loop.Outcome {
+// approve holds a commit that takes much away until an admin names it, and says what installations would lose by it.
+func (r *Reconciler) approve(ctx context.Context, f *facts) loop.Outcome {
 	removed, approved := len(f.plan.remove), f.object.Annotations[v1.AnnotationApproveRevision]
 	if !needsApproval(removed, len(f.have)) || approved == f.snapshot.Revision {
 		return nil
@@ -73,6 +73,6 @@ func (r *Reconciler) approve(_ context.Context, f *facts) loop.Outcome {
 		hint = "; it has the first characters of it only, which another commit could be made to have too"
 	}
 	return f.waiting(v1.ReasonRevisionNeedsApproval, fmt.Sprintf(
-		"commit %s takes %d of %d add-ons out: annotate the catalogue with %s=%s if that is meant%s",
-		f.snapshot.Revision, removed, len(f.have), v1.AnnotationApproveRevision, f.snapshot.Revision, hint))
+		"commit %s takes %d of %d add-ons out: annotate the catalogue with %s=%s if that is meant%s; %s",
+		f.snapshot.Revision, removed, len(f.have), v1.AnnotationApproveRevision, f.snapshot.Revision, hint, r.used(ctx, f)))
 }

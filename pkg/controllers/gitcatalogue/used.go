@@ -1,0 +1,100 @@
+package gitcatalogue
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/status"
+)
+
+// usedTold is how many versions a condition names of those that go and that installations have; it counts all of them.
+const usedTold = 3
+
+// used says which of the versions that a commit takes away installations have, as the distributor counted last. It is for whoever is
+// to approve the commit; what can't be read is told too, and holds nothing up.
+func (r *Reconciler) used(ctx context.Context, f *facts) string {
+	const unknown = "it is not known whether installations have what goes: "
+	var all v1.AddonCatalogueList
+	if err := r.cached.List(ctx, &all, client.InNamespace(f.object.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return unknown + "the catalogues can't be listed"
+	}
+	var book corev1.ConfigMap
+	err := r.direct.Get(ctx, client.ObjectKey{Namespace: f.object.Namespace, Name: v1.ConfigMapUsage}, &book)
+	if client.IgnoreNotFound(err) != nil {
+		return unknown + fmt.Sprintf("ConfigMap %q can't be read", v1.ConfigMapUsage)
+	}
+	var usages []catalogue.SeedUsage
+	for seed, text := range book.Data {
+		if usage, err := catalogue.DecodeUsage(seed, text); err == nil {
+			usages = append(usages, usage)
+		}
+	}
+	if len(usages) == 0 {
+		return unknown + "no seed is counted yet"
+	}
+	return usedText(planWithdrawn(f, all.Items), usages)
+}
+
+// planWithdrawn is what no catalogue has once the plan is carried out.
+func planWithdrawn(f *facts, all []v1.AddonCatalogue) []catalogue.UsedVersion {
+	var before v1.AddonCatalogueSpec
+	var remaining []*v1.AddonCatalogueSpec
+	for _, generated := range f.have {
+		before.Addons = append(before.Addons, generated.Spec.Addons...)
+	}
+	for i := range f.plan.children {
+		remaining = append(remaining, &f.plan.children[i].spec)
+	}
+	for i := range all {
+		other := &all[i]
+		role := other.Labels[v1.LabelRole]
+		counts := other.DeletionTimestamp == nil && (role == "" || role == v1.RoleGenerated)
+		if counts && f.have[other.Name] == nil {
+			remaining = append(remaining, &other.Spec)
+		}
+	}
+	return catalogue.Withdrawn(&before, remaining...)
+}
+
+// usedText names the versions that most installations have, of all seeds together.
+func usedText(gone []catalogue.UsedVersion, usages []catalogue.SeedUsage) string {
+	type count struct {
+		of            catalogue.UsedVersion
+		installations int
+	}
+	var counts []count
+	sum := 0
+	for _, version := range gone {
+		number := 0
+		for _, usage := range usages {
+			number += usage.Installations[version]
+		}
+		if number > 0 {
+			counts, sum = append(counts, count{version, number}), sum+number
+		}
+	}
+	seeds := status.Count(len(usages), "counted seed")
+	if sum == 0 {
+		return fmt.Sprintf("no installation on %s has what goes", seeds)
+	}
+	slices.SortFunc(counts, func(a, b count) int {
+		return cmp.Or(cmp.Compare(b.installations, a.installations), cmp.Compare(a.of.Addon, b.of.Addon), catalogue.Compare(a.of.Version, b.of.Version))
+	})
+	var named []string
+	for _, one := range counts {
+		named = append(named, fmt.Sprintf("%d of %s %s", one.installations, one.of.Addon, cmp.Or(one.of.Version, "(undecided)")))
+	}
+	have := "have"
+	if sum == 1 {
+		have = "has"
+	}
+	return fmt.Sprintf("%s on %s %s what goes (%s); nothing is uninstalled",
+		status.Count(sum, "installation"), seeds, have, status.Names(named, usedTold))
+}
