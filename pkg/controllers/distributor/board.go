@@ -43,6 +43,8 @@ type outcome struct {
 	// tooLarge names the merged add-ons that were refused.
 	tooLarge  []string
 	conflicts []v1.CatalogueConflict
+	// wonInGit is the catalogue in git that the winner of the first conflict was generated from; empty: none.
+	wonInGit string
 	// digests of the merged add-ons that the catalogue has a part in.
 	digests map[string]string
 	// secrets that its entries name, and what is wrong with them on the master.

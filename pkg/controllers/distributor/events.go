@@ -82,7 +82,7 @@ func namesOf(changes []catalogue.Change) string {
 
 // tellConflicts makes an event of conflicts that the catalogue's status did not have before. The status is the memory, so
 // that a restart repeats nothing.
-func (r *Reconciler) tellConflicts(object *v1.AddonCatalogue, before []v1.CatalogueConflict) {
+func (r *Reconciler) tellConflicts(ctx context.Context, object *v1.AddonCatalogue, before []v1.CatalogueConflict) {
 	var fresh []v1.CatalogueConflict
 	for _, conflict := range object.Status.Conflicts {
 		if !slices.Contains(before, conflict) {
@@ -92,7 +92,7 @@ func (r *Reconciler) tellConflicts(object *v1.AddonCatalogue, before []v1.Catalo
 	if len(fresh) == 0 {
 		return
 	}
-	message := tellConflict(object.Name, fresh[0])
+	message := tellConflict(object.Name, fresh[0], r.inGit(ctx, object.Namespace, fresh[0].WonBy))
 	if len(fresh) > 1 {
 		message += fmt.Sprintf("; and %d more", len(fresh)-1)
 	}

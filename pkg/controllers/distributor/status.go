@@ -38,11 +38,14 @@ func (r *Reconciler) reconcileStatus(ctx context.Context, request reconcile.Requ
 	}
 	conflicts, leaving, trouble := object.Status.Conflicts, leavingReason(object), r.toldOf(object)
 	turn := loop.StartShared(r.cached, object)
+	if len(known.conflicts) > 0 {
+		known.wonInGit = r.inGit(ctx, object.Namespace, known.conflicts[0].WonBy)
+	}
 	project(object, known, seeds)
 	projectLeaving(object, known, r.usage.having(known.leave))
 	result, err := turn.Finish(ctx, loop.Done{})
 	if err == nil && result.IsZero() {
-		r.tellConflicts(object, conflicts)
+		r.tellConflicts(ctx, object, conflicts)
 		r.tellLeaving(object, leaving)
 		r.tellTrouble(ctx, object, trouble)
 	}
@@ -82,18 +85,35 @@ func projectConflicts(object *v1.AddonCatalogue, known outcome) {
 	}
 	first := known.conflicts[0]
 	status.True(&s.Conditions, object.Generation, v1.ConditionConflicting, first.Reason,
-		fmt.Sprintf("%s; status.conflicts has %d in all", tellConflict(object.Name, first), len(known.conflicts)))
+		fmt.Sprintf("%s; status.conflicts has %d in all", tellConflict(object.Name, first, known.wonInGit), len(known.conflicts)))
 }
 
-func tellConflict(self string, conflict v1.CatalogueConflict) string {
+// inGit is the name of the catalogue in git that a catalogue was generated from; empty: none.
+func (r *Reconciler) inGit(ctx context.Context, namespace, name string) string {
+	found := &v1.AddonCatalogue{}
+	if err := r.cached.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, found, client.UnsafeDisableDeepCopy); err != nil {
+		return "" // It is gone, and the next pass knows.
+	}
+	if owner := metav1.GetControllerOfNoCopy(found); owner != nil && found.Labels[v1.LabelRole] == v1.RoleGenerated {
+		return owner.Name
+	}
+	return ""
+}
+
+// tellConflict names the winner as people know it: by the catalogue in git, where it was generated from one.
+func tellConflict(self string, conflict v1.CatalogueConflict, inGit string) string {
+	winner := fmt.Sprintf("%q", conflict.WonBy)
+	if inGit != "" {
+		winner = fmt.Sprintf("%q in git (generated: %q)", inGit, conflict.WonBy)
+	}
 	switch {
 	case conflict.Reason == v1.ReasonCoreReserved:
-		return fmt.Sprintf("add-on %q is left out: Core catalogue %q reserves the name", conflict.Addon, conflict.WonBy)
-	case conflict.WonBy == self:
+		return fmt.Sprintf("add-on %q is left out: Core catalogue %s reserves the name", conflict.Addon, winner)
+	case conflict.WonBy == self, inGit == self:
 		return fmt.Sprintf("add-on %q version %q is in other catalogues too; this one wins", conflict.Addon, conflict.Version)
 	}
-	return fmt.Sprintf("add-on %q version %q is left out: catalogue %q has it with precedence",
-		conflict.Addon, conflict.Version, conflict.WonBy)
+	return fmt.Sprintf("add-on %q version %q is left out: catalogue %s has it with precedence",
+		conflict.Addon, conflict.Version, winner)
 }
 
 // projectSeeds writes a row for each seed. A row keeps its revision and time until another revision has arrived.

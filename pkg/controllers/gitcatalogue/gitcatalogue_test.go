@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -245,6 +246,32 @@ func TestWhatACommitTakesFromInstallationsIsTold(t *testing.T) {
 	w.expectApprovable(object, empty, "no installation on 1 counted seed has what goes")
 	w.annotate(object, v1.AnnotationApproveRevision, empty)
 	w.expectAddons(object, empty)
+}
+
+// Red when a conflict names a generated catalogue alone, which nobody wrote, or tells the catalogue in git that wins that it loses.
+func TestAConflictNamesTheCatalogueInGit(t *testing.T) {
+	w := newWorld(t)
+	commit := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0")})
+	w.start("", w.platform+"-merged")
+	team := w.catalogue("team")
+	team.Spec.Priority = 10
+	w.create(team)
+	generated := w.expectAddons(team, commit, "loki", "1.0.0")["loki"]
+	hand := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "hand"}, Spec: *generated.Spec.DeepCopy()}
+	hand.Spec.Priority = 0
+	w.create(hand)
+	for object, want := range map[*v1.AddonCatalogue]string{
+		hand: fmt.Sprintf("catalogue %q in git (generated: %q) has it with precedence", "team", generated.Name),
+		team: "this one wins", generated: "this one wins",
+	} {
+		expect.Object(t, w.client, object, func(object *v1.AddonCatalogue) error {
+			found := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionConflicting)
+			if found == nil || found.Status != metav1.ConditionTrue || !strings.Contains(found.Message, want) {
+				return fmt.Errorf("%s: %+v, want %q", object.Name, found, want)
+			}
+			return nil
+		})
+	}
 }
 
 // expectApprovable waits until a commit waits for an approval, and the condition says that, too.
