@@ -58,7 +58,8 @@ var removalSteps = []step{
 // with what is left until nothing is; blocked names what holds the removal up, for a deadline of the caller's. An error is a
 // call that failed; left is right then as well.
 func Remove(ctx context.Context, target Target, inventory Inventory, options RemoveOptions) (left Inventory, blocked []Note, err error) {
-	r := removal{deleter: newDeleter(target, options.Owner), options: options, ownGroups: slices.Concat(inventory, options.All).DefinedGroups()}
+	ownGroups := slices.Concat(inventory, options.All).DefinedGroups()
+	r := removal{deleter: newDeleter(target, options.Owner), options: options, ownGroups: ownGroups}
 	left = slices.DeleteFunc(slices.Clone(inventory), func(entry Entry) bool { return entry.Orphan })
 	done := map[Key]bool{}
 	for at, step := range removalSteps {

@@ -2,9 +2,10 @@
 // AddonCatalogue, and those are what controller distributor merges.
 //
 // Reads: AddonCatalogues of the platform namespace, their Secrets with credentials, and through the contract of pkg/fetch
-// the repositories, and the distributor's ConfigMap addon-usage. Writes: the generated catalogues, which it owns, and of the status of a catalogue in git condition
-// Fetched, the revision and the counts. All else in that status is the distributor's; each of the two writes with the
-// resourceVersion that it has read, so that neither takes back what the other one says. It never reaches a seed.
+// the repositories, and the distributor's ConfigMap addon-usage. Writes: the generated catalogues, which it owns, and of the
+// status of a catalogue in git condition Fetched, the revision and the counts. All else in that status is the
+// distributor's; each of the two writes with the resourceVersion that it has read, so that neither takes back what the
+// other one says. It never reaches a seed.
 //
 // One pass over a catalogue takes these steps:
 //

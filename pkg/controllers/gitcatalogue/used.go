@@ -85,7 +85,8 @@ func usedText(gone []catalogue.UsedVersion, usages []catalogue.SeedUsage) string
 		return fmt.Sprintf("no installation on %s has what goes", seeds)
 	}
 	slices.SortFunc(counts, func(a, b count) int {
-		return cmp.Or(cmp.Compare(b.installations, a.installations), cmp.Compare(a.of.Addon, b.of.Addon), catalogue.Compare(a.of.Version, b.of.Version))
+		return cmp.Or(cmp.Compare(b.installations, a.installations),
+			cmp.Compare(a.of.Addon, b.of.Addon), catalogue.Compare(a.of.Version, b.of.Version))
 	})
 	var named []string
 	for _, one := range counts {
