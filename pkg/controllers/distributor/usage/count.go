@@ -1,4 +1,4 @@
-package distributor
+package usage
 
 import (
 	"context"
@@ -26,64 +26,64 @@ var countTotals = remote.Totals{Calls: 400, Items: 200_000, Bytes: 128 << 20, Ti
 // tables asks for the columns of objects and nothing else: values and statuses of installations stay where they are.
 const tables = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
-// newCounter makes the client that reads tables.
-func newCounter(foreign *remote.Client) (rest.Interface, error) {
+// NewClient makes the client of a seed that reads tables.
+func NewClient(foreign *remote.Client) (rest.Interface, error) {
 	config := rest.CopyConfig(foreign.Config)
 	version := v1.GroupVersion
 	config.GroupVersion, config.APIPath = &version, "/apis"
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	counter, err := rest.RESTClientForConfigAndClient(config, foreign.HTTP)
+	client, err := rest.RESTClientForConfigAndClient(config, foreign.HTTP)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for tables: %w", err)
 	}
-	return counter, nil
+	return client, nil
 }
 
-// used counts the installations of versions that seeds are given, or are to leave. What else a seed says that it has is only a
-// number: names that nobody here knows could be any, and as many as it likes.
-type used struct {
+// Count is what the installations of one seed say: how many have which of the versions that it is given or that clusters are to leave. What
+// else a seed says that it has is only a number: names that nobody here knows could be any, and as many as it likes.
+type Count struct {
+	Installations map[catalogue.UsedVersion]int
+	Others        int
+	// Unfetched is what the installations of offered add-ons say of their sources.
+	Unfetched Unfetched
+
 	offered map[string]map[string]bool
-	found   map[catalogue.UsedVersion]int
-	others  int
-	// unfetched is what the installations of offered add-ons say of their sources.
-	unfetched unfetched
 }
 
-func newUsed(want *wanted) *used {
-	u := &used{offered: map[string]map[string]bool{}, found: map[catalogue.UsedVersion]int{}, unfetched: unfetched{}}
-	if want == nil {
-		return u
-	}
-	for name, addon := range want.addons {
-		u.know(name, "")
+func newCount(addons map[string]*catalogue.MergedAddon, leave catalogue.Leave) *Count {
+	c := &Count{offered: map[string]map[string]bool{}, Installations: map[catalogue.UsedVersion]int{}, Unfetched: Unfetched{}}
+	for name, addon := range addons {
+		c.offer(name, "")
 		for i := range addon.Spec.Addons {
 			for _, version := range addon.Spec.Addons[i].Versions {
-				u.know(name, catalogue.Key(version.Version))
+				c.offer(name, catalogue.Key(version.Version))
 			}
 		}
 	}
-	for name, versions := range want.leave {
+	for name, versions := range leave {
 		for _, version := range versions {
-			u.know(name, catalogue.Key(version))
+			c.offer(name, catalogue.Key(version))
 		}
 	}
-	return u
+	return c
 }
 
-func (u *used) know(addon, version string) {
-	if u.offered[addon] == nil {
-		u.offered[addon] = map[string]bool{}
+func (c *Count) offer(addon, version string) {
+	if c.offered[addon] == nil {
+		c.offered[addon] = map[string]bool{}
 	}
-	u.offered[addon][version] = true
+	c.offered[addon][version] = true
 }
 
-// count asks the seed which versions its installations have, how many have others than it is given, and which can't get their
+// Read asks a seed which versions its installations have, how many have others than it is given, and which can't get their
 // content. A seed without the kind has none.
-func (s *session) count(ctx context.Context, want *wanted) (counted *used, err error) {
+func Read(
+	ctx context.Context, client rest.Interface, addons map[string]*catalogue.MergedAddon, leave catalogue.Leave,
+) (counted *Count, err error) {
 	ctx = remote.Within(ctx, "the count of installations", countTotals)
-	counted = newUsed(want)
+	counted = newCount(addons, leave)
 	for next, more := "", true; more; more = next != "" {
-		next, err = s.countPage(ctx, next, counted)
+		next, err = readPage(ctx, client, next, counted)
 		if apierrors.IsNotFound(err) {
 			break
 		}
@@ -103,10 +103,10 @@ type table struct {
 
 type tableRow struct{ Cells []any }
 
-func (s *session) countPage(ctx context.Context, token string, counted *used) (next string, err error) {
+func readPage(ctx context.Context, client rest.Interface, token string, counted *Count) (next string, err error) {
 	ctx, release := remote.Hold(ctx)
 	defer release()
-	raw, err := s.counter.Get().Resource("addoninstallations").SetHeader("Accept", tables).
+	raw, err := client.Get().Resource("addoninstallations").SetHeader("Accept", tables).
 		Param("includeObject", string(metav1.IncludeNone)).Param("limit", strconv.Itoa(countedAtOnce)).
 		Param("continue", token).DoRaw(ctx)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *session) countPage(ctx context.Context, token string, counted *used) (n
 }
 
 // add counts the rows of a page by the columns that the CRD prints.
-func (u *used) add(page *table) {
+func (c *Count) add(page *table) {
 	addon, version, reason := -1, -1, -1
 	for i, column := range page.ColumnDefinitions {
 		switch column.Name {
@@ -138,14 +138,14 @@ func (u *used) add(page *table) {
 		if text := cell(row, version); text != "" {
 			have.Version = catalogue.Key(text)
 		}
-		if u.offered[have.Addon] != nil {
-			u.unfetched.note(have.Addon, cell(row, reason))
+		if c.offered[have.Addon] != nil {
+			c.Unfetched.add(have.Addon, cell(row, reason))
 		}
 		switch {
-		case u.offered[have.Addon][have.Version]:
-			u.found[have]++
+		case c.offered[have.Addon][have.Version]:
+			c.Installations[have]++
 		case have.Addon != "":
-			u.others++
+			c.Others++
 		}
 	}
 }

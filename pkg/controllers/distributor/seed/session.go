@@ -1,4 +1,4 @@
-package distributor
+package seed
 
 import (
 	"context"
@@ -22,18 +22,13 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
 	"github.com/trellis-addons/trellis/pkg/fence"
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
 // fieldOwner names our writes in managedFields.
 const fieldOwner = "trellis-distributor"
-
-// answersAtOnce is the memory for answers of all seeds at a time, heaviestAnswer for each of them, in bytes.
-const (
-	answersAtOnce  = 128 << 20
-	heaviestAnswer = 64 << 20
-)
 
 // Lists of a seed: at most so many at a time, and so much in all.
 const (
@@ -87,8 +82,8 @@ func seedMapper() meta.RESTMapper {
 }
 
 // newSession makes no call.
-func newSession(to target, platform, namespace string, budget *remote.Budget, fence *fence.Fence) (*session, error) {
-	foreign, err := remote.New(to.config, remote.Options{Budget: budget, Heaviest: heaviestAnswer, Fence: fence})
+func newSession(to Target, platform, namespace string, budget *remote.Budget, fence *fence.Fence) (*session, error) {
+	foreign, err := remote.New(to.Config, remote.Options{Budget: budget, Heaviest: heaviestAnswer, Fence: fence})
 	if err != nil {
 		return nil, fmt.Errorf("making a transport: %w", err)
 	}
@@ -96,14 +91,14 @@ func newSession(to target, platform, namespace string, budget *remote.Budget, fe
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	counter, err := newCounter(foreign)
+	counter, err := usage.NewClient(foreign)
 	if err != nil {
 		return nil, err
 	}
 	// A field that the seed's CRD does not know is an error, not a silent loss.
 	strict := client.WithFieldValidation(plain, metav1.FieldValidationStrict)
 	return &session{
-		id: to.configID, namespace: namespace, remote: foreign, client: client.WithFieldOwner(strict, fieldOwner),
+		id: to.ConfigID, namespace: namespace, remote: foreign, client: client.WithFieldOwner(strict, fieldOwner),
 		counter: counter, platform: platform, stored: map[string]string{}, stamps: map[string]knownStamp{},
 	}, nil
 }
@@ -134,7 +129,7 @@ func (s *session) look(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	secrets, err := s.list(ctx, corev1.SchemeGroupVersion.WithKind("SecretList"), client.MatchingLabels{v1.LabelManagedBy: managedBy})
+	secrets, err := s.list(ctx, corev1.SchemeGroupVersion.WithKind("SecretList"), client.MatchingLabels{v1.LabelManagedBy: ManagedBy})
 	if err != nil {
 		return err
 	}

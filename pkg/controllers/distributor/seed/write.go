@@ -1,4 +1,4 @@
-package distributor
+package seed
 
 import (
 	"context"
@@ -30,13 +30,13 @@ func (f *failures) any() bool { return len(f.catalogues)+len(f.secrets) > 0 }
 
 // carryOut does what is planned, as far as it goes: one object's failure is not another's. Secrets come first, so that
 // nobody reads an entry whose Secret is not there yet.
-func (s *session) carryOut(ctx context.Context, want *wanted, with *marker, todo plan) *failures {
+func (s *session) carryOut(ctx context.Context, want *Wanted, with *marker, todo plan) *failures {
 	failed := &failures{catalogues: map[string]string{}, secrets: map[string]string{}}
 	s.each(ctx, todo.writeSecret, failed.secret, func(ctx context.Context, name string) error {
-		return s.writeSecret(ctx, name, want.secrets.copies[name])
+		return s.writeSecret(ctx, name, want.Secrets.Copies[name])
 	})
 	s.each(ctx, todo.write, failed.catalogue, func(ctx context.Context, name string) error {
-		return s.writeCatalogue(ctx, name, want.addons[name], with.annotations(name, want.addons[name], want.leave))
+		return s.writeCatalogue(ctx, name, want.Addons[name], with.annotations(name, want.Addons[name], want.Leave))
 	})
 	s.each(ctx, todo.tell, failed.catalogue, s.retell)
 	s.each(ctx, todo.remove, failed.catalogue, func(ctx context.Context, name string) error {
@@ -65,7 +65,7 @@ func (s *session) each(ctx context.Context, names []string, fail func(string, er
 func (f *failures) catalogue(name string, err error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	f.catalogues[name] = fmt.Sprintf("AddonCatalogue %q: %s", name, describe(err))
+	f.catalogues[name] = fmt.Sprintf("AddonCatalogue %q: %s", name, Describe(err))
 	if apierrors.IsAlreadyExists(err) {
 		f.catalogues[name] += "; nothing is installed from it meanwhile"
 	}
@@ -74,7 +74,7 @@ func (f *failures) catalogue(name string, err error) {
 func (f *failures) secret(name string, err error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	f.secrets[name] = fmt.Sprintf("Secret %q: %s", name, describe(err))
+	f.secrets[name] = fmt.Sprintf("Secret %q: %s", name, Describe(err))
 }
 
 func (s *session) named(name string) metav1.ObjectMeta {
@@ -167,12 +167,12 @@ func (s *session) retype(ctx context.Context, object *v1.AddonCatalogue, refusal
 	return s.put(ctx, object, s.picture.catalogues)
 }
 
-func (s *session) writeSecret(ctx context.Context, name string, source secretCopy) error {
-	object := &corev1.Secret{ObjectMeta: s.named(name), Type: corev1.SecretTypeOpaque, Data: source.data}
+func (s *session) writeSecret(ctx context.Context, name string, source SecretCopy) error {
+	object := &corev1.Secret{ObjectMeta: s.named(name), Type: corev1.SecretTypeOpaque, Data: source.Data}
 	object.Labels = secretLabels()
-	object.Annotations = map[string]string{v1.AnnotationDigest: source.revision}
-	if source.hosts != "" {
-		object.Annotations[v1.AnnotationHosts] = source.hosts
+	object.Annotations = map[string]string{v1.AnnotationDigest: source.Revision}
+	if source.Hosts != "" {
+		object.Annotations[v1.AnnotationHosts] = source.Hosts
 	}
 	return s.put(ctx, object, s.picture.secrets)
 }

@@ -1,4 +1,4 @@
-package distributor
+package seed
 
 import (
 	"context"
@@ -62,7 +62,7 @@ func (s *session) bringKey(ctx context.Context) (problem string) {
 	}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.platform, Name: v1.SecretCatalogueKey, Labels: map[string]string{v1.LabelManagedBy: managedBy},
+			Namespace: s.platform, Name: v1.SecretCatalogueKey, Labels: map[string]string{v1.LabelManagedBy: ManagedBy},
 		},
 		Type: corev1.SecretTypeOpaque, Data: map[string][]byte{v1.MarkKeyField: s.key},
 	}
@@ -79,7 +79,7 @@ func (s *session) bringKey(ctx context.Context) (problem string) {
 	case apierrors.IsAlreadyExists(err): // Somebody else's process was faster: its key counts.
 		s.lookedAt = time.Time{}
 	default:
-		return fmt.Sprintf("Secret %q, which tells merged catalogues from others: %s", s.platform+"/"+v1.SecretCatalogueKey, describe(err))
+		return fmt.Sprintf("Secret %q, which tells merged catalogues from others: %s", s.platform+"/"+v1.SecretCatalogueKey, Describe(err))
 	}
 	return ""
 }

@@ -15,10 +15,9 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
+	"github.com/trellis-addons/trellis/pkg/loop"
 )
-
-// managedBy is the value of our managed-by label.
-const managedBy = "distributor"
 
 // revisions knows the ControllerRevisions that keep last valid specs. They are listed once; nobody else writes them.
 type revisions struct {
@@ -37,21 +36,21 @@ type keptRevision struct {
 
 // remember keeps the spec of every valid authored catalogue, and reads the kept one for those that are invalid. Generated
 // catalogues have the repository's last good commit instead.
-func (r *Reconciler) remember(ctx context.Context, p *pass) error {
+func (r *Reconciler) remember(ctx context.Context, f *facts) loop.Outcome {
 	if err := r.listRevisions(ctx); err != nil {
-		return err
+		return failed(err)
 	}
-	for _, reading := range p.readings {
+	for _, reading := range f.readings {
 		if reading.object.Labels[v1.LabelRole] != "" || reading.reason == v1.ReasonWrongNamespace {
 			continue
 		}
 		if reading.reason == v1.ReasonInvalid {
 			if err := r.recall(ctx, reading); err != nil {
-				return err
+				return failed(err)
 			}
 		}
 		if reading.source != nil && reading.refusal == nil {
-			p.trouble(r.keep(ctx, reading))
+			f.trouble(r.keep(ctx, reading))
 		}
 	}
 	return nil
@@ -62,7 +61,7 @@ func (r *Reconciler) listRevisions(ctx context.Context) error {
 		return nil
 	}
 	var list appsv1.ControllerRevisionList
-	err := r.direct.List(ctx, &list, client.InNamespace(r.options.Namespace), client.MatchingLabels{v1.LabelManagedBy: managedBy})
+	err := r.direct.List(ctx, &list, client.InNamespace(r.options.Namespace), client.MatchingLabels{v1.LabelManagedBy: seed.ManagedBy})
 	if err != nil {
 		return fmt.Errorf("listing ControllerRevisions: %w", err)
 	}
@@ -136,7 +135,7 @@ func newRevision(reading *reading, number int64) (*appsv1.ControllerRevision, er
 	return &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: reading.object.Namespace, Name: revisionName(reading),
-			Labels:          map[string]string{v1.LabelManagedBy: managedBy},
+			Labels:          map[string]string{v1.LabelManagedBy: seed.ManagedBy},
 			Annotations:     map[string]string{v1.AnnotationDigest: reading.source.Digest},
 			OwnerReferences: []metav1.OwnerReference{owner},
 		},
@@ -193,40 +192,4 @@ func (r *Reconciler) readRevision(ctx context.Context, object *v1.AddonCatalogue
 		return nil, nil
 	}
 	return source, nil
-}
-
-// tidy drops revisions that are not the last any more, and forgets those of catalogues that went: the garbage collector
-// takes these.
-func (r *Reconciler) tidy(ctx context.Context, p *pass) error {
-	present := map[types.UID]bool{}
-	for _, reading := range p.readings {
-		present[reading.object.UID] = true
-	}
-	for uid := range r.revisions.last {
-		if !present[uid] {
-			delete(r.revisions.last, uid)
-		}
-	}
-	var left []client.ObjectKey
-	for _, key := range r.revisions.old {
-		if r.isLast(key.Name) {
-			continue
-		}
-		object := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-		if err := r.cached.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
-			p.trouble(fmt.Errorf("deleting ControllerRevision %q: %w", key.Name, err))
-			left = append(left, key)
-		}
-	}
-	r.revisions.old = left
-	return nil
-}
-
-func (r *Reconciler) isLast(name string) bool {
-	for _, kept := range r.revisions.last {
-		if kept.name == name {
-			return true
-		}
-	}
-	return false
 }

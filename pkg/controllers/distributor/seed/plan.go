@@ -1,4 +1,4 @@
-package distributor
+package seed
 
 import (
 	"cmp"
@@ -12,19 +12,6 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
-
-// wanted is what every seed should have. It is made by a pass, shared by all workers and never changed.
-type wanted struct {
-	addons map[string]*catalogue.MergedAddon
-	// refused add-ons are neither written nor deleted: the last good ones stay.
-	refused map[string]*catalogue.TooLargeError
-	secrets wantedSecrets
-	// held are catalogues, by name, whose content can't be told at present: merged add-ons with a part of them are neither
-	// written nor deleted.
-	held map[string]bool
-	// leave are the versions of core add-ons that clusters are to leave.
-	leave catalogue.Leave
-}
 
 // picture is what a worker knows of its seed: metadata of the objects that carry our labels.
 type picture struct {
@@ -120,21 +107,21 @@ type plan struct {
 }
 
 // planSeed compares what is wanted with what a seed has.
-func planSeed(want *wanted, with *marker, have picture) plan {
+func planSeed(want *Wanted, with *marker, have picture) plan {
 	todo := plan{held: map[string]string{}}
 	for name, found := range have.catalogues {
 		by := want.holder(found)
 		switch {
 		case by != "":
 			todo.held[name] = by
-		case want.addons[name] == nil && want.refused[name] == nil:
+		case want.Addons[name] == nil && want.Refused[name] == nil:
 			todo.remove = append(todo.remove, name)
 		}
 	}
-	for name, addon := range want.addons {
+	for name, addon := range want.Addons {
 		switch {
 		case todo.held[name] != "":
-		case differs(have.catalogues, name, with.stamp(name, addon, want.leave)):
+		case differs(have.catalogues, name, with.stamp(name, addon, want.Leave)):
 			todo.write = append(todo.write, name)
 		case have.catalogues[name].statusAt != have.catalogues[name].generation:
 			todo.tell = append(todo.tell, name)
@@ -148,30 +135,20 @@ func planSeed(want *wanted, with *marker, have picture) plan {
 }
 
 // planSecrets compares copies of source Secrets. None goes while something is held: it may be one of those that are meant.
-func (p *plan) planSecrets(want *wanted, have picture) {
-	for name, secret := range want.secrets.copies {
-		if differs(have.secrets, name, secret.revision) {
+func (p *plan) planSecrets(want *Wanted, have picture) {
+	for name, secret := range want.Secrets.Copies {
+		if differs(have.secrets, name, secret.Revision) {
 			p.writeSecret = append(p.writeSecret, name)
 		}
 	}
-	if want.secrets.holdAll || len(want.held) > 0 {
+	if want.Secrets.HoldAll || len(want.Held) > 0 {
 		return
 	}
 	for name := range have.secrets {
-		if _, ok := want.secrets.copies[name]; !ok && !want.secrets.held[name] {
+		if _, ok := want.Secrets.Copies[name]; !ok && !want.Secrets.Held[name] {
 			p.removeSecret = append(p.removeSecret, name)
 		}
 	}
-}
-
-// holder is the catalogue that keeps a merged one as it is; empty: none.
-func (w *wanted) holder(found seen) string {
-	for _, name := range found.origins {
-		if w.held[name] {
-			return name
-		}
-	}
-	return ""
 }
 
 func differs(have map[string]seen, name, stamp string) bool {
@@ -192,9 +169,9 @@ func (p picture) digests() map[string]string {
 
 // catalogueLabels and secretLabels are on what we write on a seed, and it is found again by them.
 func catalogueLabels() map[string]string {
-	return map[string]string{v1.LabelRole: v1.RoleMerged, v1.LabelManagedBy: managedBy}
+	return map[string]string{v1.LabelRole: v1.RoleMerged, v1.LabelManagedBy: ManagedBy}
 }
 
 func secretLabels() map[string]string {
-	return map[string]string{v1.LabelUse: v1.UseSource, v1.LabelManagedBy: managedBy}
+	return map[string]string{v1.LabelUse: v1.UseSource, v1.LabelManagedBy: ManagedBy}
 }

@@ -1,4 +1,4 @@
-package distributor
+package seed
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/status"
 )
 
@@ -41,7 +42,7 @@ func (s *session) retell(ctx context.Context, name string) error {
 // projectMerged is the status of a merged catalogue: what it is made of.
 func projectMerged(object *v1.AddonCatalogue) {
 	object.Status.ObservedGeneration = object.Generation
-	object.Status.Addons, object.Status.Versions = count(&object.Spec)
+	object.Status.Addons, object.Status.Versions = catalogue.Size(&object.Spec)
 	status.True(&object.Status.Conditions, object.Generation, v1.ConditionReady, v1.ReasonMerged,
 		fmt.Sprintf("it has %d versions, of %s", object.Status.Versions,
 			strings.Join(originsOf(object.Annotations[v1.AnnotationVersions]), ", ")))

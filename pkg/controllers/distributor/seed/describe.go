@@ -1,4 +1,4 @@
-package distributor
+package seed
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 
 // describe puts an error of a call into words that are fit for status: they name no address, and they are the same when
 // the same goes wrong again, so that status is not written over and over.
-func describe(err error) string {
+func Describe(err error) string {
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) {
 		return describeAnswer(err)

@@ -18,22 +18,9 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
+	"github.com/trellis-addons/trellis/pkg/loop"
 )
-
-// target is one seed and the way to it.
-type target struct {
-	name string
-	// config leads to the seed; nil where problem says why there is no way.
-	config *rest.Config
-	// configID changes with the kubeconfig.
-	configID string
-	// problem is what keeps us from the seed, fit for status.
-	problem string
-	// kkpVersion is stamped onto merged objects.
-	kkpVersion string
-	// confirmed is the UID in annotation confirm-seed.
-	confirmed string
-}
 
 // kubeconfigs remembers parsed kubeconfigs by Secret and version.
 type kubeconfigs struct{ known map[string]knownKubeconfig }
@@ -48,43 +35,44 @@ type knownKubeconfig struct {
 // foreignSecretInterval is how often a kubeconfig is read that is not in the platform namespace, where none is watched.
 const foreignSecretInterval = 30 * time.Second
 
-func (r *Reconciler) discover(ctx context.Context, p *pass) error {
+// discover lists the Seeds, each with its kubeconfig.
+func (r *Reconciler) discover(ctx context.Context, f *facts) loop.Outcome {
 	var list kkpv1.SeedList
 	if err := r.cached.List(ctx, &list, client.InNamespace(r.options.Namespace)); err != nil {
-		return fmt.Errorf("listing Seeds: %w", err)
+		return failed(fmt.Errorf("listing Seeds: %w", err))
 	}
 	// A cache lists in any order; rows of a status must not change places.
 	slices.SortFunc(list.Items, func(a, b kkpv1.Seed) int { return strings.Compare(a.Name, b.Name) })
 	fresh := kubeconfigs{known: map[string]knownKubeconfig{}}
 	for i := range list.Items {
-		seed := &list.Items[i]
-		if seed.DeletionTimestamp != nil || seed.Labels[kkpv1.LabelWorkerName] != r.options.WorkerName {
+		object := &list.Items[i]
+		if object.DeletionTimestamp != nil || object.Labels[kkpv1.LabelWorkerName] != r.options.WorkerName {
 			continue
 		}
-		p.targets = append(p.targets, r.target(ctx, p, seed, fresh))
-		if secretOf(seed).Namespace != r.options.Namespace {
-			p.lookAgain = foreignSecretInterval
+		f.targets = append(f.targets, r.target(ctx, f, object, fresh))
+		if secretOf(object).Namespace != r.options.Namespace {
+			f.recheck = foreignSecretInterval
 		}
 	}
 	r.kube = fresh
 	return nil
 }
 
-func (r *Reconciler) target(ctx context.Context, p *pass, seed *kkpv1.Seed, fresh kubeconfigs) target {
-	found := target{
-		name: seed.Name, kkpVersion: r.options.KKPVersion, confirmed: seed.Annotations[v1.AnnotationConfirmSeed],
+func (r *Reconciler) target(ctx context.Context, f *facts, object *kkpv1.Seed, fresh kubeconfigs) seed.Target {
+	found := seed.Target{
+		Name: object.Name, KKPVersion: r.options.KKPVersion, Confirmed: object.Annotations[v1.AnnotationConfirmSeed],
 	}
-	if found.kkpVersion == "" {
-		found.kkpVersion = seed.Status.Versions.Kubermatic
+	if found.KKPVersion == "" {
+		found.KKPVersion = object.Status.Versions.Kubermatic
 	}
-	if !isInitialised(seed) {
-		found.problem = "KKP has not initialised the seed yet: its condition ClusterInitialized is not True"
+	if !isInitialised(object) {
+		found.Problem = "KKP has not initialised the seed yet: its condition ClusterInitialized is not True"
 		return found
 	}
-	known, err := r.kubeconfig(ctx, seed)
-	p.trouble(err)
-	fresh.known[seed.Name] = known
-	found.config, found.configID, found.problem = known.config, known.id, known.problem
+	known, err := r.kubeconfig(ctx, object)
+	f.trouble(err)
+	fresh.known[object.Name] = known
+	found.Config, found.ConfigID, found.Problem = known.config, known.id, known.problem
 	return found
 }
 
@@ -114,14 +102,14 @@ func keyOf(seed *kkpv1.Seed) string {
 
 // kubeconfig reads a seed's kubeconfig, unless the Secret is known at its present version. The error is what may pass; its
 // words are in the problem too.
-func (r *Reconciler) kubeconfig(ctx context.Context, seed *kkpv1.Seed) (knownKubeconfig, error) {
-	key := secretOf(seed)
+func (r *Reconciler) kubeconfig(ctx context.Context, object *kkpv1.Seed) (knownKubeconfig, error) {
+	key := secretOf(object)
 	if key.Name == "" {
 		return knownKubeconfig{problem: "spec.kubeconfig names no Secret"}, nil
 	}
-	place := key.String() + "/" + keyOf(seed) + "/"
+	place := key.String() + "/" + keyOf(object) + "/"
 	version := r.secretVersion(ctx, key)
-	if known := r.kube.known[seed.Name]; version != "" && known.version == place+version {
+	if known := r.kube.known[object.Name]; version != "" && known.version == place+version {
 		return known, nil
 	}
 	secret := &corev1.Secret{}
@@ -130,10 +118,10 @@ func (r *Reconciler) kubeconfig(ctx context.Context, seed *kkpv1.Seed) (knownKub
 		return knownKubeconfig{problem: fmt.Sprintf("Secret %q with the kubeconfig does not exist", key)}, nil
 	}
 	if err != nil {
-		problem := fmt.Sprintf("Secret %q with the kubeconfig can't be read: %s", key, describe(err))
+		problem := fmt.Sprintf("Secret %q with the kubeconfig can't be read: %s", key, seed.Describe(err))
 		return knownKubeconfig{problem: problem}, fmt.Errorf("reading Secret %q: %w", key, err)
 	}
-	found := parse(secret, keyOf(seed))
+	found := parse(secret, keyOf(object))
 	found.version = place + secret.ResourceVersion
 	return found, nil
 }

@@ -1,0 +1,2 @@
+// Package seed brings to each seed what it should have.
+package seed
