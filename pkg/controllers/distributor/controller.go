@@ -23,12 +23,14 @@ import (
 type Options struct {
 	// Namespace is the platform namespace, where catalogues and Seeds are. Default: kubermatic.
 	Namespace string
-	// CatalogueNamespace takes the merged catalogues on every seed. It can't be the platform namespace. Default:
-	// addon-catalogue.
+	// CatalogueNamespace takes the merged catalogues on every seed. It can't be the platform
+	// namespace. Default: addon-catalogue.
 	CatalogueNamespace string
-	// KKPVersion is the platform's version where no KKP says it. Empty: each Seed's status.versions.kubermatic.
+	// KKPVersion is the platform's version where no KKP says it. Empty: each Seed's
+	// status.versions.kubermatic.
 	KKPVersion string
-	// WorkerName restricts the controller to Seeds with that worker-name label; empty: those without.
+	// WorkerName restricts the controller to Seeds with that worker-name label; empty: those
+	// without.
 	WorkerName string
 	// Resync is the time between two looks at the metadata on a seed. Default: 5 min.
 	Resync time.Duration
@@ -54,19 +56,20 @@ type Reconciler struct {
 	options  Options
 	master   cluster.Cluster
 	recorder events.EventRecorder
-	// cached reads the master from the controller's own cache and writes to it; direct reads past the cache.
+	// cached reads the master from the controller's own cache and writes to it; direct reads past
+	// the cache.
 	cached client.Client
 	direct client.Reader
 
-	readings  readings
-	revisions revisions
-	merger    merger
-	secrets   secretReader
-	kube      kubeconfigs
-	failures  loop.Failures
-	workers   *seed.Workers
-	reporter  *report.Reporter
-	usage     *usage.Ledger
+	readings    readings
+	revisions   revisions
+	merger      merger
+	secrets     secretReader
+	kubeconfigs kubeconfigs
+	failures    loop.Failures
+	workers     *seed.Workers
+	reporter    *report.Reporter
+	usage       *usage.Ledger
 }
 
 // New makes the controller.

@@ -32,7 +32,8 @@ type knownKubeconfig struct {
 	problem string
 }
 
-// foreignSecretInterval is how often a kubeconfig is read that is not in the platform namespace, where none is watched.
+// foreignSecretInterval is how often a kubeconfig is read that is not in the platform namespace,
+// where none is watched.
 const foreignSecretInterval = 30 * time.Second
 
 // discover lists the Seeds, each with its kubeconfig.
@@ -54,7 +55,7 @@ func (r *Reconciler) discover(ctx context.Context, f *facts) loop.Outcome {
 			f.recheck = foreignSecretInterval
 		}
 	}
-	r.kube = fresh
+	r.kubeconfigs = fresh
 	return nil
 }
 
@@ -76,7 +77,8 @@ func (r *Reconciler) target(ctx context.Context, f *facts, object *kkpv1.Seed, f
 	return found
 }
 
-// isInitialised says whether a seed can be used. One without conditions comes from somebody other than KKP.
+// isInitialised says whether a seed can be used. One without conditions comes from somebody other
+// than KKP.
 func isInitialised(seed *kkpv1.Seed) bool {
 	if len(seed.Status.Conditions) == 0 {
 		return true
@@ -84,7 +86,8 @@ func isInitialised(seed *kkpv1.Seed) bool {
 	return seed.Status.Conditions[kkpv1.SeedConditionInitialized].Status == corev1.ConditionTrue
 }
 
-// secretOf is the Secret with a seed's kubeconfig. The defaults are KKP's (pkg/provider/kubernetes/seed.go).
+// secretOf is the Secret with a seed's kubeconfig. The defaults are KKP's
+// (pkg/provider/kubernetes/seed.go).
 func secretOf(seed *kkpv1.Seed) client.ObjectKey {
 	key := client.ObjectKey{Namespace: seed.Spec.Kubeconfig.Namespace, Name: seed.Spec.Kubeconfig.Name}
 	if key.Namespace == "" {
@@ -100,8 +103,8 @@ func keyOf(seed *kkpv1.Seed) string {
 	return seed.Spec.Kubeconfig.FieldPath
 }
 
-// kubeconfig reads a seed's kubeconfig, unless the Secret is known at its present version. The error is what may pass; its
-// words are in the problem too.
+// kubeconfig reads a seed's kubeconfig, unless the Secret is known at its present version. The
+// error is what may pass; its words are in the problem too.
 func (r *Reconciler) kubeconfig(ctx context.Context, object *kkpv1.Seed) (knownKubeconfig, error) {
 	key := secretOf(object)
 	if key.Name == "" {
@@ -109,7 +112,7 @@ func (r *Reconciler) kubeconfig(ctx context.Context, object *kkpv1.Seed) (knownK
 	}
 	place := key.String() + "/" + keyOf(object) + "/"
 	version := r.secretVersion(ctx, key)
-	if known := r.kube.known[object.Name]; version != "" && known.version == place+version {
+	if known := r.kubeconfigs.known[object.Name]; version != "" && known.version == place+version {
 		return known, nil
 	}
 	secret := &corev1.Secret{}

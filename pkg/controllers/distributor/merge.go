@@ -14,7 +14,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/status"
 )
 
-// merger remembers the last merge: most passes come for a Seed or a Secret and find the same sources.
+// merger remembers the last merge: most passes come for a Seed or a Secret and find the same
+// sources.
 type merger struct {
 	sources []*catalogue.Source
 	merged  catalogue.Merged
@@ -37,7 +38,8 @@ func (r *Reconciler) merge(_ context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// sameSources compares by identity: a source is made anew when its catalogue changes, and only then.
+// sameSources compares by identity: a source is made anew when its catalogue changes, and only
+// then.
 func sameSources(a, b []*catalogue.Source) bool {
 	if len(a) != len(b) {
 		return false
@@ -57,8 +59,8 @@ func sameSources(a, b []*catalogue.Source) bool {
 // changesNamed is how many versions an event names; it counts all of them.
 const changesNamed = 5
 
-// announce says on each catalogue, or on the one in git that it was generated from, which of its versions have other content than
-// before. Installations of them are updated.
+// announce says on each catalogue, or on the one in git that it was generated from, which of its
+// versions have other content than before. Installations of them are updated.
 func (r *Reconciler) announce(readings []*reading, all []catalogue.Change) {
 	if len(all) == 0 {
 		return
@@ -85,7 +87,8 @@ func (r *Reconciler) announce(readings []*reading, all []catalogue.Change) {
 	}
 }
 
-// announceChanges makes an event of content that reaches installations, and another one of what decides only who gets it.
+// announceChanges makes an event of content that reaches installations, and another one of what
+// decides only who gets it.
 func (r *Reconciler) announceChanges(author *v1.AddonCatalogue, changes []catalogue.Change) {
 	about, content := []catalogue.Change{}, []catalogue.Change{}
 	for _, change := range changes {

@@ -19,14 +19,16 @@ type reading struct {
 	object *v1.AddonCatalogue
 	// source is what is merged; nil where the catalogue adds nothing.
 	source *catalogue.Source
-	// leave are the versions that a Core catalogue has clusters leave; leaveProblem is why its annotation can't be read.
+	// leave are the versions that a Core catalogue has clusters leave; leaveProblem is why its
+	// annotation can't be read.
 	leave        catalogue.Leave
 	leaveProblem error
 	// refusal is why the present spec is not merged, with its reason; nil where it is.
 	refusal error
 	reason  string
-	// keptRevision is the ControllerRevision that stands in for a refused spec; empty: nothing does.
-	keptRevision string
+	// savedRevision is the ControllerRevision that stands in for a refused spec; empty: nothing
+	// does.
+	savedRevision string
 }
 
 // readings remembers sources, since parsing and digests cost more than the rest of a pass.
@@ -39,8 +41,8 @@ func (e *wrongNamespaceError) Error() string {
 	return fmt.Sprintf("catalogues count in namespace %q only, not in %q: create it there", e.wanted, e.namespace)
 }
 
-// read lists the catalogues. What is new or changed is parsed; of Core catalogues the annotation with versions to leave counts whatever
-// becomes of the spec.
+// read lists the catalogues. What is new or changed is parsed; of Core catalogues the annotation
+// with versions to leave counts whatever becomes of the spec.
 func (r *Reconciler) read(ctx context.Context, f *facts) loop.Outcome {
 	var list v1.AddonCatalogueList
 	// Objects are shared with the cache and only read.
@@ -64,7 +66,8 @@ func (r *Reconciler) read(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// isInput says whether a catalogue is one that people or a git catalogue wrote, and not a copy that we made.
+// isInput says whether a catalogue is one that people or a git catalogue wrote, and not a copy that
+// we made.
 func isInput(object client.Object) bool {
 	role := object.GetLabels()[v1.LabelRole]
 	return role == "" || role == v1.RoleGenerated
@@ -99,7 +102,8 @@ func (r *reading) parent() types.UID {
 	return owner.UID
 }
 
-// isHeld says whether a catalogue counts, but what it says can't be told at present: what the seeds have of it stays.
+// isHeld says whether a catalogue counts, but what it says can't be told at present: what the seeds
+// have of it stays.
 func (r *reading) isHeld() bool { return r.reason == v1.ReasonInvalid && r.source == nil }
 
 func (r *reading) refuse(reason string, refusal error) { r.reason, r.refusal = reason, refusal }
@@ -112,7 +116,8 @@ func (e *notOwnedError) Error() string {
 		"write it without the role", e.name, v1.RoleGenerated)
 }
 
-// ownedCore refuses what was not generated from a Core catalogue in git and says Core: whoever wrote that needed no verb manage-core.
+// ownedCore refuses what was not generated from a Core catalogue in git and says Core: whoever
+// wrote that needed no verb manage-core.
 func ownedCore(found *reading, all []v1.AddonCatalogue) *reading {
 	object := found.object
 	if object.Labels[v1.LabelRole] != v1.RoleGenerated || object.Spec.Type != v1.CatalogueCore || found.reason == v1.ReasonWrongNamespace {

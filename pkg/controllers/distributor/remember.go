@@ -19,23 +19,24 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// revisions knows the ControllerRevisions that keep last valid specs. They are listed once; nobody else writes them.
+// revisions knows the ControllerRevisions that keep last valid specs. They are listed once; nobody
+// else writes them.
 type revisions struct {
 	listed bool
-	last   map[types.UID]keptRevision
+	last   map[types.UID]savedRevision
 	// old ones go once the last one is on its way to the seeds.
 	old []client.ObjectKey
 }
 
-type keptRevision struct {
+type savedRevision struct {
 	name, digest string
 	number       int64
 	// source is the spec, read; nil until it is needed.
 	source *catalogue.Source
 }
 
-// remember keeps the spec of every valid authored catalogue, and reads the kept one for those that are invalid. Generated
-// catalogues have the repository's last good commit instead.
+// remember keeps the spec of every valid authored catalogue, and reads the kept one for those that
+// are invalid. Generated catalogues have the repository's last good commit instead.
 func (r *Reconciler) remember(ctx context.Context, f *facts) loop.Outcome {
 	if err := r.listRevisions(ctx); err != nil {
 		return failed(err)
@@ -45,12 +46,12 @@ func (r *Reconciler) remember(ctx context.Context, f *facts) loop.Outcome {
 			continue
 		}
 		if reading.reason == v1.ReasonInvalid {
-			if err := r.recall(ctx, reading); err != nil {
+			if err := r.restore(ctx, reading); err != nil {
 				return failed(err)
 			}
 		}
 		if reading.source != nil && reading.refusal == nil {
-			f.trouble(r.keep(ctx, reading))
+			f.trouble(r.save(ctx, reading))
 		}
 	}
 	return nil
@@ -65,7 +66,7 @@ func (r *Reconciler) listRevisions(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing ControllerRevisions: %w", err)
 	}
-	r.revisions = revisions{listed: true, last: map[types.UID]keptRevision{}}
+	r.revisions = revisions{listed: true, last: map[types.UID]savedRevision{}}
 	for i := range list.Items {
 		r.revisions.add(&list.Items[i])
 	}
@@ -73,25 +74,25 @@ func (r *Reconciler) listRevisions(ctx context.Context) error {
 }
 
 // add takes a revision up; of several the one with the highest number counts.
-func (k *revisions) add(object *appsv1.ControllerRevision) {
+func (r *revisions) add(object *appsv1.ControllerRevision) {
 	owner := metav1.GetControllerOf(object)
 	if owner == nil {
 		return
 	}
-	found := keptRevision{name: object.Name, digest: object.Annotations[v1.AnnotationDigest], number: object.Revision}
-	have, ok := k.last[owner.UID]
+	found := savedRevision{name: object.Name, digest: object.Annotations[v1.AnnotationDigest], number: object.Revision}
+	have, ok := r.last[owner.UID]
 	switch {
 	case ok && have.number > found.number:
-		k.old = append(k.old, client.ObjectKeyFromObject(object))
+		r.old = append(r.old, client.ObjectKeyFromObject(object))
 		return
 	case ok:
-		k.old = append(k.old, client.ObjectKey{Namespace: object.Namespace, Name: have.name})
+		r.old = append(r.old, client.ObjectKey{Namespace: object.Namespace, Name: have.name})
 	}
-	k.last[owner.UID] = found
+	r.last[owner.UID] = found
 }
 
-// keep writes the spec down, unless it is there. The revision before it is dropped later, by tidy.
-func (r *Reconciler) keep(ctx context.Context, reading *reading) error {
+// save writes the spec down, unless it is there. The revision before it is dropped later, by tidy.
+func (r *Reconciler) save(ctx context.Context, reading *reading) error {
 	before := r.revisions.last[reading.object.UID]
 	if before.digest == reading.source.Digest {
 		before.source = reading.source
@@ -143,7 +144,8 @@ func newRevision(reading *reading, number int64) (*appsv1.ControllerRevision, er
 	}, nil
 }
 
-// revisionName has room for the longest name of a catalogue. The UID tells a catalogue from an earlier one of its name.
+// revisionName has room for the longest name of a catalogue. The UID tells a catalogue from an
+// earlier one of its name.
 func revisionName(reading *reading) string {
 	digest, err := catalogue.Digest([]string{string(reading.object.UID), reading.source.Digest})
 	if err != nil { // Texts always encode.
@@ -154,13 +156,13 @@ func revisionName(reading *reading) string {
 	return name[:min(len(name), 200)] + "-" + digest[start:start+digits]
 }
 
-// recall makes the source of a refused catalogue from its last valid spec.
-func (r *Reconciler) recall(ctx context.Context, reading *reading) error {
+// restore makes the source of a refused catalogue from its last valid spec.
+func (r *Reconciler) restore(ctx context.Context, reading *reading) error {
 	kept, ok := r.revisions.last[reading.object.UID]
 	if !ok {
 		return nil
 	}
-	reading.keptRevision = kept.name
+	reading.savedRevision = kept.name
 	if kept.source == nil {
 		source, err := r.readRevision(ctx, reading.object, kept.name)
 		if err != nil {
@@ -173,8 +175,8 @@ func (r *Reconciler) recall(ctx context.Context, reading *reading) error {
 	return nil
 }
 
-// readRevision gives nil where the revision is gone or can't be read any more: trying again would not help, and what the
-// seeds have is held.
+// readRevision gives nil where the revision is gone or can't be read any more: trying again would
+// not help, and what the seeds have is held.
 func (r *Reconciler) readRevision(ctx context.Context, object *v1.AddonCatalogue, name string) (*catalogue.Source, error) {
 	var have appsv1.ControllerRevision
 	err := r.direct.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: name}, &have)

@@ -59,8 +59,8 @@ func findingsOf(reading *reading, part *contribution, secretProblems map[string]
 	return found
 }
 
-// contribution is the part that one catalogue has in the merge; that of a catalogue in git is the sum of what was generated
-// from it.
+// contribution is the part that one catalogue has in the merge; that of a catalogue in git is the
+// sum of what was generated from it.
 type contribution struct {
 	digests   map[string]string
 	secrets   []string

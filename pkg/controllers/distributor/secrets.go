@@ -26,8 +26,8 @@ var credentialKeys = []string{
 
 var publicKeys = []string{"ca.crt", "known_hosts"}
 
-// secretReader remembers Secrets by resourceVersion. The watch holds metadata only, so that a platform namespace full of
-// Secrets does not end up in memory.
+// secretReader remembers Secrets by resourceVersion. The watch holds metadata only, so that a
+// platform namespace full of Secrets does not end up in memory.
 type secretReader struct{ known map[string]knownSecret }
 
 type knownSecret struct {
@@ -37,8 +37,8 @@ type knownSecret struct {
 	problem string
 }
 
-// handOn finds the marked Secrets that merged entries name.
-func (r *Reconciler) handOn(ctx context.Context, f *facts) loop.Outcome {
+// findSecrets finds the marked Secrets that merged entries name.
+func (r *Reconciler) findSecrets(ctx context.Context, f *facts) loop.Outcome {
 	f.secretProblems = map[string]string{}
 	f.secrets = seed.Secrets{
 		Copies: map[string]seed.SecretCopy{}, Held: map[string]bool{}, HoldAll: len(f.merged.Refused) > 0,

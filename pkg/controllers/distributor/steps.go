@@ -15,7 +15,8 @@ type facts struct {
 	// leave are the versions of core add-ons that clusters are to leave.
 	leave  catalogue.Leave
 	merged catalogue.Merged
-	// secrets go along with merged; secretProblems say by name why one that an entry names does not.
+	// secrets go along with merged; secretProblems say by name why one that an entry names does
+	// not.
 	secrets        seed.Secrets
 	secretProblems map[string]string
 	targets        []seed.Target
@@ -38,13 +39,13 @@ func failed(err error) loop.Outcome { return loop.RetryAt{Message: err.Error()} 
 // steps of a pass, in order. Each stands in the file of its name.
 func (r *Reconciler) steps() []loop.Step[facts] {
 	return []loop.Step[facts]{
-		{Name: "read", Run: r.read},         // catalogues become sources, invalid ones by their last valid spec
-		{Name: "remember", Run: r.remember}, // keep last valid specs, before they are on any seed
-		{Name: "merge", Run: r.merge},       // all sources become one catalogue; what changed is announced
-		{Name: "secrets", Run: r.handOn},    // find the Secrets that go along
-		{Name: "discover", Run: r.discover}, // find the seeds and the way to them
-		{Name: "report", Run: r.report},     // what is known of each catalogue, for its status
-		{Name: "dispatch", Run: r.dispatch}, // give every seed's worker what is wanted
-		{Name: "tidy", Run: r.tidy},         // drop specs that are not the last valid ones any more
+		{Name: "read", Run: r.read},           // catalogues become sources, invalid ones by their last valid spec
+		{Name: "remember", Run: r.remember},   // keep last valid specs, before they are on any seed
+		{Name: "merge", Run: r.merge},         // all sources become one catalogue; what changed is announced
+		{Name: "secrets", Run: r.findSecrets}, // find the Secrets that go along
+		{Name: "discover", Run: r.discover},   // find the seeds and the way to them
+		{Name: "report", Run: r.report},       // what is known of each catalogue, for its status
+		{Name: "dispatch", Run: r.dispatch},   // give every seed's worker what is wanted
+		{Name: "tidy", Run: r.tidy},           // drop specs that are not the last valid ones any more
 	}
 }

@@ -83,9 +83,9 @@ func toEverything() handler.EventHandler {
 	}
 }
 
-// NewMaster makes the view of the master that the controllers of catalogues share, and adds it to the manager. It has a
-// cache of its own: on a master that is a seed too, the catalogues that were merged or made available are none of their
-// business.
+// NewMaster makes the view of the master that the controllers of catalogues share, and adds it to
+// the manager. It has a cache of its own: on a master that is a seed too, the catalogues that were
+// merged or made available are none of their business.
 func NewMaster(mgr ctrl.Manager, namespace string) (cluster.Cluster, error) {
 	copies, err := labels.NewRequirement(v1.LabelRole, selection.NotIn, []string{v1.RoleMerged, v1.RoleAvailable})
 	if err != nil {

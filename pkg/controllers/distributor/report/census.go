@@ -11,8 +11,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// NewCensus counts the authored catalogues of a platform namespace by how they stand, from when leads is closed on: those in git
-// as one each.
+// NewCensus counts the authored catalogues of a platform namespace by how they stand, from when
+// leads is closed on: those in git as one each.
 func NewCensus(catalogues client.Reader, namespace string, leads <-chan struct{}) *loop.Census {
 	description := prometheus.NewDesc("trellis_catalogues",
 		"Authored AddonCatalogues by how they stand and the reason of their condition Ready.", loop.CensusLabels, nil)

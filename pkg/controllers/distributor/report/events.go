@@ -15,8 +15,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/status"
 )
 
-// announceConflicts makes an event of conflicts that the catalogue's status did not have before. The status is the memory, so
-// that a restart repeats nothing.
+// announceConflicts makes an event of conflicts that the catalogue's status did not have before.
+// The status is the memory, so that a restart repeats nothing.
 func (r *Reporter) announceConflicts(object *v1.AddonCatalogue, before []v1.CatalogueConflict) {
 	var fresh []v1.CatalogueConflict
 	for _, conflict := range object.Status.Conflicts {
@@ -34,7 +34,8 @@ func (r *Reporter) announceConflicts(object *v1.AddonCatalogue, before []v1.Cata
 	r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1.EventConflict, "Merge", "%s", status.Message(message))
 }
 
-// toldOf is what was told of a catalogue's trouble: by this process or, where that knows nothing yet, by what its status says.
+// toldOf is what was told of a catalogue's trouble: by this process or, where that knows nothing
+// yet, by what its status says.
 func (r *Reporter) toldOf(object *v1.AddonCatalogue) status.Told {
 	if told, known := r.troubles.Load(client.ObjectKeyFromObject(object)); known {
 		return told.(status.Told)
@@ -42,8 +43,8 @@ func (r *Reporter) toldOf(object *v1.AddonCatalogue) status.Told {
 	return status.ToldOf(object.Status.Conditions)
 }
 
-// announceTrouble makes an event and a line of the log of why a catalogue is not ready, those in git included: when that comes or becomes
-// something else, and when it is over.
+// announceTrouble makes an event and a line of the log of why a catalogue is not ready, those in
+// git included: when that comes or becomes something else, and when it is over.
 func (r *Reporter) announceTrouble(ctx context.Context, object *v1.AddonCatalogue, told status.Told) {
 	ready, news := told.News(object.Status.Conditions)
 	r.troubles.Store(client.ObjectKeyFromObject(object), told)
@@ -76,6 +77,6 @@ func (r *Reporter) announceLeaving(object *v1.AddonCatalogue, before string) {
 	if now == v1.ReasonLeaveUnreadable {
 		kind = corev1.EventTypeWarning
 	}
-	told := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionLeaving)
-	r.recorder.Eventf(object, nil, kind, v1.EventLeft, "Leave", "%s", told.Message)
+	leaving := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionLeaving)
+	r.recorder.Eventf(object, nil, kind, v1.EventLeft, "Leave", "%s", leaving.Message)
 }

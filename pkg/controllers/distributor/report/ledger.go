@@ -15,8 +15,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
 )
 
-// How long status changes are gathered: seeds answer within a moment of each other, and all of it is one write. A refused
-// spec is told at once.
+// How long status changes are gathered: seeds answer within a moment of each other, and all of it
+// is one write. A refused spec is reported at once.
 const (
 	gatherAfterPass = 500 * time.Millisecond
 	gatherAfterSeed = 75 * time.Millisecond
@@ -40,12 +40,14 @@ type Findings struct {
 	// Secrets that its entries name, and what is wrong with them on the master.
 	Secrets        []string
 	SecretProblems map[string]string
-	// Leave are the versions that the catalogue has clusters leave; LeaveProblem is why its annotation can't be read.
+	// Leave are the versions that the catalogue has clusters leave; LeaveProblem is why its
+	// annotation can't be read.
 	Leave        catalogue.Leave
 	LeaveProblem string
 }
 
-// ledger is where passes and workers leave what they know, and where the status controller reads it.
+// ledger is where passes and workers leave what they know, and where the status controller reads
+// it.
 type ledger struct {
 	mutex      sync.Mutex
 	catalogues map[types.UID]Findings
@@ -65,7 +67,8 @@ func (l *ledger) attach(_ context.Context, queue workqueue.TypedRateLimitingInte
 	return nil
 }
 
-// Passed takes down what a pass found out about all catalogues, and which seeds there are: rows of Seeds that went are dropped.
+// Passed takes down what a pass found out about all catalogues, and which seeds there are: rows of
+// Seeds that went are dropped.
 func (l *ledger) Passed(catalogues map[types.UID]Findings, seeds []string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -87,7 +90,8 @@ func (l *ledger) Passed(catalogues map[types.UID]Findings, seeds []string) {
 	}
 }
 
-// SeedChanged takes down what a worker found. A worker that was ended meanwhile has no row any more.
+// SeedChanged takes down what a worker found. A worker that was ended meanwhile has no row any
+// more.
 func (l *ledger) SeedChanged(state seed.State) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -111,7 +115,8 @@ func (l *ledger) ask(known Findings, after time.Duration) {
 	}
 }
 
-// facts are what is known of one catalogue and of all seeds; false where no pass has seen this generation yet.
+// facts are what is known of one catalogue and of all seeds; false where no pass has seen this
+// generation yet.
 func (l *ledger) facts(object *v1.AddonCatalogue) (facts, bool) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

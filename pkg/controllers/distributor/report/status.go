@@ -17,7 +17,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/status"
 )
 
-// conflictsListed is how many conflicts a status lists; it counts all of them. seedsListed likewise.
+// conflictsListed is how many conflicts a status lists; it counts all of them. seedsListed
+// likewise.
 const (
 	conflictsListed = 50
 	seedsListed     = 200
@@ -35,12 +36,12 @@ type facts struct {
 // listed are the seeds that a status has rows for.
 func (f *facts) listed() []seed.State { return f.seeds[:min(len(f.seeds), seedsListed)] }
 
-// hasRows says whether a catalogue tells of the seeds. One in git has the rows of all that was generated
-// from it; one that adds nothing has none.
+// hasRows says whether a catalogue tells of the seeds. One in git has the rows of all that was
+// generated from it; one that adds nothing has none.
 func (f *facts) hasRows() bool { return f.Parent == "" && len(f.Digests) > 0 }
 
-// statusOf is the whole status of a catalogue, and its only writer; of one in git it leaves as they are
-// condition Fetched, revision and counts, which controller gitcatalogue writes.
+// statusOf is the whole status of a catalogue, and its only writer; of one in git it leaves as they
+// are condition Fetched, revision and counts, which controller gitcatalogue writes.
 func statusOf(object *v1.AddonCatalogue, f *facts) v1.AddonCatalogueStatus {
 	next := *object.Status.DeepCopy()
 	next.ObservedGeneration = object.Generation
@@ -94,7 +95,8 @@ func conflictText(self string, conflict v1.CatalogueConflict) string {
 		conflict.Addon, conflict.Version, conflict.WonBy)
 }
 
-// rowsOf has a row for each seed. A row keeps its revision and time until another revision has arrived.
+// rowsOf has a row for each seed. A row keeps its revision and time until another revision has
+// arrived.
 func rowsOf(present []v1.SeedSync, f *facts) (rows []v1.SeedSync, synced int32) {
 	if !f.hasRows() {
 		return nil, 0
@@ -131,8 +133,9 @@ func revisionOf(digests map[string]string) string {
 	return revision
 }
 
-// sourcesReady says whether what the entries name as their sources can be had: their Secrets, as the master has them, and the
-// content, as installations on the seeds found it. It never makes Ready False: the catalogue is on the seeds.
+// sourcesReady says whether what the entries name as their sources can be had: their Secrets, as
+// the master has them, and the content, as installations on the seeds found it. It never makes
+// Ready False: the catalogue is on the seeds.
 func sourcesReady(f *facts) metav1.Condition {
 	if !f.hasRows() {
 		return absent(v1.ConditionSourcesReady)

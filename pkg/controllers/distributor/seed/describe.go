@@ -8,8 +8,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 )
 
-// describe puts an error of a call into words that are fit for status: they name no address, and they are the same when
-// the same goes wrong again, so that status is not written over and over.
+// describe puts an error of a call into words that are fit for status: they name no address, and
+// they are the same when the same goes wrong again, so that status is not written over and over.
 func Describe(err error) string {
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) {
@@ -18,7 +18,8 @@ func Describe(err error) string {
 	return cluster.DescribeFailure(err)
 }
 
-// describeAnswer has words of our own for an answer: whoever answers in a seed's place would be quoted otherwise.
+// describeAnswer has words of our own for an answer: whoever answers in a seed's place would be
+// quoted otherwise.
 func describeAnswer(err error) string {
 	switch {
 	case apierrors.IsBadRequest(err):

@@ -39,8 +39,8 @@ func NewIdentities(namespace string, cached client.Client, direct client.Reader)
 	return &Identities{namespace: namespace, cached: cached, direct: direct}
 }
 
-// confirm says whether a cluster is the one that a seed's name stands for: the first contact keeps the identity, and only the Seed's
-// annotation changes it. The error is fit for status.
+// confirm says whether a cluster is the one that a seed's name stands for: the first contact keeps
+// the identity, and only the Seed's annotation changes it. The error is fit for status.
 func (i *Identities) confirm(ctx context.Context, to Target, uid string) error {
 	var kept corev1.ConfigMap
 	err := i.direct.Get(ctx, client.ObjectKey{Namespace: i.namespace, Name: identitiesName}, &kept)

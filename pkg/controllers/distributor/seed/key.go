@@ -23,15 +23,16 @@ type keyState string
 const (
 	// keyThere: the seed has the key.
 	keyThere keyState = "there"
-	// keyMissing: the seed has none. It gets ours once every merged object is marked with it: until then its manager believes the
-	// role alone, and from then on marked objects only.
+	// keyMissing: the seed has none. It gets ours once every merged object is marked with it: until
+	// then its manager believes the role alone, and from then on marked objects only.
 	keyMissing keyState = "missing"
 	// keyDamaged: the Secret is there and holds no key.
 	keyDamaged keyState = "damaged"
 )
 
-// lookKey reads the key that the seed has, or makes one. Where the platform namespace is not there yet, no manager is.
-func (s *session) lookKey(ctx context.Context) error {
+// readKey reads the key that the seed has, or makes one. Where the platform namespace is not there
+// yet, no manager is.
+func (s *session) readKey(ctx context.Context) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.platform, Name: v1.SecretCatalogueKey}}
 	err := s.client.Get(ctx, client.ObjectKeyFromObject(secret), secret)
 	found := secret.Data[v1.MarkKeyField]
@@ -54,9 +55,10 @@ func (s *session) lookKey(ctx context.Context) error {
 	return nil
 }
 
-// bringKey gives the seed its key, once all that it has is marked with it; it says what is in the way, fit for status. What is held
-// or refused may be older: it is not ours to vouch for unread, and the key waits until it can be written again.
-func (s *session) bringKey(ctx context.Context) (problem string) {
+// writeKey gives the seed its key, once all that it has is marked with it; it says what is in the
+// way, fit for status. What is held or refused may be older: it is not ours to vouch for unread,
+// and the key waits until it can be written again.
+func (s *session) writeKey(ctx context.Context) (problem string) {
 	if s.keyState == keyThere || !s.allMarked() {
 		return ""
 	}
@@ -75,9 +77,9 @@ func (s *session) bringKey(ctx context.Context) (problem string) {
 	switch {
 	case err == nil:
 		s.keyState = keyThere
-	case apierrors.IsNotFound(err): // No platform namespace yet: the next look tells.
+	case apierrors.IsNotFound(err): // No platform namespace yet: the next list finds it.
 	case apierrors.IsAlreadyExists(err): // Somebody else's process was faster: its key counts.
-		s.lookedAt = time.Time{}
+		s.observedAt = time.Time{}
 	default:
 		return fmt.Sprintf("Secret %q, which tells merged catalogues from others: %s", s.platform+"/"+v1.SecretCatalogueKey, Describe(err))
 	}
@@ -95,7 +97,7 @@ func (s *session) allMarked() bool {
 	prefix := catalogue.MarkKeyID(s.key) + ":"
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	for _, found := range s.picture.catalogues {
+	for _, found := range s.observed.catalogues {
 		if !strings.HasPrefix(found.mark, prefix) {
 			return false
 		}

@@ -13,13 +13,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// picture is what a worker knows of its seed: metadata of the objects that carry our labels.
-type picture struct {
-	catalogues, secrets map[string]seen
+// observed is what a worker knows of its seed: metadata of the objects that carry our labels.
+type observed struct {
+	catalogues, secrets map[string]observedObject
 }
 
-// seen is the metadata of one object on a seed.
-type seen struct {
+// observedObject is the metadata of one object on a seed.
+type observedObject struct {
 	uid             types.UID
 	resourceVersion string
 	// stamp says what was written; see stampOf.
@@ -51,9 +51,11 @@ type marker struct {
 	namespace, kkpVersion string
 	// key of the marks.
 	key []byte
-	// stored are the content digests, by name and wanted digest, of objects that the seed stores otherwise than they are sent.
+	// stored are the content digests, by name and wanted digest, of objects that the seed stores
+	// otherwise than they are sent.
 	stored map[string]string
-	// stamps remembers, by name, the stamps of wanted objects: most passes find most of them as they were.
+	// stamps remembers, by name, the stamps of wanted objects: most passes find most of them as
+	// they were.
 	stamps map[string]knownStamp
 }
 
@@ -99,15 +101,15 @@ func (m *marker) annotations(name string, addon *catalogue.MergedAddon, leave ca
 // plan is what is to be done on a seed, by name, each list sorted.
 type plan struct {
 	write, remove []string
-	// tell are merged catalogues whose status is to be written, their content being right.
-	tell []string
+	// status are merged catalogues whose status is to be written, their content being right.
+	status []string
 	// held says which catalogue keeps a merged one as it is.
 	held                      map[string]string
 	writeSecret, removeSecret []string
 }
 
 // planSeed compares what is wanted with what a seed has.
-func planSeed(want *Wanted, with *marker, have picture) plan {
+func planSeed(want *Wanted, with *marker, have observed) plan {
 	todo := plan{held: map[string]string{}}
 	for name, found := range have.catalogues {
 		by := want.holder(found)
@@ -124,18 +126,19 @@ func planSeed(want *Wanted, with *marker, have picture) plan {
 		case differs(have.catalogues, name, with.stamp(name, addon, want.Leave)):
 			todo.write = append(todo.write, name)
 		case have.catalogues[name].statusAt != have.catalogues[name].generation:
-			todo.tell = append(todo.tell, name)
+			todo.status = append(todo.status, name)
 		}
 	}
 	todo.planSecrets(want, have)
-	for _, list := range [][]string{todo.write, todo.remove, todo.tell, todo.writeSecret, todo.removeSecret} {
+	for _, list := range [][]string{todo.write, todo.remove, todo.status, todo.writeSecret, todo.removeSecret} {
 		slices.Sort(list)
 	}
 	return todo
 }
 
-// planSecrets compares copies of source Secrets. None goes while something is held: it may be one of those that are meant.
-func (p *plan) planSecrets(want *Wanted, have picture) {
+// planSecrets compares copies of source Secrets. None goes while something is held: it may be one
+// of those that are meant.
+func (p *plan) planSecrets(want *Wanted, have observed) {
 	for name, secret := range want.Secrets.Copies {
 		if differs(have.secrets, name, secret.Revision) {
 			p.writeSecret = append(p.writeSecret, name)
@@ -151,15 +154,15 @@ func (p *plan) planSecrets(want *Wanted, have picture) {
 	}
 }
 
-func differs(have map[string]seen, name, stamp string) bool {
+func differs(have map[string]observedObject, name, stamp string) bool {
 	found, ok := have[name]
 	return !ok || found.edited || found.stamp != stamp
 }
 
 // digests of the merged add-ons that a seed has as we wrote them.
-func (p picture) digests() map[string]string {
-	digests := make(map[string]string, len(p.catalogues))
-	for name, found := range p.catalogues {
+func (o observed) digests() map[string]string {
+	digests := make(map[string]string, len(o.catalogues))
+	for name, found := range o.catalogues {
 		if !found.edited {
 			digests[name] = found.digest
 		}

@@ -38,7 +38,7 @@ const (
 
 var listTotals = remote.Totals{Calls: 80, Items: 20_000, Bytes: 64 << 20, Time: time.Minute}
 
-// session is a client for one seed with one kubeconfig, and the picture of that seed.
+// session is a client for one seed with one kubeconfig, and what is known of that seed.
 type session struct {
 	id        string
 	namespace string
@@ -46,19 +46,20 @@ type session struct {
 	client    client.Client
 	counter   rest.Interface
 
-	// platform is the platform namespace there; key and keyState are of the marks on merged objects.
+	// platform is the platform namespace there; key and keyState are of the marks on merged
+	// objects.
 	platform string
 	key      []byte
 	keyState keyState
 
-	mutex   sync.Mutex
-	picture picture
+	mutex    sync.Mutex
+	observed observed
 	// stored are digests of what the seed stores otherwise than it is sent; see marker.
 	stored map[string]string
 	// stamps are those that wanted objects had in the last pass; see marker.
 	stamps map[string]knownStamp
-	// lookedAt is when the picture was made; zero: it has to be made anew.
-	lookedAt time.Time
+	// observedAt is when it was listed; zero: it has to be listed again.
+	observedAt time.Time
 }
 
 // seedScheme knows what is written on seeds.
@@ -117,12 +118,12 @@ func (s *session) uid(ctx context.Context) (types.UID, error) {
 	return system.UID, nil
 }
 
-// look makes the picture anew, from metadata.
-func (s *session) look(ctx context.Context, now time.Time) error {
+// observe lists what the seed has, from metadata.
+func (s *session) observe(ctx context.Context, now time.Time) error {
 	if err := s.ensureNamespace(ctx); err != nil {
 		return err
 	}
-	if err := s.lookKey(ctx); err != nil {
+	if err := s.readKey(ctx); err != nil {
 		return err
 	}
 	catalogues, err := s.list(ctx, v1.GroupVersion.WithKind("AddonCatalogueList"), client.MatchingLabels{v1.LabelRole: v1.RoleMerged})
@@ -135,10 +136,10 @@ func (s *session) look(ctx context.Context, now time.Time) error {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.picture = picture{
-		catalogues: compare(catalogues, s.picture.catalogues), secrets: compare(secrets, s.picture.secrets),
+	s.observed = observed{
+		catalogues: observeAll(catalogues, s.observed.catalogues), secrets: observeAll(secrets, s.observed.secrets),
 	}
-	s.lookedAt = now
+	s.observedAt = now
 	return nil
 }
 
@@ -164,12 +165,13 @@ func (s *session) list(
 	}
 }
 
-// compare turns metadata into what is seen. A Secret that is not at the version that we left it at was edited; catalogues
-// say by themselves whether they were. What is known of a status is kept, and else told from managedFields.
-func compare(items []metav1.PartialObjectMetadata, before map[string]seen) map[string]seen {
-	found := make(map[string]seen, len(items))
+// observeAll reads listed metadata. A Secret that is not at the version that we left it at was
+// edited; catalogues say by themselves whether they were. What is known of a status is kept, and
+// else read from managedFields.
+func observeAll(items []metav1.PartialObjectMetadata, before map[string]observedObject) map[string]observedObject {
+	found := make(map[string]observedObject, len(items))
 	for i := range items {
-		now := seenOf(&items[i])
+		now := observe(&items[i])
 		was, known := before[items[i].Name]
 		if !isMerged(&items[i]) && known && was.uid == now.uid && was.resourceVersion != now.resourceVersion {
 			now.edited = true
@@ -183,30 +185,32 @@ func compare(items []metav1.PartialObjectMetadata, before map[string]seen) map[s
 	return found
 }
 
-// brief is a text as long as those that we write; it is kept, and a seed could have it be of any length.
-func brief(text string) string {
+// bounded is a text as long as those that we write; it is kept, and a seed could have it be of any
+// length.
+func bounded(text string) string {
 	if len(text) > 256 {
 		return ""
 	}
 	return text
 }
 
-// seenOf reads metadata, of a list or of the answer to a write.
-func seenOf(object client.Object) seen {
+// observe reads metadata, of a list or of the answer to a write.
+func observe(object client.Object) observedObject {
 	annotations := object.GetAnnotations()
-	found := seen{
-		uid: types.UID(brief(string(object.GetUID()))), resourceVersion: brief(object.GetResourceVersion()), generation: object.GetGeneration(),
-		digest: brief(annotations[v1.AnnotationDigest]), stamp: brief(annotations[v1.AnnotationDigest]), statusAt: -1,
+	found := observedObject{
+		uid: types.UID(bounded(string(object.GetUID()))), resourceVersion: bounded(object.GetResourceVersion()), generation: object.GetGeneration(),
+		digest: bounded(annotations[v1.AnnotationDigest]), stamp: bounded(annotations[v1.AnnotationDigest]), statusAt: -1,
 	}
 	if isMerged(object) {
-		found.stamp, found.mark = stampOf(annotations), brief(annotations[v1.AnnotationMark])
+		found.stamp, found.mark = stampOf(annotations), bounded(annotations[v1.AnnotationMark])
 		found.origins = originsOf(annotations[v1.AnnotationVersions])
 		found.edited = annotations[v1.AnnotationGeneration] != strconv.FormatInt(found.generation, 10)
 	}
 	return found
 }
 
-// originsOf are the catalogues that a merged one was made of. One that was edited beyond reading is put back anyway.
+// originsOf are the catalogues that a merged one was made of. One that was edited beyond reading is
+// put back anyway.
 func originsOf(annotation string) []string {
 	var versions map[string]catalogue.Origin
 	if len(annotation) > annotationLimit {

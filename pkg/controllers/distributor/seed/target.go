@@ -30,8 +30,8 @@ type Wanted struct {
 	// Refused add-ons are neither written nor deleted: the last good ones stay.
 	Refused map[string]*catalogue.TooLargeError
 	Secrets Secrets
-	// Held are catalogues, by name, whose content can't be told at present: merged add-ons with a part of them are neither
-	// written nor deleted.
+	// Held are catalogues, by name, whose content can't be told at present: merged add-ons with a
+	// part of them are neither written nor deleted.
 	Held map[string]bool
 	// Leave are the versions of core add-ons that clusters are to leave.
 	Leave catalogue.Leave
@@ -55,7 +55,7 @@ type SecretCopy struct {
 }
 
 // holder is the catalogue that keeps a merged one as it is; empty: none.
-func (w *Wanted) holder(found seen) string {
+func (w *Wanted) holder(found observedObject) string {
 	for _, name := range found.origins {
 		if w.Held[name] {
 			return name

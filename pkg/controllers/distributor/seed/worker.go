@@ -17,8 +17,8 @@ import (
 // backoffLimit is the longest wait before a seed is tried again without being asked.
 const backoffLimit = 5 * time.Minute
 
-// order is what a worker is to bring about, and where.
-type order struct {
+// task is what a worker is to bring about, and where.
+type task struct {
 	target Target
 	wanted *Wanted
 }
@@ -30,19 +30,19 @@ type worker struct {
 	budget *remote.Budget
 
 	mutex sync.Mutex
-	next  order
+	next  task
 	wake  chan struct{}
 
 	session   *session
 	failed    int32
 	last      map[string]string
-	told      string
+	logged    string
 	countedAt time.Time
 	unfetched usage.Unfetched
 }
 
-// ask gives the worker its order; one that it did not come to is replaced.
-func (w *worker) ask(next order) {
+// assign gives the worker its task; one that it did not come to is replaced.
+func (w *worker) assign(next task) {
 	w.mutex.Lock()
 	w.next = next
 	w.mutex.Unlock()
@@ -52,7 +52,7 @@ func (w *worker) ask(next order) {
 	}
 }
 
-func (w *worker) order() order {
+func (w *worker) task() task {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return w.next
@@ -60,7 +60,7 @@ func (w *worker) order() order {
 
 // run works until the context ends.
 func (w *worker) run(ctx context.Context) {
-	defer w.drop()
+	defer w.disconnect()
 	timer := w.Clock.NewTimer(w.Resync)
 	defer timer.Stop()
 	for {
@@ -70,7 +70,7 @@ func (w *worker) run(ctx context.Context) {
 		case <-w.wake:
 		case <-timer.C():
 		}
-		state := w.pass(ctx, w.order())
+		state := w.pass(ctx, w.task())
 		if ctx.Err() != nil {
 			return
 		}
@@ -87,10 +87,10 @@ func (w *worker) run(ctx context.Context) {
 
 // log tells operators when a seed is lost and when it is back.
 func (w *worker) log(ctx context.Context, state State) {
-	if state.Problem == w.told {
+	if state.Problem == w.logged {
 		return
 	}
-	w.told = state.Problem
+	w.logged = state.Problem
 	if state.Problem == "" {
 		log.FromContext(ctx).Info("seed is in reach", "seed", w.name)
 		return
@@ -114,36 +114,37 @@ func jitter(around time.Duration) time.Duration {
 }
 
 // pass brings the seed to what is wanted, as far as it goes.
-func (w *worker) pass(ctx context.Context, now order) State {
+func (w *worker) pass(ctx context.Context, now task) State {
 	state := State{Name: w.name, Digests: w.last, Unfetched: w.unfetched}
 	if problem := w.connect(ctx, now.target); problem != "" {
-		w.drop()
+		w.disconnect()
 		w.Usage.Lost(w.name)
 		state.Problem, state.At = problem, w.Clock.Now()
 		return state
 	}
 	with := w.session.marker(now.target.KKPVersion)
-	todo := planSeed(now.wanted, with, w.session.picture)
+	todo := planSeed(now.wanted, with, w.session.observed)
 	failed := w.session.carryOut(ctx, now.wanted, with, todo)
-	state.KeyFailed = w.session.bringKey(ctx)
+	state.KeyFailed = w.session.writeKey(ctx)
 	if failed.any() || state.KeyFailed != "" {
-		w.session.lookedAt = time.Time{}
+		w.session.observedAt = time.Time{}
 	}
-	w.last = w.session.picture.digests()
+	w.last = w.session.observed.digests()
 	state.Reached, state.Digests, state.At = true, w.last, w.Clock.Now()
 	state.Held = todo.held
 	state.FailedCatalogues, state.FailedSecrets = failed.catalogues, failed.secrets
 	return state
 }
 
-// count brings the book of usage up to date, where its figures are not of this moment. A seed that does not let itself be
-// counted is no seed in trouble. It says whether installations say something else of sources than before.
+// count brings the ledger of usage up to date, where its figures are not of this moment. A seed
+// that does not let itself be counted is no seed in trouble. It says whether installations say
+// something else of sources than before.
 func (w *worker) count(ctx context.Context) (news bool) {
 	if w.session == nil || w.Clock.Since(w.countedAt) < w.CountEvery*9/10 {
 		return false
 	}
 	w.countedAt = w.Clock.Now()
-	wanted := w.order().wanted
+	wanted := w.task().wanted
 	counted, err := usage.Read(ctx, w.session.counter, wanted.Addons, wanted.Leave)
 	if err != nil {
 		w.Usage.Lost(w.name)
@@ -155,13 +156,14 @@ func (w *worker) count(ctx context.Context) (news bool) {
 	return news
 }
 
-// connect sees to it that there is a session with a picture that is not too old; else it says why there is none.
+// connect makes sure that there is a session which knows the seed and not from too long ago; else
+// it says why not.
 func (w *worker) connect(ctx context.Context, to Target) (problem string) {
 	if to.Config == nil {
 		return to.Problem
 	}
 	if w.session != nil && w.session.id != to.ConfigID {
-		w.drop()
+		w.disconnect()
 	}
 	if w.session == nil {
 		made, err := newSession(to, w.Platform, w.Namespace, w.budget, w.Fence)
@@ -170,7 +172,7 @@ func (w *worker) connect(ctx context.Context, to Target) (problem string) {
 		}
 		w.session = made
 	}
-	if w.Clock.Since(w.session.lookedAt) < w.Resync*9/10 {
+	if w.Clock.Since(w.session.observedAt) < w.Resync*9/10 {
 		return ""
 	}
 	uid, err := w.session.uid(ctx)
@@ -180,13 +182,13 @@ func (w *worker) connect(ctx context.Context, to Target) (problem string) {
 	if err := w.Identities.confirm(ctx, to, string(uid)); err != nil {
 		return err.Error()
 	}
-	if err := w.session.look(ctx, w.Clock.Now()); err != nil {
+	if err := w.session.observe(ctx, w.Clock.Now()); err != nil {
 		return Describe(err)
 	}
 	return ""
 }
 
-func (w *worker) drop() {
+func (w *worker) disconnect() {
 	if w.session != nil {
 		w.session.close()
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
-// answersAtOnce is the memory for answers of all seeds at a time, heaviestAnswer for each of them, in bytes.
+// answersAtOnce is the memory for answers of all seeds at a time, heaviestAnswer for each of them,
+// in bytes.
 const (
 	answersAtOnce  = 128 << 20
 	heaviestAnswer = 64 << 20
@@ -22,7 +23,8 @@ const (
 type Options struct {
 	// Platform is the namespace of the key of marks, Namespace that of merged catalogues.
 	Platform, Namespace string
-	// Resync is the time between two looks at a seed, CountEvery that between two counts of its installations.
+	// Resync is the time between two looks at a seed, CountEvery that between two counts of its
+	// installations.
 	Resync, CountEvery time.Duration
 	Clock              clock.Clock
 	// Fence keeps writes from going out; nil: there is none.
@@ -33,7 +35,8 @@ type Options struct {
 	Report func(State)
 }
 
-// Workers are the seeds' workers by name. Passes come one at a time; only the end comes from elsewhere.
+// Workers are the seeds' workers by name. Passes come one at a time; only the end comes from
+// elsewhere.
 type Workers struct {
 	options Options
 	// budget is shared by the answers of all seeds.
@@ -67,14 +70,15 @@ func (w *Workers) Start(ctx context.Context) error {
 	return nil
 }
 
-// Assign gives every target's worker its order, starts new ones, and ends those whose Seed went. What they wrote stays.
+// Assign gives every target's worker its task, starts new ones, and ends those whose Seed went.
+// What they wrote stays.
 func (w *Workers) Assign(targets []Target, want *Wanted) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	present := map[string]bool{}
 	for _, to := range targets {
 		present[to.Name] = true
-		w.assign(order{to, want})
+		w.assign(task{to, want})
 	}
 	for name, running := range w.byName {
 		if !present[name] {
@@ -84,16 +88,16 @@ func (w *Workers) Assign(targets []Target, want *Wanted) {
 	}
 }
 
-// assign gives an order to the worker of its target; one that is new begins with it.
-func (w *Workers) assign(first order) {
+// assign gives a task to the worker of its target; one that is new begins with it.
+func (w *Workers) assign(first task) {
 	name := first.target.Name
 	if running, ok := w.byName[name]; ok {
-		running.ask(first)
+		running.assign(first)
 		return
 	}
 	ctx, end := context.WithCancel(w.base)
 	made := &worker{Options: w.options, name: name, budget: w.budget, wake: make(chan struct{}, 1)}
-	made.ask(first)
+	made.assign(first)
 	w.byName[name] = runningWorker{made, end}
 	w.running.Go(func() { made.run(ctx) })
 }

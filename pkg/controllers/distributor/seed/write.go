@@ -28,8 +28,8 @@ type failures struct {
 
 func (f *failures) any() bool { return len(f.catalogues)+len(f.secrets) > 0 }
 
-// carryOut does what is planned, as far as it goes: one object's failure is not another's. Secrets come first, so that
-// nobody reads an entry whose Secret is not there yet.
+// carryOut does what is planned, as far as it goes: one object's failure is not another's. Secrets
+// come first, so that nobody reads an entry whose Secret is not there yet.
 func (s *session) carryOut(ctx context.Context, want *Wanted, with *marker, todo plan) *failures {
 	failed := &failures{catalogues: map[string]string{}, secrets: map[string]string{}}
 	s.each(ctx, todo.writeSecret, failed.secret, func(ctx context.Context, name string) error {
@@ -38,12 +38,12 @@ func (s *session) carryOut(ctx context.Context, want *Wanted, with *marker, todo
 	s.each(ctx, todo.write, failed.catalogue, func(ctx context.Context, name string) error {
 		return s.writeCatalogue(ctx, name, want.Addons[name], with.annotations(name, want.Addons[name], want.Leave))
 	})
-	s.each(ctx, todo.tell, failed.catalogue, s.retell)
+	s.each(ctx, todo.status, failed.catalogue, s.repairStatus)
 	s.each(ctx, todo.remove, failed.catalogue, func(ctx context.Context, name string) error {
-		return s.remove(ctx, &v1.AddonCatalogue{ObjectMeta: s.named(name)}, s.picture.catalogues)
+		return s.remove(ctx, &v1.AddonCatalogue{ObjectMeta: s.named(name)}, s.observed.catalogues)
 	})
 	s.each(ctx, todo.removeSecret, failed.secret, func(ctx context.Context, name string) error {
-		return s.remove(ctx, &corev1.Secret{ObjectMeta: s.named(name)}, s.picture.secrets)
+		return s.remove(ctx, &corev1.Secret{ObjectMeta: s.named(name)}, s.observed.secrets)
 	})
 	return failed
 }
@@ -59,7 +59,7 @@ func (s *session) each(ctx context.Context, names []string, fail func(string, er
 			return nil
 		})
 	}
-	_ = group.Wait() // Failures are told to fail.
+	_ = group.Wait() // Failures went to fail.
 }
 
 func (f *failures) catalogue(name string, err error) {
@@ -81,33 +81,33 @@ func (s *session) named(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: s.namespace, Name: name}
 }
 
-// have is what the picture has of an object.
-func (s *session) have(of map[string]seen, name string) (seen, bool) {
+// find is what is known of an object.
+func (s *session) find(of map[string]observedObject, name string) (observedObject, bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	found, ok := of[name]
 	return found, ok
 }
 
-func (s *session) saw(of map[string]seen, object client.Object) {
+func (s *session) noteWrite(of map[string]observedObject, object client.Object) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	of[object.GetName()] = seenOf(object)
+	of[object.GetName()] = observe(object)
 }
 
 // writeCatalogue writes a merged object with its annotations.
 func (s *session) writeCatalogue(ctx context.Context, name string, addon *catalogue.MergedAddon, annotations map[string]string) error {
 	object := &v1.AddonCatalogue{ObjectMeta: s.named(name), Spec: addon.Spec}
 	object.Labels, object.Annotations = catalogueLabels(), annotations
-	before, _ := s.have(s.picture.catalogues, name)
-	foretold := before.generation
+	before, _ := s.find(s.observed.catalogues, name)
+	expected := before.generation
 	if before.edited || before.digest != addon.Digest {
-		foretold++
+		expected++
 	}
-	object.Annotations[v1.AnnotationGeneration] = strconv.FormatInt(foretold, 10)
-	err := s.put(ctx, object, s.picture.catalogues)
+	object.Annotations[v1.AnnotationGeneration] = strconv.FormatInt(expected, 10)
+	err := s.replace(ctx, object, s.observed.catalogues)
 	if apierrors.IsInvalid(err) {
-		err = s.retype(ctx, object, err)
+		err = s.recreate(ctx, object, err)
 	}
 	if err == nil {
 		err = s.correct(ctx, object, addon.Digest)
@@ -115,11 +115,12 @@ func (s *session) writeCatalogue(ctx context.Context, name string, addon *catalo
 	if err != nil {
 		return err
 	}
-	return s.tellMerged(ctx, object)
+	return s.writeStatus(ctx, object)
 }
 
-// correct writes down what was not foretold right: the generation, since content may differ in annotations only; and the mark, where
-// the seed stores the content otherwise than it was sent, as with a default that only its CRD knows.
+// correct writes down what was not expected right: the generation, since content may differ in
+// annotations only; and the mark, where the seed stores the content otherwise than it was sent, as
+// with a default that only its CRD knows.
 func (s *session) correct(ctx context.Context, object *v1.AddonCatalogue, digest string) error {
 	before := object.DeepCopy()
 	object.Annotations[v1.AnnotationGeneration] = strconv.FormatInt(object.Generation, 10)
@@ -130,19 +131,19 @@ func (s *session) correct(ctx context.Context, object *v1.AddonCatalogue, digest
 	if content != digest {
 		object.Annotations[v1.AnnotationMark] = catalogue.Mark(s.key, object, content)
 	}
-	s.remember(object.Name+" "+digest, content, content != digest)
+	s.rememberStored(object.Name+" "+digest, content, content != digest)
 	if maps.Equal(before.Annotations, object.Annotations) {
 		return nil
 	}
 	if err := s.client.Patch(ctx, object, client.MergeFrom(before)); err != nil {
 		return err
 	}
-	s.saw(s.picture.catalogues, object)
+	s.noteWrite(s.observed.catalogues, object)
 	return nil
 }
 
-// remember keeps what the seed makes of a content, where it makes something else of it.
-func (s *session) remember(wanted, content string, other bool) {
+// rememberStored keeps what the seed makes of a content, where it makes something else of it.
+func (s *session) rememberStored(wanted, content string, other bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	delete(s.stored, wanted)
@@ -151,8 +152,9 @@ func (s *session) remember(wanted, content string, other bool) {
 	}
 }
 
-// retype makes an object anew whose type changed, since type is immutable: an add-on's name became reserved, or free.
-func (s *session) retype(ctx context.Context, object *v1.AddonCatalogue, refusal error) error {
+// recreate makes an object anew whose type changed, since type is immutable: an add-on's name
+// became reserved, or free.
+func (s *session) recreate(ctx context.Context, object *v1.AddonCatalogue, refusal error) error {
 	var live v1.AddonCatalogue
 	if err := s.client.Get(ctx, client.ObjectKeyFromObject(object), &live); err != nil {
 		return fmt.Errorf("%w, and the present one can't be read", refusal)
@@ -160,11 +162,11 @@ func (s *session) retype(ctx context.Context, object *v1.AddonCatalogue, refusal
 	if live.Spec.Type == object.Spec.Type || live.Labels[v1.LabelRole] != v1.RoleMerged {
 		return refusal
 	}
-	if err := s.remove(ctx, &live, s.picture.catalogues); err != nil {
+	if err := s.remove(ctx, &live, s.observed.catalogues); err != nil {
 		return err
 	}
 	object.ResourceVersion = ""
-	return s.put(ctx, object, s.picture.catalogues)
+	return s.replace(ctx, object, s.observed.catalogues)
 }
 
 func (s *session) writeSecret(ctx context.Context, name string, source SecretCopy) error {
@@ -174,13 +176,13 @@ func (s *session) writeSecret(ctx context.Context, name string, source SecretCop
 	if source.Hosts != "" {
 		object.Annotations[v1.AnnotationHosts] = source.Hosts
 	}
-	return s.put(ctx, object, s.picture.secrets)
+	return s.replace(ctx, object, s.observed.secrets)
 }
 
-// put creates an object, or replaces the one of ours that the picture has. An object that is there without our labels is
-// not in the picture: its creation fails, and it is left alone.
-func (s *session) put(ctx context.Context, object client.Object, of map[string]seen) error {
-	before, ok := s.have(of, object.GetName())
+// replace creates an object, or replaces the one of ours that was observed. An object that is there
+// without our labels is not among those: its creation fails, and it is left alone.
+func (s *session) replace(ctx context.Context, object client.Object, of map[string]observedObject) error {
+	before, ok := s.find(of, object.GetName())
 	var err error
 	if ok {
 		object.SetResourceVersion(before.resourceVersion)
@@ -191,14 +193,14 @@ func (s *session) put(ctx context.Context, object client.Object, of map[string]s
 	if err != nil {
 		return err
 	}
-	s.saw(of, object)
+	s.noteWrite(of, object)
 	return nil
 }
 
 // remove deletes an object of ours; one that was made anew meanwhile is left alone.
-func (s *session) remove(ctx context.Context, object client.Object, of map[string]seen) error {
+func (s *session) remove(ctx context.Context, object client.Object, of map[string]observedObject) error {
 	name := object.GetName()
-	if before, ok := s.have(of, name); ok {
+	if before, ok := s.find(of, name); ok {
 		err := s.client.Delete(ctx, object, client.Preconditions{UID: &before.uid})
 		if client.IgnoreNotFound(err) != nil {
 			return err

@@ -23,7 +23,8 @@ const countedAtOnce = 500
 // countTotals end a count: there are more installations on no seed.
 var countTotals = remote.Totals{Calls: 400, Items: 200_000, Bytes: 128 << 20, Time: 2 * time.Minute}
 
-// tables asks for the columns of objects and nothing else: values and statuses of installations stay where they are.
+// tables asks for the columns of objects and nothing else: values and statuses of installations
+// stay where they are.
 const tables = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 // NewClient makes the client of a seed that reads tables.
@@ -39,8 +40,9 @@ func NewClient(foreign *remote.Client) (rest.Interface, error) {
 	return client, nil
 }
 
-// Count is what the installations of one seed say: how many have which of the versions that it is given or that clusters are to leave. What
-// else a seed says that it has is only a number: names that nobody here knows could be any, and as many as it likes.
+// Count is what the installations of one seed say: how many have which of the versions that it is
+// given or that clusters are to leave. What else a seed says that it has is only a number: names
+// that nobody here knows could be any, and as many as it likes.
 type Count struct {
 	Installations map[catalogue.UsedVersion]int
 	Others        int
@@ -75,8 +77,8 @@ func (c *Count) offer(addon, version string) {
 	c.offered[addon][version] = true
 }
 
-// Read asks a seed which versions its installations have, how many have others than it is given, and which can't get their
-// content. A seed without the kind has none.
+// Read asks a seed which versions its installations have, how many have others than it is given,
+// and which can't get their content. A seed without the kind has none.
 func Read(
 	ctx context.Context, client rest.Interface, addons map[string]*catalogue.MergedAddon, leave catalogue.Leave,
 ) (counted *Count, err error) {
