@@ -64,16 +64,3 @@ func namespaceMetadata() *metav1.PartialObjectMetadata {
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	return namespace
 }
-
-// decide takes what was decided for clusters like this one. Before the first look at the catalogues nothing is.
-func (r *Reconciler) decide(_ context.Context, f *facts) loop.Outcome {
-	offer, err := r.offers.to(f.cluster.Status.Versions.ControlPlane)
-	if err != nil {
-		return retry(err)
-	}
-	if offer == nil { // All clusters are asked for once there was one.
-		return waiting(v1.ReasonProgressing, "the catalogues are being read", 0)
-	}
-	f.offer = offer
-	return nil
-}

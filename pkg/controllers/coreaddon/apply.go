@@ -3,7 +3,6 @@ package coreaddon
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -15,24 +14,6 @@ import (
 
 // fieldOwner names our writes in managedFields.
 const fieldOwner = "trellis-core-addon"
-
-// letGo takes the protection off what may go, and deletes what is out of the set. A crash between the two is put right by the
-// next pass: without its protection an installation is still out of the set.
-func (r *Reconciler) letGo(ctx context.Context, f *facts) loop.Outcome {
-	for _, installation := range slices.Concat(f.plan.release, f.plan.remove) {
-		pass := loop.Start(r.Client, installation.DeepCopy())
-		if err := pass.SetFinalizer(ctx, v1.FinalizerCoreProtection, false); err != nil {
-			return failed(err)
-		}
-	}
-	for _, installation := range f.plan.remove {
-		err := r.Client.Delete(ctx, installation.DeepCopy(), client.Preconditions{UID: &installation.UID})
-		if client.IgnoreNotFound(err) != nil {
-			return failed(fmt.Errorf("deleting installation %q, which is out of the set: %w", installation.Name, err))
-		}
-	}
-	return nil
-}
 
 // apply brings the installations of the set about. One that fails keeps no other from coming.
 func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -51,28 +50,4 @@ func readContent(f *facts) (*documents.Content, error) {
 
 func (f *facts) refuse(invalid *documents.InvalidError) loop.Outcome {
 	return f.waiting(v1.ReasonInvalid, fmt.Sprintf("commit %s is not taken: %v", f.snapshot.Revision, invalid))
-}
-
-func (r *Reconciler) plan(_ context.Context, f *facts) loop.Outcome {
-	todo, err := planChildren(f.object, f.content.Addons, f.have)
-	if err != nil {
-		return f.refuse(&documents.InvalidError{Problems: []documents.Problem{{Message: err.Error()}}})
-	}
-	f.plan = todo
-	return nil
-}
-
-// approve holds a commit that takes much away until an admin names it.
-func (r *Reconciler) approve(_ context.Context, f *facts) loop.Outcome {
-	removed, approved := len(f.plan.remove), f.object.Annotations[v1.AnnotationApproveRevision]
-	if !needsApproval(removed, len(f.have)) || approved == f.snapshot.Revision {
-		return nil
-	}
-	hint := ""
-	if approved != "" && strings.HasPrefix(f.snapshot.Revision, approved) {
-		hint = "; it has the first characters of it only, which another commit could be made to have too"
-	}
-	return f.waiting(v1.ReasonRevisionNeedsApproval, fmt.Sprintf(
-		"commit %s takes %d of %d add-ons out: annotate the catalogue with %s=%s if that is meant%s",
-		f.snapshot.Revision, removed, len(f.have), v1.AnnotationApproveRevision, f.snapshot.Revision, hint))
 }

@@ -1,13 +1,29 @@
 package addon
 
 import (
+	"context"
 	"fmt"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/loop"
 )
+
+// decide takes what was decided for clusters like this one. Before the first look at the catalogues nothing is.
+func (r *Reconciler) decide(_ context.Context, f *facts) loop.Outcome {
+	offer, err := r.offers.to(f.cluster.Status.Versions.ControlPlane)
+	if err != nil {
+		return retry(err)
+	}
+	if offer == nil { // All clusters are asked for once there was one.
+		return waiting(v1.ReasonProgressing, "the catalogues are being read", 0)
+	}
+	f.offer = offer
+	return nil
+}
 
 // offers hold the present merged catalogue, parsed, and what was decided from it: once for each distinct Kubernetes
 // version, whatever the number of clusters. The KKP version is the same for the whole seed.
