@@ -45,8 +45,8 @@ type Dependencies struct {
 // Reconciler is the AddonController.
 type Reconciler struct {
 	Dependencies
-	offers offers
-	tries  tries
+	offers   offers
+	failures loop.Failures
 	// written reads the metadata of available catalogues from a cache of its own.
 	written client.Reader
 	// clusters is the queue of controller addon, once it runs.
@@ -73,7 +73,7 @@ func New(dependencies Dependencies) *Reconciler {
 // Reconcile makes one pass over one cluster. A request's name is the cluster's namespace on the seed.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	f := &facts{namespace: request.Name}
-	outcome := r.tries.backOff(f.namespace, loop.Run(ctx, r.steps(), f))
-	tell(ctx, outcome)
+	outcome := r.failures.BackOff(f.namespace, loop.Run(ctx, r.steps(), f))
+	logOutcome(ctx, outcome)
 	return loop.Result(outcome), nil
 }

@@ -33,7 +33,7 @@ func (r *Reconciler) find(ctx context.Context, f *facts) loop.Outcome {
 	}
 	f.cluster = found
 	if !r.handles(found) {
-		return loop.Done{}
+		return loop.NotMine{}
 	}
 	return r.seeNamespace(ctx, f)
 }

@@ -29,11 +29,11 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 	f.cluster = found
 	switch {
 	case !cluster.BelongsTo(found, r.Options.WorkerName):
-		return loop.Done{}
+		return loop.NotMine{}
 	case cluster.Deleted(found):
 		r.reports.forget(f.namespace)
 		f.plan = releasePlan(f.installations)
-		return orDone(r.letGo(ctx, f))
+		return orDone(r.release(ctx, f))
 	case found.Spec.Pause:
 		return loop.Done{}
 	}
@@ -59,7 +59,7 @@ func (r *Reconciler) withoutCluster(ctx context.Context, f *facts, unknown *clus
 		}
 	}
 	f.plan = plan{release: gone}
-	if outcome := r.letGo(ctx, f); outcome != nil {
+	if outcome := r.release(ctx, f); outcome != nil {
 		return outcome
 	}
 	if len(gone) < len(guarded) {

@@ -10,9 +10,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// look reads the installations. Those that are none of ours are shared with the cache, and only read: a cluster may have
+// listInstallations reads the installations. Those that are none of ours are shared with the cache, and only read: a cluster may have
 // hundreds, of which a pass asks the name.
-func (r *Reconciler) look(ctx context.Context, f *facts) loop.Outcome {
+func (r *Reconciler) listInstallations(ctx context.Context, f *facts) loop.Outcome {
 	var list v1.AddonInstallationList
 	if err := r.Client.List(ctx, &list, client.InNamespace(f.namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return failed(fmt.Errorf("listing the installations of namespace %q: %w", f.namespace, err))

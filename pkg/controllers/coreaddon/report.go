@@ -21,7 +21,6 @@ import (
 
 // report is what was last told of one cluster. Only the pass over that cluster uses it, but for counts.
 type report struct {
-	tries int32
 	// object is the UID of the available catalogue that says so; empty before the first look at it.
 	object     types.UID
 	counts     v1.CoreAddonCounts
@@ -72,11 +71,11 @@ func (r *reports) forget(namespace string) {
 	delete(r.orphaned, namespace)
 }
 
-// tell brings status.core and AddonsReady about, tells events, and ends the pass. A pass that wrote leaves that to the next
+// report brings status.core and AddonsReady about, tells events, and ends the pass. A pass that wrote leaves that to the next
 // one, which its own write brings: so a new core add-on reaches every cluster before any is told of.
-func (r *Reconciler) tell(ctx context.Context, f *facts) loop.Outcome {
+func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
 	if f.wrote && len(f.failures) == 0 {
-		return loop.Done{}
+		return loop.Checkpoint{}
 	}
 	counts := countsOf(&f.plan)
 	unfit := 0

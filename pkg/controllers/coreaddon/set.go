@@ -27,14 +27,14 @@ func (r *Reconciler) decideSet(ctx context.Context, f *facts) loop.Outcome {
 	}
 	state, changed := r.lists.of(found)
 	if changed {
-		r.takeUp(found, state)
+		r.noteList(found, state)
 	}
 	f.set = setFor(f.cluster, state)
 	return nil
 }
 
-// takeUp notes which add-ons the list names, and says what is wrong with it.
-func (r *Reconciler) takeUp(found *corev1.ConfigMap, state listState) {
+// noteList notes which add-ons the list names, and says what is wrong with it.
+func (r *Reconciler) noteList(found *corev1.ConfigMap, state listState) {
 	names := map[string]bool{}
 	for _, one := range state.items {
 		names[string(one.spec.AddonRef.Name)] = true
@@ -92,11 +92,11 @@ func setFor(cluster *kkpv1.Cluster, list listState) set {
 		if listed[rule.addon] {
 			continue
 		}
-		switch verdict := rule.judge(cluster); verdict.presence {
+		switch answer := rule.decide(cluster); answer.presence {
 		case present:
 			result.wanted = append(result.wanted, wanted{name: rule.addon, origin: v1.OriginRule, spec: specOf(rule.addon)})
 		case unknown:
-			result.held[rule.addon] = verdict.detail
+			result.held[rule.addon] = answer.detail
 		case absent:
 		}
 	}

@@ -65,7 +65,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !r.isOurs(object) {
-		return ctrl.Result{}, nil
+		return loop.Result(loop.NotMine{}), nil
 	}
 	turn := loop.StartShared(r.cached, object)
 	facts := &facts{object: object, memory: r.memories.of(request.NamespacedName)}

@@ -10,8 +10,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// survey lists what was generated from the catalogue.
-func (r *Reconciler) survey(ctx context.Context, f *facts) loop.Outcome {
+// list lists what was generated from the catalogue.
+func (r *Reconciler) list(ctx context.Context, f *facts) loop.Outcome {
 	var list v1.AddonCatalogueList
 	err := r.cached.List(ctx, &list, client.InNamespace(r.options.Namespace),
 		client.MatchingLabels{v1.LabelRole: v1.RoleGenerated}, client.UnsafeDisableDeepCopy)

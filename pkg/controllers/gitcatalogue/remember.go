@@ -17,12 +17,12 @@ func (r *Reconciler) remember(ctx context.Context, f *facts) loop.Outcome {
 	for _, child := range f.plan.children {
 		f.memory.children[child.name] = child.digest
 	}
-	return f.take(ctx)
+	return f.finish(ctx)
 }
 
-// take ends a pass whose content is that of the generated catalogues. A source that can't be reached is told all the same.
-func (f *facts) take(ctx context.Context) loop.Outcome {
-	f.taken = true
+// finish ends a pass whose content is that of the generated catalogues. A source that can't be reached is told all the same.
+func (f *facts) finish(ctx context.Context) loop.Outcome {
+	f.isCurrent = true
 	if f.snapshot.Stale != nil {
 		return fetchOutcome(ctx, f, f.snapshot.Stale)
 	}

@@ -24,29 +24,29 @@ type facts struct {
 	snapshot fetch.Snapshot
 	content  *documents.Content
 	plan     plan
-	// taken is set when the content's add-ons are those that are there.
-	taken bool
+	// isCurrent is set when the content's add-ons are those that are there.
+	isCurrent bool
 }
 
 func (r *Reconciler) steps() []loop.Step[facts] {
 	return []loop.Step[facts]{
-		{Name: "survey", Run: r.survey},     // the generated catalogues that are there
-		{Name: "fetch", Run: r.fetch},       // the content, from the store
-		{Name: "settle", Run: r.settle},     // the same content again, and nobody changed what came of it: done
-		{Name: "read", Run: r.read},         // files become add-ons
-		{Name: "plan", Run: r.plan},         // what to write and what to remove
-		{Name: "approve", Run: r.approve},   // much that goes needs a word
-		{Name: "rehearse", Run: r.rehearse}, // no write fails for its content
-		{Name: "write", Run: r.write},       // what is new or differs
-		{Name: "remove", Run: r.remove},     // what the commit does not have
-		{Name: "remember", Run: r.remember}, // what came of the content
+		{Name: "list", Run: r.list},           // the generated catalogues that are there
+		{Name: "fetch", Run: r.fetch},         // the content, from the store
+		{Name: "unchanged", Run: r.unchanged}, // the same content again, and nobody changed what came of it: done
+		{Name: "read", Run: r.read},           // files become add-ons
+		{Name: "plan", Run: r.plan},           // what to write and what to remove
+		{Name: "approve", Run: r.approve},     // much that goes needs a word
+		{Name: "rehearse", Run: r.rehearse},   // no write fails for its content
+		{Name: "write", Run: r.write},         // what is new or differs
+		{Name: "remove", Run: r.remove},       // what the commit does not have
+		{Name: "remember", Run: r.remember},   // what came of the content
 	}
 }
 
 // leavingSteps are for a catalogue that is not in git, or not any more.
 func (r *Reconciler) leavingSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
-		{Name: "survey", Run: r.survey},
+		{Name: "list", Run: r.list},
 		{Name: "remove", Run: r.removeAll},
 	}
 }

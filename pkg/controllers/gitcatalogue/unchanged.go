@@ -6,8 +6,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// settle ends a pass over content that was taken before.
-func (r *Reconciler) settle(ctx context.Context, f *facts) loop.Outcome {
+// unchanged ends a pass over content that was taken before.
+func (r *Reconciler) unchanged(ctx context.Context, f *facts) loop.Outcome {
 	known := f.memory
 	if known.digest != f.snapshot.Digest || known.generation != f.object.Generation || len(known.children) != len(f.have) {
 		return nil
@@ -20,5 +20,5 @@ func (r *Reconciler) settle(ctx context.Context, f *facts) loop.Outcome {
 	if !r.stillTaken(ctx, f) {
 		return nil
 	}
-	return f.take(ctx)
+	return f.finish(ctx)
 }

@@ -70,7 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !cluster.BelongsTo(&object, r.WorkerName) || object.Spec.Pause {
-		return ctrl.Result{}, nil
+		return loop.Result(loop.NotMine{}), nil
 	}
 	pass := loop.Start(r.Client, &object)
 	facts := &facts{cluster: &object}

@@ -13,7 +13,7 @@ import (
 // probeTheAPIServer takes over what the last probe found. A version once known stays while the API server is down, and while the
 // kubeconfig leads to another user cluster.
 func (r *Reconciler) probeTheAPIServer(ctx context.Context, f *facts) loop.Outcome {
-	finding, known := r.prober.look(question{
+	finding, known := r.prober.ask(question{
 		cluster:   cluster.Identity{Name: f.cluster.Name, UID: f.cluster.UID},
 		confirmed: f.cluster.Annotations[v1.AnnotationConfirmCluster], secretVersion: f.secretVersion,
 	}, f.namespace())

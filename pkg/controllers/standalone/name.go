@@ -23,7 +23,7 @@ func nameNamespace(_ context.Context, f *facts) loop.Outcome {
 	case "":
 		f.cluster.Status.NamespaceName = name
 		f.cluster.Status.ExtendedHealth.APIServer = kkpv1.HealthDown
-		return loop.Done{}
+		return loop.Checkpoint{}
 	}
 	return stalled(fmt.Sprintf("the status names namespace %q, which is not %q", f.cluster.Status.NamespaceName, name))
 }
