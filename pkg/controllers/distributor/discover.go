@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,7 +22,7 @@ import (
 )
 
 // kubeconfigs remembers parsed kubeconfigs by Secret and version.
-type kubeconfigs struct{ known map[string]knownKubeconfig }
+type kubeconfigs map[string]knownKubeconfig
 
 type knownKubeconfig struct {
 	version string
@@ -44,7 +43,7 @@ func (r *Reconciler) discover(ctx context.Context, f *facts) loop.Outcome {
 	}
 	// A cache lists in any order; rows of a status must not change places.
 	slices.SortFunc(list.Items, func(a, b kkpv1.Seed) int { return strings.Compare(a.Name, b.Name) })
-	fresh := kubeconfigs{known: map[string]knownKubeconfig{}}
+	fresh := kubeconfigs{}
 	for i := range list.Items {
 		object := &list.Items[i]
 		if object.DeletionTimestamp != nil || object.Labels[kkpv1.LabelWorkerName] != r.options.WorkerName {
@@ -72,7 +71,7 @@ func (r *Reconciler) target(ctx context.Context, f *facts, object *kkpv1.Seed, f
 	}
 	known, err := r.kubeconfig(ctx, object)
 	f.trouble(err)
-	fresh.known[object.Name] = known
+	fresh[object.Name] = known
 	found.Config, found.ConfigID, found.Problem = known.config, known.id, known.problem
 	return found
 }
@@ -112,7 +111,7 @@ func (r *Reconciler) kubeconfig(ctx context.Context, object *kkpv1.Seed) (knownK
 	}
 	place := key.String() + "/" + keyOf(object) + "/"
 	version := r.secretVersion(ctx, key)
-	if known := r.kubeconfigs.known[object.Name]; version != "" && known.version == place+version {
+	if known := r.kubeconfigs[object.Name]; version != "" && known.version == place+version {
 		return known, nil
 	}
 	secret := &corev1.Secret{}
@@ -134,9 +133,8 @@ func (r *Reconciler) secretVersion(ctx context.Context, key client.ObjectKey) st
 	if key.Namespace != r.options.Namespace {
 		return ""
 	}
-	about := &metav1.PartialObjectMetadata{}
-	about.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	if err := r.cached.Get(ctx, key, about); err != nil {
+	about, err := r.secretMetadata(ctx, key)
+	if err != nil {
 		return ""
 	}
 	return about.ResourceVersion

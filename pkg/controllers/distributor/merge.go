@@ -3,6 +3,7 @@ package distributor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,31 +30,15 @@ func (r *Reconciler) merge(_ context.Context, f *facts) loop.Outcome {
 			sources = append(sources, reading.source)
 		}
 	}
-	if r.merger.merged.Addons == nil || !sameSources(r.merger.sources, sources) {
+	// A source is made anew when its catalogue changes, and only then. A cache lists in any order.
+	slices.SortFunc(sources, func(a, b *catalogue.Source) int { return strings.Compare(a.Name, b.Name) })
+	if r.merger.merged.Addons == nil || !slices.Equal(r.merger.sources, sources) {
 		before := r.merger.merged
 		r.merger.sources, r.merger.merged = sources, catalogue.Merge(sources)
 		r.announce(f.readings, catalogue.Changes(before, r.merger.merged))
 	}
 	f.merged = r.merger.merged
 	return nil
-}
-
-// sameSources compares by identity: a source is made anew when its catalogue changes, and only
-// then.
-func sameSources(a, b []*catalogue.Source) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	seen := make(map[*catalogue.Source]bool, len(a))
-	for _, source := range a {
-		seen[source] = true
-	}
-	for _, source := range b {
-		if !seen[source] {
-			return false
-		}
-	}
-	return true
 }
 
 // changesNamed is how many versions an event names; it counts all of them.
@@ -90,14 +75,8 @@ func (r *Reconciler) announce(readings []*reading, all []catalogue.Change) {
 // announceChanges makes an event of content that reaches installations, and another one of what
 // decides only who gets it.
 func (r *Reconciler) announceChanges(author *v1.AddonCatalogue, changes []catalogue.Change) {
-	about, content := []catalogue.Change{}, []catalogue.Change{}
-	for _, change := range changes {
-		if change.About {
-			about = append(about, change)
-			continue
-		}
-		content = append(content, change)
-	}
+	content := slices.DeleteFunc(slices.Clone(changes), func(change catalogue.Change) bool { return change.About })
+	about := slices.DeleteFunc(changes, func(change catalogue.Change) bool { return !change.About })
 	if len(content) > 0 {
 		r.recorder.Eventf(author, nil, corev1.EventTypeWarning, v1.EventChanged, "Merge", "%s", status.Message(
 			"content changed under the same version, and reaches installations as an update: "+namesOf(content)))

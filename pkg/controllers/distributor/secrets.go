@@ -28,7 +28,7 @@ var publicKeys = []string{"ca.crt", "known_hosts"}
 
 // secretReader remembers Secrets by resourceVersion. The watch holds metadata only, so that a
 // platform namespace full of Secrets does not end up in memory.
-type secretReader struct{ known map[string]knownSecret }
+type secretReader map[string]knownSecret
 
 type knownSecret struct {
 	uid     types.UID
@@ -61,19 +61,18 @@ func (r *Reconciler) findSecrets(ctx context.Context, f *facts) loop.Outcome {
 		}
 		f.secrets.Copies[name] = *found.copy
 	}
-	r.secrets.known = fresh
+	r.secrets = fresh
 	return nil
 }
 
 // sourceSecret reads a Secret unless it is known at its present version.
 func (r *Reconciler) sourceSecret(ctx context.Context, name string) (knownSecret, error) {
 	key := client.ObjectKey{Namespace: r.options.Namespace, Name: name}
-	about := &metav1.PartialObjectMetadata{}
-	about.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	if err := r.cached.Get(ctx, key, about); err != nil {
+	about, err := r.secretMetadata(ctx, key)
+	if err != nil {
 		return knownSecret{}, err
 	}
-	if known, ok := r.secrets.known[name]; ok && known.uid == about.UID && known.version == about.ResourceVersion {
+	if known, ok := r.secrets[name]; ok && known.uid == about.UID && known.version == about.ResourceVersion {
 		return known, nil
 	}
 	secret := &corev1.Secret{}
@@ -83,6 +82,13 @@ func (r *Reconciler) sourceSecret(ctx context.Context, name string) (knownSecret
 	found := knownSecret{uid: secret.UID, version: secret.ResourceVersion}
 	found.copy, found.problem = copyOf(secret)
 	return found, nil
+}
+
+// secretMetadata is what the cache has of a Secret of the platform namespace.
+func (r *Reconciler) secretMetadata(ctx context.Context, key client.ObjectKey) (*metav1.PartialObjectMetadata, error) {
+	about := &metav1.PartialObjectMetadata{}
+	about.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	return about, r.cached.Get(ctx, key, about)
 }
 
 // copyOf is what may be handed on of a Secret, or why nothing is.

@@ -3,6 +3,7 @@ package distributor
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,14 +20,14 @@ func (r *Reconciler) tidy(ctx context.Context, f *facts) loop.Outcome {
 	for _, reading := range f.readings {
 		present[reading.object.UID] = true
 	}
-	for uid := range r.revisions.last {
-		if !present[uid] {
-			delete(r.revisions.last, uid)
-		}
+	last := map[string]bool{}
+	maps.DeleteFunc(r.revisions.last, func(uid types.UID, _ savedRevision) bool { return !present[uid] })
+	for _, saved := range r.revisions.last {
+		last[saved.name] = true
 	}
 	var left []client.ObjectKey
 	for _, key := range r.revisions.old {
-		if r.isLast(key.Name) {
+		if last[key.Name] {
 			continue
 		}
 		object := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
@@ -37,13 +38,4 @@ func (r *Reconciler) tidy(ctx context.Context, f *facts) loop.Outcome {
 	}
 	r.revisions.old = left
 	return nil
-}
-
-func (r *Reconciler) isLast(name string) bool {
-	for _, kept := range r.revisions.last {
-		if kept.name == name {
-			return true
-		}
-	}
-	return false
 }

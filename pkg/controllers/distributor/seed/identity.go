@@ -2,13 +2,11 @@ package seed
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -62,18 +60,13 @@ func (i *Identities) confirm(ctx context.Context, to Target, uid string) error {
 
 func (i *Identities) keep(ctx context.Context, seed, uid string, missing bool) error {
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: identitiesName}}
+	before := object.DeepCopy()
+	object.Data = map[string]string{seed: uid}
 	if missing {
-		object.Data = map[string]string{seed: uid}
-		err := i.cached.Create(ctx, object)
-		if !apierrors.IsAlreadyExists(err) {
-			return err
+		if err := i.cached.Create(ctx, object); !apierrors.IsAlreadyExists(err) {
+			return err // Otherwise another seed's worker was faster.
 		}
-		object.Data = nil // Another seed's worker was faster.
 	}
 	// Only this seed's key is patched: workers don't wait for each other.
-	patch, err := json.Marshal(map[string]any{"data": map[string]string{seed: uid}})
-	if err != nil {
-		return err
-	}
-	return i.cached.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
+	return i.cached.Patch(ctx, object, client.MergeFrom(before))
 }

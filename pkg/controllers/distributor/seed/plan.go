@@ -169,12 +169,3 @@ func (o observed) digests() map[string]string {
 	}
 	return digests
 }
-
-// catalogueLabels and secretLabels are on what we write on a seed, and it is found again by them.
-func catalogueLabels() map[string]string {
-	return map[string]string{v1.LabelRole: v1.RoleMerged, v1.LabelManagedBy: ManagedBy}
-}
-
-func secretLabels() map[string]string {
-	return map[string]string{v1.LabelUse: v1.UseSource, v1.LabelManagedBy: ManagedBy}
-}

@@ -148,21 +148,16 @@ func (s *session) list(
 ) ([]metav1.PartialObjectMetadata, error) {
 	ctx = remote.Within(ctx, "the list of our objects", listTotals)
 	var all []metav1.PartialObjectMetadata
-	for next := ""; ; {
+	for next, more := "", true; more; more = next != "" {
 		var list metav1.PartialObjectMetadataList
 		list.SetGroupVersionKind(kind)
 		err := s.client.List(ctx, &list, client.InNamespace(s.namespace), labels, client.Limit(listedAtOnce), client.Continue(next))
 		if err != nil {
 			return nil, fmt.Errorf("listing our objects: %w", err)
 		}
-		if next = list.Continue; next == "" && all == nil {
-			return list.Items, nil
-		}
-		all = append(all, list.Items...)
-		if next == "" {
-			return all, nil
-		}
+		all, next = append(all, list.Items...), list.Continue
 	}
+	return all, nil
 }
 
 // observeAll reads listed metadata. A Secret that is not at the version that we left it at was

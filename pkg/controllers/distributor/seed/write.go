@@ -98,7 +98,8 @@ func (s *session) noteWrite(of map[string]observedObject, object client.Object) 
 // writeCatalogue writes a merged object with its annotations.
 func (s *session) writeCatalogue(ctx context.Context, name string, addon *catalogue.MergedAddon, annotations map[string]string) error {
 	object := &v1.AddonCatalogue{ObjectMeta: s.named(name), Spec: addon.Spec}
-	object.Labels, object.Annotations = catalogueLabels(), annotations
+	object.Labels = map[string]string{v1.LabelRole: v1.RoleMerged, v1.LabelManagedBy: ManagedBy} // observe finds it by them
+	object.Annotations = annotations
 	before, _ := s.find(s.observed.catalogues, name)
 	expected := before.generation
 	if before.edited || before.digest != addon.Digest {
@@ -171,7 +172,7 @@ func (s *session) recreate(ctx context.Context, object *v1.AddonCatalogue, refus
 
 func (s *session) writeSecret(ctx context.Context, name string, source SecretCopy) error {
 	object := &corev1.Secret{ObjectMeta: s.named(name), Type: corev1.SecretTypeOpaque, Data: source.Data}
-	object.Labels = secretLabels()
+	object.Labels = map[string]string{v1.LabelUse: v1.UseSource, v1.LabelManagedBy: ManagedBy}
 	object.Annotations = map[string]string{v1.AnnotationDigest: source.Revision}
 	if source.Hosts != "" {
 		object.Annotations[v1.AnnotationHosts] = source.Hosts

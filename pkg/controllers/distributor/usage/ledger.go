@@ -2,7 +2,6 @@ package usage
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -21,7 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// How often the book is written down: changes are gathered for a moment, and a failure is tried
+// How often the ledger is written down: changes are gathered for a moment, and a failure is tried
 // again later.
 const (
 	gatherUsage = time.Second
@@ -102,7 +100,7 @@ func (l *Ledger) changed() {
 	}
 }
 
-// Start writes the book down whenever it changes, until the context ends.
+// Start writes the ledger down whenever it changes, until the context ends.
 func (l *Ledger) Start(ctx context.Context) error {
 	for {
 		select {
@@ -124,7 +122,7 @@ func (l *Ledger) Start(ctx context.Context) error {
 	}
 }
 
-// write brings the ConfigMap to what the book says; equal content is no write.
+// write brings the ConfigMap to what the ledger says; equal content is no write.
 func (l *Ledger) write(ctx context.Context) error {
 	if l.written == nil {
 		if err := l.read(ctx); err != nil {
@@ -135,25 +133,12 @@ func (l *Ledger) write(ctx context.Context) error {
 	if wanted == nil || maps.Equal(wanted, l.written) {
 		return nil
 	}
-	changes := map[string]any{}
-	for seed := range l.written {
-		if _, stays := wanted[seed]; !stays {
-			changes[seed] = nil
-		}
-	}
-	for seed, text := range wanted {
-		if l.written[seed] != text {
-			changes[seed] = text
-		}
-	}
-	patch, err := json.Marshal(map[string]any{"data": changes})
-	if err != nil {
-		return err
-	}
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: v1.ConfigMapUsage}}
-	err = l.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
+	object.Data = l.written
+	before := object.DeepCopy()
+	object.Data = wanted
+	err := l.client.Patch(ctx, object, client.MergeFrom(before))
 	if apierrors.IsNotFound(err) {
-		object.Data = wanted
 		err = l.client.Create(ctx, object)
 	}
 	if err != nil {
