@@ -34,12 +34,13 @@ type Waiting struct {
 // Stalled says that only an edit helps.
 type Stalled struct {
 	Condition, Reason, Message string
-	// Recheck is when to look again all the same, for causes outside of what is watched; 0 is never.
+	// Recheck is when to look again all the same, for causes outside of what is watched; 0 is
+	// never.
 	Recheck time.Duration
 }
 
-// Checkpoint says that what the pass did is saved before anything else happens: the next pass goes on
-// from there.
+// Checkpoint says that what the pass did is saved before anything else happens: the next pass goes
+// on from there.
 type Checkpoint struct {
 	// Condition that is False until then, with Reason and Message; empty: none.
 	Condition, Reason, Message string
@@ -48,8 +49,8 @@ type Checkpoint struct {
 	AtOnce bool
 }
 
-// NotMine says that the object is not this controller's to work on, as one with another worker-name:
-// nothing is done about it, and its status is not written.
+// NotMine says that the object is not this controller's to work on, as one with another
+// worker-name: nothing is done about it, and its status is not written.
 type NotMine struct{}
 
 func (Done) outcome()       {}

@@ -28,9 +28,9 @@ var durations = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 
 func init() { metrics.Registry.MustRegister(durations) }
 
-// Run takes the steps in order until one ends the pass; the end of the list is Done. What a step logs
-// has its name, and its time is measured, for the controller that the package of the facts is called
-// after.
+// Run takes the steps in order until one ends the pass; the end of the list is Done. What a step
+// logs has its name, and its time is measured, for the controller that the package of the facts is
+// called after.
 func Run[F any](ctx context.Context, steps []Step[F], facts *F) Outcome {
 	controller, logger := path.Base(reflect.TypeFor[F]().PkgPath()), log.FromContext(ctx)
 	for _, step := range steps {

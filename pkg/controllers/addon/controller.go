@@ -1,6 +1,7 @@
 package addon
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 
@@ -56,12 +57,8 @@ type Reconciler struct {
 // New makes the controller.
 func New(dependencies Dependencies) *Reconciler {
 	options := &dependencies.Options
-	if options.CatalogueNamespace == "" {
-		options.CatalogueNamespace = "addon-catalogue"
-	}
-	if options.Concurrency == 0 {
-		options.Concurrency = 8
-	}
+	options.CatalogueNamespace = cmp.Or(options.CatalogueNamespace, "addon-catalogue")
+	options.Concurrency = cmp.Or(options.Concurrency, 8)
 	if options.FaultPoint == nil {
 		options.FaultPoint = func(string) {}
 	}

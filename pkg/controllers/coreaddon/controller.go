@@ -1,6 +1,7 @@
 package coreaddon
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 
@@ -56,15 +57,9 @@ type Reconciler struct {
 // New makes the controller.
 func New(dependencies Dependencies) *Reconciler {
 	options := &dependencies.Options
-	if options.Namespace == "" {
-		options.Namespace = "kubermatic"
-	}
-	if options.CatalogueNamespace == "" {
-		options.CatalogueNamespace = "addon-catalogue"
-	}
-	if options.Concurrency == 0 {
-		options.Concurrency = 8
-	}
+	options.Namespace = cmp.Or(options.Namespace, "kubermatic")
+	options.CatalogueNamespace = cmp.Or(options.CatalogueNamespace, "addon-catalogue")
+	options.Concurrency = cmp.Or(options.Concurrency, 8)
 	return &Reconciler{Dependencies: dependencies}
 }
 

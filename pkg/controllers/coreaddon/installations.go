@@ -10,8 +10,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// listInstallations reads the installations. Those that are none of ours are shared with the cache, and only read: a cluster may have
-// hundreds, of which a pass asks the name.
+// listInstallations reads the installations. Those that are none of ours are shared with the cache,
+// and only read: a cluster may have hundreds, of which a pass asks the name.
 func (r *Reconciler) listInstallations(ctx context.Context, f *facts) loop.Outcome {
 	var list v1.AddonInstallationList
 	if err := r.Client.List(ctx, &list, client.InNamespace(f.namespace), client.UnsafeDisableDeepCopy); err != nil {

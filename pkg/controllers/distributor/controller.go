@@ -1,6 +1,7 @@
 package distributor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -75,21 +76,11 @@ type Reconciler struct {
 // New makes the controller.
 func New(dependencies Dependencies) *Reconciler {
 	options := dependencies.Options
-	if options.Namespace == "" {
-		options.Namespace = "kubermatic"
-	}
-	if options.CatalogueNamespace == "" {
-		options.CatalogueNamespace = "addon-catalogue"
-	}
-	if options.Resync == 0 {
-		options.Resync = 5 * time.Minute
-	}
-	if options.CountEvery == 0 {
-		options.CountEvery = time.Minute
-	}
-	if options.Clock == nil {
-		options.Clock = clock.RealClock{}
-	}
+	options.Namespace = cmp.Or(options.Namespace, "kubermatic")
+	options.CatalogueNamespace = cmp.Or(options.CatalogueNamespace, "addon-catalogue")
+	options.Resync = cmp.Or(options.Resync, 5*time.Minute)
+	options.CountEvery = cmp.Or(options.CountEvery, time.Minute)
+	options.Clock = cmp.Or[clock.WithTicker](options.Clock, clock.RealClock{})
 	cached, direct := dependencies.Master.GetClient(), dependencies.Master.GetAPIReader()
 	used := usage.NewLedger(options.Namespace, options.Clock, cached, direct)
 	reporter := report.New(cached, dependencies.Recorder, used)

@@ -17,10 +17,15 @@ import (
 
 // report hands over what the pass found out about each catalogue, and which seeds there are.
 func (r *Reconciler) report(_ context.Context, f *facts) loop.Outcome {
-	parts := contributionsOf(f)
+	parts := partsOf(f)
 	findings := make(map[types.UID]report.Findings, len(f.readings))
 	for _, reading := range f.readings {
-		findings[reading.object.UID] = findingsOf(reading, parts[reading.object.UID], f.secretProblems)
+		found := &report.Findings{}
+		if part := parts[reading.object.UID]; part != nil {
+			found = part
+		}
+		complete(found, reading, f.secretProblems)
+		findings[reading.object.UID] = *found
 	}
 	seeds := make([]string, 0, len(f.targets))
 	for _, to := range f.targets {
@@ -31,12 +36,11 @@ func (r *Reconciler) report(_ context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-func findingsOf(reading *reading, part *contribution, secretProblems map[string]string) report.Findings {
+// complete adds to the part that a catalogue has in the merge what is known of the catalogue itself.
+func complete(found *report.Findings, reading *reading, secretProblems map[string]string) {
 	object := reading.object
-	found := report.Findings{
-		Name: client.ObjectKeyFromObject(object), Generation: object.Generation,
-		Kept: reading.refusal != nil && reading.source != nil, Leave: reading.leave, SecretProblems: map[string]string{},
-	}
+	found.Name, found.Generation = client.ObjectKeyFromObject(object), object.Generation
+	found.Kept, found.Leave = reading.refusal != nil && reading.source != nil, reading.leave
 	if reading.parent() != "" {
 		found.Parent = metav1.GetControllerOf(object).Name
 	}
@@ -46,69 +50,49 @@ func findingsOf(reading *reading, part *contribution, secretProblems map[string]
 	if reading.refusal != nil {
 		found.Reason, found.Refusal = reading.reason, reading.refusal.Error()
 	}
-	if part == nil {
-		return found
-	}
-	found.Digests, found.Secrets = part.digests, part.secrets
-	found.TooLarge, found.Conflicts = slices.Sorted(slices.Values(part.tooLarge)), part.sortedConflicts()
-	for _, name := range part.secrets {
+	slices.Sort(found.TooLarge)
+	slices.SortStableFunc(found.Conflicts, func(a, b v1.CatalogueConflict) int { return cmp.Compare(a.Addon, b.Addon) })
+	found.SecretProblems = map[string]string{}
+	for _, name := range found.Secrets {
 		if problem := secretProblems[name]; problem != "" {
 			found.SecretProblems[name] = problem
 		}
 	}
-	return found
 }
 
-// contribution is the part that one catalogue has in the merge; that of a catalogue in git is the
-// sum of what was generated from it.
-type contribution struct {
-	digests   map[string]string
-	secrets   []string
-	tooLarge  []string
-	conflicts []v1.CatalogueConflict
-}
-
-func contributionsOf(f *facts) map[types.UID]*contribution {
-	parts := map[types.UID]*contribution{}
-	part := func(uid types.UID) *contribution {
+// partsOf are the parts that catalogues have in the merge; that of a catalogue in git is the sum of
+// what was generated from it.
+func partsOf(f *facts) map[types.UID]*report.Findings {
+	parts := map[types.UID]*report.Findings{}
+	part := func(uid types.UID) *report.Findings {
 		if parts[uid] == nil {
-			parts[uid] = &contribution{digests: map[string]string{}}
+			parts[uid] = &report.Findings{Digests: map[string]string{}}
 		}
 		return parts[uid]
 	}
 	for name, addon := range f.merged.Addons {
 		secrets := namedBy(&addon.Spec)
 		for _, uid := range addon.Contributors {
-			part(uid).digests[name] = addon.Digest
-			part(uid).secrets = append(part(uid).secrets, secrets...)
+			part(uid).Digests[name] = addon.Digest
+			part(uid).Secrets = append(part(uid).Secrets, secrets...)
 		}
 	}
 	for _, refused := range f.merged.Refused {
 		for _, uid := range refused.Contributors {
-			part(uid).tooLarge = append(part(uid).tooLarge, refused.Error())
+			part(uid).TooLarge = append(part(uid).TooLarge, refused.Error())
 		}
 	}
 	for uid, conflicts := range f.merged.Conflicts {
-		part(uid).conflicts = conflicts
+		part(uid).Conflicts = slices.Clone(conflicts)
 	}
 	for _, reading := range f.readings {
 		if child, parent := parts[reading.object.UID], reading.parent(); child != nil && parent != "" {
-			part(parent).add(child)
+			whole := part(parent)
+			maps.Copy(whole.Digests, child.Digests)
+			whole.Secrets = slices.Concat(whole.Secrets, child.Secrets)
+			whole.TooLarge = slices.Concat(whole.TooLarge, child.TooLarge)
+			whole.Conflicts = slices.Concat(whole.Conflicts, child.Conflicts)
 		}
 	}
 	return parts
-}
-
-func (c *contribution) add(child *contribution) {
-	maps.Copy(c.digests, child.digests)
-	c.secrets = slices.Concat(c.secrets, child.secrets)
-	c.tooLarge = slices.Concat(c.tooLarge, child.tooLarge)
-	c.conflicts = slices.Concat(c.conflicts, child.conflicts)
-}
-
-// sortedConflicts are in an order that does not depend on that of the parts.
-func (c *contribution) sortedConflicts() []v1.CatalogueConflict {
-	return slices.SortedStableFunc(slices.Values(c.conflicts), func(a, b v1.CatalogueConflict) int {
-		return cmp.Compare(a.Addon, b.Addon)
-	})
 }

@@ -1,6 +1,7 @@
 package gitcatalogue
 
 import (
+	"cmp"
 	"context"
 
 	"k8s.io/client-go/tools/events"
@@ -47,9 +48,7 @@ type Reconciler struct {
 // New makes the controller.
 func New(dependencies Dependencies) *Reconciler {
 	options := dependencies.Options
-	if options.Namespace == "" {
-		options.Namespace = "kubermatic"
-	}
+	options.Namespace = cmp.Or(options.Namespace, "kubermatic")
 	return &Reconciler{
 		options: options, master: dependencies.Master, store: dependencies.Store, recorder: dependencies.Recorder,
 		cached: dependencies.Master.GetClient(), direct: dependencies.Master.GetAPIReader(),

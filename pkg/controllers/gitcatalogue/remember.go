@@ -20,7 +20,8 @@ func (r *Reconciler) remember(ctx context.Context, f *facts) loop.Outcome {
 	return f.finish(ctx)
 }
 
-// finish ends a pass whose content is that of the generated catalogues. A source that can't be reached is told all the same.
+// finish ends a pass whose content is that of the generated catalogues. A source that can't be
+// reached is told all the same.
 func (f *facts) finish(ctx context.Context) loop.Outcome {
 	f.isCurrent = true
 	if f.snapshot.Stale != nil {
@@ -38,12 +39,14 @@ type memory struct {
 	asked string
 	// announced is the commit that the last event told.
 	announced string
-	// digest of the content that was taken for that generation, and the digests of what came of it, by name.
+	// digest of the content that was taken for that generation, and the digests of what came of it,
+	// by name.
 	digest     string
 	generation int64
 	children   map[string]string
 	versions   int32
-	// taken are add-ons of that content, by name of their catalogue, that did not come since somebody else has the name.
+	// taken are add-ons of that content, by name of their catalogue, that did not come since
+	// somebody else has the name.
 	taken map[string]string
 }
 

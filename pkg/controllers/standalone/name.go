@@ -10,8 +10,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// nameNamespace ends the pass, so that the name is written before the namespace is made. A status that names any other
-// namespace was not written here and is not followed: its namespace would be deleted with the Cluster.
+// nameNamespace ends the pass, so that the name is written before the namespace is made. A status
+// that names any other namespace was not written here and is not followed: its namespace would be
+// deleted with the Cluster.
 func nameNamespace(_ context.Context, f *facts) loop.Outcome {
 	name := f.namespace()
 	if len(validation.IsDNS1123Label(name)) > 0 {

@@ -193,8 +193,9 @@ func bounded(text string) string {
 func observe(object client.Object) observedObject {
 	annotations := object.GetAnnotations()
 	found := observedObject{
-		uid: types.UID(bounded(string(object.GetUID()))), resourceVersion: bounded(object.GetResourceVersion()), generation: object.GetGeneration(),
-		digest: bounded(annotations[v1.AnnotationDigest]), stamp: bounded(annotations[v1.AnnotationDigest]), statusAt: -1,
+		uid: types.UID(bounded(string(object.GetUID()))), resourceVersion: bounded(object.GetResourceVersion()),
+		generation: object.GetGeneration(),
+		digest:     bounded(annotations[v1.AnnotationDigest]), stamp: bounded(annotations[v1.AnnotationDigest]), statusAt: -1,
 	}
 	if isMerged(object) {
 		found.stamp, found.mark = stampOf(annotations), bounded(annotations[v1.AnnotationMark])
