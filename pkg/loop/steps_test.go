@@ -43,7 +43,7 @@ func TestRunPastTheLastStepIsDone(t *testing.T) {
 	}
 }
 
-type facts struct{ done int }
+type facts struct{}
 
 // Red when a line of the log does not say which step wrote it, or when the time of a step is not
 // measured under its controller and name: that is the package of its facts.
