@@ -12,6 +12,7 @@ import (
 
 	"github.com/trellis-addons/trellis/cmd/internal/manager"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/report"
 )
 
 // lease of the leader election.
@@ -54,7 +55,7 @@ func run(flags manager.Flags, sources *sources, kkpVersion string) error {
 	if err := controller.SetupWithManager(made); err != nil {
 		return err
 	}
-	if err := metrics.Registry.Register(distributor.NewCensus(master.GetClient(), flags.Namespace, made.Elected())); err != nil {
+	if err := metrics.Registry.Register(report.NewCensus(master.GetClient(), flags.Namespace, made.Elected())); err != nil {
 		return fmt.Errorf("registering metrics of catalogues: %w", err)
 	}
 	if err := addGitCatalogues(made, master, flags.Namespace, sources); err != nil {

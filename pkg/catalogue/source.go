@@ -25,6 +25,15 @@ type Source struct {
 	addons []sourceAddon
 }
 
+// Size is how many add-ons a catalogue has, and how many versions of them.
+func Size(spec *v1.AddonCatalogueSpec) (addons, versions int32) {
+	for i := range spec.Addons {
+		addons++
+		versions += int32(len(spec.Addons[i].Versions)) // at most 128 by the schema
+	}
+	return addons, versions
+}
+
 // sourceAddon is one add-on of a source.
 type sourceAddon struct {
 	addon    *v1.Addon

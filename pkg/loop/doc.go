@@ -7,6 +7,11 @@
 //   - RetryAt: something failed that may pass; tried again After a while, for which Backoff has the controller's failures.
 //   - Waiting: something else has to happen first; come back when it does, or after Recheck.
 //   - Stalled: only an edit helps; nothing is tried until one comes.
+//   - Checkpoint: what the pass did is saved before anything else happens; the next pass goes on from there.
+//   - NotMine: the object is not this controller's to work on; its status is not written.
+//
+// Run takes the steps, one after the other: what a step logs has its name, and metric trellis_step_seconds has its time.
+// Failures counts failures of passes that have no status to keep the number in.
 //
 // Start keeps a copy of the object. The controller projects facts and outcome into the object's conditions (its status.go)
 // and tells changes as events; Finish writes what differs from the copy, in one status patch at most, and makes the

@@ -54,8 +54,12 @@ func (l *Loop[O]) SetFinalizer(ctx context.Context, finalizer string, wanted boo
 	return nil
 }
 
-// Finish writes the object's status if it changed, in one patch, and says when to come back.
+// Finish writes the object's status if it changed, in one patch, and says when to come back. One that
+// is not the controller's is left alone.
 func (l *Loop[O]) Finish(ctx context.Context, outcome Outcome) (ctrl.Result, error) {
+	if _, isOthers := outcome.(NotMine); isOthers {
+		return ctrl.Result{}, nil
+	}
 	err := l.patch(ctx)
 	if l.shared && apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: outrunRetry}, nil

@@ -2,11 +2,10 @@ package loop
 
 import (
 	"cmp"
-	"context"
 	"time"
 )
 
-// Outcome ends a pass. It is one of Done, RetryAt, Waiting and Stalled.
+// Outcome ends a pass. It is one of Done, RetryAt, Waiting, Stalled, Checkpoint and NotMine.
 type Outcome interface{ outcome() }
 
 // Done says that everything is as it should be.
@@ -35,39 +34,34 @@ type Waiting struct {
 // Stalled says that only an edit helps.
 type Stalled struct {
 	Condition, Reason, Message string
-	// Recheck is when to look again all the same, for causes outside of what is watched; 0 is never.
+	// Recheck is when to look again all the same, for causes outside of what is watched; 0 is
+	// never.
 	Recheck time.Duration
 }
 
-func (Done) outcome()    {}
-func (RetryAt) outcome() {}
-func (Waiting) outcome() {}
-func (Stalled) outcome() {}
-
-// Step is one step of a pass over facts F. Run returns nil to go on with the next step.
-type Step[F any] struct {
-	Name string
-	Run  func(ctx context.Context, facts *F) Outcome
+// Checkpoint says that what the pass did is saved before anything else happens: the next pass goes
+// on from there.
+type Checkpoint struct {
+	// Condition that is False until then, with Reason and Message; empty: none.
+	Condition, Reason, Message string
+	// AtOnce begins the next pass when the status is written, for objects whose event of that write
+	// does not begin one.
+	AtOnce bool
 }
 
-// Run takes the steps in order until one ends the pass; the end of the list is Done.
-func Run[F any](ctx context.Context, steps []Step[F], facts *F) Outcome {
-	for _, step := range steps {
-		if outcome := step.Run(ctx, facts); outcome != nil {
-			return outcome
-		}
-	}
-	return Done{}
-}
+// NotMine says that the object is not this controller's to work on, as one with another
+// worker-name: nothing is done about it, and its status is not written.
+type NotMine struct{}
 
-// Backoff is the wait before the next try after that many in a row: first, doubling up to most.
-func Backoff(tries int32, first, most time.Duration) time.Duration {
-	wait := first
-	for ; tries > 1 && wait < most; tries-- {
-		wait *= 2
-	}
-	return min(wait, most)
-}
+func (Done) outcome()       {}
+func (RetryAt) outcome()    {}
+func (Waiting) outcome()    {}
+func (Stalled) outcome()    {}
+func (Checkpoint) outcome() {}
+func (NotMine) outcome()    {}
+
+// atOnce begins the next pass as soon as this one has ended.
+const atOnce = time.Millisecond
 
 // ComeBack is when to look again after an outcome; 0 is never.
 func ComeBack(outcome Outcome) time.Duration {
@@ -80,6 +74,10 @@ func ComeBack(outcome Outcome) time.Duration {
 		return o.Recheck
 	case Stalled:
 		return o.Recheck
+	case Checkpoint:
+		if o.AtOnce {
+			return atOnce
+		}
 	}
 	return 0
 }

@@ -1,43 +1,15 @@
 package loop_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
-
-func TestRunEndsAtTheFirstOutcome(t *testing.T) {
-	var trail []string
-	step := func(name string, outcome loop.Outcome) loop.Step[[]string] {
-		return loop.Step[[]string]{Name: name, Run: func(_ context.Context, facts *[]string) loop.Outcome {
-			*facts = append(*facts, name)
-			return outcome
-		}}
-	}
-	waiting := loop.Waiting{Condition: "Applied", Reason: "WaitingForStage", Recheck: time.Second}
-	steps := []loop.Step[[]string]{step("first", nil), step("second", waiting), step("third", nil)}
-
-	outcome := loop.Run(t.Context(), steps, &trail)
-
-	if diff := cmp.Diff(loop.Outcome(waiting), outcome); diff != "" {
-		t.Errorf("outcome (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"first", "second"}, trail); diff != "" {
-		t.Errorf("steps taken (-want +got):\n%s", diff)
-	}
-}
-
-func TestRunPastTheLastStepIsDone(t *testing.T) {
-	facts := 0
-	steps := []loop.Step[int]{{Name: "only", Run: func(context.Context, *int) loop.Outcome { return nil }}}
-	if outcome := loop.Run(t.Context(), steps, &facts); outcome != (loop.Done{}) {
-		t.Errorf("outcome %v, want Done", outcome)
-	}
-}
 
 func TestComeBack(t *testing.T) {
 	for _, test := range []struct {
@@ -51,6 +23,9 @@ func TestComeBack(t *testing.T) {
 		{"a retry with its own wait", loop.RetryAt{After: time.Hour}, time.Hour},
 		{"waiting for an event only", loop.Waiting{}, 0},
 		{"stalled until an edit", loop.Stalled{}, 0},
+		{"saved, and the event of that write begins the next pass", loop.Checkpoint{}, 0},
+		{"saved, and nothing else begins the next pass", loop.Checkpoint{AtOnce: true}, time.Millisecond},
+		{"another worker's", loop.NotMine{}, 0},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			if got := loop.ComeBack(test.outcome); got != test.want {
@@ -60,12 +35,13 @@ func TestComeBack(t *testing.T) {
 	}
 }
 
-func TestBackoff(t *testing.T) {
-	for failures, want := range map[int32]time.Duration{
-		0: time.Second, 1: time.Second, 2: 2 * time.Second, 4: 8 * time.Second, 30: 5 * time.Minute,
-	} {
-		if got := loop.Backoff(failures, time.Second, 5*time.Minute); got != want {
-			t.Errorf("after %d failures: %s, want %s", failures, got, want)
-		}
+// Red when Finish writes the status of what is not the controller's: it has no client to do so.
+func TestWhatIsNotMineIsNotWritten(t *testing.T) {
+	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: "of-another-worker"}}
+	turn := loop.Start(nil, object)
+	object.Status.Revision = "changed"
+	result, err := turn.Finish(t.Context(), loop.NotMine{})
+	if err != nil || !result.IsZero() {
+		t.Errorf("got %v, %v", result, err)
 	}
 }

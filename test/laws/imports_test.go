@@ -2,6 +2,7 @@ package laws
 
 import (
 	"go/ast"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -21,9 +22,9 @@ var tiers = [][]string{
 // neighbours are the imports that are allowed inside a tier.
 var neighbours = map[string]string{"pkg/release": "pkg/apply", "pkg/render": "pkg/fetch"}
 
-// foundations are inner parts of a room that the other parts of the same room stand on.
+// foundations are inner parts of a room, or of a part of it, that the other parts of the same stand on.
 var foundations = []string{
-	"pkg/controllers/gitcatalogue/documents",
+	"pkg/controllers/distributor/seed", "pkg/controllers/distributor/usage",
 	"pkg/fetch/archive", "pkg/fetch/outbound", "pkg/fetch/registry", "pkg/render/images", "pkg/render/manifest", "pkg/render/redact",
 	"pkg/values/strictyaml",
 }
@@ -80,9 +81,14 @@ func refusal(folder, from string, floor int, imported string) string {
 	return ""
 }
 
-// refusalInside judges imports between folders of one room.
+// refusalInside judges imports between folders of one room. A part may have parts of its own, which nobody else
+// in the room imports.
 func refusalInside(folder, room, imported string) string {
-	if room == "cmd" || imported == room || folder == imported || slices.Contains(foundations, imported) {
+	whole := path.Dir(imported)
+	switch {
+	case room == "cmd", imported == room, folder == imported, folder == whole && whole != room:
+		return ""
+	case slices.Contains(foundations, imported) && within(folder, []string{whole}):
 		return ""
 	}
 	if folder == room {
@@ -111,6 +117,12 @@ func TestImportLawsCatch(t *testing.T) {
 		{"a contract that knows an implementation", "pkg/render/a.go", code("pkg/render/chart"), "does not know"},
 		{"controllers call each other", "pkg/controllers/addon/a.go", code("pkg/controllers/standalone"), "do not call"},
 		{"the store fetches by itself", "pkg/fetch/store/a.go", code("pkg/fetch/git"), "do not call"},
+		{"a controller stands on parts of its own", "pkg/controllers/distributor/a.go", code("pkg/controllers/distributor/report"), ""},
+		{"parts of a controller share a foundation", "pkg/controllers/distributor/seed/a.go", code("pkg/controllers/distributor/usage"), ""},
+		{"a foundation of another controller", "pkg/controllers/addon/a.go", code("pkg/controllers/distributor/usage"), "do not call"},
+		{"a part of another controller", "pkg/controllers/addon/a.go", code("pkg/controllers/gitcatalogue/documents"), "do not call"},
+		{"a part that knows its controller", "pkg/controllers/distributor/seed/a.go", code("pkg/controllers/distributor"), "do not call"},
+		{"parts of a controller call each other", "pkg/controllers/distributor/seed/a.go", code("pkg/controllers/distributor/report"), "do not call"},
 		{"a folder without a place", "pkg/misc/a.go", "package misc", "no place in the house"},
 	})
 }

@@ -1,6 +1,7 @@
 package addon
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 
@@ -45,8 +46,8 @@ type Dependencies struct {
 // Reconciler is the AddonController.
 type Reconciler struct {
 	Dependencies
-	offers offers
-	tries  tries
+	offers   offers
+	failures loop.Failures
 	// refused is what was told of requests that can't be followed.
 	refused refusalsTold
 	// written reads the metadata of available catalogues from a cache of its own.
@@ -58,12 +59,8 @@ type Reconciler struct {
 // New makes the controller.
 func New(dependencies Dependencies) *Reconciler {
 	options := &dependencies.Options
-	if options.CatalogueNamespace == "" {
-		options.CatalogueNamespace = "addon-catalogue"
-	}
-	if options.Concurrency == 0 {
-		options.Concurrency = 8
-	}
+	options.CatalogueNamespace = cmp.Or(options.CatalogueNamespace, "addon-catalogue")
+	options.Concurrency = cmp.Or(options.Concurrency, 8)
 	if options.FaultPoint == nil {
 		options.FaultPoint = func(string) {}
 	}
@@ -75,8 +72,8 @@ func New(dependencies Dependencies) *Reconciler {
 // Reconcile makes one pass over one cluster. A request's name is the cluster's namespace on the seed.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	f := &facts{namespace: request.Name}
-	outcome := r.tries.backOff(f.namespace, loop.Run(ctx, r.steps(), f))
+	outcome := r.failures.BackOff(f.namespace, loop.Run(ctx, r.steps(), f))
 	r.refused.forget(f.namespace, outcome)
-	tell(ctx, outcome)
+	logOutcome(ctx, outcome)
 	return loop.Result(outcome), nil
 }

@@ -15,9 +15,9 @@
 //	                 Kubernetes version, and asks for the clusters whose answer changed
 //	addon            brings one cluster to what was decided; its requests are namespaces of clusters
 //
-// A pass over a cluster takes the steps of steps.go. Nothing is written where the metadata says that all is as decided:
-// an annotation with the digest is written last, with the generation and the status fields it stands for, so an
-// interrupted write and an edit made by hand, also one of the status, show in metadata alone. Only that is cached.
+// A pass over a cluster takes the steps of steps.go, each in the file of its name. Nothing is written where the metadata
+// says that all is as decided: an annotation with the digest is written last, with the generation and the status fields it
+// stands for, so an interrupted write and an edit made by hand, also one of the status, show in metadata alone. Only that is cached.
 //
 // Installations that were asked for (request.go, requests.go) are made once. Entries that can't be followed stay on the
 // Cluster, and an event says why.

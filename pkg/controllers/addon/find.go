@@ -33,7 +33,7 @@ func (r *Reconciler) find(ctx context.Context, f *facts) loop.Outcome {
 	}
 	f.cluster = found
 	if !r.handles(found) {
-		return loop.Done{}
+		return loop.NotMine{}
 	}
 	return r.seeNamespace(ctx, f)
 }
@@ -63,17 +63,4 @@ func namespaceMetadata() *metav1.PartialObjectMetadata {
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	return namespace
-}
-
-// decide takes what was decided for clusters like this one. Before the first look at the catalogues nothing is.
-func (r *Reconciler) decide(_ context.Context, f *facts) loop.Outcome {
-	offer, err := r.offers.to(f.cluster.Status.Versions.ControlPlane)
-	if err != nil {
-		return retry(err)
-	}
-	if offer == nil { // All clusters are asked for once there was one.
-		return waiting(v1.ReasonProgressing, "the catalogues are being read", 0)
-	}
-	f.offer = offer
-	return nil
 }

@@ -46,13 +46,16 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 		return unknownCluster(err)
 	}
 	if !cluster.BelongsTo(f.cluster, r.Options.WorkerName) {
-		return loop.Done{}
+		return loop.NotMine{}
 	}
 	identity := kubermaticv1.ClusterIdentity{Name: f.cluster.Name, UID: f.cluster.UID}
 	known := f.installation.Status.Cluster
 	f.installation.Status.Cluster = &identity
 	if known == nil && f.installation.Spec.CoreAddon || known != nil && *known != identity {
-		return waiting(kubermaticv1.ReasonProgressing, fmt.Sprintf("it belongs to cluster %q", f.cluster.Name), atOnce)
+		return loop.Checkpoint{
+			Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonProgressing,
+			Message: fmt.Sprintf("it belongs to cluster %q", f.cluster.Name), AtOnce: true,
+		}
 	}
 	switch {
 	case cluster.Deleted(f.cluster):

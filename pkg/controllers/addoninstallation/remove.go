@@ -31,7 +31,7 @@ func (r *Reconciler) letGo(ctx context.Context, f *facts) loop.Outcome {
 		return r.letGoWithoutCluster(ctx, f, err)
 	}
 	if !cluster.BelongsTo(f.cluster, r.Options.WorkerName) {
-		return loop.Waiting{}
+		return loop.NotMine{}
 	}
 	if cluster.Deleted(f.cluster) {
 		return loop.Done{}

@@ -70,6 +70,8 @@ func judge(outcome loop.Outcome) verdict {
 		return verdict{condition: o.Condition, reason: o.Reason, message: o.Message, state: metav1.ConditionFalse}
 	case loop.Stalled:
 		return verdict{condition: o.Condition, reason: o.Reason, message: o.Message, state: metav1.ConditionFalse}
+	case loop.Checkpoint:
+		return verdict{condition: o.Condition, reason: o.Reason, message: o.Message, state: metav1.ConditionFalse}
 	}
 	return verdict{done: true}
 }
@@ -77,8 +79,8 @@ func judge(outcome loop.Outcome) verdict {
 // project writes the conditions of a living installation, and what its record and health say: the only place that does.
 // What a step learns on its way (version, artifact, release) the step itself puts into the status.
 func project(f *facts, outcome loop.Outcome) {
-	if f.cluster != nil && f.connection == nil && f.entry == nil && judge(outcome).done {
-		return // another worker's cluster
+	if outcome == (loop.NotMine{}) {
+		return
 	}
 	result := judge(outcome)
 	state := &f.installation.Status
@@ -247,10 +249,10 @@ func listed(texts []string) string {
 
 // projectRemoval writes the status of an installation that is being removed.
 func projectRemoval(f *facts, outcome loop.Outcome) {
-	result := judge(outcome)
-	if result.condition == "" {
-		return // another worker's cluster
+	if outcome == (loop.NotMine{}) {
+		return
 	}
+	result := judge(outcome)
 	conditions, generation := &f.installation.Status.Conditions, f.installation.Generation
 	f.installation.Status.ObservedGeneration = generation
 	projectRelease(f)

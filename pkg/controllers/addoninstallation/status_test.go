@@ -93,6 +93,22 @@ func TestProjectKeepsLaterConditions(t *testing.T) {
 	}
 }
 
+// Red when a pass over another worker's installation writes its conditions, or when one that is saved first
+// says that all is well.
+func TestOutcomesBesideSuccessAndFailure(t *testing.T) {
+	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}}
+	project(f, loop.NotMine{})
+	projectRemoval(f, loop.NotMine{})
+	if diff := cmp.Diff(kubermaticv1.AddonInstallationStatus{}, f.installation.Status); diff != "" {
+		t.Errorf("the status of another worker's:\n%s", diff)
+	}
+	project(f, loop.Checkpoint{Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonProgressing, Message: "it belongs to cluster c"})
+	ready := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionReady)
+	if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != kubermaticv1.ReasonProgressing {
+		t.Errorf("Ready is %v", ready)
+	}
+}
+
 func TestDriftNeverMakesReadyFalse(t *testing.T) {
 	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}, drifted: true, fights: []apply.Key{{Kind: "ConfigMap", Name: "a"}}}
 	project(f, loop.Done{})

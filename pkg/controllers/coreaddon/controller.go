@@ -1,9 +1,9 @@
 package coreaddon
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
-	"time"
 
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -15,12 +15,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-)
-
-// Waits after failures in a row.
-const (
-	firstRetry = time.Second
-	mostRetry  = 5 * time.Minute
 )
 
 // Options are the controller's settings.
@@ -55,6 +49,7 @@ type Reconciler struct {
 	list, available client.Reader
 	lists           lists
 	reports         reports
+	failures        loop.Failures
 	// interesting are the add-ons of the list in force; a catalogue that has one of them concerns all clusters.
 	interesting atomic.Pointer[map[string]bool]
 }
@@ -62,36 +57,26 @@ type Reconciler struct {
 // New makes the controller.
 func New(dependencies Dependencies) *Reconciler {
 	options := &dependencies.Options
-	if options.Namespace == "" {
-		options.Namespace = "kubermatic"
-	}
-	if options.CatalogueNamespace == "" {
-		options.CatalogueNamespace = "addon-catalogue"
-	}
-	if options.Concurrency == 0 {
-		options.Concurrency = 8
-	}
+	options.Namespace = cmp.Or(options.Namespace, "kubermatic")
+	options.CatalogueNamespace = cmp.Or(options.CatalogueNamespace, "addon-catalogue")
+	options.Concurrency = cmp.Or(options.Concurrency, 8)
 	return &Reconciler{Dependencies: dependencies}
 }
 
 // Reconcile makes one pass over the core add-ons of one cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	f := &facts{namespace: request.Name, report: r.reports.of(request.Name)}
-	outcome := loop.Run(ctx, r.steps(), f)
+	outcome := r.failures.BackOff(request.Name, loop.Run(ctx, r.steps(), f))
 	if retry, failed := outcome.(loop.RetryAt); failed {
-		f.report.tries++
-		retry.After = loop.Backoff(f.report.tries, firstRetry, mostRetry)
 		log.FromContext(ctx).Info("a pass over the core add-ons failed", "problem", retry.Message, "after", retry.After.String())
-		return loop.Result(retry), nil
 	}
-	f.report.tries = 0
 	return loop.Result(outcome), nil
 }
 
 // facts are what a pass knows; each step adds to them.
 type facts struct {
 	namespace string
-	// cluster is nil where none has the namespace: then only what is gone is let go.
+	// cluster is nil where none has the namespace: then only what is gone loses its protection.
 	cluster *kkpv1.Cluster
 	// terminating is set while the namespace is being deleted.
 	terminating   bool

@@ -18,8 +18,8 @@
 // that does not exist takes nothing away that an earlier list brought. Only a present list or a present field that says so
 // takes an add-on out of the set.
 //
-// One pass looks at one cluster namespace, in the order of steps.go. An installation that is being deleted while it is in the
-// set keeps its finalizer, and the AddonInstallationController treats it as living. Out of the set, or with the Cluster
-// deleted or gone, the finalizer goes at once, without a call to the user cluster. A namespace that is being deleted is
-// reported and not fought. Installations of others are never touched, whatever their name.
+// One pass looks at one cluster namespace, in the order of steps.go; each step stands in the file of its name. An installation
+// that is being deleted while it is in the set keeps its finalizer, and the AddonInstallationController treats it as living.
+// Out of the set, or with the Cluster deleted or gone, the finalizer goes at once, without a call to the user cluster. A
+// namespace that is being deleted is reported and not fought. Installations of others are never touched, whatever their name.
 package coreaddon

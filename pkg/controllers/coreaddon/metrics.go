@@ -34,14 +34,15 @@ func (r *Reconciler) Describe(descriptions chan<- *prometheus.Desc) {
 func (r *Reconciler) Collect(metrics chan<- prometheus.Metric) {
 	r.reports.mutex.Lock()
 	states := map[string]int{"total": 0, "ready": 0, "failing": 0, "missing": 0, "unfit": 0}
-	for namespace, counts := range r.reports.counts {
-		states["total"] += int(counts.Total)
-		states["ready"] += int(counts.Ready)
-		states["failing"] += int(counts.Failing)
-		states["missing"] += int(counts.Missing)
-		states["unfit"] += r.reports.unfit[namespace]
+	orphans := 0
+	for _, found := range r.reports.figures {
+		states["total"] += int(found.Total)
+		states["ready"] += int(found.Ready)
+		states["failing"] += int(found.Failing)
+		states["missing"] += int(found.Missing)
+		states["unfit"] += found.unfit
+		orphans += found.orphans
 	}
-	orphans := len(r.reports.orphaned)
 	r.reports.mutex.Unlock()
 	standing := cmp.Or(r.lists.standing(), listNone)
 	if standing == listNone && orphans > 0 { // it went before this process began

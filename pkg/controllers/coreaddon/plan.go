@@ -1,10 +1,47 @@
 package coreaddon
 
 import (
+	"context"
+	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/loop"
 )
+
+// compare plans what is to be done: the set against what is there.
+func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
+	types := map[string]v1.CatalogueType{}
+	for _, one := range f.set.wanted {
+		found, err := r.typeOf(ctx, one.addon())
+		if err != nil {
+			return failed(err)
+		}
+		types[one.addon()] = found
+	}
+	f.plan = planFor(f.set, f.installations, func(addon string) v1.CatalogueType { return types[addon] })
+	if f.terminating {
+		f.plan.apply = slices.DeleteFunc(f.plan.apply, func(c change) bool { return c.live == nil })
+	}
+	return nil
+}
+
+// typeOf is the type of the catalogues that have an add-on; empty where none has it.
+func (r *Reconciler) typeOf(ctx context.Context, addon string) (v1.CatalogueType, error) {
+	found := &v1.AddonCatalogue{} // shared with the cache, and only read
+	key := client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: addon}
+	err := r.Client.Get(ctx, key, found, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) || err == nil && !r.Marks.Believes(found) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("getting merged AddonCatalogue %q: %w", addon, err)
+	}
+	return found.Spec.Type, nil
+}
 
 // plan is what one pass is to do, and what it found.
 type plan struct {

@@ -21,7 +21,6 @@ import (
 
 // report is what was last told of one cluster. Only the pass over that cluster uses it, but for counts.
 type report struct {
-	tries int32
 	// object is the UID of the available catalogue that says so; empty before the first look at it.
 	object     types.UID
 	counts     v1.CoreAddonCounts
@@ -30,22 +29,26 @@ type report struct {
 	told map[string]bool
 }
 
-// reports by cluster namespace. The counts are kept apart, since metrics read them at any time.
+// reports by cluster namespace. Figures are kept apart, since metrics read them at any time.
 type reports struct {
 	mutex       sync.Mutex
 	byNamespace map[string]*report
-	counts      map[string]v1.CoreAddonCounts
-	unfit       map[string]int
-	// orphaned are the clusters that have core add-ons of a list which is not there any more.
-	orphaned map[string]bool
+	figures     map[string]figures
+}
+
+// figures of one cluster.
+type figures struct {
+	v1.CoreAddonCounts
+	unfit int
+	// orphans are core add-ons of a list which is not there any more.
+	orphans int
 }
 
 func (r *reports) of(namespace string) *report {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.byNamespace == nil {
-		r.byNamespace, r.counts, r.unfit = map[string]*report{}, map[string]v1.CoreAddonCounts{}, map[string]int{}
-		r.orphaned = map[string]bool{}
+		r.byNamespace, r.figures = map[string]*report{}, map[string]figures{}
 	}
 	if r.byNamespace[namespace] == nil {
 		r.byNamespace[namespace] = &report{}
@@ -53,30 +56,24 @@ func (r *reports) of(namespace string) *report {
 	return r.byNamespace[namespace]
 }
 
-func (r *reports) count(namespace string, counts v1.CoreAddonCounts, unfit int, hasOrphans bool) {
+func (r *reports) count(namespace string, found figures) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.counts[namespace], r.unfit[namespace] = counts, unfit
-	delete(r.orphaned, namespace)
-	if hasOrphans {
-		r.orphaned[namespace] = true
-	}
+	r.figures[namespace] = found
 }
 
 func (r *reports) forget(namespace string) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	delete(r.byNamespace, namespace)
-	delete(r.counts, namespace)
-	delete(r.unfit, namespace)
-	delete(r.orphaned, namespace)
+	delete(r.figures, namespace)
 }
 
-// tell brings status.core and AddonsReady about, tells events, and ends the pass. A pass that wrote leaves that to the next
+// report brings status.core and AddonsReady about, tells events, and ends the pass. A pass that wrote leaves that to the next
 // one, which its own write brings: so a new core add-on reaches every cluster before any is told of.
-func (r *Reconciler) tell(ctx context.Context, f *facts) loop.Outcome {
+func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
 	if f.wrote && len(f.failures) == 0 {
-		return loop.Done{}
+		return loop.Checkpoint{}
 	}
 	counts := countsOf(&f.plan)
 	unfit := 0
@@ -85,7 +82,7 @@ func (r *Reconciler) tell(ctx context.Context, f *facts) loop.Outcome {
 			unfit++
 		}
 	}
-	r.reports.count(f.namespace, counts, unfit, len(orphansOf(f)) > 0)
+	r.reports.count(f.namespace, figures{counts, unfit, len(orphansOf(f))})
 	r.announce(f)
 	if err := r.writeStatus(ctx, f, counts, conditionOf(f)); err != nil {
 		return failed(err)

@@ -31,8 +31,8 @@ const (
 	absent
 )
 
-// verdict is a rule's answer for one cluster; detail says what is missing where it is unknown.
-type verdict struct {
+// answer is a rule's answer for one cluster; detail says what is missing where it is unknown.
+type answer struct {
 	presence presence
 	detail   string
 }
@@ -42,7 +42,7 @@ type rule struct {
 	addon string
 	// condition tells people when the cluster has it.
 	condition string
-	judge     func(*kkpv1.Cluster) verdict
+	decide    func(*kkpv1.Cluster) answer
 }
 
 // rules are KKP's, of its function skipAddonInstallation and of the guards inside of its add-ons' manifests, which render to
@@ -51,35 +51,35 @@ func rules() []rule {
 	return []rule{
 		{"aws-node-termination-handler", "provider aws", onProvider(providerAWS, false)},
 		{"azure-cloud-node-manager", "provider azure with the external cloud provider", onProvider(providerAzure, true)},
-		{"canal", "network plugin canal from 3.21 on", judgeCanal},
-		{"cilium", "network plugin cilium before 1.13; later ones are applications", judgeCilium},
-		{"csi", "a provider with a CSI driver, unless it is disabled", judgeCSI},
-		{"default-storage-class", "unless the CSI driver is disabled", judgeStorageClass},
-		{"kube-proxy", "unless the proxy mode is ebpf", judgeKubeProxy},
+		{"canal", "network plugin canal from 3.21 on", decideCanal},
+		{"cilium", "network plugin cilium before 1.13; later ones are applications", decideCilium},
+		{"csi", "a provider with a CSI driver, unless it is disabled", decideCSI},
+		{"default-storage-class", "unless the CSI driver is disabled", decideStorageClass},
+		{"kube-proxy", "unless the proxy mode is ebpf", decideKubeProxy},
 		{"kubeadm-configmap", "always", always},
 		{"kubelet-configmap", "always", always},
-		{"openvpn", "without konnectivity", judgeOpenVPN},
+		{"openvpn", "without konnectivity", decideOpenVPN},
 		{"rbac", "always", always},
 	}
 }
 
-func always(*kkpv1.Cluster) verdict { return verdict{presence: present} }
+func always(*kkpv1.Cluster) answer { return answer{presence: present} }
 
-// missing is the verdict of a rule that can't tell.
-func missing(format string, arguments ...any) verdict {
-	return verdict{unknown, fmt.Sprintf(format, arguments...)}
+// missing is the answer of a rule that can't tell.
+func missing(format string, arguments ...any) answer {
+	return answer{unknown, fmt.Sprintf(format, arguments...)}
 }
 
-func when(condition bool) verdict {
+func when(condition bool) answer {
 	if condition {
-		return verdict{presence: present}
+		return answer{presence: present}
 	}
-	return verdict{presence: absent}
+	return answer{presence: absent}
 }
 
 // onProvider is for add-ons of one provider. A feature that is not named is off.
-func onProvider(provider string, external bool) func(*kkpv1.Cluster) verdict {
-	return func(cluster *kkpv1.Cluster) verdict {
+func onProvider(provider string, external bool) func(*kkpv1.Cluster) answer {
+	return func(cluster *kkpv1.Cluster) answer {
 		if cluster.Spec.Cloud.ProviderName == "" {
 			return missing("spec.cloud.providerName is missing")
 		}
@@ -93,7 +93,7 @@ var providersWithCSI = map[string]bool{
 	"nutanix": false, "openstack": true, "vmwareclouddirector": false, "vsphere": true,
 }
 
-func judgeCSI(cluster *kkpv1.Cluster) verdict {
+func decideCSI(cluster *kkpv1.Cluster) answer {
 	if cluster.Spec.DisableCSIDriver {
 		return when(false)
 	}
@@ -105,9 +105,9 @@ func judgeCSI(cluster *kkpv1.Cluster) verdict {
 	return when(known && (!external || cluster.Spec.Features[featureExternalCloudProvider]))
 }
 
-func judgeStorageClass(cluster *kkpv1.Cluster) verdict { return when(!cluster.Spec.DisableCSIDriver) }
+func decideStorageClass(cluster *kkpv1.Cluster) answer { return when(!cluster.Spec.DisableCSIDriver) }
 
-func judgeKubeProxy(cluster *kkpv1.Cluster) verdict {
+func decideKubeProxy(cluster *kkpv1.Cluster) answer {
 	mode := cluster.Spec.ClusterNetwork.ProxyMode
 	if mode == "" {
 		return missing("spec.clusterNetwork.proxyMode is missing")
@@ -115,7 +115,7 @@ func judgeKubeProxy(cluster *kkpv1.Cluster) verdict {
 	return when(mode != proxyModeEBPF)
 }
 
-func judgeOpenVPN(cluster *kkpv1.Cluster) verdict {
+func decideOpenVPN(cluster *kkpv1.Cluster) answer {
 	konnectivity := cluster.Spec.ClusterNetwork.KonnectivityEnabled
 	if konnectivity == nil {
 		return missing("spec.clusterNetwork.konnectivityEnabled is missing")
@@ -129,8 +129,8 @@ var (
 	appCilium = semver.MustParse("1.13.0")
 )
 
-// judgeCanal: a network plugin is never taken away over a version that we don't know.
-func judgeCanal(cluster *kkpv1.Cluster) verdict {
+// decideCanal: a network plugin is never taken away over a version that we don't know.
+func decideCanal(cluster *kkpv1.Cluster) answer {
 	version, answer := pluginVersion(cluster, cniCanal)
 	switch {
 	case version == nil:
@@ -141,7 +141,7 @@ func judgeCanal(cluster *kkpv1.Cluster) verdict {
 	return when(true)
 }
 
-func judgeCilium(cluster *kkpv1.Cluster) verdict {
+func decideCilium(cluster *kkpv1.Cluster) answer {
 	version, answer := pluginVersion(cluster, cniCilium)
 	if version == nil {
 		return answer
@@ -149,8 +149,8 @@ func judgeCilium(cluster *kkpv1.Cluster) verdict {
 	return when(version.LessThan(appCilium))
 }
 
-// pluginVersion is the version of a cluster's network plugin if it is this one; else the verdict stands.
-func pluginVersion(cluster *kkpv1.Cluster, kind string) (*semver.Version, verdict) {
+// pluginVersion is the version of a cluster's network plugin if it is this one; else the answer stands.
+func pluginVersion(cluster *kkpv1.Cluster, kind string) (*semver.Version, answer) {
 	plugin := cluster.Spec.CNIPlugin
 	if plugin == nil || plugin.Type == "" {
 		return nil, missing("spec.cniPlugin.type is missing")
@@ -162,7 +162,7 @@ func pluginVersion(cluster *kkpv1.Cluster, kind string) (*semver.Version, verdic
 	if err != nil {
 		return nil, missing("spec.cniPlugin.version of %s is missing or no version", kind)
 	}
-	return version, verdict{}
+	return version, answer{}
 }
 
 // isRuled says whether a rule names the add-on.

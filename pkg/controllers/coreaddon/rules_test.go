@@ -70,7 +70,7 @@ func TestRules(t *testing.T) {
 		t.Run(test.addon+"/"+test.why, func(t *testing.T) {
 			cluster := fullCluster()
 			test.change(&cluster.Spec)
-			got := ruleOf(t, test.addon).judge(cluster)
+			got := ruleOf(t, test.addon).decide(cluster)
 			if got.presence != test.want {
 				t.Errorf("presence %d, want %d", got.presence, test.want)
 			}

@@ -2,13 +2,49 @@ package coreaddon
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/loop"
 )
+
+// decideSet reads the list, once for each of its versions, and puts rules and list together.
+func (r *Reconciler) decideSet(ctx context.Context, f *facts) loop.Outcome {
+	found := &corev1.ConfigMap{}
+	err := r.list.Get(ctx, client.ObjectKey{Namespace: r.Options.Namespace, Name: ListName}, found)
+	if apierrors.IsNotFound(err) {
+		found = nil
+	} else if err != nil {
+		return failed(fmt.Errorf("getting ConfigMap %q: %w", ListName, err))
+	}
+	state, changed := r.lists.of(found)
+	if changed {
+		r.noteList(found, state)
+	}
+	f.set = setFor(f.cluster, state)
+	return nil
+}
+
+// noteList notes which add-ons the list names, and says what is wrong with it.
+func (r *Reconciler) noteList(found *corev1.ConfigMap, state listState) {
+	names := map[string]bool{}
+	for _, one := range state.items {
+		names[string(one.spec.AddonRef.Name)] = true
+	}
+	r.interesting.Store(&names)
+	if state.problem != nil {
+		r.Recorder.Eventf(found, nil, corev1.EventTypeWarning, v1.EventListRefused, "Read", "%s: the last good list stays in force",
+			state.problem)
+	}
+}
 
 // coreNamespace is where the add-ons of rules go that name no namespace themselves: KKP's all live there.
 const coreNamespace = "kube-system"
@@ -56,11 +92,11 @@ func setFor(cluster *kkpv1.Cluster, list listState) set {
 		if listed[rule.addon] {
 			continue
 		}
-		switch verdict := rule.judge(cluster); verdict.presence {
+		switch answer := rule.decide(cluster); answer.presence {
 		case present:
 			result.wanted = append(result.wanted, wanted{name: rule.addon, origin: v1.OriginRule, spec: specOf(rule.addon)})
 		case unknown:
-			result.held[rule.addon] = verdict.detail
+			result.held[rule.addon] = answer.detail
 		case absent:
 		}
 	}

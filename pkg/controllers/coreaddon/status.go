@@ -134,3 +134,12 @@ func listed(names []string) string {
 	}
 	return text
 }
+
+// heldText says what is not known of a set; empty where all is.
+func heldText(s *set) string {
+	names := slices.Sorted(maps.Keys(s.held))
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("whether the cluster is to have %s can't be told: %s", names[0], s.held[names[0]])
+}

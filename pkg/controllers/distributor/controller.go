@@ -1,10 +1,9 @@
 package distributor
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"sync"
 	"time"
 
 	"k8s.io/client-go/tools/events"
@@ -14,20 +13,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/report"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
 	"github.com/trellis-addons/trellis/pkg/fence"
-	"github.com/trellis-addons/trellis/pkg/remote"
+	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
 // Options are the controller's settings.
 type Options struct {
 	// Namespace is the platform namespace, where catalogues and Seeds are. Default: kubermatic.
 	Namespace string
-	// CatalogueNamespace takes the merged catalogues on every seed. It can't be the platform namespace. Default:
-	// addon-catalogue.
+	// CatalogueNamespace takes the merged catalogues on every seed. It can't be the platform
+	// namespace. Default: addon-catalogue.
 	CatalogueNamespace string
-	// KKPVersion is the platform's version where no KKP says it. Empty: each Seed's status.versions.kubermatic.
+	// KKPVersion is the platform's version where no KKP says it. Empty: each Seed's
+	// status.versions.kubermatic.
 	KKPVersion string
-	// WorkerName restricts the controller to Seeds with that worker-name label; empty: those without.
+	// WorkerName restricts the controller to Seeds with that worker-name label; empty: those
+	// without.
 	WorkerName string
 	// Resync is the time between two looks at the metadata on a seed. Default: 5 min.
 	Resync time.Duration
@@ -53,65 +57,60 @@ type Reconciler struct {
 	options  Options
 	master   cluster.Cluster
 	recorder events.EventRecorder
-	// cached reads the master from the controller's own cache and writes to it; direct reads past the cache.
+	// cached reads the master from the controller's own cache and writes to it; direct reads past
+	// the cache.
 	cached client.Client
 	direct client.Reader
-	// fence keeps writes to seeds from going out.
-	fence *fence.Fence
 
-	readings  readings
-	revisions revisions
-	merger    merger
-	secrets   secretReader
-	kube      kubeconfigs
-	workers   *workers
-	board     *board
-	usage     *usageBook
-	// troubles are what was told of why catalogues are not ready, by name: status.Told.
-	troubles sync.Map
-	// budget is shared by the answers of all seeds.
-	budget *remote.Budget
+	readings    readings
+	revisions   revisions
+	merger      merger
+	secrets     secretReader
+	kubeconfigs kubeconfigs
+	failures    loop.Failures
+	workers     *seed.Workers
+	reporter    *report.Reporter
+	usage       *usage.Ledger
 }
 
 // New makes the controller.
 func New(dependencies Dependencies) *Reconciler {
 	options := dependencies.Options
-	if options.Namespace == "" {
-		options.Namespace = "kubermatic"
-	}
-	if options.CatalogueNamespace == "" {
-		options.CatalogueNamespace = "addon-catalogue"
-	}
-	if options.Resync == 0 {
-		options.Resync = 5 * time.Minute
-	}
-	if options.CountEvery == 0 {
-		options.CountEvery = time.Minute
-	}
-	if options.Clock == nil {
-		options.Clock = clock.RealClock{}
-	}
+	options.Namespace = cmp.Or(options.Namespace, "kubermatic")
+	options.CatalogueNamespace = cmp.Or(options.CatalogueNamespace, "addon-catalogue")
+	options.Resync = cmp.Or(options.Resync, 5*time.Minute)
+	options.CountEvery = cmp.Or(options.CountEvery, time.Minute)
+	options.Clock = cmp.Or[clock.WithTicker](options.Clock, clock.RealClock{})
+	cached, direct := dependencies.Master.GetClient(), dependencies.Master.GetAPIReader()
+	used := usage.NewLedger(options.Namespace, options.Clock, cached, direct)
+	reporter := report.New(cached, dependencies.Recorder, used)
+	workers := seed.NewWorkers(seed.Options{
+		Platform: options.Namespace, Namespace: options.CatalogueNamespace, Resync: options.Resync, CountEvery: options.CountEvery,
+		Clock: options.Clock, Fence: dependencies.Fence, Identities: seed.NewIdentities(options.Namespace, cached, direct), Usage: used,
+		Report: reporter.SeedChanged,
+	})
 	return &Reconciler{
-		options: options, master: dependencies.Master, recorder: dependencies.Recorder, board: newBoard(), fence: dependencies.Fence,
-		cached: dependencies.Master.GetClient(), direct: dependencies.Master.GetAPIReader(),
-		usage: newUsageBook(options.Namespace, options.Clock), budget: remote.NewBudget(answersAtOnce),
+		options: options, master: dependencies.Master, recorder: dependencies.Recorder, cached: cached, direct: direct,
+		workers: workers, reporter: reporter, usage: used,
 	}
-}
-
-// Reconcile makes one pass over all catalogues and seeds.
-func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
-	p := &pass{}
-	for _, step := range r.steps() {
-		if err := step.run(ctx, p); err != nil {
-			return ctrl.Result{}, fmt.Errorf("step %q: %w", step.name, err)
-		}
-	}
-	if len(p.troubles) > 0 {
-		log.FromContext(ctx).Error(errors.Join(p.troubles...), "parts of the pass failed and are tried again")
-		return ctrl.Result{RequeueAfter: troubleRetry}, nil
-	}
-	return ctrl.Result{RequeueAfter: p.lookAgain}, nil
 }
 
 // troubleRetry is when a pass that could not do a side job is made again.
 const troubleRetry = 10 * time.Second
+
+// Reconcile makes one pass over all catalogues and seeds.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	f := &facts{}
+	outcome := loop.Run(ctx, r.steps(), f)
+	switch o := outcome.(type) {
+	case loop.RetryAt:
+		log.FromContext(ctx).Info("a pass failed and is tried again", "problem", o.Message)
+	case loop.Done:
+		outcome = loop.Done{Recheck: f.recheck}
+		if len(f.troubles) > 0 {
+			log.FromContext(ctx).Error(errors.Join(f.troubles...), "parts of the pass failed and are tried again")
+			outcome = loop.RetryAt{After: troubleRetry}
+		}
+	}
+	return loop.Result(r.failures.BackOff(request.Name, outcome)), nil
+}

@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
@@ -18,14 +19,16 @@ type reading struct {
 	object *v1.AddonCatalogue
 	// source is what is merged; nil where the catalogue adds nothing.
 	source *catalogue.Source
-	// leave are the versions that a Core catalogue has clusters leave; leaveProblem is why its annotation can't be read.
+	// leave are the versions that a Core catalogue has clusters leave; leaveProblem is why its
+	// annotation can't be read.
 	leave        catalogue.Leave
 	leaveProblem error
 	// refusal is why the present spec is not merged, with its reason; nil where it is.
 	refusal error
 	reason  string
-	// keptRevision is the ControllerRevision that stands in for a refused spec; empty: nothing does.
-	keptRevision string
+	// savedRevision is the ControllerRevision that stands in for a refused spec; empty: nothing
+	// does.
+	savedRevision string
 }
 
 // readings remembers sources, since parsing and digests cost more than the rest of a pass.
@@ -38,26 +41,33 @@ func (e *wrongNamespaceError) Error() string {
 	return fmt.Sprintf("catalogues count in namespace %q only, not in %q: create it there", e.wanted, e.namespace)
 }
 
-func (r *Reconciler) read(ctx context.Context, p *pass) error {
+// read lists the catalogues. What is new or changed is parsed; of Core catalogues the annotation
+// with versions to leave counts whatever becomes of the spec.
+func (r *Reconciler) read(ctx context.Context, f *facts) loop.Outcome {
 	var list v1.AddonCatalogueList
 	// Objects are shared with the cache and only read.
 	if err := r.cached.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing AddonCatalogues: %w", err)
+		return failed(fmt.Errorf("listing AddonCatalogues: %w", err))
 	}
 	fresh := readings{}
+	f.leave = catalogue.Leave{}
 	for i := range list.Items {
 		object := &list.Items[i]
 		if object.DeletionTimestamp != nil || !isInput(object) {
 			continue
 		}
 		fresh[object.UID] = r.readOne(object)
-		p.readings = append(p.readings, ownedCore(fresh[object.UID], list.Items))
+		found := ownedCore(fresh[object.UID], list.Items)
+		r.readLeave(found)
+		f.leave.Add(found.leave)
+		f.readings = append(f.readings, found)
 	}
 	r.readings = fresh
 	return nil
 }
 
-// isInput says whether a catalogue is one that people or a git catalogue wrote, and not a copy that we made.
+// isInput says whether a catalogue is one that people or a git catalogue wrote, and not a copy that
+// we made.
 func isInput(object client.Object) bool {
 	role := object.GetLabels()[v1.LabelRole]
 	return role == "" || role == v1.RoleGenerated
@@ -92,7 +102,47 @@ func (r *reading) parent() types.UID {
 	return owner.UID
 }
 
-// isHeld says whether a catalogue counts, but what it says can't be told at present: what the seeds have of it stays.
+// isHeld says whether a catalogue counts, but what it says can't be told at present: what the seeds
+// have of it stays.
 func (r *reading) isHeld() bool { return r.reason == v1.ReasonInvalid && r.source == nil }
 
 func (r *reading) refuse(reason string, refusal error) { r.reason, r.refusal = reason, refusal }
+
+// notOwnedError: a generated catalogue says Core, and nothing that may say so owns it.
+type notOwnedError struct{ name string }
+
+func (e *notOwnedError) Error() string {
+	return fmt.Sprintf("catalogue %q has role %s and type Core, and no Core catalogue in git owns it: it is not merged; delete it, or "+
+		"write it without the role", e.name, v1.RoleGenerated)
+}
+
+// ownedCore refuses what was not generated from a Core catalogue in git and says Core: whoever
+// wrote that needed no verb manage-core.
+func ownedCore(found *reading, all []v1.AddonCatalogue) *reading {
+	object := found.object
+	if object.Labels[v1.LabelRole] != v1.RoleGenerated || object.Spec.Type != v1.CatalogueCore || found.reason == v1.ReasonWrongNamespace {
+		return found
+	}
+	owner := metav1.GetControllerOf(object)
+	for i := range all {
+		parent := &all[i]
+		if owner != nil && parent.UID == owner.UID && parent.Namespace == object.Namespace && parent.Labels[v1.LabelRole] == "" &&
+			parent.Spec.Git != nil && parent.Spec.Type == v1.CatalogueCore {
+			return found
+		}
+	}
+	refused := &reading{object: object}
+	refused.refuse(v1.ReasonCoreNotAllowed, &notOwnedError{object.Name})
+	return refused
+}
+
+// readLeave reads which versions a Core catalogue has clusters leave.
+func (r *Reconciler) readLeave(found *reading) {
+	object := found.object
+	found.leave, found.leaveProblem = nil, nil
+	text := object.Annotations[v1.AnnotationLeaveVersions]
+	if text == "" || object.Spec.Type != v1.CatalogueCore || object.Labels[v1.LabelRole] != "" || object.Namespace != r.options.Namespace {
+		return
+	}
+	found.leave, found.leaveProblem = catalogue.ReadLeave(text)
+}

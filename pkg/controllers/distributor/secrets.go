@@ -15,6 +15,8 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
+	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
 // credentialKeys are those that only named hosts may see; ca.crt and known_hosts are no secrets.
@@ -24,72 +26,53 @@ var credentialKeys = []string{
 
 var publicKeys = []string{"ca.crt", "known_hosts"}
 
-// wantedSecrets are the source Secrets that go along with the merged catalogue.
-type wantedSecrets struct {
-	copies map[string]secretCopy
-	// held are named by an entry but missing on the master: what a seed has of them stays.
-	held map[string]bool
-	// holdAll keeps every copy: an add-on was refused, and what the seeds have of it may need some.
-	holdAll bool
-	// problems say by name why a Secret that an entry names is not handed on.
-	problems map[string]string
-}
-
-// secretCopy is what a seed gets of a source Secret: documented keys only.
-type secretCopy struct {
-	hosts string
-	// revision tells contents apart without telling anything about them.
-	revision string
-	data     map[string][]byte
-}
-
-// secretReader remembers Secrets by resourceVersion. The watch holds metadata only, so that a platform namespace full of
-// Secrets does not end up in memory.
-type secretReader struct{ known map[string]knownSecret }
+// secretReader remembers Secrets by resourceVersion. The watch holds metadata only, so that a
+// platform namespace full of Secrets does not end up in memory.
+type secretReader map[string]knownSecret
 
 type knownSecret struct {
 	uid     types.UID
 	version string
-	copy    *secretCopy
+	copy    *seed.SecretCopy
 	problem string
 }
 
-func (r *Reconciler) handOn(ctx context.Context, p *pass) error {
-	p.secrets = wantedSecrets{
-		copies: map[string]secretCopy{}, held: map[string]bool{}, problems: map[string]string{},
-		holdAll: len(p.merged.Refused) > 0,
+// findSecrets finds the marked Secrets that merged entries name.
+func (r *Reconciler) findSecrets(ctx context.Context, f *facts) loop.Outcome {
+	f.secretProblems = map[string]string{}
+	f.secrets = seed.Secrets{
+		Copies: map[string]seed.SecretCopy{}, Held: map[string]bool{}, HoldAll: len(f.merged.Refused) > 0,
 	}
 	fresh := map[string]knownSecret{}
-	for _, name := range secretNames(p.merged) {
+	for _, name := range secretNames(f.merged) {
 		found, err := r.sourceSecret(ctx, name)
 		switch {
 		case apierrors.IsNotFound(err):
-			p.secrets.held[name] = true
-			p.secrets.problems[name] = "it does not exist in the platform namespace"
+			f.secrets.Held[name] = true
+			f.secretProblems[name] = "it does not exist in the platform namespace"
 			continue
 		case err != nil:
-			return fmt.Errorf("reading Secret %q: %w", name, err)
+			return failed(fmt.Errorf("reading Secret %q: %w", name, err))
 		}
 		fresh[name] = found
 		if found.copy == nil {
-			p.secrets.problems[name] = found.problem
+			f.secretProblems[name] = found.problem
 			continue
 		}
-		p.secrets.copies[name] = *found.copy
+		f.secrets.Copies[name] = *found.copy
 	}
-	r.secrets.known = fresh
+	r.secrets = fresh
 	return nil
 }
 
 // sourceSecret reads a Secret unless it is known at its present version.
 func (r *Reconciler) sourceSecret(ctx context.Context, name string) (knownSecret, error) {
 	key := client.ObjectKey{Namespace: r.options.Namespace, Name: name}
-	about := &metav1.PartialObjectMetadata{}
-	about.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	if err := r.cached.Get(ctx, key, about); err != nil {
+	about, err := r.secretMetadata(ctx, key)
+	if err != nil {
 		return knownSecret{}, err
 	}
-	if known, ok := r.secrets.known[name]; ok && known.uid == about.UID && known.version == about.ResourceVersion {
+	if known, ok := r.secrets[name]; ok && known.uid == about.UID && known.version == about.ResourceVersion {
 		return known, nil
 	}
 	secret := &corev1.Secret{}
@@ -101,23 +84,30 @@ func (r *Reconciler) sourceSecret(ctx context.Context, name string) (knownSecret
 	return found, nil
 }
 
+// secretMetadata is what the cache has of a Secret of the platform namespace.
+func (r *Reconciler) secretMetadata(ctx context.Context, key client.ObjectKey) (*metav1.PartialObjectMetadata, error) {
+	about := &metav1.PartialObjectMetadata{}
+	about.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	return about, r.cached.Get(ctx, key, about)
+}
+
 // copyOf is what may be handed on of a Secret, or why nothing is.
-func copyOf(secret *corev1.Secret) (*secretCopy, string) {
+func copyOf(secret *corev1.Secret) (*seed.SecretCopy, string) {
 	_, kkp := secret.Annotations[kkpv1.AnnotationSecretType]
 	if secret.Labels[v1.LabelUse] != v1.UseSource && !kkp {
 		return nil, fmt.Sprintf("it has no label %s=%s", v1.LabelUse, v1.UseSource)
 	}
 	hosts := secret.Annotations[v1.AnnotationHosts]
-	found := &secretCopy{hosts: hosts, data: map[string][]byte{}}
+	found := &seed.SecretCopy{Hosts: hosts, Data: map[string][]byte{}}
 	for _, key := range slices.Concat(credentialKeys, publicKeys) {
 		if value, ok := secret.Data[key]; ok {
-			found.data[key] = value
+			found.Data[key] = value
 		}
 	}
-	if len(found.data) == 0 {
+	if len(found.Data) == 0 {
 		return nil, fmt.Sprintf("it has none of the keys %v", slices.Concat(credentialKeys, publicKeys))
 	}
-	if hosts == "" && slices.ContainsFunc(credentialKeys, func(key string) bool { return found.data[key] != nil }) {
+	if hosts == "" && slices.ContainsFunc(credentialKeys, func(key string) bool { return found.Data[key] != nil }) {
 		return nil, fmt.Sprintf("it has credentials but no annotation %s that says which hosts may get them", v1.AnnotationHosts)
 	}
 	// Names and versions only: a digest of the data would tell whoever reads metadata about it.
@@ -125,7 +115,7 @@ func copyOf(secret *corev1.Secret) (*secretCopy, string) {
 	if err != nil {
 		return nil, "its revision can't be told"
 	}
-	found.revision = revision
+	found.Revision = revision
 	return found, ""
 }
 

@@ -7,11 +7,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -35,8 +38,6 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		return fmt.Errorf("the catalogue namespace can't be the platform namespace %q: merged and authored catalogues would collide",
 			r.options.Namespace)
 	}
-	r.workers = newWorkers(r.newWorker)
-	r.usage.client, r.usage.direct = r.cached, r.direct
 	for _, runnable := range []interface{ Start(context.Context) error }{r.workers, r.usage} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding to the manager: %w", err)
@@ -45,7 +46,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := r.watchInputs(mgr, r.master.GetCache()); err != nil {
 		return err
 	}
-	return r.watchStatus(mgr, r.master.GetCache())
+	return r.reporter.SetupWithManager(mgr, r.master.GetCache())
 }
 
 func (r *Reconciler) watchInputs(mgr ctrl.Manager, from cache.Cache) error {
@@ -82,24 +83,29 @@ func toEverything() handler.EventHandler {
 	}
 }
 
-func (r *Reconciler) watchStatus(mgr ctrl.Manager, from cache.Cache) error {
-	built, err := controller.New("distributor-status", mgr, controller.Options{
-		Reconciler: reconcile.Func(r.reconcileStatus), MaxConcurrentReconciles: 2,
+// NewMaster makes the view of the master that the controllers of catalogues share, and adds it to
+// the manager. It has a cache of its own: on a master that is a seed too, the catalogues that were
+// merged or made available are none of their business.
+func NewMaster(mgr ctrl.Manager, namespace string) (cluster.Cluster, error) {
+	copies, err := labels.NewRequirement(v1.LabelRole, selection.NotIn, []string{v1.RoleMerged, v1.RoleAvailable})
+	if err != nil {
+		return nil, fmt.Errorf("selecting catalogues: %w", err)
+	}
+	platform := cache.ByObject{Namespaces: map[string]cache.Config{namespace: {}}}
+	master, err := cluster.New(mgr.GetConfig(), func(options *cluster.Options) {
+		options.Scheme, options.Logger = mgr.GetScheme(), mgr.GetLogger()
+		options.Cache.DefaultTransform = cache.TransformStripManagedFields()
+		options.Cache.ByObject = map[client.Object]cache.ByObject{
+			&v1.AddonCatalogue{}: {Label: labels.NewSelector().Add(*copies)},
+			&kkpv1.Seed{}:        platform,
+			&corev1.Secret{}:     platform,
+		}
 	})
 	if err != nil {
-		return fmt.Errorf("making controller distributor-status: %w", err)
+		return nil, fmt.Errorf("making the master's cache: %w", err)
 	}
-	for _, watch := range []source.Source{
-		// Edits of status are put back; edits of the spec come to the board first.
-		source.Kind[client.Object](from, &v1.AddonCatalogue{}, &handler.EnqueueRequestForObject{}),
-		source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			r.board.attach(queue)
-			return nil
-		}),
-	} {
-		if err := built.Watch(watch); err != nil {
-			return fmt.Errorf("watching for controller distributor-status: %w", err)
-		}
+	if err := mgr.Add(master); err != nil {
+		return nil, fmt.Errorf("adding the master's cache: %w", err)
 	}
-	return nil
+	return master, nil
 }

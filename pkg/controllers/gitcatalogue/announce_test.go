@@ -17,7 +17,7 @@ func TestACommitIsToldOnce(t *testing.T) {
 	r := &Reconciler{recorder: recorder}
 	remembered := &memory{}
 	pass := func(before, commit string, removed ...string) {
-		made := &facts{object: &v1.AddonCatalogue{}, memory: remembered, taken: true, snapshot: fetch.Snapshot{Revision: commit}}
+		made := &facts{object: &v1.AddonCatalogue{}, memory: remembered, isCurrent: true, snapshot: fetch.Snapshot{Revision: commit}}
 		made.plan.remove = removed
 		r.announce(made, before)
 	}

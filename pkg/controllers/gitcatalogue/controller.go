@@ -1,6 +1,7 @@
 package gitcatalogue
 
 import (
+	"cmp"
 	"context"
 
 	"k8s.io/client-go/tools/events"
@@ -47,9 +48,7 @@ type Reconciler struct {
 // New makes the controller.
 func New(dependencies Dependencies) *Reconciler {
 	options := dependencies.Options
-	if options.Namespace == "" {
-		options.Namespace = "kubermatic"
-	}
+	options.Namespace = cmp.Or(options.Namespace, "kubermatic")
 	return &Reconciler{
 		options: options, master: dependencies.Master, store: dependencies.Store, recorder: dependencies.Recorder,
 		cached: dependencies.Master.GetClient(), direct: dependencies.Master.GetAPIReader(),
@@ -65,7 +64,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !r.isOurs(object) {
-		return ctrl.Result{}, nil
+		return loop.Result(loop.NotMine{}), nil
 	}
 	turn := loop.StartShared(r.cached, object)
 	facts := &facts{object: object, memory: r.memories.of(request.NamespacedName)}

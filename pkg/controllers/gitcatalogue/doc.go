@@ -7,11 +7,11 @@
 // distributor's; each of the two writes with the resourceVersion that it has read, so that neither takes back what the
 // other one says. It never reaches a seed.
 //
-// One pass over a catalogue takes these steps:
+// One pass over a catalogue takes these steps, each in the file of its name:
 //
-//	survey     the generated catalogues that are there
+//	list       the generated catalogues that are there
 //	fetch      the content, from the store; it looks at the repository once per interval, and wakes us when it moved
-//	settle     nothing to do where the same content was taken before and nobody changed what came of it
+//	unchanged  nothing to do where the same content was taken before and nobody changed what came of it
 //	read       files become add-ons; any error refuses the commit
 //	plan       pure: what to write and what to remove
 //	approve    a commit that takes much away waits for a word of the admin
@@ -19,7 +19,7 @@
 //	           somebody else's catalogue has: those wait
 //	write      what is new or differs
 //	remove     what the commit does not have any more
-//	remember   what came of the content, for the next pass to settle by
+//	remember   what came of the content, by which the next pass finds it unchanged
 //
 // Whatever goes wrong, the generated catalogues stay as they are: a host that is down, a branch that is gone, a login page
 // in place of a repository and a file that can't be read take nothing from the seeds. They live in the API server, so a

@@ -141,7 +141,7 @@ func cause(err error) string {
 
 // lastGood is the commit that the generated catalogues are taken from.
 func (f *facts) lastGood() string {
-	if f.taken {
+	if f.isCurrent {
 		return f.snapshot.Revision
 	}
 	return f.object.Status.Revision

@@ -1,6 +1,7 @@
 package gitcatalogue
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue/documents"
+	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
 // managedBy is the value of our managed-by label.
@@ -34,6 +37,15 @@ type plan struct {
 	taken map[string]string
 	// added is how many of those to write are new.
 	added int
+}
+
+func (r *Reconciler) plan(_ context.Context, f *facts) loop.Outcome {
+	todo, err := planChildren(f.object, f.content.Addons, f.have)
+	if err != nil {
+		return f.refuse(&documents.InvalidError{Problems: []documents.Problem{{Message: err.Error()}}})
+	}
+	f.plan = todo
+	return nil
 }
 
 // planChildren compares the add-ons of a commit with what was generated before.
@@ -116,9 +128,4 @@ func stamp(object *v1.AddonCatalogue) string {
 		return ""
 	}
 	return object.Annotations[v1.AnnotationDigest]
-}
-
-// needsApproval: all of what there was, or more than five and more than half.
-func needsApproval(removed, before int) bool {
-	return removed > 0 && (removed == before || removed > 5 && removed*2 > before)
 }

@@ -22,7 +22,7 @@ func project(f *facts, outcome loop.Outcome) {
 		s.Revision = ""
 		return
 	}
-	if f.taken {
+	if f.isCurrent {
 		s.Revision, s.Addons, s.Versions = f.snapshot.Revision, int32(len(f.memory.children)), f.memory.versions // at most 512
 	}
 	switch o := outcome.(type) {
@@ -45,7 +45,7 @@ func project(f *facts, outcome loop.Outcome) {
 // announce makes an event of a commit that changed something. It is told once, also where the next pass sees neither the revision in
 // status nor that all is written: the cache may be behind.
 func (r *Reconciler) announce(f *facts, before string) {
-	if !f.taken || len(f.plan.write)+len(f.plan.remove) == 0 || before == f.snapshot.Revision ||
+	if !f.isCurrent || len(f.plan.write)+len(f.plan.remove) == 0 || before == f.snapshot.Revision ||
 		f.memory.announced == f.snapshot.Revision {
 		return
 	}

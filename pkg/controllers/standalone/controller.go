@@ -1,6 +1,7 @@
 package standalone
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -41,9 +42,7 @@ type Reconciler struct {
 
 // New makes a Reconciler.
 func New(dependencies Dependencies) *Reconciler {
-	if dependencies.Interval == 0 {
-		dependencies.Interval = time.Minute
-	}
+	dependencies.Interval = cmp.Or(dependencies.Interval, time.Minute)
 	r := &Reconciler{Dependencies: dependencies}
 	r.prober = newProber(dependencies.Reader, dependencies.Identities, dependencies.Interval)
 	r.living, r.going = r.livingSteps(), r.goingSteps()
@@ -70,7 +69,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !cluster.BelongsTo(&object, r.WorkerName) || object.Spec.Pause {
-		return ctrl.Result{}, nil
+		return loop.Result(loop.NotMine{}), nil
 	}
 	pass := loop.Start(r.Client, &object)
 	facts := &facts{cluster: &object}

@@ -8,47 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
-	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
 // goingRecheck is when to look again after a namespace that goes, should its watch miss the end.
 const goingRecheck = 10 * time.Second
-
-// nameNamespace ends the pass, so that the name is written before the namespace is made. A status that names any other
-// namespace was not written here and is not followed: its namespace would be deleted with the Cluster.
-func nameNamespace(_ context.Context, f *facts) loop.Outcome {
-	name := f.namespace()
-	if len(validation.IsDNS1123Label(name)) > 0 {
-		return stalled(fmt.Sprintf("%q can't be the name of a namespace", name))
-	}
-	switch f.cluster.Status.NamespaceName {
-	case name:
-		return nil
-	case "":
-		f.cluster.Status.NamespaceName = name
-		f.cluster.Status.ExtendedHealth.APIServer = kkpv1.HealthDown
-		return loop.Done{}
-	}
-	return stalled(fmt.Sprintf("the status names namespace %q, which is not %q", f.cluster.Status.NamespaceName, name))
-}
-
-func stalled(message string) loop.Outcome {
-	return loop.Stalled{Condition: v1.ConditionReady, Reason: v1.ReasonClusterNotReady, Message: message}
-}
-
-func waiting(message string, recheck time.Duration) loop.Outcome {
-	return loop.Waiting{Condition: v1.ConditionReady, Reason: v1.ReasonClusterNotReady, Message: message, Recheck: recheck}
-}
-
-func retry(err error) loop.Outcome {
-	return loop.RetryAt{Condition: v1.ConditionReady, Reason: v1.ReasonFailed, Message: err.Error(), After: goingRecheck}
-}
 
 // makeNamespace makes the namespace, owned by its Cluster. One that is there is used as it is, unless it is going: the
 // former Cluster's things must be out of it first.
@@ -109,10 +76,4 @@ func (r *Reconciler) namespaceMetadata(ctx context.Context, reader client.Reader
 		return nil, fmt.Errorf("getting namespace %q: %w", name, err)
 	}
 	return found, nil
-}
-
-// failure logs, since a Cluster's status has no place for it.
-func failure(ctx context.Context, err error) loop.Outcome {
-	log.FromContext(ctx).Error(err, "Could not bring the Cluster up to date")
-	return retry(err)
 }

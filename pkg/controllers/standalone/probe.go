@@ -72,9 +72,9 @@ func (p *prober) start(ctx context.Context, queue queue) error {
 	return nil
 }
 
-// look returns what is known of a cluster's API server as it is asked for now, at once. When that is nothing, or as old as the
+// ask returns what is known of a cluster's API server as it is asked for now, at once. When that is nothing, or as old as the
 // interval, a probe is started, whose end brings the Cluster back.
-func (p *prober) look(asked question, namespace string) (finding, bool) {
+func (p *prober) ask(asked question, namespace string) (finding, bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	last, found := p.findings[asked.cluster.Name]

@@ -1,7 +1,13 @@
 package standalone
 
 import (
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
@@ -29,4 +35,22 @@ func (r *Reconciler) goingSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
 		{Name: "namespace", Run: r.removeNamespace}, // delete it and wait until it is gone
 	}
+}
+
+func stalled(message string) loop.Outcome {
+	return loop.Stalled{Condition: v1.ConditionReady, Reason: v1.ReasonClusterNotReady, Message: message}
+}
+
+func waiting(message string, recheck time.Duration) loop.Outcome {
+	return loop.Waiting{Condition: v1.ConditionReady, Reason: v1.ReasonClusterNotReady, Message: message, Recheck: recheck}
+}
+
+func retry(err error) loop.Outcome {
+	return loop.RetryAt{Condition: v1.ConditionReady, Reason: v1.ReasonFailed, Message: err.Error(), After: goingRecheck}
+}
+
+// failure logs, since a Cluster's status has no place for it.
+func failure(ctx context.Context, err error) loop.Outcome {
+	log.FromContext(ctx).Error(err, "Could not bring the Cluster up to date")
+	return retry(err)
 }

@@ -1,0 +1,72 @@
+package coreaddon
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// fieldOwner names our writes in managedFields.
+const fieldOwner = "trellis-core-addon"
+
+// apply brings the installations of the set about. One that fails keeps no other from coming.
+func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
+	f.failures = map[string]error{}
+	for _, change := range f.plan.apply {
+		live, err := r.applyOne(ctx, f.namespace, change)
+		if err != nil {
+			f.failures[change.wanted.name] = err
+			continue
+		}
+		f.wrote = true
+		if change.live == nil {
+			f.plan.members = append(f.plan.members, live)
+		}
+		if !isRight(live, change.wanted) {
+			f.failures[change.wanted.name] = fmt.Errorf(
+				"installation %q is not stored as it is written: something changes it on its way, such as an admission webhook or an older CRD",
+				change.wanted.name)
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) applyOne(ctx context.Context, namespace string, c change) (*v1.AddonInstallation, error) {
+	if c.live != nil && c.live.Spec.TargetNamespace != c.wanted.spec.TargetNamespace {
+		return nil, fmt.Errorf("targetNamespace of installation %q can't be changed from %q to %q: give the item another name",
+			c.wanted.name, c.live.Spec.TargetNamespace, c.wanted.spec.TargetNamespace)
+	}
+	content, _, err := intent(namespace, c.wanted)
+	if err != nil {
+		return nil, err
+	}
+	object := &v1.AddonInstallation{}
+	object.Namespace, object.Name = namespace, c.wanted.name
+	if err := r.patch(ctx, object, types.ApplyPatchType, content, client.ForceOwnership); err != nil {
+		return nil, fmt.Errorf("applying installation %q: %w", c.wanted.name, err)
+	}
+	if !strays(object, c.wanted) {
+		return object, nil
+	}
+	none := map[string]any{"spec": map[string]any{"addonRef": map[string]any{"version": nil}}}
+	if err := r.patch(ctx, object, types.MergePatchType, none); err != nil {
+		return nil, fmt.Errorf("taking the version off installation %q: %w", c.wanted.name, err)
+	}
+	return object, nil
+}
+
+func (r *Reconciler) patch(
+	ctx context.Context, object client.Object, kind types.PatchType, content map[string]any, options ...client.PatchOption,
+) error {
+	encoded, err := json.Marshal(content)
+	if err != nil {
+		return err
+	}
+	return r.Client.Patch(ctx, object, client.RawPatch(kind, encoded), append(options, client.FieldOwner(fieldOwner))...)
+}

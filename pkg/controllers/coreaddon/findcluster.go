@@ -1,0 +1,107 @@
+package coreaddon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// findCluster ends the pass where nothing is to be kept: the Cluster is another worker's, paused, deleted, gone or unknown.
+func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
+	found, err := r.Finder.InNamespace(ctx, f.namespace)
+	if unknown, ok := errors.AsType[*cluster.UnknownError](err); ok {
+		return r.withoutCluster(ctx, f, unknown)
+	}
+	if err != nil {
+		return failed(err)
+	}
+	f.cluster = found
+	switch {
+	case !cluster.BelongsTo(found, r.Options.WorkerName):
+		return loop.NotMine{}
+	case cluster.Deleted(found):
+		r.reports.forget(f.namespace)
+		f.plan = releasePlan(f.installations)
+		return orDone(r.release(ctx, f))
+	case found.Spec.Pause:
+		return loop.Done{}
+	}
+	return r.findNamespace(ctx, f)
+}
+
+// withoutCluster lets go what belongs to a Cluster that is gone for certain. Two Clusters of one namespace are no such case.
+// The installations themselves say ClusterUnknown.
+func (r *Reconciler) withoutCluster(ctx context.Context, f *facts, unknown *cluster.UnknownError) loop.Outcome {
+	if len(unknown.Clusters) > 0 {
+		log.FromContext(ctx).Info("the core add-ons of a namespace stay as they are", "problem", unknown.Error())
+		return loop.Done{}
+	}
+	guarded := releasePlan(f.installations).release
+	var gone []*v1.AddonInstallation
+	for _, installation := range guarded {
+		isGone, err := r.isGone(ctx, installation)
+		if err != nil {
+			return failed(err)
+		}
+		if isGone {
+			gone = append(gone, installation)
+		}
+	}
+	f.plan = plan{release: gone}
+	if outcome := r.release(ctx, f); outcome != nil {
+		return outcome
+	}
+	if len(gone) < len(guarded) {
+		return loop.Waiting{Recheck: cluster.GoneInterval}
+	}
+	r.reports.forget(f.namespace)
+	return loop.Done{}
+}
+
+// isGone says whether an installation's Cluster is gone. One that never saw a Cluster has applied nothing: it goes when
+// somebody deletes it.
+func (r *Reconciler) isGone(ctx context.Context, installation *v1.AddonInstallation) (bool, error) {
+	known := installation.Status.Cluster
+	if known == nil {
+		return !installation.DeletionTimestamp.IsZero(), nil
+	}
+	return r.Finder.Gone(ctx, cluster.Identity{Name: known.Name, UID: known.UID})
+}
+
+func orDone(outcome loop.Outcome) loop.Outcome {
+	if outcome == nil {
+		return loop.Done{}
+	}
+	return outcome
+}
+
+// findNamespace: one that does not exist yet is waited for, and comes with an event.
+func (r *Reconciler) findNamespace(ctx context.Context, f *facts) loop.Outcome {
+	namespace := metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := r.Client.Get(ctx, client.ObjectKey{Name: f.namespace}, namespace)
+	if apierrors.IsNotFound(err) {
+		return loop.Done{}
+	}
+	if err != nil {
+		return failed(fmt.Errorf("getting namespace %q: %w", f.namespace, err))
+	}
+	f.terminating = !namespace.DeletionTimestamp.IsZero()
+	return nil
+}
+
+func metadataOf(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
+	about := &metav1.PartialObjectMetadata{}
+	about.SetGroupVersionKind(kind)
+	return about
+}

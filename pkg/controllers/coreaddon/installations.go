@@ -1,0 +1,27 @@
+package coreaddon
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// listInstallations reads the installations. Those that are none of ours are shared with the cache,
+// and only read: a cluster may have hundreds, of which a pass asks the name.
+func (r *Reconciler) listInstallations(ctx context.Context, f *facts) loop.Outcome {
+	var list v1.AddonInstallationList
+	if err := r.Client.List(ctx, &list, client.InNamespace(f.namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return failed(fmt.Errorf("listing the installations of namespace %q: %w", f.namespace, err))
+	}
+	f.installations = list.Items
+	for i := range f.installations {
+		if !isSomebodys(&f.installations[i]) {
+			f.installations[i] = *f.installations[i].DeepCopy()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,31 @@
+package coreaddon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// release takes the protection off what may go, and deletes what is out of the set. A crash between
+// the two is put right by the next pass: without its protection an installation is still out of the
+// set.
+func (r *Reconciler) release(ctx context.Context, f *facts) loop.Outcome {
+	for _, installation := range slices.Concat(f.plan.release, f.plan.remove) {
+		pass := loop.Start(r.Client, installation.DeepCopy())
+		if err := pass.SetFinalizer(ctx, v1.FinalizerCoreProtection, false); err != nil {
+			return failed(err)
+		}
+	}
+	for _, installation := range f.plan.remove {
+		err := r.Client.Delete(ctx, installation.DeepCopy(), client.Preconditions{UID: &installation.UID})
+		if client.IgnoreNotFound(err) != nil {
+			return failed(fmt.Errorf("deleting installation %q, which is out of the set: %w", installation.Name, err))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package distributor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/status"
+)
+
+// merger remembers the last merge: most passes come for a Seed or a Secret and find the same
+// sources.
+type merger struct {
+	sources []*catalogue.Source
+	merged  catalogue.Merged
+}
+
+// merge is skipped where no source changed.
+func (r *Reconciler) merge(_ context.Context, f *facts) loop.Outcome {
+	var sources []*catalogue.Source
+	for _, reading := range f.readings {
+		if reading.source != nil {
+			sources = append(sources, reading.source)
+		}
+	}
+	// A source is made anew when its catalogue changes, and only then. A cache lists in any order.
+	slices.SortFunc(sources, func(a, b *catalogue.Source) int { return strings.Compare(a.Name, b.Name) })
+	if r.merger.merged.Addons == nil || !slices.Equal(r.merger.sources, sources) {
+		before := r.merger.merged
+		r.merger.sources, r.merger.merged = sources, catalogue.Merge(sources)
+		r.announce(f.readings, catalogue.Changes(before, r.merger.merged))
+	}
+	f.merged = r.merger.merged
+	return nil
+}
+
+// changesNamed is how many versions an event names; it counts all of them.
+const changesNamed = 5
+
+// announce says on each catalogue, or on the one in git that it was generated from, which of its
+// versions have other content than before. Installations of them are updated.
+func (r *Reconciler) announce(readings []*reading, all []catalogue.Change) {
+	if len(all) == 0 {
+		return
+	}
+	authors := map[string]*v1.AddonCatalogue{}
+	byUID := map[types.UID]*v1.AddonCatalogue{}
+	for _, reading := range readings {
+		byUID[reading.object.UID] = reading.object
+	}
+	for _, reading := range readings {
+		authors[reading.object.Name] = reading.object
+		if parent := byUID[reading.parent()]; parent != nil {
+			authors[reading.object.Name] = parent
+		}
+	}
+	changes := map[*v1.AddonCatalogue][]catalogue.Change{}
+	for _, change := range all {
+		if author := authors[change.Catalogue]; author != nil {
+			changes[author] = append(changes[author], change)
+		}
+	}
+	for author, list := range changes {
+		r.announceChanges(author, list)
+	}
+}
+
+// announceChanges makes an event of content that reaches installations, and another one of what
+// decides only who gets it.
+func (r *Reconciler) announceChanges(author *v1.AddonCatalogue, changes []catalogue.Change) {
+	content := slices.DeleteFunc(slices.Clone(changes), func(change catalogue.Change) bool { return change.About })
+	about := slices.DeleteFunc(changes, func(change catalogue.Change) bool { return !change.About })
+	if len(content) > 0 {
+		r.recorder.Eventf(author, nil, corev1.EventTypeWarning, v1.EventChanged, "Merge", "%s", status.Message(
+			"content changed under the same version, and reaches installations as an update: "+namesOf(content)))
+	}
+	if len(about) > 0 {
+		r.recorder.Eventf(author, nil, corev1.EventTypeNormal, v1.EventChanged, "Merge", "%s", status.Message(
+			"constraints or deprecation changed, and no content: clusters are judged anew for "+namesOf(about)))
+	}
+}
+
+func namesOf(changes []catalogue.Change) string {
+	var names []string
+	for _, change := range changes[:min(len(changes), changesNamed)] {
+		names = append(names, fmt.Sprintf("%s %s", change.Addon, change.Version))
+	}
+	if more := len(changes) - changesNamed; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,197 @@
+package distributor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// revisions knows the ControllerRevisions that keep last valid specs. They are listed once; nobody
+// else writes them.
+type revisions struct {
+	listed bool
+	last   map[types.UID]savedRevision
+	// old ones go once the last one is on its way to the seeds.
+	old []client.ObjectKey
+}
+
+type savedRevision struct {
+	name, digest string
+	number       int64
+	// source is the spec, read; nil until it is needed.
+	source *catalogue.Source
+}
+
+// remember keeps the spec of every valid authored catalogue, and reads the kept one for those that
+// are invalid. Generated catalogues have the repository's last good commit instead.
+func (r *Reconciler) remember(ctx context.Context, f *facts) loop.Outcome {
+	if err := r.listRevisions(ctx); err != nil {
+		return failed(err)
+	}
+	for _, reading := range f.readings {
+		if reading.object.Labels[v1.LabelRole] != "" || reading.reason == v1.ReasonWrongNamespace {
+			continue
+		}
+		if reading.reason == v1.ReasonInvalid {
+			if err := r.restore(ctx, reading); err != nil {
+				return failed(err)
+			}
+		}
+		if reading.source != nil && reading.refusal == nil {
+			f.trouble(r.save(ctx, reading))
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) listRevisions(ctx context.Context) error {
+	if r.revisions.listed {
+		return nil
+	}
+	var list appsv1.ControllerRevisionList
+	err := r.direct.List(ctx, &list, client.InNamespace(r.options.Namespace), client.MatchingLabels{v1.LabelManagedBy: seed.ManagedBy})
+	if err != nil {
+		return fmt.Errorf("listing ControllerRevisions: %w", err)
+	}
+	r.revisions = revisions{listed: true, last: map[types.UID]savedRevision{}}
+	for i := range list.Items {
+		r.revisions.add(&list.Items[i])
+	}
+	return nil
+}
+
+// add takes a revision up; of several the one with the highest number counts.
+func (r *revisions) add(object *appsv1.ControllerRevision) {
+	owner := metav1.GetControllerOf(object)
+	if owner == nil {
+		return
+	}
+	found := savedRevision{name: object.Name, digest: object.Annotations[v1.AnnotationDigest], number: object.Revision}
+	have, ok := r.last[owner.UID]
+	switch {
+	case ok && have.number > found.number:
+		r.old = append(r.old, client.ObjectKeyFromObject(object))
+		return
+	case ok:
+		r.old = append(r.old, client.ObjectKey{Namespace: object.Namespace, Name: have.name})
+	}
+	r.last[owner.UID] = found
+}
+
+// save writes the spec down, unless it is there. The revision before it is dropped later, by tidy.
+func (r *Reconciler) save(ctx context.Context, reading *reading) error {
+	before := r.revisions.last[reading.object.UID]
+	if before.digest == reading.source.Digest {
+		before.source = reading.source
+		r.revisions.last[reading.object.UID] = before
+		return nil
+	}
+	object, err := newRevision(reading, before.number+1)
+	if err != nil {
+		return err
+	}
+	if err := r.writeRevision(ctx, object); err != nil {
+		return fmt.Errorf("keeping the last valid spec of AddonCatalogue %q: %w", reading.object.Name, err)
+	}
+	r.revisions.add(object)
+	return nil
+}
+
+func (r *Reconciler) writeRevision(ctx context.Context, object *appsv1.ControllerRevision) error {
+	err := r.cached.Create(ctx, object.DeepCopy())
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	// The spec went back to what it was before the last one had been dropped.
+	var have appsv1.ControllerRevision
+	if err := r.direct.Get(ctx, client.ObjectKeyFromObject(object), &have); err != nil {
+		return err
+	}
+	have.Revision = object.Revision
+	return r.cached.Update(ctx, &have)
+}
+
+func newRevision(reading *reading, number int64) (*appsv1.ControllerRevision, error) {
+	spec, err := json.Marshal(reading.object.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the spec of AddonCatalogue %q: %w", reading.object.Name, err)
+	}
+	owner := metav1.OwnerReference{
+		APIVersion: v1.GroupVersion.String(), Kind: "AddonCatalogue",
+		Name: reading.object.Name, UID: reading.object.UID, Controller: new(true),
+	}
+	return &appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: reading.object.Namespace, Name: revisionName(reading),
+			Labels:          map[string]string{v1.LabelManagedBy: seed.ManagedBy},
+			Annotations:     map[string]string{v1.AnnotationDigest: reading.source.Digest},
+			OwnerReferences: []metav1.OwnerReference{owner},
+		},
+		Data: runtime.RawExtension{Raw: spec}, Revision: number,
+	}, nil
+}
+
+// revisionName has room for the longest name of a catalogue. The UID tells a catalogue from an
+// earlier one of its name.
+func revisionName(reading *reading) string {
+	digest, err := catalogue.Digest([]string{string(reading.object.UID), reading.source.Digest})
+	if err != nil { // Texts always encode.
+		digest = reading.source.Digest
+	}
+	const digits, start = 10, len("sha256:")
+	name := reading.object.Name
+	return name[:min(len(name), 200)] + "-" + digest[start:start+digits]
+}
+
+// restore makes the source of a refused catalogue from its last valid spec.
+func (r *Reconciler) restore(ctx context.Context, reading *reading) error {
+	kept, ok := r.revisions.last[reading.object.UID]
+	if !ok {
+		return nil
+	}
+	reading.savedRevision = kept.name
+	if kept.source == nil {
+		source, err := r.readRevision(ctx, reading.object, kept.name)
+		if err != nil {
+			return fmt.Errorf("reading the last valid spec of AddonCatalogue %q: %w", reading.object.Name, err)
+		}
+		kept.source = source
+		r.revisions.last[reading.object.UID] = kept
+	}
+	reading.source = kept.source
+	return nil
+}
+
+// readRevision gives nil where the revision is gone or can't be read any more: trying again would
+// not help, and what the seeds have is held.
+func (r *Reconciler) readRevision(ctx context.Context, object *v1.AddonCatalogue, name string) (*catalogue.Source, error) {
+	var have appsv1.ControllerRevision
+	err := r.direct.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: name}, &have)
+	if err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	restored := &v1.AddonCatalogue{ObjectMeta: object.ObjectMeta}
+	if err := json.Unmarshal(have.Data.Raw, &restored.Spec); err != nil {
+		log.FromContext(ctx).Error(err, "a kept spec can't be decoded", "controllerRevision", name)
+		return nil, nil
+	}
+	source, err := catalogue.Read(restored)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "a kept spec is not valid any more", "controllerRevision", name)
+		return nil, nil
+	}
+	return source, nil
+}

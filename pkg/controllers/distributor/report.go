@@ -1,0 +1,98 @@
+package distributor
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/report"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// report hands over what the pass found out about each catalogue, and which seeds there are.
+func (r *Reconciler) report(_ context.Context, f *facts) loop.Outcome {
+	parts := partsOf(f)
+	findings := make(map[types.UID]report.Findings, len(f.readings))
+	for _, reading := range f.readings {
+		found := &report.Findings{}
+		if part := parts[reading.object.UID]; part != nil {
+			found = part
+		}
+		complete(found, reading, f.secretProblems)
+		findings[reading.object.UID] = *found
+	}
+	seeds := make([]string, 0, len(f.targets))
+	for _, to := range f.targets {
+		seeds = append(seeds, to.Name)
+	}
+	r.reporter.Passed(findings, seeds)
+	r.usage.Only(seeds)
+	return nil
+}
+
+// complete adds to the part that a catalogue has in the merge what is known of the catalogue itself.
+func complete(found *report.Findings, reading *reading, secretProblems map[string]string) {
+	object := reading.object
+	found.Name, found.Generation = client.ObjectKeyFromObject(object), object.Generation
+	found.Kept, found.Leave = reading.refusal != nil && reading.source != nil, reading.leave
+	if reading.parent() != "" {
+		found.Parent = metav1.GetControllerOf(object).Name
+	}
+	if reading.leaveProblem != nil {
+		found.LeaveProblem = reading.leaveProblem.Error()
+	}
+	if reading.refusal != nil {
+		found.Reason, found.Refusal = reading.reason, reading.refusal.Error()
+	}
+	slices.Sort(found.TooLarge)
+	slices.SortStableFunc(found.Conflicts, func(a, b v1.CatalogueConflict) int { return cmp.Compare(a.Addon, b.Addon) })
+	found.SecretProblems = map[string]string{}
+	for _, name := range found.Secrets {
+		if problem := secretProblems[name]; problem != "" {
+			found.SecretProblems[name] = problem
+		}
+	}
+}
+
+// partsOf are the parts that catalogues have in the merge; that of a catalogue in git is the sum of
+// what was generated from it.
+func partsOf(f *facts) map[types.UID]*report.Findings {
+	parts := map[types.UID]*report.Findings{}
+	part := func(uid types.UID) *report.Findings {
+		if parts[uid] == nil {
+			parts[uid] = &report.Findings{Digests: map[string]string{}}
+		}
+		return parts[uid]
+	}
+	for name, addon := range f.merged.Addons {
+		secrets := namedBy(&addon.Spec)
+		for _, uid := range addon.Contributors {
+			part(uid).Digests[name] = addon.Digest
+			part(uid).Secrets = append(part(uid).Secrets, secrets...)
+		}
+	}
+	for _, refused := range f.merged.Refused {
+		for _, uid := range refused.Contributors {
+			part(uid).TooLarge = append(part(uid).TooLarge, refused.Error())
+		}
+	}
+	for uid, conflicts := range f.merged.Conflicts {
+		part(uid).Conflicts = slices.Clone(conflicts)
+	}
+	for _, reading := range f.readings {
+		if child, parent := parts[reading.object.UID], reading.parent(); child != nil && parent != "" {
+			whole := part(parent)
+			maps.Copy(whole.Digests, child.Digests)
+			whole.Secrets = slices.Concat(whole.Secrets, child.Secrets)
+			whole.TooLarge = slices.Concat(whole.TooLarge, child.TooLarge)
+			whole.Conflicts = slices.Concat(whole.Conflicts, child.Conflicts)
+		}
+	}
+	return parts
+}

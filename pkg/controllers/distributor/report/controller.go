@@ -1,0 +1,93 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// Reporter writes the status of each catalogue.
+type Reporter struct {
+	ledger
+	// client reads the master from the cache of the controllers of catalogues, and writes.
+	client   client.Client
+	recorder events.EventRecorder
+	usage    *usage.Ledger
+	// troubles are what was told of why catalogues are not ready, by name: status.Told.
+	troubles sync.Map
+}
+
+// New makes a Reporter that knows of nothing yet.
+func New(client client.Client, recorder events.EventRecorder, usage *usage.Ledger) *Reporter {
+	return &Reporter{client: client, recorder: recorder, usage: usage}
+}
+
+// SetupWithManager registers controller distributor-status.
+func (r *Reporter) SetupWithManager(mgr ctrl.Manager, from cache.Cache) error {
+	built, err := controller.New("distributor-status", mgr, controller.Options{Reconciler: r, MaxConcurrentReconciles: 2})
+	if err != nil {
+		return fmt.Errorf("making controller distributor-status: %w", err)
+	}
+	for _, watch := range []source.Source{
+		// Edits of status are put back; edits of the spec come to the ledger first.
+		source.Kind[client.Object](from, &v1.AddonCatalogue{}, &handler.EnqueueRequestForObject{}),
+		source.Func(r.attach),
+	} {
+		if err := built.Watch(watch); err != nil {
+			return fmt.Errorf("watching for controller distributor-status: %w", err)
+		}
+	}
+	return nil
+}
+
+// Reconcile writes the status of one catalogue, once a pass has seen its present generation.
+func (r *Reporter) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	object := &v1.AddonCatalogue{}
+	if err := r.client.Get(ctx, request.NamespacedName, object); err != nil {
+		r.troubles.Delete(request.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	facts, known := r.facts(object)
+	if !known {
+		return ctrl.Result{}, nil
+	}
+	facts.leaving = r.usage.Having(facts.Leave)
+	if len(facts.Conflicts) > 0 {
+		facts.wonInGit = r.inGit(ctx, object.Namespace, facts.Conflicts[0].WonBy)
+	}
+	conflicts, leaving, trouble := object.Status.Conflicts, leavingReason(object), r.toldOf(object)
+	pass := loop.StartShared(r.client, object)
+	object.Status = statusOf(object, &facts)
+	result, err := pass.Finish(ctx, loop.Done{})
+	if err == nil && result.IsZero() {
+		r.announceConflicts(ctx, object, conflicts)
+		r.announceLeaving(object, leaving)
+		r.announceTrouble(ctx, object, trouble)
+	}
+	return result, err
+}
+
+// inGit is the name of the catalogue in git that a catalogue was generated from; empty: none.
+func (r *Reporter) inGit(ctx context.Context, namespace, name string) string {
+	found, key := &v1.AddonCatalogue{}, client.ObjectKey{Namespace: namespace, Name: name}
+	if err := r.client.Get(ctx, key, found, client.UnsafeDisableDeepCopy); err != nil {
+		return "" // It is gone, and the next pass knows.
+	}
+	if owner := metav1.GetControllerOfNoCopy(found); owner != nil && found.Labels[v1.LabelRole] == v1.RoleGenerated {
+		return owner.Name
+	}
+	return ""
+}

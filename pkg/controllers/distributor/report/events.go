@@ -1,0 +1,82 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/status"
+)
+
+// announceConflicts makes an event of conflicts that the catalogue's status did not have before.
+// The status is the memory, so that a restart repeats nothing.
+func (r *Reporter) announceConflicts(ctx context.Context, object *v1.AddonCatalogue, before []v1.CatalogueConflict) {
+	var fresh []v1.CatalogueConflict
+	for _, conflict := range object.Status.Conflicts {
+		if !slices.Contains(before, conflict) {
+			fresh = append(fresh, conflict)
+		}
+	}
+	if len(fresh) == 0 {
+		return
+	}
+	message := conflictText(object.Name, fresh[0], r.inGit(ctx, object.Namespace, fresh[0].WonBy))
+	if len(fresh) > 1 {
+		message += fmt.Sprintf("; and %d more", len(fresh)-1)
+	}
+	r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1.EventConflict, "Merge", "%s", status.Message(message))
+}
+
+// toldOf is what was told of a catalogue's trouble: by this process or, where that knows nothing
+// yet, by what its status says.
+func (r *Reporter) toldOf(object *v1.AddonCatalogue) status.Told {
+	if told, known := r.troubles.Load(client.ObjectKeyFromObject(object)); known {
+		return told.(status.Told)
+	}
+	return status.ToldOf(object.Status.Conditions)
+}
+
+// announceTrouble makes an event and a line of the log of why a catalogue is not ready, those in
+// git included: when that comes or becomes something else, and when it is over.
+func (r *Reporter) announceTrouble(ctx context.Context, object *v1.AddonCatalogue, told status.Told) {
+	ready, news := told.News(object.Status.Conditions)
+	r.troubles.Store(client.ObjectKeyFromObject(object), told)
+	if !news {
+		return
+	}
+	kind := corev1.EventTypeWarning
+	if ready.Status == metav1.ConditionTrue {
+		kind = corev1.EventTypeNormal
+	}
+	ctrl.LoggerFrom(ctx).Info("told of a catalogue", "reason", ready.Reason, "message", ready.Message)
+	r.recorder.Eventf(object, nil, kind, ready.Reason, "Distribute", "%s", ready.Message)
+}
+
+// leavingReason is the reason of condition Leaving; empty where there is none.
+func leavingReason(object *v1.AddonCatalogue) string {
+	if found := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionLeaving); found != nil {
+		return found.Reason
+	}
+	return ""
+}
+
+// announceLeaving makes an event of what condition Leaving says, when that turns.
+func (r *Reporter) announceLeaving(object *v1.AddonCatalogue, before string) {
+	now := leavingReason(object)
+	if now == before || now == "" {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if now == v1.ReasonLeaveUnreadable {
+		kind = corev1.EventTypeWarning
+	}
+	leaving := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionLeaving)
+	r.recorder.Eventf(object, nil, kind, v1.EventLeft, "Leave", "%s", leaving.Message)
+}

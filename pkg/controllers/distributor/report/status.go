@@ -1,0 +1,266 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
+	"github.com/trellis-addons/trellis/pkg/status"
+)
+
+// conflictsListed is how many conflicts a status lists; it counts all of them. seedsListed
+// likewise.
+const (
+	conflictsListed = 50
+	seedsListed     = 200
+)
+
+// facts are what the status of a catalogue is made of.
+type facts struct {
+	Findings
+	// seeds are all seeds, in the order of their names.
+	seeds []seed.State
+	// wonInGit is the catalogue in git that the winner of the first conflict was generated from;
+	// empty: none.
+	wonInGit string
+	// leaving are the installations that have versions which the catalogue has clusters leave.
+	leaving usage.Stay
+}
+
+// listed are the seeds that a status has rows for.
+func (f *facts) listed() []seed.State { return f.seeds[:min(len(f.seeds), seedsListed)] }
+
+// hasRows says whether a catalogue tells of the seeds. One in git has the rows of all that was
+// generated from it; one that adds nothing has none.
+func (f *facts) hasRows() bool { return f.Parent == "" && len(f.Digests) > 0 }
+
+// statusOf is the whole status of a catalogue, and its only writer; of one in git it leaves as they
+// are condition Fetched, revision and counts, which controller gitcatalogue writes.
+func statusOf(object *v1.AddonCatalogue, f *facts) v1.AddonCatalogueStatus {
+	next := *object.Status.DeepCopy()
+	next.ObservedGeneration = object.Generation
+	if object.Spec.Git == nil {
+		next.Addons, next.Versions = catalogue.Size(&object.Spec)
+	}
+	next.Conflicts = slices.Clone(f.Conflicts[:min(len(f.Conflicts), conflictsListed)])
+	next.ConflictCount = int32(len(f.Conflicts)) // at most all versions
+	next.Seeds, next.SyncedSeeds = rowsOf(object.Status.Seeds, f)
+	for _, condition := range []metav1.Condition{
+		conflicting(object.Name, f), sourcesReady(f), ready(object, next.Seeds, f), leaving(f),
+	} {
+		if condition.Reason == "" {
+			status.Remove(&next.Conditions, condition.Type)
+			continue
+		}
+		condition.ObservedGeneration = object.Generation
+		status.Set(&next.Conditions, condition)
+	}
+	return next
+}
+
+func isTrue(kind, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message}
+}
+
+func isFalse(kind, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+}
+
+// absent is a condition that does not apply.
+func absent(kind string) metav1.Condition { return metav1.Condition{Type: kind} }
+
+func conflicting(self string, f *facts) metav1.Condition {
+	if len(f.Conflicts) == 0 {
+		return isFalse(v1.ConditionConflicting, v1.ReasonNoConflict, "no other catalogue defines the same")
+	}
+	first := f.Conflicts[0]
+	return isTrue(v1.ConditionConflicting, first.Reason,
+		fmt.Sprintf("%s; status.conflicts has %d in all", conflictText(self, first, f.wonInGit), len(f.Conflicts)))
+}
+
+// conflictText names the winner as people know it: by the catalogue in git, where it was generated
+// from one.
+func conflictText(self string, conflict v1.CatalogueConflict, inGit string) string {
+	winner := fmt.Sprintf("%q", conflict.WonBy)
+	if inGit != "" {
+		winner = fmt.Sprintf("%q in git (generated: %q)", inGit, conflict.WonBy)
+	}
+	switch {
+	case conflict.Reason == v1.ReasonCoreReserved:
+		return fmt.Sprintf("add-on %q is left out: Core catalogue %s reserves the name", conflict.Addon, winner)
+	case conflict.WonBy == self, inGit == self:
+		return fmt.Sprintf("add-on %q version %q is in other catalogues too; this one wins", conflict.Addon, conflict.Version)
+	}
+	return fmt.Sprintf("add-on %q version %q is left out: catalogue %s has it with precedence",
+		conflict.Addon, conflict.Version, winner)
+}
+
+// rowsOf has a row for each seed. A row keeps its revision and time until another revision has
+// arrived.
+func rowsOf(present []v1.SeedSync, f *facts) (rows []v1.SeedSync, synced int32) {
+	if !f.hasRows() {
+		return nil, 0
+	}
+	before := map[string]v1.SeedSync{}
+	for _, row := range present {
+		before[row.Name] = row
+	}
+	revision := revisionOf(f.Digests)
+	for _, found := range f.listed() {
+		row := before[found.Name]
+		row.Name, row.Message = found.Name, status.Message(found.Behind(f.Digests, f.Secrets))
+		row.Synced = row.Message == ""
+		_, row.Sources = found.Unfetched.Of(f.Digests)
+		if row.Synced {
+			synced++
+		}
+		if row.Synced && row.Revision != revision {
+			// Times are kept to the second by the API.
+			at := metav1.NewTime(found.At.Truncate(time.Second))
+			row.Revision, row.LastSyncTime = revision, &at
+		}
+		rows = append(rows, row)
+	}
+	return rows, synced
+}
+
+// revisionOf is one word for the merged add-ons that a catalogue has a part in.
+func revisionOf(digests map[string]string) string {
+	revision, err := catalogue.Digest(digests)
+	if err != nil { // A map of texts always encodes.
+		return ""
+	}
+	return revision
+}
+
+// sourcesReady says whether what the entries name as their sources can be had: their Secrets, as
+// the master has them, and the content, as installations on the seeds found it. It never makes
+// Ready False: the catalogue is on the seeds.
+func sourcesReady(f *facts) metav1.Condition {
+	if !f.hasRows() {
+		return absent(v1.ConditionSourcesReady)
+	}
+	texts, reason := secretTexts(f), ""
+	for _, found := range f.listed() {
+		worst, text := found.Unfetched.Of(f.Digests)
+		if text != "" {
+			reason = usage.Worse(reason, worst)
+			texts = append(texts, fmt.Sprintf("seed %q: %s", found.Name, text))
+		}
+	}
+	switch {
+	case len(texts) == 0:
+		return isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady, "no installation says otherwise")
+	case len(f.SecretProblems) > 0:
+		reason = v1.ReasonSecretNotHandedOn
+	}
+	return isFalse(v1.ConditionSourcesReady, reason, strings.Join(texts, "; "))
+}
+
+// secretTexts say which Secrets the seeds don't get, and why.
+func secretTexts(f *facts) []string {
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(f.SecretProblems)) {
+		texts = append(texts, fmt.Sprintf("Secret %q is not handed on: %s", name, f.SecretProblems[name]))
+	}
+	return texts
+}
+
+func ready(object *v1.AddonCatalogue, rows []v1.SeedSync, f *facts) metav1.Condition {
+	switch {
+	case f.Refusal != "":
+		return isFalse(v1.ConditionReady, f.Reason, refusalText(f))
+	case len(f.TooLarge) > 0:
+		return isFalse(v1.ConditionReady, v1.ReasonTooLarge, strings.Join(f.TooLarge, "; ")+"; the seeds keep the last good one")
+	case object.Spec.Git != nil && !meta.IsStatusConditionTrue(object.Status.Conditions, v1.ConditionFetched):
+		return notFetched(object)
+	case f.Parent != "":
+		return isTrue(v1.ConditionReady, v1.ReasonMerged, fmt.Sprintf("it is merged; the status of catalogue %q has the seeds", f.Parent))
+	case len(f.Digests) == 0:
+		return isTrue(v1.ConditionReady, v1.ReasonDistributed, "it adds nothing to what the seeds get")
+	case len(f.seeds) == 0:
+		return isFalse(v1.ConditionReady, v1.ReasonDistributing, "there is no Seed to bring it to")
+	}
+	isWhole, summary := distribution(rows, f.seeds)
+	message := strings.Join(append([]string{summary}, secretTexts(f)...), "; ")
+	if !isWhole {
+		return isFalse(v1.ConditionReady, v1.ReasonDistributing, message)
+	}
+	return isTrue(v1.ConditionReady, v1.ReasonDistributed, message)
+}
+
+// notFetched says of a catalogue in git whose repository was not read why not, as Fetched does.
+func notFetched(object *v1.AddonCatalogue) metav1.Condition {
+	fetched := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionFetched)
+	if fetched == nil {
+		return isFalse(v1.ConditionReady, v1.ReasonFetching, "the repository has not been read yet")
+	}
+	return isFalse(v1.ConditionReady, fetched.Reason, fetched.Message)
+}
+
+func refusalText(f *facts) string {
+	switch {
+	case f.Reason != v1.ReasonInvalid:
+		return f.Refusal
+	case f.Kept:
+		return f.Refusal + "; the seeds keep the last valid content"
+	}
+	return f.Refusal + "; the seeds keep what they have of it"
+}
+
+// distribution sums the rows up. A seed that can't be reached does not make a catalogue unready: it
+// catches up.
+func distribution(rows []v1.SeedSync, seeds []seed.State) (isWhole bool, message string) {
+	reached := map[string]bool{}
+	for _, found := range seeds {
+		reached[found.Name] = found.Reached
+	}
+	var synced int
+	var waiting, away []string
+	for _, row := range rows {
+		switch {
+		case row.Synced:
+			synced++
+		case reached[row.Name]:
+			waiting = append(waiting, row.Name)
+		default:
+			away = append(away, row.Name)
+		}
+	}
+	message = fmt.Sprintf("%d of %d seeds have it", synced, len(rows))
+	if len(away) > 0 {
+		message += fmt.Sprintf("; not reached: %s", strings.Join(away, ", "))
+	}
+	if len(waiting) > 0 {
+		message += fmt.Sprintf("; not yet: %s", strings.Join(waiting, ", "))
+	}
+	return len(waiting) == 0, message
+}
+
+// leaving says how far clusters are with leaving what annotation leave-versions names.
+func leaving(f *facts) metav1.Condition {
+	left := f.leaving
+	switch {
+	case f.LeaveProblem != "":
+		return isFalse(v1.ConditionLeaving, v1.ReasonLeaveUnreadable, f.LeaveProblem)
+	case len(f.Leave) == 0:
+		return absent(v1.ConditionLeaving)
+	case left.Installations+left.Uncounted == 0:
+		return isFalse(v1.ConditionLeaving, v1.ReasonVersionsLeft, fmt.Sprintf(
+			"no installation has %s any more; while annotation %s stands, none gets it again", f.Leave, v1.AnnotationLeaveVersions))
+	}
+	message := fmt.Sprintf("clusters leave %s: %d installations on %d seeds have it", f.Leave, left.Installations, left.Seeds)
+	if left.Uncounted > 0 {
+		message += fmt.Sprintf("; %d seeds are not counted", left.Uncounted)
+	}
+	return isTrue(v1.ConditionLeaving, v1.ReasonVersionsInUse, message)
+}

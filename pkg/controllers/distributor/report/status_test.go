@@ -1,0 +1,100 @@
+package report
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
+)
+
+var digests = map[string]string{"web": "sha256:1"}
+
+func whole(name string) seed.State {
+	return seed.State{Name: name, Reached: true, Digests: digests, At: time.Unix(1000, 0)}
+}
+
+// Red when a condition says something else for what is known, or when what statusOf was given is changed.
+func TestStatusSaysWhatIsKnown(t *testing.T) {
+	away, empty, unfetched := whole("away"), whole("empty"), whole("unfetched")
+	away.Reached, away.Problem = false, "connection refused"
+	empty.Digests = nil
+	unfetched.Unfetched = usage.Unfetched{"web": v1.ReasonFetchFailed}
+	distributed := Findings{Digests: digests}
+	for _, test := range []struct {
+		why                       string
+		git                       bool
+		facts                     facts
+		ready, sources, leaving   string
+		rows, synced, conflicting int32
+	}{
+		{why: "a spec that is refused, and not on the seeds", facts: facts{Findings: Findings{Reason: v1.ReasonInvalid, Refusal: "no"}},
+			ready: "False/Invalid: no; the seeds keep what they have of it"},
+		{why: "a spec that is refused, with a last valid one", ready: "False/Invalid: no; the seeds keep the last valid content",
+			facts: facts{Findings: Findings{Reason: v1.ReasonInvalid, Refusal: "no", Kept: true}}},
+		{why: "in git, and not read yet", git: true, facts: facts{Findings: distributed, seeds: []seed.State{whole("a")}},
+			ready: "False/Fetching: the repository has not been read yet", sources: "True/SourcesReady: no installation says otherwise", rows: 1, synced: 1},
+		{why: "one seed has it, one can't be reached", facts: facts{Findings: distributed, seeds: []seed.State{away, whole("b")}},
+			ready: "True/Distributed: 1 of 2 seeds have it; not reached: away", sources: "True/SourcesReady: no installation says otherwise", rows: 2, synced: 1},
+		{why: "one seed does not have it yet", facts: facts{Findings: distributed, seeds: []seed.State{empty}},
+			ready: "False/Distributing: 0 of 1 seeds have it; not yet: empty", sources: "True/SourcesReady: no installation says otherwise", rows: 1},
+		{why: "content that can't be had does not make it unready", facts: facts{Findings: distributed, seeds: []seed.State{unfetched}},
+			ready: "True/Distributed: 1 of 1 seeds have it", rows: 1, synced: 1,
+			sources: `False/FetchFailed: seed "unfetched": installations can't get the content of "web": FetchFailed`},
+		{why: "clusters leave a version", ready: "True/Distributed: it adds nothing to what the seeds get",
+			facts:   facts{Findings: Findings{Leave: catalogue.Leave{"web": {"1.0.0"}}}, leaving: usage.Stay{Installations: 2, Seeds: 1, Uncounted: 1}},
+			leaving: "True/VersionsInUse: clusters leave web 1.0.0: 2 installations on 1 seeds have it; 1 seeds are not counted"},
+		{why: "a conflict", ready: "True/Distributed: it adds nothing to what the seeds get", conflicting: 1,
+			facts: facts{Findings: Findings{Conflicts: []v1.CatalogueConflict{{Addon: "web", Reason: v1.ReasonCoreReserved, WonBy: "core"}}}}},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: "custom", Generation: 3}}
+			if test.git {
+				object.Spec.Git = &v1.CatalogueGit{}
+			}
+			before := object.DeepCopy()
+			next := statusOf(object, &test.facts)
+			if diff := cmp.Diff(before, object); diff != "" {
+				t.Errorf("the object is changed:\n%s", diff)
+			}
+			for kind, want := range map[string]string{
+				v1.ConditionReady: test.ready, v1.ConditionSourcesReady: test.sources, v1.ConditionLeaving: test.leaving,
+			} {
+				if got := said(next.Conditions, kind); got != want {
+					t.Errorf("%s is %q, want %q", kind, got, want)
+				}
+			}
+			if got := [3]int32{int32(len(next.Seeds)), next.SyncedSeeds, next.ConflictCount}; got != [3]int32{test.rows, test.synced, test.conflicting} {
+				t.Errorf("rows, synced and conflicts are %v", got)
+			}
+		})
+	}
+}
+
+func said(conditions []metav1.Condition, kind string) string {
+	found := meta.FindStatusCondition(conditions, kind)
+	if found == nil {
+		return ""
+	}
+	return string(found.Status) + "/" + found.Reason + ": " + found.Message
+}
+
+// Red when a row loses when it got its revision, or has that of a seed that went.
+func TestRowsKeepTheirTime(t *testing.T) {
+	object := &v1.AddonCatalogue{}
+	f := &facts{Findings: Findings{Digests: digests}, seeds: []seed.State{whole("a"), whole("b")}}
+	object.Status = statusOf(object, f)
+	f.seeds = f.seeds[:1]
+	f.seeds[0].At = time.Unix(2000, 0)
+	f.seeds[0].Reached, f.seeds[0].Problem = false, "away"
+	rows := statusOf(object, f).Seeds
+	if len(rows) != 1 || rows[0].Synced || rows[0].LastSyncTime.Unix() != 1000 || rows[0].Revision == "" {
+		t.Errorf("rows %+v", rows)
+	}
+}

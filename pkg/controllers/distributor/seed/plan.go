@@ -1,0 +1,171 @@
+package seed
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// observed is what a worker knows of its seed: metadata of the objects that carry our labels.
+type observed struct {
+	catalogues, secrets map[string]observedObject
+}
+
+// observedObject is the metadata of one object on a seed.
+type observedObject struct {
+	uid             types.UID
+	resourceVersion string
+	// stamp says what was written; see stampOf.
+	stamp string
+	// digest and mark of a merged catalogue.
+	digest, mark string
+	generation   int64
+	// origins are the catalogues that a merged catalogue has versions of.
+	origins []string
+	// statusAt is the generation whose status is known to be there; -1: not known.
+	statusAt int64
+	// edited is set when somebody else changed the object after we wrote it.
+	edited bool
+}
+
+// stampOf is what makes a merged object up: its content by digest, and its annotations.
+func stampOf(annotations map[string]string) string {
+	sum := sha256.New()
+	for _, name := range []string{
+		v1.AnnotationDigest, v1.AnnotationKKPVersion, v1.AnnotationVersions, v1.AnnotationLeftVersions, v1.AnnotationMark,
+	} {
+		sum.Write([]byte(annotations[name] + "\n"))
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// marker gives the merged objects of one seed their annotations, the mark among them.
+type marker struct {
+	namespace, kkpVersion string
+	// key of the marks.
+	key []byte
+	// stored are the content digests, by name and wanted digest, of objects that the seed stores
+	// otherwise than they are sent.
+	stored map[string]string
+	// stamps remembers, by name, the stamps of wanted objects: most passes find most of them as
+	// they were.
+	stamps map[string]knownStamp
+}
+
+// knownStamp is the stamp of an object, and all that it depends on.
+type knownStamp struct {
+	digest, kkpVersion, left, key, stored string
+	stamp                                 string
+}
+
+// stampsKept bounds the memory of stamps; past it, it is emptied.
+const stampsKept = 16384
+
+// stamp is the one that a wanted object should have.
+func (m *marker) stamp(name string, addon *catalogue.MergedAddon, leave catalogue.Leave) string {
+	now := knownStamp{
+		digest: addon.Digest, kkpVersion: m.kkpVersion, left: leave.Of(name), key: string(m.key), stored: m.stored[name+" "+addon.Digest],
+	}
+	known := m.stamps[name]
+	now.stamp = known.stamp
+	if known == now && known.stamp != "" {
+		return known.stamp
+	}
+	if len(m.stamps) >= stampsKept {
+		clear(m.stamps)
+	}
+	now.stamp = stampOf(m.annotations(name, addon, leave))
+	m.stamps[name] = now
+	return now.stamp
+}
+
+// annotations are those of a merged object, but for its generation.
+func (m *marker) annotations(name string, addon *catalogue.MergedAddon, leave catalogue.Leave) map[string]string {
+	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: name, Annotations: map[string]string{
+		v1.AnnotationDigest: addon.Digest, v1.AnnotationKKPVersion: m.kkpVersion, v1.AnnotationVersions: addon.OriginsJSON(),
+	}}}
+	if left := leave.Of(name); left != "" && addon.Spec.Type == v1.CatalogueCore {
+		object.Annotations[v1.AnnotationLeftVersions] = left
+	}
+	object.Annotations[v1.AnnotationMark] = catalogue.Mark(m.key, object, cmp.Or(m.stored[name+" "+addon.Digest], addon.Digest))
+	return object.Annotations
+}
+
+// plan is what is to be done on a seed, by name, each list sorted.
+type plan struct {
+	write, remove []string
+	// status are merged catalogues whose status is to be written, their content being right.
+	status []string
+	// held says which catalogue keeps a merged one as it is.
+	held                      map[string]string
+	writeSecret, removeSecret []string
+}
+
+// planSeed compares what is wanted with what a seed has.
+func planSeed(want *Wanted, with *marker, have observed) plan {
+	todo := plan{held: map[string]string{}}
+	for name, found := range have.catalogues {
+		by := want.holder(found)
+		switch {
+		case by != "":
+			todo.held[name] = by
+		case want.Addons[name] == nil && want.Refused[name] == nil:
+			todo.remove = append(todo.remove, name)
+		}
+	}
+	for name, addon := range want.Addons {
+		switch {
+		case todo.held[name] != "":
+		case differs(have.catalogues, name, with.stamp(name, addon, want.Leave)):
+			todo.write = append(todo.write, name)
+		case have.catalogues[name].statusAt != have.catalogues[name].generation:
+			todo.status = append(todo.status, name)
+		}
+	}
+	todo.planSecrets(want, have)
+	for _, list := range [][]string{todo.write, todo.remove, todo.status, todo.writeSecret, todo.removeSecret} {
+		slices.Sort(list)
+	}
+	return todo
+}
+
+// planSecrets compares copies of source Secrets. None goes while something is held: it may be one
+// of those that are meant.
+func (p *plan) planSecrets(want *Wanted, have observed) {
+	for name, secret := range want.Secrets.Copies {
+		if differs(have.secrets, name, secret.Revision) {
+			p.writeSecret = append(p.writeSecret, name)
+		}
+	}
+	if want.Secrets.HoldAll || len(want.Held) > 0 {
+		return
+	}
+	for name := range have.secrets {
+		if _, ok := want.Secrets.Copies[name]; !ok && !want.Secrets.Held[name] {
+			p.removeSecret = append(p.removeSecret, name)
+		}
+	}
+}
+
+func differs(have map[string]observedObject, name, stamp string) bool {
+	found, ok := have[name]
+	return !ok || found.edited || found.stamp != stamp
+}
+
+// digests of the merged add-ons that a seed has as we wrote them.
+func (o observed) digests() map[string]string {
+	digests := make(map[string]string, len(o.catalogues))
+	for name, found := range o.catalogues {
+		if !found.edited {
+			digests[name] = found.digest
+		}
+	}
+	return digests
+}

@@ -1,0 +1,243 @@
+package seed
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
+	"github.com/trellis-addons/trellis/pkg/fence"
+	"github.com/trellis-addons/trellis/pkg/remote"
+)
+
+// fieldOwner names our writes in managedFields.
+const fieldOwner = "trellis-distributor"
+
+// Lists of a seed: at most so many at a time, and so much in all.
+const (
+	listedAtOnce    = 250
+	annotationLimit = 256 << 10
+)
+
+var listTotals = remote.Totals{Calls: 80, Items: 20_000, Bytes: 64 << 20, Time: time.Minute}
+
+// session is a client for one seed with one kubeconfig, and what is known of that seed.
+type session struct {
+	id        string
+	namespace string
+	remote    *remote.Client
+	client    client.Client
+	counter   rest.Interface
+
+	// platform is the platform namespace there; key and keyState are of the marks on merged
+	// objects.
+	platform string
+	key      []byte
+	keyState keyState
+
+	mutex    sync.Mutex
+	observed observed
+	// stored are digests of what the seed stores otherwise than it is sent; see marker.
+	stored map[string]string
+	// stamps are those that wanted objects had in the last pass; see marker.
+	stamps map[string]knownStamp
+	// observedAt is when it was listed; zero: it has to be listed again.
+	observedAt time.Time
+}
+
+// seedScheme knows what is written on seeds.
+var seedScheme = func() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err) // Registration of constants.
+		}
+	}
+	return scheme
+}()
+
+// seedMapper spares the discovery: the kinds that are written are few and fixed.
+func seedMapper() meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, v1.GroupVersion})
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+	mapper.Add(v1.GroupVersion.WithKind("AddonCatalogue"), meta.RESTScopeNamespace)
+	return mapper
+}
+
+// newSession makes no call.
+func newSession(to Target, platform, namespace string, budget *remote.Budget, fence *fence.Fence) (*session, error) {
+	foreign, err := remote.New(to.Config, remote.Options{Budget: budget, Heaviest: heaviestAnswer, Fence: fence})
+	if err != nil {
+		return nil, fmt.Errorf("making a transport: %w", err)
+	}
+	plain, err := foreign.Kinds(client.Options{Scheme: seedScheme, Mapper: seedMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	counter, err := usage.NewClient(foreign)
+	if err != nil {
+		return nil, err
+	}
+	// A field that the seed's CRD does not know is an error, not a silent loss.
+	strict := client.WithFieldValidation(plain, metav1.FieldValidationStrict)
+	return &session{
+		id: to.ConfigID, namespace: namespace, remote: foreign, client: client.WithFieldOwner(strict, fieldOwner),
+		counter: counter, platform: platform, stored: map[string]string{}, stamps: map[string]knownStamp{},
+	}, nil
+}
+
+func (s *session) close() { s.remote.Close() }
+
+// uid is the identity of the cluster.
+func (s *session) uid(ctx context.Context) (types.UID, error) {
+	var system corev1.Namespace
+	if err := s.client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err != nil {
+		return "", fmt.Errorf("reading the seed's identity: %w", err)
+	}
+	if !remote.IsUID(system.UID) {
+		return "", &remote.MisbehavesError{Did: "its namespace kube-system has no UID"}
+	}
+	return system.UID, nil
+}
+
+// observe lists what the seed has, from metadata.
+func (s *session) observe(ctx context.Context, now time.Time) error {
+	if err := s.ensureNamespace(ctx); err != nil {
+		return err
+	}
+	if err := s.readKey(ctx); err != nil {
+		return err
+	}
+	catalogues, err := s.list(ctx, v1.GroupVersion.WithKind("AddonCatalogueList"), client.MatchingLabels{v1.LabelRole: v1.RoleMerged})
+	if err != nil {
+		return err
+	}
+	secrets, err := s.list(ctx, corev1.SchemeGroupVersion.WithKind("SecretList"), client.MatchingLabels{v1.LabelManagedBy: ManagedBy})
+	if err != nil {
+		return err
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.observed = observed{
+		catalogues: observeAll(catalogues, s.observed.catalogues), secrets: observeAll(secrets, s.observed.secrets),
+	}
+	s.observedAt = now
+	return nil
+}
+
+func (s *session) list(
+	ctx context.Context, kind schema.GroupVersionKind, labels client.MatchingLabels,
+) ([]metav1.PartialObjectMetadata, error) {
+	ctx = remote.Within(ctx, "the list of our objects", listTotals)
+	var all []metav1.PartialObjectMetadata
+	for next, more := "", true; more; more = next != "" {
+		var list metav1.PartialObjectMetadataList
+		list.SetGroupVersionKind(kind)
+		err := s.client.List(ctx, &list, client.InNamespace(s.namespace), labels, client.Limit(listedAtOnce), client.Continue(next))
+		if err != nil {
+			return nil, fmt.Errorf("listing our objects: %w", err)
+		}
+		all, next = append(all, list.Items...), list.Continue
+	}
+	return all, nil
+}
+
+// observeAll reads listed metadata. A Secret that is not at the version that we left it at was
+// edited; catalogues say by themselves whether they were. What is known of a status is kept, and
+// else read from managedFields.
+func observeAll(items []metav1.PartialObjectMetadata, before map[string]observedObject) map[string]observedObject {
+	found := make(map[string]observedObject, len(items))
+	for i := range items {
+		now := observe(&items[i])
+		was, known := before[items[i].Name]
+		if !isMerged(&items[i]) && known && was.uid == now.uid && was.resourceVersion != now.resourceVersion {
+			now.edited = true
+		}
+		switch {
+		case known && was.uid == now.uid && was.statusAt == now.generation, statusFollowed(&items[i]):
+			now.statusAt = now.generation
+		}
+		found[items[i].Name] = now
+	}
+	return found
+}
+
+// bounded is a text as long as those that we write; it is kept, and a seed could have it be of any
+// length.
+func bounded(text string) string {
+	if len(text) > 256 {
+		return ""
+	}
+	return text
+}
+
+// observe reads metadata, of a list or of the answer to a write.
+func observe(object client.Object) observedObject {
+	annotations := object.GetAnnotations()
+	found := observedObject{
+		uid: types.UID(bounded(string(object.GetUID()))), resourceVersion: bounded(object.GetResourceVersion()),
+		generation: object.GetGeneration(),
+		digest:     bounded(annotations[v1.AnnotationDigest]), stamp: bounded(annotations[v1.AnnotationDigest]), statusAt: -1,
+	}
+	if isMerged(object) {
+		found.stamp, found.mark = stampOf(annotations), bounded(annotations[v1.AnnotationMark])
+		found.origins = originsOf(annotations[v1.AnnotationVersions])
+		found.edited = annotations[v1.AnnotationGeneration] != strconv.FormatInt(found.generation, 10)
+	}
+	return found
+}
+
+// originsOf are the catalogues that a merged one was made of. One that was edited beyond reading is
+// put back anyway.
+func originsOf(annotation string) []string {
+	var versions map[string]catalogue.Origin
+	if len(annotation) > annotationLimit {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(annotation), &versions); err != nil {
+		return nil
+	}
+	names := make([]string, 0, len(versions))
+	for _, origin := range versions {
+		names = append(names, origin.Catalogue)
+	}
+	slices.Sort(names)
+	return slices.Clip(slices.Compact(names))
+}
+
+func isMerged(object client.Object) bool { return object.GetLabels()[v1.LabelRole] == v1.RoleMerged }
+
+// ensureNamespace makes the catalogue namespace where it is missing.
+func (s *session) ensureNamespace(ctx context.Context) error {
+	var have corev1.Namespace
+	err := s.client.Get(ctx, client.ObjectKey{Name: s.namespace}, &have)
+	if !apierrors.IsNotFound(err) {
+		if err != nil {
+			return fmt.Errorf("reading namespace %q: %w", s.namespace, err)
+		}
+		return nil
+	}
+	err = s.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating namespace %q: %w", s.namespace, err)
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package seed
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/remote"
+)
+
+// backoffLimit is the longest wait before a seed is tried again without being asked.
+const backoffLimit = 5 * time.Minute
+
+// task is what a worker is to bring about, and where.
+type task struct {
+	target Target
+	wanted *Wanted
+}
+
+// worker serves one seed, in a goroutine of its own.
+type worker struct {
+	Options
+	name   string
+	budget *remote.Budget
+
+	mutex sync.Mutex
+	next  task
+	wake  chan struct{}
+
+	session   *session
+	failed    int32
+	last      map[string]string
+	logged    string
+	countedAt time.Time
+	unfetched usage.Unfetched
+}
+
+// assign gives the worker its task; one that it did not come to is replaced.
+func (w *worker) assign(next task) {
+	w.mutex.Lock()
+	w.next = next
+	w.mutex.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default: // It will wake up anyway.
+	}
+}
+
+func (w *worker) task() task {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.next
+}
+
+// run works until the context ends.
+func (w *worker) run(ctx context.Context) {
+	defer w.disconnect()
+	timer := w.Clock.NewTimer(w.Resync)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.wake:
+		case <-timer.C():
+		}
+		state := w.pass(ctx, w.task())
+		if ctx.Err() != nil {
+			return
+		}
+		w.log(ctx, state)
+		w.Report(state)
+		if w.count(ctx) {
+			state.Unfetched = w.unfetched
+			w.Report(state)
+		}
+		timer.Stop()
+		timer = w.Clock.NewTimer(w.pause(state))
+	}
+}
+
+// log tells operators when a seed is lost and when it is back.
+func (w *worker) log(ctx context.Context, state State) {
+	if state.Problem == w.logged {
+		return
+	}
+	w.logged = state.Problem
+	if state.Problem == "" {
+		log.FromContext(ctx).Info("seed is in reach", "seed", w.name)
+		return
+	}
+	log.FromContext(ctx).Info("seed is out of reach", "seed", w.name, "problem", state.Problem)
+}
+
+// pause is the time to the next pass without being asked.
+func (w *worker) pause(state State) time.Duration {
+	if state.isWhole() {
+		w.failed = 0
+		return jitter(min(w.Resync, w.CountEvery))
+	}
+	w.failed++
+	return jitter(loop.Backoff(w.failed, time.Second, backoffLimit))
+}
+
+// jitter spreads a time by 10 %.
+func jitter(around time.Duration) time.Duration {
+	return time.Duration(float64(around) * (0.95 + 0.1*rand.Float64())) // no secret depends on it
+}
+
+// pass brings the seed to what is wanted, as far as it goes.
+func (w *worker) pass(ctx context.Context, now task) State {
+	state := State{Name: w.name, Digests: w.last, Unfetched: w.unfetched}
+	if problem := w.connect(ctx, now.target); problem != "" {
+		w.disconnect()
+		w.Usage.Lost(w.name)
+		state.Problem, state.At = problem, w.Clock.Now()
+		return state
+	}
+	with := w.session.marker(now.target.KKPVersion)
+	todo := planSeed(now.wanted, with, w.session.observed)
+	failed := w.session.carryOut(ctx, now.wanted, with, todo)
+	state.KeyFailed = w.session.writeKey(ctx)
+	if failed.any() || state.KeyFailed != "" {
+		w.session.observedAt = time.Time{}
+	}
+	w.last = w.session.observed.digests()
+	state.Reached, state.Digests, state.At = true, w.last, w.Clock.Now()
+	state.Held = todo.held
+	state.FailedCatalogues, state.FailedSecrets = failed.catalogues, failed.secrets
+	return state
+}
+
+// count brings the ledger of usage up to date, where its figures are not of this moment. A seed
+// that does not let itself be counted is no seed in trouble. It says whether installations say
+// something else of sources than before.
+func (w *worker) count(ctx context.Context) (news bool) {
+	if w.session == nil || w.Clock.Since(w.countedAt) < w.CountEvery*9/10 {
+		return false
+	}
+	w.countedAt = w.Clock.Now()
+	wanted := w.task().wanted
+	counted, err := usage.Read(ctx, w.session.counter, wanted.Addons, wanted.Leave)
+	if err != nil {
+		w.Usage.Lost(w.name)
+		return false
+	}
+	w.Usage.Counted(w.name, counted)
+	news = !maps.Equal(w.unfetched, counted.Unfetched)
+	w.unfetched = counted.Unfetched
+	return news
+}
+
+// connect makes sure that there is a session which knows the seed and not from too long ago; else
+// it says why not.
+func (w *worker) connect(ctx context.Context, to Target) (problem string) {
+	if to.Config == nil {
+		return to.Problem
+	}
+	if w.session != nil && w.session.id != to.ConfigID {
+		w.disconnect()
+	}
+	if w.session == nil {
+		made, err := newSession(to, w.Platform, w.Namespace, w.budget, w.Fence)
+		if err != nil {
+			return Describe(err)
+		}
+		w.session = made
+	}
+	if w.Clock.Since(w.session.observedAt) < w.Resync*9/10 {
+		return ""
+	}
+	uid, err := w.session.uid(ctx)
+	if err != nil {
+		return Describe(err)
+	}
+	if err := w.Identities.confirm(ctx, to, string(uid)); err != nil {
+		return err.Error()
+	}
+	if err := w.session.observe(ctx, w.Clock.Now()); err != nil {
+		return Describe(err)
+	}
+	return ""
+}
+
+func (w *worker) disconnect() {
+	if w.session != nil {
+		w.session.close()
+	}
+	w.session = nil
+}

@@ -1,0 +1,103 @@
+package seed
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
+	"github.com/trellis-addons/trellis/pkg/fence"
+	"github.com/trellis-addons/trellis/pkg/remote"
+)
+
+// answersAtOnce is the memory for answers of all seeds at a time, heaviestAnswer for each of them,
+// in bytes.
+const (
+	answersAtOnce  = 128 << 20
+	heaviestAnswer = 64 << 20
+)
+
+// Options are what all workers have.
+type Options struct {
+	// Platform is the namespace of the key of marks, Namespace that of merged catalogues.
+	Platform, Namespace string
+	// Resync is the time between two looks at a seed, CountEvery that between two counts of its
+	// installations.
+	Resync, CountEvery time.Duration
+	Clock              clock.Clock
+	// Fence keeps writes from going out; nil: there is none.
+	Fence      *fence.Fence
+	Identities *Identities
+	Usage      *usage.Ledger
+	// Report takes what a worker found, after each pass.
+	Report func(State)
+}
+
+// Workers are the seeds' workers by name. Passes come one at a time; only the end comes from
+// elsewhere.
+type Workers struct {
+	options Options
+	// budget is shared by the answers of all seeds.
+	budget *remote.Budget
+
+	mutex   sync.Mutex
+	base    context.Context // the life of all workers, which outlive the pass that starts them
+	end     context.CancelFunc
+	running sync.WaitGroup
+	byName  map[string]runningWorker
+}
+
+type runningWorker struct {
+	*worker
+	end context.CancelFunc
+}
+
+// NewWorkers makes no worker yet.
+func NewWorkers(options Options) *Workers {
+	base, end := context.WithCancel(context.Background())
+	return &Workers{
+		options: options, budget: remote.NewBudget(answersAtOnce), base: base, end: end, byName: map[string]runningWorker{},
+	}
+}
+
+// Start ends all workers when the manager ends, and waits for them.
+func (w *Workers) Start(ctx context.Context) error {
+	<-ctx.Done()
+	w.end()
+	w.running.Wait()
+	return nil
+}
+
+// Assign gives every target's worker its task, starts new ones, and ends those whose Seed went.
+// What they wrote stays.
+func (w *Workers) Assign(targets []Target, want *Wanted) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	present := map[string]bool{}
+	for _, to := range targets {
+		present[to.Name] = true
+		w.assign(task{to, want})
+	}
+	for name, running := range w.byName {
+		if !present[name] {
+			running.end()
+			delete(w.byName, name)
+		}
+	}
+}
+
+// assign gives a task to the worker of its target; one that is new begins with it.
+func (w *Workers) assign(first task) {
+	name := first.target.Name
+	if running, ok := w.byName[name]; ok {
+		running.assign(first)
+		return
+	}
+	ctx, end := context.WithCancel(w.base)
+	made := &worker{Options: w.options, name: name, budget: w.budget, wake: make(chan struct{}, 1)}
+	made.assign(first)
+	w.byName[name] = runningWorker{made, end}
+	w.running.Go(func() { made.run(ctx) })
+}

@@ -1,0 +1,214 @@
+package seed
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// writesAtOnce is the number of calls to one seed at a time.
+const writesAtOnce = 8
+
+// failures of a plan, by name of the object, fit for status.
+type failures struct {
+	mutex               sync.Mutex
+	catalogues, secrets map[string]string
+}
+
+func (f *failures) any() bool { return len(f.catalogues)+len(f.secrets) > 0 }
+
+// carryOut does what is planned, as far as it goes: one object's failure is not another's. Secrets
+// come first, so that nobody reads an entry whose Secret is not there yet.
+func (s *session) carryOut(ctx context.Context, want *Wanted, with *marker, todo plan) *failures {
+	failed := &failures{catalogues: map[string]string{}, secrets: map[string]string{}}
+	s.each(ctx, todo.writeSecret, failed.secret, func(ctx context.Context, name string) error {
+		return s.writeSecret(ctx, name, want.Secrets.Copies[name])
+	})
+	s.each(ctx, todo.write, failed.catalogue, func(ctx context.Context, name string) error {
+		return s.writeCatalogue(ctx, name, want.Addons[name], with.annotations(name, want.Addons[name], want.Leave))
+	})
+	s.each(ctx, todo.status, failed.catalogue, s.repairStatus)
+	s.each(ctx, todo.remove, failed.catalogue, func(ctx context.Context, name string) error {
+		return s.remove(ctx, &v1.AddonCatalogue{ObjectMeta: s.named(name)}, s.observed.catalogues)
+	})
+	s.each(ctx, todo.removeSecret, failed.secret, func(ctx context.Context, name string) error {
+		return s.remove(ctx, &corev1.Secret{ObjectMeta: s.named(name)}, s.observed.secrets)
+	})
+	return failed
+}
+
+func (s *session) each(ctx context.Context, names []string, fail func(string, error), do func(context.Context, string) error) {
+	var group errgroup.Group
+	group.SetLimit(writesAtOnce)
+	for _, name := range names {
+		group.Go(func() error {
+			if err := do(ctx, name); err != nil {
+				fail(name, err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // Failures went to fail.
+}
+
+func (f *failures) catalogue(name string, err error) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.catalogues[name] = fmt.Sprintf("AddonCatalogue %q: %s", name, Describe(err))
+	if apierrors.IsAlreadyExists(err) {
+		f.catalogues[name] += "; nothing is installed from it meanwhile"
+	}
+}
+
+func (f *failures) secret(name string, err error) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.secrets[name] = fmt.Sprintf("Secret %q: %s", name, Describe(err))
+}
+
+func (s *session) named(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: s.namespace, Name: name}
+}
+
+// find is what is known of an object.
+func (s *session) find(of map[string]observedObject, name string) (observedObject, bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	found, ok := of[name]
+	return found, ok
+}
+
+func (s *session) noteWrite(of map[string]observedObject, object client.Object) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	of[object.GetName()] = observe(object)
+}
+
+// writeCatalogue writes a merged object with its annotations.
+func (s *session) writeCatalogue(ctx context.Context, name string, addon *catalogue.MergedAddon, annotations map[string]string) error {
+	object := &v1.AddonCatalogue{ObjectMeta: s.named(name), Spec: addon.Spec}
+	object.Labels = map[string]string{v1.LabelRole: v1.RoleMerged, v1.LabelManagedBy: ManagedBy} // observe finds it by them
+	object.Annotations = annotations
+	before, _ := s.find(s.observed.catalogues, name)
+	expected := before.generation
+	if before.edited || before.digest != addon.Digest {
+		expected++
+	}
+	object.Annotations[v1.AnnotationGeneration] = strconv.FormatInt(expected, 10)
+	err := s.replace(ctx, object, s.observed.catalogues)
+	if apierrors.IsInvalid(err) {
+		err = s.recreate(ctx, object, err)
+	}
+	if err == nil {
+		err = s.correct(ctx, object, addon.Digest)
+	}
+	if err != nil {
+		return err
+	}
+	return s.writeStatus(ctx, object)
+}
+
+// correct writes down what was not expected right: the generation, since content may differ in
+// annotations only; and the mark, where the seed stores the content otherwise than it was sent, as
+// with a default that only its CRD knows.
+func (s *session) correct(ctx context.Context, object *v1.AddonCatalogue, digest string) error {
+	before := object.DeepCopy()
+	object.Annotations[v1.AnnotationGeneration] = strconv.FormatInt(object.Generation, 10)
+	content, err := catalogue.ContentDigest(object)
+	if err != nil {
+		return fmt.Errorf("the seed stores it otherwise than it was sent: %w", err)
+	}
+	if content != digest {
+		object.Annotations[v1.AnnotationMark] = catalogue.Mark(s.key, object, content)
+	}
+	s.rememberStored(object.Name+" "+digest, content, content != digest)
+	if maps.Equal(before.Annotations, object.Annotations) {
+		return nil
+	}
+	if err := s.client.Patch(ctx, object, client.MergeFrom(before)); err != nil {
+		return err
+	}
+	s.noteWrite(s.observed.catalogues, object)
+	return nil
+}
+
+// rememberStored keeps what the seed makes of a content, where it makes something else of it.
+func (s *session) rememberStored(wanted, content string, other bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	delete(s.stored, wanted)
+	if other {
+		s.stored[wanted] = content
+	}
+}
+
+// recreate makes an object anew whose type changed, since type is immutable: an add-on's name
+// became reserved, or free.
+func (s *session) recreate(ctx context.Context, object *v1.AddonCatalogue, refusal error) error {
+	var live v1.AddonCatalogue
+	if err := s.client.Get(ctx, client.ObjectKeyFromObject(object), &live); err != nil {
+		return fmt.Errorf("%w, and the present one can't be read", refusal)
+	}
+	if live.Spec.Type == object.Spec.Type || live.Labels[v1.LabelRole] != v1.RoleMerged {
+		return refusal
+	}
+	if err := s.remove(ctx, &live, s.observed.catalogues); err != nil {
+		return err
+	}
+	object.ResourceVersion = ""
+	return s.replace(ctx, object, s.observed.catalogues)
+}
+
+func (s *session) writeSecret(ctx context.Context, name string, source SecretCopy) error {
+	object := &corev1.Secret{ObjectMeta: s.named(name), Type: corev1.SecretTypeOpaque, Data: source.Data}
+	object.Labels = map[string]string{v1.LabelUse: v1.UseSource, v1.LabelManagedBy: ManagedBy}
+	object.Annotations = map[string]string{v1.AnnotationDigest: source.Revision}
+	if source.Hosts != "" {
+		object.Annotations[v1.AnnotationHosts] = source.Hosts
+	}
+	return s.replace(ctx, object, s.observed.secrets)
+}
+
+// replace creates an object, or replaces the one of ours that was observed. An object that is there
+// without our labels is not among those: its creation fails, and it is left alone.
+func (s *session) replace(ctx context.Context, object client.Object, of map[string]observedObject) error {
+	before, ok := s.find(of, object.GetName())
+	var err error
+	if ok {
+		object.SetResourceVersion(before.resourceVersion)
+		err = s.client.Update(ctx, object)
+	} else {
+		err = s.client.Create(ctx, object)
+	}
+	if err != nil {
+		return err
+	}
+	s.noteWrite(of, object)
+	return nil
+}
+
+// remove deletes an object of ours; one that was made anew meanwhile is left alone.
+func (s *session) remove(ctx context.Context, object client.Object, of map[string]observedObject) error {
+	name := object.GetName()
+	if before, ok := s.find(of, name); ok {
+		err := s.client.Delete(ctx, object, client.Preconditions{UID: &before.uid})
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	delete(of, name)
+	return nil
+}

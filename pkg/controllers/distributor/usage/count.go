@@ -1,0 +1,165 @@
+package usage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/remote"
+)
+
+// countedAtOnce is the size of a page of installations.
+const countedAtOnce = 500
+
+// countTotals end a count: there are more installations on no seed.
+var countTotals = remote.Totals{Calls: 400, Items: 200_000, Bytes: 128 << 20, Time: 2 * time.Minute}
+
+// tables asks for the columns of objects and nothing else: values and statuses of installations
+// stay where they are.
+const tables = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+// NewClient makes the client of a seed that reads tables.
+func NewClient(foreign *remote.Client) (rest.Interface, error) {
+	config := rest.CopyConfig(foreign.Config)
+	version := v1.GroupVersion
+	config.GroupVersion, config.APIPath = &version, "/apis"
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	client, err := rest.RESTClientForConfigAndClient(config, foreign.HTTP)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for tables: %w", err)
+	}
+	return client, nil
+}
+
+// Count is what the installations of one seed say: how many have which of the versions that it is
+// given or that clusters are to leave. What else a seed says that it has is only a number: names
+// that nobody here knows could be any, and as many as it likes.
+type Count struct {
+	Installations map[catalogue.UsedVersion]int
+	Others        int
+	// Unfetched is what the installations of offered add-ons say of their sources.
+	Unfetched Unfetched
+
+	offered map[string]map[string]bool
+}
+
+func newCount(addons map[string]*catalogue.MergedAddon, leave catalogue.Leave) *Count {
+	c := &Count{offered: map[string]map[string]bool{}, Installations: map[catalogue.UsedVersion]int{}, Unfetched: Unfetched{}}
+	for name, addon := range addons {
+		c.offer(name, "")
+		for i := range addon.Spec.Addons {
+			for _, version := range addon.Spec.Addons[i].Versions {
+				c.offer(name, catalogue.Key(version.Version))
+			}
+		}
+	}
+	for name, versions := range leave {
+		for _, version := range versions {
+			c.offer(name, catalogue.Key(version))
+		}
+	}
+	return c
+}
+
+func (c *Count) offer(addon, version string) {
+	if c.offered[addon] == nil {
+		c.offered[addon] = map[string]bool{}
+	}
+	c.offered[addon][version] = true
+}
+
+// Read asks a seed which versions its installations have, how many have others than it is given,
+// and which can't get their content. A seed without the kind has none.
+func Read(
+	ctx context.Context, client rest.Interface, addons map[string]*catalogue.MergedAddon, leave catalogue.Leave,
+) (counted *Count, err error) {
+	ctx = remote.Within(ctx, "the count of installations", countTotals)
+	counted = newCount(addons, leave)
+	for next, more := "", true; more; more = next != "" {
+		next, err = readPage(ctx, client, next, counted)
+		if apierrors.IsNotFound(err) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("counting installations: %w", err)
+		}
+	}
+	return counted, nil
+}
+
+// table is what is read of a table.
+type table struct {
+	Metadata          struct{ Continue string }
+	ColumnDefinitions []struct{ Name string }
+	Rows              []tableRow
+}
+
+type tableRow struct{ Cells []any }
+
+func readPage(ctx context.Context, client rest.Interface, token string, counted *Count) (next string, err error) {
+	ctx, release := remote.Hold(ctx)
+	defer release()
+	raw, err := client.Get().Resource("addoninstallations").SetHeader("Accept", tables).
+		Param("includeObject", string(metav1.IncludeNone)).Param("limit", strconv.Itoa(countedAtOnce)).
+		Param("continue", token).DoRaw(ctx)
+	if err != nil {
+		return "", err
+	}
+	var page table
+	if err := json.Unmarshal(raw, &page); err != nil {
+		return "", &remote.MisbehavesError{Did: "its table of installations has another form"}
+	}
+	counted.add(&page)
+	return page.Metadata.Continue, nil
+}
+
+// add counts the rows of a page by the columns that the CRD prints.
+func (c *Count) add(page *table) {
+	addon, version, reason := -1, -1, -1
+	for i, column := range page.ColumnDefinitions {
+		switch column.Name {
+		case "Addon":
+			addon = i
+		case "Version":
+			version = i
+		case "Reason":
+			reason = i
+		}
+	}
+	for _, row := range page.Rows {
+		have := catalogue.UsedVersion{Addon: cell(row, addon)}
+		if text := cell(row, version); text != "" {
+			have.Version = catalogue.Key(text)
+		}
+		if c.offered[have.Addon] != nil {
+			c.Unfetched.add(have.Addon, cell(row, reason))
+		}
+		switch {
+		case c.offered[have.Addon][have.Version]:
+			c.Installations[have]++
+		case have.Addon != "":
+			c.Others++
+		}
+	}
+}
+
+// cell is empty where a row has none.
+func cell(row tableRow, at int) string {
+	if at < 0 || at >= len(row.Cells) {
+		return ""
+	}
+	text, _ := row.Cells[at].(string)
+	if len(text) > 256 {
+		return ""
+	}
+	return text
+}

@@ -1,0 +1,221 @@
+package usage
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// How often the ledger is written down: changes are gathered for a moment, and a failure is tried
+// again later.
+const (
+	gatherUsage = time.Second
+	retryUsage  = 10 * time.Second
+)
+
+// usageLimit is the size of the ConfigMap, which seeds share equally: none takes the place of
+// another. etcd takes objects of 1.5 MiB, ConfigMaps have 1 MiB at most.
+const usageLimit = 900 << 10
+
+// Ledger keeps how many installations on each seed have which versions, in ConfigMap addon-usage.
+// Every replica's admission reads it there, and the figures of a seed outlive the seed's end and
+// ours.
+type Ledger struct {
+	namespace string
+	clock     clock.WithTicker
+
+	mutex sync.Mutex
+	rows  map[string]catalogue.SeedUsage
+	// seeds are those that exist; nil until the first pass.
+	seeds map[string]bool
+	wake  chan struct{}
+
+	client client.Client
+	direct client.Reader
+	// written is what the ConfigMap has; nil until it was read.
+	written map[string]string
+}
+
+// NewLedger makes an empty one. What an earlier leader wrote is read before anything is written.
+func NewLedger(namespace string, clock clock.WithTicker, client client.Client, direct client.Reader) *Ledger {
+	return &Ledger{
+		namespace: namespace, clock: clock, client: client, direct: direct,
+		rows: map[string]catalogue.SeedUsage{}, wake: make(chan struct{}, 1),
+	}
+}
+
+// Counted takes down what a seed answered.
+func (l *Ledger) Counted(seed string, count *Count) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	before, known := l.rows[seed]
+	l.rows[seed] = catalogue.SeedUsage{Seed: seed, Installations: count.Installations, Others: count.Others}
+	if !known || !before.LastSeen.IsZero() || before.Others != count.Others || !maps.Equal(before.Installations, count.Installations) {
+		l.changed()
+	}
+}
+
+// Lost marks the figures of a seed that does not answer any more.
+func (l *Ledger) Lost(seed string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	row, known := l.rows[seed]
+	if !known || !row.LastSeen.IsZero() {
+		return
+	}
+	row.LastSeen = l.clock.Now()
+	l.rows[seed] = row
+	l.changed()
+}
+
+// Only drops the figures of Seeds that went.
+func (l *Ledger) Only(seeds []string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.seeds = map[string]bool{}
+	for _, name := range seeds {
+		l.seeds[name] = true
+	}
+	maps.DeleteFunc(l.rows, func(seed string, _ catalogue.SeedUsage) bool { return !l.seeds[seed] })
+	l.changed()
+}
+
+func (l *Ledger) changed() {
+	select {
+	case l.wake <- struct{}{}:
+	default: // It will wake up anyway.
+	}
+}
+
+// Start writes the ledger down whenever it changes, until the context ends.
+func (l *Ledger) Start(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.wake:
+		}
+		pause := gatherUsage
+		if err := l.write(ctx); err != nil && ctx.Err() == nil {
+			log.FromContext(ctx).Error(err, "the usage of add-ons can't be written down", "configMap", v1.ConfigMapUsage)
+			l.changed()
+			pause = retryUsage
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.clock.After(pause):
+		}
+	}
+}
+
+// write brings the ConfigMap to what the ledger says; equal content is no write.
+func (l *Ledger) write(ctx context.Context) error {
+	if l.written == nil {
+		if err := l.read(ctx); err != nil {
+			return err
+		}
+	}
+	wanted := l.encode()
+	if wanted == nil || maps.Equal(wanted, l.written) {
+		return nil
+	}
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: v1.ConfigMapUsage}}
+	object.Data = l.written
+	before := object.DeepCopy()
+	object.Data = wanted
+	err := l.client.Patch(ctx, object, client.MergeFrom(before))
+	if apierrors.IsNotFound(err) {
+		err = l.client.Create(ctx, object)
+	}
+	if err != nil {
+		l.written = nil
+		return fmt.Errorf("writing ConfigMap %q: %w", v1.ConfigMapUsage, err)
+	}
+	l.written = wanted
+	return nil
+}
+
+// Stay are the installations that have versions that are to be left, as counted last.
+type Stay struct {
+	Installations, Seeds int
+	// Uncounted are seeds that don't answer, or did not yet.
+	Uncounted int
+}
+
+// Having counts the installations that have one of some versions.
+func (l *Ledger) Having(leave catalogue.Leave) Stay {
+	named := map[catalogue.UsedVersion]bool{} // two spellings are one version
+	for addon, versions := range leave {
+		for _, version := range versions {
+			named[catalogue.UsedVersion{Addon: addon, Version: catalogue.Key(version)}] = true
+		}
+	}
+	versions := slices.Collect(maps.Keys(named))
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	var found Stay
+	for seed := range l.seeds {
+		row, counted := l.rows[seed]
+		if !counted || !row.LastSeen.IsZero() {
+			found.Uncounted++
+		}
+		if count := row.Of(versions); count > 0 {
+			found.Installations += count
+			found.Seeds++
+		}
+	}
+	return found
+}
+
+// encode gives what the ConfigMap should have; nil before the first pass, since the Seeds are not
+// known until then.
+func (l *Ledger) encode() map[string]string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.seeds == nil {
+		return nil
+	}
+	wanted := make(map[string]string, len(l.rows))
+	for seed, row := range l.rows {
+		wanted[seed] = row.EncodeWithin(usageLimit / len(l.rows))
+	}
+	return wanted
+}
+
+// read takes over what an earlier leader knew of seeds that have not answered us yet.
+func (l *Ledger) read(ctx context.Context) error {
+	var kept corev1.ConfigMap
+	err := l.direct.Get(ctx, client.ObjectKey{Namespace: l.namespace, Name: v1.ConfigMapUsage}, &kept)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading ConfigMap %q: %w", v1.ConfigMapUsage, err)
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for seed, text := range kept.Data {
+		usage, err := catalogue.DecodeUsage(seed, text)
+		if _, known := l.rows[seed]; known || err != nil || l.seeds != nil && !l.seeds[seed] {
+			continue
+		}
+		if usage.LastSeen.IsZero() {
+			usage.LastSeen = l.clock.Now()
+		}
+		l.rows[seed] = usage
+	}
+	l.written = map[string]string{}
+	maps.Copy(l.written, kept.Data)
+	return nil
+}

@@ -1,0 +1,53 @@
+package gitcatalogue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue/documents"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/values"
+)
+
+// read makes add-ons of files, and checks them as admission checks a catalogue that lists them.
+func (r *Reconciler) read(ctx context.Context, f *facts) loop.Outcome {
+	content, err := readContent(f)
+	var invalid *documents.InvalidError
+	switch {
+	case errors.As(err, &invalid):
+		return f.refuse(invalid)
+	case err != nil: // The store's folder, not the repository.
+		log.FromContext(ctx).Error(err, "fetched content can't be read", "catalogue", f.object.Name)
+		return f.waiting(v1.ReasonFetchFailed, "the fetched content can't be read; the log says why")
+	}
+	f.content = content
+	return nil
+}
+
+func readContent(f *facts) (*documents.Content, error) {
+	content, err := documents.Read(f.snapshot.FS)
+	if err != nil {
+		return nil, err
+	}
+	whole := &v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Type: f.object.Spec.Type, Addons: content.Addons}}
+	var wrong *catalogue.InvalidError
+	if _, err := catalogue.Read(whole, values.CheckVersion, values.CheckTemplate); !errors.As(err, &wrong) {
+		return content, err
+	}
+	invalid := &documents.InvalidError{}
+	for _, problem := range wrong.Problems {
+		invalid.Problems = append(invalid.Problems, documents.Problem{
+			Place: content.Place(problem.Addon, problem.Version), Message: problem.String(),
+		})
+	}
+	return nil, invalid
+}
+
+func (f *facts) refuse(invalid *documents.InvalidError) loop.Outcome {
+	return f.waiting(v1.ReasonInvalid, fmt.Sprintf("commit %s is not taken: %v", f.snapshot.Revision, invalid))
+}

@@ -1,0 +1,62 @@
+package gitcatalogue
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue/documents"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// rehearse tries every write without effect. What the API server refuses, the schema's rules and
+// admission included, is wrong with the commit; a name that somebody else's object has is left out
+// of it.
+func (r *Reconciler) rehearse(ctx context.Context, f *facts) loop.Outcome {
+	var mutex sync.Mutex
+	var invalid documents.InvalidError
+	taken := map[string]string{}
+	err := each(ctx, f.plan.write, func(ctx context.Context, made child) error {
+		_, err := r.put(ctx, f, made, client.DryRunAll)
+		if apierrors.IsAlreadyExists(err) {
+			isTaken, readErr := r.isTaken(ctx, f, made.name)
+			if !isTaken {
+				return cmp.Or(readErr, err)
+			}
+			mutex.Lock()
+			defer mutex.Unlock()
+			taken[made.name] = made.addon
+			return nil
+		}
+		if err == nil || !isRefusal(err) {
+			return err
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		invalid.Problems = append(invalid.Problems, documents.Problem{
+			Place: f.content.Place(made.addon, ""), Message: fmt.Sprintf("add-on %q: %s", made.addon, apiReason(err)),
+		})
+		return nil
+	})
+	if err != nil {
+		return failed("trying the writes of generated catalogues", err)
+	}
+	if len(invalid.Problems) > 0 {
+		slices.SortFunc(invalid.Problems, func(a, b documents.Problem) int { return strings.Compare(a.String(), b.String()) })
+		return f.refuse(&invalid)
+	}
+	f.plan.without(taken)
+	return nil
+}
+
+// isRefusal says whether the API server refuses an object for what it is.
+func isRefusal(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) ||
+		apierrors.IsRequestEntityTooLargeError(err)
+}

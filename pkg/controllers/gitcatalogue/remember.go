@@ -1,0 +1,76 @@
+package gitcatalogue
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+func (r *Reconciler) remember(ctx context.Context, f *facts) loop.Outcome {
+	f.memory.digest, f.memory.generation = f.snapshot.Digest, f.object.Generation
+	f.memory.children, f.memory.versions, f.memory.taken = map[string]string{}, f.plan.versions, f.plan.taken
+	r.memories.await(client.ObjectKeyFromObject(f.object), f.plan.taken)
+	for _, child := range f.plan.children {
+		f.memory.children[child.name] = child.digest
+	}
+	return f.finish(ctx)
+}
+
+// finish ends a pass whose content is that of the generated catalogues. A source that can't be
+// reached is told all the same.
+func (f *facts) finish(ctx context.Context) loop.Outcome {
+	f.isCurrent = true
+	if f.snapshot.Stale != nil {
+		return fetchOutcome(ctx, f, f.snapshot.Stale)
+	}
+	if len(f.memory.taken) > 0 {
+		return f.takenOutcome()
+	}
+	return loop.Done{Recheck: recheck}
+}
+
+// memory is what a pass leaves for the next one.
+type memory struct {
+	// asked is the value of annotation reconcile-at that was answered.
+	asked string
+	// announced is the commit that the last event told.
+	announced string
+	// digest of the content that was taken for that generation, and the digests of what came of it,
+	// by name.
+	digest     string
+	generation int64
+	children   map[string]string
+	versions   int32
+	// taken are add-ons of that content, by name of their catalogue, that did not come since
+	// somebody else has the name.
+	taken map[string]string
+}
+
+type memories struct {
+	mutex sync.Mutex
+	kept  map[types.NamespacedName]*memory
+	// waiting are the catalogues that wait for a name, by the name.
+	waiting map[string][]types.NamespacedName
+}
+
+func (m *memories) of(name types.NamespacedName) *memory {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.kept == nil {
+		m.kept = map[types.NamespacedName]*memory{}
+	}
+	if m.kept[name] == nil {
+		m.kept[name] = &memory{}
+	}
+	return m.kept[name]
+}
+
+func (m *memories) forget(name types.NamespacedName) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	delete(m.kept, name)
+}

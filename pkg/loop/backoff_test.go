@@ -1,0 +1,40 @@
+package loop_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+func TestBackoff(t *testing.T) {
+	for failures, want := range map[int32]time.Duration{
+		0: time.Second, 1: time.Second, 2: 2 * time.Second, 4: 8 * time.Second, 30: 5 * time.Minute,
+	} {
+		if got := loop.Backoff(failures, time.Second, 5*time.Minute); got != want {
+			t.Errorf("after %d failures: %s, want %s", failures, got, want)
+		}
+	}
+}
+
+// Red when a failure of one thing makes another wait, when success is no new beginning, or when a wait
+// that a step chose is lost.
+func TestFailuresInARowWaitLonger(t *testing.T) {
+	var failures loop.Failures
+	for _, pass := range []struct {
+		why, name string
+		outcome   loop.Outcome
+		want      time.Duration
+	}{
+		{"the first", "a", loop.RetryAt{}, time.Second},
+		{"the second", "a", loop.RetryAt{}, 2 * time.Second},
+		{"another's first", "b", loop.RetryAt{}, time.Second},
+		{"one that says when", "b", loop.RetryAt{After: time.Hour}, time.Hour},
+		{"success", "a", loop.Done{Recheck: time.Minute}, time.Minute},
+		{"the first after success", "a", loop.RetryAt{}, time.Second},
+	} {
+		if got := loop.ComeBack(failures.BackOff(pass.name, pass.outcome)); got != pass.want {
+			t.Errorf("%s: %s, want %s", pass.why, got, pass.want)
+		}
+	}
+}

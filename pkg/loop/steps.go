@@ -1,0 +1,46 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"reflect"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// Step is one step of a pass over facts F. Run returns nil to go on with the next step.
+type Step[F any] struct {
+	// Name is what logs and metrics call the step, and the file that it stands in.
+	Name string
+	Run  func(ctx context.Context, facts *F) Outcome
+}
+
+// durations of steps. Both labels are words of the code.
+var durations = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	Name:    "trellis_step_seconds",
+	Help:    "Time that the steps of controllers take.",
+	Buckets: []float64{0.001, 0.01, 0.1, 1, 10},
+}, []string{"controller", "step"})
+
+func init() { metrics.Registry.MustRegister(durations) }
+
+// Run takes the steps in order until one ends the pass; the end of the list is Done. What a step
+// logs has its name, and its time is measured, for the controller that the package of the facts is
+// called after.
+func Run[F any](ctx context.Context, steps []Step[F], facts *F) Outcome {
+	controller, logger := path.Base(reflect.TypeFor[F]().PkgPath()), log.FromContext(ctx)
+	for _, step := range steps {
+		begun, named := time.Now(), logger.WithValues("step", step.Name)
+		outcome := step.Run(log.IntoContext(ctx, named), facts)
+		durations.WithLabelValues(controller, step.Name).Observe(time.Since(begun).Seconds())
+		if outcome != nil {
+			named.V(1).Info("a step ended the pass", "outcome", fmt.Sprintf("%T", outcome))
+			return outcome
+		}
+	}
+	return Done{}
+}
