@@ -173,30 +173,3 @@ func TestPurityCatches(t *testing.T) {
 		{"a clock", "pkg/status/a.go", "package x\nimport \"time\"\nvar x = time.Now()", "takes the clock"},
 	})
 }
-
-// apiImports complains about kinds that know more than apimachinery: whoever uses them gets their dependencies too.
-func apiImports(file source) []string {
-	if !strings.HasPrefix(file.file, "apis/") || file.isTest() {
-		return nil
-	}
-	allowed := []string{"k8s.io/apimachinery"}
-	if strings.HasPrefix(file.file, "apis/kkp/") {
-		allowed = append(allowed, "k8s.io/api")
-	}
-	var complaints []string
-	for name, spec := range file.imports() {
-		if strings.Contains(name, ".") && !within(name, allowed) {
-			complaints = append(complaints, file.complain(spec, "kinds import apimachinery only, not %q", name))
-		}
-	}
-	return complaints
-}
-
-func TestKindsImportApimachineryOnly(t *testing.T) { report(t, apiImports) }
-
-func TestKindImportsCatch(t *testing.T) {
-	catches(t, apiImports, []law{
-		{"apimachinery", "apis/kubermatic/v1/a.go", "package x\nimport _ \"k8s.io/apimachinery/pkg/runtime\"", ""},
-		{"a client", "apis/kubermatic/v1/a.go", "package x\nimport _ \"k8s.io/client-go/rest\"", "apimachinery only"},
-	})
-}

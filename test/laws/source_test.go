@@ -16,7 +16,11 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 )
 
-const module = "github.com/trellis-addons/trellis"
+const (
+	module = "github.com/trellis-addons/trellis"
+	// kinds is the folder, and the module below ours, that others import without the product.
+	kinds = "apis"
+)
 
 // source is one parsed Go file of the project.
 type source struct {
@@ -84,8 +88,8 @@ func checkout(t *testing.T) string {
 	return root
 }
 
-// sources parses every Go file of the checkout, whatever its build tags. Folders with a go.mod of their own, hidden ones
-// and testdata are left out.
+// sources parses every Go file of the checkout, whatever its build tags. Hidden folders, testdata and those with a go.mod
+// of their own, save for that of the kinds, are left out.
 func sources(t *testing.T) []source {
 	t.Helper()
 	root := checkout(t)
@@ -95,7 +99,7 @@ func sources(t *testing.T) []source {
 			return err
 		}
 		if entry.IsDir() {
-			if name != root && foreign(name) {
+			if name != root && name != filepath.Join(root, kinds) && foreign(name) {
 				return fs.SkipDir
 			}
 			return nil

@@ -93,7 +93,7 @@ func isInitialised(seed *kkpv1.Seed) bool {
 	if len(seed.Status.Conditions) == 0 {
 		return true
 	}
-	return seed.Status.Conditions[kkpv1.SeedConditionInitialized].Status == corev1.ConditionTrue
+	return seed.Status.Conditions[kkpv1.SeedConditionInitialized].Status == metav1.ConditionTrue
 }
 
 // secretOf is the Secret with a seed's kubeconfig. The defaults are KKP's (pkg/provider/kubernetes/seed.go).
