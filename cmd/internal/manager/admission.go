@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/trellis-addons/trellis/pkg/certificate"
 	trellis "github.com/trellis-addons/trellis/pkg/webhook"
-	"github.com/trellis-addons/trellis/pkg/webhook/certificate"
 )
 
 // admissionFlags say where admission webhooks are served, and who keeps their certificate.
