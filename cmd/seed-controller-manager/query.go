@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,7 +44,7 @@ func addQuery(ctx context.Context, made manager.Manager, marks *mergedcatalogue.
 	if options.query.address == "0" {
 		return nil
 	}
-	certificates, err := newCertificates(made, options, logger)
+	certificates, err := newCertificates(made, options)
 	if err != nil {
 		return err
 	}
@@ -77,7 +76,7 @@ func addQuery(ctx context.Context, made manager.Manager, marks *mergedcatalogue.
 }
 
 // newCertificates follows a folder that somebody mounted, or a certificate of the endpoint's own.
-func newCertificates(made manager.Manager, options *options, logger logr.Logger) (query.Certificates, error) {
+func newCertificates(made manager.Manager, options *options) (query.Certificates, error) {
 	if folder := options.query.tlsFolder; folder != "" {
 		watcher, err := certwatcher.New(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"))
 		if err != nil {
@@ -90,8 +89,8 @@ func newCertificates(made manager.Manager, options *options, logger logr.Logger)
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
 	hosts := append([]string{"localhost", "127.0.0.1"}, options.query.hosts...)
-	own := query.NewOwnCertificate(direct, client.ObjectKey{Namespace: options.Namespace, Name: options.query.secret}, hosts,
-		logger.WithName("query"))
+	own := query.NewCertificate(client.ObjectKey{Namespace: options.Namespace, Name: options.query.secret}, hosts)
+	own.Use(direct, direct)
 	return own, made.Add(own)
 }
 

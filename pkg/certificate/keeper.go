@@ -4,47 +4,49 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net/http"
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// The time between two looks: at a certificate that serves, and after a failure.
+// The time between two reads of the Secret: while a certificate is served, and after a failure.
 const (
-	lookEvery = time.Minute
-	lookAgain = 5 * time.Second
+	readEvery  = time.Minute
+	retryEvery = 5 * time.Second
 )
 
-// errNone is told to whoever connects before there is a certificate.
-var errNone = errors.New("there is no serving certificate yet")
-
-// expiry is when the certificate that is served ends. Alert below 14 days: it is renewed 30 days before its end.
-var expiry = prometheus.NewGauge(prometheus.GaugeOpts{
-	Name: "trellis_webhook_certificate_expiry_timestamp_seconds",
-	Help: "When the serving certificate of the admission webhooks ends, in seconds since 1970.",
-})
-
-func init() { metrics.Registry.MustRegister(expiry) }
+// ErrNone is told to whoever connects before there is a certificate.
+var ErrNone = errors.New("there is no serving certificate yet")
 
 // Options say where the certificate is kept and whom it is for.
 type Options struct {
-	// Namespace and Secret name the Secret, which exists.
-	Namespace, Secret string
-	// Configuration is the ValidatingWebhookConfiguration whose caBundles are kept; empty: none.
-	Configuration string
-	// Paths by the names of webhooks are written to the configuration below the secret path, which stands in the Secret too.
-	Paths map[string]string
-	// Hosts are the names and addresses that the API server calls.
+	// Name stands in the certificates: the authority's has "-ca" after it.
+	Name string
+	// Secret holds tls.crt, tls.key and ca.crt, and the key of a lasting authority as ca.key.
+	Secret client.ObjectKey
+	// Owner is the value of the label managed-by of a Secret that the Keeper makes; one without it is served as it is. Empty:
+	// the Secret is there, and is the Keeper's.
+	Owner string
+	// Hosts are the names and addresses that the certificate is for.
 	Hosts []string
+	// LastingAuthority has renewals signed by one authority, in place of one for each.
+	LastingAuthority bool
+	// Publisher may be nil.
+	Publisher Publisher
 	// Clock says when to renew. Default: the real one.
 	Clock clock.WithTicker
+}
+
+// Publisher brings what is in the Secret to those who have to trust it.
+type Publisher interface {
+	// Complete adds what else has to stand in the Secret, and says whether anything was missing.
+	Complete(data map[string][]byte) bool
+	// Publish is called before the certificate of a Secret's data is served, with the time at which it ends.
+	Publish(ctx context.Context, data map[string][]byte, expires time.Time) error
 }
 
 // Keeper keeps one serving certificate. Every replica runs one.
@@ -52,7 +54,7 @@ type Keeper struct {
 	options Options
 	client  client.Client
 	reader  client.Reader
-	current atomic.Pointer[pair]
+	current atomic.Pointer[tls.Certificate]
 }
 
 // New makes a Keeper. It serves nothing until Use has given it the cluster and Start runs.
@@ -72,17 +74,9 @@ func (k *Keeper) NeedLeaderElection() bool { return false }
 // GetCertificate is for tls.Config. It fails until there is a certificate.
 func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if now := k.current.Load(); now != nil {
-		return now.serving, nil
+		return now, nil
 	}
-	return nil, errNone
-}
-
-// Path is the secret path that the API server is told, without slashes; empty until there is one.
-func (k *Keeper) Path() string {
-	if now := k.current.Load(); now != nil {
-		return now.path
-	}
-	return ""
+	return nil, ErrNone
 }
 
 // Ready is a readiness check: it fails until there is a certificate.
@@ -93,11 +87,12 @@ func (k *Keeper) Ready(*http.Request) error {
 
 // Start looks after the certificate until the context ends. What fails is logged and tried again.
 func (k *Keeper) Start(ctx context.Context) error {
+	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("secret", k.options.Secret))
 	for {
-		pause := lookEvery
-		if err := k.look(ctx); err != nil && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "the webhooks' certificate can't be kept; it is tried again")
-			pause = lookAgain
+		pause := readEvery
+		if err := k.Load(ctx); err != nil && ctx.Err() == nil {
+			log.FromContext(ctx).Error(err, "the serving certificate can't be kept; it is tried again")
+			pause = retryEvery
 		}
 		select {
 		case <-ctx.Done():
@@ -107,18 +102,19 @@ func (k *Keeper) Start(ctx context.Context) error {
 	}
 }
 
-// look makes one round: nobody is shown a certificate before the configuration has its authority.
-func (k *Keeper) look(ctx context.Context) error {
-	found, err := k.secret(ctx)
+// Load makes one round: the Secret is read, renewed where that is due, published, and only then served.
+func (k *Keeper) Load(ctx context.Context) error {
+	data, found, err := k.secret(ctx)
 	if err != nil {
 		return err
 	}
-	if err := k.publish(ctx, found); err != nil {
-		return fmt.Errorf("writing authorities and paths to ValidatingWebhookConfiguration %q: %w", k.options.Configuration, err)
+	if k.options.Publisher != nil {
+		if err := k.options.Publisher.Publish(ctx, data, found.Leaf.NotAfter); err != nil {
+			return err
+		}
 	}
-	if before := k.current.Swap(found); before == nil || !before.expires.Equal(found.expires) {
-		log.FromContext(ctx).Info("the webhooks have a serving certificate", "expires", found.expires.UTC().Format(time.RFC3339))
+	if before := k.current.Swap(found); before == nil || !before.Leaf.Equal(found.Leaf) {
+		log.FromContext(ctx).Info("another certificate is served", "expires", found.Leaf.NotAfter.UTC().Format(time.RFC3339))
 	}
-	expiry.Set(float64(found.expires.Unix()))
 	return nil
 }

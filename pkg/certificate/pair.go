@@ -1,26 +1,27 @@
 package certificate
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"math/big"
 	"net"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Times of a certificate. It is renewed when a third of its life is left, which is above every alert.
 const (
-	lifetime = 90 * 24 * time.Hour
-	renewAt  = 30 * 24 * time.Hour
+	lifetime        = 90 * 24 * time.Hour
+	lastingLifetime = 10 * 365 * 24 * time.Hour
+	renewAt         = 30 * 24 * time.Hour
 	// skew is how far the clocks of others may be behind.
 	skew = time.Hour
 )
@@ -28,38 +29,62 @@ const (
 // authoritiesKept is how many earlier authorities stay trusted: in an orderly life one is enough.
 const authoritiesKept = 3
 
-// Keys of the Secret, as cert-manager has them.
+// Keys of the Secret beside those that its type has, as cert-manager calls the first.
 const (
-	keyAuthorities = "ca.crt"
-	keyCertificate = "tls.crt"
-	keyPrivate     = "tls.key"
-	// keyPath has the secret path of the webhooks.
-	keyPath = "path"
+	// KeyAuthorities has what to trust: the certificate's own authority first, earlier ones after it.
+	KeyAuthorities = "ca.crt"
+	// keyAuthorityPrivate is of a lasting authority.
+	keyAuthorityPrivate = "ca.key"
 )
-
-// pair is a serving certificate with the authorities to trust: its own first, earlier ones after it.
-type pair struct {
-	authorities, certificate, key []byte
-	// path is in hexadecimal digits.
-	path string
-
-	serving *tls.Certificate
-	expires time.Time
-}
 
 // unusableError says why what the Secret has can't be served; it holds nothing of the Secret.
 type unusableError struct{ why string }
 
 func (e *unusableError) Error() string { return "the serving certificate " + e.why }
 
-// newPair makes an authority and a certificate that it signs. Authorities of before that have not expired stay trusted.
-func newPair(hosts []string, now time.Time, before []byte) (*pair, error) {
-	authority, authorityKey, err := sign(template("trellis-webhook-ca", now, true), nil, nil)
+// keyPair reads the certificate of a Secret's data, whomever it is for.
+func keyPair(data map[string][]byte) (*tls.Certificate, error) {
+	if len(data[corev1.TLSCertKey]) == 0 {
+		return nil, &unusableError{"is not there yet"}
+	}
+	serving, err := tls.X509KeyPair(data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey])
+	if err != nil || serving.Leaf == nil {
+		return nil, &unusableError{"and its key don't belong together"}
+	}
+	return &serving, nil
+}
+
+// readPair reads the certificate of a Secret's data. The error is an *unusableError where it can't be served to these hosts now.
+func readPair(data map[string][]byte, hosts []string, now time.Time) (*tls.Certificate, error) {
+	serving, err := keyPair(data)
 	if err != nil {
 		return nil, err
 	}
-	request := template("trellis-webhook", now, false)
+	trusted := x509.NewCertPool()
+	for _, authority := range certificates(data[KeyAuthorities]) {
+		trusted.AddCert(authority)
+	}
 	for _, host := range hosts {
+		if _, err := serving.Leaf.Verify(x509.VerifyOptions{Roots: trusted, DNSName: host, CurrentTime: now}); err != nil {
+			return nil, &unusableError{fmt.Sprintf("can't be verified for host %q", host)}
+		}
+	}
+	return serving, nil
+}
+
+func isDue(serving *tls.Certificate, now time.Time) bool {
+	return serving.Leaf.NotAfter.Sub(now) < renewAt
+}
+
+// renew puts a new certificate, and what has to be trusted for it, into a Secret's data.
+func (o *Options) renew(data map[string][]byte, now time.Time) (*tls.Certificate, error) {
+	authority, authorityKey, err := o.authority(data, now)
+	if err != nil {
+		return nil, err
+	}
+	request := template(o.Name, now, lifetime)
+	request.KeyUsage, request.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	for _, host := range o.Hosts {
 		if address := net.ParseIP(host); address != nil {
 			request.IPAddresses = append(request.IPAddresses, address)
 			continue
@@ -70,80 +95,54 @@ func newPair(hosts []string, now time.Time, before []byte) (*pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
+	private, err := encodeKey(key)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the serving key: %w", err)
+		return nil, err
 	}
-	authorities := encode("CERTIFICATE", authority.Raw)
-	earlier := certificates(before)
-	for _, earlier := range earlier[:min(len(earlier), authoritiesKept)] {
-		if earlier.NotAfter.After(now) {
-			authorities = append(authorities, encode("CERTIFICATE", earlier.Raw)...)
+	data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey] = encode(certificate), private
+	return readPair(data, o.Hosts, now)
+}
+
+// authority gives the one that signs the next certificate: the lasting one while it outlives it, or a new one.
+func (o *Options) authority(data map[string][]byte, now time.Time) (*x509.Certificate, *ecdsa.PrivateKey, error) {
+	life := lifetime
+	if o.LastingAuthority {
+		life = lastingLifetime
+		held, err := tls.X509KeyPair(data[KeyAuthorities], data[keyAuthorityPrivate])
+		if key, ok := held.PrivateKey.(*ecdsa.PrivateKey); err == nil && ok && !now.Add(lifetime).After(held.Leaf.NotAfter) {
+			return held.Leaf, key, nil
 		}
 	}
-	return readPair(map[string][]byte{
-		keyAuthorities: authorities, keyCertificate: encode("CERTIFICATE", certificate.Raw), keyPrivate: encode("PRIVATE KEY", private),
-	}, hosts, now)
+	request := template(o.Name+"-ca", now, life)
+	request.IsCA, request.MaxPathLenZero, request.KeyUsage = true, true, x509.KeyUsageCertSign
+	made, key, err := sign(request, nil, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.LastingAuthority {
+		data[KeyAuthorities] = encode(made)
+		data[keyAuthorityPrivate], err = encodeKey(key)
+		return made, key, err
+	}
+	data[KeyAuthorities] = withEarlier(made, data[KeyAuthorities], now)
+	return made, key, nil
 }
 
-// readPair reads a Secret's data. The error is an *unusableError where the certificate can't be served to these hosts now.
-func readPair(data map[string][]byte, hosts []string, now time.Time) (*pair, error) {
-	found := &pair{authorities: data[keyAuthorities], certificate: data[keyCertificate], key: data[keyPrivate], path: string(data[keyPath])}
-	if len(found.certificate) == 0 {
-		return nil, &unusableError{"is not there yet"}
-	}
-	serving, err := tls.X509KeyPair(found.certificate, found.key)
-	if err != nil || serving.Leaf == nil {
-		return nil, &unusableError{"and its key don't belong together"}
-	}
-	trusted := x509.NewCertPool()
-	for _, authority := range certificates(found.authorities) {
-		trusted.AddCert(authority)
-	}
-	for _, host := range hosts {
-		if _, err := serving.Leaf.Verify(x509.VerifyOptions{Roots: trusted, DNSName: host, CurrentTime: now}); err != nil {
-			return nil, &unusableError{fmt.Sprintf("can't be verified for host %q", host)}
+// withEarlier is a bundle of an authority and of those before it that have not expired.
+func withEarlier(authority *x509.Certificate, before []byte, now time.Time) []byte {
+	bundle, earlier := encode(authority), certificates(before)
+	for _, one := range earlier[:min(len(earlier), authoritiesKept)] {
+		if one.NotAfter.After(now) {
+			bundle = append(bundle, encode(one)...)
 		}
 	}
-	found.serving, found.expires = &serving, serving.Leaf.NotAfter
-	return found, nil
+	return bundle
 }
 
-func (p *pair) data() map[string][]byte {
-	return map[string][]byte{
-		keyAuthorities: p.authorities, keyCertificate: p.certificate, keyPrivate: p.key, keyPath: []byte(p.path),
+func template(name string, now time.Time, life time.Duration) *x509.Certificate {
+	return &x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-skew), NotAfter: now.Add(life), BasicConstraintsValid: true,
 	}
-}
-
-// pathSize is the size of the secret path, in bytes of randomness.
-const pathSize = 32
-
-func newPath() string {
-	content := make([]byte, pathSize)
-	_, _ = rand.Read(content) // never fails
-	return hex.EncodeToString(content)
-}
-
-func isPath(path string) bool {
-	content, err := hex.DecodeString(path)
-	return err == nil && len(content) == pathSize
-}
-
-func (p *pair) isDue(now time.Time) bool { return p.expires.Sub(now) < renewAt }
-
-func (p *pair) trusts(bundle []byte) bool { return bytes.Equal(p.authorities, bundle) }
-
-func template(name string, now time.Time, authority bool) *x509.Certificate {
-	made := &x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-skew), NotAfter: now.Add(lifetime),
-		KeyUsage: x509.KeyUsageDigitalSignature, BasicConstraintsValid: true,
-	}
-	if authority {
-		made.IsCA, made.MaxPathLenZero, made.KeyUsage = true, true, x509.KeyUsageCertSign
-		return made
-	}
-	made.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	return made
 }
 
 // sign makes a certificate with a key of its own; without an authority it is its own.
@@ -183,6 +182,14 @@ func certificates(bundle []byte) []*x509.Certificate {
 	}
 }
 
-func encode(kind string, der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+func encode(certificate *x509.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw})
+}
+
+func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), nil
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -26,7 +27,8 @@ type admissionFlags struct {
 	// pathFile has the secret path where no keeper makes one; clientCA and clientName are of the API server's client certificate.
 	pathFile, clientCA, clientName string
 
-	keeper *certificate.Keeper
+	keeper       *certificate.Keeper
+	registration *trellis.Registration
 }
 
 func (f *admissionFlags) register(set *flag.FlagSet) {
@@ -69,9 +71,10 @@ func (f *admissionFlags) server(namespace string) (webhook.Server, error) {
 		options.TLSOpts = append(options.TLSOpts, harden)
 		return webhook.NewServer(options), nil
 	}
+	f.registration = &trellis.Registration{Configuration: f.configuration}
 	f.keeper = certificate.New(certificate.Options{
-		Namespace: namespace, Secret: f.secret, Configuration: f.configuration, Hosts: strings.Split(f.hosts, ","),
-		Paths: trellis.Paths(),
+		Name: "trellis-webhook", Secret: client.ObjectKey{Namespace: namespace, Name: f.secret}, Hosts: strings.Split(f.hosts, ","),
+		Publisher: f.registration,
 	})
 	options.TLSOpts = append(options.TLSOpts, harden, func(config *tls.Config) { config.GetCertificate = f.keeper.GetCertificate })
 	return webhook.NewServer(options), nil
@@ -109,8 +112,8 @@ func (f *admissionFlags) isAPIServer(state tls.ConnectionState) error {
 
 // path gives the secret path of the webhooks.
 func (f *admissionFlags) path() func() string {
-	if f.keeper != nil {
-		return f.keeper.Path
+	if f.registration != nil {
+		return f.registration.Path
 	}
 	return func() string {
 		content, err := os.ReadFile(f.pathFile) // somebody may change it
@@ -134,6 +137,7 @@ func (f *Flags) Admit(made manager.Manager, handlers map[string]admission.Handle
 	server.Register("/", gate)
 	ready := server.StartedChecker()
 	if keeper := f.admission.keeper; keeper != nil {
+		f.admission.registration.Client, f.admission.registration.Reader = made.GetClient(), made.GetAPIReader()
 		keeper.Use(made.GetClient(), made.GetAPIReader())
 		if err := made.Add(keeper); err != nil {
 			return fmt.Errorf("adding the webhooks' certificate: %w", err)
