@@ -60,15 +60,6 @@ func Run[F any](ctx context.Context, steps []Step[F], facts *F) Outcome {
 	return Done{}
 }
 
-// Backoff is the wait before the next try after that many in a row: first, doubling up to most.
-func Backoff(tries int32, first, most time.Duration) time.Duration {
-	wait := first
-	for ; tries > 1 && wait < most; tries-- {
-		wait *= 2
-	}
-	return min(wait, most)
-}
-
 // ComeBack is when to look again after an outcome; 0 is never.
 func ComeBack(outcome Outcome) time.Duration {
 	switch o := outcome.(type) {

@@ -59,13 +59,3 @@ func TestComeBack(t *testing.T) {
 		})
 	}
 }
-
-func TestBackoff(t *testing.T) {
-	for failures, want := range map[int32]time.Duration{
-		0: time.Second, 1: time.Second, 2: 2 * time.Second, 4: 8 * time.Second, 30: 5 * time.Minute,
-	} {
-		if got := loop.Backoff(failures, time.Second, 5*time.Minute); got != want {
-			t.Errorf("after %d failures: %s, want %s", failures, got, want)
-		}
-	}
-}

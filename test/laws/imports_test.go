@@ -11,7 +11,7 @@ import (
 var tiers = [][]string{
 	{"apis/kkp", "apis/kubermatic"},
 	{"pkg/addresses"},
-	{"pkg/catalogue", "pkg/certificate", "pkg/fence", "pkg/remote", "pkg/status", "pkg/templatedata", "pkg/values"},
+	{"pkg/backoff", "pkg/catalogue", "pkg/certificate", "pkg/fence", "pkg/remote", "pkg/status", "pkg/templatedata", "pkg/values"},
 	{"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/loop", "pkg/mergedcatalogue", "pkg/release", "pkg/render"},
 	{"pkg/cli", "pkg/controllers", "pkg/query", "pkg/webhook"},
 	{"cmd"},

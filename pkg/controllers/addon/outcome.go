@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
@@ -56,6 +57,6 @@ func (t *tries) backOff(namespace string, outcome loop.Outcome) loop.Outcome {
 		t.failed = map[string]int32{}
 	}
 	t.failed[namespace]++
-	failure.After = loop.Backoff(t.failed[namespace], time.Second, slowestRetry)
+	failure.After = backoff.After(t.failed[namespace], time.Second, slowestRetry)
 	return failure
 }

@@ -9,6 +9,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/status"
@@ -40,7 +41,7 @@ func (r *Reconciler) takeBack(ctx context.Context, f *facts) loop.Outcome {
 	if err == nil && (found == nil || found.IsUnderWay(f.now, record.Timeout.Duration)) {
 		return nil
 	}
-	f.memory.handsOff = f.now.Add(loop.Backoff(f.memory.handTurns, r.Options.DriftInterval, r.Options.DriftInterval<<mostHandTurns))
+	f.memory.handsOff = f.now.Add(backoff.After(f.memory.handTurns, r.Options.DriftInterval, r.Options.DriftInterval<<mostHandTurns))
 	f.memory.handTurns = min(f.memory.handTurns+1, mostHandTurns)
 	if err != nil {
 		logHands(ctx, err)

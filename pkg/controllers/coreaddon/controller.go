@@ -12,6 +12,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
@@ -80,7 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	outcome := loop.Run(ctx, r.steps(), f)
 	if retry, failed := outcome.(loop.RetryAt); failed {
 		f.report.tries++
-		retry.After = loop.Backoff(f.report.tries, firstRetry, mostRetry)
+		retry.After = backoff.After(f.report.tries, firstRetry, mostRetry)
 		log.FromContext(ctx).Info("a pass over the core add-ons failed", "problem", retry.Message, "after", retry.After.String())
 		return loop.Result(retry), nil
 	}

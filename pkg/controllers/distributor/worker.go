@@ -3,20 +3,22 @@ package distributor
 import (
 	"context"
 	"maps"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/fence"
-	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
 // backoffLimit is the longest wait before a seed is tried again without being asked.
 const backoffLimit = 5 * time.Minute
+
+// jitter is the share by which a worker's waits are early or late.
+const jitter = 0.05
 
 // order is what a worker is to bring about, and where.
 type order struct {
@@ -134,15 +136,10 @@ func (w *worker) log(ctx context.Context, state seedState) {
 func (w *worker) pause(state seedState) time.Duration {
 	if state.reached && len(state.failedCatalogues)+len(state.failedSecrets)+len(state.keyFailed) == 0 {
 		w.failed = 0
-		return jitter(min(w.resync, w.countEvery))
+		return backoff.Around(min(w.resync, w.countEvery), jitter)
 	}
 	w.failed++
-	return jitter(loop.Backoff(w.failed, time.Second, backoffLimit))
-}
-
-// jitter spreads a time by 10 %.
-func jitter(around time.Duration) time.Duration {
-	return time.Duration(float64(around) * (0.95 + 0.1*rand.Float64())) // no secret depends on it
+	return backoff.Around(backoff.After(w.failed, time.Second, backoffLimit), jitter)
 }
 
 // pass brings the seed to what is wanted, as far as it goes.
