@@ -10,7 +10,7 @@ import (
 // tiers are the floors of the house, the lowest first; imports run downward only.
 var tiers = [][]string{
 	{"apis/kkp", "apis/kubermatic"},
-	{"pkg/addresses"},
+	{"pkg/addresses", "pkg/lru"},
 	{"pkg/backoff", "pkg/catalogue", "pkg/certificate", "pkg/fence", "pkg/remote", "pkg/status", "pkg/templatedata", "pkg/values"},
 	{"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/loop", "pkg/mergedcatalogue", "pkg/release", "pkg/render"},
 	{"pkg/cli", "pkg/controllers", "pkg/query", "pkg/webhook"},

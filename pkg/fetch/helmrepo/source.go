@@ -7,23 +7,21 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/pkg/lru"
 )
 
 // Source is a fetch.Source for charts in Helm repositories.
 type Source struct {
 	network *outbound.Network
-
-	mu      sync.Mutex
-	indexes map[indexKey]*index
+	indexes lru.Cache[indexKey, *index]
 }
 
 // New makes a Source whose requests go through the network.
 func New(network *outbound.Network) *Source {
-	return &Source{network: network, indexes: map[indexKey]*index{}}
+	return &Source{network: network}
 }
 
 // Resolve says whether the repository has the chart in that version, and with which digest.
