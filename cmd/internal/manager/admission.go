@@ -23,7 +23,8 @@ import (
 
 // admissionFlags say where admission webhooks are served, and who keeps their certificate.
 type admissionFlags struct {
-	address, configuration, secret, hosts, folder string
+	address, configuration, secret, folder string
+	hosts                                  []string
 	// pathFile has the secret path where no keeper makes one; clientCA and clientName are of the API server's client certificate.
 	pathFile, clientCA, clientName string
 
@@ -36,7 +37,8 @@ func (f *admissionFlags) register(set *flag.FlagSet) {
 	set.StringVar(&f.configuration, "webhook-configuration", "",
 		"the ValidatingWebhookConfiguration whose caBundle is kept up to date")
 	set.StringVar(&f.secret, "webhook-secret", "", "the Secret in --namespace that the webhooks' certificate is kept in")
-	set.StringVar(&f.hosts, "webhook-hosts", "", "names and addresses that the API server calls the webhooks by, comma-separated")
+	ListVar(set, &f.hosts, "webhook-hosts",
+		"names and addresses that the API server calls the webhooks by, comma-separated", Name)
 	set.StringVar(&f.folder, "webhook-certificate-folder", "",
 		"serve with tls.crt and tls.key of this folder, as cert-manager writes them, instead of keeping a certificate")
 	set.StringVar(&f.pathFile, "webhook-path-file", "",
@@ -73,7 +75,7 @@ func (f *admissionFlags) server(namespace string) (webhook.Server, error) {
 	}
 	f.registration = &trellis.Registration{Configuration: f.configuration}
 	f.keeper = certificate.New(certificate.Options{
-		Name: "trellis-webhook", Secret: client.ObjectKey{Namespace: namespace, Name: f.secret}, Hosts: strings.Split(f.hosts, ","),
+		Name: "trellis-webhook", Secret: client.ObjectKey{Namespace: namespace, Name: f.secret}, Hosts: f.hosts,
 		Publisher: f.registration,
 	})
 	options.TLSOpts = append(options.TLSOpts, harden, func(config *tls.Config) { config.GetCertificate = f.keeper.GetCertificate })
