@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // wordLimit is the longest word from a user cluster inside one of our sentences, in bytes.
@@ -122,8 +122,8 @@ const excerptLimit = 2 * wordLimit
 func excerpt(word string) string { return word[:min(len(word), excerptLimit)] }
 
 // cutText makes a word from a user cluster fit for one of our sentences.
-func cutText(text string) string {
-	clean := status.Line(excerpt(text))
+func cutText(shown string) string {
+	clean := text.Line(excerpt(shown))
 	if len(clean) <= wordLimit {
 		return clean
 	}

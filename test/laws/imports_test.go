@@ -10,8 +10,8 @@ import (
 // tiers are the floors of the house, the lowest first; imports run downward only.
 var tiers = [][]string{
 	{"apis/kkp", "apis/kubermatic"},
-	{"pkg/addresses", "pkg/lru"},
-	{"pkg/backoff", "pkg/catalogue", "pkg/certificate", "pkg/fence", "pkg/remote", "pkg/status", "pkg/templatedata", "pkg/values"},
+	{"pkg/addresses", "pkg/lru", "pkg/text"},
+	{"pkg/backoff", "pkg/catalogue", "pkg/certificate", "pkg/conditions", "pkg/fence", "pkg/remote", "pkg/templatedata", "pkg/values"},
 	{"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/loop", "pkg/mergedcatalogue", "pkg/release", "pkg/render"},
 	{"pkg/cli", "pkg/controllers", "pkg/query", "pkg/webhook"},
 	{"cmd"},
@@ -116,7 +116,7 @@ func TestImportLawsCatch(t *testing.T) {
 }
 
 // pure rooms decide and do nothing else.
-var pure = []string{"pkg/addresses", "pkg/catalogue", "pkg/values", "pkg/templatedata", "pkg/status"}
+var pure = []string{"pkg/addresses", "pkg/catalogue", "pkg/conditions", "pkg/templatedata", "pkg/text", "pkg/values"}
 
 // impure are the packages, with everything below them, that do something.
 var impure = []string{
@@ -169,7 +169,7 @@ func TestPurityCatches(t *testing.T) {
 		{"other rooms act", "pkg/apply/a.go", "package x\nimport _ \"os\"", ""},
 		{"the environment", "pkg/values/a.go", "package x\nimport _ \"os\"", `must not import "os"`},
 		{"a server", "pkg/catalogue/a.go", "package x\nimport _ \"net/http\"", `must not import "net/http"`},
-		{"a client", "pkg/status/a.go", "package x\nimport _ \"k8s.io/client-go/dynamic\"", "must not import"},
-		{"a clock", "pkg/status/a.go", "package x\nimport \"time\"\nvar x = time.Now()", "takes the clock"},
+		{"a client", "pkg/conditions/a.go", "package x\nimport _ \"k8s.io/client-go/dynamic\"", "must not import"},
+		{"a clock", "pkg/conditions/a.go", "package x\nimport \"time\"\nvar x = time.Now()", "takes the clock"},
 	})
 }

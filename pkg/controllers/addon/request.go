@@ -15,7 +15,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 const (
@@ -49,7 +49,7 @@ func (r *Reconciler) request(ctx context.Context, f *facts) loop.Outcome {
 	if len(refused.texts) == 0 {
 		return nil
 	}
-	r.Recorder.Eventf(f.cluster, nil, "Warning", v1.EventRequestRefused, "Request", "%s", status.Message(fmt.Sprintf(
+	r.Recorder.Eventf(f.cluster, nil, "Warning", v1.EventRequestRefused, "Request", "%s", text.Message(fmt.Sprintf(
 		"annotation %s: %s; the rest was followed, this stays on: mend it or take it off",
 		v1.AnnotationInitialInstallations, strings.Join(refused.texts, "; "))))
 	return loop.Stalled{

@@ -12,7 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // Revisions that somebody made of our Helm release by hand, with `helm upgrade`, `rollback` or `install` (ADR 41).
@@ -183,11 +183,11 @@ func isTaken(err error) bool {
 
 // tellByHand tells of revisions that somebody made.
 func (r *Reconciler) tellByHand(f *facts, found *release.ForeignHelm, left apply.Inventory) {
-	text := "what they changed is put back"
+	shown := "what they changed is put back"
 	if len(left) > 0 {
-		text += "; only they have, and it is to be pruned: " + status.Names(keyTexts(left), mostNamed)
+		shown += "; only they have, and it is to be pruned: " + text.Names(keyTexts(left), mostNamed)
 	}
 	r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventReleaseChanged, "TakeBack",
 		"somebody made revisions of Helm release %q in namespace %q by hand, up to %d: %s, and the release goes on as revision %d; change "+
-			"the installation instead", found.Name, found.Namespace, found.Revision, text, f.record().Helm.Revision)
+			"the installation instead", found.Name, found.Namespace, found.Revision, shown, f.record().Helm.Revision)
 }

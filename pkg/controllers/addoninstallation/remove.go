@@ -14,7 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 const (
@@ -213,7 +213,7 @@ func (r *Reconciler) tellKept(f *facts, namespace, why string) {
 	}
 	f.memory.kept[namespace] = true
 	r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventNamespaceKept, "Remove",
-		"namespace %q of the user cluster stays: %s", namespace, status.Message(why))
+		"namespace %q of the user cluster stays: %s", namespace, text.Message(why))
 }
 
 // othersOfCluster are the other installations of the cluster. They are shared with the cache, and only read.

@@ -14,7 +14,8 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/conditions"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // changesTold is how many versions an event names; it counts all of them.
@@ -60,11 +61,11 @@ func (r *Reconciler) tellChanges(author *v1.AddonCatalogue, changes []catalogue.
 		content = append(content, change)
 	}
 	if len(content) > 0 {
-		r.recorder.Eventf(author, nil, corev1.EventTypeWarning, v1.EventChanged, "Merge", "%s", status.Message(
+		r.recorder.Eventf(author, nil, corev1.EventTypeWarning, v1.EventChanged, "Merge", "%s", text.Message(
 			"content changed under the same version, and reaches installations as an update: "+namesOf(content)))
 	}
 	if len(about) > 0 {
-		r.recorder.Eventf(author, nil, corev1.EventTypeNormal, v1.EventChanged, "Merge", "%s", status.Message(
+		r.recorder.Eventf(author, nil, corev1.EventTypeNormal, v1.EventChanged, "Merge", "%s", text.Message(
 			"constraints or deprecation changed, and no content: clusters are judged anew for "+namesOf(about)))
 	}
 }
@@ -96,20 +97,20 @@ func (r *Reconciler) tellConflicts(object *v1.AddonCatalogue, before []v1.Catalo
 	if len(fresh) > 1 {
 		message += fmt.Sprintf("; and %d more", len(fresh)-1)
 	}
-	r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1.EventConflict, "Merge", "%s", status.Message(message))
+	r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1.EventConflict, "Merge", "%s", text.Message(message))
 }
 
 // toldOf is what was told of a catalogue's trouble: by this process or, where that knows nothing yet, by what its status says.
-func (r *Reconciler) toldOf(object *v1.AddonCatalogue) status.Told {
+func (r *Reconciler) toldOf(object *v1.AddonCatalogue) conditions.Told {
 	if told, known := r.troubles.Load(client.ObjectKeyFromObject(object)); known {
-		return told.(status.Told)
+		return told.(conditions.Told)
 	}
-	return status.ToldOf(object.Status.Conditions)
+	return conditions.ToldOf(object.Status.Conditions)
 }
 
 // tellTrouble makes an event and a line of the log of why a catalogue is not ready, those in git included: when that comes or becomes
 // something else, and when it is over.
-func (r *Reconciler) tellTrouble(ctx context.Context, object *v1.AddonCatalogue, told status.Told) {
+func (r *Reconciler) tellTrouble(ctx context.Context, object *v1.AddonCatalogue, told conditions.Told) {
 	ready, news := told.News(object.Status.Conditions)
 	r.troubles.Store(client.ObjectKeyFromObject(object), told)
 	if !news {

@@ -10,7 +10,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/conditions"
 )
 
 // stay are the installations that have versions that are to be left, as counted last.
@@ -47,21 +47,21 @@ func (b *usageBook) having(leave catalogue.Leave) stay {
 
 // projectLeaving tells how far clusters are with leaving what annotation leave-versions names.
 func projectLeaving(object *v1.AddonCatalogue, known outcome, found stay) {
-	conditions, generation := &object.Status.Conditions, object.Generation
+	list, generation := &object.Status.Conditions, object.Generation
 	switch {
 	case known.leaveProblem != "":
-		status.False(conditions, generation, v1.ConditionLeaving, v1.ReasonLeaveUnreadable, known.leaveProblem)
+		conditions.False(list, generation, v1.ConditionLeaving, v1.ReasonLeaveUnreadable, known.leaveProblem)
 	case len(known.leave) == 0:
-		meta.RemoveStatusCondition(conditions, v1.ConditionLeaving)
+		meta.RemoveStatusCondition(list, v1.ConditionLeaving)
 	case found.installations+found.uncounted == 0:
-		status.False(conditions, generation, v1.ConditionLeaving, v1.ReasonVersionsLeft, fmt.Sprintf(
+		conditions.False(list, generation, v1.ConditionLeaving, v1.ReasonVersionsLeft, fmt.Sprintf(
 			"no installation has %s any more; while annotation %s stands, none gets it again", known.leave, v1.AnnotationLeaveVersions))
 	default:
 		message := fmt.Sprintf("clusters leave %s: %d installations on %d seeds have it", known.leave, found.installations, found.seeds)
 		if found.uncounted > 0 {
 			message += fmt.Sprintf("; %d seeds are not counted", found.uncounted)
 		}
-		status.True(conditions, generation, v1.ConditionLeaving, v1.ReasonVersionsInUse, message)
+		conditions.True(list, generation, v1.ConditionLeaving, v1.ReasonVersionsInUse, message)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/conditions"
 )
 
 // tellMerged writes the status of a merged catalogue, if it is not right yet. It is written after the content, which may
@@ -42,7 +42,7 @@ func (s *session) retell(ctx context.Context, name string) error {
 func projectMerged(object *v1.AddonCatalogue) {
 	object.Status.ObservedGeneration = object.Generation
 	object.Status.Addons, object.Status.Versions = count(&object.Spec)
-	status.True(&object.Status.Conditions, object.Generation, v1.ConditionReady, v1.ReasonMerged,
+	conditions.True(&object.Status.Conditions, object.Generation, v1.ConditionReady, v1.ReasonMerged,
 		fmt.Sprintf("it has %d versions, of %s", object.Status.Versions,
 			strings.Join(originsOf(object.Annotations[v1.AnnotationVersions]), ", ")))
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/conditions"
 )
 
 // fetchReasons are what installations say of sources, worst first: nobody but the catalogue's admin, or its source's, can mend it.
@@ -50,9 +50,9 @@ const addonsTold = 3
 // projectSources says whether what the entries name as their sources can be had: their Secrets, as the master has them, and the content,
 // as installations on the seeds found it. It never makes Ready False: the catalogue is on the seeds.
 func projectSources(object *v1.AddonCatalogue, known outcome, seeds []seedState) {
-	conditions := &object.Status.Conditions
+	list := &object.Status.Conditions
 	if known.parent != "" || len(known.digests) == 0 {
-		status.Remove(conditions, v1.ConditionSourcesReady) // that of the catalogue in git has it
+		conditions.Remove(list, v1.ConditionSourcesReady) // that of the catalogue in git has it
 		return
 	}
 	reason, told := v1.ReasonSecretNotHandedOn, []string{}
@@ -72,8 +72,8 @@ func projectSources(object *v1.AddonCatalogue, known outcome, seeds []seedState)
 		reason = fetchReasons[worst]
 	}
 	if len(told) == 0 {
-		status.True(conditions, object.Generation, v1.ConditionSourcesReady, v1.ReasonSourcesReady, "no installation says otherwise")
+		conditions.True(list, object.Generation, v1.ConditionSourcesReady, v1.ReasonSourcesReady, "no installation says otherwise")
 		return
 	}
-	status.False(conditions, object.Generation, v1.ConditionSourcesReady, reason, strings.Join(told, "; "))
+	conditions.False(list, object.Generation, v1.ConditionSourcesReady, reason, strings.Join(told, "; "))
 }

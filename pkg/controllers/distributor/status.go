@@ -15,8 +15,9 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // conflictsListed is how many conflicts a status lists; it counts all of them. seedsListed likewise.
@@ -76,12 +77,12 @@ func projectConflicts(object *v1.AddonCatalogue, known outcome) {
 	s.Conflicts = slices.Clone(known.conflicts[:min(len(known.conflicts), conflictsListed)])
 	s.ConflictCount = int32(len(known.conflicts)) // at most all versions
 	if len(known.conflicts) == 0 {
-		status.False(&s.Conditions, object.Generation, v1.ConditionConflicting, v1.ReasonNoConflict,
+		conditions.False(&s.Conditions, object.Generation, v1.ConditionConflicting, v1.ReasonNoConflict,
 			"no other catalogue defines the same")
 		return
 	}
 	first := known.conflicts[0]
-	status.True(&s.Conditions, object.Generation, v1.ConditionConflicting, first.Reason,
+	conditions.True(&s.Conditions, object.Generation, v1.ConditionConflicting, first.Reason,
 		fmt.Sprintf("%s; status.conflicts has %d in all", tellConflict(object.Name, first), len(known.conflicts)))
 }
 
@@ -108,7 +109,7 @@ func projectSeeds(s *v1.AddonCatalogueStatus, known outcome, seeds []seedState) 
 	}
 	for _, seed := range seeds[:min(len(seeds), seedsListed)] {
 		row := before[seed.name]
-		row.Name, row.Message = seed.name, status.Message(behind(known, seed))
+		row.Name, row.Message = seed.name, text.Message(behind(known, seed))
 		row.Synced = row.Message == ""
 		_, row.Sources = seed.unfetched.of(known.digests)
 		if revision := revisionOf(known.digests); row.Synced && row.Revision != revision {
@@ -157,27 +158,27 @@ func revisionOf(digests map[string]string) string {
 }
 
 func projectReady(object *v1.AddonCatalogue, known outcome, seeds []seedState) {
-	conditions, generation := &object.Status.Conditions, object.Generation
+	list, generation := &object.Status.Conditions, object.Generation
 	switch {
 	case known.refusal != "":
-		status.False(conditions, generation, v1.ConditionReady, known.reason, refused(known))
+		conditions.False(list, generation, v1.ConditionReady, known.reason, refused(known))
 		return
 	case len(known.tooLarge) > 0:
 		slices.Sort(known.tooLarge)
-		status.False(conditions, generation, v1.ConditionReady, v1.ReasonTooLarge,
+		conditions.False(list, generation, v1.ConditionReady, v1.ReasonTooLarge,
 			strings.Join(known.tooLarge, "; ")+"; the seeds keep the last good one")
 		return
 	case object.Spec.Git != nil && !fetched(object):
 		return
 	case known.parent != "":
-		status.True(conditions, generation, v1.ConditionReady, v1.ReasonMerged,
+		conditions.True(list, generation, v1.ConditionReady, v1.ReasonMerged,
 			fmt.Sprintf("it is merged; the status of catalogue %q has the seeds", known.parent))
 		return
 	case len(known.digests) == 0:
-		status.True(conditions, generation, v1.ConditionReady, v1.ReasonDistributed, "it adds nothing to what the seeds get")
+		conditions.True(list, generation, v1.ConditionReady, v1.ReasonDistributed, "it adds nothing to what the seeds get")
 		return
 	case len(seeds) == 0:
-		status.False(conditions, generation, v1.ConditionReady, v1.ReasonDistributing, "there is no Seed to bring it to")
+		conditions.False(list, generation, v1.ConditionReady, v1.ReasonDistributing, "there is no Seed to bring it to")
 		return
 	}
 	reason, summary := distribution(object.Status.Seeds, seeds)
@@ -187,22 +188,22 @@ func projectReady(object *v1.AddonCatalogue, known outcome, seeds []seedState) {
 	}
 	message := strings.Join(told, "; ")
 	if reason == v1.ReasonDistributed {
-		status.True(conditions, generation, v1.ConditionReady, reason, message)
+		conditions.True(list, generation, v1.ConditionReady, reason, message)
 		return
 	}
-	status.False(conditions, generation, v1.ConditionReady, reason, message)
+	conditions.False(list, generation, v1.ConditionReady, reason, message)
 }
 
 // fetched says whether the repository was read; otherwise Ready says why not, as Fetched does.
 func fetched(object *v1.AddonCatalogue) bool {
-	conditions := &object.Status.Conditions
-	found := meta.FindStatusCondition(*conditions, v1.ConditionFetched)
+	list := &object.Status.Conditions
+	found := meta.FindStatusCondition(*list, v1.ConditionFetched)
 	switch {
 	case found == nil:
-		status.False(conditions, object.Generation, v1.ConditionReady, v1.ReasonFetching, "the repository has not been read yet")
+		conditions.False(list, object.Generation, v1.ConditionReady, v1.ReasonFetching, "the repository has not been read yet")
 		return false
 	case found.Status != metav1.ConditionTrue:
-		status.False(conditions, object.Generation, v1.ConditionReady, found.Reason, found.Message)
+		conditions.False(list, object.Generation, v1.ConditionReady, found.Reason, found.Message)
 		return false
 	}
 	return true
