@@ -69,6 +69,15 @@ func parse(file string, text []byte) (source, error) {
 	return source{file: file, tree: tree, files: files, lines: strings.Count(string(text), "\n")}, err
 }
 
+// parseFile reads and parses a file outside of the checkout.
+func parseFile(name string) (source, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return source{}, err
+	}
+	return parse(filepath.ToSlash(name), text)
+}
+
 // snippet parses code that a check is tried on.
 func snippet(t *testing.T, file, text string) source {
 	t.Helper()
