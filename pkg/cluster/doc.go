@@ -11,8 +11,8 @@
 // never holds a worker. A changed Secret makes a new connection and closes the old one.
 //
 // A user cluster is known by the UID of its namespace kube-system. Identities keeps on the seed which one a Cluster has (ADR 36); a keeper
-// compares with each visit, and hands no connection out to another one, nor to one that another Cluster has. What is kept of Clusters that are gone, and have no
-// installations left, is removed (leftidentities.go).
+// compares with each visit, and hands no connection out to another one, nor to one that another Cluster has. What is kept of
+// Clusters that are gone, and have no installations left, is removed (leftidentities.go).
 //
 // Platform knows what a seed has beside Clusters: KKP's kinds that template data needs, and the kinds that providerRef may
 // name. None of them has to be served; each is watched from when it is. Secrets reads what a Cluster itself refers to.

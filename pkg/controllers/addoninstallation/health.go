@@ -128,7 +128,8 @@ func unhealthy(f *facts, health *apply.Health) loop.Outcome {
 		}
 	}
 	return loop.Waiting{
-		Condition: kubermaticv1.ConditionHealthy, Reason: reason, Message: message, Recheck: backoff.After(f.memory.looks, firstLook, slowestLook),
+		Condition: kubermaticv1.ConditionHealthy, Reason: reason, Message: message,
+		Recheck: backoff.After(f.memory.looks, firstLook, slowestLook),
 	}
 }
 
