@@ -6,8 +6,8 @@ SHELL := /usr/bin/env bash
 
 CACHE := $(or $(TRELLIS_CACHE),.cache)
 TOOLS := $(CACHE)/tools
-CONTROLLER_GEN := $(TOOLS)/controller-gen
-GOLANGCI_LINT := $(TOOLS)/golangci-lint
+CONTROLLER_GEN := $(abspath $(TOOLS)/controller-gen)
+GOLANGCI_LINT := $(abspath $(TOOLS)/golangci-lint)
 
 ##@ Try it
 
@@ -43,6 +43,7 @@ binaries: ## Build the control planes that tests and demo run (once, minutes).
 
 .PHONY: test
 test: binaries ## Run all tests, all but one package with the race detector.
+	go test -C apis -race ./...
 	go test -race -timeout 40m $$(go list ./... | grep -v /test/crash)
 	go test -timeout 60m ./test/crash # hundreds of processes, each of which the race detector would make slow
 
@@ -68,12 +69,13 @@ lint: $(GOLANGCI_LINT) ## Check style and the laws of the house.
 	if [ -n "$$unformatted" ]; then printf 'not gofmt-ed:\n%s\n' "$$unformatted"; exit 1; fi
 	go test -count=1 ./test/laws
 	$(GOLANGCI_LINT) run ./...
+	cd apis && $(GOLANGCI_LINT) run ./...
 
 .PHONY: generate
 generate: $(CONTROLLER_GEN) ## Regenerate deep copies and CRDs.
-	$(CONTROLLER_GEN) object paths=./apis/...
-	$(CONTROLLER_GEN) crd paths=./apis/kubermatic/... output:crd:dir=charts/trellis-seed/crds
-	$(CONTROLLER_GEN) crd paths=./apis/kkp/... output:crd:dir=deploy/standalone/crds
+	cd apis && $(CONTROLLER_GEN) object paths=./...
+	cd apis && $(CONTROLLER_GEN) crd paths=./kubermatic/... output:crd:dir=../charts/trellis-seed/crds
+	cd apis && $(CONTROLLER_GEN) crd paths=./kkp/... output:crd:dir=../deploy/standalone/crds
 	rm deploy/standalone/crds/kubermatic.k8c.io_ipamallocations.yaml deploy/standalone/crds/kubermatic.k8c.io_kubermaticconfigurations.yaml # KKP only
 	cp charts/trellis-seed/crds/kubermatic.k8c.io_addoncatalogues.yaml charts/trellis-master/crds/
 
@@ -82,11 +84,13 @@ verify: generate ## Check that generated files and modules are up to date.
 	git diff --exit-code -- apis charts deploy
 	@untracked=$$(git ls-files -o --exclude-standard -- apis charts deploy); \
 	if [ -n "$$untracked" ]; then printf 'generated and not committed:\n%s\n' "$$untracked"; exit 1; fi
+	go mod tidy -C apis -diff
 	go mod tidy -diff
+	go vet -C apis ./...
 	go vet ./...
 
 # The tools are built anew when their versions change.
-$(TOOLS)/%: hack/tools/go.mod hack/tools/go.sum
+$(abspath $(TOOLS))/%: hack/tools/go.mod hack/tools/go.sum
 	@mkdir -p $(TOOLS)
 	@echo "building $* from source (minutes, once) ..."
 	go build -C hack/tools -trimpath -o $(abspath $(TOOLS))/$* $$(go list -C hack/tools -f '{{.ImportPath}}' tool | grep '/$*$$')

@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 
@@ -23,7 +24,7 @@ import (
 type sources struct {
 	storeFolder              string
 	storeLimit               resource.QuantityValue
-	allowCIDRs, clusterCIDRs manager.CIDRs
+	allowCIDRs, clusterCIDRs []netip.Prefix
 	mirrors                  fetch.Mirrors
 	insecure                 bool
 }
@@ -33,10 +34,10 @@ func (s *sources) register(set *flag.FlagSet) {
 		"where the content of git catalogues is kept, by digest")
 	s.storeLimit.Quantity = resource.MustParse("1Gi")
 	set.Var(&s.storeLimit, "store-limit", "how much fetched content is kept; what was not used for the longest time goes first")
-	set.Var(&s.allowCIDRs, "allow-source-cidrs",
-		"address ranges, comma-separated, that git catalogues may be at although they are loopback, link-local or cluster-internal")
-	set.Var(&s.clusterCIDRs, "cluster-cidrs",
-		"the master's own service and pod networks, comma-separated: no catalogue is fetched from there")
+	manager.ListVar(set, &s.allowCIDRs, "allow-source-cidrs",
+		"address ranges, comma-separated, that git catalogues may be at although they are loopback, link-local or cluster-internal", manager.CIDR)
+	manager.ListVar(set, &s.clusterCIDRs, "cluster-cidrs",
+		"the master's own service and pod networks, comma-separated: no catalogue is fetched from there", manager.CIDR)
 	set.Var(&s.mirrors, "source-mirror",
 		"from=to, comma-separated or repeated: prefixes of git remotes, and where they are fetched from instead")
 	set.BoolVar(&s.insecure, "allow-insecure-sources", false, "allow git catalogues over plain http, for labs")

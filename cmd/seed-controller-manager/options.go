@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,7 +21,7 @@ type options struct {
 	driftInterval, sourceInterval time.Duration
 	storeFolder                   string
 	storeLimit                    resource.QuantityValue
-	sourceCIDRs, clusterCIDRs     manager.CIDRs
+	sourceCIDRs, clusterCIDRs     []netip.Prefix
 	mirrors                       fetch.Mirrors
 	insecureSources               bool
 	allowPrereleases              bool
@@ -40,10 +41,10 @@ func (o *options) register(set *flag.FlagSet) {
 	set.StringVar(&o.storeFolder, "store-folder", filepath.Join(os.TempDir(), "trellis-store"), "where fetched content is kept, by digest")
 	o.storeLimit.Quantity = resource.MustParse("4Gi")
 	set.Var(&o.storeLimit, "store-limit", "how much fetched content is kept; what was not used for the longest time goes first")
-	set.Var(&o.sourceCIDRs, "allow-source-cidrs",
-		"address ranges, comma-separated, that sources may be at although they are loopback, link-local or cluster-internal")
-	set.Var(&o.clusterCIDRs, "cluster-cidrs",
-		"the seed's own service and pod networks, comma-separated: no source is fetched from there")
+	manager.ListVar(set, &o.sourceCIDRs, "allow-source-cidrs",
+		"address ranges, comma-separated, that sources may be at although they are loopback, link-local or cluster-internal", manager.CIDR)
+	manager.ListVar(set, &o.clusterCIDRs, "cluster-cidrs",
+		"the seed's own service and pod networks, comma-separated: no source is fetched from there", manager.CIDR)
 	set.Var(&o.mirrors, "source-mirror", "from=to, comma-separated or repeated: prefixes of git remotes, Helm repositories and images, "+
 		"and where they are fetched from instead")
 	set.BoolVar(&o.insecureSources, "allow-insecure-sources", false, "allow sources over plain http, for labs")

@@ -5,10 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
 
-	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +15,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	flags "github.com/trellis-addons/trellis/cmd/internal/manager"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/query"
 )
@@ -24,7 +23,7 @@ import (
 // queryOptions are the flags of the query endpoint.
 type queryOptions struct {
 	address, tlsFolder, secret string
-	hosts, audiences           names
+	hosts, audiences           []string
 	reviewTTL                  time.Duration
 }
 
@@ -33,9 +32,10 @@ func (o *queryOptions) register(set *flag.FlagSet) {
 	set.StringVar(&o.tlsFolder, "query-tls-folder", "",
 		"folder with tls.crt and tls.key of the query endpoint; empty: it makes its own")
 	set.StringVar(&o.secret, "query-tls-secret", query.CertificateSecret, "Secret that the query endpoint keeps its own certificate in")
-	set.Var(&o.hosts, "query-hosts",
-		"host names and addresses, comma-separated, of the query endpoint's own certificate; localhost is always one")
-	set.Var(&o.audiences, "query-audiences", "audiences, comma-separated, one of which a token must be for; empty: the API server's own")
+	flags.ListVar(set, &o.hosts, "query-hosts",
+		"host names and addresses, comma-separated, of the query endpoint's own certificate; localhost is always one", flags.Name)
+	flags.ListVar(set, &o.audiences, "query-audiences",
+		"audiences, comma-separated, one of which a token must be for; empty: the API server's own", flags.Name)
 	set.DurationVar(&o.reviewTTL, "query-review-ttl", 10*time.Second, "how long the API server's answers about tokens and rights are kept")
 }
 
@@ -45,7 +45,7 @@ func addQuery(ctx context.Context, made manager.Manager, marks *mergedcatalogue.
 	if options.query.address == "0" {
 		return nil
 	}
-	certificates, err := newCertificates(made, options, logger)
+	certificates, err := newCertificates(made, options)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func addQuery(ctx context.Context, made manager.Manager, marks *mergedcatalogue.
 }
 
 // newCertificates follows a folder that somebody mounted, or a certificate of the endpoint's own.
-func newCertificates(made manager.Manager, options *options, logger logr.Logger) (query.Certificates, error) {
+func newCertificates(made manager.Manager, options *options) (query.Certificates, error) {
 	if folder := options.query.tlsFolder; folder != "" {
 		watcher, err := certwatcher.New(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"))
 		if err != nil {
@@ -90,27 +90,7 @@ func newCertificates(made manager.Manager, options *options, logger logr.Logger)
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
 	hosts := append([]string{"localhost", "127.0.0.1"}, options.query.hosts...)
-	own := query.NewOwnCertificate(direct, client.ObjectKey{Namespace: options.Namespace, Name: options.query.secret}, hosts,
-		logger.WithName("query"))
+	own := query.NewCertificate(client.ObjectKey{Namespace: options.Namespace, Name: options.query.secret}, hosts)
+	own.Use(direct, direct)
 	return own, made.Add(own)
-}
-
-// names is a flag that takes a comma list.
-type names []string
-
-func (n *names) String() string {
-	if n == nil {
-		return ""
-	}
-	return strings.Join(*n, ",")
-}
-
-// Set adds names.
-func (n *names) Set(text string) error {
-	for part := range strings.SplitSeq(text, ",") {
-		if part = strings.TrimSpace(part); part != "" {
-			*n = append(*n, part)
-		}
-	}
-	return nil
 }

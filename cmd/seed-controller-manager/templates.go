@@ -10,29 +10,31 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	flags "github.com/trellis-addons/trellis/cmd/internal/manager"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/render/images"
 )
 
 // templateOptions are the flags about what templates see and what becomes of what they render.
 type templateOptions struct {
-	mirrors       texts
+	mirrors       []string
 	pullSecret    string
 	variables     variables
-	providerKinds providerKinds
+	providerKinds []schema.GroupKind
 }
 
 func (o *templateOptions) register(set *flag.FlagSet) {
-	set.Var(&o.mirrors, "image-mirror",
+	flags.ListVar(set, &o.mirrors, "image-mirror",
 		"put a mirror in place of a registry in rendered objects: from=to, such as quay.io/prometheus=mirror.example.com/prometheus; "+
-			"repeat it, or separate several by commas; the longest that matches counts")
+			"repeat it, or separate several by commas; the longest that matches counts",
+		func(part string) ([]string, error) { return []string{part}, nil })
 	set.StringVar(&o.pullSecret, "image-pull-secret", "",
 		"name of a Secret that pods name in imagePullSecrets if one of their images was rewritten; it has to be in their namespaces")
 	o.variables = variables{"openvpn": {"NodeAccessNetwork": "10.254.0.0/16"}} // as in KKP
 	set.Var(&o.variables, "addon-variable",
 		"what templates of an add-on see below .Variables where no value says otherwise: addon.Name=text; repeat it for more")
-	set.Var(&o.providerKinds, "provider-kinds",
-		"kinds, comma-separated, that valuesFrom.providerRef may name: Kind.group, such as BackupTarget.storage.example.com")
+	flags.ListVar(set, &o.providerKinds, "provider-kinds",
+		"kinds, comma-separated, that valuesFrom.providerRef may name: Kind.group, such as BackupTarget.storage.example.com", providerKind)
 }
 
 // images are the rules for rendered objects.
@@ -46,19 +48,6 @@ func newPlatform(made manager.Manager, options *options) (*cluster.Platform, err
 	platform := cluster.NewPlatform(
 		made.GetCache(), made.GetAPIReader(), made.GetRESTMapper(), options.Namespace, options.templates.providerKinds)
 	return platform, made.Add(platform)
-}
-
-// texts is a flag that takes several texts, by commas or by being repeated.
-type texts []string
-
-func (t *texts) String() string { return strings.Join(*t, ",") }
-
-// Set adds texts.
-func (t *texts) Set(text string) error {
-	for part := range strings.SplitSeq(text, ",") {
-		*t = append(*t, strings.TrimSpace(part))
-	}
-	return nil
 }
 
 // variables is a flag of variables by add-on.
@@ -91,25 +80,11 @@ func (v *variables) Set(text string) error {
 	return nil
 }
 
-// providerKinds is a flag of kinds.
-type providerKinds []schema.GroupKind
-
-func (k *providerKinds) String() string {
-	all := make([]string, len(*k))
-	for i, kind := range *k {
-		all[i] = kind.String()
+// providerKind reads a kind that providerRef may name.
+func providerKind(part string) ([]schema.GroupKind, error) {
+	kind := schema.ParseGroupKind(part)
+	if kind.Kind == "" || kind.Group == "" {
+		return nil, fmt.Errorf("provider kind %q: write it as Kind.group", part)
 	}
-	return strings.Join(all, ",")
-}
-
-// Set adds kinds.
-func (k *providerKinds) Set(text string) error {
-	for part := range strings.SplitSeq(text, ",") {
-		kind := schema.ParseGroupKind(strings.TrimSpace(part))
-		if kind.Kind == "" || kind.Group == "" {
-			return fmt.Errorf("provider kind %q: write it as Kind.group", part)
-		}
-		*k = append(*k, kind)
-	}
-	return nil
+	return []schema.GroupKind{kind}, nil
 }

@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // wordLimit is the longest word from a user cluster inside one of our sentences, in bytes.
@@ -122,6 +122,4 @@ const excerptLimit = 2 * wordLimit
 func excerpt(word string) string { return word[:min(len(word), excerptLimit)] }
 
 // cutText makes a word from a user cluster fit for one of our sentences.
-func cutText(text string) string {
-	return status.Cut(status.Line(excerpt(text)), wordLimit)
-}
+func cutText(word string) string { return text.Cut(text.Line(excerpt(word)), wordLimit) }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 // maskValues takes the values that an object holds out of a text about it, those of its labels and annotations too. What
 // identifies the object stays, since the text is of no use without it: a name is no place for a secret. Of a text without end only
 // the begin is looked at, once for all values.
-func maskValues(text string, object map[string]any) string {
+func maskValues(shown string, object map[string]any) string {
 	var values []string
 	for field, value := range object {
 		if field != "metadata" && field != "kind" && field != "apiVersion" {
@@ -28,9 +28,9 @@ func maskValues(text string, object map[string]any) string {
 	}
 	metadata, _ := object["metadata"].(map[string]any)
 	values = leaves(metadata["annotations"], leaves(metadata["labels"], values))
-	begin := text[:min(len(text), maskedLimit)]
+	begin := shown[:min(len(shown), maskedLimit)]
 	// Characters that are not shown go first: a value that they stand in would be whole again without them.
-	return status.Message(newMask(values).over(status.Line(begin), len(begin) < len(text)))
+	return text.Message(newMask(values).over(text.Line(begin), len(begin) < len(shown)))
 }
 
 // mask is values to take out of texts, in order.
@@ -160,13 +160,13 @@ func leaves(value any, found []string) []string {
 }
 
 // forms are a value as it is shown, and as it stands inside of quotes.
-func forms(text string) (shown []string) {
-	if len(text) < shortestMasked {
+func forms(value string) (shown []string) {
+	if len(value) < shortestMasked {
 		return nil
 	}
-	quoted := strconv.Quote(text)
-	for _, form := range []string{text, quoted[1 : len(quoted)-1]} {
-		if line := status.Line(form); len(line) >= shortestMasked && !slices.Contains(shown, line) {
+	quoted := strconv.Quote(value)
+	for _, form := range []string{value, quoted[1 : len(quoted)-1]} {
+		if line := text.Line(form); len(line) >= shortestMasked && !slices.Contains(shown, line) {
 			shown = append(shown, line)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // PruneOptions guard a prune.
@@ -124,5 +124,5 @@ func approvalNote(held Inventory, mass bool) []Note {
 	}
 	return []Note{{held[0].Key, kubermaticv1.ReasonPruneNeedsApproval, fmt.Sprintf(
 		"no longer part of the add-on, and waiting to be removed since %s: annotate the installation with %s: %s to let them go: %s",
-		why, kubermaticv1.AnnotationPruneApproved, Approval(held), status.Names(names, maxHeldNamed))}}
+		why, kubermaticv1.AnnotationPruneApproved, Approval(held), text.Names(names, maxHeldNamed))}}
 }

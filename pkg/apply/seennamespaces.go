@@ -1,8 +1,9 @@
 package apply
 
 import (
-	"sync"
 	"time"
+
+	"github.com/trellis-addons/trellis/pkg/lru"
 )
 
 // standsFor is how long a namespace that was seen counts as standing. One that goes meanwhile shows at the next write into it.
@@ -10,15 +11,11 @@ const standsFor = 10 * time.Second
 
 // Namespaces knows which namespaces of a user cluster stood a moment ago: rollouts that begin together ask once for each. It may
 // be used by many goroutines.
-type Namespaces struct {
-	now  func() time.Time
-	lock sync.Mutex
-	seen map[string]time.Time
-}
+type Namespaces struct{ seen *lru.Cache[string, struct{}] }
 
 // NewNamespaces knows of none; now tells the time.
 func NewNamespaces(now func() time.Time) *Namespaces {
-	return &Namespaces{now: now, seen: map[string]time.Time{}}
+	return &Namespaces{seen: lru.New[string, struct{}](0, now)}
 }
 
 // stood says whether a namespace was seen a moment ago. Those of nil never were.
@@ -26,23 +23,12 @@ func (n *Namespaces) stood(name string) bool {
 	if n == nil {
 		return false
 	}
-	n.lock.Lock()
-	defer n.lock.Unlock()
-	when, seen := n.seen[name]
-	return seen && n.now().Sub(when) < standsFor
+	_, seen := n.seen.Get(name)
+	return seen
 }
 
 func (n *Namespaces) saw(name string) {
-	if n == nil {
-		return
+	if n != nil {
+		n.seen.Put(name, struct{}{}, standsFor)
 	}
-	n.lock.Lock()
-	defer n.lock.Unlock()
-	now := n.now()
-	for other, when := range n.seen {
-		if now.Sub(when) >= standsFor {
-			delete(n.seen, other)
-		}
-	}
-	n.seen[name] = now
 }

@@ -99,24 +99,6 @@ func (l *Lister) List(entry *Entry) (ListedAddon, bool) {
 	return listed, len(listed.Versions)+len(listed.Excluded) > 0
 }
 
-// List decides what a platform is offered, and by its options why not the rest. Entries may come in any order; the same ones
-// give the same answer. It is what the query endpoint answers.
-func List(entries []*Entry, platform Platform, options ListOptions) Listing {
-	sorted := slices.Clone(entries)
-	slices.SortFunc(sorted, func(a, b *Entry) int { return cmp.Compare(a.Addon.Name, b.Addon.Name) })
-	lister := NewLister(platform, options)
-	listing := Listing{
-		KKPVersion: CanonicalPlatformVersion(platform.KKPVersion), K8sVersion: CanonicalPlatformVersion(platform.K8sVersion),
-		Addons: []ListedAddon{},
-	}
-	for _, entry := range sorted {
-		if listed, ok := lister.List(entry); ok {
-			listing.Addons = append(listing.Addons, listed)
-		}
-	}
-	return listing
-}
-
 // CanonicalPlatformVersion is a platform's version without what does not count (see PlatformVersion); a text that is no
 // version stays as it is. Decisions are the same for both.
 func CanonicalPlatformVersion(text string) string {

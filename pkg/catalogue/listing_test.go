@@ -2,6 +2,7 @@ package catalogue_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +25,23 @@ func named(version string) catalogue.VersionOrigin {
 	return catalogue.VersionOrigin{Version: version, Catalogue: "custom"}
 }
 
+// list is what the query endpoint answers, from entries in any order.
+func list(entries []*catalogue.Entry, platform catalogue.Platform, options catalogue.ListOptions) catalogue.Listing {
+	lister := catalogue.NewLister(platform, options)
+	listing := catalogue.Listing{
+		KKPVersion: catalogue.CanonicalPlatformVersion(platform.KKPVersion),
+		K8sVersion: catalogue.CanonicalPlatformVersion(platform.K8sVersion), Addons: []catalogue.ListedAddon{},
+	}
+	for _, entry := range slices.SortedFunc(slices.Values(entries), func(a, b *catalogue.Entry) int {
+		return strings.Compare(string(a.Addon.Name), string(b.Addon.Name))
+	}) {
+		if listed, ok := lister.List(entry); ok {
+			listing.Addons = append(listing.Addons, listed)
+		}
+	}
+	return listing
+}
+
 func TestList(t *testing.T) {
 	t.Parallel()
 	entries := []*catalogue.Entry{
@@ -34,7 +52,7 @@ func TestList(t *testing.T) {
 	platform := catalogue.Platform{KKPVersion: "v2.31.0-3-g2974df5", K8sVersion: "v1.36.3+k3s1"}
 	fits := []catalogue.ListedVersion{{VersionOrigin: named("1.5.0")}, {VersionOrigin: named("1.0.0"), Deprecated: "old"}}
 	plain := catalogue.Listing{KKPVersion: "2.31.0", K8sVersion: "1.36.3", Addons: []catalogue.ListedAddon{{Name: "web", Versions: fits}}}
-	if diff := cmp.Diff(plain, catalogue.List(entries, platform, catalogue.ListOptions{})); diff != "" {
+	if diff := cmp.Diff(plain, list(entries, platform, catalogue.ListOptions{})); diff != "" {
 		t.Errorf("a listing (-want +got):\n%s", diff)
 	}
 	needs := func(version, k8s string) []catalogue.ListedExclusion {
@@ -50,7 +68,7 @@ func TestList(t *testing.T) {
 		{Name: "new", Versions: []catalogue.ListedVersion{}, Excluded: needs("9.0.0", ">= 1.99")},
 		{Name: "web", Versions: fits, Excluded: needs("2.0.0", ">= 1.37")},
 	}}
-	if diff := cmp.Diff(explained, catalogue.List(entries, platform, catalogue.ListOptions{Explain: true})); diff != "" {
+	if diff := cmp.Diff(explained, list(entries, platform, catalogue.ListOptions{Explain: true})); diff != "" {
 		t.Errorf("an explained listing (-want +got):\n%s", diff)
 	}
 }
@@ -69,7 +87,7 @@ func TestListAgreesWithAvailable(t *testing.T) {
 			t.Fatal(err)
 		}
 		var have, want []string
-		for _, addon := range catalogue.List(entries, platform, catalogue.ListOptions{Explain: true}).Addons {
+		for _, addon := range list(entries, platform, catalogue.ListOptions{Explain: true}).Addons {
 			for _, listed := range addon.Versions {
 				have = append(have, addon.Name+" "+listed.Version)
 			}

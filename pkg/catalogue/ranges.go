@@ -2,11 +2,11 @@ package catalogue
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/Masterminds/semver/v3"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/lru"
 )
 
 // Range is a parsed range of versions, read-only and fit for use by several goroutines.
@@ -31,7 +31,12 @@ func (e *RangeError) Unwrap() error { return e.err }
 
 // ParseRange reads a range. Catalogues use few ranges many times, so what was parsed is remembered.
 func ParseRange(text string) (*Range, error) {
-	return parsedRanges.get(text)
+	known, ok := parsedRanges.Get(text)
+	if !ok {
+		known = parseRange(text)
+		parsedRanges.Put(text, known, lru.Forever)
+	}
+	return known.parsed, known.err
 }
 
 // CheckGitRef says whether the range of a reference, if it has one, can be read. Errors: *RangeError.
@@ -54,34 +59,15 @@ func (r *Range) Contains(version *semver.Version, preReleases bool) bool {
 	return wide.Check(version)
 }
 
-// rangeMemo remembers parsed ranges. It starts anew when it is full: ranges come from catalogues, which change.
-type rangeMemo struct {
-	lock   sync.Mutex
-	parsed map[string]rangeResult
-}
+// rangesKept is some times the number of distinct ranges that large catalogues have.
+const rangesKept = 4096
+
+// parsedRanges are those that catalogues used last.
+var parsedRanges = lru.New[string, rangeResult](rangesKept, nil)
 
 type rangeResult struct {
 	parsed *Range
 	err    error
-}
-
-// rangeMemoSize is some times the number of distinct ranges that large catalogues have.
-const rangeMemoSize = 4096
-
-var parsedRanges = rangeMemo{parsed: map[string]rangeResult{}}
-
-func (m *rangeMemo) get(text string) (*Range, error) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	if known, ok := m.parsed[text]; ok {
-		return known.parsed, known.err
-	}
-	if len(m.parsed) >= rangeMemoSize {
-		clear(m.parsed)
-	}
-	result := parseRange(text)
-	m.parsed[text] = result
-	return result.parsed, result.err
 }
 
 func parseRange(text string) rangeResult {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
@@ -38,10 +39,7 @@ func (p pace) after(failures int) time.Duration {
 
 // doubled is the wait after so many times, from the first to most.
 func (p pace) doubled(pause time.Duration, times int) time.Duration {
-	for ; times > 1 && pause < p.most; times-- {
-		pause *= 2
-	}
-	return wait.Jitter(min(pause, p.most), 0.2)
+	return wait.Jitter(backoff.After(times, pause, p.most), 0.2)
 }
 
 // keeper keeps the connection to one cluster, in a goroutine of its own.

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	"github.com/trellis-addons/trellis/pkg/lru"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -197,7 +198,7 @@ func TestAC10ClusterSecrets(t *testing.T) {
 	}}
 	secrets := NewSecrets(p.seed)
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	secrets.clock = clock
+	secrets.kept = lru.New[Identity, keptSecrets](0, clock.Now)
 	of := func() (templatedata.Secrets, error) { return secrets.Of(t.Context(), p.kkp) }
 	if _, err := of(); !errors.As(err, new(*NoKubeconfigError)) {
 		t.Fatalf("got %v, want NoKubeconfigError", err)

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/conditions"
 )
 
 // CensusLabels are the labels of what a Census counts: how an object stands, and the reason of its condition Ready.
@@ -57,8 +57,8 @@ func (c *Census) Collect(metrics chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), countWithin)
 	defer cancel()
 	counts := map[[2]string]int{}
-	err := c.each(ctx, func(conditions []metav1.Condition) {
-		standing, ready := status.StandingOf(conditions)
+	err := c.each(ctx, func(list []metav1.Condition) {
+		standing, ready := conditions.StandingOf(list)
 		reason := ""
 		if ready != nil {
 			reason = c.bounded(ready.Reason)

@@ -4,7 +4,7 @@
 // the pass. Outcomes are a closed set:
 //
 //   - Done: everything is as it should be; come back after Recheck, if set.
-//   - RetryAt: something failed that may pass; tried again After a while, for which Backoff has the controller's failures.
+//   - RetryAt: something failed that may pass; tried again After a while, for which pkg/backoff has the controller's failures.
 //   - Waiting: something else has to happen first; come back when it does, or after Recheck.
 //   - Stalled: only an edit helps; nothing is tried until one comes.
 //   - Checkpoint: what the pass did is saved before anything else happens; the next pass goes on from there.

@@ -47,7 +47,8 @@ type form struct {
 	etag, length []string
 }
 
-// answers keep the listings of the platforms that were asked for last.
+// answers keep the listings of the platforms that were asked for last. They are bounded by bytes that become known after an
+// answer has its place, which pkg/lru does not do.
 type answers struct {
 	preReleases bool
 	metrics     *Metrics

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -57,7 +58,7 @@ func (c *Catalogue) entries() []*catalogue.Entry {
 	return entries
 }
 
-// expectListing compares an answer with the pure function's, which makes it in one go.
+// expectListing compares an answer with one that is made in one go.
 func expectListing(t *testing.T, why string, shelf *Catalogue, kept *answers, key pair) *content {
 	t.Helper()
 	got, err := kept.to(t.Context(), shelf.now(), key)
@@ -68,10 +69,20 @@ func expectListing(t *testing.T, why string, shelf *Catalogue, kept *answers, ke
 	if err := json.Unmarshal(got.plain.body, &listing); err != nil {
 		t.Fatalf("%s: %v\n%s", why, err, got.plain.body)
 	}
-	want := catalogue.List(shelf.entries(), catalogue.Platform{KKPVersion: key.kkp, K8sVersion: key.k8s},
+	want := catalogue.Listing{
+		KKPVersion: catalogue.CanonicalPlatformVersion(key.kkp), K8sVersion: catalogue.CanonicalPlatformVersion(key.k8s),
+		Addons: []catalogue.ListedAddon{},
+	}
+	lister := catalogue.NewLister(catalogue.Platform{KKPVersion: key.kkp, K8sVersion: key.k8s},
 		catalogue.ListOptions{Explain: key.explain, Describe: key.describe})
+	for _, entry := range shelf.entries() {
+		if listed, ok := lister.List(entry); ok {
+			want.Addons = append(want.Addons, listed)
+		}
+	}
+	slices.SortFunc(want.Addons, func(a, b catalogue.ListedAddon) int { return strings.Compare(a.Name, b.Name) })
 	if diff := cmp.Diff(want, listing); diff != "" {
-		t.Errorf("%s: (-List +answer)\n%s", why, diff)
+		t.Errorf("%s: (-want +answer)\n%s", why, diff)
 	}
 	return got
 }

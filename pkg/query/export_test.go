@@ -1,7 +1,5 @@
 package query
 
-import "k8s.io/utils/clock"
-
 // RouteTable lists what is served: method and path, and the names of parameters.
 func RouteTable() map[string][]string {
 	table := map[string][]string{}
@@ -19,6 +17,3 @@ func RouteOf(path string) string {
 	}
 	return found.path
 }
-
-// SetClock is before the first Load.
-func (c *OwnCertificate) SetClock(clock clock.PassiveClock) { c.clock = clock }

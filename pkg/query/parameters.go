@@ -13,9 +13,8 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/utils/lru"
-
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/lru"
 )
 
 const (
@@ -55,7 +54,7 @@ func bearer(header http.Header) (string, error) {
 }
 
 // queries remember how parameters were read: askers send the same ones over and over.
-type queries struct{ known *lru.Cache }
+type queries struct{ known *lru.Cache[queryKey, pair] }
 
 // mostQueries and mostQueryKept bound what is remembered: their number, and the bytes of each.
 const (
@@ -63,7 +62,7 @@ const (
 	mostQueryKept = 256
 )
 
-func newQueries() *queries { return &queries{known: lru.New(mostQueries)} }
+func newQueries() *queries { return &queries{known: lru.New[queryKey, pair](mostQueries, nil)} }
 
 // queryKey is a query and the path that it was sent to.
 type queryKey struct{ path, raw string }
@@ -75,7 +74,7 @@ func (q *queries) read(raw string, route *route) (pair, error) {
 	}
 	key := queryKey{route.path, raw}
 	if known, ok := q.known.Get(key); ok {
-		return known.(pair), nil
+		return known, nil
 	}
 	values, err := parameters(raw, route.parameters...)
 	if err != nil {
@@ -83,7 +82,7 @@ func (q *queries) read(raw string, route *route) (pair, error) {
 	}
 	read, err := asked(values, slices.Contains(route.parameters, "k8sVersion"))
 	if err == nil && len(raw) <= mostQueryKept {
-		q.known.Add(queryKey{route.path, strings.Clone(raw)}, read)
+		q.known.Put(queryKey{route.path, strings.Clone(raw)}, read, lru.Forever)
 	}
 	return read, err
 }

@@ -12,11 +12,11 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/lru"
 )
 
 const (
@@ -52,9 +52,9 @@ type ReviewOptions struct {
 type Reviews struct {
 	creator  Creator
 	options  ReviewOptions
-	accepted *cache.LRUExpireCache
-	refused  *cache.LRUExpireCache
-	verdicts *cache.LRUExpireCache
+	accepted *lru.Cache[tokenHash, *Identity]
+	refused  *lru.Cache[tokenHash, struct{}]
+	verdicts *lru.Cache[verdictKey, bool]
 	flights  singleflight.Group
 	turns    chan struct{}
 }
@@ -87,9 +87,9 @@ func NewReviews(creator Creator, options ReviewOptions) *Reviews {
 	}
 	return &Reviews{
 		creator: creator, options: options, turns: make(chan struct{}, reviewsAtOnce),
-		accepted: cache.NewLRUExpireCacheWithClock(mostTokens, options.Clock),
-		refused:  cache.NewLRUExpireCacheWithClock(mostTokens, options.Clock),
-		verdicts: cache.NewLRUExpireCacheWithClock(mostVerdicts, options.Clock),
+		accepted: lru.New[tokenHash, *Identity](mostTokens, options.Clock.Now),
+		refused:  lru.New[tokenHash, struct{}](mostTokens, options.Clock.Now),
+		verdicts: lru.New[verdictKey, bool](mostVerdicts, options.Clock.Now),
 	}
 }
 
@@ -114,7 +114,7 @@ func (r *Reviews) Identify(ctx context.Context, token string) (*Identity, error)
 // knownToken gives what is kept about a token; an identity of nil is a refusal.
 func (r *Reviews) knownToken(hash tokenHash) (identity *Identity, ok bool) {
 	if known, ok := r.accepted.Get(hash); ok {
-		return known.(*Identity), true
+		return known, true
 	}
 	_, ok = r.refused.Get(hash)
 	return nil, ok
@@ -140,12 +140,12 @@ func (r *Reviews) reviewToken(ctx context.Context, token string, hash tokenHash)
 	keep := r.options.TTL - r.options.Clock.Since(asked)
 	if !review.Status.Authenticated || !r.isForUs(review.Status.Audiences) {
 		r.options.Metrics.reviewed("token", "refused")
-		r.refused.Add(hash, struct{}{}, keep)
+		r.refused.Put(hash, struct{}{}, keep)
 		return nil, nil
 	}
 	r.options.Metrics.reviewed("token", "accepted")
 	identity := &Identity{token: hash, user: review.Status.User}
-	r.accepted.Add(hash, identity, keep)
+	r.accepted.Put(hash, identity, keep)
 	return identity, nil
 }
 
@@ -179,11 +179,11 @@ func (r *Reviews) Authorise(ctx context.Context, identity *Identity, access Acce
 	if err != nil {
 		return err
 	}
-	return verdict(answer)
+	return verdict(answer.(bool))
 }
 
-func verdict(allowed any) error {
-	if allowed != true {
+func verdict(allowed bool) error {
+	if !allowed {
 		return &NotFoundError{}
 	}
 	return nil
@@ -207,7 +207,7 @@ func (r *Reviews) reviewAccess(ctx context.Context, identity *Identity, access A
 		result = "accepted"
 	}
 	r.options.Metrics.reviewed("access", result)
-	r.verdicts.Add(verdictKey{identity.token, access}, allowed, r.options.TTL-r.options.Clock.Since(asked))
+	r.verdicts.Put(verdictKey{identity.token, access}, allowed, r.options.TTL-r.options.Clock.Since(asked))
 	return allowed, nil
 }
 

@@ -106,7 +106,7 @@ func TestMadeUpTokensDriveNobodyOut(t *testing.T) {
 	if err := ask("good"); err != nil || server.calls.Load() != before {
 		t.Errorf("the good token was driven out: %v, %d further calls", err, server.calls.Load()-before)
 	}
-	if kept := len(reviews.refused.Keys()); kept > mostTokens {
+	if kept := reviews.refused.Len(); kept > mostTokens {
 		t.Errorf("%d refused tokens are kept", kept)
 	}
 }
@@ -147,8 +147,8 @@ func TestLateAskersLookOnceMore(t *testing.T) {
 		}()
 		go func() { told <- reviews.Authorise(t.Context(), identity, access) }()
 		synctest.Wait() // both looked, found nothing, and wait for a turn
-		reviews.accepted.Add(hash, identity, time.Minute)
-		reviews.verdicts.Add(verdictKey{hash, access}, true, time.Minute)
+		reviews.accepted.Put(hash, identity, time.Minute)
+		reviews.verdicts.Put(verdictKey{hash, access}, true, time.Minute)
 		<-reviews.turns
 		if first, second := <-told, <-told; first != nil || second != nil || server.calls.Load() != 0 {
 			t.Errorf("got %v and %v after %d questions", first, second, server.calls.Load())

@@ -142,7 +142,8 @@ func (w *world) start() {
 		w.t.Fatal(err)
 	}
 	secret := client.ObjectKey{Namespace: w.catalogue, Name: query.CertificateSecret}
-	own := query.NewOwnCertificate(w.seed, secret, []string{"127.0.0.1"}, logr.Discard())
+	own := query.NewCertificate(secret, []string{"127.0.0.1"})
+	own.Use(w.seed, w.seed)
 	w.endpoint = query.New(query.Dependencies{
 		Catalogue: catalogue, Clusters: cluster.NewKKPFinder(mgr.GetClient(), mgr.GetAPIReader(), nil),
 		Installations: mgr.GetClient(), Certificates: own,

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/backoff"
 )
 
 const (
@@ -119,11 +120,7 @@ func (p *pass) pauses() bool {
 }
 
 func (p *pass) retry() time.Time {
-	pause := firstHookPause
-	for tries := p.record.Hooking.Attempt; tries > 1 && pause < longestHookPause; tries-- {
-		pause *= 2
-	}
-	return p.record.Hooking.FailedAt.Add(min(pause, longestHookPause))
+	return p.record.Hooking.FailedAt.Add(backoff.After(p.record.Hooking.Attempt, firstHookPause, longestHookPause))
 }
 
 func (p *pass) failure() HookProgress {

@@ -14,7 +14,7 @@ const rollStands = 10 * time.Second
 
 // roll tells the revisions of many names in a namespace from one list that is at most a moment old: installations that begin
 // together, or after a restart, ask once for all of them. It does not answer for names that were written since. It may be used by
-// many goroutines.
+// many goroutines. It is no cache of pkg/lru: what is written while a list is being made has to reach that list.
 type roll struct {
 	now     func() time.Time
 	flights singleflight.Group

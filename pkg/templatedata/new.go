@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/Masterminds/semver/v3"
-	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
@@ -199,7 +199,7 @@ func address(status kkpv1.ClusterAddress) ClusterAddress {
 // csiMigration says whether in-tree volumes need migration, or had it.
 func csiMigration(cluster *kkpv1.Cluster) bool {
 	_, needed := cluster.Annotations[csiMigrationAnnotation]
-	return needed || cluster.Status.Conditions[kkpv1.ClusterConditionCSIKubeletMigrationCompleted].Status == corev1.ConditionTrue
+	return needed || cluster.Status.Conditions[kkpv1.ClusterConditionCSIKubeletMigrationCompleted].Status == metav1.ConditionTrue
 }
 
 // annotations leaves out what may carry whole request payloads.

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -215,7 +214,7 @@ func TestKubeVirtClasses(t *testing.T) {
 }
 
 func TestCSIMigration(t *testing.T) {
-	condition := func(status corev1.ConditionStatus) map[string]kkpv1.ClusterCondition {
+	condition := func(status metav1.ConditionStatus) map[string]kkpv1.ClusterCondition {
 		return map[string]kkpv1.ClusterCondition{"CSIKubeletMigrationCompleted": {Status: status}}
 	}
 	for _, test := range []struct {
@@ -224,8 +223,8 @@ func TestCSIMigration(t *testing.T) {
 		want   bool
 	}{
 		{"it is needed", func(*kkpv1.Cluster) {}, true},
-		{"it is through", func(c *kkpv1.Cluster) { c.Annotations, c.Status.Conditions = nil, condition(corev1.ConditionTrue) }, true},
-		{"it is not through", func(c *kkpv1.Cluster) { c.Annotations, c.Status.Conditions = nil, condition(corev1.ConditionFalse) }, false},
+		{"it is through", func(c *kkpv1.Cluster) { c.Annotations, c.Status.Conditions = nil, condition(metav1.ConditionTrue) }, true},
+		{"it is not through", func(c *kkpv1.Cluster) { c.Annotations, c.Status.Conditions = nil, condition(metav1.ConditionFalse) }, false},
 		{"never needed", func(c *kkpv1.Cluster) { c.Annotations = nil }, false},
 	} {
 		cluster := fullCluster()

@@ -43,9 +43,6 @@ func functionNames(text string) map[string]any {
 	return names
 }
 
-// IsTemplateFunction says whether a valuesTemplate may call a function of that name.
-func IsTemplateFunction(name string) bool { return templateFunctions[name] != nil }
-
 const templateField = "valuesTemplate"
 
 // templateProblem is an error of text/template/parse, which has no other form: "template: NAME:LINE: text".

@@ -16,11 +16,9 @@ const (
 	PathInstallations = "/validate-addoninstallation"
 )
 
-// Paths are where the webhooks are served, below a gate's path, by their names in the charts' configurations.
-func Paths() map[string]string {
-	return map[string]string{
-		"addoncatalogues.addons.kubermatic.k8c.io": PathCatalogues, "addoninstallations.addons.kubermatic.k8c.io": PathInstallations,
-	}
+// paths are where the webhooks are served, below a gate's path, by their names in the charts' configurations.
+var paths = map[string]string{
+	"addoncatalogues.addons.kubermatic.k8c.io": PathCatalogues, "addoninstallations.addons.kubermatic.k8c.io": PathInstallations,
 }
 
 // change is what a request is about: before is nil at a creation, after at a deletion.

@@ -165,7 +165,7 @@ func layOut(t *testing.T, c client.Client, sources *fleet.Sources) {
 		newSecret("kubeconfig-seed", namespace, "kubeconfig", kubeconfig),
 		&kkpv1.Seed{
 			ObjectMeta: metav1.ObjectMeta{Name: "seed", Namespace: namespace},
-			Spec:       kkpv1.SeedSpec{Kubeconfig: corev1.ObjectReference{Name: "kubeconfig-seed", Namespace: namespace}},
+			Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: "kubeconfig-seed", Namespace: namespace}},
 		},
 		catalogue(sources),
 		&kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "one"}},

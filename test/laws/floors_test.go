@@ -3,7 +3,9 @@ package laws
 import (
 	"encoding/json"
 	"os/exec"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,10 +36,19 @@ type goMod struct {
 	Replace []struct{ Old struct{ Path string } }
 }
 
-func readGoMod(t *testing.T) goMod {
+// versions are those that the module requires, by module.
+func (m goMod) versions() map[string]string {
+	found := map[string]string{}
+	for _, required := range m.Require {
+		found[required.Path] = required.Version
+	}
+	return found
+}
+
+func readGoMod(t *testing.T, folder string) goMod {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", "mod", "edit", "-json")
-	command.Dir = checkout(t)
+	command.Dir = filepath.Join(checkout(t), folder)
 	text, err := command.Output()
 	if err != nil {
 		t.Fatalf("reading go.mod: %v", err)
@@ -69,25 +80,25 @@ func tooOld(versions map[string]string) ([]string, error) {
 }
 
 func TestDependenciesKeepTheirFloors(t *testing.T) {
-	read := readGoMod(t)
-	versions := map[string]string{"go": read.Go}
-	for _, required := range read.Require {
-		versions[required.Path] = required.Version
-	}
+	ours, ofKinds := readGoMod(t, "."), readGoMod(t, kinds)
 	for _, name := range []string{"helm.sh/helm/v3", "github.com/go-git/go-git/v5", "golang.org/x/crypto"} {
-		if versions[name] == "" {
+		if ours.versions()[name] == "" {
 			t.Errorf("go.mod does not require %s: this test reads the wrong file", name)
 		}
 	}
-	found, err := tooOld(versions)
-	if err != nil {
-		t.Fatal(err)
+	for _, versions := range []map[string]string{{"go": ours.Go}, ours.versions(), ofKinds.versions()} {
+		found, err := tooOld(versions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, complaint := range found {
+			t.Error(complaint)
+		}
 	}
-	for _, complaint := range found {
-		t.Error(complaint)
-	}
-	for _, replaced := range read.Replace {
-		t.Errorf("go.mod replaces %s: whoever imports the module would not", replaced.Old.Path)
+	for _, replaced := range slices.Concat(ours.Replace, ofKinds.Replace) {
+		if replaced.Old.Path != module+"/"+kinds {
+			t.Errorf("go.mod replaces %s: whoever imports the module would not", replaced.Old.Path)
+		}
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 // tiers are the floors of the house, the lowest first; imports run downward only.
 var tiers = [][]string{
 	{"apis/kkp", "apis/kubermatic"},
-	{"pkg/addresses"},
-	{"pkg/catalogue", "pkg/fence", "pkg/remote", "pkg/status", "pkg/templatedata", "pkg/values"},
+	{"pkg/addresses", "pkg/lru", "pkg/text"},
+	{"pkg/backoff", "pkg/catalogue", "pkg/certificate", "pkg/conditions", "pkg/fence", "pkg/remote", "pkg/templatedata", "pkg/values"},
 	{"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/loop", "pkg/mergedcatalogue", "pkg/release", "pkg/render"},
 	{"pkg/cli", "pkg/controllers", "pkg/query", "pkg/webhook"},
 	{"cmd"},
@@ -128,7 +128,7 @@ func TestImportLawsCatch(t *testing.T) {
 }
 
 // pure rooms decide and do nothing else.
-var pure = []string{"pkg/addresses", "pkg/catalogue", "pkg/values", "pkg/templatedata", "pkg/status"}
+var pure = []string{"pkg/addresses", "pkg/catalogue", "pkg/conditions", "pkg/templatedata", "pkg/text", "pkg/values"}
 
 // impure are the packages, with everything below them, that do something.
 var impure = []string{
@@ -181,34 +181,7 @@ func TestPurityCatches(t *testing.T) {
 		{"other rooms act", "pkg/apply/a.go", "package x\nimport _ \"os\"", ""},
 		{"the environment", "pkg/values/a.go", "package x\nimport _ \"os\"", `must not import "os"`},
 		{"a server", "pkg/catalogue/a.go", "package x\nimport _ \"net/http\"", `must not import "net/http"`},
-		{"a client", "pkg/status/a.go", "package x\nimport _ \"k8s.io/client-go/dynamic\"", "must not import"},
-		{"a clock", "pkg/status/a.go", "package x\nimport \"time\"\nvar x = time.Now()", "takes the clock"},
-	})
-}
-
-// apiImports complains about kinds that know more than apimachinery: whoever uses them gets their dependencies too.
-func apiImports(file source) []string {
-	if !strings.HasPrefix(file.file, "apis/") || file.isTest() {
-		return nil
-	}
-	allowed := []string{"k8s.io/apimachinery"}
-	if strings.HasPrefix(file.file, "apis/kkp/") {
-		allowed = append(allowed, "k8s.io/api")
-	}
-	var complaints []string
-	for name, spec := range file.imports() {
-		if strings.Contains(name, ".") && !within(name, allowed) {
-			complaints = append(complaints, file.complain(spec, "kinds import apimachinery only, not %q", name))
-		}
-	}
-	return complaints
-}
-
-func TestKindsImportApimachineryOnly(t *testing.T) { report(t, apiImports) }
-
-func TestKindImportsCatch(t *testing.T) {
-	catches(t, apiImports, []law{
-		{"apimachinery", "apis/kubermatic/v1/a.go", "package x\nimport _ \"k8s.io/apimachinery/pkg/runtime\"", ""},
-		{"a client", "apis/kubermatic/v1/a.go", "package x\nimport _ \"k8s.io/client-go/rest\"", "apimachinery only"},
+		{"a client", "pkg/conditions/a.go", "package x\nimport _ \"k8s.io/client-go/dynamic\"", "must not import"},
+		{"a clock", "pkg/conditions/a.go", "package x\nimport \"time\"\nvar x = time.Now()", "takes the clock"},
 	})
 }

@@ -24,13 +24,12 @@ const (
 const (
 	mostParameters = 5
 	mostBooleans   = 1
-	mostMethods    = 5
 )
 
 // nameless are the package names that say nothing.
 var nameless = []string{"util", "utils", "common", "helper", "helpers", "shared", "misc", "types", "base"}
 
-// proportions complains about files, functions and interfaces that got too large.
+// proportions complains about files and functions that got too large.
 func proportions(file source) []string {
 	if file.isGenerated() {
 		return nil
@@ -43,13 +42,8 @@ func proportions(file source) []string {
 		complaints = append(complaints, file.complain(file.tree, "package %q has no noun of its own", name))
 	}
 	ast.Inspect(file.tree, func(node ast.Node) bool {
-		switch node := node.(type) {
-		case *ast.FuncDecl:
-			complaints = append(complaints, functionProportions(file, node)...)
-		case *ast.InterfaceType:
-			if methods := countMethods(node); methods > mostMethods {
-				complaints = append(complaints, file.complain(node, "the interface has %d methods, %d at most", methods, mostMethods))
-			}
+		if function, ok := node.(*ast.FuncDecl); ok {
+			complaints = append(complaints, functionProportions(file, function)...)
 		}
 		return true
 	})
@@ -100,17 +94,6 @@ func functionProportions(file source, function *ast.FuncDecl) []string {
 	return complaints
 }
 
-// countMethods counts what an interface asks for by itself; unions of types ask for nothing.
-func countMethods(of *ast.InterfaceType) int {
-	count := 0
-	for _, field := range of.Methods.List {
-		if _, method := field.Type.(*ast.FuncType); method {
-			count++
-		}
-	}
-	return count
-}
-
 func TestProportions(t *testing.T) { report(t, proportions) }
 
 func TestProportionsCatch(t *testing.T) {
@@ -128,7 +111,6 @@ func TestProportionsCatch(t *testing.T) {
 		{"types may be longer", "apis/x/a.go", "package x\n" + strings.Repeat("//\n", 450), ""},
 		{"too many parameters", "pkg/x/a.go", "package x\nfunc f(a, b, c, d, e, f int) {}", "6 parameters"},
 		{"two bools", "pkg/x/a.go", "package x\nfunc f(a, b bool) {}", "2 bool parameters"},
-		{"a wide interface", "pkg/x/a.go", "package x\ntype x interface { a(); b(); c(); d(); e(); f() }", "6 methods"},
 		{"a name that says nothing", "pkg/util/a.go", "package util", "no noun"},
 	})
 }

@@ -16,7 +16,11 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 )
 
-const module = "github.com/trellis-addons/trellis"
+const (
+	module = "github.com/trellis-addons/trellis"
+	// kinds is the folder, and the module below ours, that others import without the product.
+	kinds = "apis"
+)
 
 // source is one parsed Go file of the project.
 type source struct {
@@ -65,6 +69,15 @@ func parse(file string, text []byte) (source, error) {
 	return source{file: file, tree: tree, files: files, lines: strings.Count(string(text), "\n")}, err
 }
 
+// parseFile reads and parses a file outside of the checkout.
+func parseFile(name string) (source, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return source{}, err
+	}
+	return parse(filepath.ToSlash(name), text)
+}
+
 // snippet parses code that a check is tried on.
 func snippet(t *testing.T, file, text string) source {
 	t.Helper()
@@ -84,8 +97,8 @@ func checkout(t *testing.T) string {
 	return root
 }
 
-// sources parses every Go file of the checkout, whatever its build tags. Folders with a go.mod of their own, hidden ones
-// and testdata are left out.
+// sources parses every Go file of the checkout, whatever its build tags. Hidden folders, testdata and those with a go.mod
+// of their own, save for that of the kinds, are left out.
 func sources(t *testing.T) []source {
 	t.Helper()
 	root := checkout(t)
@@ -95,7 +108,7 @@ func sources(t *testing.T) []source {
 			return err
 		}
 		if entry.IsDir() {
-			if name != root && foreign(name) {
+			if name != root && name != filepath.Join(root, kinds) && foreign(name) {
 				return fs.SkipDir
 			}
 			return nil

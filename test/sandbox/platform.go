@@ -58,7 +58,7 @@ func (s *Sandbox) createOnMaster(ctx context.Context) error {
 			secret(name, Namespace, "kubeconfig", s.Fleet.Cluster(seed).Kubeconfig),
 			&kkpv1.Seed{
 				ObjectMeta: metav1.ObjectMeta{Name: seed, Namespace: Namespace},
-				Spec:       kkpv1.SeedSpec{Kubeconfig: corev1.ObjectReference{Name: name, Namespace: Namespace}},
+				Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: name, Namespace: Namespace}},
 			})
 	}
 	return s.create(ctx, Master, objects...)

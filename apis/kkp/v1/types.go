@@ -1,10 +1,10 @@
 package v1
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // GroupVersion is the group and version of KKP's kinds.
@@ -57,10 +57,38 @@ type SeedSpec struct {
 	// kubeconfig names the Secret with the seed's kubeconfig: namespace (default: the Seed's), name, and in fieldPath the
 	// key (default "kubeconfig").
 	// +optional
-	Kubeconfig corev1.ObjectReference `json:"kubeconfig,omitempty"`
+	Kubeconfig ObjectReference `json:"kubeconfig,omitempty"`
 	// datacenters by name; a name is in one Seed only.
 	// +optional
 	Datacenters map[string]Datacenter `json:"datacenters,omitempty"`
+}
+
+// ObjectReference names an object, with the fields of Kubernetes' own ObjectReference, which KKP uses. Trellis reads
+// namespace, name and fieldPath; the others stand here so that none is lost where Trellis brings the CRD.
+//
+// +structType=atomic
+type ObjectReference struct {
+	// kind of the object.
+	// +optional
+	Kind string `json:"kind,omitempty"`
+	// namespace of the object.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// name of the object.
+	// +optional
+	Name string `json:"name,omitempty"`
+	// uid of the object.
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+	// apiVersion of the object.
+	// +optional
+	APIVersion string `json:"apiVersion,omitempty"`
+	// resourceVersion of the object.
+	// +optional
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// fieldPath is the part of the object that is meant.
+	// +optional
+	FieldPath string `json:"fieldPath,omitempty"`
 }
 
 // Datacenter is where clusters of a seed run.
@@ -99,7 +127,7 @@ type SeedVersions struct {
 // SeedCondition is one condition of a Seed.
 type SeedCondition struct {
 	// status is True, False or Unknown.
-	Status corev1.ConditionStatus `json:"status"`
+	Status metav1.ConditionStatus `json:"status"`
 	// reason is a word.
 	// +optional
 	Reason string `json:"reason,omitempty"`
@@ -278,7 +306,7 @@ const ClusterConditionCSIKubeletMigrationCompleted = "CSIKubeletMigrationComplet
 // ClusterCondition is one condition of a Cluster.
 type ClusterCondition struct {
 	// status is True, False or Unknown.
-	Status corev1.ConditionStatus `json:"status"`
+	Status metav1.ConditionStatus `json:"status"`
 }
 
 // ClusterVersions are the versions of a cluster's parts.

@@ -12,21 +12,24 @@ import (
 	"strconv"
 	"strings"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/trellis-addons/trellis/pkg/certificate"
 	trellis "github.com/trellis-addons/trellis/pkg/webhook"
-	"github.com/trellis-addons/trellis/pkg/webhook/certificate"
 )
 
 // admissionFlags say where admission webhooks are served, and who keeps their certificate.
 type admissionFlags struct {
-	address, configuration, secret, hosts, folder string
+	address, configuration, secret, folder string
+	hosts                                  []string
 	// pathFile has the secret path where no keeper makes one; clientCA and clientName are of the API server's client certificate.
 	pathFile, clientCA, clientName string
 
-	keeper *certificate.Keeper
+	keeper       *certificate.Keeper
+	registration *trellis.Registration
 }
 
 func (f *admissionFlags) register(set *flag.FlagSet) {
@@ -34,7 +37,8 @@ func (f *admissionFlags) register(set *flag.FlagSet) {
 	set.StringVar(&f.configuration, "webhook-configuration", "",
 		"the ValidatingWebhookConfiguration whose caBundle is kept up to date")
 	set.StringVar(&f.secret, "webhook-secret", "", "the Secret in --namespace that the webhooks' certificate is kept in")
-	set.StringVar(&f.hosts, "webhook-hosts", "", "names and addresses that the API server calls the webhooks by, comma-separated")
+	ListVar(set, &f.hosts, "webhook-hosts",
+		"names and addresses that the API server calls the webhooks by, comma-separated", Name)
 	set.StringVar(&f.folder, "webhook-certificate-folder", "",
 		"serve with tls.crt and tls.key of this folder, as cert-manager writes them, instead of keeping a certificate")
 	set.StringVar(&f.pathFile, "webhook-path-file", "",
@@ -69,9 +73,10 @@ func (f *admissionFlags) server(namespace string) (webhook.Server, error) {
 		options.TLSOpts = append(options.TLSOpts, harden)
 		return webhook.NewServer(options), nil
 	}
+	f.registration = &trellis.Registration{Configuration: f.configuration}
 	f.keeper = certificate.New(certificate.Options{
-		Namespace: namespace, Secret: f.secret, Configuration: f.configuration, Hosts: strings.Split(f.hosts, ","),
-		Paths: trellis.Paths(),
+		Name: "trellis-webhook", Secret: client.ObjectKey{Namespace: namespace, Name: f.secret}, Hosts: f.hosts,
+		Publisher: f.registration,
 	})
 	options.TLSOpts = append(options.TLSOpts, harden, func(config *tls.Config) { config.GetCertificate = f.keeper.GetCertificate })
 	return webhook.NewServer(options), nil
@@ -109,8 +114,8 @@ func (f *admissionFlags) isAPIServer(state tls.ConnectionState) error {
 
 // path gives the secret path of the webhooks.
 func (f *admissionFlags) path() func() string {
-	if f.keeper != nil {
-		return f.keeper.Path
+	if f.registration != nil {
+		return f.registration.Path
 	}
 	return func() string {
 		content, err := os.ReadFile(f.pathFile) // somebody may change it
@@ -134,6 +139,7 @@ func (f *Flags) Admit(made manager.Manager, handlers map[string]admission.Handle
 	server.Register("/", gate)
 	ready := server.StartedChecker()
 	if keeper := f.admission.keeper; keeper != nil {
+		f.admission.registration.Client, f.admission.registration.Reader = made.GetClient(), made.GetAPIReader()
 		keeper.Use(made.GetClient(), made.GetAPIReader())
 		if err := made.Add(keeper); err != nil {
 			return fmt.Errorf("adding the webhooks' certificate: %w", err)

@@ -16,7 +16,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 const (
@@ -50,12 +50,12 @@ func (r *Reconciler) request(ctx context.Context, f *facts) loop.Outcome {
 	if len(refused.texts) == 0 {
 		return nil
 	}
-	text := strings.Join(refused.texts, "; ")
-	if r.refused.isNews(f.namespace, text, time.Now()) {
-		r.Recorder.Eventf(f.cluster, nil, "Warning", v1.EventRequestRefused, "Request", "%s", status.Message(fmt.Sprintf(
-			"annotation %s: %s; the rest was followed, this stays on: mend it or take it off", v1.AnnotationInitialInstallations, text)))
+	problems := strings.Join(refused.texts, "; ")
+	if r.refused.isNews(f.namespace, problems, time.Now()) {
+		r.Recorder.Eventf(f.cluster, nil, "Warning", v1.EventRequestRefused, "Request", "%s", text.Message(fmt.Sprintf(
+			"annotation %s: %s; the rest was followed, this stays on: mend it or take it off", v1.AnnotationInitialInstallations, problems)))
 	}
-	return loop.Stalled{Condition: v1.ConditionReady, Reason: v1.EventRequestRefused, Message: text, Recheck: refused.recheck}
+	return loop.Stalled{Condition: v1.ConditionReady, Reason: v1.EventRequestRefused, Message: problems, Recheck: refused.recheck}
 }
 
 // retold is when a refusal that stays is told again. API servers keep events for an hour.

@@ -8,7 +8,8 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/conditions"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // statusOf is our part of an available catalogue's status. The condition's time stays while it says the same.
@@ -23,7 +24,7 @@ func statusOf(object *v1.AddonCatalogue, offer *catalogue.Availability) v1.Addon
 	if before := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionReady); before != nil {
 		ours.Conditions = append(ours.Conditions, *before)
 	}
-	status.True(&ours.Conditions, object.Generation, v1.ConditionReady, v1.ReasonSelected, summary(offer))
+	conditions.True(&ours.Conditions, object.Generation, v1.ConditionReady, v1.ReasonSelected, summary(offer))
 	return ours
 }
 
@@ -38,21 +39,21 @@ func claim(ours v1.AddonCatalogueStatus) map[string]any {
 }
 
 func summary(offer *catalogue.Availability) string {
-	return fmt.Sprintf("fit for this cluster: %s of %s; left out: %s", status.Count(int(offer.Versions), "version"),
-		status.Count(len(offer.Addons), "add-on"), status.Count(int(offer.ExcludedCount), "version"))
+	return fmt.Sprintf("fit for this cluster: %s of %s; left out: %s", text.Count(int(offer.Versions), "version"),
+		text.Count(len(offer.Addons), "add-on"), text.Count(int(offer.ExcludedCount), "version"))
 }
 
 // announce tells that a cluster is offered other versions than before.
 func (r *Reconciler) announce(object *v1.AddonCatalogue, outdated *v1.AddonCatalogueSpec, offer *catalogue.Availability) {
-	text := summary(offer)
+	shown := summary(offer)
 	if outdated != nil {
 		news := newsOf(outdated.Addons, offer.Addons)
 		if news == "" {
 			return
 		}
-		text += "; " + news
+		shown += "; " + news
 	}
-	r.Recorder.Eventf(object, nil, "Normal", v1.EventOffered, "Offer", "%s", status.Message(text))
+	r.Recorder.Eventf(object, nil, "Normal", v1.EventOffered, "Offer", "%s", text.Message(shown))
 }
 
 // newsOf says which versions came and which went; empty for none.

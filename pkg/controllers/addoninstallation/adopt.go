@@ -15,7 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // Taking over what was there before: KKP's own add-ons and Helm releases.
@@ -121,26 +121,26 @@ func (r *Reconciler) tellTakeOver(f *facts, found *release.ForeignHelm, left app
 		return
 	}
 	if found.Problem != "" {
-		text := "Secret %q of Helm release %q is not believed, since %s: objects that only it has stay where they are"
+		shown := "Secret %q of Helm release %q is not believed, since %s: objects that only it has stay where they are"
 		if len(found.Objects) > 0 {
-			text = "Secret %q of Helm release %q can't be read in whole, since %s: objects that only the rest of it has stay where they are"
+			shown = "Secret %q of Helm release %q can't be read in whole, since %s: objects that only the rest of it has stay where they are"
 		}
-		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventReleaseUnreadable, "Adopt", text,
+		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventReleaseUnreadable, "Adopt", shown,
 			found.Secret, found.Name, found.Problem)
 	}
 	if found.ByHand {
 		r.tellByHand(f, found, left)
 		return
 	}
-	text := "every object of it is part of the add-on"
+	shown := "every object of it is part of the add-on"
 	switch {
 	case !f.adopts():
-		text = "it was left behind by an installation of this name, and objects that only it has stay"
+		shown = "it was left behind by an installation of this name, and objects that only it has stay"
 	case len(left) > 0:
-		text = "no longer part of the add-on, to be pruned: " + status.Names(keyTexts(left), mostNamed)
+		shown = "no longer part of the add-on, to be pruned: " + text.Names(keyTexts(left), mostNamed)
 	}
 	r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventAdopted, "Adopt",
-		"Helm release %q in namespace %q goes on after its revision %d; %s", found.Name, found.Namespace, found.Revision, text)
+		"Helm release %q in namespace %q goes on after its revision %d; %s", found.Name, found.Namespace, found.Revision, shown)
 }
 
 func keyTexts(entries apply.Inventory) []string {

@@ -14,6 +14,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
 )
@@ -220,7 +221,7 @@ func unfinished(progress apply.Progress, looks int) loop.Outcome {
 		first := progress.Refused[0]
 		return loop.Waiting{
 			Condition: kubermaticv1.ConditionApplied, Reason: first.Reason, Message: noteText(progress.Refused),
-			Recheck: loop.Backoff(int32(min(looks, maxLooks)), refusedRecheck, slowestRetry),
+			Recheck: backoff.After(looks, refusedRecheck, slowestRetry),
 		}
 	}
 	wait := stageWait(looks)
@@ -232,7 +233,7 @@ func unfinished(progress apply.Progress, looks int) loop.Outcome {
 	case progress.Kept > 0:
 		wait = atOnce // it may be ours, and was not written since it was there
 	default:
-		wait = loop.Backoff(int32(min(looks, maxLooks)), refusedRecheck, slowestRetry)
+		wait = backoff.After(looks, refusedRecheck, slowestRetry)
 	}
 	return loop.Waiting{
 		Condition: kubermaticv1.ConditionApplied, Reason: progress.Waiting[0].Reason, Message: noteText(progress.Waiting), Recheck: wait,
@@ -240,13 +241,7 @@ func unfinished(progress apply.Progress, looks int) loop.Outcome {
 }
 
 // stageWait is how long to wait after so many looks in a row at which nothing more could be written.
-func stageWait(looks int) time.Duration {
-	wait := stageRecheck
-	for ; looks > 1 && wait < slowestLook; looks-- {
-		wait += wait / 2
-	}
-	return min(wait, slowestLook)
-}
+func stageWait(looks int) time.Duration { return backoff.Slowly(looks, stageRecheck, slowestLook) }
 
 // noteText is the first note, and how many more there are.
 func noteText(notes []apply.Note) string {

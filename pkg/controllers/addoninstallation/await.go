@@ -8,6 +8,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
@@ -27,7 +28,7 @@ type awaited struct {
 
 // next is how long to wait before the next look.
 func (a *awaited) next() time.Duration {
-	return max(min(loop.Backoff(a.looks, firstAwait, slowestLook), time.Until(a.until)), atOnce)
+	return max(min(backoff.After(a.looks, firstAwait, slowestLook), time.Until(a.until)), atOnce)
 }
 
 // await has what is in the way of the installation looked at soon, by one call a look: it is tried again once that changed, and not

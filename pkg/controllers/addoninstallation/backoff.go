@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
@@ -28,7 +29,7 @@ func (f *facts) backOff(outcome loop.Outcome) loop.Outcome {
 		return outcome
 	}
 	f.memory.failures++
-	retry.After = loop.Backoff(f.memory.failures, time.Second, slowestRetry)
+	retry.After = backoff.After(f.memory.failures, time.Second, slowestRetry)
 	next := metav1.NewTime(time.Now().Add(retry.After))
 	state.Failures, state.NextAttempt = f.memory.failures, &next
 	return retry

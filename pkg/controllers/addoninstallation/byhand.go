@@ -9,9 +9,10 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // Revisions that somebody made of our Helm release by hand, with `helm upgrade`, `rollback` or `install` (ADR 41).
@@ -40,7 +41,7 @@ func (r *Reconciler) takeBack(ctx context.Context, f *facts) loop.Outcome {
 	if err == nil && (found == nil || found.IsUnderWay(f.now, record.Timeout.Duration)) {
 		return nil
 	}
-	f.memory.handsOff = f.now.Add(loop.Backoff(f.memory.handTurns, r.Options.DriftInterval, r.Options.DriftInterval<<mostHandTurns))
+	f.memory.handsOff = f.now.Add(backoff.After(f.memory.handTurns, r.Options.DriftInterval, r.Options.DriftInterval<<mostHandTurns))
 	f.memory.handTurns = min(f.memory.handTurns+1, mostHandTurns)
 	if err != nil {
 		logHands(ctx, err)
@@ -182,11 +183,11 @@ func isTaken(err error) bool {
 
 // tellByHand tells of revisions that somebody made.
 func (r *Reconciler) tellByHand(f *facts, found *release.ForeignHelm, left apply.Inventory) {
-	text := "what they changed is put back"
+	shown := "what they changed is put back"
 	if len(left) > 0 {
-		text += "; only they have, and it is to be pruned: " + status.Names(keyTexts(left), mostNamed)
+		shown += "; only they have, and it is to be pruned: " + text.Names(keyTexts(left), mostNamed)
 	}
 	r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventReleaseChanged, "TakeBack",
 		"somebody made revisions of Helm release %q in namespace %q by hand, up to %d: %s, and the release goes on as revision %d; change "+
-			"the installation instead", found.Name, found.Namespace, found.Revision, text, f.record().Helm.Revision)
+			"the installation instead", found.Name, found.Namespace, found.Revision, shown, f.record().Helm.Revision)
 }

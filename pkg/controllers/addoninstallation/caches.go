@@ -1,7 +1,6 @@
 package addoninstallation
 
 import (
-	"maps"
 	"sync"
 	"time"
 
@@ -10,13 +9,14 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/lru"
 	"github.com/trellis-addons/trellis/pkg/release"
 )
 
 // views hold one view per cluster, so that one list serves all its installations; by UIDs (facts.place), since a name may come back.
 type views struct {
 	mutex sync.Mutex
-	byUID map[types.UID]*view
+	byUID lru.Cache[types.UID, *view]
 }
 
 // view is what the installations of a user cluster share of what was seen there.
@@ -24,10 +24,9 @@ type view struct {
 	survey     *apply.Survey
 	namespaces *apply.Namespaces
 	helmNames  *release.HelmNames
-	used       time.Time
 }
 
-// viewKept is how many intervals a view is kept at least after the last look; it is dropped when the next cluster comes.
+// viewKept is how many intervals a view is kept after its last use.
 const viewKept = 3
 
 func (v *views) surveyOf(uid types.UID, interval time.Duration) *apply.Survey {
@@ -59,25 +58,22 @@ func (v *views) helmNamesOf(uid types.UID, interval time.Duration) *release.Helm
 
 // of gives a cluster's view; the caller holds the mutex.
 func (v *views) of(uid types.UID, interval time.Duration) *view {
-	now := time.Now()
-	if v.byUID == nil {
-		v.byUID = map[types.UID]*view{}
-	}
-	if _, ok := v.byUID[uid]; !ok {
-		maps.DeleteFunc(v.byUID, func(_ types.UID, other *view) bool { return now.Sub(other.used) > viewKept*interval })
-		v.byUID[uid] = &view{
+	return v.byUID.Renew(uid, viewKept*interval, func() *view {
+		return &view{
 			survey: apply.NewSurvey(interval, time.Now), namespaces: apply.NewNamespaces(time.Now), helmNames: release.NewHelmNames(time.Now),
 		}
-	}
-	v.byUID[uid].used = now
-	return v.byUID[uid]
+	})
 }
+
+// entriesKept is some times the number of add-ons that large platforms have.
+const entriesKept = 4096
 
 // entries keeps merged catalogues as read, so that each is parsed once for all installations of its add-on.
 type entries struct {
-	mutex  sync.Mutex
-	byName map[string]keptEntry
+	byName *lru.Cache[string, keptEntry]
 }
+
+func newEntries() entries { return entries{lru.New[string, keptEntry](entriesKept, nil)} }
 
 type keptEntry struct {
 	resourceVersion string
@@ -85,18 +81,13 @@ type keptEntry struct {
 }
 
 func (e *entries) of(merged *kubermaticv1.AddonCatalogue) (*catalogue.Entry, error) {
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	if kept, ok := e.byName[merged.Name]; ok && kept.resourceVersion == merged.ResourceVersion {
+	if kept, ok := e.byName.Get(merged.Name); ok && kept.resourceVersion == merged.ResourceVersion {
 		return kept.entry, nil
 	}
 	entry, err := catalogue.NewEntry(merged)
 	if err != nil {
 		return nil, err
 	}
-	if e.byName == nil {
-		e.byName = map[string]keptEntry{}
-	}
-	e.byName[merged.Name] = keptEntry{resourceVersion: merged.ResourceVersion, entry: entry}
+	e.byName.Put(merged.Name, keptEntry{resourceVersion: merged.ResourceVersion, entry: entry}, lru.Forever)
 	return entry, nil
 }

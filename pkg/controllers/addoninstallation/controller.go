@@ -123,7 +123,10 @@ type Reconciler struct {
 // New makes the controller.
 func New(dependencies Dependencies) *Reconciler {
 	dependencies.Records = savedRecords{dependencies.Records}
-	return &Reconciler{Dependencies: dependencies}
+	return &Reconciler{
+		Dependencies: dependencies, entries: newEntries(),
+		capabilityCharts: newSearches[bool](), secretContents: newSearches[bool](), lookupCharts: newSearches[kindsAsked](),
+	}
 }
 
 // Reconcile brings one installation closer to what it asks for.

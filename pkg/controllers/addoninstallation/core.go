@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/status"
 )
 
 // What is different for core add-ons; the core add-on controller makes and guards their installations.
@@ -51,15 +51,15 @@ func fromForeignCatalogue(installation *kubermaticv1.AddonInstallation, kind kub
 // projectProtection tells why a core add-on that is being deleted stays.
 func projectProtection(f *facts) {
 	if !f.installation.DeletionTimestamp.IsZero() {
-		status.True(&f.installation.Status.Conditions, f.installation.Generation, kubermaticv1.ConditionDeletionBlocked,
+		conditions.True(&f.installation.Status.Conditions, f.installation.Generation, kubermaticv1.ConditionDeletionBlocked,
 			kubermaticv1.ReasonInCoreSet, kubermaticv1.DeletionBlockedMessage)
 	}
 }
 
 // projectRelease ends that once it may go.
 func projectRelease(f *facts) {
-	conditions := &f.installation.Status.Conditions
-	if meta.IsStatusConditionTrue(*conditions, kubermaticv1.ConditionDeletionBlocked) {
-		status.False(conditions, f.installation.Generation, kubermaticv1.ConditionDeletionBlocked, kubermaticv1.ReasonRemoving, "")
+	list := &f.installation.Status.Conditions
+	if meta.IsStatusConditionTrue(*list, kubermaticv1.ConditionDeletionBlocked) {
+		conditions.False(list, f.installation.Generation, kubermaticv1.ConditionDeletionBlocked, kubermaticv1.ReasonRemoving, "")
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
 )
@@ -156,9 +157,9 @@ func repairWait(notes []apply.Note, looks int) time.Duration {
 	}
 	switch {
 	case waits(kubermaticv1.ReasonWaitingForStage, kubermaticv1.ReasonNamespaceTerminating):
-		return loop.Backoff(int32(looks), firstLook, slowestLook)
+		return backoff.After(looks, firstLook, slowestLook)
 	case waits(kubermaticv1.ReasonKindNotServed):
-		return loop.Backoff(int32(looks), firstLook, slowestRetry)
+		return backoff.After(looks, firstLook, slowestRetry)
 	}
 	return refusedRecheck
 }

@@ -9,6 +9,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
 )
@@ -127,7 +128,8 @@ func unhealthy(f *facts, health *apply.Health) loop.Outcome {
 		}
 	}
 	return loop.Waiting{
-		Condition: kubermaticv1.ConditionHealthy, Reason: reason, Message: message, Recheck: loop.Backoff(f.memory.looks, firstLook, slowestLook),
+		Condition: kubermaticv1.ConditionHealthy, Reason: reason, Message: message,
+		Recheck: backoff.After(f.memory.looks, firstLook, slowestLook),
 	}
 }
 

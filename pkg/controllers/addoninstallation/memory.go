@@ -8,8 +8,8 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/release"
-	"github.com/trellis-addons/trellis/pkg/status"
 )
 
 // memory is what one installation's passes keep between them. All of it can be lost: the record is read again, a rollout
@@ -78,7 +78,7 @@ type memory struct {
 	removalLooks int32
 	removalLeft  int
 	// trouble is what was told last of why the installation is not ready.
-	trouble status.Told
+	trouble conditions.Told
 	// written is the last status, until the cache shows it.
 	written *written
 	// watched is since when the user cluster has answered without a gap; zero while it does not, or is paused.

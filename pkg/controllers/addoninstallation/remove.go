@@ -10,10 +10,11 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 const (
@@ -212,7 +213,7 @@ func (r *Reconciler) tellKept(f *facts, namespace, why string) {
 	}
 	f.memory.kept[namespace] = true
 	r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventNamespaceKept, "Remove",
-		"namespace %q of the user cluster stays: %s", namespace, status.Message(why))
+		"namespace %q of the user cluster stays: %s", namespace, text.Message(why))
 }
 
 // othersOfCluster are the other installations of the cluster. They are shared with the cache, and only read.
@@ -237,7 +238,7 @@ func removing(f *facts, left apply.Inventory, blocked []apply.Note) loop.Outcome
 	outcome := loop.Waiting{
 		Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonRemoving,
 		Message: fmt.Sprintf("still to go: %s, next %s", objectCount(len(left)), left[len(left)-1].Key),
-		Recheck: loop.Backoff(f.memory.removalLooks, firstLook, slowestRemovalLook),
+		Recheck: backoff.After(f.memory.removalLooks, firstLook, slowestRemovalLook),
 	}
 	if len(blocked) > 0 && f.now.Sub(f.installation.DeletionTimestamp.Time) > removalBlocked {
 		outcome.Reason, outcome.Message = kubermaticv1.ReasonRemovalBlocked, noteText(blocked)

@@ -21,7 +21,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // mostNamed is how many objects an event names.
@@ -192,5 +192,5 @@ func (r *Reconciler) warnOfChanges(f *facts, changed []string) {
 	f.memory.changesTold = f.inputs
 	r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventNonDeterministic, "Render",
 		"a second rendering of equal inputs gives something else for %s: what was rendered first stays; make the template depend on "+
-			"its inputs only", status.Names(changed, mostNamed))
+			"its inputs only", text.Names(changed, mostNamed))
 }

@@ -5,39 +5,32 @@ import (
 	"io/fs"
 	"regexp"
 	"strings"
-	"sync"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/lru"
 	"github.com/trellis-addons/trellis/pkg/render"
 )
 
 // searches remembers by content digest what was found in contents.
 type searches[T any] struct {
-	mutex    sync.Mutex
-	byDigest map[string]T
+	byDigest *lru.Cache[string, T]
 }
 
-// searchesKept bounds the memory of searches; past it, it is emptied.
+// searchesKept bounds the memory of searches.
 const searchesKept = 4096
 
+func newSearches[T any]() searches[T] { return searches[T]{lru.New[string, T](searchesKept, nil)} }
+
 func (s *searches[T]) ask(digest string, content fs.FS, search func(fs.FS) (T, error)) (T, error) {
-	s.mutex.Lock()
-	found, known := s.byDigest[digest]
-	s.mutex.Unlock()
-	if known {
+	if found, known := s.byDigest.Get(digest); known {
 		return found, nil
 	}
 	found, err := search(content)
 	if err != nil {
 		return found, fmt.Errorf("searching the content: %w", err)
 	}
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if s.byDigest == nil || len(s.byDigest) >= searchesKept {
-		s.byDigest = map[string]T{}
-	}
-	s.byDigest[digest] = found
+	s.byDigest.Put(digest, found, lru.Forever)
 	return found, nil
 }
 

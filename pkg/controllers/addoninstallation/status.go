@@ -11,9 +11,10 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // pipeline is the order of the conditions that a pass earns, each with its word for success.
@@ -94,11 +95,11 @@ func project(f *facts, outcome loop.Outcome) {
 	projectDrift(f)
 	projectProtection(f)
 	if result.done {
-		status.True(&state.Conditions, generation, kubermaticv1.ConditionReady, kubermaticv1.ReasonReady,
+		conditions.True(&state.Conditions, generation, kubermaticv1.ConditionReady, kubermaticv1.ReasonReady,
 			fmt.Sprintf("%s %s is installed and healthy", f.installation.Spec.AddonRef.Name, state.Version))
 		return
 	}
-	status.Set(&state.Conditions, result.as(kubermaticv1.ConditionReady, generation))
+	conditions.Set(&state.Conditions, result.as(kubermaticv1.ConditionReady, generation))
 }
 
 // projectPipeline: the steps before the failing one have passed; what comes after keeps what it last said.
@@ -106,10 +107,10 @@ func projectPipeline(f *facts, result verdict) {
 	if !result.done && result.condition == kubermaticv1.ConditionReady {
 		return
 	}
-	conditions, generation := &f.installation.Status.Conditions, f.installation.Generation
+	list, generation := &f.installation.Status.Conditions, f.installation.Generation
 	for _, step := range pipeline {
 		if !result.done && step.condition == result.condition {
-			status.Set(conditions, result.as(step.condition, generation))
+			conditions.Set(list, result.as(step.condition, generation))
 			return
 		}
 		reason, message := step.reason, ""
@@ -122,7 +123,7 @@ func projectPipeline(f *facts, result verdict) {
 		if step.condition == kubermaticv1.ConditionValuesResolved {
 			message = f.unknownKeys
 		}
-		status.True(conditions, generation, step.condition, reason, message)
+		conditions.True(list, generation, step.condition, reason, message)
 	}
 }
 
@@ -138,18 +139,18 @@ func deprecation(f *facts) string {
 // projectHealth says how the objects fare where the pass ended with another condition. While a revision is on its way, what was seen
 // of the one before says nothing.
 func projectHealth(f *facts, result verdict) {
-	conditions, generation := &f.installation.Status.Conditions, f.installation.Generation
+	list, generation := &f.installation.Status.Conditions, f.installation.Generation
 	if result.done || result.condition == kubermaticv1.ConditionHealthy {
 		return
 	}
 	record := f.record()
 	switch {
 	case f.health != nil && healthy(f.health):
-		status.True(conditions, generation, kubermaticv1.ConditionHealthy, kubermaticv1.ReasonHealthy, "")
+		conditions.True(list, generation, kubermaticv1.ConditionHealthy, kubermaticv1.ReasonHealthy, "")
 	case f.health != nil:
-		status.Set(conditions, judge(unhealthy(f, f.health)).as(kubermaticv1.ConditionHealthy, generation))
-	case record != nil && record.State != release.StateApplied && meta.FindStatusCondition(*conditions, kubermaticv1.ConditionHealthy) != nil:
-		status.Set(conditions, metav1.Condition{
+		conditions.Set(list, judge(unhealthy(f, f.health)).as(kubermaticv1.ConditionHealthy, generation))
+	case record != nil && record.State != release.StateApplied && meta.FindStatusCondition(*list, kubermaticv1.ConditionHealthy) != nil:
+		conditions.Set(list, metav1.Condition{
 			Type: kubermaticv1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: kubermaticv1.ReasonProgressing,
 			ObservedGeneration: generation, Message: fmt.Sprintf("version %q is not applied to its end", record.Version),
 		})
@@ -195,31 +196,31 @@ func projectObjects(f *facts) {
 	state.Unhealthy = nil
 	for _, note := range f.health.Unhealthy[:min(len(f.health.Unhealthy), maxUnhealthy)] {
 		state.Unhealthy = append(state.Unhealthy, kubermaticv1.UnhealthyObject{
-			Ref: note.Key.String(), Reason: note.Reason, Message: status.Message(note.Message),
+			Ref: note.Key.String(), Reason: note.Reason, Message: text.Message(note.Message),
 		})
 	}
 }
 
 func projectDrift(f *facts) {
-	conditions, generation := &f.installation.Status.Conditions, f.installation.Generation
-	if f.applied && meta.FindStatusCondition(*conditions, kubermaticv1.ConditionDrifted) == nil {
-		status.False(conditions, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonNoDrift, "") // it was just written
+	list, generation := &f.installation.Status.Conditions, f.installation.Generation
+	if f.applied && meta.FindStatusCondition(*list, kubermaticv1.ConditionDrifted) == nil {
+		conditions.False(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonNoDrift, "") // it was just written
 	}
 	if !f.drifted {
 		return
 	}
 	switch {
 	case len(f.fights) > 0:
-		status.True(conditions, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonFight, fmt.Sprintf(
+		conditions.True(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonFight, fmt.Sprintf(
 			"%s is changed again and again by somebody else and is left alone: end that, then set annotation %s",
 			f.fights[0], kubermaticv1.AnnotationReconcileAt))
 	case len(f.shown) > 0:
-		status.True(conditions, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonDriftShown, fmt.Sprintf(
+		conditions.True(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonDriftShown, fmt.Sprintf(
 			"%s differs from what was applied (%s in all) and stays so: the strategy is Once", f.shown[0], objectCount(len(f.shown))))
 	case len(f.repaired) > 0:
-		status.False(conditions, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonRepaired, repairedText(f.repaired))
+		conditions.False(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonRepaired, repairedText(f.repaired))
 	default:
-		status.False(conditions, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonNoDrift, "")
+		conditions.False(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonNoDrift, "")
 	}
 }
 
@@ -253,13 +254,13 @@ func projectRemoval(f *facts, outcome loop.Outcome) {
 		return
 	}
 	result := judge(outcome)
-	conditions, generation := &f.installation.Status.Conditions, f.installation.Generation
+	list, generation := &f.installation.Status.Conditions, f.installation.Generation
 	f.installation.Status.ObservedGeneration = generation
 	projectRelease(f)
 	if notConnectedReasons[result.reason] {
 		result.message += "; the removal waits for it: deletionPolicy Orphan would let the installation go at once, and leave everything there"
 	}
-	status.Set(conditions, result.as(kubermaticv1.ConditionReady, generation))
+	conditions.Set(list, result.as(kubermaticv1.ConditionReady, generation))
 }
 
 // notConnectedReasons are those of a user cluster that can't be written to.

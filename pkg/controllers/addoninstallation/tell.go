@@ -9,8 +9,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // telling is what an event is about.
@@ -63,7 +64,7 @@ func (r *Reconciler) announce(ctx context.Context, f *facts) {
 // makes old trouble new: nobody who reads the events is to take what was applied for what works.
 func (r *Reconciler) tellTrouble(ctx context.Context, f *facts) {
 	if f.applied {
-		f.memory.trouble = status.Told{}
+		f.memory.trouble = conditions.Told{}
 	}
 	ready, isNews := f.memory.trouble.News(f.installation.Status.Conditions)
 	switch {
@@ -78,21 +79,21 @@ func (r *Reconciler) tellTrouble(ctx context.Context, f *facts) {
 }
 
 // tell says something about an installation in an event, and in the log in the same words.
-func (r *Reconciler) tell(ctx context.Context, f *facts, what telling, text string) {
-	text = status.Message(text)
-	ctrl.LoggerFrom(ctx).Info("told of an installation", "reason", what.reason, "message", text)
-	r.Recorder.Eventf(f.installation, nil, what.kind, what.reason, what.action, "%s", text)
+func (r *Reconciler) tell(ctx context.Context, f *facts, what telling, shown string) {
+	shown = text.Message(shown)
+	ctrl.LoggerFrom(ctx).Info("told of an installation", "reason", what.reason, "message", shown)
+	r.Recorder.Eventf(f.installation, nil, what.kind, what.reason, what.action, "%s", shown)
 }
 
 // troubleOf is what was told of an installation before this process began: what its status says, and that a hook failed where its next
 // attempt is under way.
-func troubleOf(installation *kubermaticv1.AddonInstallation) status.Told {
-	conditions := installation.Status.Conditions
-	_, ready := status.StandingOf(conditions)
+func troubleOf(installation *kubermaticv1.AddonInstallation) conditions.Told {
+	list := installation.Status.Conditions
+	_, ready := conditions.StandingOf(list)
 	if ready == nil || ready.Reason != kubermaticv1.ReasonHookRunning || installation.Status.Failures == 0 {
-		return status.ToldOf(conditions)
+		return conditions.ToldOf(list)
 	}
 	failed := *ready
 	failed.Reason = kubermaticv1.ReasonHookFailed
-	return status.ToldOf([]metav1.Condition{failed})
+	return conditions.ToldOf([]metav1.Condition{failed})
 }

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/status"
 )
 
 // report is what was last told of one cluster. Only the pass over that cluster uses it, but for counts.
@@ -107,7 +107,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAd
 		}
 	}
 	wanted := slices.Clone(f.report.conditions)
-	status.Set(&wanted, condition)
+	conditions.Set(&wanted, condition)
 	if f.report.counts == counts && same(f.report.conditions, wanted) {
 		return nil
 	}

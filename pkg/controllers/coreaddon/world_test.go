@@ -27,9 +27,9 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/status"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -276,7 +276,7 @@ func (w *world) said(installation *v1.AddonInstallation, kind string, state meta
 		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(installation), installation); err != nil {
 			return err
 		}
-		status.Set(&installation.Status.Conditions, metav1.Condition{
+		conditions.Set(&installation.Status.Conditions, metav1.Condition{
 			Type: kind, Status: state, Reason: reason, Message: "says " + reason, ObservedGeneration: installation.Generation,
 		})
 		return w.seed.Status().Update(w.t.Context(), installation)

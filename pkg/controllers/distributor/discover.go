@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -82,7 +83,7 @@ func isInitialised(seed *kkpv1.Seed) bool {
 	if len(seed.Status.Conditions) == 0 {
 		return true
 	}
-	return seed.Status.Conditions[kkpv1.SeedConditionInitialized].Status == corev1.ConditionTrue
+	return seed.Status.Conditions[kkpv1.SeedConditionInitialized].Status == metav1.ConditionTrue
 }
 
 // secretOf is the Secret with a seed's kubeconfig. The defaults are KKP's

@@ -403,7 +403,7 @@ func TestCountsInThePlatformNamespaceOnly(t *testing.T) {
 func TestUsesSeedsOnceTheyAreInitialised(t *testing.T) {
 	w := newWorld(t)
 	seed := w.seed("local", kubeconfigOf("master"))
-	setCondition := func(state corev1.ConditionStatus) {
+	setCondition := func(state metav1.ConditionStatus) {
 		before := seed.DeepCopy()
 		seed.Status.Versions.Kubermatic = "v2.30.1-3-g2974df5"
 		seed.Status.Conditions = map[string]kkpv1.SeedCondition{kkpv1.SeedConditionInitialized: {Status: state}}
@@ -411,7 +411,7 @@ func TestUsesSeedsOnceTheyAreInitialised(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	setCondition(corev1.ConditionFalse)
+	setCondition(metav1.ConditionFalse)
 	w.start(func(options *distributor.Options) { options.KKPVersion = "" })
 	custom := w.catalogueOf("custom", map[string][]string{"cilium": {"1.0.0"}})
 	w.create(w.master, custom)
@@ -421,7 +421,7 @@ func TestUsesSeedsOnceTheyAreInitialised(t *testing.T) {
 		}
 		return nil
 	})
-	setCondition(corev1.ConditionTrue)
+	setCondition(metav1.ConditionTrue)
 	merged := w.expectVersions("master", "cilium", "1.0.0")
 	if got := merged.Annotations[v1.AnnotationKKPVersion]; got != "v2.30.1-3-g2974df5" {
 		t.Errorf("KKP version %q", got)

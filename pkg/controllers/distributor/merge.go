@@ -12,7 +12,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // merger remembers the last merge: most passes come for a Seed or a Secret and find the same
@@ -78,11 +78,11 @@ func (r *Reconciler) announceChanges(author *v1.AddonCatalogue, changes []catalo
 	content := slices.DeleteFunc(slices.Clone(changes), func(change catalogue.Change) bool { return change.About })
 	about := slices.DeleteFunc(changes, func(change catalogue.Change) bool { return !change.About })
 	if len(content) > 0 {
-		r.recorder.Eventf(author, nil, corev1.EventTypeWarning, v1.EventChanged, "Merge", "%s", status.Message(
+		r.recorder.Eventf(author, nil, corev1.EventTypeWarning, v1.EventChanged, "Merge", "%s", text.Message(
 			"content changed under the same version, and reaches installations as an update: "+namesOf(content)))
 	}
 	if len(about) > 0 {
-		r.recorder.Eventf(author, nil, corev1.EventTypeNormal, v1.EventChanged, "Merge", "%s", status.Message(
+		r.recorder.Eventf(author, nil, corev1.EventTypeNormal, v1.EventChanged, "Merge", "%s", text.Message(
 			"constraints or deprecation changed, and no content: clusters are judged anew for "+namesOf(about)))
 	}
 }

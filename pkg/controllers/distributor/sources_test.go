@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
-	"github.com/trellis-addons/trellis/pkg/status"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -26,7 +26,7 @@ func (w *world) says(name, reason string) {
 		w.t.Fatal(err)
 	}
 	before := object.DeepCopy()
-	status.False(&object.Status.Conditions, object.Generation, v1.ConditionReady, reason, "such text never leaves the seed")
+	conditions.False(&object.Status.Conditions, object.Generation, v1.ConditionReady, reason, "such text never leaves the seed")
 	if err := seed.Status().Patch(w.t.Context(), object, client.MergeFrom(before)); err != nil {
 		w.t.Fatal(err)
 	}

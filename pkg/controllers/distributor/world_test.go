@@ -132,7 +132,7 @@ func (w *world) seed(name string, kubeconfig []byte) *kkpv1.Seed {
 	})
 	seed := &kkpv1.Seed{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: name},
-		Spec:       kkpv1.SeedSpec{Kubeconfig: corev1.ObjectReference{Name: "kubeconfig-" + name}},
+		Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: "kubeconfig-" + name}},
 	}
 	w.create(w.master, seed)
 	return seed

@@ -464,7 +464,7 @@ func (w *world) seed() *kkpv1.Seed {
 	})
 	seed := &kkpv1.Seed{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "local"},
-		Spec:       kkpv1.SeedSpec{Kubeconfig: corev1.ObjectReference{Name: "kubeconfig"}},
+		Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: "kubeconfig"}},
 	}
 	w.create(seed)
 	return seed

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/status"
 )
 
 // project writes facts and outcome into condition Fetched, the revision and the counts. The rest of the status is the
@@ -27,18 +27,18 @@ func project(f *facts, outcome loop.Outcome) {
 	}
 	switch o := outcome.(type) {
 	case loop.Done:
-		status.True(&s.Conditions, generation, v1.ConditionFetched, v1.ReasonFetched,
+		conditions.True(&s.Conditions, generation, v1.ConditionFetched, v1.ReasonFetched,
 			fmt.Sprintf("the %d add-ons are those of commit %s", s.Addons, s.Revision))
 	case loop.Waiting:
 		present := meta.FindStatusCondition(s.Conditions, v1.ConditionFetched)
 		switch {
 		case o.Reason != v1.ReasonFetching:
-			status.False(&s.Conditions, generation, o.Condition, o.Reason, o.Message)
+			conditions.False(&s.Conditions, generation, o.Condition, o.Reason, o.Message)
 		case present == nil: // A look at what is known already is no news.
-			status.Unknown(&s.Conditions, generation, o.Condition, o.Reason, o.Message)
+			conditions.Unknown(&s.Conditions, generation, o.Condition, o.Reason, o.Message)
 		}
 	case loop.RetryAt:
-		status.False(&s.Conditions, generation, o.Condition, o.Reason, o.Message)
+		conditions.False(&s.Conditions, generation, o.Condition, o.Reason, o.Message)
 	}
 }
 

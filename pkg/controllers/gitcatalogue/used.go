@@ -11,7 +11,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // usedTold is how many versions a condition names of those that go and that installations have; it counts all of them.
@@ -31,8 +31,8 @@ func (r *Reconciler) used(ctx context.Context, f *facts) string {
 		return unknown + fmt.Sprintf("ConfigMap %q can't be read", v1.ConfigMapUsage)
 	}
 	var usages []catalogue.SeedUsage
-	for seed, text := range book.Data {
-		if usage, err := catalogue.DecodeUsage(seed, text); err == nil {
+	for seed, encoded := range book.Data {
+		if usage, err := catalogue.DecodeUsage(seed, encoded); err == nil {
 			usages = append(usages, usage)
 		}
 	}
@@ -80,7 +80,7 @@ func usedText(gone []catalogue.UsedVersion, usages []catalogue.SeedUsage) string
 			counts, sum = append(counts, count{version, number}), sum+number
 		}
 	}
-	seeds := status.Count(len(usages), "counted seed")
+	seeds := text.Count(len(usages), "counted seed")
 	if sum == 0 {
 		return fmt.Sprintf("no installation on %s has what goes", seeds)
 	}
@@ -97,5 +97,5 @@ func usedText(gone []catalogue.UsedVersion, usages []catalogue.SeedUsage) string
 		have = "has"
 	}
 	return fmt.Sprintf("%s on %s %s what goes (%s); nothing is uninstalled",
-		status.Count(sum, "installation"), seeds, have, status.Names(named, usedTold))
+		text.Count(sum, "installation"), seeds, have, text.Names(named, usedTold))
 }

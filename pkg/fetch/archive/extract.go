@@ -23,17 +23,6 @@ const (
 // checked again.
 type Renaming func(name string) (renamed string, keep bool, err error)
 
-// Below is a Renaming that keeps what lies below a folder of the archive; "" keeps everything.
-func Below(folder string) Renaming {
-	return func(name string) (string, bool, error) {
-		if folder == "" {
-			return name, true, nil
-		}
-		inner, ok := strings.CutPrefix(name, folder+"/")
-		return inner, ok && inner != "", nil
-	}
-}
-
 // Extract unpacks a gzipped tar archive into the folder.
 func Extract(ctx context.Context, from io.Reader, into *Folder, rename Renaming) error {
 	return Each(ctx, from, Gzip, func(entry *Entry) error {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // Limits on names: what Linux file systems take, and a depth that no sensible tree has.
@@ -78,5 +78,5 @@ func CleanPath(given string) (string, error) {
 
 func refused(name, rule string) error {
 	const shown = 256
-	return &fetch.RefusedError{Subject: fmt.Sprintf("path %q", status.Cut(name, shown)), Rule: rule}
+	return &fetch.RefusedError{Subject: fmt.Sprintf("path %q", text.Cut(name, shown)), Rule: rule}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // refLimit is the longest branch, tag or range, in bytes.
@@ -102,5 +102,5 @@ func unfit(r rune) bool {
 
 func refusedRef(name, rule string) error {
 	const shown = 80
-	return &fetch.RefusedError{Subject: fmt.Sprintf("git ref %q", status.Cut(name, shown)), Rule: rule}
+	return &fetch.RefusedError{Subject: fmt.Sprintf("git ref %q", text.Cut(name, shown)), Rule: rule}
 }

@@ -32,8 +32,6 @@ type index struct {
 
 	// asking lets one look at a time go to the server; the others find what it brought.
 	asking chan struct{}
-	// used is when somebody asked last; the lock of the Source is its.
-	used time.Time
 
 	mu                 sync.Mutex
 	wanted             map[string]bool      // charts that somebody asked for
@@ -45,23 +43,12 @@ type index struct {
 // index gives the index of a repository for a user.
 func (s *Source) index(at *url.URL, credentials fetch.Credentials) *index {
 	key := indexKey{url: at.String(), user: credentials.Identity()}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	if found, ok := s.indexes[key]; ok {
-		found.used = now
-		return found
-	}
-	for old, index := range s.indexes {
-		if now.Sub(index.used) > rememberedFor {
-			delete(s.indexes, old)
+	return s.indexes.Renew(key, rememberedFor, func() *index {
+		return &index{
+			at: at, credentials: credentials, asking: make(chan struct{}, 1),
+			wanted: map[string]bool{}, charts: map[string][]version{}, read: map[string]bool{},
 		}
-	}
-	s.indexes[key] = &index{
-		at: at, credentials: credentials, asking: make(chan struct{}, 1), used: now,
-		wanted: map[string]bool{}, charts: map[string][]version{}, read: map[string]bool{},
-	}
-	return s.indexes[key]
+	})
 }
 
 // chart gives the versions of a chart.

@@ -7,24 +7,22 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/lru"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // Source is a fetch.Source for charts in Helm repositories.
 type Source struct {
 	network *outbound.Network
-
-	mu      sync.Mutex
-	indexes map[indexKey]*index
+	indexes lru.Cache[indexKey, *index]
 }
 
 // New makes a Source whose requests go through the network.
 func New(network *outbound.Network) *Source {
-	return &Source{network: network, indexes: map[indexKey]*index{}}
+	return &Source{network: network}
 }
 
 // Resolve says whether the repository has the chart in that version, and with which digest.
@@ -87,4 +85,4 @@ func checkChart(reference *fetch.HelmReference) error {
 	return nil
 }
 
-func cut(text string) string { return status.Cut(text, 80) }
+func cut(whole string) string { return text.Cut(whole, 80) }

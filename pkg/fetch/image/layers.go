@@ -14,7 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/archive"
 	"github.com/trellis-addons/trellis/pkg/fetch/registry"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 const (
@@ -129,7 +129,7 @@ func layerRule(layer v1.Descriptor) string {
 	return ""
 }
 
-func cut(text string) string { return status.Cut(text, 120) }
+func cut(whole string) string { return text.Cut(whole, 120) }
 
 // addLayer downloads a layer and puts it below what is there.
 func addLayer(ctx context.Context, session *registry.Session, layer v1.Descriptor, stack *stack, folder string) error {

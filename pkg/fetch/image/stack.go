@@ -9,7 +9,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/archive"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // Names of whiteouts, from the image specification. Others with the double prefix are notes of old storage drivers.
@@ -189,5 +189,5 @@ func (s *stack) bound(name string) error {
 
 func refusedPath(name, rule string) error {
 	const shown = 256
-	return &fetch.RefusedError{Subject: fmt.Sprintf("path %q", status.Cut(name, shown)), Rule: rule}
+	return &fetch.RefusedError{Subject: fmt.Sprintf("path %q", text.Cut(name, shown)), Rule: rule}
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
@@ -133,11 +134,7 @@ func (v *visit) failed(err error) {
 	if v.host.deaf++; v.host.deaf < deafAfter {
 		return
 	}
-	rest := firstRest
-	for range min(v.host.deaf-deafAfter, 10) {
-		rest = min(2*rest, lastRest)
-	}
-	v.host.closed = v.hosts.now().Add(rest)
+	v.host.closed = v.hosts.now().Add(backoff.After(v.host.deaf-deafAfter+1, firstRest, lastRest))
 	v.host.reason = fmt.Sprintf("it could not be reached %d times in a row and is left alone for a while", v.host.deaf)
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // referenceLimit is the longest reference that is taken, in bytes.
@@ -88,10 +88,10 @@ func Parse(text string) (Reference, error) {
 	return read, nil
 }
 
-func refusedReference(text, rule string) error {
+func refusedReference(reference, rule string) error {
 	const shown = 120
-	if at := strings.LastIndexByte(text, '@'); at >= 0 && !strings.HasPrefix(text[at:], "@sha") {
-		text = "…" + text[at:] // what stands before may be a password
+	if at := strings.LastIndexByte(reference, '@'); at >= 0 && !strings.HasPrefix(reference[at:], "@sha") {
+		reference = "…" + reference[at:] // what stands before may be a password
 	}
-	return &fetch.RefusedError{Subject: fmt.Sprintf("image %q", status.Cut(text, shown)), Rule: rule}
+	return &fetch.RefusedError{Subject: fmt.Sprintf("image %q", text.Cut(reference, shown)), Rule: rule}
 }

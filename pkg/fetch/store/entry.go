@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"time"
 
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
@@ -73,7 +74,7 @@ func (e *entry) interval(now time.Time, own time.Duration) time.Duration {
 // hasten brings the next look forward where an interval was shortened. One after a failure has a time of its own.
 func (e *entry) hasten(now time.Time, interval time.Duration) {
 	if e.err == nil && !e.fixed() && e.due.After(now.Add(interval*11/10)) {
-		e.due = now.Add(nextLook(interval))
+		e.due = now.Add(backoff.Around(interval, jitter))
 	}
 }
 

@@ -2,7 +2,6 @@ package store
 
 import (
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
@@ -73,14 +72,6 @@ func (s *Store) finish(entry *entry) {
 	}
 }
 
-// nextLook is the interval, plus or minus 10 %, so that looks that began together drift apart.
-func nextLook(interval time.Duration) time.Duration {
-	return interval*9/10 + rand.N(interval/5+1)
-}
-
-// jittered is up to 10 % more: what failed together, or was sent away together, comes back apart, and not too early.
-func jittered(pause time.Duration) time.Duration { return pause + rand.N(pause/10+1) }
-
 // retryAfter is what the server asked for.
 func retryAfter(err error) time.Duration {
 	unavailable, ok := errors.AsType[*fetch.UnavailableError](err)
@@ -88,15 +79,4 @@ func retryAfter(err error) time.Duration {
 		return 0
 	}
 	return unavailable.RetryAfter
-}
-
-// pause follows the nth failure in a row.
-func (s *Store) pause(failures int) time.Duration {
-	pause := s.options.FirstPause
-	for range failures - 1 {
-		if pause *= 2; pause >= s.options.LastPause {
-			return s.options.LastPause
-		}
-	}
-	return pause
 }

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
@@ -83,15 +86,19 @@ func (s *Store) conclude(entry *entry, found result, must bool) []func() {
 	return entry.toWake(now)
 }
 
+// jitter is the share by which waits of many entries differ.
+const jitter = 0.1
+
 // untilNext is the time to the next look.
 func (s *Store) untilNext(entry *entry) time.Duration {
 	switch {
 	case entry.err != nil && mayServeOld(entry.err):
-		return jittered(max(s.pause(entry.failures), retryAfter(entry.err)))
+		pause := backoff.After(entry.failures, s.options.FirstPause, s.options.LastPause)
+		return wait.Jitter(max(pause, retryAfter(entry.err)), jitter) // never before the time that the server asked for
 	case entry.err == nil && entry.fixed():
 		return rememberedFor
 	}
-	return nextLook(entry.interval(time.Now(), s.options.Interval))
+	return backoff.Around(entry.interval(time.Now(), s.options.Interval), jitter)
 }
 
 // settle notes what a look found, and says whether Get says something else now. A failed look leaves what was known.

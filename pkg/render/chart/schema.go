@@ -15,7 +15,7 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 const (
@@ -186,7 +186,7 @@ func bound(problem jsonschema.ErrorKind) string {
 // maxBound is how much of a schema's text one problem repeats, in bytes.
 const maxBound = 120
 
-func cut(text string) string { return status.Cut(text, maxBound) }
+func cut(whole string) string { return text.Cut(whole, maxBound) }
 
 func number(bound *big.Rat) string {
 	if bound.IsInt() && bound.Num().IsInt64() {

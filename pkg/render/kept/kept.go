@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
@@ -237,20 +238,12 @@ func (r *Renders) land(entry *entry, content packed, err error) *outcome {
 		}
 	case render.Costly(err):
 		entry.failures++
-		entry.until = r.options.Now().Add(pause(entry.failures))
+		entry.until = r.options.Now().Add(backoff.After(entry.failures, firstPause, longestPause))
 	case errors.Is(err, context.Canceled) || !render.Lasting(err):
 		return came // about this try only
 	}
 	r.keep(entry, came)
 	return came
-}
-
-func pause(failures int) time.Duration {
-	wait := firstPause
-	for ; failures > 1 && wait < longestPause; failures-- {
-		wait *= 2
-	}
-	return min(wait, longestPause)
 }
 
 // digests are of objects, by what they are called.

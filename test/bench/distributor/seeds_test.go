@@ -312,7 +312,7 @@ func (w *platformWorld) addSeed(name string, kubeconfig []byte) {
 	})
 	w.create(&kkpv1.Seed{
 		ObjectMeta: metav1.ObjectMeta{Namespace: platform, Name: name},
-		Spec:       kkpv1.SeedSpec{Kubeconfig: corev1.ObjectReference{Name: "kubeconfig-" + name}},
+		Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: "kubeconfig-" + name}},
 	})
 }
 

@@ -228,7 +228,8 @@ func (b *bench) serve(mgr manager.Manager) {
 	}
 	b.reviews = &counting{Client: b.seed}
 	key := client.ObjectKey{Namespace: place, Name: query.CertificateSecret}
-	own := query.NewOwnCertificate(b.seed, key, []string{"127.0.0.1"}, logr.Discard())
+	own := query.NewCertificate(key, []string{"127.0.0.1"})
+	own.Use(b.seed, b.seed)
 	// The run may take longer than the ten seconds that answers are kept for.
 	reviews := query.NewReviews(b.reviews, query.ReviewOptions{TTL: time.Hour})
 	b.endpoint = query.New(query.Dependencies{

@@ -12,7 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/status"
+
+	"github.com/trellis-addons/trellis/pkg/conditions"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // announceConflicts makes an event of conflicts that the catalogue's status did not have before.
@@ -31,21 +33,21 @@ func (r *Reporter) announceConflicts(ctx context.Context, object *v1.AddonCatalo
 	if len(fresh) > 1 {
 		message += fmt.Sprintf("; and %d more", len(fresh)-1)
 	}
-	r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1.EventConflict, "Merge", "%s", status.Message(message))
+	r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1.EventConflict, "Merge", "%s", text.Message(message))
 }
 
 // toldOf is what was told of a catalogue's trouble: by this process or, where that knows nothing
 // yet, by what its status says.
-func (r *Reporter) toldOf(object *v1.AddonCatalogue) status.Told {
+func (r *Reporter) toldOf(object *v1.AddonCatalogue) conditions.Told {
 	if told, known := r.troubles.Load(client.ObjectKeyFromObject(object)); known {
-		return told.(status.Told)
+		return told.(conditions.Told)
 	}
-	return status.ToldOf(object.Status.Conditions)
+	return conditions.ToldOf(object.Status.Conditions)
 }
 
 // announceTrouble makes an event and a line of the log of why a catalogue is not ready, those in
 // git included: when that comes or becomes something else, and when it is over.
-func (r *Reporter) announceTrouble(ctx context.Context, object *v1.AddonCatalogue, told status.Told) {
+func (r *Reporter) announceTrouble(ctx context.Context, object *v1.AddonCatalogue, told conditions.Told) {
 	ready, news := told.News(object.Status.Conditions)
 	r.troubles.Store(client.ObjectKeyFromObject(object), told)
 	if !news {

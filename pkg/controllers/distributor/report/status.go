@@ -12,9 +12,10 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // conflictsListed is how many conflicts a status lists; it counts all of them. seedsListed
@@ -58,11 +59,11 @@ func statusOf(object *v1.AddonCatalogue, f *facts) v1.AddonCatalogueStatus {
 		conflicting(object.Name, f), sourcesReady(f), ready(object, next.Seeds, f), leaving(f),
 	} {
 		if condition.Reason == "" {
-			status.Remove(&next.Conditions, condition.Type)
+			conditions.Remove(&next.Conditions, condition.Type)
 			continue
 		}
 		condition.ObservedGeneration = object.Generation
-		status.Set(&next.Conditions, condition)
+		conditions.Set(&next.Conditions, condition)
 	}
 	return next
 }
@@ -117,7 +118,7 @@ func rowsOf(present []v1.SeedSync, f *facts) (rows []v1.SeedSync, synced int32) 
 	revision := revisionOf(f.Digests)
 	for _, found := range f.listed() {
 		row := before[found.Name]
-		row.Name, row.Message = found.Name, status.Message(found.Behind(f.Digests, f.Secrets))
+		row.Name, row.Message = found.Name, text.Message(found.Behind(f.Digests, f.Secrets))
 		row.Synced = row.Message == ""
 		_, row.Sources = found.Unfetched.Of(f.Digests)
 		if row.Synced {

@@ -10,7 +10,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/conditions"
 )
 
 // writeStatus writes the status of a merged catalogue, if it is not right yet. It is written after
@@ -44,7 +44,7 @@ func (s *session) repairStatus(ctx context.Context, name string) error {
 func setStatus(object *v1.AddonCatalogue) {
 	object.Status.ObservedGeneration = object.Generation
 	object.Status.Addons, object.Status.Versions = catalogue.Size(&object.Spec)
-	status.True(&object.Status.Conditions, object.Generation, v1.ConditionReady, v1.ReasonMerged,
+	conditions.True(&object.Status.Conditions, object.Generation, v1.ConditionReady, v1.ReasonMerged,
 		fmt.Sprintf("it has %d versions, of %s", object.Status.Versions,
 			strings.Join(originsOf(object.Annotations[v1.AnnotationVersions]), ", ")))
 }

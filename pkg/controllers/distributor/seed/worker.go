@@ -3,19 +3,21 @@ package seed
 import (
 	"context"
 	"maps"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
-	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
 // backoffLimit is the longest wait before a seed is tried again without being asked.
 const backoffLimit = 5 * time.Minute
+
+// jitter is the share by which a worker's waits are early or late.
+const jitter = 0.05
 
 // task is what a worker is to bring about, and where.
 type task struct {
@@ -102,15 +104,10 @@ func (w *worker) log(ctx context.Context, state State) {
 func (w *worker) pause(state State) time.Duration {
 	if state.isWhole() {
 		w.failed = 0
-		return jitter(min(w.Resync, w.CountEvery))
+		return backoff.Around(min(w.Resync, w.CountEvery), jitter)
 	}
 	w.failed++
-	return jitter(loop.Backoff(w.failed, time.Second, backoffLimit))
-}
-
-// jitter spreads a time by 10 %.
-func jitter(around time.Duration) time.Duration {
-	return time.Duration(float64(around) * (0.95 + 0.1*rand.Float64())) // no secret depends on it
+	return backoff.Around(backoff.After(w.failed, time.Second, backoffLimit), jitter)
 }
 
 // pass brings the seed to what is wanted, as far as it goes.

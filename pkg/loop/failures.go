@@ -3,6 +3,8 @@ package loop
 import (
 	"sync"
 	"time"
+
+	"github.com/trellis-addons/trellis/pkg/backoff"
 )
 
 // Waits after failures in a row, for passes that have no status to keep their number in.
@@ -10,15 +12,6 @@ const (
 	firstRetry   = time.Second
 	slowestRetry = 5 * time.Minute
 )
-
-// Backoff is the wait before the next try after that many in a row: first, doubling up to most.
-func Backoff(tries int32, first, most time.Duration) time.Duration {
-	wait := first
-	for ; tries > 1 && wait < most; tries-- {
-		wait *= 2
-	}
-	return min(wait, most)
-}
 
 // Failures counts failures in a row, by the name of what is worked on. The zero value has none.
 type Failures struct {
@@ -39,6 +32,6 @@ func (f *Failures) BackOff(name string, outcome Outcome) Outcome {
 		f.counts = map[string]int32{}
 	}
 	f.counts[name]++
-	failure.After = Backoff(f.counts[name], firstRetry, slowestRetry)
+	failure.After = backoff.After(f.counts[name], firstRetry, slowestRetry)
 	return failure
 }

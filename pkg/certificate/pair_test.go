@@ -2,22 +2,30 @@ package certificate
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-const day = 24 * time.Hour
+const (
+	day            = 24 * time.Hour
+	certificateKey = corev1.TLSCertKey
+	privateKey     = corev1.TLSPrivateKeyKey
+)
 
-func makePair(t *testing.T, now time.Time, before []byte, hosts ...string) *pair {
+// makePair gives the data of a Secret whose certificate was made at a time, after authorities of before.
+func makePair(t *testing.T, now time.Time, before []byte, hosts ...string) map[string][]byte {
 	t.Helper()
-	made, err := newPair(hosts, now, before)
-	if err != nil {
+	data := map[string][]byte{KeyAuthorities: before}
+	if _, err := (&Options{Name: "trellis-webhook", Hosts: hosts}).renew(data, now); err != nil {
 		t.Fatal(err)
 	}
-	return made
+	return data
 }
 
 // TestReadPair holds which content of a Secret is served, and that what is wrong is told without any of it.
@@ -31,20 +39,20 @@ func TestReadPair(t *testing.T) {
 		now   time.Time
 		wrong string
 	}{
-		{"as it was made", made.data(), []string{"webhook.kubermatic.svc", "127.0.0.1"}, noon.Add(time.Minute), ""},
-		{"for one who is an hour behind", made.data(), []string{"127.0.0.1"}, noon.Add(-59 * time.Minute), ""},
-		{"on its last day", made.data(), []string{"127.0.0.1"}, noon.Add(89 * day), ""},
-		{"after its last day", made.data(), []string{"127.0.0.1"}, noon.Add(91 * day), "can't be verified"},
-		{"for another host", made.data(), []string{"webhook.other.svc"}, noon, `host "webhook.other.svc"`},
+		{"as it was made", made, []string{"webhook.kubermatic.svc", "127.0.0.1"}, noon.Add(time.Minute), ""},
+		{"for one who is an hour behind", made, []string{"127.0.0.1"}, noon.Add(-59 * time.Minute), ""},
+		{"on its last day", made, []string{"127.0.0.1"}, noon.Add(89 * day), ""},
+		{"after its last day", made, []string{"127.0.0.1"}, noon.Add(91 * day), "can't be verified"},
+		{"for another host", made, []string{"webhook.other.svc"}, noon, `host "webhook.other.svc"`},
 		{"an empty Secret", nil, []string{"127.0.0.1"}, noon, "not there yet"},
 		{"somebody else's key", map[string][]byte{
-			keyAuthorities: made.authorities, keyCertificate: made.certificate, keyPrivate: other.key,
+			KeyAuthorities: made[KeyAuthorities], certificateKey: made[certificateKey], privateKey: other[privateKey],
 		}, []string{"127.0.0.1"}, noon, "don't belong together"},
 		{"somebody else's authority", map[string][]byte{
-			keyAuthorities: other.authorities, keyCertificate: made.certificate, keyPrivate: made.key,
+			KeyAuthorities: other[KeyAuthorities], certificateKey: made[certificateKey], privateKey: made[privateKey],
 		}, []string{"127.0.0.1"}, noon, "can't be verified"},
-		{"no authority", map[string][]byte{keyCertificate: made.certificate, keyPrivate: made.key}, []string{"127.0.0.1"}, noon, "can't be verified"},
-		{"garbage", map[string][]byte{keyAuthorities: []byte("x"), keyCertificate: []byte("canary"), keyPrivate: []byte("canary")},
+		{"no authority", map[string][]byte{certificateKey: made[certificateKey], privateKey: made[privateKey]}, []string{"127.0.0.1"}, noon, "can't be verified"},
+		{"garbage", map[string][]byte{KeyAuthorities: []byte("x"), certificateKey: []byte("canary"), privateKey: []byte("canary")},
 			[]string{"127.0.0.1"}, noon, "don't belong together"},
 	} {
 		t.Run(test.why, func(t *testing.T) {
@@ -65,20 +73,24 @@ func TestReadPair(t *testing.T) {
 // TestRenewalKeepsTrust holds that a replica that has not looked yet is trusted after a renewal, and not for ever.
 func TestRenewalKeepsTrust(t *testing.T) {
 	first := makePair(t, noon, nil, "127.0.0.1")
-	if first.isDue(noon.Add(59 * day)) {
+	serving, err := readPair(first, []string{"127.0.0.1"}, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if isDue(serving, noon.Add(59*day)) {
 		t.Error("a new certificate is due after 59 days of 90")
 	}
-	if !first.isDue(noon.Add(61 * day)) {
+	if !isDue(serving, noon.Add(61*day)) {
 		t.Error("a certificate is not due 29 days before its end")
 	}
-	second := makePair(t, noon.Add(61*day), first.authorities, "127.0.0.1")
-	served := first.data()
-	served[keyAuthorities] = second.authorities
+	second := makePair(t, noon.Add(61*day), first[KeyAuthorities], "127.0.0.1")
+	served := maps.Clone(first)
+	served[KeyAuthorities] = second[KeyAuthorities]
 	if _, err := readPair(served, []string{"127.0.0.1"}, noon.Add(62*day)); err != nil {
 		t.Errorf("after a renewal the certificate before it is not trusted any more: %v", err)
 	}
-	third := makePair(t, noon.Add(122*day), second.authorities, "127.0.0.1")
-	if got := len(certificates(third.authorities)); got != 2 {
+	third := makePair(t, noon.Add(122*day), second[KeyAuthorities], "127.0.0.1")
+	if got := len(certificates(third[KeyAuthorities])); got != 2 {
 		t.Errorf("%d authorities are trusted, want the present and the one before: expired ones go", got)
 	}
 }
@@ -87,7 +99,7 @@ func TestRenewalKeepsTrust(t *testing.T) {
 func TestAuthoritiesStayFew(t *testing.T) {
 	var authorities []byte
 	for range 10 {
-		authorities = makePair(t, noon, authorities, "127.0.0.1").authorities
+		authorities = makePair(t, noon, authorities, "127.0.0.1")[KeyAuthorities]
 	}
 	if got := len(certificates(authorities)); got != 1+authoritiesKept {
 		t.Errorf("%d authorities are trusted, want %d", got, 1+authoritiesKept)

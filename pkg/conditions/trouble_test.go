@@ -1,4 +1,4 @@
-package status_test
+package conditions_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/conditions"
 )
 
 func ready(state metav1.ConditionStatus, reason string, generation int64) []metav1.Condition {
@@ -15,7 +15,7 @@ func ready(state metav1.ConditionStatus, reason string, generation int64) []meta
 
 // Red when tries between are told, when work under way counts as trouble or as its end, or when a restart repeats what a status says.
 func TestTroubleIsToldOnce(t *testing.T) {
-	var told status.Told
+	var told conditions.Told
 	for _, test := range []struct {
 		why        string
 		conditions []metav1.Condition
@@ -37,7 +37,7 @@ func TestTroubleIsToldOnce(t *testing.T) {
 			t.Errorf("%s: news %t", test.why, news)
 		}
 	}
-	restarted := status.ToldOf(ready("False", v1.ReasonConflict, 3))
+	restarted := conditions.ToldOf(ready("False", v1.ReasonConflict, 3))
 	if _, news := restarted.News(ready("False", v1.ReasonClusterNotReady, 3)); news {
 		t.Error("connecting after a restart is told")
 	}

@@ -7,16 +7,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-func TestBackoff(t *testing.T) {
-	for failures, want := range map[int32]time.Duration{
-		0: time.Second, 1: time.Second, 2: 2 * time.Second, 4: 8 * time.Second, 30: 5 * time.Minute,
-	} {
-		if got := loop.Backoff(failures, time.Second, 5*time.Minute); got != want {
-			t.Errorf("after %d failures: %s, want %s", failures, got, want)
-		}
-	}
-}
-
 // Red when a failure of one thing makes another wait, when success is no new beginning, or when a wait
 // that a step chose is lost.
 func TestFailuresInARowWaitLonger(t *testing.T) {

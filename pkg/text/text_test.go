@@ -1,13 +1,11 @@
-package status_test
+package text_test
 
 import (
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 func TestMessage(t *testing.T) {
@@ -19,7 +17,7 @@ func TestMessage(t *testing.T) {
 		{"right-to-left override goes", "a\u202eb", "ab"},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			if got := status.Message(test.text); got != test.want {
+			if got := text.Message(test.text); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -29,14 +27,14 @@ func TestMessage(t *testing.T) {
 // Red when names beyond the limit are shown, or not counted.
 func TestNames(t *testing.T) {
 	for want, names := range map[string][]string{"": nil, "a, b": {"a", "b"}, "a, b and 2 more": {"a", "b", "c", "d"}} {
-		if got := status.Names(names, 2); got != want {
+		if got := text.Names(names, 2); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
 
 func TestMessageIsCutAtARune(t *testing.T) {
-	got := status.Message(strings.Repeat("ü", 5000))
+	got := text.Message(strings.Repeat("ü", 5000))
 	if len(got) > 1024 || !utf8.ValidString(got) || !strings.HasSuffix(got, " …") {
 		t.Errorf("message of %d bytes, valid %t", len(got), utf8.ValidString(got))
 	}
@@ -52,22 +50,8 @@ func TestCut(t *testing.T) {
 		{"the end is inside of a rune", "aü", "a…", 2},
 		{"nothing", "", "", 0},
 	} {
-		if got := status.Cut(test.text, test.most); got != test.want {
+		if got := text.Cut(test.text, test.most); got != test.want {
 			t.Errorf("%s: %q, want %q", test.why, got, test.want)
 		}
-	}
-}
-
-func TestSetKeepsTheTransitionTimeOfAnEqualStatus(t *testing.T) {
-	var conditions []metav1.Condition
-	status.False(&conditions, 1, "Ready", "Progressing", "first")
-	before := conditions[0].LastTransitionTime
-	status.False(&conditions, 2, "Ready", "Unhealthy", "second")
-	got := conditions[0]
-	if got.LastTransitionTime != before {
-		t.Error("the transition time changed although the status did not")
-	}
-	if got.Reason != "Unhealthy" || got.Message != "second" || got.ObservedGeneration != 2 {
-		t.Errorf("condition is %+v", got)
 	}
 }

@@ -1,4 +1,4 @@
-package status
+package conditions
 
 import (
 	"k8s.io/apimachinery/pkg/api/meta"

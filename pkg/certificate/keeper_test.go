@@ -1,10 +1,12 @@
-package certificate
+package certificate_test
 
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"regexp"
 	"testing"
 	"time"
 
@@ -14,6 +16,8 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trellis-addons/trellis/pkg/certificate"
+	"github.com/trellis-addons/trellis/pkg/webhook"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -24,7 +28,10 @@ const (
 	place         = "default"
 	secretName    = "trellis-webhook"
 	configuration = "default.trellis"
+	day           = 24 * time.Hour
 )
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func connect(t *testing.T) client.Client {
 	t.Helper()
@@ -44,7 +51,7 @@ func layOut(t *testing.T, c client.Client) {
 		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url},
 	}
 	first, second := webhook, webhook
-	first.Name, second.Name = "one.trellis.example.com", "two.trellis.example.com"
+	first.Name, second.Name = "addoncatalogues.addons.kubermatic.k8c.io", "two.trellis.example.com"
 	for _, object := range []client.Object{
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: secretName}},
 		&admissionregistrationv1.ValidatingWebhookConfiguration{
@@ -63,17 +70,21 @@ func layOut(t *testing.T, c client.Client) {
 	}
 }
 
-// replica is a running Keeper with a clock of its own.
+// replica is a running Keeper of the webhooks' certificate, with a clock of its own.
 type replica struct {
-	*Keeper
+	*certificate.Keeper
+	*webhook.Registration
 	clock *testingclock.FakeClock
 }
 
 func start(t *testing.T, c client.Client) *replica {
 	t.Helper()
 	clock := testingclock.NewFakeClock(noon)
-	made := New(Options{Namespace: place, Secret: secretName, Configuration: configuration, Hosts: []string{"127.0.0.1"}, Clock: clock,
-		Paths: map[string]string{"one.trellis.example.com": "/validate-one"}})
+	registration := &webhook.Registration{Configuration: configuration, Client: c, Reader: c}
+	made := certificate.New(certificate.Options{
+		Name: "trellis-webhook", Secret: client.ObjectKey{Namespace: place, Name: secretName}, Hosts: []string{"127.0.0.1"},
+		Publisher: registration, Clock: clock,
+	})
 	made.Use(c, c)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -84,7 +95,7 @@ func start(t *testing.T, c client.Client) *replica {
 			t.Error(err)
 		}
 	})
-	return &replica{made, clock}
+	return &replica{made, registration, clock}
 }
 
 // step lets time pass for a replica that waits for its next look.
@@ -110,18 +121,18 @@ func agreed(t *testing.T, c client.Client, before []byte, replicas ...*replica) 
 			return err
 		}
 		for _, webhook := range trusted.Webhooks {
-			if !bytes.Equal(webhook.ClientConfig.CABundle, secret.Data[keyAuthorities]) {
+			if !bytes.Equal(webhook.ClientConfig.CABundle, secret.Data[certificate.KeyAuthorities]) {
 				return fmt.Errorf("webhook %q trusts others than the Secret has", webhook.Name)
 			}
 		}
 		for i, replica := range replicas {
-			certificate, err := replica.GetCertificate(nil)
+			shown, err := replica.GetCertificate(nil)
 			if err != nil {
 				return err
 			}
-			served = certificate.Certificate[0]
-			read, err := readPair(secret.Data, nil, noon)
-			if err != nil || !bytes.Equal(served, read.serving.Certificate[0]) {
+			served = shown.Certificate[0]
+			read, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+			if err != nil || !bytes.Equal(served, read.Certificate[0]) {
 				return fmt.Errorf("replica %d does not serve what the Secret has: %v", i, err)
 			}
 		}
@@ -166,7 +177,7 @@ func TestMended(t *testing.T) {
 	if err := c.Update(t.Context(), emptied); err != nil {
 		t.Fatal(err)
 	}
-	keeper.step(t, lookEvery)
+	keeper.step(t, time.Minute)
 	if again := agreed(t, c, nil, keeper); !bytes.Equal(first, again) {
 		t.Error("the certificate was renewed, although only the bundle was missing")
 	}
@@ -175,7 +186,7 @@ func TestMended(t *testing.T) {
 	if err := c.Update(t.Context(), broken); err != nil {
 		t.Fatal(err)
 	}
-	keeper.step(t, lookEvery)
+	keeper.step(t, time.Minute)
 	agreed(t, c, first, keeper)
 }
 
@@ -184,11 +195,11 @@ func TestNothingIsServedTooEarly(t *testing.T) {
 	c := connect(t)
 	keeper := start(t, c)
 	keeper.step(t, time.Second) // after the first look, which failed
-	if err := keeper.Ready(nil); !errors.Is(err, errNone) {
+	if err := keeper.Ready(nil); !errors.Is(err, certificate.ErrNone) {
 		t.Errorf("ready without a certificate: %v", err)
 	}
 	layOut(t, c)
-	keeper.step(t, lookAgain)
+	keeper.step(t, 5*time.Second)
 	agreed(t, c, nil, keeper)
 }
 
@@ -200,7 +211,7 @@ func TestTheAPIServerIsToldASecretPath(t *testing.T) {
 	first := start(t, c)
 	before := agreed(t, c, nil, first)
 	path := first.Path()
-	if !isPath(path) {
+	if !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(path) {
 		t.Fatalf("the path is %q", path)
 	}
 	second := start(t, c)
@@ -211,7 +222,7 @@ func TestTheAPIServerIsToldASecretPath(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKey{Name: configuration}, &told); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"/validate-one", ""} {
+	for i, want := range []string{webhook.PathCatalogues, ""} {
 		if got := *told.Webhooks[i].ClientConfig.URL; got != "https://127.0.0.1:1/"+path+want {
 			t.Errorf("webhook %d is asked at %q", i, got)
 		}

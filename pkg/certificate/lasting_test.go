@@ -1,30 +1,34 @@
-package query_test
+package certificate_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clocktesting "k8s.io/utils/clock/testing"
+	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trellis-addons/trellis/pkg/query"
+	"github.com/trellis-addons/trellis/pkg/certificate"
 )
 
-func (w *world) own(clock *clocktesting.FakePassiveClock, hosts ...string) *query.OwnCertificate {
-	key := client.ObjectKey{Namespace: w.catalogue, Name: "own"}
-	own := query.NewOwnCertificate(w.seed, key, hosts, logr.Discard())
-	own.SetClock(clock)
-	return own
+var ownSecret = client.ObjectKey{Namespace: place, Name: "own"}
+
+// own keeps a certificate as the query endpoint does.
+func own(c client.Client, clock *testingclock.FakeClock, hosts ...string) *certificate.Keeper {
+	made := certificate.New(certificate.Options{
+		Name: "trellis-query", Secret: ownSecret, Owner: "query-endpoint", Hosts: hosts, LastingAuthority: true, Clock: clock,
+	})
+	made.Use(c, c)
+	return made
 }
 
 // loaded gives what is served after a look at the Secret.
-func loaded(t *testing.T, own *query.OwnCertificate) *tls.Certificate {
+func loaded(t *testing.T, own *certificate.Keeper) *tls.Certificate {
 	t.Helper()
 	if err := own.Load(t.Context()); err != nil {
 		t.Fatal(err)
@@ -36,21 +40,35 @@ func loaded(t *testing.T, own *query.OwnCertificate) *tls.Certificate {
 	return served
 }
 
-func (w *world) ownSecret() *corev1.Secret {
-	w.t.Helper()
+func readOwn(t *testing.T, c client.Client) *corev1.Secret {
+	t.Helper()
 	secret := &corev1.Secret{}
-	if err := w.seed.Get(w.t.Context(), client.ObjectKey{Namespace: w.catalogue, Name: "own"}, secret); err != nil {
-		w.t.Fatal(err)
+	if err := c.Get(t.Context(), ownSecret, secret); err != nil {
+		t.Fatal(err)
 	}
 	return secret
+}
+
+// without deletes the Secret, now and after the test.
+func without(t *testing.T, c client.Client) {
+	t.Helper()
+	remove := func(ctx context.Context) {
+		held := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ownSecret.Namespace, Name: ownSecret.Name}}
+		if err := client.IgnoreNotFound(c.Delete(ctx, held)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove(t.Context())
+	t.Cleanup(func() { remove(context.Background()) })
 }
 
 func same(a, b *tls.Certificate) bool { return bytes.Equal(a.Leaf.Raw, b.Leaf.Raw) }
 
 func TestReplicasShareTheirCertificate(t *testing.T) {
-	w := newWorld(t)
-	clock := clocktesting.NewFakePassiveClock(time.Now())
-	first, second := w.own(clock, "a.example", "10.0.0.1"), w.own(clock, "a.example")
+	c := connect(t)
+	without(t, c)
+	clock := testingclock.NewFakeClock(time.Now())
+	first, second := own(c, clock, "a.example", "10.0.0.1"), own(c, clock, "a.example")
 	if _, err := first.GetCertificate(nil); err == nil {
 		t.Error("there is a certificate before the first look")
 	}
@@ -58,7 +76,7 @@ func TestReplicasShareTheirCertificate(t *testing.T) {
 	if !same(served, loaded(t, second)) {
 		t.Error("two replicas serve two certificates")
 	}
-	secret := w.ownSecret()
+	secret := readOwn(t, c)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(secret.Data["ca.crt"])
 	for _, host := range []string{"a.example", "10.0.0.1"} {
@@ -78,13 +96,13 @@ func TestReplicasShareTheirCertificate(t *testing.T) {
 	if !same(renewed, loaded(t, second)) {
 		t.Error("the other replica does not follow")
 	}
-	if !bytes.Equal(secret.Data["ca.crt"], w.ownSecret().Data["ca.crt"]) {
+	if !bytes.Equal(secret.Data["ca.crt"], readOwn(t, c).Data["ca.crt"]) {
 		t.Error("the authority changed, so that nobody trusts the endpoint any more")
 	}
-	if same(renewed, loaded(t, w.own(clock, "b.example"))) {
+	if same(renewed, loaded(t, own(c, clock, "b.example"))) {
 		t.Error("another host name is served the same certificate")
 	}
-	if err := w.seed.Delete(t.Context(), w.ownSecret()); err != nil {
+	if err := c.Delete(t.Context(), readOwn(t, c)); err != nil {
 		t.Fatal(err)
 	}
 	if same(renewed, loaded(t, first)) {
@@ -93,16 +111,19 @@ func TestReplicasShareTheirCertificate(t *testing.T) {
 }
 
 func TestForeignSecretsAreLeftAlone(t *testing.T) {
-	w := newWorld(t)
-	clock := clocktesting.NewFakePassiveClock(time.Now())
-	loaded(t, w.own(clock, "a.example"))
-	foreign := w.ownSecret()
-	if err := w.seed.Delete(t.Context(), foreign); err != nil {
+	c := connect(t)
+	without(t, c)
+	clock := testingclock.NewFakeClock(time.Now())
+	loaded(t, own(c, clock, "a.example"))
+	foreign := readOwn(t, c)
+	if err := c.Delete(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
 	foreign.ObjectMeta = metav1.ObjectMeta{Namespace: foreign.Namespace, Name: foreign.Name}
-	w.create(foreign)
-	served := loaded(t, w.own(clock, "other.example"))
+	if err := c.Create(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	served := loaded(t, own(c, clock, "other.example"))
 	pair, err := tls.X509KeyPair(foreign.Data[corev1.TLSCertKey], foreign.Data[corev1.TLSPrivateKeyKey])
 	if err != nil {
 		t.Fatal(err)
@@ -110,16 +131,18 @@ func TestForeignSecretsAreLeftAlone(t *testing.T) {
 	if !same(served, &pair) {
 		t.Error("a certificate of somebody else's is not served as it is")
 	}
-	if err := w.seed.Delete(t.Context(), foreign); err != nil {
+	if err := c.Delete(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
-	w.create(&corev1.Secret{
+	if err := c.Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: foreign.Namespace, Name: foreign.Name}, Data: map[string][]byte{"password": []byte("mine")},
-	})
-	if err := w.own(clock, "a.example").Load(t.Context()); err == nil {
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := own(c, clock, "a.example").Load(t.Context()); err == nil {
 		t.Error("a Secret that holds no certificate is no error")
 	}
-	if got := w.ownSecret(); string(got.Data["password"]) != "mine" || len(got.Data) != 1 {
+	if got := readOwn(t, c); string(got.Data["password"]) != "mine" || len(got.Data) != 1 {
 		t.Errorf("somebody else's Secret was written: %v", got.Data)
 	}
 }

@@ -1,0 +1,195 @@
+package certificate
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Times of a certificate. It is renewed when a third of its life is left, which is above every alert.
+const (
+	lifetime        = 90 * 24 * time.Hour
+	lastingLifetime = 10 * 365 * 24 * time.Hour
+	renewAt         = 30 * 24 * time.Hour
+	// skew is how far the clocks of others may be behind.
+	skew = time.Hour
+)
+
+// authoritiesKept is how many earlier authorities stay trusted: in an orderly life one is enough.
+const authoritiesKept = 3
+
+// Keys of the Secret beside those that its type has, as cert-manager calls the first.
+const (
+	// KeyAuthorities has what to trust: the certificate's own authority first, earlier ones after it.
+	KeyAuthorities = "ca.crt"
+	// keyAuthorityPrivate is of a lasting authority.
+	keyAuthorityPrivate = "ca.key"
+)
+
+// unusableError says why what the Secret has can't be served; it holds nothing of the Secret.
+type unusableError struct{ why string }
+
+func (e *unusableError) Error() string { return "the serving certificate " + e.why }
+
+// keyPair reads the certificate of a Secret's data, whomever it is for.
+func keyPair(data map[string][]byte) (*tls.Certificate, error) {
+	if len(data[corev1.TLSCertKey]) == 0 {
+		return nil, &unusableError{"is not there yet"}
+	}
+	serving, err := tls.X509KeyPair(data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey])
+	if err != nil || serving.Leaf == nil {
+		return nil, &unusableError{"and its key don't belong together"}
+	}
+	return &serving, nil
+}
+
+// readPair reads the certificate of a Secret's data. The error is an *unusableError where it can't be served to these hosts now.
+func readPair(data map[string][]byte, hosts []string, now time.Time) (*tls.Certificate, error) {
+	serving, err := keyPair(data)
+	if err != nil {
+		return nil, err
+	}
+	trusted := x509.NewCertPool()
+	for _, authority := range certificates(data[KeyAuthorities]) {
+		trusted.AddCert(authority)
+	}
+	for _, host := range hosts {
+		if _, err := serving.Leaf.Verify(x509.VerifyOptions{Roots: trusted, DNSName: host, CurrentTime: now}); err != nil {
+			return nil, &unusableError{fmt.Sprintf("can't be verified for host %q", host)}
+		}
+	}
+	return serving, nil
+}
+
+func isDue(serving *tls.Certificate, now time.Time) bool {
+	return serving.Leaf.NotAfter.Sub(now) < renewAt
+}
+
+// renew puts a new certificate, and what has to be trusted for it, into a Secret's data.
+func (o *Options) renew(data map[string][]byte, now time.Time) (*tls.Certificate, error) {
+	authority, authorityKey, err := o.authority(data, now)
+	if err != nil {
+		return nil, err
+	}
+	request := template(o.Name, now, lifetime)
+	request.KeyUsage, request.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	for _, host := range o.Hosts {
+		if address := net.ParseIP(host); address != nil {
+			request.IPAddresses = append(request.IPAddresses, address)
+			continue
+		}
+		request.DNSNames = append(request.DNSNames, host)
+	}
+	certificate, key, err := sign(request, authority, authorityKey)
+	if err != nil {
+		return nil, err
+	}
+	private, err := encodeKey(key)
+	if err != nil {
+		return nil, err
+	}
+	data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey] = encode(certificate), private
+	return readPair(data, o.Hosts, now)
+}
+
+// authority gives the one that signs the next certificate: the lasting one while it outlives it, or a new one.
+func (o *Options) authority(data map[string][]byte, now time.Time) (*x509.Certificate, *ecdsa.PrivateKey, error) {
+	life := lifetime
+	if o.LastingAuthority {
+		life = lastingLifetime
+		held, err := tls.X509KeyPair(data[KeyAuthorities], data[keyAuthorityPrivate])
+		if key, ok := held.PrivateKey.(*ecdsa.PrivateKey); err == nil && ok && !now.Add(lifetime).After(held.Leaf.NotAfter) {
+			return held.Leaf, key, nil
+		}
+	}
+	request := template(o.Name+"-ca", now, life)
+	request.IsCA, request.MaxPathLenZero, request.KeyUsage = true, true, x509.KeyUsageCertSign
+	made, key, err := sign(request, nil, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.LastingAuthority {
+		data[KeyAuthorities] = encode(made)
+		data[keyAuthorityPrivate], err = encodeKey(key)
+		return made, key, err
+	}
+	data[KeyAuthorities] = withEarlier(made, data[KeyAuthorities], now)
+	return made, key, nil
+}
+
+// withEarlier is a bundle of an authority and of those before it that have not expired.
+func withEarlier(authority *x509.Certificate, before []byte, now time.Time) []byte {
+	bundle, earlier := encode(authority), certificates(before)
+	for _, one := range earlier[:min(len(earlier), authoritiesKept)] {
+		if one.NotAfter.After(now) {
+			bundle = append(bundle, encode(one)...)
+		}
+	}
+	return bundle
+}
+
+func template(name string, now time.Time, life time.Duration) *x509.Certificate {
+	return &x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-skew), NotAfter: now.Add(life), BasicConstraintsValid: true,
+	}
+}
+
+// sign makes a certificate with a key of its own; without an authority it is its own.
+func sign(request, authority *x509.Certificate, authorityKey *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a key: %w", err)
+	}
+	if request.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)); err != nil {
+		return nil, nil, fmt.Errorf("making a serial number: %w", err)
+	}
+	if authority == nil {
+		authority, authorityKey = request, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, request, authority, key.Public(), authorityKey)
+	if err != nil {
+		return nil, nil, fmt.Errorf("signing certificate %q: %w", request.Subject.CommonName, err)
+	}
+	signed, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, nil, errors.New("a certificate made just now can't be read")
+	}
+	return signed, key, nil
+}
+
+// certificates reads a bundle; what can't be read is left out.
+func certificates(bundle []byte) []*x509.Certificate {
+	var found []*x509.Certificate
+	for {
+		var block *pem.Block
+		if block, bundle = pem.Decode(bundle); block == nil {
+			return found
+		}
+		if read, err := x509.ParseCertificate(block.Bytes); err == nil {
+			found = append(found, read)
+		}
+	}
+}
+
+func encode(certificate *x509.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw})
+}
+
+func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), nil
+}

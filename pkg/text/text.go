@@ -1,0 +1,67 @@
+// Package text makes texts fit to be shown: counted, listed, and cleaned of what others wrote into them.
+package text
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// messageLimit is the longest message of a condition or event, in bytes.
+const messageLimit = 1024
+
+// Count puts a number and what it counts together: "1 version", "2 versions".
+func Count(number int, noun string) string {
+	if number == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", number, noun)
+}
+
+// Names lists the first few names, and counts the others.
+func Names(names []string, most int) string {
+	list := strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
+}
+
+// Message makes a text fit for a condition or an event: one line, printable, at most 1 KiB. Texts come from templates and
+// from user clusters, so nothing in them is trusted; of one without end only the begin is looked at.
+func Message(text string) string {
+	clean := Line(text[:min(len(text), readLimit)])
+	if len(clean) <= messageLimit {
+		return clean
+	}
+	cut := messageLimit - len(" …")
+	for !utf8.RuneStart(clean[cut]) {
+		cut--
+	}
+	return clean[:cut] + " …"
+}
+
+// Cut keeps the begin of a text, so many bytes of it at most, and shows that there is more.
+func Cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// readLimit is how much of a text a message is made of, in bytes.
+const readLimit = 16 * messageLimit
+
+// Line makes a text one line of printable characters, whatever its length.
+func Line(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case r == utf8.RuneError || !unicode.IsPrint(r):
+			return -1
+		}
+		return r
+	}, text)
+}
