@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 )
 
 // upgradeRequest is the body of an upgrade check.
@@ -26,8 +27,8 @@ type upgradeAnswer struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	// Breaks is the number of installations whose outcome is Breaks.
-	Breaks        int                        `json:"breaks"`
-	Installations []catalogue.UpgradeFinding `json:"installations"`
+	Breaks        int                         `json:"breaks"`
+	Installations []resolution.UpgradeFinding `json:"installations"`
 }
 
 // upgradeCheck says which installations of a cluster an upgrade would break.
@@ -62,12 +63,12 @@ func (s *Server) upgradeCheck(ctx context.Context, of *call) (*content, error) {
 		return nil, err
 	}
 	to := s.platform(at, target)
-	findings := catalogue.CheckUpgrade(func(addon string) *catalogue.Entry { return at.byName[addon] }, installed, from, to)
+	findings := resolution.CheckUpgrade(func(addon string) *catalogue.Entry { return at.byName[addon] }, installed, from, to)
 	answer := upgradeAnswer{
 		Namespace: namespace, KKPVersion: from.KKPVersion, From: from.K8sVersion, To: to.K8sVersion, Installations: findings,
 	}
 	for _, finding := range findings {
-		if finding.Outcome == catalogue.OutcomeBreaks {
+		if finding.Outcome == resolution.OutcomeBreaks {
 			answer.Breaks++
 		}
 	}
@@ -79,24 +80,24 @@ func (s *Server) upgradeCheck(ctx context.Context, of *call) (*content, error) {
 }
 
 // installed reads the installations of a namespace, sorted by name.
-func (s *Server) installed(ctx context.Context, namespace string) ([]catalogue.Installed, error) {
+func (s *Server) installed(ctx context.Context, namespace string) ([]resolution.Installed, error) {
 	var list v1.AddonInstallationList
 	// Objects are shared with the cache and only read.
 	if err := s.Installations.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing AddonInstallations of %q: %w", namespace, err)
 	}
-	installed := make([]catalogue.Installed, 0, len(list.Items))
+	installed := make([]resolution.Installed, 0, len(list.Items))
 	for i := range list.Items {
 		one := &list.Items[i]
-		installed = append(installed, catalogue.Installed{
+		installed = append(installed, resolution.Installed{
 			Name: one.Name, Addon: string(one.Spec.AddonRef.Name), Wanted: one.Spec.AddonRef.Version,
-			Version: catalogue.InstalledVersion(one),
+			Version: resolution.InstalledVersion(one),
 			Held:    one.Spec.Paused || one.Spec.ReconcileStrategy == v1.ReconcileOnce,
 			Options: catalogue.SelectOptions{
 				AllowDowngrade: one.Annotations[v1.AnnotationAllowDowngrade] == "true", Core: one.Spec.CoreAddon,
 			},
 		})
 	}
-	slices.SortFunc(installed, func(a, b catalogue.Installed) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(installed, func(a, b resolution.Installed) int { return cmp.Compare(a.Name, b.Name) })
 	return installed, nil
 }

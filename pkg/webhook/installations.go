@@ -17,6 +17,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
@@ -202,7 +203,7 @@ func (i *Installations) choose(ctx context.Context, entry *catalogue.Entry, foun
 	if err != nil {
 		return nil, err
 	}
-	selection, err := catalogue.Select(entry, found.after.Spec.AddonRef.Version, catalogue.InstalledVersion(found.after),
+	selection, err := catalogue.Select(entry, found.after.Spec.AddonRef.Version, resolution.InstalledVersion(found.after),
 		catalogue.Platform{
 			KKPVersion: entry.KKPVersion, K8sVersion: cluster.Status.Versions.ControlPlane, AllowPrereleases: i.AllowPrereleases,
 		},

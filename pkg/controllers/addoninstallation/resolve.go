@@ -146,7 +146,7 @@ func (f *facts) leave(entry *catalogue.Entry, chosen string) {
 }
 
 // installedVersion is the version in the user cluster, of the same add-on, or "". An intent that was not carried out to its
-// end installed nothing: the version before it counts. status.version shows it, and catalogue.InstalledVersion reads it there for
+// end installed nothing: the version before it counts. status.version shows it, and resolution.InstalledVersion reads it there for
 // whoever has no record.
 func installedVersion(f *facts) string {
 	record := f.record()

@@ -1,10 +1,11 @@
-package catalogue
+package resolution
 
 import (
 	"errors"
 	"fmt"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
 // Outcome is what an upgrade of a cluster does to an installation.
@@ -30,7 +31,7 @@ type Installed struct {
 	Wanted, Version string
 	// Held is set where no other version is chosen whatever is wanted: the installation is paused, or its strategy is Once.
 	Held    bool
-	Options SelectOptions
+	Options catalogue.SelectOptions
 }
 
 // UpgradeFinding is what an upgrade does to one installation.
@@ -39,9 +40,9 @@ type UpgradeFinding struct {
 	Addon        string  `json:"addon"`
 	Outcome      Outcome `json:"outcome"`
 	// Installed is the version that is installed; nil for none yet.
-	Installed *VersionOrigin `json:"installed,omitempty"`
+	Installed *catalogue.VersionOrigin `json:"installed,omitempty"`
 	// Version is what will be installed where Outcome is Keeps or Moves.
-	Version *VersionOrigin `json:"version,omitempty"`
+	Version *catalogue.VersionOrigin `json:"version,omitempty"`
 	// Reason and Message say why where Outcome is Breaks or Unknown; Reason is one of condition Compatible.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
@@ -49,14 +50,14 @@ type UpgradeFinding struct {
 	BrokenNow bool `json:"brokenNow,omitempty"`
 	// Fitting is a version that fits the new platform, where Outcome is Breaks or Unknown: the newest one that fits the
 	// present platform too and is not lower than the installed one, else the newest one. Nil where none does.
-	Fitting *VersionOrigin `json:"fitting,omitempty"`
+	Fitting *catalogue.VersionOrigin `json:"fitting,omitempty"`
 	// FitsNow is set where Fitting fits the present platform too, so that the installation can move before the cluster does.
 	FitsNow bool `json:"fitsNow,omitempty"`
 }
 
 // CheckUpgrade says what becomes of installations when their cluster moves from one platform to another, in the order they
 // come in. Find gives the entry of an add-on; nil where no catalogue has it.
-func CheckUpgrade(find func(addon string) *Entry, installed []Installed, from, to Platform) []UpgradeFinding {
+func CheckUpgrade(find func(addon string) *catalogue.Entry, installed []Installed, from, to catalogue.Platform) []UpgradeFinding {
 	findings := make([]UpgradeFinding, 0, len(installed))
 	for _, one := range installed {
 		findings = append(findings, checkUpgrade(find(one.Addon), one, from, to))
@@ -64,10 +65,10 @@ func CheckUpgrade(find func(addon string) *Entry, installed []Installed, from, t
 	return findings
 }
 
-func checkUpgrade(entry *Entry, of Installed, from, to Platform) UpgradeFinding {
+func checkUpgrade(entry *catalogue.Entry, of Installed, from, to catalogue.Platform) UpgradeFinding {
 	finding := UpgradeFinding{Installation: of.Name, Addon: of.Addon, Outcome: OutcomeUnknown}
 	if of.Version != "" {
-		finding.Installed = entry.origin(of.Version)
+		finding.Installed = origin(entry, of.Version)
 	}
 	if entry == nil {
 		finding.Reason = v1.ReasonAddonUnknown
@@ -81,7 +82,9 @@ func checkUpgrade(entry *Entry, of Installed, from, to Platform) UpgradeFinding 
 		return finding
 	}
 	finding.Reason, finding.Message = refusal.Reason(), refusal.Error()
-	finding.Fitting, finding.FitsNow = entry.fitting(of, from, to)
+	if entry.Type != v1.CatalogueCore || of.Options.Core {
+		finding.Fitting, finding.FitsNow = entry.Fitting(of.Version, from, to)
+	}
 	if outcome == OutcomeBreaks {
 		now, _, _ := of.outcome(entry, from)
 		finding.BrokenNow = now == OutcomeBreaks
@@ -90,77 +93,52 @@ func checkUpgrade(entry *Entry, of Installed, from, to Platform) UpgradeFinding 
 }
 
 // origin names a version as the entry spells it; as it came where the entry, which may be nil, has it not.
-func (e *Entry) origin(version string) *VersionOrigin {
-	named := VersionOrigin{Version: version}
-	if e != nil {
-		if found := e.find(version); found != nil {
-			named = found.named()
+func origin(entry *catalogue.Entry, version string) *catalogue.VersionOrigin {
+	named := catalogue.VersionOrigin{Version: version}
+	if entry != nil {
+		if known, found := entry.Named(version); found {
+			named = known
 		}
 	}
 	return &named
 }
 
 // outcome on one platform; version is what will be there, and nil beside a refusal.
-func (i Installed) outcome(entry *Entry, platform Platform) (Outcome, *VersionOrigin, Refusal) {
+func (i Installed) outcome(
+	entry *catalogue.Entry, platform catalogue.Platform,
+) (Outcome, *catalogue.VersionOrigin, catalogue.Refusal) {
 	wanted := i.Wanted
 	if i.Held && i.Version != "" {
 		wanted = i.Version
 	}
-	selection, err := Select(entry, wanted, i.Version, platform, i.Options)
+	selection, err := catalogue.Select(entry, wanted, i.Version, platform, i.Options)
 	if err == nil {
 		outcome := OutcomeMoves
-		if i.Version != "" && Key(selection.Version.Version) == Key(i.Version) {
+		if i.Version != "" && catalogue.Key(selection.Version.Version) == catalogue.Key(i.Version) {
 			outcome = OutcomeKeeps
 		}
-		return outcome, &VersionOrigin{selection.Version.Version, selection.Origin.Catalogue}, nil
+		return outcome, &catalogue.VersionOrigin{Version: selection.Version.Version, Catalogue: selection.Origin.Catalogue}, nil
 	}
-	var refusal Refusal
+	var refusal catalogue.Refusal
 	if !errors.As(err, &refusal) {
 		return OutcomeUnknown, nil, nil // Every error of Select is a Refusal.
 	}
-	if _, unfit := errors.AsType[*IncompatibleError](err); unfit {
+	if _, unfit := errors.AsType[*catalogue.IncompatibleError](err); unfit {
 		return OutcomeBreaks, nil, refusal
 	}
 	return i.standing(entry, platform, refusal)
 }
 
 // standing judges the installed version by itself, where what is wanted was refused for another reason than the platform.
-func (i Installed) standing(entry *Entry, platform Platform, refusal Refusal) (Outcome, *VersionOrigin, Refusal) {
-	found := entry.find(i.Version)
-	if i.Version == "" || found == nil {
+func (i Installed) standing(
+	entry *catalogue.Entry, platform catalogue.Platform, refusal catalogue.Refusal,
+) (Outcome, *catalogue.VersionOrigin, catalogue.Refusal) {
+	named, found := entry.Named(i.Version)
+	if i.Version == "" || !found {
 		return OutcomeUnknown, nil, refusal
 	}
-	if reason, message := newJudge(platform).fits(found.kkp, found.k8s); reason != "" {
-		return OutcomeBreaks, nil, &IncompatibleError{
-			Addon: string(entry.Addon.Name), Version: found.version.Version, Excluded: reason, Message: message,
-		}
+	if unfit, isUnfit := errors.AsType[*catalogue.IncompatibleError](entry.Fits(i.Version, platform)); isUnfit {
+		return OutcomeBreaks, nil, unfit
 	}
-	named := found.named()
 	return OutcomeKeeps, &named, nil
-}
-
-// fitting is the newest version that fits both platforms and is not lower than the installed one, else the newest that fits
-// the second platform.
-func (e *Entry) fitting(of Installed, from, to Platform) (named *VersionOrigin, fitsNow bool) {
-	if e.Type == v1.CatalogueCore && !of.Options.Core {
-		return nil, false
-	}
-	now, then, installed := newJudge(from), newJudge(to), addonVersion(of.Version)
-	for _, version := range e.versions {
-		if version.semver == nil || version.version.Deprecated != "" || version.semver.Prerelease() != "" {
-			continue
-		}
-		if reason, _ := then.fits(version.kkp, version.k8s); reason != "" {
-			continue
-		}
-		candidate := version.named()
-		isDown := installed != nil && version.semver.LessThan(installed)
-		if reason, _ := now.fits(version.kkp, version.k8s); reason == "" && !isDown {
-			return &candidate, true
-		}
-		if named == nil {
-			named = &candidate
-		}
-	}
-	return named, false
 }

@@ -1,4 +1,4 @@
-package catalogue_test
+package resolution_test
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 )
 
 func TestCheckUpgrade(t *testing.T) {
@@ -17,64 +18,64 @@ func TestCheckUpgrade(t *testing.T) {
 	}
 	none := []offered{{"1.0.0", "< 1.37", ""}}
 	lower := []offered{{"1.0.0", "", ""}, {"1.1.0", "< 1.37", ""}, {"2.0.0", ">= 1.37", ""}}
-	held := func(version string) catalogue.Installed { return catalogue.Installed{Version: version, Held: true} }
-	pinned := func(version string) catalogue.Installed {
-		return catalogue.Installed{Wanted: version, Version: version}
+	held := func(version string) resolution.Installed { return resolution.Installed{Version: version, Held: true} }
+	pinned := func(version string) resolution.Installed {
+		return resolution.Installed{Wanted: version, Version: version}
 	}
 	for _, test := range []struct {
 		why       string
 		versions  []offered
 		kind      v1.CatalogueType
-		installed catalogue.Installed
-		outcome   catalogue.Outcome
+		installed resolution.Installed
+		outcome   resolution.Outcome
 		version   string
 		reason    string
 		fitting   string
 		fitsNow   bool
 		brokenNow bool
 	}{
-		{why: "a pin that still fits", versions: bound, installed: pinned("1.2.0"), outcome: catalogue.OutcomeKeeps, version: "1.2.0"},
+		{why: "a pin that still fits", versions: bound, installed: pinned("1.2.0"), outcome: resolution.OutcomeKeeps, version: "1.2.0"},
 		{why: "a pin that does not; another fits both", versions: bound, installed: pinned("v1.1.0"),
-			outcome: catalogue.OutcomeBreaks, reason: v1.ExcludedK8sVersion, fitting: "1.2.0", fitsNow: true},
+			outcome: resolution.OutcomeBreaks, reason: v1.ExcludedK8sVersion, fitting: "1.2.0", fitsNow: true},
 		{why: "a pin that does not, and nothing does", versions: none, installed: pinned("1.0.0"),
-			outcome: catalogue.OutcomeBreaks, reason: v1.ExcludedK8sVersion},
+			outcome: resolution.OutcomeBreaks, reason: v1.ExcludedK8sVersion},
 		{why: "what fits both but is lower is no way out", versions: lower, installed: pinned("1.1.0"),
-			outcome: catalogue.OutcomeBreaks, reason: v1.ExcludedK8sVersion, fitting: "2.0.0"},
-		{why: "a range moves up by itself", versions: bound, installed: catalogue.Installed{Wanted: ">= 1", Version: "1.2.0"},
-			outcome: catalogue.OutcomeMoves, version: "2.0.0"},
-		{why: "absent moves too", versions: bound, installed: catalogue.Installed{Version: "1.1.0"},
-			outcome: catalogue.OutcomeMoves, version: "2.0.0"},
+			outcome: resolution.OutcomeBreaks, reason: v1.ExcludedK8sVersion, fitting: "2.0.0"},
+		{why: "a range moves up by itself", versions: bound, installed: resolution.Installed{Wanted: ">= 1", Version: "1.2.0"},
+			outcome: resolution.OutcomeMoves, version: "2.0.0"},
+		{why: "absent moves too", versions: bound, installed: resolution.Installed{Version: "1.1.0"},
+			outcome: resolution.OutcomeMoves, version: "2.0.0"},
 		{why: "a range that holds nothing that fits", versions: bound,
-			installed: catalogue.Installed{Wanted: "~1.1", Version: "1.1.0"},
-			outcome:   catalogue.OutcomeBreaks, reason: v1.ExcludedK8sVersion, fitting: "1.2.0", fitsNow: true},
+			installed: resolution.Installed{Wanted: "~1.1", Version: "1.1.0"},
+			outcome:   resolution.OutcomeBreaks, reason: v1.ExcludedK8sVersion, fitting: "1.2.0", fitsNow: true},
 		{why: "a paused one stays where it is", versions: bound, installed: held("1.2.0"),
-			outcome: catalogue.OutcomeKeeps, version: "1.2.0"},
+			outcome: resolution.OutcomeKeeps, version: "1.2.0"},
 		{why: "a paused one breaks although it names no version", versions: bound, installed: held("1.0.0"),
-			outcome: catalogue.OutcomeBreaks, reason: v1.ExcludedK8sVersion, fitting: "1.2.0", fitsNow: true},
-		{why: "already broken", versions: bound, installed: pinned("2.1.0"), outcome: catalogue.OutcomeBreaks,
+			outcome: resolution.OutcomeBreaks, reason: v1.ExcludedK8sVersion, fitting: "1.2.0", fitsNow: true},
+		{why: "already broken", versions: bound, installed: pinned("2.1.0"), outcome: resolution.OutcomeBreaks,
 			reason: v1.ExcludedK8sVersion, fitting: "2.0.0", brokenNow: true},
-		{why: "left the catalogue", versions: bound, installed: pinned("0.9.0"), outcome: catalogue.OutcomeUnknown,
+		{why: "left the catalogue", versions: bound, installed: pinned("0.9.0"), outcome: resolution.OutcomeUnknown,
 			reason: v1.ReasonWithdrawn, fitting: "1.2.0", fitsNow: true},
 		{why: "a refused downgrade leaves what fits", versions: bound,
-			installed: catalogue.Installed{Wanted: "1.0.0", Version: "1.2.0"}, outcome: catalogue.OutcomeBreaks,
+			installed: resolution.Installed{Wanted: "1.0.0", Version: "1.2.0"}, outcome: resolution.OutcomeBreaks,
 			reason: v1.ExcludedK8sVersion, fitting: "1.2.0", fitsNow: true},
 		{why: "a mistyped pin leaves what fits", versions: bound,
-			installed: catalogue.Installed{Wanted: "7.0.0", Version: "1.2.0"}, outcome: catalogue.OutcomeKeeps, version: "1.2.0"},
+			installed: resolution.Installed{Wanted: "7.0.0", Version: "1.2.0"}, outcome: resolution.OutcomeKeeps, version: "1.2.0"},
 		{why: "a mistyped pin does not save what does not fit", versions: bound,
-			installed: catalogue.Installed{Wanted: "7.0.0", Version: "1.0.0"}, outcome: catalogue.OutcomeBreaks,
+			installed: resolution.Installed{Wanted: "7.0.0", Version: "1.0.0"}, outcome: resolution.OutcomeBreaks,
 			reason: v1.ExcludedK8sVersion, fitting: "1.2.0", fitsNow: true},
-		{why: "nothing installed yet", versions: bound, installed: catalogue.Installed{Wanted: "2.x"},
-			outcome: catalogue.OutcomeMoves, version: "2.0.0"},
+		{why: "nothing installed yet", versions: bound, installed: resolution.Installed{Wanted: "2.x"},
+			outcome: resolution.OutcomeMoves, version: "2.0.0"},
 		{why: "core is refused before and after", versions: bound, kind: v1.CatalogueCore, installed: pinned("1.2.0"),
-			outcome: catalogue.OutcomeBreaks, reason: v1.ExcludedCore, brokenNow: true},
+			outcome: resolution.OutcomeBreaks, reason: v1.ExcludedCore, brokenNow: true},
 		{why: "a core installation", versions: bound, kind: v1.CatalogueCore,
-			installed: catalogue.Installed{Version: "1.1.0", Options: catalogue.SelectOptions{Core: true}},
-			outcome:   catalogue.OutcomeMoves, version: "2.0.0"},
+			installed: resolution.Installed{Version: "1.1.0", Options: catalogue.SelectOptions{Core: true}},
+			outcome:   resolution.OutcomeMoves, version: "2.0.0"},
 	} {
 		entry := entryOf(t, test.kind, test.versions...)
 		find := func(string) *catalogue.Entry { return entry }
 		test.installed.Name, test.installed.Addon = "mine", "prometheus"
-		got := catalogue.CheckUpgrade(find, []catalogue.Installed{test.installed}, from, to)[0]
+		got := resolution.CheckUpgrade(find, []resolution.Installed{test.installed}, from, to)[0]
 		if got.Outcome != test.outcome || got.Reason != test.reason || got.FitsNow != test.fitsNow || got.BrokenNow != test.brokenNow {
 			t.Errorf("%s: got %+v, want outcome %s, reason %q, fitsNow %t, brokenNow %t",
 				test.why, got, test.outcome, test.reason, test.fitsNow, test.brokenNow)
@@ -103,9 +104,9 @@ func expectOrigin(t *testing.T, why string, got *catalogue.VersionOrigin, versio
 func TestCheckUpgradeWithoutTheAddon(t *testing.T) {
 	t.Parallel()
 	none := func(string) *catalogue.Entry { return nil }
-	got := catalogue.CheckUpgrade(none, []catalogue.Installed{{Name: "mine", Addon: "gone", Version: "1.0.0"}},
+	got := resolution.CheckUpgrade(none, []resolution.Installed{{Name: "mine", Addon: "gone", Version: "1.0.0"}},
 		catalogue.Platform{}, catalogue.Platform{K8sVersion: "1.37.0"})
-	if len(got) != 1 || got[0].Outcome != catalogue.OutcomeUnknown || got[0].Reason != v1.ReasonAddonUnknown ||
+	if len(got) != 1 || got[0].Outcome != resolution.OutcomeUnknown || got[0].Reason != v1.ReasonAddonUnknown ||
 		got[0].Installed == nil || got[0].Installed.Version != "1.0.0" || !strings.Contains(got[0].Message, "gone") {
 		t.Errorf("got %+v", got)
 	}

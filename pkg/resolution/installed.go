@@ -1,4 +1,4 @@
-package catalogue
+package resolution
 
 import v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 

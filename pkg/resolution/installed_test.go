@@ -1,10 +1,10 @@
-package catalogue_test
+package resolution_test
 
 import (
 	"testing"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 )
 
 func TestInstalledVersion(t *testing.T) {
@@ -21,7 +21,7 @@ func TestInstalledVersion(t *testing.T) {
 	} {
 		object := &v1.AddonInstallation{Spec: v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "web"}}}
 		object.Status.Version, object.Status.LastApplied = test.version, test.applied
-		if got := catalogue.InstalledVersion(object); got != test.want {
+		if got := resolution.InstalledVersion(object); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.why, got, test.want)
 		}
 	}

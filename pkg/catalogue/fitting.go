@@ -1,0 +1,49 @@
+package catalogue
+
+// Named is a version with its catalogue, as the entry spells it; false where the entry has it not.
+func (e *Entry) Named(version string) (VersionOrigin, bool) {
+	found := e.find(version)
+	if found == nil {
+		return VersionOrigin{}, false
+	}
+	return found.named(), true
+}
+
+// Fits says whether a version of the entry fits a platform: the error is nil then, else an
+// *IncompatibleError that names no other version, or a *VersionUnknownError.
+func (e *Entry) Fits(version string, platform Platform) error {
+	found := e.find(version)
+	if found == nil {
+		return &VersionUnknownError{Addon: string(e.Addon.Name), Wanted: version}
+	}
+	reason, message := newJudge(platform).fits(found.kkp, found.k8s)
+	if reason == "" {
+		return nil
+	}
+	return &IncompatibleError{
+		Addon: string(e.Addon.Name), Version: found.version.Version, Excluded: reason, Message: message,
+	}
+}
+
+// Fitting is the newest version that fits both platforms and is not lower than the installed one, else the newest that fits
+// the second platform; nil where none does.
+func (e *Entry) Fitting(installed string, from, to Platform) (named *VersionOrigin, fitsNow bool) {
+	now, then, current := newJudge(from), newJudge(to), addonVersion(installed)
+	for _, version := range e.versions {
+		if version.semver == nil || version.version.Deprecated != "" || version.semver.Prerelease() != "" {
+			continue
+		}
+		if reason, _ := then.fits(version.kkp, version.k8s); reason != "" {
+			continue
+		}
+		candidate := version.named()
+		isDown := current != nil && version.semver.LessThan(current)
+		if reason, _ := now.fits(version.kkp, version.k8s); reason == "" && !isDown {
+			return &candidate, true
+		}
+		if named == nil {
+			named = &candidate
+		}
+	}
+	return named, false
+}
