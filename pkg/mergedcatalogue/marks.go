@@ -68,6 +68,16 @@ func (m *Marks) Believes(object *v1.AddonCatalogue) bool {
 	return found.believed
 }
 
+// Find reads the merged catalogue of an add-on; nil where there is none, or none that is believed.
+func (m *Marks) Find(ctx context.Context, reader client.Reader, key client.ObjectKey) (*v1.AddonCatalogue, error) {
+	found := &v1.AddonCatalogue{}
+	err := reader.Get(ctx, key, found)
+	if apierrors.IsNotFound(err) || err == nil && (!m.Believes(found) || len(found.Spec.Addons) == 0) {
+		return nil, nil
+	}
+	return found, err
+}
+
 // OnChange has a function called whenever the key changes, when every object may be judged otherwise than before.
 func (m *Marks) OnChange(wake func()) {
 	m.mutex.Lock()

@@ -23,17 +23,6 @@ const (
 	OutcomeUnknown Outcome = "Unknown"
 )
 
-// Installed is an installation as CheckUpgrade looks at it.
-type Installed struct {
-	// Name of the installation and of its add-on.
-	Name, Addon string
-	// Wanted is addonRef.version, Version the installed one, empty for none.
-	Wanted, Version string
-	// Held is set where no other version is chosen whatever is wanted: the installation is paused, or its strategy is Once.
-	Held    bool
-	Options catalogue.SelectOptions
-}
-
 // UpgradeFinding is what an upgrade does to one installation.
 type UpgradeFinding struct {
 	Installation string  `json:"installation"`
@@ -55,38 +44,40 @@ type UpgradeFinding struct {
 	FitsNow bool `json:"fitsNow,omitempty"`
 }
 
-// CheckUpgrade says what becomes of installations when their cluster moves from one platform to another, in the order they
-// come in. Find gives the entry of an add-on; nil where no catalogue has it.
-func CheckUpgrade(find func(addon string) *catalogue.Entry, installed []Installed, from, to catalogue.Platform) []UpgradeFinding {
-	findings := make([]UpgradeFinding, 0, len(installed))
-	for _, one := range installed {
-		findings = append(findings, checkUpgrade(find(one.Addon), one, from, to))
+// CheckUpgrade says what becomes of installations when their cluster gets another version of Kubernetes, in the order
+// they come in. Find gives the entry of an add-on; nil where no catalogue has it.
+func CheckUpgrade(find func(addon string) *catalogue.Entry, requests []Request, kubernetes string) []UpgradeFinding {
+	findings := make([]UpgradeFinding, 0, len(requests))
+	for _, request := range requests {
+		findings = append(findings, request.checkUpgrade(find(request.addon()), kubernetes))
 	}
 	return findings
 }
 
-func checkUpgrade(entry *catalogue.Entry, of Installed, from, to catalogue.Platform) UpgradeFinding {
-	finding := UpgradeFinding{Installation: of.Name, Addon: of.Addon, Outcome: OutcomeUnknown}
-	if of.Version != "" {
-		finding.Installed = origin(entry, of.Version)
+func (r Request) checkUpgrade(entry *catalogue.Entry, kubernetes string) UpgradeFinding {
+	finding := UpgradeFinding{Installation: r.Installation.Name, Addon: r.addon(), Outcome: OutcomeUnknown}
+	if r.Installed != "" {
+		finding.Installed = origin(entry, r.Installed)
 	}
 	if entry == nil {
 		finding.Reason = v1.ReasonAddonUnknown
-		finding.Message = fmt.Sprintf("no catalogue has add-on %q", of.Addon)
+		finding.Message = fmt.Sprintf("no catalogue has add-on %q", r.addon())
 		return finding
 	}
-	outcome, version, refusal := of.outcome(entry, to)
+	upgraded := r
+	upgraded.Cluster.KubernetesVersion = kubernetes
+	outcome, version, refusal := upgraded.outcome(entry)
 	finding.Outcome = outcome
 	if refusal == nil {
 		finding.Version = version
 		return finding
 	}
 	finding.Reason, finding.Message = refusal.Reason(), refusal.Error()
-	if entry.Type != v1.CatalogueCore || of.Options.Core {
-		finding.Fitting, finding.FitsNow = entry.Fitting(of.Version, from, to)
+	if entry.Type != v1.CatalogueCore || r.Installation.Spec.CoreAddon {
+		finding.Fitting, finding.FitsNow = entry.Fitting(r.Installed, r.platform(entry), upgraded.platform(entry))
 	}
 	if outcome == OutcomeBreaks {
-		now, _, _ := of.outcome(entry, from)
+		now, _, _ := r.outcome(entry)
 		finding.BrokenNow = now == OutcomeBreaks
 	}
 	return finding
@@ -103,41 +94,38 @@ func origin(entry *catalogue.Entry, version string) *catalogue.VersionOrigin {
 	return &named
 }
 
-// outcome on one platform; version is what will be there, and nil beside a refusal.
-func (i Installed) outcome(
-	entry *catalogue.Entry, platform catalogue.Platform,
-) (Outcome, *catalogue.VersionOrigin, catalogue.Refusal) {
-	wanted := i.Wanted
-	if i.Held && i.Version != "" {
-		wanted = i.Version
+// outcome on the request's cluster; version is what will be there, and nil beside a refusal. Where the installation
+// is paused, or its strategy is Once, no other version is chosen than the installed one, whatever is wanted.
+func (r Request) outcome(entry *catalogue.Entry) (Outcome, *catalogue.VersionOrigin, catalogue.Refusal) {
+	spec := r.Installation.Spec
+	wanted := spec.AddonRef.Version
+	if (spec.Paused || spec.ReconcileStrategy == v1.ReconcileOnce) && r.Installed != "" {
+		wanted = r.Installed
 	}
-	selection, err := catalogue.Select(entry, wanted, i.Version, platform, i.Options)
-	if err == nil {
+	choice, refusal := r.choose(entry, wanted)
+	if refusal == nil {
 		outcome := OutcomeMoves
-		if i.Version != "" && catalogue.Key(selection.Version.Version) == catalogue.Key(i.Version) {
+		if r.Installed != "" && catalogue.Key(choice.Version.Version) == catalogue.Key(r.Installed) {
 			outcome = OutcomeKeeps
 		}
-		return outcome, &catalogue.VersionOrigin{Version: selection.Version.Version, Catalogue: selection.Origin.Catalogue}, nil
+		return outcome, &catalogue.VersionOrigin{Version: choice.Version.Version, Catalogue: choice.Origin.Catalogue}, nil
 	}
-	var refusal catalogue.Refusal
-	if !errors.As(err, &refusal) {
-		return OutcomeUnknown, nil, nil // Every error of Select is a Refusal.
-	}
-	if _, unfit := errors.AsType[*catalogue.IncompatibleError](err); unfit {
+	if _, unfit := errors.AsType[*catalogue.IncompatibleError](refusal); unfit {
 		return OutcomeBreaks, nil, refusal
 	}
-	return i.standing(entry, platform, refusal)
+	return r.installedOutcome(entry, refusal)
 }
 
-// standing judges the installed version by itself, where what is wanted was refused for another reason than the platform.
-func (i Installed) standing(
-	entry *catalogue.Entry, platform catalogue.Platform, refusal catalogue.Refusal,
+// installedOutcome is that of the installed version by itself, where what is wanted was refused for another reason
+// than the platform.
+func (r Request) installedOutcome(
+	entry *catalogue.Entry, refusal catalogue.Refusal,
 ) (Outcome, *catalogue.VersionOrigin, catalogue.Refusal) {
-	named, found := entry.Named(i.Version)
-	if i.Version == "" || !found {
+	named, found := entry.Named(r.Installed)
+	if r.Installed == "" || !found {
 		return OutcomeUnknown, nil, refusal
 	}
-	if unfit, isUnfit := errors.AsType[*catalogue.IncompatibleError](entry.Fits(i.Version, platform)); isUnfit {
+	if unfit, isUnfit := errors.AsType[*catalogue.IncompatibleError](entry.Fits(r.Installed, r.platform(entry))); isUnfit {
 		return OutcomeBreaks, nil, unfit
 	}
 	return OutcomeKeeps, &named, nil

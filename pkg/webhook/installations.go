@@ -8,7 +8,6 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -16,6 +15,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/values"
@@ -94,7 +94,7 @@ func (i *Installations) check(ctx context.Context, found change[v1.AddonInstalla
 		}
 	}
 	warnings = credentialWarnings(given)
-	entry, told := i.entry(ctx, string(object.Spec.AddonRef.Name))
+	entry, told := i.entry(ctx, object)
 	warnings = append(warnings, told...)
 	if entry == nil {
 		return warnings, nil
@@ -104,8 +104,9 @@ func (i *Installations) check(ctx context.Context, found change[v1.AddonInstalla
 		return nil, err
 	}
 	warnings = append(warnings, told...)
-	version, told := i.version(ctx, entry, found)
+	choice, told := i.version(ctx, entry, object)
 	warnings = append(warnings, told...)
+	version := choice.Version
 	if version == nil {
 		return warnings, nil
 	}
@@ -163,16 +164,28 @@ func (i *Installations) checkTarget(entry *catalogue.Entry, found change[v1.Addo
 	return nil, err
 }
 
-// entry is the add-on in the merged catalogues; nil where it is not known.
-func (i *Installations) entry(ctx context.Context, addon string) (*catalogue.Entry, []string) {
-	offered := &v1.AddonCatalogue{}
-	err := i.Reader.Get(ctx, client.ObjectKey{Namespace: i.CatalogueNamespace, Name: addon}, offered)
-	if apierrors.IsNotFound(err) || err == nil && !i.Marks.Believes(offered) {
-		return nil, []string{fmt.Sprintf("no catalogue has an add-on %q at the moment: see AddonCatalogue %q in this namespace",
-			addon, v1.AvailableCatalogue)}
+// request is the installation that was sent, with what its cluster has; the error says that the cluster is not known.
+func (i *Installations) request(ctx context.Context, object *v1.AddonInstallation) (resolution.Request, error) {
+	request := resolution.Request{
+		Installation: object, Installed: resolution.InstalledInStatus(object), AllowPrereleases: i.AllowPrereleases,
 	}
+	found, err := i.Clusters.InNamespace(ctx, object.Namespace)
+	if err == nil {
+		request.Cluster = cluster.Describe(found)
+	}
+	return request, err
+}
+
+// entry is the add-on in the merged catalogues; nil where it is not known, with a warning where there is none such.
+func (i *Installations) entry(ctx context.Context, object *v1.AddonInstallation) (*catalogue.Entry, []string) {
+	key := client.ObjectKey{Namespace: i.CatalogueNamespace, Name: string(object.Spec.AddonRef.Name)}
+	offered, err := i.Marks.Find(ctx, i.Reader, key)
 	if err != nil {
 		return nil, nil
+	}
+	if offered == nil {
+		unknown := resolution.UnknownAddonError{Addon: key.Name, Installed: resolution.InstalledInStatus(object)}
+		return nil, []string{unknown.Error()}
 	}
 	entry, err := catalogue.NewEntry(offered)
 	if err != nil {
@@ -181,41 +194,30 @@ func (i *Installations) entry(ctx context.Context, addon string) (*catalogue.Ent
 	return entry, nil
 }
 
-// version is the one that the installation would get, or that it names; nil where that is not known. Whatever is in the way
+// version is the one that the installation gets, or that it names; none where that is not known. Whatever is in the way
 // may be gone in a moment, and the controller says so if it is not: it is a warning.
 func (i *Installations) version(
-	ctx context.Context, entry *catalogue.Entry, found change[v1.AddonInstallation],
-) (*v1.AddonVersion, []string) {
-	object, addon := found.after, string(found.after.Spec.AddonRef.Name)
-	chosen, err := i.choose(ctx, entry, found)
+	ctx context.Context, entry *catalogue.Entry, object *v1.AddonInstallation,
+) (resolution.Choice, []string) {
+	request, err := i.request(ctx, object)
 	if err == nil {
-		return chosen, deprecation(addon, chosen)
+		choice, refusal := request.Choose(entry)
+		if refusal == nil {
+			return choice, deprecation(object, choice.Version)
+		}
+		err = refusal
 	}
-	if chosen, _ = entry.Version(object.Spec.AddonRef.Version); chosen == nil {
-		return nil, []string{err.Error()}
+	named := request.Named(entry)
+	if named.Version == nil {
+		return named, []string{err.Error()}
 	}
-	return chosen, append(deprecation(addon, chosen), err.Error())
+	return named, append(deprecation(object, named.Version), err.Error())
 }
 
-// choose selects as the controller does.
-func (i *Installations) choose(ctx context.Context, entry *catalogue.Entry, found change[v1.AddonInstallation]) (*v1.AddonVersion, error) {
-	cluster, err := i.Clusters.InNamespace(ctx, found.after.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	selection, err := catalogue.Select(entry, found.after.Spec.AddonRef.Version, resolution.InstalledVersion(found.after),
-		catalogue.Platform{
-			KKPVersion: entry.KKPVersion, K8sVersion: cluster.Status.Versions.ControlPlane, AllowPrereleases: i.AllowPrereleases,
-		},
-		catalogue.SelectOptions{
-			AllowDowngrade: found.after.Annotations[v1.AnnotationAllowDowngrade] == "true", Core: found.after.Spec.CoreAddon,
-		})
-	return selection.Version, err
-}
-
-func deprecation(addon string, version *v1.AddonVersion) []string {
+func deprecation(object *v1.AddonInstallation, version *v1.AddonVersion) []string {
 	if version.Deprecated == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("version %q of add-on %q is deprecated: %s", version.Version, addon, version.Deprecated)}
+	return []string{fmt.Sprintf("version %q of add-on %q is deprecated: %s",
+		version.Version, object.Spec.AddonRef.Name, version.Deprecated)}
 }
