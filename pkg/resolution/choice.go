@@ -50,6 +50,28 @@ func (e *UnknownAddonError) Reason() string {
 	return v1.ReasonAddonUnknown
 }
 
+// ForeignCatalogueError says that only a Custom catalogue has an add-on whose own of that name the platform asks for:
+// nobody gets a kube-proxy of their own into every cluster by naming it so, also not when the Core catalogue goes.
+type ForeignCatalogueError struct{ Addon string }
+
+func (e *ForeignCatalogueError) Error() string {
+	return fmt.Sprintf("no Core catalogue has core add-on %q, and those of others are not taken: what is installed stays",
+		e.Addon)
+}
+
+// Reason is v1.ReasonAddonUnknown.
+func (e *ForeignCatalogueError) Reason() string { return v1.ReasonAddonUnknown }
+
+// NoContentError says that the version has nothing to install.
+type NoContentError struct{ Addon, Version string }
+
+func (e *NoContentError) Error() string {
+	return fmt.Sprintf("version %q of add-on %q has no template and source in the catalogue", e.Version, e.Addon)
+}
+
+// Reason is v1.ReasonVersionUnknown.
+func (e *NoContentError) Reason() string { return v1.ReasonVersionUnknown }
+
 // Choose selects the version that an installation gets. Entry is its add-on in the merged catalogue; nil where that
 // has none such.
 func (r Request) Choose(entry *catalogue.Entry) (Choice, catalogue.Refusal) {
@@ -57,18 +79,27 @@ func (r Request) Choose(entry *catalogue.Entry) (Choice, catalogue.Refusal) {
 }
 
 func (r Request) choose(entry *catalogue.Entry, wanted string) (Choice, catalogue.Refusal) {
-	if entry == nil {
-		return Choice{}, &UnknownAddonError{Addon: r.addon(), Installed: r.Installed}
-	}
 	core := r.Installation.Spec.CoreAddon
+	isRuled := core && r.Installation.Annotations[v1.AnnotationCoreOrigin] == v1.OriginRule
+	switch {
+	case entry == nil:
+		return Choice{}, &UnknownAddonError{Addon: r.addon(), Installed: r.Installed}
+	case isRuled && entry.Type != v1.CatalogueCore:
+		return Choice{}, &ForeignCatalogueError{Addon: r.addon()}
+	}
 	selection, refusal := catalogue.Select(entry, wanted, r.Installed, r.platform(entry), catalogue.SelectOptions{
 		AllowDowngrade: r.Installation.Annotations[v1.AnnotationAllowDowngrade] == "true", Core: core,
 	})
-	return Choice{
+	choice := Choice{
 		Version: selection.Version, Origin: selection.Origin, Core: entry.Type == v1.CatalogueCore,
 		AvailableUpdate: selection.AvailableUpdate,
 		Leaves:          core && r.Installed != "" && entry.Left(r.Installed),
-	}, refusal
+	}
+	if version := choice.Version; version != nil && (version.Template == nil || version.Source == nil) {
+		choice.Version = nil
+		refusal = &NoContentError{Addon: r.addon(), Version: version.Version}
+	}
+	return choice, refusal
 }
 
 // Named is the version that an installation names exactly, whether or not it gets it; without one where it names none

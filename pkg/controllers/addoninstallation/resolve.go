@@ -74,11 +74,6 @@ func (r *Reconciler) resolve(ctx context.Context, f *facts) loop.Outcome {
 	if err != nil {
 		return failed(err)
 	}
-	if entry != nil {
-		if outcome := fromForeignCatalogue(f.installation, entry.Type); outcome != nil {
-			return outcome
-		}
-	}
 	state, installed := &f.installation.Status, installedVersion(f)
 	choice, refusal := resolution.Request{
 		Installation: f.installation, Installed: installed, Cluster: cluster.Describe(f.cluster),
@@ -95,10 +90,6 @@ func (r *Reconciler) resolve(ctx context.Context, f *facts) loop.Outcome {
 			installed, choice.Version.Version, kubermaticv1.AnnotationLeaveVersions)
 	}
 	state.Target = choice.Version.Version
-	if f.entry.Template == nil || f.entry.Source == nil {
-		return f.incompatible(kubermaticv1.ReasonVersionUnknown, fmt.Sprintf(
-			"version %q of add-on %q has no template and source in the catalogue", f.entry.Version, addonOf(f)))
-	}
 	return nil
 }
 
