@@ -10,6 +10,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/render/images"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 )
 
 // Red when a chart is rendered anew because its own kinds are served now.
@@ -35,7 +36,7 @@ func TestInputsCountImagesAndData(t *testing.T) {
 		r := New(Dependencies{InputsKey: []byte("key"), Images: images.Rules{Mirrors: mirrors, PullSecret: pullSecret}})
 		f := &facts{
 			cluster: &kkpv1.Cluster{}, installation: &kubermaticv1.AddonInstallation{}, memory: &memory{},
-			entry: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}},
+			choice: resolution.Choice{Version: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}}},
 		}
 		f.data.Cluster.Network.DNSDomain = domain
 		hash, err := r.inputs(f)

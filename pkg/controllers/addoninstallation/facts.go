@@ -15,6 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
@@ -29,14 +30,12 @@ type facts struct {
 	// damaged: there are records, and none can be read.
 	damaged bool
 
-	entry       *kubermaticv1.AddonVersion
-	entryDigest string
-	core        bool
+	// choice is the version that it gets; without one before step resolve, and where it ended the pass.
+	choice resolution.Choice
 	// withdrawn says that the installed version left the catalogue, where that was not said before.
 	withdrawn string
-	// leaving: the installed version is one that clusters are to leave, so that nothing goes back to it; left tells of it once.
-	leaving bool
-	left    string
+	// left tells once that the installed version is left (choice.Leaves); nothing goes back to it.
+	left string
 
 	data   templatedata.Data
 	values map[string]any

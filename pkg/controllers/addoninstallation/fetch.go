@@ -16,7 +16,7 @@ import (
 
 // fetch takes the content from the store, which wakes the installation once it has it.
 func (r *Reconciler) fetch(ctx context.Context, f *facts) loop.Outcome {
-	reference, err := r.reference(ctx, f.entry.Source)
+	reference, err := r.reference(ctx, f.choice.Version.Source)
 	if err != nil {
 		return fetchOutcome(err)
 	}

@@ -154,7 +154,7 @@ func isPacked(path string) bool { return strings.HasSuffix(path, ".tgz") }
 
 // lookedUp are the kinds that the version's chart looks up, its values included: they may be templates.
 func (r *Reconciler) lookedUp(f *facts) (kindsAsked, error) {
-	if f.entry.Template.Method != kubermaticv1.MethodHelm {
+	if f.choice.Version.Template.Method != kubermaticv1.MethodHelm {
 		return kindsAsked{}, nil
 	}
 	asked, err := r.lookupCharts.ask(f.snapshot.Digest, f.snapshot.FS, kindsLookedUp)

@@ -38,7 +38,7 @@ type ClusterSecrets interface {
 
 // seesSecrets says whether the templates of the version get the secrets of the cluster.
 func seesSecrets(f *facts) bool {
-	return f.core && f.entry.Template != nil && f.entry.Template.ClusterSecrets
+	return f.choice.Core && f.choice.Version.Template != nil && f.choice.Version.Template.ClusterSecrets
 }
 
 // templateData is what templates see. Secrets are in it for versions of Core catalogues that ask for them.

@@ -41,13 +41,13 @@ func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
 	}
 	if f.once() {
 		f.unchanged = true
-		if f.entry.Version != record.Version {
-			f.installation.Status.AvailableUpdate = cmp.Or(f.installation.Status.AvailableUpdate, f.entry.Version)
+		if f.choice.Version.Version != record.Version {
+			f.installation.Status.AvailableUpdate = cmp.Or(f.installation.Status.AvailableUpdate, f.choice.Version.Version)
 		}
 		f.installation.Status.Target = record.Version
 		return nil
 	}
-	if same && record.Skipped == 0 && (record.Version != f.entry.Version || record.Addon != addonOf(f)) {
+	if same && record.Skipped == 0 && (record.Version != f.choice.Version.Version || record.Addon != addonOf(f)) {
 		return r.takeName(ctx, f)
 	}
 	return nil
@@ -57,7 +57,7 @@ func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
 // cluster isn't asked.
 func (r *Reconciler) takeName(ctx context.Context, f *facts) loop.Outcome {
 	err := r.amend(ctx, f, func(kept *release.Record) {
-		kept.Version, kept.Origins = f.entry.Version, f.origins
+		kept.Version, kept.Origins = f.choice.Version.Version, f.origins
 		if addon := addonOf(f); kept.Addon != addon {
 			kept.Addon, kept.FormerAddon = addon, kept.Addon
 		}
@@ -86,7 +86,7 @@ func (r *Reconciler) inputs(f *facts) (string, error) {
 	}
 	spec := f.installation.Spec
 	return release.InputsHash(r.InputsKey,
-		[]byte(inputsFormat), []byte(f.entryDigest), []byte(f.snapshot.Digest), values, data,
+		[]byte(inputsFormat), []byte(f.choice.Origin.Digest), []byte(f.snapshot.Digest), values, data,
 		[]byte(f.cluster.Status.Versions.ControlPlane), []byte(strings.Join(served, "\n")),
 		[]byte(spec.TargetNamespace), fmt.Append(nil, spec.CreateNamespace), []byte(releaseName(f)), r.Images.Canonical(),
 	), nil
@@ -160,17 +160,17 @@ func (r *Reconciler) renderInput(f *facts, seen sight) render.Input {
 		Release: render.Release{
 			Name: releaseName(f), Namespace: f.installation.Spec.TargetNamespace, Revision: seen.revision, IsInstall: seen.isInstall,
 		},
-		Found: seen.found, GuardFound: f.core, OtherMoment: seen.otherMoment,
+		Found: seen.found, GuardFound: f.choice.Core, OtherMoment: seen.otherMoment,
 		Capabilities: render.Capabilities{KubeVersion: f.cluster.Status.Versions.ControlPlane},
 	}
-	if f.entry.Template.Method == kubermaticv1.MethodHelm { // nobody else sees them, and there are hundreds
+	if f.choice.Version.Template.Method == kubermaticv1.MethodHelm { // nobody else sees them, and there are hundreds
 		input.Capabilities.APIVersions = served(f)
 	}
-	if seesSecrets(f) || f.core && len(seen.found) > 0 {
+	if seesSecrets(f) || f.choice.Core && len(seen.found) > 0 {
 		input.CatalogueValues = f.catalogueValues
 	}
-	if f.entry.Template.Helm != nil {
-		input.Release.DisableHooks = f.entry.Template.Helm.DisableHooks
+	if f.choice.Version.Template.Helm != nil {
+		input.Release.DisableHooks = f.choice.Version.Template.Helm.DisableHooks
 	}
 	return input
 }

@@ -84,8 +84,8 @@ func (r *Reconciler) resolve(ctx context.Context, f *facts) loop.Outcome {
 		state.Target = installed // it stays at that
 		return f.incompatible(refusal.Reason(), refusal.Error())
 	}
-	f.entry, f.entryDigest, f.core, f.leaving = choice.Version, choice.Origin.Digest, choice.Core, choice.Leaves
-	if f.leaving && state.Target != choice.Version.Version { // it is news once
+	f.choice = choice
+	if choice.Leaves && state.Target != choice.Version.Version { // it is news once
 		f.left = fmt.Sprintf("version %q is left for version %q: a Core catalogue says so (annotation %s)",
 			installed, choice.Version.Version, kubermaticv1.AnnotationLeaveVersions)
 	}

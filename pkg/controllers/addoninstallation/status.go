@@ -77,7 +77,7 @@ func judge(outcome loop.Outcome) verdict {
 // project writes the conditions of a living installation, and what its record and health say: the only place that does.
 // What a step learns on its way (version, artifact, release) the step itself puts into the status.
 func project(f *facts, outcome loop.Outcome) {
-	if f.cluster != nil && f.connection == nil && f.entry == nil && judge(outcome).done {
+	if f.cluster != nil && f.connection == nil && f.choice.Version == nil && judge(outcome).done {
 		return // another worker's cluster
 	}
 	result := judge(outcome)
@@ -114,7 +114,7 @@ func projectPipeline(f *facts, result verdict) {
 		if step.condition == kubermaticv1.ConditionApplied {
 			message = sharedText(f.record())
 		}
-		if step.condition == kubermaticv1.ConditionCompatible && f.entry != nil && f.entry.Deprecated != "" {
+		if step.condition == kubermaticv1.ConditionCompatible && f.choice.Version != nil && f.choice.Version.Deprecated != "" {
 			reason, message = kubermaticv1.ReasonDeprecated, deprecation(f)
 		}
 		if step.condition == kubermaticv1.ConditionValuesResolved {
@@ -126,7 +126,7 @@ func projectPipeline(f *facts, result verdict) {
 
 // deprecation tells whoever has a deprecated version what the catalogue says of it, and what to choose instead.
 func deprecation(f *facts) string {
-	text := fmt.Sprintf("version %q is deprecated: %s", f.entry.Version, f.entry.Deprecated)
+	text := fmt.Sprintf("version %q is deprecated: %s", f.choice.Version.Version, f.choice.Version.Deprecated)
 	if update := f.installation.Status.AvailableUpdate; update != "" {
 		text += fmt.Sprintf("; version %q would fit", update)
 	}

@@ -30,7 +30,7 @@ func given(layers []values.Layer) ([]byte, error) {
 // wantedHash is over what people say: catalogue entry, content, values, and where to.
 func (r *Reconciler) wantedHash(f *facts) string {
 	spec := f.installation.Spec
-	return release.InputsHash(r.InputsKey, []byte("wanted"), []byte(f.entryDigest), []byte(f.snapshot.Digest), f.given,
+	return release.InputsHash(r.InputsKey, []byte("wanted"), []byte(f.choice.Origin.Digest), []byte(f.snapshot.Digest), f.given,
 		[]byte(spec.TargetNamespace), fmt.Append(nil, spec.CreateNamespace), []byte(releaseName(f)), r.Images.Canonical())
 }
 

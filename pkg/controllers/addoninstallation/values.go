@@ -39,7 +39,7 @@ func (r *Reconciler) resolveValues(ctx context.Context, f *facts) loop.Outcome {
 	layers, err := r.layers(ctx, f)
 	if err == nil {
 		f.catalogueValues = layers[0].Values
-		f.values, f.origins, err = mergeAndCheck(f.entry, layers)
+		f.values, f.origins, err = mergeAndCheck(f.choice.Version, layers)
 		f.unknownKeys = unknownKeys(f, layers)
 	}
 	if err == nil {
@@ -101,7 +101,7 @@ func mergeAndCheck(entry *kubermaticv1.AddonVersion, layers []values.Layer) (map
 
 // unknownKeys tells what a user may have misspelt. What a chart knows by itself is not known here.
 func unknownKeys(f *facts, layers []values.Layer) string {
-	entry := f.entry
+	entry := f.choice.Version
 	if len(entry.Template.FormSpec) == 0 {
 		return ""
 	}
@@ -119,7 +119,7 @@ func unknownKeys(f *facts, layers []values.Layer) string {
 // layers in the order of design: what the catalogue says, what the form says, what others say, what the user says. A core
 // item's values are in spec.values, where the core add-on controller puts them.
 func (r *Reconciler) layers(ctx context.Context, f *facts) ([]values.Layer, error) {
-	catalogueValues, err := decode("the catalogue's values", f.entry.Values)
+	catalogueValues, err := decode("the catalogue's values", f.choice.Version.Values)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (r *Reconciler) layers(ctx context.Context, f *facts) ([]values.Layer, erro
 	if err != nil {
 		return nil, err
 	}
-	defaults, err := values.FormDefaults(f.entry.Template.FormSpec)
+	defaults, err := values.FormDefaults(f.choice.Version.Template.FormSpec)
 	if err != nil {
 		return nil, err
 	}
@@ -167,11 +167,11 @@ func checkMarks(f *facts, layer map[string]any) error {
 // valuesOfTemplate renders the catalogue's valuesTemplate, if it has one. Renderings are kept, so that one that changes
 // nothing costs nothing.
 func (r *Reconciler) valuesOfTemplate(ctx context.Context, f *facts) (map[string]any, error) {
-	if f.entry.ValuesTemplate == "" {
+	if f.choice.Version.ValuesTemplate == "" {
 		return nil, nil
 	}
 	return r.Values.RenderValues(ctx, render.ValuesInput{
-		Addon: addonOf(f), Tenant: tenantOf(f), Template: f.entry.ValuesTemplate, Data: f.data,
+		Addon: addonOf(f), Tenant: tenantOf(f), Template: f.choice.Version.ValuesTemplate, Data: f.data,
 	}, r.waker(f.installation))
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/values"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -131,7 +132,7 @@ func (w *valuesWorld) secret(name, use, text string) *corev1.Secret {
 func (w *valuesWorld) pass(entry *kubermaticv1.AddonVersion, spec kubermaticv1.AddonInstallationSpec, core bool) (*facts, loop.Outcome) {
 	spec.AddonRef.Name = "demo"
 	f := &facts{
-		cluster: w.cluster, entry: entry, core: core, memory: &memory{},
+		cluster: w.cluster, choice: resolution.Choice{Version: entry, Core: core}, memory: &memory{},
 		installation: &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "demo"}, Spec: spec},
 	}
 	return f, w.reconciler.resolveValues(w.Context(), f)
