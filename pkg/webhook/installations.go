@@ -3,6 +3,7 @@ package webhook
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -79,8 +80,8 @@ func rawOf(raw *runtime.RawExtension) []byte {
 }
 
 // check refuses what can never work, and warns of what would not work now.
-func (i *Installations) check(ctx context.Context, found change[v1.AddonInstallation]) (warnings []string, err error) {
-	object := found.after
+func (i *Installations) check(ctx context.Context, sent change[v1.AddonInstallation]) (warnings []string, err error) {
+	object := sent.after
 	given, err := values.Decode(rawOf(object.Spec.Values))
 	if err != nil {
 		return nil, fmt.Errorf("spec.values: %w", err)
@@ -99,54 +100,28 @@ func (i *Installations) check(ctx context.Context, found change[v1.AddonInstalla
 	if entry == nil {
 		return warnings, nil
 	}
-	told, err = i.checkTarget(entry, found)
+	told, err = i.checkTarget(entry, sent)
 	if err != nil {
 		return nil, err
 	}
 	warnings = append(warnings, told...)
 	choice, told := i.version(ctx, entry, object)
 	warnings = append(warnings, told...)
-	version := choice.Version
-	if version == nil {
+	if choice.Version == nil {
 		return warnings, nil
 	}
-	if err := checkValues(version, object, given); err != nil {
-		return nil, fmt.Errorf("%s, for version %q of add-on %q: %w", values.PlaceOf(object), version.Version, object.Spec.AddonRef.Name, err)
+	found, err := choice.Values(ctx, object, nil)
+	if marks, ok := errors.AsType[*values.MarksError](err); ok {
+		err = marks // without the place, which stands below
 	}
-	return append(warnings, unknownKeys(object, version, given)...), nil
-}
-
-// checkValues checks what was given against the form of a version, as the controller does before it renders. Required
-// fields are checked where all layers are known: not beside valuesFrom or valuesTemplate, and not for core installations,
-// whose controller adds values of its own.
-func checkValues(version *v1.AddonVersion, object *v1.AddonInstallation, given map[string]any) error {
-	if version.Template == nil {
-		return nil
-	}
-	if version.Template.ClusterSecrets {
-		if err := values.CheckMarks(given); err != nil {
-			return err
-		}
-	}
-	form := version.Template.FormSpec
-	if object.Spec.CoreAddon || len(object.Spec.ValuesFrom) > 0 || version.ValuesTemplate != "" {
-		return values.CheckForm(form, given, nil)
-	}
-	below, err := values.Decode(rawOf(version.Values))
 	if err != nil {
-		return fmt.Errorf("the catalogue's values: %w", err)
+		return nil, fmt.Errorf("%s, for version %q of add-on %q: %w",
+			values.PlaceOf(object), choice.Version.Version, object.Spec.AddonRef.Name, err)
 	}
-	defaults, err := values.FormDefaults(form)
-	if err != nil {
-		return err
+	for _, unknown := range found.Unknown {
+		warnings = append(warnings, values.PlaceOf(object)+": "+unknown)
 	}
-	effective, _, err := values.Merge([]values.Layer{
-		{Origin: "catalogue", Values: below}, {Origin: "form defaults", Values: defaults}, {Origin: "installation", Values: given},
-	})
-	if err != nil {
-		return err
-	}
-	return values.CheckForm(form, given, effective)
+	return warnings, nil
 }
 
 // checkTarget refuses a new installation whose targetNamespace its add-on does not get here, since that field can't be changed later.

@@ -76,7 +76,7 @@ func (r *Reconciler) takeInputs(ctx context.Context, f *facts) loop.Outcome {
 		kept.Inputs, kept.Wanted, kept.Version, kept.EntryDigest = f.inputs, f.wanted, f.choice.Version.Version, f.choice.Origin.Digest
 		kept.Artifact = kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest}
 		kept.CRDs, kept.Timeout = crdPolicy(f), timeoutOf(f)
-		kept.Values, kept.Origins = f.values, f.origins
+		kept.Values, kept.Origins = f.values.Merged, f.values.Origins
 		kept.Hooks = release.CarryRuns(kept.Hooks, f.hooks) // those of tests may be others
 		kept.Hooking.FailedAt = metav1.Time{}               // with new inputs, what failed is tried at once
 		kept.Atomic, kept.Rollback = f.choice.Version.Template.Atomic, nil
@@ -100,7 +100,7 @@ func (r *Reconciler) intent(f *facts, digest string) (*release.Record, error) {
 		Addon: addonOf(f), Version: f.choice.Version.Version, EntryDigest: f.choice.Origin.Digest, Core: f.choice.Core,
 		Method: f.choice.Version.Template.Method, Artifact: kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest},
 		Inputs: f.inputs, Wanted: f.wanted, ObjectsDigest: digest, TargetNamespace: f.installation.Spec.TargetNamespace,
-		CRDs: crdPolicy(f), Timeout: timeoutOf(f), Objects: objects, Values: f.values, Origins: f.origins, Time: f.stamp(),
+		CRDs: crdPolicy(f), Timeout: timeoutOf(f), Objects: objects, Values: f.values.Merged, Origins: f.values.Origins, Time: f.stamp(),
 	}
 	if f.owner.ClusterUID != f.cluster.UID { // it came back over the same user cluster
 		intent.Origin = f.owner.ClusterUID

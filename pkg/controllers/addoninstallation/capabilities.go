@@ -72,6 +72,5 @@ func (r *Reconciler) learnsOwn(f *facts) (bool, error) {
 	}
 	content := contentKey(f)
 	f.memory.brought = broughtGroups{content, slices.Concat(f.memory.brought.by(content), brought)}
-	f.inputs, err = r.inputs(f)
-	return true, err
+	return true, r.hashInputs(f)
 }

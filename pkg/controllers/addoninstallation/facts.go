@@ -17,7 +17,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
-	"github.com/trellis-addons/trellis/pkg/values"
 )
 
 // facts is what a pass has found out so far. Each step fills in its part and reads those of the steps before.
@@ -37,18 +36,11 @@ type facts struct {
 	// left tells once that the installed version is left (choice.Leaves); nothing goes back to it.
 	left string
 
-	data   templatedata.Data
-	values map[string]any
-	// catalogueValues are the layer of the catalogue's version.
-	catalogueValues map[string]any
-	// unknownKeys tells which of the user's keys may be misspelt; empty for most.
-	unknownKeys string
-	origins     values.Origins
-	snapshot    fetch.Snapshot
-	connection  *cluster.Connection
-	// given are the layers of values that people give; wanted is a hash over all that they say, inputs one over all that objects
-	// depend on.
-	given          []byte
+	data       templatedata.Data
+	values     resolution.Values
+	snapshot   fetch.Snapshot
+	connection *cluster.Connection
+	// wanted is a hash over all that people say, inputs one over all that objects depend on.
 	wanted, inputs string
 
 	// foreign is somebody's Helm release that is gone on with; leftovers are its objects that are not among ours.

@@ -161,7 +161,7 @@ func (r *Reconciler) lookedUp(f *facts) (kindsAsked, error) {
 	if err != nil || asked.all {
 		return asked, err
 	}
-	values, err := json.Marshal(f.values)
+	values, err := json.Marshal(f.values.Merged)
 	if err != nil {
 		return asked, fmt.Errorf("encoding the values: %w", err)
 	}

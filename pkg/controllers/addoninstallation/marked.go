@@ -11,6 +11,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
@@ -74,7 +75,26 @@ func only(all map[string]string, key string) map[string]string {
 	return nil
 }
 
-// readMarked reads a marked object whole: from the cache, and from the API server what the cache has left out.
+// references follow what installations and versions name on this seed.
+func (r *Reconciler) references() resolution.References {
+	return resolution.References{
+		Marked: markedObjects{r}, Providers: r.Platform, CatalogueNamespace: r.Options.CatalogueNamespace,
+	}
+}
+
+// markedObjects reads marked objects whole: from the cache, and from the API server what the cache has left out.
+type markedObjects struct{ *Reconciler }
+
+// Secret implements resolution.Marked.
+func (m markedObjects) Secret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
+	return readMarked[corev1.Secret](ctx, m.Reconciler, key)
+}
+
+// ConfigMap implements resolution.Marked.
+func (m markedObjects) ConfigMap(ctx context.Context, key client.ObjectKey) (*corev1.ConfigMap, error) {
+	return readMarked[corev1.ConfigMap](ctx, m.Reconciler, key)
+}
+
 func readMarked[O any, P interface {
 	*O
 	client.Object

@@ -13,16 +13,8 @@ import (
 // defaultTimeout is how long objects may take to become healthy where the catalogue doesn't say.
 const defaultTimeout = 10 * time.Minute
 
-// releaseName of a Helm release; empty for go-template.
-func releaseName(f *facts) string {
-	if f.choice.Version.Template.Method != kubermaticv1.MethodHelm {
-		return ""
-	}
-	if options := f.choice.Version.Template.Helm; options != nil && options.ReleaseName != "" {
-		return options.ReleaseName
-	}
-	return release.HelmReleaseName(f.installation.Name)
-}
+// releaseName of the Helm release; empty for go-template.
+func releaseName(f *facts) string { return f.choice.ReleaseName(f.installation.Name) }
 
 // nextRevision is the revision that a change would get. An intent that was never carried out keeps its number.
 func nextRevision(f *facts) int {

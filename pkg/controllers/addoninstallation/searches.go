@@ -85,7 +85,7 @@ func manifestsNameSecrets(manifests fs.FS) (bool, error) {
 // secretsAskedFor refuses content of a Core catalogue that names secrets which its version does not ask for: it would put empty
 // ones into the user cluster, in place of those that it had before versions had to ask. It finds fields that are written out.
 func (r *Reconciler) secretsAskedFor(f *facts) loop.Outcome {
-	if !f.choice.Core || seesSecrets(f) {
+	if !f.choice.Core || f.choice.SeesSecrets() {
 		return nil
 	}
 	search := manifestsNameSecrets

@@ -118,7 +118,7 @@ func projectPipeline(f *facts, result verdict) {
 			reason, message = kubermaticv1.ReasonDeprecated, deprecation(f)
 		}
 		if step.condition == kubermaticv1.ConditionValuesResolved {
-			message = f.unknownKeys
+			message = unknownKeys(f)
 		}
 		status.True(conditions, generation, step.condition, reason, message)
 	}

@@ -1,0 +1,28 @@
+package resolution
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// References follow what valuesFrom and sources name on the seed.
+type References struct {
+	Marked    Marked
+	Providers Providers
+	// CatalogueNamespace has the Secrets of sources.
+	CatalogueNamespace string
+}
+
+// Marked reads Secrets and ConfigMaps whole, of those that are marked for our use.
+type Marked interface {
+	Secret(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error)
+	ConfigMap(ctx context.Context, key types.NamespacedName) (*corev1.ConfigMap, error)
+}
+
+// Providers know the Secret that an object of a provider names, which providerRef may name.
+type Providers interface {
+	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error)
+}
