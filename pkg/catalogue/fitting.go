@@ -1,21 +1,19 @@
 package catalogue
 
-// Named is a version with its catalogue, as the entry spells it; false where the entry has it not.
+// Named is a version with its catalogue, as the entry spells it. The entry may be nil; where it has the version not, that is
+// as it came, and false.
 func (e *Entry) Named(version string) (VersionOrigin, bool) {
-	found := e.find(version)
-	if found == nil {
-		return VersionOrigin{}, false
+	if e != nil {
+		if found := e.find(version); found != nil {
+			return found.named(), true
+		}
 	}
-	return found.named(), true
+	return VersionOrigin{Version: version}, false
 }
 
-// Fits says whether a version of the entry fits a platform: the error is nil then, else an
-// *IncompatibleError that names no other version, or a *VersionUnknownError.
-func (e *Entry) Fits(version string, platform Platform) error {
+// Unfit says why a version of the entry does not fit a platform; nil where it does. It names no other version.
+func (e *Entry) Unfit(version string, platform Platform) *IncompatibleError {
 	found := e.find(version)
-	if found == nil {
-		return &VersionUnknownError{Addon: string(e.Addon.Name), Wanted: version}
-	}
 	reason, message := newJudge(platform).fits(found.kkp, found.k8s)
 	if reason == "" {
 		return nil

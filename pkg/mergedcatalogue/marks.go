@@ -28,6 +28,7 @@ type Marks struct {
 	mutex    sync.Mutex
 	key      []byte
 	verdicts map[types.UID]verdict
+	entries  map[types.NamespacedName]parsed
 	wakes    []func()
 }
 
@@ -37,9 +38,16 @@ type verdict struct {
 	believed        bool
 }
 
+// parsed is one version of a merged catalogue, as read.
+type parsed struct {
+	uid             types.UID
+	resourceVersion string
+	entry           *catalogue.Entry
+}
+
 // New makes marks without a key.
 func New(logger logr.Logger) *Marks {
-	return &Marks{logger: logger, verdicts: map[types.UID]verdict{}}
+	return &Marks{logger: logger, verdicts: map[types.UID]verdict{}, entries: map[types.NamespacedName]parsed{}}
 }
 
 // Believes says whether an object is a merged catalogue that the distributor wrote.
@@ -68,14 +76,28 @@ func (m *Marks) Believes(object *v1.AddonCatalogue) bool {
 	return found.believed
 }
 
-// Find reads the merged catalogue of an add-on; nil where there is none, or none that is believed.
-func (m *Marks) Find(ctx context.Context, reader client.Reader, key client.ObjectKey) (*v1.AddonCatalogue, error) {
-	found := &v1.AddonCatalogue{}
-	err := reader.Get(ctx, key, found)
-	if apierrors.IsNotFound(err) || err == nil && (!m.Believes(found) || len(found.Spec.Addons) == 0) {
+// Entry reads an add-on of the merged catalogue, and nothing that only has its name; nil where there is none such. Each object is
+// parsed once for all who ask.
+func (m *Marks) Entry(ctx context.Context, reader client.Reader, key client.ObjectKey) (*catalogue.Entry, error) {
+	object := &v1.AddonCatalogue{}
+	err := reader.Get(ctx, key, object)
+	if apierrors.IsNotFound(err) || err == nil && (!m.Believes(object) || len(object.Spec.Addons) == 0) {
 		return nil, nil
 	}
-	return found, err
+	if err != nil {
+		return nil, err
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if known, ok := m.entries[key]; ok && known.uid == object.UID && known.resourceVersion == object.ResourceVersion {
+		return known.entry, nil
+	}
+	entry, err := catalogue.NewEntry(object)
+	if err != nil {
+		return nil, err
+	}
+	m.entries[key] = parsed{object.UID, object.ResourceVersion, entry}
+	return entry, nil
 }
 
 // OnChange has a function called whenever the key changes, when every object may be judged otherwise than before.

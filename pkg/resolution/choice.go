@@ -31,46 +31,15 @@ type Choice struct {
 	Leaves bool
 }
 
-// UnknownAddonError says that no catalogue has the add-on. What is installed stays.
-type UnknownAddonError struct{ Addon, Installed string }
+// refusedError is a refusal of this room; package catalogue has those that its versions give reason for.
+type refusedError struct{ reason, message string }
 
-func (e *UnknownAddonError) Error() string {
-	if e.Installed != "" {
-		return fmt.Sprintf("add-on %q left the catalogue; its version %q stays installed", e.Addon, e.Installed)
-	}
-	return fmt.Sprintf("no catalogue has an add-on %q: see AddonCatalogue %q in this namespace for those that fit",
-		e.Addon, v1.AvailableCatalogue)
+func (e *refusedError) Error() string  { return e.message }
+func (e *refusedError) Reason() string { return e.reason }
+
+func refused(reason, message string, arguments ...any) catalogue.Refusal {
+	return &refusedError{reason, fmt.Sprintf(message, arguments...)}
 }
-
-// Reason is v1.ReasonWithdrawn where something is installed, else v1.ReasonAddonUnknown.
-func (e *UnknownAddonError) Reason() string {
-	if e.Installed != "" {
-		return v1.ReasonWithdrawn
-	}
-	return v1.ReasonAddonUnknown
-}
-
-// ForeignCatalogueError says that only a Custom catalogue has an add-on whose own of that name the platform asks for:
-// nobody gets a kube-proxy of their own into every cluster by naming it so, also not when the Core catalogue goes.
-type ForeignCatalogueError struct{ Addon string }
-
-func (e *ForeignCatalogueError) Error() string {
-	return fmt.Sprintf("no Core catalogue has core add-on %q, and those of others are not taken: what is installed stays",
-		e.Addon)
-}
-
-// Reason is v1.ReasonAddonUnknown.
-func (e *ForeignCatalogueError) Reason() string { return v1.ReasonAddonUnknown }
-
-// NoContentError says that the version has nothing to install.
-type NoContentError struct{ Addon, Version string }
-
-func (e *NoContentError) Error() string {
-	return fmt.Sprintf("version %q of add-on %q has no template and source in the catalogue", e.Version, e.Addon)
-}
-
-// Reason is v1.ReasonVersionUnknown.
-func (e *NoContentError) Reason() string { return v1.ReasonVersionUnknown }
 
 // Choose selects the version that an installation gets. Entry is its add-on in the merged catalogue; nil where that
 // has none such.
@@ -82,10 +51,16 @@ func (r Request) choose(entry *catalogue.Entry, wanted string) (Choice, catalogu
 	core := r.Installation.Spec.CoreAddon
 	isRuled := core && r.Installation.Annotations[v1.AnnotationCoreOrigin] == v1.OriginRule
 	switch {
+	case entry == nil && r.Installed != "":
+		return Choice{}, refused(v1.ReasonWithdrawn, "add-on %q left the catalogue; its version %q stays installed",
+			r.addon(), r.Installed)
 	case entry == nil:
-		return Choice{}, &UnknownAddonError{Addon: r.addon(), Installed: r.Installed}
-	case isRuled && entry.Type != v1.CatalogueCore:
-		return Choice{}, &ForeignCatalogueError{Addon: r.addon()}
+		return Choice{}, refused(v1.ReasonAddonUnknown,
+			"no catalogue has an add-on %q: see AddonCatalogue %q in this namespace for those that fit",
+			r.addon(), v1.AvailableCatalogue)
+	case isRuled && entry.Type != v1.CatalogueCore: // nobody gets a kube-proxy of their own into all clusters by its name
+		return Choice{}, refused(v1.ReasonAddonUnknown,
+			"no Core catalogue has core add-on %q, and those of others are not taken: what is installed stays", r.addon())
 	}
 	selection, refusal := catalogue.Select(entry, wanted, r.Installed, r.platform(entry), catalogue.SelectOptions{
 		AllowDowngrade: r.Installation.Annotations[v1.AnnotationAllowDowngrade] == "true", Core: core,
@@ -97,7 +72,8 @@ func (r Request) choose(entry *catalogue.Entry, wanted string) (Choice, catalogu
 	}
 	if version := choice.Version; version != nil && (version.Template == nil || version.Source == nil) {
 		choice.Version = nil
-		refusal = &NoContentError{Addon: r.addon(), Version: version.Version}
+		refusal = refused(v1.ReasonVersionUnknown, "version %q of add-on %q has no template and source in the catalogue",
+			version.Version, r.addon())
 	}
 	return choice, refusal
 }

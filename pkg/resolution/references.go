@@ -10,19 +10,15 @@ import (
 
 // References follow what valuesFrom and sources name on the seed.
 type References struct {
-	Marked    Marked
+	// Secret and ConfigMap read objects whole, of those that are marked for our use.
+	Secret    func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error)
+	ConfigMap func(ctx context.Context, key types.NamespacedName) (*corev1.ConfigMap, error)
 	Providers Providers
 	// CatalogueNamespace has the Secrets of sources.
 	CatalogueNamespace string
 }
 
-// Marked reads Secrets and ConfigMaps whole, of those that are marked for our use.
-type Marked interface {
-	Secret(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error)
-	ConfigMap(ctx context.Context, key types.NamespacedName) (*corev1.ConfigMap, error)
-}
-
-// Providers know the Secret that an object of a provider names, which providerRef may name.
+// Providers know the Secret that an object names, of a kind that providerRef may name.
 type Providers interface {
 	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error)
 }

@@ -15,22 +15,26 @@ import (
 // Source turns a version's source into the words of who fetches it, with the credentials it names. Errors: those of
 // package fetch, or the reader's.
 func (r References) Source(ctx context.Context, source *v1.Source) (fetch.Reference, error) {
+	var made fetch.Reference
+	var secret, authority *v1.LocalReference
 	switch {
 	case source == nil:
-		return fetch.Reference{}, &fetch.RefusedError{Subject: "the version", Rule: "it has no source in the catalogue"}
+		return made, &fetch.RefusedError{Subject: "the version", Rule: "it has no source in the catalogue"}
 	case source.Git != nil:
-		credentials, err := r.credentials(ctx, source.Git.SecretRef, source.Git.CASecretRef)
-		return fetch.Reference{Git: gitReference(source.Git), Credentials: credentials}, err
+		made.Git, secret, authority = gitReference(source.Git), source.Git.SecretRef, source.Git.CASecretRef
 	case source.Helm != nil:
-		credentials, err := r.credentials(ctx, source.Helm.SecretRef, source.Helm.CASecretRef)
-		helm := &fetch.HelmReference{URL: source.Helm.URL, Chart: source.Helm.Chart, Version: source.Helm.Version}
-		return fetch.Reference{Helm: helm, Credentials: credentials}, err
+		helm := source.Helm
+		made.Helm = &fetch.HelmReference{URL: helm.URL, Chart: helm.Chart, Version: helm.Version}
+		secret, authority = helm.SecretRef, helm.CASecretRef
 	case source.Docker != nil:
-		credentials, err := r.credentials(ctx, source.Docker.SecretRef, source.Docker.CASecretRef)
-		image := &fetch.ImageReference{Image: source.Docker.Image, Path: source.Docker.Path}
-		return fetch.Reference{Image: image, Credentials: credentials}, err
+		made.Image = &fetch.ImageReference{Image: source.Docker.Image, Path: source.Docker.Path}
+		secret, authority = source.Docker.SecretRef, source.Docker.CASecretRef
+	default:
+		return made, &fetch.NotServedError{Subject: "the source", Mend: "use one of git, docker and helm"}
 	}
-	return fetch.Reference{}, &fetch.NotServedError{Subject: "the source", Mend: "use one of git, docker and helm"}
+	var err error
+	made.Credentials, err = r.credentials(ctx, secret, authority)
+	return made, err
 }
 
 func gitReference(source *v1.GitSource) *fetch.GitReference {
@@ -70,7 +74,7 @@ func (r References) credentials(
 
 // sourceSecret reads a Secret of the catalogue namespace, where the distributor puts those that are marked for it.
 func (r References) sourceSecret(ctx context.Context, name string) (*corev1.Secret, error) {
-	secret, err := r.Marked.Secret(ctx, types.NamespacedName{Namespace: r.CatalogueNamespace, Name: name})
+	secret, err := r.Secret(ctx, types.NamespacedName{Namespace: r.CatalogueNamespace, Name: name})
 	if apierrors.IsNotFound(err) || err == nil && secret.Labels[v1.LabelUse] != v1.UseSource {
 		return nil, &fetch.NotFoundError{What: fmt.Sprintf(
 			"Secret %q with label %s=%s (mark it on the master, in the catalogue's namespace; what has credentials "+

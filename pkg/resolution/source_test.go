@@ -27,10 +27,6 @@ func (m marked) Secret(_ context.Context, key types.NamespacedName) (*corev1.Sec
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
 }
 
-func (m marked) ConfigMap(_ context.Context, key types.NamespacedName) (*corev1.ConfigMap, error) {
-	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, key.Name)
-}
-
 func TestAC19CredentialsOfSources(t *testing.T) {
 	secret := func(namespace, name, use string, data map[string][]byte) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
@@ -51,7 +47,7 @@ func TestAC19CredentialsOfSources(t *testing.T) {
 	} {
 		held[types.NamespacedName{Namespace: made.Namespace, Name: made.Name}] = made
 	}
-	references := resolution.References{Marked: held, CatalogueNamespace: "catalogue"}
+	references := resolution.References{Secret: held.Secret, CatalogueNamespace: "catalogue"}
 	named := func(name string) *v1.LocalReference { return &v1.LocalReference{Name: name} }
 	docker := func(secretName, ca string) *v1.Source {
 		source := &v1.ImageSource{Image: "example.com/x:v1", Path: "y"}

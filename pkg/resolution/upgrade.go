@@ -57,7 +57,8 @@ func CheckUpgrade(find func(addon string) *catalogue.Entry, requests []Request, 
 func (r Request) checkUpgrade(entry *catalogue.Entry, kubernetes string) UpgradeFinding {
 	finding := UpgradeFinding{Installation: r.Installation.Name, Addon: r.addon(), Outcome: OutcomeUnknown}
 	if r.Installed != "" {
-		finding.Installed = origin(entry, r.Installed)
+		named, _ := entry.Named(r.Installed)
+		finding.Installed = &named
 	}
 	if entry == nil {
 		finding.Reason = v1.ReasonAddonUnknown
@@ -83,17 +84,6 @@ func (r Request) checkUpgrade(entry *catalogue.Entry, kubernetes string) Upgrade
 	return finding
 }
 
-// origin names a version as the entry spells it; as it came where the entry, which may be nil, has it not.
-func origin(entry *catalogue.Entry, version string) *catalogue.VersionOrigin {
-	named := catalogue.VersionOrigin{Version: version}
-	if entry != nil {
-		if known, found := entry.Named(version); found {
-			named = known
-		}
-	}
-	return &named
-}
-
 // outcome on the request's cluster; version is what will be there, and nil beside a refusal. Where the installation
 // is paused, or its strategy is Once, no other version is chosen than the installed one, whatever is wanted.
 func (r Request) outcome(entry *catalogue.Entry) (Outcome, *catalogue.VersionOrigin, catalogue.Refusal) {
@@ -108,7 +98,8 @@ func (r Request) outcome(entry *catalogue.Entry) (Outcome, *catalogue.VersionOri
 		if r.Installed != "" && catalogue.Key(choice.Version.Version) == catalogue.Key(r.Installed) {
 			outcome = OutcomeKeeps
 		}
-		return outcome, &catalogue.VersionOrigin{Version: choice.Version.Version, Catalogue: choice.Origin.Catalogue}, nil
+		named, _ := entry.Named(choice.Version.Version)
+		return outcome, &named, nil
 	}
 	if _, unfit := errors.AsType[*catalogue.IncompatibleError](refusal); unfit {
 		return OutcomeBreaks, nil, refusal
@@ -122,10 +113,10 @@ func (r Request) installedOutcome(
 	entry *catalogue.Entry, refusal catalogue.Refusal,
 ) (Outcome, *catalogue.VersionOrigin, catalogue.Refusal) {
 	named, found := entry.Named(r.Installed)
-	if r.Installed == "" || !found {
+	if !found {
 		return OutcomeUnknown, nil, refusal
 	}
-	if unfit, isUnfit := errors.AsType[*catalogue.IncompatibleError](entry.Fits(r.Installed, r.platform(entry))); isUnfit {
+	if unfit := entry.Unfit(r.Installed, r.platform(entry)); unfit != nil {
 		return OutcomeBreaks, nil, unfit
 	}
 	return OutcomeKeeps, &named, nil

@@ -75,7 +75,7 @@ func ProviderKind(provider *v1.ProviderReference) schema.GroupKind {
 }
 
 func (r References) secretValues(ctx context.Context, namespace string, reference *v1.KeyReference) ([]byte, error) {
-	secret, err := r.Marked.Secret(ctx, client.ObjectKey{Namespace: namespace, Name: reference.Name})
+	secret, err := r.Secret(ctx, client.ObjectKey{Namespace: namespace, Name: reference.Name})
 	if err := markedForValues("Secret", reference, secret, err); err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (r References) secretValues(ctx context.Context, namespace string, referenc
 }
 
 func (r References) configMapValues(ctx context.Context, namespace string, reference *v1.KeyReference) ([]byte, error) {
-	configMap, err := r.Marked.ConfigMap(ctx, client.ObjectKey{Namespace: namespace, Name: reference.Name})
+	configMap, err := r.ConfigMap(ctx, client.ObjectKey{Namespace: namespace, Name: reference.Name})
 	if err := markedForValues("ConfigMap", reference, configMap, err); err != nil {
 		return nil, err
 	}

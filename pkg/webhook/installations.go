@@ -139,34 +139,22 @@ func (i *Installations) checkTarget(entry *catalogue.Entry, found change[v1.Addo
 	return nil, err
 }
 
-// request is the installation that was sent, with what its cluster has; the error says that the cluster is not known.
-func (i *Installations) request(ctx context.Context, object *v1.AddonInstallation) (resolution.Request, error) {
-	request := resolution.Request{
+// request is the installation that was sent, without its cluster.
+func (i *Installations) request(object *v1.AddonInstallation) resolution.Request {
+	return resolution.Request{
 		Installation: object, Installed: resolution.InstalledInStatus(object), AllowPrereleases: i.AllowPrereleases,
 	}
-	found, err := i.Clusters.InNamespace(ctx, object.Namespace)
-	if err == nil {
-		request.Cluster = cluster.Describe(found)
-	}
-	return request, err
 }
 
 // entry is the add-on in the merged catalogues; nil where it is not known, with a warning where there is none such.
 func (i *Installations) entry(ctx context.Context, object *v1.AddonInstallation) (*catalogue.Entry, []string) {
 	key := client.ObjectKey{Namespace: i.CatalogueNamespace, Name: string(object.Spec.AddonRef.Name)}
-	offered, err := i.Marks.Find(ctx, i.Reader, key)
-	if err != nil {
-		return nil, nil
+	entry, err := i.Marks.Entry(ctx, i.Reader, key)
+	if entry != nil || err != nil {
+		return entry, nil
 	}
-	if offered == nil {
-		unknown := resolution.UnknownAddonError{Addon: key.Name, Installed: resolution.InstalledInStatus(object)}
-		return nil, []string{unknown.Error()}
-	}
-	entry, err := catalogue.NewEntry(offered)
-	if err != nil {
-		return nil, nil
-	}
-	return entry, nil
+	_, unknown := i.request(object).Choose(nil)
+	return nil, []string{unknown.Error()}
 }
 
 // version is the one that the installation gets, or that it names; none where that is not known. Whatever is in the way
@@ -174,8 +162,10 @@ func (i *Installations) entry(ctx context.Context, object *v1.AddonInstallation)
 func (i *Installations) version(
 	ctx context.Context, entry *catalogue.Entry, object *v1.AddonInstallation,
 ) (resolution.Choice, []string) {
-	request, err := i.request(ctx, object)
+	request := i.request(object)
+	found, err := i.Clusters.InNamespace(ctx, object.Namespace)
 	if err == nil {
+		request.Cluster = cluster.Describe(found)
 		choice, refusal := request.Choose(entry)
 		if refusal == nil {
 			return choice, deprecation(object, choice.Version)

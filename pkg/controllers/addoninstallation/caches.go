@@ -7,9 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
-	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/release"
 )
 
@@ -71,32 +69,4 @@ func (v *views) of(uid types.UID, interval time.Duration) *view {
 	}
 	v.byUID[uid].used = now
 	return v.byUID[uid]
-}
-
-// entries keeps merged catalogues as read, so that each is parsed once for all installations of its add-on.
-type entries struct {
-	mutex  sync.Mutex
-	byName map[string]keptEntry
-}
-
-type keptEntry struct {
-	resourceVersion string
-	entry           *catalogue.Entry
-}
-
-func (e *entries) of(merged *kubermaticv1.AddonCatalogue) (*catalogue.Entry, error) {
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	if kept, ok := e.byName[merged.Name]; ok && kept.resourceVersion == merged.ResourceVersion {
-		return kept.entry, nil
-	}
-	entry, err := catalogue.NewEntry(merged)
-	if err != nil {
-		return nil, err
-	}
-	if e.byName == nil {
-		e.byName = map[string]keptEntry{}
-	}
-	e.byName[merged.Name] = keptEntry{resourceVersion: merged.ResourceVersion, entry: entry}
-	return entry, nil
 }

@@ -111,7 +111,6 @@ type Dependencies struct {
 type Reconciler struct {
 	Dependencies
 	memories         memories
-	entries          entries
 	views            views
 	handovers        handovers
 	capabilityCharts searches[bool]

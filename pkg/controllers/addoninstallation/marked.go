@@ -78,33 +78,24 @@ func only(all map[string]string, key string) map[string]string {
 // references follow what installations and versions name on this seed.
 func (r *Reconciler) references() resolution.References {
 	return resolution.References{
-		Marked: markedObjects{r}, Providers: r.Platform, CatalogueNamespace: r.Options.CatalogueNamespace,
+		Secret: readMarked[corev1.Secret](r), ConfigMap: readMarked[corev1.ConfigMap](r), Providers: r.Platform,
+		CatalogueNamespace: r.Options.CatalogueNamespace,
 	}
 }
 
-// markedObjects reads marked objects whole: from the cache, and from the API server what the cache has left out.
-type markedObjects struct{ *Reconciler }
-
-// Secret implements resolution.Marked.
-func (m markedObjects) Secret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
-	return readMarked[corev1.Secret](ctx, m.Reconciler, key)
-}
-
-// ConfigMap implements resolution.Marked.
-func (m markedObjects) ConfigMap(ctx context.Context, key client.ObjectKey) (*corev1.ConfigMap, error) {
-	return readMarked[corev1.ConfigMap](ctx, m.Reconciler, key)
-}
-
+// readMarked reads marked objects whole: from the cache, and from the API server what the cache has left out.
 func readMarked[O any, P interface {
 	*O
 	client.Object
-}](ctx context.Context, r *Reconciler, key client.ObjectKey,
-) (P, error) {
-	found := P(new(O))
-	err := r.Marked.Get(ctx, key, found)
-	if err == nil && found.GetAnnotations()[annotationLeftOut] != "" {
-		found = P(new(O))
-		err = r.Direct.Get(ctx, key, found)
+}](r *Reconciler,
+) func(context.Context, client.ObjectKey) (P, error) {
+	return func(ctx context.Context, key client.ObjectKey) (P, error) {
+		found := P(new(O))
+		err := r.Marked.Get(ctx, key, found)
+		if err == nil && found.GetAnnotations()[annotationLeftOut] != "" {
+			found = P(new(O))
+			err = r.Direct.Get(ctx, key, found)
+		}
+		return found, err
 	}
-	return found, err
 }

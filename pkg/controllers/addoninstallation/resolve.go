@@ -11,7 +11,6 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
-	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
@@ -70,7 +69,8 @@ func (r *Reconciler) loadRecordBy(ctx context.Context, f *facts, load recordLoad
 // resolve chooses the version. A refusal ends the pass here, whether or not something is installed; what is
 // installed is maintained all the same.
 func (r *Reconciler) resolve(ctx context.Context, f *facts) loop.Outcome {
-	entry, err := r.entryOf(ctx, addonOf(f))
+	key := client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: addonOf(f)}
+	entry, err := r.Marks.Entry(ctx, r.Client, key)
 	if err != nil {
 		return failed(err)
 	}
@@ -91,16 +91,6 @@ func (r *Reconciler) resolve(ctx context.Context, f *facts) loop.Outcome {
 	}
 	state.Target = choice.Version.Version
 	return nil
-}
-
-// entryOf is an add-on in the merged catalogue, and in nothing that only has its name; nil where there is none such.
-func (r *Reconciler) entryOf(ctx context.Context, addon string) (*catalogue.Entry, error) {
-	key := client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: addon}
-	merged, err := r.Marks.Find(ctx, r.Client, key)
-	if merged == nil || err != nil {
-		return nil, err
-	}
-	return r.entries.of(merged)
 }
 
 // incompatible ends the pass with condition Compatible False. That the version was withdrawn is news once.

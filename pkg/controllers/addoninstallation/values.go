@@ -53,7 +53,9 @@ func valuesOutcome(err error) loop.Outcome {
 	var putOff *render.PutOffError
 	switch {
 	case errors.Is(err, render.ErrPending):
-		return valuesPending(err)
+		return loop.Waiting{
+			Condition: kubermaticv1.ConditionValuesResolved, Reason: kubermaticv1.ReasonRendering, Message: err.Error(), Recheck: clusterRecheck,
+		}
 	case errors.As(err, &missing):
 		stalled.Reason = kubermaticv1.ReasonValuesMissing
 	case errors.As(err, &putOff):
@@ -62,13 +64,6 @@ func valuesOutcome(err error) loop.Outcome {
 		return failed(err)
 	}
 	return stalled
-}
-
-// valuesPending is the outcome while a valuesTemplate is being rendered.
-func valuesPending(err error) loop.Outcome {
-	return loop.Waiting{
-		Condition: kubermaticv1.ConditionValuesResolved, Reason: kubermaticv1.ReasonRendering, Message: err.Error(), Recheck: clusterRecheck,
-	}
 }
 
 // isInvalid says whether an error is about values or a form, and not about a call that failed.
