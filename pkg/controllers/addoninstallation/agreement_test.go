@@ -98,21 +98,20 @@ func (d dice) installation() *kubermaticv1.AddonInstallation {
 // history has revisions of add-ons come about, to their ends or not, and their passes show them in the status.
 func (d dice) history(f *facts) {
 	f.memory.loaded = true
-	for range d.IntN(4) {
+	for range d.IntN(5) {
 		f.installation.Spec.AddonRef.Name = kubermaticv1.AddonName(d.one("web", "web", "other"))
-		record := &release.Record{
+		intent := release.Record{
 			Addon: addonOf(f), Version: d.one(numbers...), From: installedVersion(f), State: release.StateIntent, Time: metav1.Now(),
 		}
-		for _, state := range []release.State{release.StateIntent, release.StateApplied} {
-			if record.State = state; state == release.StateApplied && d.odds(3) {
-				break
-			}
-			f.memory.record = record
-			if d.odds(4) {
-				continue // the status could not be written, or the next pass came first
-			}
+		applied := intent
+		applied.State = release.StateApplied
+		f.memory.record = &intent
+		if d.odds(2) { // else the next pass came first, or the status could not be written
 			projectInstalled(f)
 			projectObjects(f)
+		}
+		if !d.odds(3) {
+			f.memory.record = &applied
 		}
 		projectInstalled(f)
 		projectObjects(f)
