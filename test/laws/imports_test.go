@@ -14,7 +14,7 @@ var tiers = [][]string{
 	{"pkg/catalogue", "pkg/fence", "pkg/remote", "pkg/status", "pkg/target", "pkg/templatedata", "pkg/values"},
 	{"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/loop", "pkg/mergedcatalogue", "pkg/release", "pkg/render"},
 	compositions,
-	{"pkg/cli", "pkg/controllers", "pkg/query", "pkg/webhook"},
+	{"pkg/controllers", "pkg/query", "pkg/webhook"},
 	{"cmd"},
 	{"hack", "test"},
 }
