@@ -1,7 +1,7 @@
 package catalogue
 
-// Named is a version with its catalogue, as the entry spells it. The entry may be nil; where it has the version not, that is
-// as it came, and false.
+// Named is a version with its catalogue, as the entry spells it. The entry may be nil; where it has
+// the version not, that is as it came, and false.
 func (e *Entry) Named(version string) (VersionOrigin, bool) {
 	if e != nil {
 		if found := e.find(version); found != nil {
@@ -11,7 +11,8 @@ func (e *Entry) Named(version string) (VersionOrigin, bool) {
 	return VersionOrigin{Version: version}, false
 }
 
-// Unfit says why a version of the entry does not fit a platform; nil where it does. It names no other version.
+// Unfit says why a version of the entry does not fit a platform; nil where it does. It names no
+// other version.
 func (e *Entry) Unfit(version string, platform Platform) *IncompatibleError {
 	found := e.find(version)
 	reason, message := newJudge(platform).fits(found.kkp, found.k8s)
@@ -23,8 +24,8 @@ func (e *Entry) Unfit(version string, platform Platform) *IncompatibleError {
 	}
 }
 
-// Fitting is the newest version that fits both platforms and is not lower than the installed one, else the newest that fits
-// the second platform; nil where none does.
+// Fitting is the newest version that fits both platforms and is not lower than the installed one,
+// else the newest that fits the second platform; nil where none does.
 func (e *Entry) Fitting(installed string, from, to Platform) (named *VersionOrigin, fitsNow bool) {
 	now, then, current := newJudge(from), newJudge(to), addonVersion(installed)
 	for _, version := range e.versions {

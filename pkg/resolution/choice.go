@@ -11,7 +11,8 @@ import (
 // Request is an installation that wants a version of its add-on.
 type Request struct {
 	Installation *v1.AddonInstallation
-	// Installed is the version that the cluster has of the add-on: InstalledOnRecord, or InstalledInStatus.
+	// Installed is the version that the cluster has of the add-on: InstalledOnRecord, or
+	// InstalledInStatus.
 	Installed string
 	Cluster   target.Description
 	// AllowPrereleases lets a platform that is a pre-release lie in ranges that name none.
@@ -25,13 +26,15 @@ type Choice struct {
 	Origin  catalogue.Origin
 	// Core says that a Core catalogue has the add-on.
 	Core bool
-	// AvailableUpdate is the newest fitting version above this one, or above the installed one beside a refusal.
+	// AvailableUpdate is the newest fitting version above this one, or above the installed one
+	// beside a refusal.
 	AvailableUpdate string
 	// Leaves says that clusters are to leave the version that is installed.
 	Leaves bool
 }
 
-// refusedError is a refusal of this room; package catalogue has those that its versions give reason for.
+// refusedError is a refusal of this room; package catalogue has those that its versions give reason
+// for.
 type refusedError struct{ reason, message string }
 
 func (e *refusedError) Error() string  { return e.message }
@@ -41,8 +44,8 @@ func refused(reason, message string, arguments ...any) catalogue.Refusal {
 	return &refusedError{reason, fmt.Sprintf(message, arguments...)}
 }
 
-// Choose selects the version that an installation gets. Entry is its add-on in the merged catalogue; nil where that
-// has none such.
+// Choose selects the version that an installation gets. Entry is its add-on in the merged
+// catalogue; nil where that has none such.
 func (r Request) Choose(entry *catalogue.Entry) (Choice, catalogue.Refusal) {
 	return r.choose(entry, r.Installation.Spec.AddonRef.Version)
 }
@@ -78,8 +81,8 @@ func (r Request) choose(entry *catalogue.Entry, wanted string) (Choice, catalogu
 	return choice, refusal
 }
 
-// Named is the version that an installation names exactly, whether or not it gets it; without one where it names none
-// that the entry has.
+// Named is the version that an installation names exactly, whether or not it gets it; without one
+// where it names none that the entry has.
 func (r Request) Named(entry *catalogue.Entry) Choice {
 	version, origin := entry.Version(r.Installation.Spec.AddonRef.Version)
 	return Choice{Version: version, Origin: origin, Core: entry.Type == v1.CatalogueCore}

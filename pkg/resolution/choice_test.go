@@ -8,8 +8,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/resolution"
 )
 
-// Red when an add-on that nobody can install is chosen: by the controller it would be refused later, and the upgrade
-// check said that it moves.
+// Red when an add-on that nobody can install is chosen: by the controller it would be refused
+// later, and the upgrade check said that it moves.
 func TestNothingIsChosenThatCanNotBeInstalled(t *testing.T) {
 	t.Parallel()
 	empty := entryOf(t, v1.CatalogueCustom, offered{"2.0.0", "", ""}, offered{"1.0.0", "", ""})

@@ -15,8 +15,8 @@ import (
 // inputsFormat changes whenever equal inputs could give other objects than before.
 const inputsFormat = "2"
 
-// Inputs are all that the objects of an installation depend on, but for what a rendering sees of the revision before
-// (ADR 37).
+// Inputs are all that the objects of an installation depend on, but for what a rendering sees of
+// the revision before (ADR 37).
 type Inputs struct {
 	Installation *v1.AddonInstallation
 	Choice       Choice
@@ -49,8 +49,8 @@ func (i Inputs) Hash(key []byte) (string, error) {
 	}, i.place())...), nil
 }
 
-// Wanted is a hash over what people say of them: catalogue entry, content, values, and where to. What the cluster is
-// besides does not count, nor do the values that a valuesTemplate makes of it.
+// Wanted is a hash over what people say of them: catalogue entry, content, values, and where to.
+// What the cluster is besides does not count, nor do the values that a valuesTemplate makes of it.
 func (i Inputs) Wanted(key []byte) (string, error) {
 	given, err := json.Marshal(slices.DeleteFunc(slices.Clone(i.Values.Layers), func(layer values.Layer) bool {
 		return layer.Origin == originTemplate

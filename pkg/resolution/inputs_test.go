@@ -10,7 +10,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// Red when an installation is not rendered anew for other mirrors, another pull secret or another fact of the cluster.
+// Red when an installation is not rendered anew for other mirrors, another pull secret or another
+// fact of the cluster.
 func TestInputsCountImagesAndData(t *testing.T) {
 	inputs := func(mirror, pullSecret, domain string) string {
 		mirrors, err := images.ParseMirrors([]string{"docker.io=" + mirror})
@@ -81,8 +82,8 @@ func TestWantedIsWhatPeopleSay(t *testing.T) {
 	}
 }
 
-// Red when an upgrade of the managers renders every installation anew: the hashes of equal inputs are those that records
-// hold which earlier releases wrote.
+// Red when an upgrade of the managers renders every installation anew: the hashes of equal inputs
+// are those that records hold which earlier releases wrote.
 func TestHashesStayThoseOnRecord(t *testing.T) {
 	made := resolution.Inputs{
 		Installation: &v1.AddonInstallation{}, Content: "sha256:content", KubernetesVersion: "v1.36.3",

@@ -5,9 +5,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/release"
 )
 
-// InstalledOnRecord is the installed version: what the user cluster has of an add-on by an installation's newest
-// record, "" for nothing of it. An intent that was not carried out to its end installed nothing: the version before
-// it counts.
+// InstalledOnRecord is the installed version: what the user cluster has of an add-on by an
+// installation's newest record, "" for nothing of it. An intent that was not carried out to its end
+// installed nothing: the version before it counts.
 func InstalledOnRecord(record *release.Record, addon string) string {
 	switch {
 	case record == nil || record.Addon != addon:
@@ -18,8 +18,9 @@ func InstalledOnRecord(record *release.Record, addon string) string {
 	return record.From
 }
 
-// InstalledInStatus is the same for those who have no record: the controller writes it into status.version after
-// each pass, with lastApplied, which tells of which add-on. It is behind the record while a pass is under way.
+// InstalledInStatus is the same for those who have no record: the controller writes it into
+// status.version after each pass, with lastApplied, which tells of which add-on. It is behind the
+// record while a pass is under way.
 func InstalledInStatus(installation *v1.AddonInstallation) string {
 	applied := installation.Status.LastApplied
 	switch {

@@ -12,8 +12,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// Source turns a version's source into the words of who fetches it, with the credentials it names. Errors: those of
-// package fetch, or the reader's.
+// Source turns a version's source into the words of who fetches it, with the credentials it names.
+// Errors: those of package fetch, or the reader's.
 func (r References) Source(ctx context.Context, source *v1.Source) (fetch.Reference, error) {
 	var made fetch.Reference
 	var secret, authority *v1.LocalReference
@@ -72,7 +72,8 @@ func (r References) credentials(
 	return credentials, nil
 }
 
-// sourceSecret reads a Secret of the catalogue namespace, where the distributor puts those that are marked for it.
+// sourceSecret reads a Secret of the catalogue namespace, where the distributor puts those that are
+// marked for it.
 func (r References) sourceSecret(ctx context.Context, name string) (*corev1.Secret, error) {
 	secret, err := r.Secret(ctx, types.NamespacedName{Namespace: r.CatalogueNamespace, Name: name})
 	if apierrors.IsNotFound(err) || err == nil && secret.Labels[v1.LabelUse] != v1.UseSource {

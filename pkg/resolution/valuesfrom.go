@@ -24,7 +24,8 @@ type MissingValuesError struct{ what string }
 
 func (e *MissingValuesError) Error() string { return e.what }
 
-// Values reads what a source of valuesFrom names: a marked object of the installation's own namespace.
+// Values reads what a source of valuesFrom names: a marked object of the installation's own
+// namespace.
 func (r References) Values(ctx context.Context, namespace string, source v1.ValuesSource) (map[string]any, error) {
 	var data []byte
 	var reference *v1.KeyReference
@@ -92,8 +93,8 @@ func (r References) configMapValues(ctx context.Context, namespace string, refer
 	return []byte(data), keyFound(ok, "ConfigMap", reference)
 }
 
-// markedForValues judges what was read: an object has to say itself that it may be read for values, since a cluster namespace holds
-// keys that must not be readable this way.
+// markedForValues judges what was read: an object has to say itself that it may be read for values,
+// since a cluster namespace holds keys that must not be readable this way.
 func markedForValues(kind string, reference *v1.KeyReference, object client.Object, err error) error {
 	if apierrors.IsNotFound(err) || err == nil && object.GetLabels()[v1.LabelUse] != v1.UseValues {
 		return &MissingValuesError{fmt.Sprintf("no %s %q with label %s=%s in this namespace",

@@ -1,7 +1,7 @@
-// Package target says what a cluster is to those who decide what goes onto it: which one, and the few
-// things about it that decisions read. It is pure and knows no kind of object that stands for a
-// cluster: package cluster describes KKP's Clusters (cluster.Describe), and another kind will have a
-// function of its own.
+// Package target says what a cluster is to those who decide what goes onto it: which one, and the
+// few things about it that decisions read. It is pure and knows no kind of object that stands for a
+// cluster: package cluster describes KKP's Clusters (cluster.Describe), and another kind will have
+// a function of its own.
 //
 // What templates see of a cluster is not here: that is package templatedata, in KKP's words.
 package target
@@ -16,7 +16,8 @@ import (
 type Ref struct {
 	// Kind of the object that stands for the cluster.
 	Kind schema.GroupKind
-	// Namespace on the seed that holds what is kept of the cluster, its AddonInstallations among it.
+	// Namespace on the seed that holds what is kept of the cluster, its AddonInstallations among
+	// it.
 	Namespace string
 	// Name and UID of the object. One that comes back under its name has another UID.
 	Name string
