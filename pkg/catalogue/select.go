@@ -28,20 +28,20 @@ type Selection struct {
 }
 
 // Select chooses the version of an add-on for an installation. Wanted is addonRef.version: an exact version, a range, or
-// empty; installed is the version that is installed, empty for none. Every error is a Refusal:
+// empty; installed is the version that is installed, empty for none:
 //
 //   - an exact version is taken as named, compared canonically, also when it is deprecated;
 //   - for a range or an empty wanted the highest semantic version that fits and is not deprecated is taken. Pre-releases
 //     count only where the range names one, as with Helm;
 //   - what is installed stays a choice even when it became deprecated, and nothing lower is chosen unless allowed;
 //   - a version that core installations are to leave is no choice, and where it is installed a lower one is allowed.
-func Select(entry *Entry, wanted, installed string, platform Platform, options SelectOptions) (Selection, error) {
+func Select(entry *Entry, wanted, installed string, platform Platform, options SelectOptions) (Selection, Refusal) {
 	s := selector{entry: entry, wanted: wanted, installed: installed, options: options, judge: newJudge(platform)}
 	s.installedSemver = addonVersion(installed)
 	s.installedKey = key(installed, s.installedSemver)
-	chosen, err := s.choose()
-	if err != nil {
-		return Selection{AvailableUpdate: s.updateAbove(s.installedSemver)}, err
+	chosen, refusal := s.choose()
+	if refusal != nil {
+		return Selection{AvailableUpdate: s.updateAbove(s.installedSemver)}, refusal
 	}
 	return Selection{
 		Version: chosen.version, Origin: chosen.origin, AvailableUpdate: s.updateAbove(chosen.semver),
@@ -58,7 +58,7 @@ type selector struct {
 	judge             *judge
 }
 
-func (s *selector) choose() (*entryVersion, error) {
+func (s *selector) choose() (*entryVersion, Refusal) {
 	if s.entry.Type == v1.CatalogueCore && !s.options.Core {
 		return nil, &IncompatibleError{
 			Addon: string(s.entry.Addon.Name), Version: s.wanted, Excluded: v1.ExcludedCore, Message: coreMessage,
@@ -71,7 +71,7 @@ func (s *selector) choose() (*entryVersion, error) {
 }
 
 // exact takes the version that was named.
-func (s *selector) exact() (*entryVersion, error) {
+func (s *selector) exact() (*entryVersion, Refusal) {
 	found := s.entry.find(s.wanted)
 	if found == nil || s.isLeft(s.wanted) {
 		if s.installed != "" && s.installedKey == Key(s.wanted) {
@@ -89,10 +89,10 @@ func (s *selector) exact() (*entryVersion, error) {
 }
 
 // byRange takes the highest version that may be chosen.
-func (s *selector) byRange() (*entryVersion, error) {
-	within, err := s.within()
-	if err != nil {
-		return nil, err
+func (s *selector) byRange() (*entryVersion, Refusal) {
+	within, refusal := s.within()
+	if refusal != nil {
+		return nil, refusal
 	}
 	var looked look
 	for i := range s.entry.versions {
@@ -136,7 +136,7 @@ func (s *selector) offer(version *entryVersion, looked *look) {
 }
 
 // nothing says why no version in the range was taken.
-func (s *selector) nothing(looked look) error {
+func (s *selector) nothing(looked look) Refusal {
 	installed := s.entry.find(s.installed)
 	if s.installed != "" && (installed == nil || s.isLeft(s.installed)) && s.inRange(s.installedSemver) {
 		return s.withdrawn()
@@ -157,7 +157,7 @@ func (s *selector) nothing(looked look) error {
 }
 
 // within gives the test for versions in question. What is installed is one of them for an empty wanted.
-func (s *selector) within() (func(*entryVersion) bool, error) {
+func (s *selector) within() (func(*entryVersion) bool, Refusal) {
 	if s.wanted == "" {
 		return func(v *entryVersion) bool {
 			return v.semver != nil && (v.semver.Prerelease() == "" || s.isInstalled(v))
@@ -249,22 +249,22 @@ func (s *selector) known() string {
 	return "it has " + names
 }
 
-func (s *selector) unknown(detail string) error {
+func (s *selector) unknown(detail string) Refusal {
 	return &VersionUnknownError{Addon: string(s.entry.Addon.Name), Wanted: s.wanted, Detail: detail}
 }
 
-func (s *selector) withdrawn() error {
+func (s *selector) withdrawn() Refusal {
 	fitting, isDown := s.fitting()
 	return &WithdrawnError{Addon: string(s.entry.Addon.Name), Installed: s.installed, Fitting: fitting, IsDown: isDown}
 }
 
-func (s *selector) downgrade(version *entryVersion) error {
+func (s *selector) downgrade(version *entryVersion) Refusal {
 	return &DowngradeRefusedError{
 		Addon: string(s.entry.Addon.Name), Version: version.version.Version, Installed: s.installed,
 	}
 }
 
-func (s *selector) incompatible(version *entryVersion, reason, message string) error {
+func (s *selector) incompatible(version *entryVersion, reason, message string) Refusal {
 	fitting, isDown := s.fitting()
 	return &IncompatibleError{
 		Addon: string(s.entry.Addon.Name), Version: version.version.Version,

@@ -16,10 +16,14 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/lru"
 )
 
 // verdictsKept bounds the memory of verdicts; past it, it is emptied.
 const verdictsKept = 8192
+
+// entriesKept is some times the number of add-ons that large platforms have.
+const entriesKept = 4096
 
 // Marks tells merged catalogues from forged ones, by the seed's key; without a key, by their role alone.
 type Marks struct {
@@ -28,6 +32,7 @@ type Marks struct {
 	mutex    sync.Mutex
 	key      []byte
 	verdicts map[types.UID]verdict
+	entries  *lru.Cache[types.NamespacedName, parsed]
 	wakes    []func()
 }
 
@@ -37,9 +42,18 @@ type verdict struct {
 	believed        bool
 }
 
+// parsed is one version of a merged catalogue, as read.
+type parsed struct {
+	uid             types.UID
+	resourceVersion string
+	entry           *catalogue.Entry
+}
+
 // New makes marks without a key.
 func New(logger logr.Logger) *Marks {
-	return &Marks{logger: logger, verdicts: map[types.UID]verdict{}}
+	return &Marks{
+		logger: logger, verdicts: map[types.UID]verdict{}, entries: lru.New[types.NamespacedName, parsed](entriesKept, nil),
+	}
 }
 
 // Believes says whether an object is a merged catalogue that the distributor wrote.
@@ -66,6 +80,30 @@ func (m *Marks) Believes(object *v1.AddonCatalogue) bool {
 			"addonCatalogue", object.Namespace+"/"+object.Name)
 	}
 	return found.believed
+}
+
+// Entry reads an add-on of the merged catalogue, and nothing that only has its name; nil where there is none such. Each object is
+// parsed once for all who ask.
+func (m *Marks) Entry(ctx context.Context, reader client.Reader, key client.ObjectKey) (*catalogue.Entry, error) {
+	object := &v1.AddonCatalogue{}
+	err := reader.Get(ctx, key, object)
+	if apierrors.IsNotFound(err) || err == nil && (!m.Believes(object) || len(object.Spec.Addons) == 0) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if known, ok := m.entries.Get(key); ok && known.uid == object.UID && known.resourceVersion == object.ResourceVersion {
+		return known.entry, nil
+	}
+	entry, err := catalogue.NewEntry(object)
+	if err != nil {
+		return nil, err
+	}
+	m.entries.Put(key, parsed{object.UID, object.ResourceVersion, entry}, lru.Forever)
+	return entry, nil
 }
 
 // OnChange has a function called whenever the key changes, when every object may be judged otherwise than before.

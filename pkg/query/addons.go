@@ -10,6 +10,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
@@ -45,28 +46,29 @@ func (s *Server) namespaceAddons(ctx context.Context, of *call) (*content, error
 	if err != nil {
 		return nil, err
 	}
-	platform, err := s.platformOf(ctx, at, namespace)
+	found, err := s.clusterOf(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
+	platform := s.platform(at, found.KubernetesVersion)
 	key := of.given
 	key.kkp, key.k8s = platform.KKPVersion, platform.K8sVersion
 	return s.answers.to(ctx, at, key)
 }
 
-// platformOf is the platform of a namespace's one Cluster, in canonical versions. Errors: *NotFoundError.
-func (s *Server) platformOf(ctx context.Context, at *snapshot, namespace string) (catalogue.Platform, error) {
+// clusterOf describes a namespace's one Cluster. Errors: *NotFoundError.
+func (s *Server) clusterOf(ctx context.Context, namespace string) (target.Description, error) {
 	found, err := s.Clusters.InNamespace(ctx, namespace)
 	if _, unknown := errors.AsType[*cluster.UnknownError](err); unknown {
-		return catalogue.Platform{}, &NotFoundError{}
+		return target.Description{}, &NotFoundError{}
 	}
 	if err != nil {
-		return catalogue.Platform{}, fmt.Errorf("finding the Cluster of namespace %q: %w", namespace, err)
+		return target.Description{}, fmt.Errorf("finding the Cluster of namespace %q: %w", namespace, err)
 	}
-	return s.platform(at, found.Status.Versions.ControlPlane), nil
+	return cluster.Describe(found), nil
 }
 
-// platform is one on this seed.
+// platform is one on this seed, in canonical versions.
 func (s *Server) platform(at *snapshot, k8sVersion string) catalogue.Platform {
 	return catalogue.Platform{
 		KKPVersion:       catalogue.CanonicalPlatformVersion(at.kkpVersion),
@@ -113,7 +115,7 @@ func (s *Server) namespaceVersion(ctx context.Context, of *call) (*content, erro
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.platformOf(ctx, at, namespace); err != nil {
+	if _, err := s.clusterOf(ctx, namespace); err != nil {
 		return nil, err
 	}
 	entry := at.byName[addon]

@@ -17,6 +17,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -364,7 +365,7 @@ func TestDescriptionsOnDemand(t *testing.T) {
 type upgradeAnswer struct {
 	Namespace, KKPVersion, From, To string
 	Breaks                          int
-	Installations                   []catalogue.UpgradeFinding
+	Installations                   []resolution.UpgradeFinding
 }
 
 func TestUpgradeCheck(t *testing.T) {
@@ -382,10 +383,10 @@ func TestUpgradeCheck(t *testing.T) {
 	one, two := named("1.5.0"), named("2.0.0")
 	want := upgradeAnswer{
 		Namespace: mine, KKPVersion: "2.31.0", From: "1.36.3", To: "1.37.0", Breaks: 1,
-		Installations: []catalogue.UpgradeFinding{
-			{Installation: "moving", Addon: "web", Outcome: catalogue.OutcomeMoves, Installed: &one, Version: &two},
+		Installations: []resolution.UpgradeFinding{
+			{Installation: "moving", Addon: "web", Outcome: resolution.OutcomeMoves, Installed: &one, Version: &two},
 			{
-				Installation: "pinned", Addon: "web", Outcome: catalogue.OutcomeBreaks, Installed: &one, Fitting: &two,
+				Installation: "pinned", Addon: "web", Outcome: resolution.OutcomeBreaks, Installed: &one, Fitting: &two,
 				Reason:  v1.ExcludedK8sVersion,
 				Message: `version "1.5.0" of add-on "web" does not fit: needs Kubernetes < 1.37; it is 1.37.0; version "2.0.0" would fit`,
 			},

@@ -10,6 +10,8 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/resolution"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // upgradeRequest is the body of an upgrade check.
@@ -26,8 +28,8 @@ type upgradeAnswer struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	// Breaks is the number of installations whose outcome is Breaks.
-	Breaks        int                        `json:"breaks"`
-	Installations []catalogue.UpgradeFinding `json:"installations"`
+	Breaks        int                         `json:"breaks"`
+	Installations []resolution.UpgradeFinding `json:"installations"`
 }
 
 // upgradeCheck says which installations of a cluster an upgrade would break.
@@ -40,7 +42,7 @@ func (s *Server) upgradeCheck(ctx context.Context, of *call) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	target, err := platformVersion("k8sVersion", given.K8sVersion)
+	kubernetes, err := platformVersion("k8sVersion", given.K8sVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -53,21 +55,21 @@ func (s *Server) upgradeCheck(ctx context.Context, of *call) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, err := s.platformOf(ctx, at, namespace)
+	found, err := s.clusterOf(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
-	installed, err := s.installed(ctx, namespace)
+	requests, err := s.requests(ctx, namespace, found)
 	if err != nil {
 		return nil, err
 	}
-	to := s.platform(at, target)
-	findings := catalogue.CheckUpgrade(func(addon string) *catalogue.Entry { return at.byName[addon] }, installed, from, to)
+	from, to := s.platform(at, found.KubernetesVersion), s.platform(at, kubernetes)
+	findings := resolution.CheckUpgrade(func(addon string) *catalogue.Entry { return at.byName[addon] }, requests, kubernetes)
 	answer := upgradeAnswer{
 		Namespace: namespace, KKPVersion: from.KKPVersion, From: from.K8sVersion, To: to.K8sVersion, Installations: findings,
 	}
 	for _, finding := range findings {
-		if finding.Outcome == catalogue.OutcomeBreaks {
+		if finding.Outcome == resolution.OutcomeBreaks {
 			answer.Breaks++
 		}
 	}
@@ -78,25 +80,22 @@ func (s *Server) upgradeCheck(ctx context.Context, of *call) (*content, error) {
 	return &content{plain: newForm(encoded, "")}, nil
 }
 
-// installed reads the installations of a namespace, sorted by name.
-func (s *Server) installed(ctx context.Context, namespace string) ([]catalogue.Installed, error) {
+// requests are the installations of a cluster, sorted by name.
+func (s *Server) requests(ctx context.Context, namespace string, of target.Description) ([]resolution.Request, error) {
 	var list v1.AddonInstallationList
 	// Objects are shared with the cache and only read.
 	if err := s.Installations.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing AddonInstallations of %q: %w", namespace, err)
 	}
-	installed := make([]catalogue.Installed, 0, len(list.Items))
+	requests := make([]resolution.Request, 0, len(list.Items))
 	for i := range list.Items {
-		one := &list.Items[i]
-		installed = append(installed, catalogue.Installed{
-			Name: one.Name, Addon: string(one.Spec.AddonRef.Name), Wanted: one.Spec.AddonRef.Version,
-			Version: catalogue.InstalledVersion(one),
-			Held:    one.Spec.Paused || one.Spec.ReconcileStrategy == v1.ReconcileOnce,
-			Options: catalogue.SelectOptions{
-				AllowDowngrade: one.Annotations[v1.AnnotationAllowDowngrade] == "true", Core: one.Spec.CoreAddon,
-			},
+		requests = append(requests, resolution.Request{
+			Installation: &list.Items[i], Installed: resolution.InstalledInStatus(&list.Items[i]), Cluster: of,
+			AllowPrereleases: s.options.AllowPrereleases,
 		})
 	}
-	slices.SortFunc(installed, func(a, b catalogue.Installed) int { return cmp.Compare(a.Name, b.Name) })
-	return installed, nil
+	slices.SortFunc(requests, func(a, b resolution.Request) int {
+		return cmp.Compare(a.Installation.Name, b.Installation.Name)
+	})
+	return requests, nil
 }

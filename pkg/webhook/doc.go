@@ -1,8 +1,8 @@
-// Package webhook is admission: thin adapters from requests of the API server to what pkg/catalogue and pkg/values know.
+// Package webhook is admission: thin adapters from requests of the API server to what pkg/catalogue, pkg/resolution and pkg/values know.
 //
 // Catalogues judges AddonCatalogues on the master and on seeds, Installations judges AddonInstallations on a seed. What
 // they refuse, the controllers would refuse too, by the same functions: catalogue.Read with values.CheckVersion for a
-// catalogue, values.Merge and values.CheckForm for an installation. Here it is said at once, to whoever makes the mistake. So it is of
+// catalogue, package resolution for an installation. Here it is said at once, to whoever makes the mistake. So it is of
 // a valuesTemplate that does not parse (values.CheckTemplate), which only the installations of that version would tell.
 //
 // A webhook that is down is asked nothing: failurePolicy is Ignore everywhere. Therefore nothing that must hold is left to

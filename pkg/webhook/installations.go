@@ -3,12 +3,12 @@ package webhook
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -16,7 +16,9 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
@@ -78,8 +80,8 @@ func rawOf(raw *runtime.RawExtension) []byte {
 }
 
 // check refuses what can never work, and warns of what would not work now.
-func (i *Installations) check(ctx context.Context, found change[v1.AddonInstallation]) (warnings []string, err error) {
-	object := found.after
+func (i *Installations) check(ctx context.Context, sent change[v1.AddonInstallation]) (warnings []string, err error) {
+	object := sent.after
 	given, err := values.Decode(rawOf(object.Spec.Values))
 	if err != nil {
 		return nil, fmt.Errorf("spec.values: %w", err)
@@ -93,58 +95,33 @@ func (i *Installations) check(ctx context.Context, found change[v1.AddonInstalla
 		}
 	}
 	warnings = credentialWarnings(given)
-	entry, told := i.entry(ctx, string(object.Spec.AddonRef.Name))
+	entry, told := i.entry(ctx, object)
 	warnings = append(warnings, told...)
 	if entry == nil {
 		return warnings, nil
 	}
-	told, err = i.checkTarget(entry, found)
+	told, err = i.checkTarget(entry, sent)
 	if err != nil {
 		return nil, err
 	}
 	warnings = append(warnings, told...)
-	version, told := i.version(ctx, entry, found)
+	choice, told := i.version(ctx, entry, object)
 	warnings = append(warnings, told...)
-	if version == nil {
+	if choice.Version == nil {
 		return warnings, nil
 	}
-	if err := checkValues(version, object, given); err != nil {
-		return nil, fmt.Errorf("%s, for version %q of add-on %q: %w", values.PlaceOf(object), version.Version, object.Spec.AddonRef.Name, err)
+	found, err := choice.Values(ctx, object, nil)
+	if marks, ok := errors.AsType[*values.MarksError](err); ok {
+		err = marks // without the place, which stands below
 	}
-	return append(warnings, unknownKeys(object, version, given)...), nil
-}
-
-// checkValues checks what was given against the form of a version, as the controller does before it renders. Required
-// fields are checked where all layers are known: not beside valuesFrom or valuesTemplate, and not for core installations,
-// whose controller adds values of its own.
-func checkValues(version *v1.AddonVersion, object *v1.AddonInstallation, given map[string]any) error {
-	if version.Template == nil {
-		return nil
-	}
-	if version.Template.ClusterSecrets {
-		if err := values.CheckMarks(given); err != nil {
-			return err
-		}
-	}
-	form := version.Template.FormSpec
-	if object.Spec.CoreAddon || len(object.Spec.ValuesFrom) > 0 || version.ValuesTemplate != "" {
-		return values.CheckForm(form, given, nil)
-	}
-	below, err := values.Decode(rawOf(version.Values))
 	if err != nil {
-		return fmt.Errorf("the catalogue's values: %w", err)
+		return nil, fmt.Errorf("%s, for version %q of add-on %q: %w",
+			values.PlaceOf(object), choice.Version.Version, object.Spec.AddonRef.Name, err)
 	}
-	defaults, err := values.FormDefaults(form)
-	if err != nil {
-		return err
+	for _, unknown := range found.Unknown {
+		warnings = append(warnings, values.PlaceOf(object)+": "+unknown)
 	}
-	effective, _, err := values.Merge([]values.Layer{
-		{Origin: "catalogue", Values: below}, {Origin: "form defaults", Values: defaults}, {Origin: "installation", Values: given},
-	})
-	if err != nil {
-		return err
-	}
-	return values.CheckForm(form, given, effective)
+	return warnings, nil
 }
 
 // checkTarget refuses a new installation whose targetNamespace its add-on does not get here, since that field can't be changed later.
@@ -162,59 +139,50 @@ func (i *Installations) checkTarget(entry *catalogue.Entry, found change[v1.Addo
 	return nil, err
 }
 
-// entry is the add-on in the merged catalogues; nil where it is not known.
-func (i *Installations) entry(ctx context.Context, addon string) (*catalogue.Entry, []string) {
-	offered := &v1.AddonCatalogue{}
-	err := i.Reader.Get(ctx, client.ObjectKey{Namespace: i.CatalogueNamespace, Name: addon}, offered)
-	if apierrors.IsNotFound(err) || err == nil && !i.Marks.Believes(offered) {
-		return nil, []string{fmt.Sprintf("no catalogue has an add-on %q at the moment: see AddonCatalogue %q in this namespace",
-			addon, v1.AvailableCatalogue)}
+// request is the installation that was sent, without its cluster.
+func (i *Installations) request(object *v1.AddonInstallation) resolution.Request {
+	return resolution.Request{
+		Installation: object, Installed: resolution.InstalledInStatus(object), AllowPrereleases: i.AllowPrereleases,
 	}
-	if err != nil {
-		return nil, nil
-	}
-	entry, err := catalogue.NewEntry(offered)
-	if err != nil {
-		return nil, nil
-	}
-	return entry, nil
 }
 
-// version is the one that the installation would get, or that it names; nil where that is not known. Whatever is in the way
+// entry is the add-on in the merged catalogues; nil where it is not known, with a warning where there is none such.
+func (i *Installations) entry(ctx context.Context, object *v1.AddonInstallation) (*catalogue.Entry, []string) {
+	key := client.ObjectKey{Namespace: i.CatalogueNamespace, Name: string(object.Spec.AddonRef.Name)}
+	entry, err := i.Marks.Entry(ctx, i.Reader, key)
+	if entry != nil || err != nil {
+		return entry, nil
+	}
+	_, unknown := i.request(object).Choose(nil)
+	return nil, []string{unknown.Error()}
+}
+
+// version is the one that the installation gets, or that it names; none where that is not known. Whatever is in the way
 // may be gone in a moment, and the controller says so if it is not: it is a warning.
 func (i *Installations) version(
-	ctx context.Context, entry *catalogue.Entry, found change[v1.AddonInstallation],
-) (*v1.AddonVersion, []string) {
-	object, addon := found.after, string(found.after.Spec.AddonRef.Name)
-	chosen, err := i.choose(ctx, entry, found)
+	ctx context.Context, entry *catalogue.Entry, object *v1.AddonInstallation,
+) (resolution.Choice, []string) {
+	request := i.request(object)
+	found, err := i.Clusters.InNamespace(ctx, object.Namespace)
 	if err == nil {
-		return chosen, deprecation(addon, chosen)
+		request.Cluster = cluster.Describe(found)
+		choice, refusal := request.Choose(entry)
+		if refusal == nil {
+			return choice, deprecation(object, choice.Version)
+		}
+		err = refusal
 	}
-	if chosen, _ = entry.Version(object.Spec.AddonRef.Version); chosen == nil {
-		return nil, []string{err.Error()}
+	named := request.Named(entry)
+	if named.Version == nil {
+		return named, []string{err.Error()}
 	}
-	return chosen, append(deprecation(addon, chosen), err.Error())
+	return named, append(deprecation(object, named.Version), err.Error())
 }
 
-// choose selects as the controller does.
-func (i *Installations) choose(ctx context.Context, entry *catalogue.Entry, found change[v1.AddonInstallation]) (*v1.AddonVersion, error) {
-	cluster, err := i.Clusters.InNamespace(ctx, found.after.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	selection, err := catalogue.Select(entry, found.after.Spec.AddonRef.Version, catalogue.InstalledVersion(found.after),
-		catalogue.Platform{
-			KKPVersion: entry.KKPVersion, K8sVersion: cluster.Status.Versions.ControlPlane, AllowPrereleases: i.AllowPrereleases,
-		},
-		catalogue.SelectOptions{
-			AllowDowngrade: found.after.Annotations[v1.AnnotationAllowDowngrade] == "true", Core: found.after.Spec.CoreAddon,
-		})
-	return selection.Version, err
-}
-
-func deprecation(addon string, version *v1.AddonVersion) []string {
+func deprecation(object *v1.AddonInstallation, version *v1.AddonVersion) []string {
 	if version.Deprecated == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("version %q of add-on %q is deprecated: %s", version.Version, addon, version.Deprecated)}
+	return []string{fmt.Sprintf("version %q of add-on %q is deprecated: %s",
+		version.Version, object.Spec.AddonRef.Name, version.Deprecated)}
 }

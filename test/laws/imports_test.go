@@ -12,12 +12,17 @@ import (
 var tiers = [][]string{
 	{"apis/kkp", "apis/kubermatic"},
 	{"pkg/addresses", "pkg/lru", "pkg/text"},
-	{"pkg/backoff", "pkg/catalogue", "pkg/certificate", "pkg/conditions", "pkg/fence", "pkg/remote", "pkg/templatedata", "pkg/values"},
+	{"pkg/backoff", "pkg/catalogue", "pkg/certificate", "pkg/conditions", "pkg/fence", "pkg/remote", "pkg/target", "pkg/templatedata", "pkg/values"},
 	{"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/loop", "pkg/mergedcatalogue", "pkg/release", "pkg/render"},
-	{"pkg/cli", "pkg/controllers", "pkg/query", "pkg/webhook"},
+	compositions,
+	{"pkg/controllers", "pkg/query", "pkg/webhook"},
 	{"cmd"},
 	{"hack", "test"},
 }
+
+// compositions are the rooms of the floor for composition: each puts together what rooms below do, one
+// another included, for all callers above.
+var compositions = []string{"pkg/resolution"}
 
 // neighbours are the imports that are allowed inside a tier.
 var neighbours = map[string]string{"pkg/release": "pkg/apply", "pkg/render": "pkg/fetch"}
@@ -73,7 +78,7 @@ func refusal(folder, from string, floor int, imported string) string {
 		return refusalInside(folder, from, imported)
 	case below > floor:
 		return "imports run downward only"
-	case below == floor && neighbours[from] != to:
+	case below == floor && neighbours[from] != to && !slices.Contains(compositions, from):
 		return "rooms of one tier meet through contracts and API objects, not by imports"
 	case imported != to && from != "cmd" && slices.Contains([]string{"pkg/fetch", "pkg/render"}, to):
 		return "implementations are named in cmd and in tests only; import the contract " + to
@@ -108,6 +113,11 @@ func TestImportLawsCatch(t *testing.T) {
 		{"an implementation knows its contract", "pkg/fetch/git/a.go", code("pkg/fetch"), ""},
 		{"implementations share a foundation", "pkg/fetch/git/a.go", code("pkg/fetch/archive"), ""},
 		{"tests may use anything", "pkg/apply/a_test.go", code("test/fleet"), ""},
+		{"a composition puts rooms together", "pkg/resolution/a.go", code("pkg/release"), ""},
+		{"callers of a composition", "pkg/webhook/a.go", code("pkg/resolution"), ""},
+		{"a middle room uses a composition", "pkg/release/a.go", code("pkg/resolution"), "downward only"},
+		{"a composition calls a controller", "pkg/resolution/a.go", code("pkg/controllers/addon"), "downward only"},
+		{"a composition past a contract", "pkg/resolution/a.go", code("pkg/fetch/git"), "import the contract pkg/fetch"},
 		{"upward", "pkg/catalogue/a.go", code("pkg/apply"), "downward only"},
 		{"product uses test code", "pkg/apply/a.go", code("test/fleet"), "downward only"},
 		{"product uses a kit for tests", "pkg/fetch/git/a.go", code("pkg/fetch/fetchtest"), "kit for tests"},
@@ -128,7 +138,7 @@ func TestImportLawsCatch(t *testing.T) {
 }
 
 // pure rooms decide and do nothing else.
-var pure = []string{"pkg/addresses", "pkg/catalogue", "pkg/conditions", "pkg/templatedata", "pkg/text", "pkg/values"}
+var pure = []string{"pkg/addresses", "pkg/catalogue", "pkg/conditions", "pkg/target", "pkg/templatedata", "pkg/text", "pkg/values"}
 
 // impure are the packages, with everything below them, that do something.
 var impure = []string{

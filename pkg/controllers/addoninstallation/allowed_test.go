@@ -73,7 +73,7 @@ func TestAC40OnlyNewThingsOfCustomCatalogues(t *testing.T) {
 		refused bool
 	}{
 		{"Custom", func(*facts) {}, true},
-		{"Core", func(f *facts) { f.core = true }, false},
+		{"Core", func(f *facts) { f.choice.Core = true }, false},
 		{"unchanged", func(f *facts) { f.unchanged = true }, false},
 		{"under way", func(f *facts) { f.rollingOut = true }, false},
 		{"another target", func(f *facts) { f.installation.Spec.TargetNamespace = "shop" }, false},

@@ -74,13 +74,13 @@ func (r *Reconciler) goOnWith(ctx context.Context, f *facts, record *release.Rec
 // takeInputs puts new inputs on record that give the objects which the user cluster has already: nothing is written there.
 func (r *Reconciler) takeInputs(ctx context.Context, f *facts) loop.Outcome {
 	err := r.amend(ctx, f, func(kept *release.Record) {
-		kept.Inputs, kept.Wanted, kept.Version, kept.EntryDigest = f.inputs, f.wanted, f.entry.Version, f.entryDigest
+		kept.Inputs, kept.Wanted, kept.Version, kept.EntryDigest = f.inputs, f.wanted, f.choice.Version.Version, f.choice.Origin.Digest
 		kept.Artifact = kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest}
 		kept.CRDs, kept.Timeout = crdPolicy(f), timeoutOf(f)
-		kept.Values, kept.Origins = f.values, f.origins
+		kept.Values, kept.Origins = f.values.Merged, f.values.Origins
 		kept.Hooks = release.CarryRuns(kept.Hooks, f.hooks) // those of tests may be others
 		kept.Hooking.FailedAt = metav1.Time{}               // with new inputs, what failed is tried at once
-		kept.Atomic, kept.Rollback = f.entry.Template.Atomic, nil
+		kept.Atomic, kept.Rollback = f.choice.Version.Template.Atomic, nil
 	})
 	if err != nil {
 		f.memory.doubt()
@@ -98,10 +98,10 @@ func (r *Reconciler) intent(f *facts, digest string) (*release.Record, error) {
 	intent := &release.Record{
 		Format: release.Format, Revision: nextRevision(f), State: release.StateIntent,
 		Installation: f.installation.Name, ClusterName: f.cluster.Name, ClusterUID: f.cluster.UID,
-		Addon: addonOf(f), Version: f.entry.Version, EntryDigest: f.entryDigest, Core: f.core,
-		Method: f.entry.Template.Method, Artifact: kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest},
+		Addon: addonOf(f), Version: f.choice.Version.Version, EntryDigest: f.choice.Origin.Digest, Core: f.choice.Core,
+		Method: f.choice.Version.Template.Method, Artifact: kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest},
 		Inputs: f.inputs, Wanted: f.wanted, ObjectsDigest: digest, TargetNamespace: f.installation.Spec.TargetNamespace,
-		CRDs: crdPolicy(f), Timeout: timeoutOf(f), Objects: objects, Values: f.values, Origins: f.origins, Time: f.stamp(),
+		CRDs: crdPolicy(f), Timeout: timeoutOf(f), Objects: objects, Values: f.values.Merged, Origins: f.values.Origins, Time: f.stamp(),
 	}
 	if f.owner.ClusterUID != f.cluster.UID { // it came back over the same user cluster
 		intent.Origin = f.owner.ClusterUID
@@ -115,7 +115,7 @@ func (r *Reconciler) intent(f *facts, digest string) (*release.Record, error) {
 		}
 	}
 	intent.Superseded = append(intent.Superseded, f.leftovers...)
-	intent.From, intent.Atomic = installedVersion(f), f.entry.Template.Atomic
+	intent.From, intent.Atomic = installedVersion(f), f.choice.Version.Template.Atomic
 	intent.Inventory = apply.Planned(f.objects, known)
 	intent.Helm = helmRecord(f)
 	intent.Former = formerRelease(f.record(), intent.Helm)

@@ -6,9 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
-	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/lru"
 	"github.com/trellis-addons/trellis/pkg/release"
 )
@@ -63,31 +61,4 @@ func (v *views) of(uid types.UID, interval time.Duration) *view {
 			survey: apply.NewSurvey(interval, time.Now), namespaces: apply.NewNamespaces(time.Now), helmNames: release.NewHelmNames(time.Now),
 		}
 	})
-}
-
-// entriesKept is some times the number of add-ons that large platforms have.
-const entriesKept = 4096
-
-// entries keeps merged catalogues as read, so that each is parsed once for all installations of its add-on.
-type entries struct {
-	byName *lru.Cache[string, keptEntry]
-}
-
-func newEntries() entries { return entries{lru.New[string, keptEntry](entriesKept, nil)} }
-
-type keptEntry struct {
-	resourceVersion string
-	entry           *catalogue.Entry
-}
-
-func (e *entries) of(merged *kubermaticv1.AddonCatalogue) (*catalogue.Entry, error) {
-	if kept, ok := e.byName.Get(merged.Name); ok && kept.resourceVersion == merged.ResourceVersion {
-		return kept.entry, nil
-	}
-	entry, err := catalogue.NewEntry(merged)
-	if err != nil {
-		return nil, err
-	}
-	e.byName.Put(merged.Name, keptEntry{resourceVersion: merged.ResourceVersion, entry: entry}, lru.Forever)
-	return entry, nil
 }

@@ -11,7 +11,7 @@ import (
 // servedVersions count as input only for charts that ask for them: served groups come and go for reasons that have
 // nothing to do with most charts.
 func (r *Reconciler) servedVersions(f *facts) ([]string, error) {
-	if f.entry.Template.Method != kubermaticv1.MethodHelm {
+	if f.choice.Version.Template.Method != kubermaticv1.MethodHelm {
 		return nil, nil
 	}
 	asks, err := r.capabilityCharts.ask(f.snapshot.Digest, f.snapshot.FS, asksForCapabilities)
@@ -52,7 +52,7 @@ func (b broughtGroups) by(content string) []string {
 	return b.groups
 }
 
-func contentKey(f *facts) string { return f.entryDigest + "/" + f.snapshot.Digest }
+func contentKey(f *facts) string { return f.choice.Origin.Digest + "/" + f.snapshot.Digest }
 
 // learnsOwn says whether a rendering that counted groups as served turned out to bring them itself: they were there before, by helm
 // or from an earlier time, and are its own from now on. Then it was rendered with what the next look would take away again.
@@ -72,6 +72,5 @@ func (r *Reconciler) learnsOwn(f *facts) (bool, error) {
 	}
 	content := contentKey(f)
 	f.memory.brought = broughtGroups{content, slices.Concat(f.memory.brought.by(content), brought)}
-	f.inputs, err = r.inputs(f)
-	return true, err
+	return true, r.hashInputs(f)
 }

@@ -6,8 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
-	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/render/images"
 )
@@ -22,39 +20,6 @@ func TestOwnKindsAreNoCapability(t *testing.T) {
 	want := []string{"apps/v1", "apps/v1/Deployment", "sub.example.com/v1", "v1", "v1/Pod"}
 	if diff := cmp.Diff(want, withoutOwn(versions, inventory.DefinedGroups())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// Red when an installation is not rendered anew for other mirrors, another pull secret or another fact of the cluster.
-func TestInputsCountImagesAndData(t *testing.T) {
-	inputs := func(mirror, pullSecret, domain string) string {
-		mirrors, err := images.ParseMirrors([]string{"docker.io=" + mirror})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := New(Dependencies{InputsKey: []byte("key"), Images: images.Rules{Mirrors: mirrors, PullSecret: pullSecret}})
-		f := &facts{
-			cluster: &kkpv1.Cluster{}, installation: &kubermaticv1.AddonInstallation{}, memory: &memory{},
-			entry: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}},
-		}
-		f.data.Cluster.Network.DNSDomain = domain
-		hash, err := r.inputs(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return hash
-	}
-	base := inputs("a.example.com", "", "cluster.local")
-	if again := inputs("a.example.com", "", "cluster.local"); again != base {
-		t.Error("equal inputs have different hashes")
-	}
-	for why, other := range map[string]string{
-		"another mirror": inputs("b.example.com", "", "cluster.local"), "a pull secret": inputs("a.example.com", "mirror", "cluster.local"),
-		"another domain": inputs("a.example.com", "", "other.local"),
-	} {
-		if other == base {
-			t.Errorf("%s: the hash is the same", why)
-		}
 	}
 }
 

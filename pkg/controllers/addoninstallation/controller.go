@@ -111,7 +111,6 @@ type Dependencies struct {
 type Reconciler struct {
 	Dependencies
 	memories         memories
-	entries          entries
 	views            views
 	handovers        handovers
 	capabilityCharts searches[bool]
@@ -124,7 +123,7 @@ type Reconciler struct {
 func New(dependencies Dependencies) *Reconciler {
 	dependencies.Records = savedRecords{dependencies.Records}
 	return &Reconciler{
-		Dependencies: dependencies, entries: newEntries(),
+		Dependencies:     dependencies,
 		capabilityCharts: newSearches[bool](), secretContents: newSearches[bool](), lookupCharts: newSearches[kindsAsked](),
 	}
 }

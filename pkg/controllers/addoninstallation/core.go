@@ -1,7 +1,6 @@
 package addoninstallation
 
 import (
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -10,7 +9,6 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/conditions"
-	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
 // What is different for core add-ons; the core add-on controller makes and guards their installations.
@@ -32,20 +30,6 @@ func protectionChanged() predicate.Predicate {
 		after, isInstallationToo := update.ObjectNew.(*kubermaticv1.AddonInstallation)
 		return isInstallation && isInstallationToo && isProtected(before) != isProtected(after)
 	}}
-}
-
-// fromForeignCatalogue refuses a Custom catalogue's add-on where a rule asks for the platform's own of that name: nobody gets
-// a kube-proxy of their own into every cluster by naming it so, also not when the Core catalogue goes.
-func fromForeignCatalogue(installation *kubermaticv1.AddonInstallation, kind kubermaticv1.CatalogueType) loop.Outcome {
-	isRuled := installation.Spec.CoreAddon && installation.Annotations[kubermaticv1.AnnotationCoreOrigin] == kubermaticv1.OriginRule
-	if !isRuled || kind == kubermaticv1.CatalogueCore {
-		return nil
-	}
-	return loop.Stalled{
-		Condition: kubermaticv1.ConditionCompatible, Reason: kubermaticv1.ReasonAddonUnknown,
-		Message: fmt.Sprintf("no Core catalogue has core add-on %q, and those of others are not taken: what is installed stays",
-			installation.Spec.AddonRef.Name),
-	}
 }
 
 // projectProtection tells why a core add-on that is being deleted stays.

@@ -29,7 +29,7 @@
 //
 // Template data comes first, since a valuesTemplate is rendered from it: the Cluster, what Platform knows of KKP's other kinds,
 // variables by flag and, for versions of Core catalogues that ask, the Secrets that the Cluster names (platform.go). Then the layers of
-// values (values.go, valuesfrom.go). A piece that is missing ends the pass there. A change wakes the installations that read
+// values, which package resolution lays together (values.go). A piece that is missing ends the pass there. A change wakes the installations that read
 // what changed, and no others.
 //
 // Rendering itself is the Keeper's: it renders in a process of its own, keeps what came out by the digest of the inputs,

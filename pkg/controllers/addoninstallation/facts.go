@@ -15,8 +15,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
-	"github.com/trellis-addons/trellis/pkg/values"
 )
 
 // facts is what a pass has found out so far. Each step fills in its part and reads those of the steps before.
@@ -29,27 +29,18 @@ type facts struct {
 	// damaged: there are records, and none can be read.
 	damaged bool
 
-	entry       *kubermaticv1.AddonVersion
-	entryDigest string
-	core        bool
+	// choice is the version that it gets; without one before step resolve, and where it ended the pass.
+	choice resolution.Choice
 	// withdrawn says that the installed version left the catalogue, where that was not said before.
 	withdrawn string
-	// leaving: the installed version is one that clusters are to leave, so that nothing goes back to it; left tells of it once.
-	leaving bool
-	left    string
+	// left tells once that the installed version is left (choice.Leaves); nothing goes back to it.
+	left string
 
-	data   templatedata.Data
-	values map[string]any
-	// catalogueValues are the layer of the catalogue's version.
-	catalogueValues map[string]any
-	// unknownKeys tells which of the user's keys may be misspelt; empty for most.
-	unknownKeys string
-	origins     values.Origins
-	snapshot    fetch.Snapshot
-	connection  *cluster.Connection
-	// given are the layers of values that people give; wanted is a hash over all that they say, inputs one over all that objects
-	// depend on.
-	given          []byte
+	data       templatedata.Data
+	values     resolution.Values
+	snapshot   fetch.Snapshot
+	connection *cluster.Connection
+	// wanted is a hash over all that people say, inputs one over all that objects depend on.
 	wanted, inputs string
 
 	// foreign is somebody's Helm release that is gone on with; leftovers are its objects that are not among ours.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -19,9 +19,9 @@ func (w *world) expectSpeaksOf(object *kubermaticv1.AddonInstallation, installed
 	w.t.Helper()
 	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
 		state := &object.Status
-		if state.Version != installed || state.Target != target || catalogue.InstalledVersion(object) != installed {
+		if state.Version != installed || state.Target != target || resolution.InstalledInStatus(object) != installed {
 			return fmt.Errorf("version %q, target %q, installed %q; want %q and %q",
-				state.Version, state.Target, catalogue.InstalledVersion(object), installed, target)
+				state.Version, state.Target, resolution.InstalledInStatus(object), installed, target)
 		}
 		if state.ObservedGeneration != object.Generation {
 			return fmt.Errorf("the status is of generation %d, want %d", state.ObservedGeneration, object.Generation)

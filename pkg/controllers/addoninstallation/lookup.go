@@ -154,14 +154,14 @@ func isPacked(path string) bool { return strings.HasSuffix(path, ".tgz") }
 
 // lookedUp are the kinds that the version's chart looks up, its values included: they may be templates.
 func (r *Reconciler) lookedUp(f *facts) (kindsAsked, error) {
-	if f.entry.Template.Method != kubermaticv1.MethodHelm {
+	if f.choice.Version.Template.Method != kubermaticv1.MethodHelm {
 		return kindsAsked{}, nil
 	}
 	asked, err := r.lookupCharts.ask(f.snapshot.Digest, f.snapshot.FS, kindsLookedUp)
 	if err != nil || asked.all {
 		return asked, err
 	}
-	values, err := json.Marshal(f.values)
+	values, err := json.Marshal(f.values.Merged)
 	if err != nil {
 		return asked, fmt.Errorf("encoding the values: %w", err)
 	}

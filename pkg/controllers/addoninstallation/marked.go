@@ -11,6 +11,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
@@ -74,17 +75,27 @@ func only(all map[string]string, key string) map[string]string {
 	return nil
 }
 
-// readMarked reads a marked object whole: from the cache, and from the API server what the cache has left out.
+// references follow what installations and versions name on this seed.
+func (r *Reconciler) references() resolution.References {
+	return resolution.References{
+		Secret: readMarked[corev1.Secret](r), ConfigMap: readMarked[corev1.ConfigMap](r), Providers: r.Platform,
+		CatalogueNamespace: r.Options.CatalogueNamespace,
+	}
+}
+
+// readMarked reads marked objects whole: from the cache, and from the API server what the cache has left out.
 func readMarked[O any, P interface {
 	*O
 	client.Object
-}](ctx context.Context, r *Reconciler, key client.ObjectKey,
-) (P, error) {
-	found := P(new(O))
-	err := r.Marked.Get(ctx, key, found)
-	if err == nil && found.GetAnnotations()[annotationLeftOut] != "" {
-		found = P(new(O))
-		err = r.Direct.Get(ctx, key, found)
+}](r *Reconciler,
+) func(context.Context, client.ObjectKey) (P, error) {
+	return func(ctx context.Context, key client.ObjectKey) (P, error) {
+		found := P(new(O))
+		err := r.Marked.Get(ctx, key, found)
+		if err == nil && found.GetAnnotations()[annotationLeftOut] != "" {
+			found = P(new(O))
+			err = r.Direct.Get(ctx, key, found)
+		}
+		return found, err
 	}
-	return found, err
 }

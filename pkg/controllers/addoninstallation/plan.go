@@ -13,16 +13,8 @@ import (
 // defaultTimeout is how long objects may take to become healthy where the catalogue doesn't say.
 const defaultTimeout = 10 * time.Minute
 
-// releaseName of a Helm release; empty for go-template.
-func releaseName(f *facts) string {
-	if f.entry.Template.Method != kubermaticv1.MethodHelm {
-		return ""
-	}
-	if options := f.entry.Template.Helm; options != nil && options.ReleaseName != "" {
-		return options.ReleaseName
-	}
-	return release.HelmReleaseName(f.installation.Name)
-}
+// releaseName of the Helm release; empty for go-template.
+func releaseName(f *facts) string { return f.choice.ReleaseName(f.installation.Name) }
 
 // nextRevision is the revision that a change would get. An intent that was never carried out keeps its number.
 func nextRevision(f *facts) int {
@@ -49,10 +41,10 @@ func sameChart(a, b *release.HelmRelease) bool {
 // crdPolicy is the version's policy with its defaults filled in.
 func crdPolicy(f *facts) kubermaticv1.CRDPolicy {
 	policy := kubermaticv1.CRDPolicy{Apply: kubermaticv1.CRDCreateReplace, Remove: kubermaticv1.CRDRemoveWhenUnused}
-	if f.entry.Template.Method == kubermaticv1.MethodHelm {
+	if f.choice.Version.Template.Method == kubermaticv1.MethodHelm {
 		policy.Remove = kubermaticv1.CRDRemoveKeep
 	}
-	if wanted := f.entry.Template.CRDs; wanted != nil {
+	if wanted := f.choice.Version.Template.CRDs; wanted != nil {
 		policy.Apply = cmp.Or(wanted.Apply, policy.Apply)
 		policy.Remove = cmp.Or(wanted.Remove, policy.Remove)
 	}
@@ -60,7 +52,7 @@ func crdPolicy(f *facts) kubermaticv1.CRDPolicy {
 }
 
 func timeoutOf(f *facts) metav1.Duration {
-	if timeout := f.entry.Template.Timeout; timeout != nil {
+	if timeout := f.choice.Version.Template.Timeout; timeout != nil {
 		return *timeout
 	}
 	return metav1.Duration{Duration: defaultTimeout}

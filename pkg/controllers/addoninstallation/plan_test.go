@@ -105,26 +105,3 @@ func TestFormerRelease(t *testing.T) {
 		})
 	}
 }
-
-func TestInstalledVersion(t *testing.T) {
-	for _, test := range []struct {
-		why    string
-		record *release.Record
-		want   string
-	}{
-		{"nothing is installed", nil, ""},
-		{"applied to its end", &release.Record{Addon: "web", Version: "2.0.0", From: "1.0.0", State: release.StateApplied}, "2.0.0"},
-		{"an intent installed nothing", &release.Record{Addon: "web", Version: "2.0.0", State: release.StateIntent}, ""},
-		{"an intent leaves what was there", &release.Record{Addon: "web", Version: "2.0.0", From: "1.0.0", State: release.StateIntent}, "1.0.0"},
-		{"another add-on's version says nothing", &release.Record{Addon: "db", Version: "9.0.0", State: release.StateApplied}, ""},
-	} {
-		t.Run(test.why, func(t *testing.T) {
-			f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{record: test.record}}
-			f.installation.Spec.AddonRef.Name = "web"
-			f.installation.Status.LastApplied = &kubermaticv1.AppliedState{Version: "9.0.0"}
-			if got := installedVersion(f); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
-		})
-	}
-}

@@ -15,6 +15,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
@@ -36,11 +37,6 @@ type ClusterSecrets interface {
 	Of(ctx context.Context, cluster *kkpv1.Cluster) (templatedata.Secrets, error)
 }
 
-// seesSecrets says whether the templates of the version get the secrets of the cluster.
-func seesSecrets(f *facts) bool {
-	return f.core && f.entry.Template != nil && f.entry.Template.ClusterSecrets
-}
-
 // templateData is what templates see. Secrets are in it for versions of Core catalogues that ask for them.
 func (r *Reconciler) templateData(ctx context.Context, f *facts) (templatedata.Data, error) {
 	known, err := r.Platform.Facts(ctx, f.cluster)
@@ -49,7 +45,7 @@ func (r *Reconciler) templateData(ctx context.Context, f *facts) (templatedata.D
 	}
 	known.Variables = r.Options.Variables[addonOf(f)]
 	data, err := templatedata.New(f.cluster, known)
-	if err != nil || !seesSecrets(f) {
+	if err != nil || !f.choice.SeesSecrets() {
 		return data, err
 	}
 	secrets, err := r.ClusterSecrets.Of(ctx, f.cluster)
@@ -105,7 +101,7 @@ func (r *Reconciler) ofChange(ctx context.Context, change cluster.Change) []reco
 	var requests []reconcile.Request
 	for _, installation := range r.installations(ctx, options...) {
 		for _, source := range installation.Spec.ValuesFrom {
-			if ref := source.ProviderRef; ref != nil && kindOf(ref) == change.Kind && ref.Name == change.Name {
+			if ref := source.ProviderRef; ref != nil && resolution.ProviderKind(ref) == change.Kind && ref.Name == change.Name {
 				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&installation)})
 				break
 			}

@@ -3,33 +3,26 @@ package addoninstallation
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 )
-
-// inputsFormat changes whenever equal inputs could give other objects than before.
-const inputsFormat = "2"
 
 // compare decides whether anything that objects depend on has changed since the last revision.
 func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
-	inputs, err := r.inputs(f)
-	if err != nil {
+	if err := r.hashInputs(f); err != nil {
 		return failed(err)
 	}
-	f.inputs, f.wanted = inputs, r.wantedHash(f)
 	record := f.record()
-	same := record != nil && record.Inputs == inputs
+	same := record != nil && record.Inputs == f.inputs
 	f.unchanged = same && f.settled()
 	if f.memory.adopting != f.adopts() {
 		f.memory.rollout = nil // it would go on refusing what it may take over now
@@ -41,13 +34,13 @@ func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
 	}
 	if f.once() {
 		f.unchanged = true
-		if f.entry.Version != record.Version {
-			f.installation.Status.AvailableUpdate = cmp.Or(f.installation.Status.AvailableUpdate, f.entry.Version)
+		if f.choice.Version.Version != record.Version {
+			f.installation.Status.AvailableUpdate = cmp.Or(f.installation.Status.AvailableUpdate, f.choice.Version.Version)
 		}
 		f.installation.Status.Target = record.Version
 		return nil
 	}
-	if same && record.Skipped == 0 && (record.Version != f.entry.Version || record.Addon != addonOf(f)) {
+	if same && record.Skipped == 0 && (record.Version != f.choice.Version.Version || record.Addon != addonOf(f)) {
 		return r.takeName(ctx, f)
 	}
 	return nil
@@ -57,7 +50,7 @@ func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
 // cluster isn't asked.
 func (r *Reconciler) takeName(ctx context.Context, f *facts) loop.Outcome {
 	err := r.amend(ctx, f, func(kept *release.Record) {
-		kept.Version, kept.Origins = f.entry.Version, f.origins
+		kept.Version, kept.Origins = f.choice.Version.Version, f.values.Origins
 		if addon := addonOf(f); kept.Addon != addon {
 			kept.Addon, kept.FormerAddon = addon, kept.Addon
 		}
@@ -71,25 +64,26 @@ func (r *Reconciler) takeName(ctx context.Context, f *facts) loop.Outcome {
 
 func addonOf(f *facts) string { return string(f.installation.Spec.AddonRef.Name) }
 
-func (r *Reconciler) inputs(f *facts) (string, error) {
-	values, err := json.Marshal(f.values)
-	if err != nil {
-		return "", fmt.Errorf("encoding the values: %w", err)
-	}
-	data, err := templatedata.Canonical(f.data)
-	if err != nil {
-		return "", fmt.Errorf("encoding the template data: %w", err)
-	}
+// inputs are all that the objects depend on.
+func (r *Reconciler) inputs(f *facts) (resolution.Inputs, error) {
 	served, err := r.servedVersions(f)
+	return resolution.Inputs{
+		Installation: f.installation, Choice: f.choice, Content: f.snapshot.Digest, Values: f.values, Images: r.Images.Canonical(),
+		Data: f.data, KubernetesVersion: cluster.Describe(f.cluster).KubernetesVersion, Served: served,
+	}, err
+}
+
+// hashInputs finds which inputs these are.
+func (r *Reconciler) hashInputs(f *facts) error {
+	inputs, err := r.inputs(f)
 	if err != nil {
-		return "", err
+		return err
 	}
-	spec := f.installation.Spec
-	return release.InputsHash(r.InputsKey,
-		[]byte(inputsFormat), []byte(f.entryDigest), []byte(f.snapshot.Digest), values, data,
-		[]byte(f.cluster.Status.Versions.ControlPlane), []byte(strings.Join(served, "\n")),
-		[]byte(spec.TargetNamespace), fmt.Append(nil, spec.CreateNamespace), []byte(releaseName(f)), r.Images.Canonical(),
-	), nil
+	if f.inputs, err = inputs.Hash(r.InputsKey); err != nil {
+		return err
+	}
+	f.wanted, err = inputs.Wanted(r.InputsKey)
+	return err
 }
 
 // render makes objects of content and values: those on record for an intent with these inputs, those that are kept, or new
@@ -156,21 +150,21 @@ func (r *Reconciler) renderChange(ctx context.Context, f *facts, anew bool) loop
 
 func (r *Reconciler) renderInput(f *facts, seen sight) render.Input {
 	input := render.Input{
-		Addon: addonOf(f), Tenant: tenantOf(f), Content: f.snapshot.FS, Values: f.values, Data: f.data,
+		Addon: addonOf(f), Tenant: tenantOf(f), Content: f.snapshot.FS, Values: f.values.Merged, Data: f.data,
 		Release: render.Release{
 			Name: releaseName(f), Namespace: f.installation.Spec.TargetNamespace, Revision: seen.revision, IsInstall: seen.isInstall,
 		},
-		Found: seen.found, GuardFound: f.core, OtherMoment: seen.otherMoment,
+		Found: seen.found, GuardFound: f.choice.Core, OtherMoment: seen.otherMoment,
 		Capabilities: render.Capabilities{KubeVersion: f.cluster.Status.Versions.ControlPlane},
 	}
-	if f.entry.Template.Method == kubermaticv1.MethodHelm { // nobody else sees them, and there are hundreds
+	if f.choice.Version.Template.Method == kubermaticv1.MethodHelm { // nobody else sees them, and there are hundreds
 		input.Capabilities.APIVersions = served(f)
 	}
-	if seesSecrets(f) || f.core && len(seen.found) > 0 {
-		input.CatalogueValues = f.catalogueValues
+	if f.choice.SeesSecrets() || f.choice.Core && len(seen.found) > 0 {
+		input.CatalogueValues = f.values.Layers[0].Values
 	}
-	if f.entry.Template.Helm != nil {
-		input.Release.DisableHooks = f.entry.Template.Helm.DisableHooks
+	if f.choice.Version.Template.Helm != nil {
+		input.Release.DisableHooks = f.choice.Version.Template.Helm.DisableHooks
 	}
 	return input
 }

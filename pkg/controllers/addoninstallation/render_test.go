@@ -142,7 +142,7 @@ func TestNonDeterministicIsToldOnce(t *testing.T) {
 func TestCoreAddonsRenderByThemselves(t *testing.T) {
 	f := &facts{installation: &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster-a"}}}
 	users := tenantOf(f)
-	if f.core = true; tenantOf(f) == users {
+	if f.choice.Core = true; tenantOf(f) == users {
 		t.Error("an add-on that sees the cluster's secrets shares a renderer with others")
 	}
 }

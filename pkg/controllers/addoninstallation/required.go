@@ -22,7 +22,7 @@ func (r *Reconciler) required(_ context.Context, f *facts) loop.Outcome {
 		return nil
 	}
 	var missing []string
-	for _, need := range f.entry.Template.RequiredResourceTypes {
+	for _, need := range f.choice.Version.Template.RequiredResourceTypes {
 		kind := schema.GroupVersionKind{Group: need.Group, Version: need.Version, Kind: need.Kind}
 		_, err := f.connection.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		switch {

@@ -14,6 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 )
 
 // servedKinds is a mapper of which the kinds can be changed; a reset is what has it look again.
@@ -62,9 +63,9 @@ func TestRequiredResourceTypes(t *testing.T) {
 		installation: &kubermaticv1.AddonInstallation{},
 		memory:       &memory{},
 		connection:   &cluster.Connection{Mapper: mapper},
-		entry: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{RequiredResourceTypes: []kubermaticv1.ResourceType{
+		choice: resolution.Choice{Version: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{RequiredResourceTypes: []kubermaticv1.ResourceType{
 			{Group: rule.Group, Version: rule.Version, Kind: rule.Kind}, {Group: monitor.Group, Version: monitor.Version, Kind: monitor.Kind},
-		}}},
+		}}}},
 	}
 	missing := func(kinds string) loop.Outcome {
 		return loop.Waiting{
@@ -107,7 +108,7 @@ func factsToPrepare(objects ...*unstructured.Unstructured) *facts {
 	mapper.Reset()
 	return &facts{
 		installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}, connection: &cluster.Connection{Mapper: mapper},
-		entry:    &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}},
+		choice:   resolution.Choice{Version: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}}},
 		rendered: render.Result{Objects: objects},
 	}
 }

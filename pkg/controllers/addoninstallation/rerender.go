@@ -30,7 +30,7 @@ const mostNamed = 5
 // tenantOf is whose renderings may share a process: those of one cluster, and of its core add-ons by themselves, since their
 // template data holds the cluster's secrets.
 func tenantOf(f *facts) string {
-	if f.core {
+	if f.choice.Core {
 		return f.installation.Namespace + "/core"
 	}
 	return f.installation.Namespace

@@ -22,13 +22,13 @@ import (
 func (r *Reconciler) lastGood(ctx context.Context, f *facts) (int, error) {
 	record := f.record()
 	switch {
-	case record == nil, f.leaving:
+	case record == nil, f.choice.Leaves:
 		return 0, nil
 	case record.State != release.StateApplied:
 		return record.LastGood, nil
 	case record.Healthy:
 		return record.Revision, nil
-	case !f.entry.Template.Atomic:
+	case !f.choice.Version.Template.Atomic:
 		return record.LastGood, nil
 	case f.memory.health != nil && healthy(f.memory.health):
 		return record.Revision, nil

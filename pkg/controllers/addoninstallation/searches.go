@@ -78,23 +78,23 @@ func manifestsNameSecrets(manifests fs.FS) (bool, error) {
 // secretsAskedFor refuses content of a Core catalogue that names secrets which its version does not ask for: it would put empty
 // ones into the user cluster, in place of those that it had before versions had to ask. It finds fields that are written out.
 func (r *Reconciler) secretsAskedFor(f *facts) loop.Outcome {
-	if !f.core || seesSecrets(f) {
+	if !f.choice.Core || f.choice.SeesSecrets() {
 		return nil
 	}
 	search := manifestsNameSecrets
-	if f.entry.Template.Method == kubermaticv1.MethodHelm {
+	if f.choice.Version.Template.Method == kubermaticv1.MethodHelm {
 		search = chartNamesSecrets
 	}
-	named, err := r.secretContents.ask(string(f.entry.Template.Method)+f.snapshot.Digest, f.snapshot.FS, search)
+	named, err := r.secretContents.ask(string(f.choice.Version.Template.Method)+f.snapshot.Digest, f.snapshot.FS, search)
 	if err != nil {
 		return failed(err)
 	}
-	if !named && !secretFields.MatchString(f.entry.ValuesTemplate) {
+	if !named && !secretFields.MatchString(f.choice.Version.ValuesTemplate) {
 		return nil
 	}
 	return loop.Stalled{
 		Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonRenderFailed, Message: fmt.Sprintf(
 			"version %q names secrets of the cluster (.Credentials, .Cluster.Kubeconfig or .Cluster.Address.AdminToken) and does not ask for "+
-				"them: set template.clusterSecrets: true in its Core catalogue", f.entry.Version),
+				"them: set template.clusterSecrets: true in its Core catalogue", f.choice.Version.Version),
 	}
 }

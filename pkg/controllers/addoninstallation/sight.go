@@ -46,7 +46,7 @@ func recordedSight(f *facts) sight {
 
 // keptBy is what a rendering is kept by.
 func (r *Reconciler) keptBy(f *facts, seen sight) (string, error) {
-	if f.entry.Template.Method != kubermaticv1.MethodHelm && !seen.otherMoment {
+	if f.choice.Version.Template.Method != kubermaticv1.MethodHelm && !seen.otherMoment {
 		return f.inputs, nil
 	}
 	found, err := json.Marshal(seen.found)
@@ -60,6 +60,6 @@ func (r *Reconciler) keptBy(f *facts, seen sight) (string, error) {
 func (r *Reconciler) renderRequest(f *facts, seen sight) (render.Request, error) {
 	kept, err := r.keptBy(f, seen)
 	return render.Request{
-		Method: string(f.entry.Template.Method), Inputs: kept, Input: r.renderInput(f, seen), Wake: r.waker(f.installation),
+		Method: string(f.choice.Version.Template.Method), Inputs: kept, Input: r.renderInput(f, seen), Wake: r.waker(f.installation),
 	}, err
 }

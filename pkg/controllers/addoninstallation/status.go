@@ -117,11 +117,11 @@ func projectPipeline(f *facts, result verdict) {
 		if step.condition == kubermaticv1.ConditionApplied {
 			message = sharedText(f.record())
 		}
-		if step.condition == kubermaticv1.ConditionCompatible && f.entry != nil && f.entry.Deprecated != "" {
+		if step.condition == kubermaticv1.ConditionCompatible && f.choice.Version != nil && f.choice.Version.Deprecated != "" {
 			reason, message = kubermaticv1.ReasonDeprecated, deprecation(f)
 		}
 		if step.condition == kubermaticv1.ConditionValuesResolved {
-			message = f.unknownKeys
+			message = unknownKeys(f)
 		}
 		conditions.True(list, generation, step.condition, reason, message)
 	}
@@ -129,7 +129,7 @@ func projectPipeline(f *facts, result verdict) {
 
 // deprecation tells whoever has a deprecated version what the catalogue says of it, and what to choose instead.
 func deprecation(f *facts) string {
-	text := fmt.Sprintf("version %q is deprecated: %s", f.entry.Version, f.entry.Deprecated)
+	text := fmt.Sprintf("version %q is deprecated: %s", f.choice.Version.Version, f.choice.Version.Deprecated)
 	if update := f.installation.Status.AvailableUpdate; update != "" {
 		text += fmt.Sprintf("; version %q would fit", update)
 	}

@@ -6,33 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
-	"github.com/trellis-addons/trellis/pkg/values"
 )
 
 // Renderings that nobody asked for: only served kinds, the Kubernetes version or the cluster's data are others. What chance alone
 // makes of them stays as it is (ADR 38).
-
-// given are the layers of values but for those of a valuesTemplate, which the cluster's data changes.
-func given(layers []values.Layer) ([]byte, error) {
-	layers = slices.DeleteFunc(slices.Clone(layers), func(layer values.Layer) bool { return layer.Origin == originTemplate })
-	encoded, err := json.Marshal(layers)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the layers of values: %w", err)
-	}
-	return encoded, nil
-}
-
-// wantedHash is over what people say: catalogue entry, content, values, and where to.
-func (r *Reconciler) wantedHash(f *facts) string {
-	spec := f.installation.Spec
-	return release.InputsHash(r.InputsKey, []byte("wanted"), []byte(f.entryDigest), []byte(f.snapshot.Digest), f.given,
-		[]byte(spec.TargetNamespace), fmt.Append(nil, spec.CreateNamespace), []byte(releaseName(f)), r.Images.Canonical())
-}
 
 // isUnasked says whether the inputs are others than those on record, and what people say is the same.
 func isUnasked(f *facts) bool {

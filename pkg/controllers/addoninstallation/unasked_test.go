@@ -9,7 +9,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/render/images"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
@@ -44,41 +44,6 @@ func TestByChance(t *testing.T) {
 	}
 }
 
-// Red when what people say is not told from what the cluster is.
-func TestWantedIsWhatPeopleSay(t *testing.T) {
-	r := New(Dependencies{InputsKey: []byte("key"), Images: images.Rules{}})
-	wanted := func(change func(f *facts, layers []values.Layer)) string {
-		f := &facts{
-			cluster: &kkpv1.Cluster{}, installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}, entryDigest: "entry",
-			entry: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{Method: kubermaticv1.MethodHelm}},
-		}
-		layers := []values.Layer{{Origin: originTemplate, Values: map[string]any{"a": "b"}}, {Origin: originUser, Values: map[string]any{"c": "d"}}}
-		change(f, layers)
-		var err error
-		if f.given, err = given(layers); err != nil {
-			t.Fatal(err)
-		}
-		return r.wantedHash(f)
-	}
-	base := wanted(func(*facts, []values.Layer) {})
-	for why, test := range map[string]struct {
-		change func(f *facts, layers []values.Layer)
-		same   bool
-	}{
-		"another version of Kubernetes": {func(f *facts, _ []values.Layer) { f.cluster.Status.Versions.ControlPlane = "v1.37.0" }, true},
-		"other data":                    {func(f *facts, _ []values.Layer) { f.data.Cluster.Network.DNSDomain = "x" }, true},
-		"values made of the data":       {func(_ *facts, layers []values.Layer) { layers[0].Values = nil }, true},
-		"another value":                 {func(_ *facts, layers []values.Layer) { layers[1].Values = nil }, false},
-		"another entry":                 {func(f *facts, _ []values.Layer) { f.entryDigest = "x" }, false},
-		"other content":                 {func(f *facts, _ []values.Layer) { f.snapshot.Digest = "x" }, false},
-		"another namespace":             {func(f *facts, _ []values.Layer) { f.installation.Spec.TargetNamespace = "x" }, false},
-	} {
-		if same := wanted(test.change) == base; same != test.same {
-			t.Errorf("%s: the same is %t, want %t", why, same, test.same)
-		}
-	}
-}
-
 func TestKindsAreReadFromTheChart(t *testing.T) {
 	for _, test := range []struct {
 		why, path, text string
@@ -105,15 +70,17 @@ func TestKindsAreReadFromTheChart(t *testing.T) {
 // Red when what lookup finds for a Core add-on is no secret, or the catalogue's own values count as a user's.
 func TestWhatCoreAddonsLookUpIsGuarded(t *testing.T) {
 	f := &facts{
-		cluster: &kkpv1.Cluster{}, installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}, core: true,
-		entry:           &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}},
-		catalogueValues: map[string]any{"a": "b"},
+		cluster: &kkpv1.Cluster{}, installation: &kubermaticv1.AddonInstallation{}, memory: &memory{},
+		choice: resolution.Choice{
+			Core: true, Version: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}},
+		},
+		values: resolution.Values{Layers: []values.Layer{{Values: map[string]any{"a": "b"}}}},
 	}
 	found := []*unstructured.Unstructured{configMap("a", "b")}
 	if input := (&Reconciler{}).renderInput(f, sight{found: found}); !input.GuardFound || input.CatalogueValues == nil {
 		t.Errorf("guarded is %t, with %v", input.GuardFound, input.CatalogueValues)
 	}
-	if f.core = false; (&Reconciler{}).renderInput(f, sight{found: found}).GuardFound {
+	if f.choice.Core = false; (&Reconciler{}).renderInput(f, sight{found: found}).GuardFound {
 		t.Error("what is a user's own is kept from its text")
 	}
 }

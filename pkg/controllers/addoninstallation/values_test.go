@@ -28,6 +28,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/values"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -131,7 +132,7 @@ func (w *valuesWorld) secret(name, use, text string) *corev1.Secret {
 func (w *valuesWorld) pass(entry *kubermaticv1.AddonVersion, spec kubermaticv1.AddonInstallationSpec, core bool) (*facts, loop.Outcome) {
 	spec.AddonRef.Name = "demo"
 	f := &facts{
-		cluster: w.cluster, entry: entry, core: core, memory: &memory{},
+		cluster: w.cluster, choice: resolution.Choice{Version: entry, Core: core}, memory: &memory{},
 		installation: &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "demo"}, Spec: spec},
 	}
 	return f, w.reconciler.resolveValues(w.Context(), f)
@@ -210,20 +211,20 @@ func (w *valuesWorld) testLayers() {
 		"a": "catalogue", "b": "form", "t": "a f", "c": "first", "d": "second", "e": "user", "f": "target",
 		"kept": map[string]any{"below": true, "own": int64(1), "gone": nil},
 	}
-	if diff := cmp.Diff(want, f.values); diff != "" {
+	if diff := cmp.Diff(want, f.values.Merged); diff != "" {
 		w.Errorf("values (-want +got):\n%s", diff)
 	}
 	origins := values.Origins{
 		"a": "catalogue", "b": "form defaults", "t": "valuesTemplate", "c": "valuesFrom[0]", "d": "valuesFrom[1]", "e": "installation",
 		"f": "valuesFrom[2]", "kept.below": "catalogue", "kept.own": "valuesFrom[1]", "kept.gone": "installation",
 	}
-	if diff := cmp.Diff(origins, f.origins); diff != "" {
+	if diff := cmp.Diff(origins, f.values.Origins); diff != "" {
 		w.Errorf("origins (-want +got):\n%s", diff)
 	}
 	w.cluster.Name = "another"
 	defer func() { w.cluster.Name = "a" }()
-	if f, _ = w.pass(entry, kubermaticv1.AddonInstallationSpec{}, false); f.values["t"] != "another f" {
-		w.Errorf("the valuesTemplate was not rendered for the cluster's new facts: %v", f.values["t"])
+	if f, _ = w.pass(entry, kubermaticv1.AddonInstallationSpec{}, false); f.values.Merged["t"] != "another f" {
+		w.Errorf("the valuesTemplate was not rendered for the cluster's new facts: %v", f.values.Merged["t"])
 	}
 }
 
@@ -265,8 +266,8 @@ func (w *valuesWorld) testRefused() {
 		if !ok || stalled.Condition != kubermaticv1.ConditionValuesResolved || stalled.Reason != test.reason || !strings.Contains(stalled.Message, test.says) {
 			w.Errorf("%s: got %#v", test.why, outcome)
 		}
-		if f.values != nil && test.why != "AC09 another type" && test.why != "all fields at once" || strings.Contains(stalled.Message, "hunter2") || strings.Contains(stalled.Message, "stolen") {
-			w.Errorf("%s: values %v, message %q", test.why, f.values, stalled.Message)
+		if f.values.Merged != nil && test.why != "AC09 another type" && test.why != "all fields at once" || strings.Contains(stalled.Message, "hunter2") || strings.Contains(stalled.Message, "stolen") {
+			w.Errorf("%s: values %v, message %q", test.why, f.values.Merged, stalled.Message)
 		}
 	}
 }
@@ -330,7 +331,7 @@ func (w *valuesWorld) testLargeSecrets() {
 	w.create(w.secret("large", kubermaticv1.UseValues, large), w.secret("huge", kubermaticv1.UseValues, large+large+large),
 		w.secret("large-source", kubermaticv1.UseSource, large))
 	f, outcome := w.pass(entryWith("{}", ""), kubermaticv1.AddonInstallationSpec{ValuesFrom: []kubermaticv1.ValuesSource{fromSecret("large", false)}}, false)
-	if text, _ := f.values["a"].(string); outcome != nil || len(text) != 100<<10 {
+	if text, _ := f.values.Merged["a"].(string); outcome != nil || len(text) != 100<<10 {
 		w.Errorf("values of 100 KiB: got %d bytes, %#v", len(text), outcome)
 	}
 }
@@ -352,7 +353,7 @@ func (w *valuesWorld) testMarks(entry *kubermaticv1.AddonVersion) {
 	}
 	asking := entryWith(marked, "")
 	asking.Template.ClusterSecrets = true
-	if f, outcome := w.pass(asking, kubermaticv1.AddonInstallationSpec{}, true); outcome != nil || f.catalogueValues == nil {
+	if f, outcome := w.pass(asking, kubermaticv1.AddonInstallationSpec{}, true); outcome != nil || f.values.Layers == nil {
 		w.Errorf("the catalogue's own values: got %#v", outcome)
 	}
 	if _, outcome := w.pass(entryWith("{}", ""), kubermaticv1.AddonInstallationSpec{Values: raw(marked)}, true); outcome != nil {

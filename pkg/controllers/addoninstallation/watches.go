@@ -161,10 +161,12 @@ func (r *Reconciler) ofCluster(ctx context.Context, found *kkpv1.Cluster) []reco
 func ofMarked[O client.Object](r *Reconciler) handler.TypedMapFunc[O, reconcile.Request] {
 	return func(ctx context.Context, object O) []reconcile.Request {
 		if object.GetLabels()[kubermaticv1.LabelUse] != kubermaticv1.UseSource {
-			installations := r.installations(ctx, client.InNamespace(object.GetNamespace()))
+			references := r.references()
 			var requests []reconcile.Request
-			for _, reader := range r.readers(ctx, installations, object) {
-				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(reader)})
+			for _, installation := range r.installations(ctx, client.InNamespace(object.GetNamespace())) {
+				if references.Reads(ctx, &installation, object) {
+					requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&installation)})
+				}
 			}
 			return requests
 		}

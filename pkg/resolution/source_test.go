@@ -1,4 +1,4 @@
-package addoninstallation
+package resolution_test
 
 import (
 	"context"
@@ -10,62 +10,56 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/types"
 
-	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 )
 
-// secrets are those that the cache of marked objects holds.
-type secrets struct {
-	cache.Cache
-	held map[client.ObjectKey]*corev1.Secret
-}
+// marked are the Secrets that are marked.
+type marked map[types.NamespacedName]*corev1.Secret
 
-// Get finds by namespace and name.
-func (s secrets) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
-	found, ok := s.held[key]
-	if !ok {
-		return apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
+func (m marked) Secret(_ context.Context, key types.NamespacedName) (*corev1.Secret, error) {
+	if found, ok := m[key]; ok {
+		return found, nil
 	}
-	found.DeepCopyInto(object.(*corev1.Secret))
-	return nil
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
 }
 
 func TestAC19CredentialsOfSources(t *testing.T) {
 	secret := func(namespace, name, use string, data map[string][]byte) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: name, Labels: map[string]string{kubermaticv1.LabelUse: use},
-			Annotations: map[string]string{kubermaticv1.AnnotationHosts: "example.com, example.org:5000"},
+			Namespace: namespace, Name: name, Labels: map[string]string{v1.LabelUse: use},
+			Annotations: map[string]string{v1.AnnotationHosts: "example.com, example.org:5000"},
 		}, Data: data}
 	}
 	all := map[string][]byte{
 		"username": []byte("u"), "password": []byte("p"), "bearerToken": []byte("t"), "identity": []byte("k"), "known_hosts": []byte("h"),
 		".dockerconfigjson": []byte("d"), "unknown": []byte("x"),
 	}
-	held := secrets{held: map[client.ObjectKey]*corev1.Secret{}}
+	held := marked{}
 	for _, made := range []*corev1.Secret{
-		secret("catalogue", "good", kubermaticv1.UseSource, all),
-		secret("catalogue", "values", kubermaticv1.UseValues, all),
-		secret("catalogue", "ca", kubermaticv1.UseSource, map[string][]byte{"ca.crt": []byte("c")}),
-		secret("elsewhere", "other", kubermaticv1.UseSource, all),
+		secret("catalogue", "good", v1.UseSource, all),
+		secret("catalogue", "values", v1.UseValues, all),
+		secret("catalogue", "ca", v1.UseSource, map[string][]byte{"ca.crt": []byte("c")}),
+		secret("elsewhere", "other", v1.UseSource, all),
 	} {
-		held.held[client.ObjectKeyFromObject(made)] = made
+		held[types.NamespacedName{Namespace: made.Namespace, Name: made.Name}] = made
 	}
-	r := &Reconciler{Dependencies: Dependencies{Marked: held, Options: Options{CatalogueNamespace: "catalogue"}}}
-	named := func(name string) *kubermaticv1.LocalReference { return &kubermaticv1.LocalReference{Name: name} }
-	docker := func(secretName, ca string) *kubermaticv1.Source {
-		source := &kubermaticv1.ImageSource{Image: "example.com/x:v1", Path: "y"}
+	references := resolution.References{Secret: held.Secret, CatalogueNamespace: "catalogue"}
+	named := func(name string) *v1.LocalReference { return &v1.LocalReference{Name: name} }
+	docker := func(secretName, ca string) *v1.Source {
+		source := &v1.ImageSource{Image: "example.com/x:v1", Path: "y"}
 		if secretName != "" {
 			source.SecretRef = named(secretName)
 		}
 		if ca != "" {
 			source.CASecretRef = named(ca)
 		}
-		return &kubermaticv1.Source{Docker: source}
+		return &v1.Source{Docker: source}
 	}
-	got, err := r.reference(t.Context(), docker("good", "ca"))
+	got, err := references.Source(t.Context(), docker("good", "ca"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +73,7 @@ func TestAC19CredentialsOfSources(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reference (-want +got):\n%s", diff)
 	}
-	for why, source := range map[string]*kubermaticv1.Source{
+	for why, source := range map[string]*v1.Source{
 		"a Secret that is not there":   docker("gone", ""),
 		"a Secret of values":           docker("values", ""),
 		"a Secret of another place":    docker("other", ""),
@@ -90,16 +84,16 @@ func TestAC19CredentialsOfSources(t *testing.T) {
 		"a Secret of values, as by CA": docker("", "values"),
 	} {
 		var missing *fetch.NotFoundError
-		if _, err := r.reference(t.Context(), source); !errors.As(err, &missing) {
+		if _, err := references.Source(t.Context(), source); !errors.As(err, &missing) {
 			t.Errorf("%s: got %v", why, err)
 		}
 	}
 	var refused *fetch.RefusedError
-	if _, err := r.reference(t.Context(), nil); !errors.As(err, &refused) {
+	if _, err := references.Source(t.Context(), nil); !errors.As(err, &refused) {
 		t.Errorf("no source: got %v", err)
 	}
 	var unknown *fetch.NotServedError
-	if _, err := r.reference(t.Context(), &kubermaticv1.Source{}); !errors.As(err, &unknown) {
+	if _, err := references.Source(t.Context(), &v1.Source{}); !errors.As(err, &unknown) {
 		t.Errorf("a source of no known kind: got %v", err)
 	}
 }

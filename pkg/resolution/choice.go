@@ -1,0 +1,98 @@
+package resolution
+
+import (
+	"fmt"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/target"
+)
+
+// Request is an installation that wants a version of its add-on.
+type Request struct {
+	Installation *v1.AddonInstallation
+	// Installed is the version that the cluster has of the add-on: InstalledOnRecord, or
+	// InstalledInStatus.
+	Installed string
+	Cluster   target.Description
+	// AllowPrereleases lets a platform that is a pre-release lie in ranges that name none.
+	AllowPrereleases bool
+}
+
+// Choice is the version that an installation gets.
+type Choice struct {
+	// Version belongs to the catalogue's entry and must not be changed; nil beside a refusal.
+	Version *v1.AddonVersion
+	Origin  catalogue.Origin
+	// Core says that a Core catalogue has the add-on.
+	Core bool
+	// AvailableUpdate is the newest fitting version above this one, or above the installed one
+	// beside a refusal.
+	AvailableUpdate string
+	// Leaves says that clusters are to leave the version that is installed.
+	Leaves bool
+}
+
+// refusedError is a refusal of this room; package catalogue has those that its versions give reason
+// for.
+type refusedError struct{ reason, message string }
+
+func (e *refusedError) Error() string  { return e.message }
+func (e *refusedError) Reason() string { return e.reason }
+
+func refused(reason, message string, arguments ...any) catalogue.Refusal {
+	return &refusedError{reason, fmt.Sprintf(message, arguments...)}
+}
+
+// Choose selects the version that an installation gets. Entry is its add-on in the merged
+// catalogue; nil where that has none such.
+func (r Request) Choose(entry *catalogue.Entry) (Choice, catalogue.Refusal) {
+	return r.choose(entry, r.Installation.Spec.AddonRef.Version)
+}
+
+func (r Request) choose(entry *catalogue.Entry, wanted string) (Choice, catalogue.Refusal) {
+	core := r.Installation.Spec.CoreAddon
+	isRuled := core && r.Installation.Annotations[v1.AnnotationCoreOrigin] == v1.OriginRule
+	switch {
+	case entry == nil && r.Installed != "":
+		return Choice{}, refused(v1.ReasonWithdrawn, "add-on %q left the catalogue; its version %q stays installed",
+			r.addon(), r.Installed)
+	case entry == nil:
+		return Choice{}, refused(v1.ReasonAddonUnknown,
+			"no catalogue has an add-on %q: see AddonCatalogue %q in this namespace for those that fit",
+			r.addon(), v1.AvailableCatalogue)
+	case isRuled && entry.Type != v1.CatalogueCore: // nobody gets a kube-proxy of their own into all clusters by its name
+		return Choice{}, refused(v1.ReasonAddonUnknown,
+			"no Core catalogue has core add-on %q, and those of others are not taken: what is installed stays", r.addon())
+	}
+	selection, refusal := catalogue.Select(entry, wanted, r.Installed, r.platform(entry), catalogue.SelectOptions{
+		AllowDowngrade: r.Installation.Annotations[v1.AnnotationAllowDowngrade] == "true", Core: core,
+	})
+	choice := Choice{
+		Version: selection.Version, Origin: selection.Origin, Core: entry.Type == v1.CatalogueCore,
+		AvailableUpdate: selection.AvailableUpdate,
+		Leaves:          core && r.Installed != "" && entry.Left(r.Installed),
+	}
+	if version := choice.Version; version != nil && (version.Template == nil || version.Source == nil) {
+		choice.Version = nil
+		refusal = refused(v1.ReasonVersionUnknown, "version %q of add-on %q has no template and source in the catalogue",
+			version.Version, r.addon())
+	}
+	return choice, refusal
+}
+
+// Named is the version that an installation names exactly, whether or not it gets it; without one
+// where it names none that the entry has.
+func (r Request) Named(entry *catalogue.Entry) Choice {
+	version, origin := entry.Version(r.Installation.Spec.AddonRef.Version)
+	return Choice{Version: version, Origin: origin, Core: entry.Type == v1.CatalogueCore}
+}
+
+// platform is the cluster's, with KKP's version as the distributor stamped it onto the entry.
+func (r Request) platform(entry *catalogue.Entry) catalogue.Platform {
+	return catalogue.Platform{
+		KKPVersion: entry.KKPVersion, K8sVersion: r.Cluster.KubernetesVersion, AllowPrereleases: r.AllowPrereleases,
+	}
+}
+
+func (r Request) addon() string { return string(r.Installation.Spec.AddonRef.Name) }

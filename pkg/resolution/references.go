@@ -1,0 +1,24 @@
+package resolution
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// References follow what valuesFrom and sources name on the seed.
+type References struct {
+	// Secret and ConfigMap read objects whole, of those that are marked for our use.
+	Secret    func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error)
+	ConfigMap func(ctx context.Context, key types.NamespacedName) (*corev1.ConfigMap, error)
+	Providers Providers
+	// CatalogueNamespace has the Secrets of sources.
+	CatalogueNamespace string
+}
+
+// Providers know the Secret that an object names, of a kind that providerRef may name.
+type Providers interface {
+	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error)
+}

@@ -1,0 +1,130 @@
+package resolution
+
+import (
+	"errors"
+	"fmt"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// Outcome is what an upgrade of a cluster does to an installation.
+type Outcome string
+
+const (
+	// OutcomeKeeps: the installed version fits the new platform and stays.
+	OutcomeKeeps Outcome = "Keeps"
+	// OutcomeMoves: another version is chosen by itself, and fits.
+	OutcomeMoves Outcome = "Moves"
+	// OutcomeBreaks: the version does not fit the new platform, and none is chosen by itself. It
+	// stays installed, with Compatible=False.
+	OutcomeBreaks Outcome = "Breaks"
+	// OutcomeUnknown: the catalogue can't tell, since it has not the add-on, or not the version,
+	// any more.
+	OutcomeUnknown Outcome = "Unknown"
+)
+
+// UpgradeFinding is what an upgrade does to one installation.
+type UpgradeFinding struct {
+	Installation string  `json:"installation"`
+	Addon        string  `json:"addon"`
+	Outcome      Outcome `json:"outcome"`
+	// Installed is the version that is installed; nil for none yet.
+	Installed *catalogue.VersionOrigin `json:"installed,omitempty"`
+	// Version is what will be installed where Outcome is Keeps or Moves.
+	Version *catalogue.VersionOrigin `json:"version,omitempty"`
+	// Reason and Message say why where Outcome is Breaks or Unknown; Reason is one of condition
+	// Compatible.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// BrokenNow is set where the outcome is Breaks and the version does not fit the present
+	// platform either.
+	BrokenNow bool `json:"brokenNow,omitempty"`
+	// Fitting is a version that fits the new platform, where Outcome is Breaks or Unknown: the
+	// newest one that fits the present platform too and is not lower than the installed one, else
+	// the newest one. Nil where none does.
+	Fitting *catalogue.VersionOrigin `json:"fitting,omitempty"`
+	// FitsNow is set where Fitting fits the present platform too, so that the installation can move
+	// before the cluster does.
+	FitsNow bool `json:"fitsNow,omitempty"`
+}
+
+// CheckUpgrade says what becomes of installations when their cluster gets another version of
+// Kubernetes, in the order they come in. Find gives the entry of an add-on; nil where no catalogue
+// has it.
+func CheckUpgrade(find func(addon string) *catalogue.Entry, requests []Request, kubernetes string) []UpgradeFinding {
+	findings := make([]UpgradeFinding, 0, len(requests))
+	for _, request := range requests {
+		findings = append(findings, request.checkUpgrade(find(request.addon()), kubernetes))
+	}
+	return findings
+}
+
+func (r Request) checkUpgrade(entry *catalogue.Entry, kubernetes string) UpgradeFinding {
+	finding := UpgradeFinding{Installation: r.Installation.Name, Addon: r.addon(), Outcome: OutcomeUnknown}
+	if r.Installed != "" {
+		named, _ := entry.Named(r.Installed)
+		finding.Installed = &named
+	}
+	if entry == nil {
+		finding.Reason = v1.ReasonAddonUnknown
+		finding.Message = fmt.Sprintf("no catalogue has add-on %q", r.addon())
+		return finding
+	}
+	upgraded := r
+	upgraded.Cluster.KubernetesVersion = kubernetes
+	outcome, version, refusal := upgraded.outcome(entry)
+	finding.Outcome = outcome
+	if refusal == nil {
+		finding.Version = version
+		return finding
+	}
+	finding.Reason, finding.Message = refusal.Reason(), refusal.Error()
+	if entry.Type != v1.CatalogueCore || r.Installation.Spec.CoreAddon {
+		finding.Fitting, finding.FitsNow = entry.Fitting(r.Installed, r.platform(entry), upgraded.platform(entry))
+	}
+	if outcome == OutcomeBreaks {
+		now, _, _ := r.outcome(entry)
+		finding.BrokenNow = now == OutcomeBreaks
+	}
+	return finding
+}
+
+// outcome on the request's cluster; version is what will be there, and nil beside a refusal. Where
+// the installation is paused, or its strategy is Once, no other version is chosen than the
+// installed one, whatever is wanted.
+func (r Request) outcome(entry *catalogue.Entry) (Outcome, *catalogue.VersionOrigin, catalogue.Refusal) {
+	spec := r.Installation.Spec
+	wanted := spec.AddonRef.Version
+	if (spec.Paused || spec.ReconcileStrategy == v1.ReconcileOnce) && r.Installed != "" {
+		wanted = r.Installed
+	}
+	choice, refusal := r.choose(entry, wanted)
+	if refusal == nil {
+		outcome := OutcomeMoves
+		if r.Installed != "" && catalogue.Key(choice.Version.Version) == catalogue.Key(r.Installed) {
+			outcome = OutcomeKeeps
+		}
+		named, _ := entry.Named(choice.Version.Version)
+		return outcome, &named, nil
+	}
+	if _, unfit := errors.AsType[*catalogue.IncompatibleError](refusal); unfit {
+		return OutcomeBreaks, nil, refusal
+	}
+	return r.installedOutcome(entry, refusal)
+}
+
+// installedOutcome is that of the installed version by itself, where what is wanted was refused for
+// another reason than the platform.
+func (r Request) installedOutcome(
+	entry *catalogue.Entry, refusal catalogue.Refusal,
+) (Outcome, *catalogue.VersionOrigin, catalogue.Refusal) {
+	named, found := entry.Named(r.Installed)
+	if !found {
+		return OutcomeUnknown, nil, refusal
+	}
+	if unfit := entry.Unfit(r.Installed, r.platform(entry)); unfit != nil {
+		return OutcomeBreaks, nil, unfit
+	}
+	return OutcomeKeeps, &named, nil
+}

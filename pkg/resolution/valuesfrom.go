@@ -1,0 +1,140 @@
+package resolution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/values"
+)
+
+// defaultValuesKey is the key of a valuesFrom object where none is named.
+const defaultValuesKey = "values.yaml"
+
+// MissingValuesError says that an object which has to be there is not.
+type MissingValuesError struct{ what string }
+
+func (e *MissingValuesError) Error() string { return e.what }
+
+// Values reads what a source of valuesFrom names: a marked object of the installation's own
+// namespace.
+func (r References) Values(ctx context.Context, namespace string, source v1.ValuesSource) (map[string]any, error) {
+	var data []byte
+	var reference *v1.KeyReference
+	var err error
+	switch {
+	case source.SecretRef != nil:
+		reference = source.SecretRef
+		data, err = r.secretValues(ctx, namespace, reference)
+	case source.ConfigMapRef != nil:
+		reference = source.ConfigMapRef
+		data, err = r.configMapValues(ctx, namespace, reference)
+	case source.ProviderRef != nil:
+		if reference, err = r.providerSecret(ctx, namespace, source.ProviderRef); err == nil {
+			data, err = r.secretValues(ctx, namespace, reference)
+		}
+	default:
+		return nil, &MissingValuesError{"it names nothing: set one of secretRef, configMapRef and providerRef"}
+	}
+	var missing *MissingValuesError
+	if errors.As(err, &missing) && reference != nil && reference.Optional {
+		return map[string]any{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	decoded, err := values.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("key %q of %q: %w", keyOf(reference), reference.Name, err)
+	}
+	return decoded, nil
+}
+
+// providerSecret is the Secret that a provider's object names.
+func (r References) providerSecret(
+	ctx context.Context, namespace string, provider *v1.ProviderReference,
+) (*v1.KeyReference, error) {
+	name, err := r.Providers.ProviderSecret(ctx, ProviderKind(provider), client.ObjectKey{Namespace: namespace, Name: provider.Name})
+	var none *cluster.ProviderError
+	if errors.As(err, &none) {
+		return nil, &MissingValuesError{none.Error()}
+	}
+	return &v1.KeyReference{Name: name}, err
+}
+
+// ProviderKind is the kind of the object that a reference names.
+func ProviderKind(provider *v1.ProviderReference) schema.GroupKind {
+	return schema.GroupKind{Group: provider.APIGroup, Kind: provider.Kind}
+}
+
+func (r References) secretValues(ctx context.Context, namespace string, reference *v1.KeyReference) ([]byte, error) {
+	secret, err := r.Secret(ctx, client.ObjectKey{Namespace: namespace, Name: reference.Name})
+	if err := markedForValues("Secret", reference, secret, err); err != nil {
+		return nil, err
+	}
+	data, ok := secret.Data[keyOf(reference)]
+	return data, keyFound(ok, "Secret", reference)
+}
+
+func (r References) configMapValues(ctx context.Context, namespace string, reference *v1.KeyReference) ([]byte, error) {
+	configMap, err := r.ConfigMap(ctx, client.ObjectKey{Namespace: namespace, Name: reference.Name})
+	if err := markedForValues("ConfigMap", reference, configMap, err); err != nil {
+		return nil, err
+	}
+	data, ok := configMap.Data[keyOf(reference)]
+	return []byte(data), keyFound(ok, "ConfigMap", reference)
+}
+
+// markedForValues judges what was read: an object has to say itself that it may be read for values,
+// since a cluster namespace holds keys that must not be readable this way.
+func markedForValues(kind string, reference *v1.KeyReference, object client.Object, err error) error {
+	if apierrors.IsNotFound(err) || err == nil && object.GetLabels()[v1.LabelUse] != v1.UseValues {
+		return &MissingValuesError{fmt.Sprintf("no %s %q with label %s=%s in this namespace",
+			kind, reference.Name, v1.LabelUse, v1.UseValues)}
+	}
+	return err
+}
+
+func keyOf(reference *v1.KeyReference) string {
+	if reference.Key == "" {
+		return defaultValuesKey
+	}
+	return reference.Key
+}
+
+func keyFound(ok bool, kind string, reference *v1.KeyReference) error {
+	if ok {
+		return nil
+	}
+	return &MissingValuesError{fmt.Sprintf("%s %q has no key %q", kind, reference.Name, keyOf(reference))}
+}
+
+// Reads says whether an installation reads a marked object of its namespace for values.
+func (r References) Reads(ctx context.Context, installation *v1.AddonInstallation, object client.Object) bool {
+	_, isSecret := object.(*corev1.Secret)
+	return slices.ContainsFunc(installation.Spec.ValuesFrom, func(source v1.ValuesSource) bool {
+		return r.reads(ctx, installation.Namespace, source, object.GetName(), isSecret)
+	})
+}
+
+func (r References) reads(ctx context.Context, namespace string, source v1.ValuesSource, name string, isSecret bool) bool {
+	switch {
+	case !isSecret:
+		return source.ConfigMapRef != nil && source.ConfigMapRef.Name == name
+	case source.SecretRef != nil:
+		return source.SecretRef.Name == name
+	case source.ProviderRef != nil:
+		secret, err := r.providerSecret(ctx, namespace, source.ProviderRef)
+		var missing *MissingValuesError
+		return err == nil && secret.Name == name || err != nil && !errors.As(err, &missing)
+	}
+	return false
+}
