@@ -145,7 +145,12 @@ func namedBy(spec *v1.AddonCatalogueSpec) []string {
 	var names []string
 	for i := range spec.Addons {
 		for j := range spec.Addons[i].Versions {
-			for _, reference := range references(spec.Addons[i].Versions[j].Source) {
+			kind := spec.Addons[i].Versions[j].Source.Kind()
+			if kind == nil {
+				continue
+			}
+			credentials, authorities := kind.Secrets()
+			for _, reference := range []*v1.LocalReference{credentials, authorities} {
 				if reference != nil {
 					names = append(names, reference.Name)
 				}
@@ -154,17 +159,4 @@ func namedBy(spec *v1.AddonCatalogueSpec) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-func references(source *v1.Source) []*v1.LocalReference {
-	switch {
-	case source == nil:
-	case source.Git != nil:
-		return []*v1.LocalReference{source.Git.SecretRef, source.Git.CASecretRef}
-	case source.Docker != nil:
-		return []*v1.LocalReference{source.Docker.SecretRef, source.Docker.CASecretRef}
-	case source.Helm != nil:
-		return []*v1.LocalReference{source.Helm.SecretRef, source.Helm.CASecretRef}
-	}
-	return nil
 }
