@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/trellis-addons/trellis/cmd/internal/manager"
+	"github.com/trellis-addons/trellis/cmd/internal/sourcekinds"
 	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/fetch/git"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 )
@@ -42,13 +42,17 @@ func (s *sources) register(set *flag.FlagSet) {
 	set.BoolVar(&s.insecure, "allow-insecure-sources", false, "allow git catalogues over plain http, for labs")
 }
 
-// addGitCatalogues sets controller gitcatalogue up, with a store that knows git.
-func addGitCatalogues(made ctrl.Manager, master cluster.Cluster, namespace string, flags *sources) error {
-	network := outbound.New(outbound.Options{
-		AllowCIDRs: flags.allowCIDRs, ClusterCIDRs: flags.clusterCIDRs, AllowInsecure: flags.insecure, Mirrors: flags.mirrors,
-	})
+// kinds of source: what catalogues in git are fetched by, and what is known of the Secrets of the others.
+func (s *sources) kinds() fetch.Kinds {
+	return sourcekinds.All(outbound.New(outbound.Options{
+		AllowCIDRs: s.allowCIDRs, ClusterCIDRs: s.clusterCIDRs, AllowInsecure: s.insecure, Mirrors: s.mirrors,
+	}))
+}
+
+// addGitCatalogues sets controller gitcatalogue up, with its store.
+func addGitCatalogues(made ctrl.Manager, master cluster.Cluster, namespace string, flags *sources, kinds fetch.Kinds) error {
 	content, err := store.New(store.Options{
-		Folder: flags.storeFolder, Git: git.New(network), MaxBytes: flags.storeLimit.Value(),
+		Folder: flags.storeFolder, Kinds: kinds, MaxBytes: flags.storeLimit.Value(),
 		Mirrors: flags.mirrors, Metrics: store.NewMetrics(metrics.Registry),
 	})
 	if err != nil {
@@ -58,7 +62,7 @@ func addGitCatalogues(made ctrl.Manager, master cluster.Cluster, namespace strin
 		return fmt.Errorf("adding the store: %w", err)
 	}
 	return gitcatalogue.New(gitcatalogue.Dependencies{
-		Master: master, Store: content, Recorder: made.GetEventRecorder("gitcatalogue"),
+		Master: master, Store: content, SourceKinds: kinds, Recorder: made.GetEventRecorder("gitcatalogue"),
 		Options: gitcatalogue.Options{Namespace: namespace},
 	}).SetupWithManager(made)
 }

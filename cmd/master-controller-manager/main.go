@@ -45,8 +45,9 @@ func run(flags manager.Flags, sources *sources, kkpVersion string) error {
 	if err != nil {
 		return err
 	}
+	kinds := sources.kinds()
 	controller := distributor.New(distributor.Dependencies{
-		Master: master, Recorder: made.GetEventRecorder("distributor"), Fence: flags.Fence,
+		Master: master, Recorder: made.GetEventRecorder("distributor"), Fence: flags.Fence, SecretKeys: kinds.SecretKeys(),
 		Options: distributor.Options{
 			Namespace: flags.Namespace, CatalogueNamespace: flags.CatalogueNamespace, WorkerName: flags.WorkerName, KKPVersion: kkpVersion,
 		},
@@ -57,7 +58,7 @@ func run(flags manager.Flags, sources *sources, kkpVersion string) error {
 	if err := metrics.Registry.Register(distributor.NewCensus(master.GetClient(), flags.Namespace, made.Elected())); err != nil {
 		return fmt.Errorf("registering metrics of catalogues: %w", err)
 	}
-	if err := addGitCatalogues(made, master, flags.Namespace, sources); err != nil {
+	if err := addGitCatalogues(made, master, flags.Namespace, sources, kinds); err != nil {
 		return err
 	}
 	if err := admit(made, &flags); err != nil {

@@ -10,15 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/trellis-addons/trellis/cmd/internal/sourcekinds"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/controllers/standalone"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/fetch/git"
-	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
-	"github.com/trellis-addons/trellis/pkg/fetch/image"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
@@ -81,11 +79,12 @@ func addInstallations(
 	if err != nil {
 		return err
 	}
-	content, err := newStore(made, options)
+	kinds := newSourceKinds(options)
+	content, err := newStore(made, options, kinds)
 	if err != nil {
 		return err
 	}
-	marked, err := newMarked(made, options)
+	marked, err := newMarked(made, options, kinds.SecretKeys())
 	if err != nil {
 		return err
 	}
@@ -115,7 +114,7 @@ func addInstallations(
 	return addoninstallation.New(addoninstallation.Dependencies{
 		Client: made.GetClient(), Marks: marks, Marked: marked, Direct: made.GetAPIReader(), Recorder: made.GetEventRecorder("addoninstallation"),
 		Finder:      newFinder(made),
-		Connections: connections, Store: content,
+		Connections: connections, Store: content, SourceKinds: kinds,
 		Renders: renders, Values: renders,
 		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Images: rules,
 		Records: records, InputsKey: key, QueueMetrics: fairqueue.NewMetrics(metrics.Registry),
@@ -148,15 +147,17 @@ func newConnections(
 	return connections, watchKubeconfigs(ctx, made, connections)
 }
 
-// newStore makes the store of fetched content with a source for each kind.
-func newStore(made manager.Manager, options *options) (fetch.Store, error) {
-	network := outbound.New(outbound.Options{
+func newSourceKinds(options *options) fetch.Kinds {
+	return sourcekinds.All(outbound.New(outbound.Options{
 		AllowCIDRs: options.sourceCIDRs, ClusterCIDRs: options.clusterCIDRs, AllowInsecure: options.insecureSources,
 		Mirrors: options.mirrors,
-	})
+	}))
+}
+
+// newStore makes the store of fetched content.
+func newStore(made manager.Manager, options *options, kinds fetch.Kinds) (fetch.Store, error) {
 	content, err := store.New(store.Options{
-		Folder: options.storeFolder, Git: git.New(network), Image: image.New(network), Helm: helmrepo.New(network),
-		Interval: options.sourceInterval, MaxBytes: options.storeLimit.Value(),
+		Folder: options.storeFolder, Kinds: kinds, Interval: options.sourceInterval, MaxBytes: options.storeLimit.Value(),
 		Mirrors: options.mirrors, Metrics: store.NewMetrics(metrics.Registry),
 	})
 	if err != nil {

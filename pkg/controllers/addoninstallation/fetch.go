@@ -61,55 +61,10 @@ func fetchOutcome(err error) loop.Outcome {
 
 // reference turns a catalogue's source into the store's words, with the credentials it names.
 func (r *Reconciler) reference(ctx context.Context, source *kubermaticv1.Source) (fetch.Reference, error) {
-	switch {
-	case source == nil:
+	if source == nil {
 		return fetch.Reference{}, &fetch.RefusedError{Subject: "the version", Rule: "it has no source in the catalogue"}
-	case source.Git != nil:
-		credentials, err := r.credentials(ctx, source.Git.SecretRef, source.Git.CASecretRef)
-		return fetch.Reference{Git: gitReference(source.Git), Credentials: credentials}, err
-	case source.Helm != nil:
-		credentials, err := r.credentials(ctx, source.Helm.SecretRef, source.Helm.CASecretRef)
-		helm := &fetch.HelmReference{URL: source.Helm.URL, Chart: source.Helm.Chart, Version: source.Helm.Version}
-		return fetch.Reference{Helm: helm, Credentials: credentials}, err
-	case source.Docker != nil:
-		credentials, err := r.credentials(ctx, source.Docker.SecretRef, source.Docker.CASecretRef)
-		image := &fetch.ImageReference{Image: source.Docker.Image, Path: source.Docker.Path}
-		return fetch.Reference{Image: image, Credentials: credentials}, err
 	}
-	return fetch.Reference{}, &fetch.NotServedError{Subject: "the source", Mend: "use one of git, docker and helm"}
-}
-
-func gitReference(source *kubermaticv1.GitSource) *fetch.GitReference {
-	reference := &fetch.GitReference{Remote: string(source.Remote), Path: source.Path}
-	if source.Ref == nil {
-		reference.Branch = "main"
-		return reference
-	}
-	reference.Branch, reference.Tag, reference.Commit = source.Ref.Branch, source.Ref.Tag, source.Ref.Commit
-	reference.Semver = string(source.Ref.Semver)
-	return reference
-}
-
-func (r *Reconciler) credentials(ctx context.Context, secretRef, caRef *kubermaticv1.LocalReference) (fetch.Credentials, error) {
-	var credentials fetch.Credentials
-	if secretRef != nil {
-		secret, err := r.sourceSecret(ctx, secretRef.Name)
-		if err != nil {
-			return credentials, err
-		}
-		credentials = fetch.SecretCredentials(secret.Data, fetch.Hosts(secret.Annotations[kubermaticv1.AnnotationHosts]))
-	}
-	if caRef != nil {
-		secret, err := r.sourceSecret(ctx, caRef.Name)
-		if err != nil {
-			return credentials, err
-		}
-		credentials.CA = secret.Data[fetch.KeyCA]
-		if len(credentials.CA) == 0 {
-			return credentials, &fetch.NotFoundError{What: fmt.Sprintf("key %q in Secret %q", fetch.KeyCA, caRef.Name)}
-		}
-	}
-	return credentials, nil
+	return r.SourceKinds.Reference(source.Kind(), func(name string) (*corev1.Secret, error) { return r.sourceSecret(ctx, name) })
 }
 
 // sourceSecret reads a Secret of the catalogue namespace, where the distributor puts those that are marked for it.

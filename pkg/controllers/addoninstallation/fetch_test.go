@@ -15,7 +15,13 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/git"
+	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
+	"github.com/trellis-addons/trellis/pkg/fetch/image"
 )
+
+// sourceKinds are those of the product; what they know of Secrets needs no network.
+var sourceKinds = fetch.NewKinds(fetch.Serve(git.New(nil)), fetch.Serve(image.New(nil)), fetch.Serve(helmrepo.New(nil)))
 
 // secrets are those that the cache of marked objects holds.
 type secrets struct {
@@ -53,7 +59,7 @@ func TestAC19CredentialsOfSources(t *testing.T) {
 	} {
 		held.held[client.ObjectKeyFromObject(made)] = made
 	}
-	r := &Reconciler{Dependencies: Dependencies{Marked: held, Options: Options{CatalogueNamespace: "catalogue"}}}
+	r := &Reconciler{Dependencies: Dependencies{Marked: held, SourceKinds: sourceKinds, Options: Options{CatalogueNamespace: "catalogue"}}}
 	named := func(name string) *kubermaticv1.LocalReference { return &kubermaticv1.LocalReference{Name: name} }
 	docker := func(secretName, ca string) *kubermaticv1.Source {
 		source := &kubermaticv1.ImageSource{Image: "example.com/x:v1", Path: "y"}
@@ -70,7 +76,7 @@ func TestAC19CredentialsOfSources(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := fetch.Reference{
-		Image: &fetch.ImageReference{Image: "example.com/x:v1", Path: "y"},
+		Location: image.Location{Image: "example.com/x:v1", Path: "y"},
 		Credentials: fetch.Credentials{
 			Username: "u", Password: "p", BearerToken: "t", PrivateKey: []byte("k"), KnownHosts: []byte("h"), DockerConfig: []byte("d"),
 			CA: []byte("c"), Hosts: []string{"example.com", "example.org:5000"},

@@ -18,7 +18,7 @@ func trim[O any](t *testing.T, object O) O {
 	var kept any = object
 	for range 2 {
 		var err error
-		if kept, err = TrimMarked("catalogue")(kept); err != nil {
+		if kept, err = TrimMarked("catalogue", sourceKinds.SecretKeys())(kept); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trellis-addons/trellis/pkg/fence"
+	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
@@ -44,8 +45,10 @@ type Dependencies struct {
 	// Recorder takes events on catalogues.
 	Recorder events.EventRecorder
 	// Fence keeps writes to seeds from going out; nil: there is none.
-	Fence   *fence.Fence
-	Options Options
+	Fence *fence.Fence
+	// SecretKeys are the keys of source Secrets that are handed on.
+	SecretKeys fetch.SecretKeys
+	Options    Options
 }
 
 // Reconciler is the AddonCatalogueDistributor.
@@ -58,6 +61,8 @@ type Reconciler struct {
 	direct client.Reader
 	// fence keeps writes to seeds from going out.
 	fence *fence.Fence
+	// secretKeys of source Secrets are handed on.
+	secretKeys fetch.SecretKeys
 
 	readings  readings
 	revisions revisions
@@ -93,7 +98,8 @@ func New(dependencies Dependencies) *Reconciler {
 	}
 	return &Reconciler{
 		options: options, master: dependencies.Master, recorder: dependencies.Recorder, board: newBoard(), fence: dependencies.Fence,
-		cached: dependencies.Master.GetClient(), direct: dependencies.Master.GetAPIReader(),
+		secretKeys: dependencies.SecretKeys,
+		cached:     dependencies.Master.GetClient(), direct: dependencies.Master.GetAPIReader(),
 		usage: newUsageBook(options.Namespace, options.Clock), budget: remote.NewBudget(answersAtOnce),
 	}
 }

@@ -15,14 +15,8 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/fetch"
 )
-
-// credentialKeys are those that only named hosts may see; ca.crt and known_hosts are no secrets.
-var credentialKeys = []string{
-	"username", "password", "bearerToken", "token", corev1.SSHAuthPrivateKey, "identity", corev1.DockerConfigJsonKey,
-}
-
-var publicKeys = []string{"ca.crt", "known_hosts"}
 
 // wantedSecrets are the source Secrets that go along with the merged catalogue.
 type wantedSecrets struct {
@@ -97,27 +91,29 @@ func (r *Reconciler) sourceSecret(ctx context.Context, name string) (knownSecret
 		return knownSecret{}, err
 	}
 	found := knownSecret{uid: secret.UID, version: secret.ResourceVersion}
-	found.copy, found.problem = copyOf(secret)
+	found.copy, found.problem = copyOf(secret, r.secretKeys)
 	return found, nil
 }
 
 // copyOf is what may be handed on of a Secret, or why nothing is.
-func copyOf(secret *corev1.Secret) (*secretCopy, string) {
+func copyOf(secret *corev1.Secret, keys fetch.SecretKeys) (*secretCopy, string) {
 	_, kkp := secret.Annotations[kkpv1.AnnotationSecretType]
 	if secret.Labels[v1.LabelUse] != v1.UseSource && !kkp {
 		return nil, fmt.Sprintf("it has no label %s=%s", v1.LabelUse, v1.UseSource)
 	}
 	hosts := secret.Annotations[v1.AnnotationHosts]
 	found := &secretCopy{hosts: hosts, data: map[string][]byte{}}
-	for _, key := range slices.Concat(credentialKeys, publicKeys) {
-		if value, ok := secret.Data[key]; ok {
-			found.data[key] = value
+	secrets := false
+	for _, key := range keys {
+		if value, ok := secret.Data[key.Name]; ok {
+			found.data[key.Name] = value
+			secrets = secrets || !key.Public && value != nil
 		}
 	}
 	if len(found.data) == 0 {
-		return nil, fmt.Sprintf("it has none of the keys %v", slices.Concat(credentialKeys, publicKeys))
+		return nil, fmt.Sprintf("it has none of the keys %v", keys.Names())
 	}
-	if hosts == "" && slices.ContainsFunc(credentialKeys, func(key string) bool { return found.data[key] != nil }) {
+	if hosts == "" && secrets {
 		return nil, fmt.Sprintf("it has credentials but no annotation %s that says which hosts may get them", v1.AnnotationHosts)
 	}
 	// Names and versions only: a digest of the data would tell whoever reads metadata about it.

@@ -7,7 +7,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"golang.org/x/crypto/ssh"
 
-	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/archive"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
@@ -66,6 +65,6 @@ func ReadPack(t *testing.T, content []byte, commit, folder string) error {
 		return err
 	}
 	source := &Source{network: outbound.New(outbound.Options{}), limits: archive.Limits{Unpacked: 1 << 20, Entries: 100}}
-	_, err = source.write(t.Context(), &fetch.GitReference{Remote: "https://example.com/x"}, pack, plumbing.NewHash(commit), folder)
+	_, err = source.write(t.Context(), Location{Remote: "https://example.com/x"}, pack, plumbing.NewHash(commit), folder)
 	return err
 }

@@ -85,10 +85,10 @@ func (s *Store) Stats() Stats {
 
 // Get implements fetch.Store.
 func (s *Store) Get(reference fetch.Reference, subscriber string, wake func()) (fetch.Snapshot, error) {
-	if err := s.served(reference); err != nil {
+	reference, err := s.served(reference)
+	if err != nil {
 		return fetch.Snapshot{}, err
 	}
-	reference = s.options.Mirrors.Reference(reference)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -113,10 +113,10 @@ var errClosed = errors.New("the content store is closed")
 
 // Refresh implements fetch.Store.
 func (s *Store) Refresh(reference fetch.Reference) {
-	if s.served(reference) != nil {
+	reference, err := s.served(reference)
+	if err != nil {
 		return
 	}
-	reference = s.options.Mirrors.Reference(reference)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -161,11 +161,11 @@ func mayServeOld(err error) bool {
 
 // entry finds or makes the entry of a reference.
 func (s *Store) entry(reference fetch.Reference, now time.Time) *entry {
-	key := entryKey(reference.Key())
+	key := entryKey(s.options.Kinds.Key(reference))
 	if found, ok := s.entries[key]; ok {
 		return found
 	}
-	made := &entry{key: key, reference: reference, host: reference.Host(), due: now, asked: now}
+	made := &entry{key: key, reference: reference, host: reference.Location.Host(), due: now, asked: now}
 	if s.disk.index.isPrepared(reference.Credentials) {
 		s.recall(made)
 	} else {
@@ -185,25 +185,12 @@ func (s *Store) recall(entry *entry) {
 	entry.revision = fetch.Revision{Name: record.Revision, Digest: record.RevisionDigest}
 	entry.digest, entry.looked = record.Digest, record.Looked
 	entry.due = entry.looked.Add(cmp.Or(entry.reference.Interval, s.options.Interval))
-	s.digests[flightOf(entry.reference, entry.revision)] = entry.digest
+	s.digests[s.flightOf(entry.reference, entry.revision)] = entry.digest
 }
 
-// source gives the source for a kind of reference. Further kinds come in here.
-func (s *Store) source(reference fetch.Reference) fetch.Source {
-	switch {
-	case reference.Kinds() != 1:
-		return nil
-	case reference.Git != nil:
-		return s.options.Git
-	case reference.Image != nil:
-		return s.options.Image
-	}
-	return s.options.Helm
-}
-
-func (s *Store) served(reference fetch.Reference) error {
-	if s.source(reference) == nil {
-		return &fetch.NotServedError{Subject: "the source", Mend: "use one of git, docker and helm"}
-	}
-	return nil
+// served is the reference that is asked: at its mirror, where there is one.
+func (s *Store) served(reference fetch.Reference) (fetch.Reference, error) {
+	reference = s.options.Mirrors.Reference(reference)
+	_, err := s.options.Kinds.Source(reference)
+	return reference, err
 }

@@ -121,7 +121,10 @@ func (s *Store) lookAndFetch(ctx context.Context, entry *entry) (found result) {
 			s.options.Metrics.failed(entry.host, found.err)
 		}
 	}()
-	source := s.source(entry.reference)
+	var source fetch.Source
+	if source, found.err = s.options.Kinds.Source(entry.reference); found.err != nil {
+		return found
+	}
 	s.count(func(stats *Stats) { stats.Resolutions++ })
 	s.options.Metrics.resolved(entry.host)
 	found.revision, found.err = source.Resolve(ctx, entry.reference)
@@ -145,7 +148,7 @@ func (s *Store) count(add func(*Stats)) {
 func (s *Store) content(
 	ctx context.Context, source fetch.Source, reference fetch.Reference, revision fetch.Revision,
 ) (string, error) {
-	key := flightOf(reference, revision)
+	key := s.flightOf(reference, revision)
 	digest, err, _ := s.flights.Do(string(key[:]), func() (any, error) {
 		s.mu.Lock()
 		known, ok := s.digests[key]
@@ -187,7 +190,7 @@ func (s *Store) forget() {
 func (s *Store) fetch(
 	ctx context.Context, source fetch.Source, reference fetch.Reference, revision fetch.Revision,
 ) (string, error) {
-	host := reference.Host()
+	host := reference.Location.Host()
 	s.count(func(stats *Stats) { stats.Fetches++ })
 	s.options.Metrics.fetching(host)
 	digest, size, err := s.disk.bring(func(folder string) (string, error) {
