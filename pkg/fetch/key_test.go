@@ -35,7 +35,8 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// Whatever differs in a reference gives it another key: content of one is never handed out for another.
+// Whatever differs in a reference gives it another key: content of one is never handed out for
+// another.
 func TestAC29KeysTellReferencesApart(t *testing.T) {
 	key := map[[32]byte]string{}
 	for why, reference := range map[string]fetch.Reference{

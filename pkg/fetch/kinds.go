@@ -22,7 +22,8 @@ type Served struct {
 	secretKeys []SecretKey
 }
 
-// Serve makes a kind one of several. Its locations are plain values, so that what is equal has an equal key.
+// Serve makes a kind one of several. Its locations are plain values, so that what is equal has an
+// equal key.
 func Serve[L interface {
 	comparable
 	Location
@@ -34,8 +35,8 @@ func Serve[L interface {
 	}
 }
 
-// NewKinds puts kinds together. It panics for mistakes of whoever writes a kind: its name or its locations are those of another
-// one, or its locations can't be part of a key.
+// NewKinds puts kinds together. It panics for mistakes of whoever writes a kind: its name or its
+// locations are those of another one, or its locations can't be part of a key.
 func NewKinds(all ...Served) Kinds {
 	for i, kind := range all {
 		_ = texts(reflect.Zero(kind.location).Interface())
@@ -71,7 +72,8 @@ func notServed() error {
 	return &NotServedError{Subject: "the source", Mend: "use one of " + v1.SourceKinds}
 }
 
-// SecretKeys are the keys of source Secrets that any of the kinds reads: secret ones first, and no key twice.
+// SecretKeys are the keys of source Secrets that any of the kinds reads: secret ones first, and no
+// key twice.
 func (k Kinds) SecretKeys() SecretKeys {
 	var secret SecretKeys
 	public := SecretKeys{keyCA}
@@ -90,8 +92,9 @@ func (k Kinds) SecretKeys() SecretKeys {
 	return append(secret, public...)
 }
 
-// Reference turns what a catalogue says into a reference, with the credentials of the Secrets that it names, which it reads by
-// secret. Errors: those of secret, *NotServedError, and *NotFoundError for a Secret without certificate authorities.
+// Reference turns what a catalogue says into a reference, with the credentials of the Secrets that
+// it names, which it reads by secret. Errors: those of secret, *NotServedError, and *NotFoundError
+// for a Secret without certificate authorities.
 func (k Kinds) Reference(source v1.SourceKind, secret func(name string) (*corev1.Secret, error)) (Reference, error) {
 	for _, kind := range k.served {
 		location, ok := kind.locate(source)
@@ -114,7 +117,8 @@ func (k Kinds) credentials(
 		if err != nil {
 			return credentials, err
 		}
-		// What other kinds read counts too, and always did: it is in the keys that stores know content by. Its own counts most.
+		// What other kinds read counts too, and always did: it is in the keys that stores know content
+		// by. Its own counts most.
 		credentials = readSecret(found, append(k.SecretKeys(), kind.secretKeys...))
 	}
 	if authorities != nil {

@@ -63,7 +63,8 @@ func (archive) Host() string                                  { return "" }
 func (archive) Mirrored(fetch.Mirrors) (fetch.Location, bool) { return nil, false }
 func (archive) IsFixed() bool                                 { return false }
 
-// random sets every text below a struct to one of few, so that what is alike but for one field or the place of a text comes often.
+// random sets every text below a struct to one of few, so that what is alike but for one field or
+// the place of a text comes often.
 func random(random *rand.Rand, kind reflect.Type) reflect.Value {
 	few := []string{"", "", "", "a", "b", "ab", "git", "https://a/b"}
 	made := reflect.New(kind).Elem()
@@ -83,7 +84,8 @@ func random(random *rand.Rand, kind reflect.Type) reflect.Value {
 	return made
 }
 
-// Two references have one key if, and only if, nothing differs between them: whatever a kind says of itself, or does not.
+// Two references have one key if, and only if, nothing differs between them: whatever a kind says
+// of itself, or does not.
 //
 // Red where Key leaves out the kind's name or any field, and where Identity leaves out one.
 func TestKeysAreEqualForEqualReferencesOnly(t *testing.T) {
@@ -113,7 +115,8 @@ func TestKeysAreEqualForEqualReferencesOnly(t *testing.T) {
 	}
 }
 
-// What only selects a revision is in Key, and once the revision is known in RevisionKey no more. All else is in both.
+// What only selects a revision is in Key, and once the revision is known in RevisionKey no more.
+// All else is in both.
 //
 // Red where RevisionKey leaves out a field of another type, the revision or the credentials.
 func TestRevisionKeysLeaveOutSelectorsOnly(t *testing.T) {
@@ -209,7 +212,8 @@ func TestKindsThatCannotBeToldApartAreNotServed(t *testing.T) {
 	}
 }
 
-// Red when a kind does not take over a field of what the catalogue says, or takes what is of another kind.
+// Red when a kind does not take over a field of what the catalogue says, or takes what is of
+// another kind.
 func TestSourcesOfCataloguesBecomeReferences(t *testing.T) {
 	for want, source := range map[fetch.Location]v1.SourceKind{
 		git.Location{Remote: "https://x", Branch: "main", Path: "p"}: &v1.GitSource{Remote: "https://x", Path: "p"},
@@ -235,9 +239,11 @@ func TestSourcesOfCataloguesBecomeReferences(t *testing.T) {
 	}
 }
 
-// A key that a kind names is handed on, kept and read, and of two kinds that read one key each has its own way.
+// A key that a kind names is handed on, kept and read, and of two kinds that read one key each has
+// its own way.
 //
-// Red where SecretKeys leaves out those of a kind, or credentials reads them for all kinds in one way.
+// Red where SecretKeys leaves out those of a kind, or credentials reads them for all kinds in one
+// way.
 func TestKeysOfSecretsAreThoseOfTheKinds(t *testing.T) {
 	want := []string{
 		"username", "password", "bearerToken", "token", "ssh-privatekey", "identity", ".dockerconfigjson", "ca.crt", "known_hosts",

@@ -7,8 +7,8 @@ const SourceKinds = "git, docker and helm"
 //
 // +kubebuilder:object:generate=false
 type SourceKind interface {
-	// Secrets are the references to the Secret with the credentials of a source, and to the one with the certificate authorities
-	// of its server. Each is nil where the source names none.
+	// Secrets are the references to the Secret with the credentials of a source, and to the one with
+	// the certificate authorities of its server. Each is nil where the source names none.
 	Secrets() (credentials, authorities *LocalReference)
 }
 

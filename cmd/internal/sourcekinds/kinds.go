@@ -1,4 +1,5 @@
-// Package sourcekinds names the kinds of source that both managers serve. A further kind comes in here.
+// Package sourcekinds names the kinds of source that both managers serve. A further kind comes in
+// here.
 package sourcekinds
 
 import (

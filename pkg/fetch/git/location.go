@@ -38,7 +38,8 @@ func (*Source) Locate(kind v1.SourceKind) (Location, bool) {
 	return location, true
 }
 
-// SecretKeys implements fetch.Kind. The key of ssh has the name of Kubernetes' own type of Secret; else the one that Flux has counts.
+// SecretKeys implements fetch.Kind. The key of ssh has the name of Kubernetes' own type of Secret;
+// else the one that Flux has counts.
 func (*Source) SecretKeys() []fetch.SecretKey {
 	return append(fetch.LoginKeys(),
 		fetch.SecretKey{Name: "ssh-privatekey", Read: func(into *fetch.Credentials, content []byte) { into.PrivateKey = content }},
