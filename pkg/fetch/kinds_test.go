@@ -253,6 +253,7 @@ func TestKeysOfSecretsAreThoseOfTheKinds(t *testing.T) {
 	}
 	own := []fetch.SecretKey{
 		{Name: "accesskey", Read: func(into *fetch.Credentials, content []byte) { into.Username = string(content) }},
+		{Name: "password", Read: func(into *fetch.Credentials, content []byte) { into.BearerToken = string(content) }},
 		{Name: "known_hosts", Read: func(*fetch.Credentials, []byte) {}},
 		{Name: "region", Public: true, Read: func(*fetch.Credentials, []byte) {}},
 	}
@@ -270,11 +271,13 @@ func TestKeysOfSecretsAreThoseOfTheKinds(t *testing.T) {
 	read := func(string) (*corev1.Secret, error) {
 		return &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1.AnnotationHosts: " a.example.com,,b.example.com "}},
-			Data:       map[string][]byte{"username": []byte("user"), "accesskey": []byte("access"), "bearerToken": []byte("b"), "token": {}},
+			Data: map[string][]byte{
+				"username": []byte("user"), "password": []byte("p"), "bearerToken": []byte("b"), "token": {}, "accesskey": []byte("access"),
+			},
 		}, nil
 	}
 	found, err := more.Reference(&v1.HelmSource{SecretRef: reference}, read)
-	wanted := fetch.Credentials{Username: "access", BearerToken: "b", Hosts: []string{"a.example.com", "b.example.com"}}
+	wanted := fetch.Credentials{Username: "access", Password: "p", BearerToken: "p", Hosts: []string{"a.example.com", "b.example.com"}}
 	if diff := cmp.Diff(wanted, found.Credentials); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
