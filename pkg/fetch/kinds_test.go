@@ -264,6 +264,12 @@ func TestKeysOfSecretsAreThoseOfTheKinds(t *testing.T) {
 			public = append(public, key.Name)
 		}
 	}
+	secret := []string{
+		"username", "password", "bearerToken", "token", "ssh-privatekey", "identity", "accesskey", "known_hosts",
+	}
+	if diff := cmp.Diff(append(secret, public...), more.SecretKeys().Names()); diff != "" {
+		t.Errorf("what one kind calls secret is so for all (-want +got):\n%s", diff)
+	}
 	if diff := cmp.Diff([]string{"ca.crt", "region"}, public); diff != "" {
 		t.Errorf("public keys (-want +got):\n%s", diff)
 	}

@@ -65,7 +65,7 @@ func (s *Source) Fetch(
 func (s *Source) fromIndex(
 	ctx context.Context, location Location, credentials fetch.Credentials, revision fetch.Revision, file *os.File,
 ) (string, error) {
-	found, err := s.look(ctx, location, credentials, false)
+	found, err := s.find(ctx, location, credentials, false)
 	if err != nil {
 		return "", err
 	}

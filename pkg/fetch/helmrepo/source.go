@@ -37,7 +37,7 @@ func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.
 	if location.isOCI() {
 		return s.resolveOCI(ctx, location, reference.Credentials)
 	}
-	found, err := s.look(ctx, location, reference.Credentials, true)
+	found, err := s.find(ctx, location, reference.Credentials, true)
 	if err != nil {
 		return fetch.Revision{}, err
 	}
@@ -46,8 +46,8 @@ func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.
 
 var errNoChart = errors.New("not a Helm reference")
 
-// look finds the chart version in the index. Without fresh, an index that was read before is good enough.
-func (s *Source) look(
+// find gives the chart version in the index. Without fresh, an index that was read before is good enough.
+func (s *Source) find(
 	ctx context.Context, location Location, credentials fetch.Credentials, fresh bool,
 ) (version, error) {
 	at, err := s.repository(location)

@@ -70,8 +70,8 @@ func (e *entry) interval(now time.Time, own time.Duration) time.Duration {
 	return cmp.Or(shortest, own)
 }
 
-// hasten brings the next look forward where an interval was shortened. One after a failure has a time of its own.
-func (e *entry) hasten(now time.Time, interval time.Duration) {
+// bringForward brings the next look forward where an interval was shortened. One after a failure has a time of its own.
+func (e *entry) bringForward(now time.Time, interval time.Duration) {
 	if e.err == nil && !e.fixed() && e.due.After(now.Add(interval*11/10)) {
 		e.due = now.Add(nextLook(interval))
 	}

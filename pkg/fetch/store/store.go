@@ -97,7 +97,7 @@ func (s *Store) Get(reference fetch.Reference, subscriber string, wake func()) (
 	now := time.Now()
 	entry := s.entry(reference, now)
 	entry.ask(now, subscriber, wake, reference.Interval)
-	entry.hasten(now, entry.interval(now, s.options.Interval))
+	entry.bringForward(now, entry.interval(now, s.options.Interval))
 	snapshot, err := s.answer(entry, now)
 	if err == nil {
 		s.stats.Hits++
@@ -105,7 +105,7 @@ func (s *Store) Get(reference fetch.Reference, subscriber string, wake func()) (
 	} else {
 		entry.awaited = true
 	}
-	s.plan(now)
+	s.schedule(now)
 	return snapshot, err
 }
 
@@ -126,7 +126,7 @@ func (s *Store) Refresh(reference fetch.Reference) {
 	entry := s.entry(reference, now)
 	entry.asked, entry.due, entry.must = now, now, true
 	entry.failures = 0
-	s.plan(now)
+	s.schedule(now)
 }
 
 // answer says what Get says, from what is known.

@@ -29,7 +29,7 @@ func (s *Store) work(entry *entry) {
 		}
 		return
 	}
-	found := s.lookAndFetch(ctx, entry)
+	found := s.resolveAndFetch(ctx, entry)
 	if s.ctx.Err() != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *Store) begin(entry *entry) (must bool, wakes []func(), recalled bool) {
 		return entry.must, nil, false
 	}
 	s.finish(entry)
-	s.plan(now)
+	s.schedule(now)
 	return false, entry.toWake(now), true
 }
 
@@ -71,12 +71,12 @@ func (s *Store) conclude(entry *entry, found result, must bool) []func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	changed := entry.settle(found, now) || entry.awaited
+	changed := entry.update(found, now) || entry.awaited
 	if entry.must = entry.must && !must; !entry.must {
 		entry.due = now.Add(s.untilNext(entry))
 	} // else: a look was asked for while this one was under way, and is due
 	s.finish(entry)
-	s.plan(now)
+	s.schedule(now)
 	if !changed || entry.must {
 		return nil
 	}
@@ -94,8 +94,8 @@ func (s *Store) untilNext(entry *entry) time.Duration {
 	return nextLook(entry.interval(time.Now(), s.options.Interval))
 }
 
-// settle notes what a look found, and says whether Get says something else now. A failed look leaves what was known.
-func (e *entry) settle(found result, now time.Time) bool {
+// update notes what a look found, and says whether Get says something else now. A failed look leaves what was known.
+func (e *entry) update(found result, now time.Time) bool {
 	failed := e.err != nil
 	e.err = found.err
 	if found.err != nil {
@@ -108,7 +108,7 @@ func (e *entry) settle(found result, now time.Time) bool {
 	return changed
 }
 
-func (s *Store) lookAndFetch(ctx context.Context, entry *entry) (found result) {
+func (s *Store) resolveAndFetch(ctx context.Context, entry *entry) (found result) {
 	defer func() {
 		// Foreign bytes run through decoders here; one that panics is a failed look, and not the end of the process.
 		if recover() != nil {
