@@ -10,15 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/trellis-addons/trellis/cmd/internal/sourcekinds"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/controllers/standalone"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
-	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
-	"github.com/trellis-addons/trellis/pkg/fetch/store"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/release"
 )
@@ -79,9 +75,12 @@ func addInstallations(
 	if err != nil {
 		return err
 	}
-	kinds := newSourceKinds(options)
-	content, err := newStore(made, options, kinds)
+	kinds := options.sources.Kinds()
+	content, err := options.sources.Store(kinds, options.sourceInterval)
 	if err != nil {
+		return err
+	}
+	if err := made.Add(content); err != nil {
 		return err
 	}
 	marked, err := newMarked(made, options, kinds.SecretKeys())
@@ -145,25 +144,6 @@ func newConnections(
 		return nil, err
 	}
 	return connections, watchKubeconfigs(ctx, made, connections)
-}
-
-func newSourceKinds(options *options) fetch.Kinds {
-	return sourcekinds.All(outbound.New(outbound.Options{
-		AllowCIDRs: options.sourceCIDRs, ClusterCIDRs: options.clusterCIDRs, AllowInsecure: options.insecureSources,
-		Mirrors: options.mirrors,
-	}))
-}
-
-// newStore makes the store of fetched content.
-func newStore(made manager.Manager, options *options, kinds fetch.Kinds) (fetch.Store, error) {
-	content, err := store.New(store.Options{
-		Folder: options.storeFolder, Kinds: kinds, Interval: options.sourceInterval, MaxBytes: options.storeLimit.Value(),
-		Mirrors: options.mirrors, Metrics: store.NewMetrics(metrics.Registry),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("opening the store %q: %w", options.storeFolder, err)
-	}
-	return content, made.Add(content)
 }
 
 // newRecords keeps sealed records, and seals earlier ones once this manager leads.

@@ -51,12 +51,13 @@ func NewKinds(all ...Served) Kinds {
 
 // Source gives the kind that serves a reference. Errors: *NotServedError.
 func (k Kinds) Source(reference Reference) (Source, error) {
-	kind := k.kindOf(reference.Location)
-	if kind == nil {
-		return nil, notServed()
+	if kind := k.kindOf(reference.Location); kind != nil {
+		return kind, nil
 	}
-	return kind, nil
+	return nil, errNotServed
 }
+
+var errNotServed = &NotServedError{Subject: "the source", Mend: "use one of " + v1.SourceKinds}
 
 // kindOf is the one kind whose locations have the type of this one; nil where none has.
 func (k Kinds) kindOf(location Location) *Served {
@@ -66,10 +67,6 @@ func (k Kinds) kindOf(location Location) *Served {
 		}
 	}
 	return nil
-}
-
-func notServed() error {
-	return &NotServedError{Subject: "the source", Mend: "use one of " + v1.SourceKinds}
 }
 
 // SecretKeys are the keys of source Secrets that any of the kinds reads: secret ones first, and no
@@ -104,7 +101,7 @@ func (k Kinds) Reference(source v1.SourceKind, secret func(name string) (*corev1
 		credentials, err := k.credentials(source, kind, secret)
 		return Reference{Location: location, Credentials: credentials}, err
 	}
-	return Reference{}, notServed()
+	return Reference{}, errNotServed
 }
 
 func (k Kinds) credentials(

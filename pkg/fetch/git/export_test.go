@@ -52,7 +52,7 @@ func CheckHostKey(hosts, host string, key ssh.PublicKey) error {
 // ReadPack indexes a pack and writes a commit's tree out.
 func ReadPack(t *testing.T, content []byte, commit, folder string) error {
 	t.Helper()
-	file, err := nameless(t.TempDir())
+	file, err := archive.Nameless(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package git
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,7 +26,7 @@ func (s *Source) Fetch(
 	}
 	ctx, cancel := s.network.Operation(ctx)
 	defer cancel()
-	file, err := nameless(filepath.Dir(folder))
+	file, err := archive.Nameless(filepath.Dir(folder))
 	if err != nil {
 		return "", err
 	}
@@ -96,18 +95,6 @@ func shownRef(location Location, commit plumbing.Hash) string {
 		return "commit " + commit.String()
 	}
 	return fmt.Sprintf("%s (commit %s)", ask.text, commit)
-}
-
-// nameless makes a file that is gone once it is closed, or the process with it.
-func nameless(directory string) (*os.File, error) {
-	file, err := os.CreateTemp(directory, ".pack-*")
-	if err != nil {
-		return nil, fmt.Errorf("make file for pack: %w", err)
-	}
-	if err := os.Remove(file.Name()); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, nil
 }
 
 // search looks through the refs for a way to a commit.

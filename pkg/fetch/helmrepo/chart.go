@@ -42,7 +42,7 @@ func (s *Source) Fetch(
 	}
 	ctx, cancel := s.network.Operation(ctx)
 	defer cancel()
-	file, err := nameless(filepath.Dir(folder))
+	file, err := archive.Nameless(filepath.Dir(folder))
 	if err != nil {
 		return "", err
 	}
@@ -199,16 +199,4 @@ func checkMetadata(folder string, into *archive.Folder, location Location) error
 		return refused(fmt.Sprintf("it says version %q", cut(metadata.Version)))
 	}
 	return nil
-}
-
-// nameless makes a file that is gone once it is closed, or the process with it.
-func nameless(directory string) (*os.File, error) {
-	file, err := os.CreateTemp(directory, ".chart-*")
-	if err != nil {
-		return nil, fmt.Errorf("make file for archive: %w", err)
-	}
-	if err := os.Remove(file.Name()); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, nil
 }
