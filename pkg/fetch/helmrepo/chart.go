@@ -126,7 +126,7 @@ func (s *Source) download(ctx context.Context, request outbound.Request, file *o
 		return "", err
 	}
 	defer answer.Body.Close()
-	if err := checkStatus(answer, "chart archive"); err != nil {
+	if err := answer.Problem(fmt.Sprintf("chart archive %q", outbound.Shown(answer.URL))); err != nil {
 		return "", err
 	}
 	hasher := sha256.New()

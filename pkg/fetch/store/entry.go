@@ -109,7 +109,3 @@ func (e *entry) isDue(now time.Time) bool {
 	}
 	return true
 }
-
-func (s *Store) flightOf(reference fetch.Reference, revision fetch.Revision) flight {
-	return s.options.Kinds.RevisionKey(reference, revision)
-}

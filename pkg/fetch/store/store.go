@@ -185,7 +185,7 @@ func (s *Store) recall(entry *entry) {
 	entry.revision = fetch.Revision{Name: record.Revision, Digest: record.RevisionDigest}
 	entry.digest, entry.looked = record.Digest, record.Looked
 	entry.due = entry.looked.Add(cmp.Or(entry.reference.Interval, s.options.Interval))
-	s.digests[s.flightOf(entry.reference, entry.revision)] = entry.digest
+	s.digests[s.options.Kinds.RevisionKey(entry.reference, entry.revision)] = entry.digest
 }
 
 // served is the reference that is asked: at its mirror, where there is one.

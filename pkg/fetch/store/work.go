@@ -148,7 +148,7 @@ func (s *Store) count(add func(*Stats)) {
 func (s *Store) content(
 	ctx context.Context, source fetch.Source, reference fetch.Reference, revision fetch.Revision,
 ) (string, error) {
-	key := s.flightOf(reference, revision)
+	key := s.options.Kinds.RevisionKey(reference, revision)
 	digest, err, _ := s.flights.Do(string(key[:]), func() (any, error) {
 		s.mu.Lock()
 		known, ok := s.digests[key]
