@@ -48,7 +48,7 @@ func (k Kinds) RevisionKey(reference Reference, revision Revision) [sha256.Size]
 	parts := []string{k.kindOf(reference.Location).name}
 	value := reflect.ValueOf(reference.Location)
 	for i, text := range texts(reference.Location) {
-		if field, ok := value.Field(i).Interface().(selecting); ok {
+		if field, ok := reflect.TypeAssert[selecting](value.Field(i)); ok {
 			text = field.Place()
 		}
 		parts = append(parts, text)

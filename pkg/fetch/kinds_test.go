@@ -68,9 +68,9 @@ func (archive) IsFixed() bool                                 { return false }
 func random(random *rand.Rand, kind reflect.Type) reflect.Value {
 	few := []string{"", "", "", "a", "b", "ab", "git", "https://a/b"}
 	made := reflect.New(kind).Elem()
-	for i := range made.NumField() {
+	for _, field := range made.Fields() {
 		text := few[random.IntN(len(few))]
-		switch field := made.Field(i); field.Interface().(type) {
+		switch field.Interface().(type) {
 		case []byte:
 			field.SetBytes(append([]byte(nil), text...)) // none, not an empty one
 		case []string:
@@ -129,7 +129,7 @@ func TestRevisionKeysLeaveOutSelectorsOnly(t *testing.T) {
 			if kinds.Key(one) == kinds.Key(other) {
 				t.Errorf("%T: field %d is not in its key", location, i)
 			}
-			_, selects := changed.Field(i).Interface().(fetch.Selector)
+			_, selects := reflect.TypeAssert[fetch.Selector](changed.Field(i))
 			if shared := kinds.RevisionKey(one, revision) == kinds.RevisionKey(other, revision); shared != selects {
 				t.Errorf("%T: field %d selects a revision: %v; content is shared: %v", location, i, selects, shared)
 			}

@@ -39,15 +39,14 @@ func TestEveryFieldOfASourceIsAKind(t *testing.T) {
 
 // Red when a kind names its Secrets in the wrong order, or not at all.
 func TestSourcesNameTheirSecrets(t *testing.T) {
-	fields := reflect.TypeFor[v1.Source]()
 	credentials, authorities := &v1.LocalReference{Name: "credentials"}, &v1.LocalReference{Name: "authorities"}
-	for i := range fields.NumField() {
-		kind := reflect.New(fields.Field(i).Type.Elem())
+	for field := range reflect.TypeFor[v1.Source]().Fields() {
+		kind := reflect.New(field.Type.Elem())
 		kind.Elem().FieldByName("SecretRef").Set(reflect.ValueOf(credentials))
 		kind.Elem().FieldByName("CASecretRef").Set(reflect.ValueOf(authorities))
 		first, second := kind.Interface().(v1.SourceKind).Secrets()
 		if first != credentials || second != authorities {
-			t.Errorf("%s names %v and %v", fields.Field(i).Name, first, second)
+			t.Errorf("%s names %v and %v", field.Name, first, second)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (l Location) Host() string { return outbound.HostOf(l.URL) }
 
 // Mirrored implements fetch.Location. A registry's mirror is that of its images.
 func (l Location) Mirrored(mirrors fetch.Mirrors) (fetch.Location, bool) {
-	changed := false
+	var changed bool
 	if place, isOCI := strings.CutPrefix(l.URL, ociScheme); isOCI {
 		place, changed = mirrors.Image(place)
 		l.URL = ociScheme + place
