@@ -1,65 +1,29 @@
 package main
 
 import (
-	"flag"
 	"fmt"
-	"net/netip"
-	"os"
-	"path/filepath"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/trellis-addons/trellis/cmd/internal/manager"
+	"github.com/trellis-addons/trellis/cmd/internal/sources"
 	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/fetch/git"
-	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
-	"github.com/trellis-addons/trellis/pkg/fetch/store"
 )
 
-// sources are the flags of catalogues in git, under the names that they have on seeds.
-type sources struct {
-	storeFolder              string
-	storeLimit               resource.QuantityValue
-	allowCIDRs, clusterCIDRs []netip.Prefix
-	mirrors                  fetch.Mirrors
-	insecure                 bool
-}
-
-func (s *sources) register(set *flag.FlagSet) {
-	set.StringVar(&s.storeFolder, "store-folder", filepath.Join(os.TempDir(), "trellis-catalogues"),
-		"where the content of git catalogues is kept, by digest")
-	s.storeLimit.Quantity = resource.MustParse("1Gi")
-	set.Var(&s.storeLimit, "store-limit", "how much fetched content is kept; what was not used for the longest time goes first")
-	manager.ListVar(set, &s.allowCIDRs, "allow-source-cidrs",
-		"address ranges, comma-separated, that git catalogues may be at although they are loopback, link-local or cluster-internal", manager.CIDR)
-	manager.ListVar(set, &s.clusterCIDRs, "cluster-cidrs",
-		"the master's own service and pod networks, comma-separated: no catalogue is fetched from there", manager.CIDR)
-	set.Var(&s.mirrors, "source-mirror",
-		"from=to, comma-separated or repeated: prefixes of git remotes, and where they are fetched from instead")
-	set.BoolVar(&s.insecure, "allow-insecure-sources", false, "allow git catalogues over plain http, for labs")
-}
-
-// addGitCatalogues sets controller gitcatalogue up, with a store that knows git.
-func addGitCatalogues(made ctrl.Manager, master cluster.Cluster, namespace string, flags *sources) error {
-	network := outbound.New(outbound.Options{
-		AllowCIDRs: flags.allowCIDRs, ClusterCIDRs: flags.clusterCIDRs, AllowInsecure: flags.insecure, Mirrors: flags.mirrors,
-	})
-	content, err := store.New(store.Options{
-		Folder: flags.storeFolder, Git: git.New(network), MaxBytes: flags.storeLimit.Value(),
-		Mirrors: flags.mirrors, Metrics: store.NewMetrics(metrics.Registry),
-	})
+// addGitCatalogues sets controller gitcatalogue up, with its store.
+func addGitCatalogues(
+	made ctrl.Manager, master cluster.Cluster, namespace string, flags *sources.Flags, kinds fetch.Kinds,
+) error {
+	content, err := flags.Store(kinds, 0)
 	if err != nil {
-		return fmt.Errorf("opening the store %q: %w", flags.storeFolder, err)
+		return err
 	}
 	if err := made.Add(content); err != nil {
 		return fmt.Errorf("adding the store: %w", err)
 	}
 	return gitcatalogue.New(gitcatalogue.Dependencies{
-		Master: master, Store: content, Recorder: made.GetEventRecorder("gitcatalogue"),
+		Master: master, Store: content, SourceKinds: kinds, Recorder: made.GetEventRecorder("gitcatalogue"),
 		Options: gitcatalogue.Options{Namespace: namespace},
 	}).SetupWithManager(made)
 }

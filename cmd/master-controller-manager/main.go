@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/trellis-addons/trellis/cmd/internal/manager"
+	"github.com/trellis-addons/trellis/cmd/internal/sources"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/report"
 )
@@ -21,19 +22,19 @@ const lease = "trellis-master.addons.kubermatic.k8c.io"
 func main() {
 	var flags manager.Flags
 	flags.Register(flag.CommandLine)
-	var sources sources
-	sources.register(flag.CommandLine)
+	var fetching sources.Flags
+	fetching.Register(flag.CommandLine, "trellis-catalogues", "1Gi")
 	kkpVersion := flag.String("kkp-version", "", "the platform's KKP version, with --standalone; else it is read from the Seeds")
 	flag.Parse()
 	logger := flags.Logger()
 	flags.LimitMemory(0)
-	if err := run(flags, &sources, *kkpVersion); err != nil {
+	if err := run(flags, &fetching, *kkpVersion); err != nil {
 		logger.Error(err, "master-controller-manager ends")
 		os.Exit(1)
 	}
 }
 
-func run(flags manager.Flags, sources *sources, kkpVersion string) error {
+func run(flags manager.Flags, fetching *sources.Flags, kkpVersion string) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return err
@@ -46,8 +47,9 @@ func run(flags manager.Flags, sources *sources, kkpVersion string) error {
 	if err != nil {
 		return err
 	}
+	kinds := fetching.Kinds()
 	controller := distributor.New(distributor.Dependencies{
-		Master: master, Recorder: made.GetEventRecorder("distributor"), Fence: flags.Fence,
+		Master: master, Recorder: made.GetEventRecorder("distributor"), Fence: flags.Fence, SecretKeys: kinds.SecretKeys(),
 		Options: distributor.Options{
 			Namespace: flags.Namespace, CatalogueNamespace: flags.CatalogueNamespace, WorkerName: flags.WorkerName, KKPVersion: kkpVersion,
 		},
@@ -58,7 +60,7 @@ func run(flags manager.Flags, sources *sources, kkpVersion string) error {
 	if err := metrics.Registry.Register(report.NewCensus(master.GetClient(), flags.Namespace, made.Elected())); err != nil {
 		return fmt.Errorf("registering metrics of catalogues: %w", err)
 	}
-	if err := addGitCatalogues(made, master, flags.Namespace, sources); err != nil {
+	if err := addGitCatalogues(made, master, flags.Namespace, fetching, kinds); err != nil {
 		return err
 	}
 	if err := admit(made, &flags); err != nil {

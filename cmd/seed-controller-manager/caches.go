@@ -17,6 +17,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
 // caches of the manager: of catalogues the merged ones only. A seed has an available one for each cluster besides.
@@ -28,8 +29,8 @@ func caches(options *options) map[client.Object]cache.ByObject {
 
 // newMarked makes the cache of Secrets and ConfigMaps that are marked for our use. A seed holds many more, and none of our
 // business; of those that are, it keeps what is small. It is apart from the manager's own cache, in which Secrets are watched as metadata.
-func newMarked(made manager.Manager, options *options) (cache.Cache, error) {
-	marked := cache.ByObject{Label: markedForUse(), Transform: addoninstallation.TrimMarked(options.CatalogueNamespace)}
+func newMarked(made manager.Manager, options *options, keys fetch.SecretKeys) (cache.Cache, error) {
+	marked := cache.ByObject{Label: markedForUse(), Transform: addoninstallation.TrimMarked(options.CatalogueNamespace, keys)}
 	held, err := cache.New(made.GetConfig(), cache.Options{
 		Scheme: made.GetScheme(), Mapper: made.GetRESTMapper(), HTTPClient: made.GetHTTPClient(),
 		ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: marked, &corev1.ConfigMap{}: marked},

@@ -15,12 +15,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/controllers/standalone"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
-	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/fetch/git"
-	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
-	"github.com/trellis-addons/trellis/pkg/fetch/image"
-	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
-	"github.com/trellis-addons/trellis/pkg/fetch/store"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/release"
 )
@@ -81,11 +75,15 @@ func addInstallations(
 	if err != nil {
 		return err
 	}
-	content, err := newStore(made, options)
+	kinds := options.sources.Kinds()
+	content, err := options.sources.Store(kinds, options.sourceInterval)
 	if err != nil {
 		return err
 	}
-	marked, err := newMarked(made, options)
+	if err := made.Add(content); err != nil {
+		return err
+	}
+	marked, err := newMarked(made, options, kinds.SecretKeys())
 	if err != nil {
 		return err
 	}
@@ -115,7 +113,7 @@ func addInstallations(
 	return addoninstallation.New(addoninstallation.Dependencies{
 		Client: made.GetClient(), Marks: marks, Marked: marked, Direct: made.GetAPIReader(), Recorder: made.GetEventRecorder("addoninstallation"),
 		Finder:      newFinder(made),
-		Connections: connections, Store: content,
+		Connections: connections, Store: content, SourceKinds: kinds,
 		Renders: renders, Values: renders,
 		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Images: rules,
 		Records: records, InputsKey: key, QueueMetrics: fairqueue.NewMetrics(metrics.Registry),
@@ -146,23 +144,6 @@ func newConnections(
 		return nil, err
 	}
 	return connections, watchKubeconfigs(ctx, made, connections)
-}
-
-// newStore makes the store of fetched content with a source for each kind.
-func newStore(made manager.Manager, options *options) (fetch.Store, error) {
-	network := outbound.New(outbound.Options{
-		AllowCIDRs: options.sourceCIDRs, ClusterCIDRs: options.clusterCIDRs, AllowInsecure: options.insecureSources,
-		Mirrors: options.mirrors,
-	})
-	content, err := store.New(store.Options{
-		Folder: options.storeFolder, Git: git.New(network), Image: image.New(network), Helm: helmrepo.New(network),
-		Interval: options.sourceInterval, MaxBytes: options.storeLimit.Value(),
-		Mirrors: options.mirrors, Metrics: store.NewMetrics(metrics.Registry),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("opening the store %q: %w", options.storeFolder, err)
-	}
-	return content, made.Add(content)
 }
 
 // newRecords keeps sealed records, and seals earlier ones once this manager leads.

@@ -104,8 +104,8 @@ func (p *addonProblems) checkTemplate(version *v1.AddonVersion) {
 	if (version.Template == nil) != (version.Source == nil) {
 		p.add(name, "source", "template and source belong together: set both, source beside template and not below it")
 	}
-	if version.Source != nil && sourcesSet(version.Source) != 1 {
-		p.add(name, "source", "set exactly one of git, docker and helm")
+	if version.Source != nil && version.Source.Kind() == nil {
+		p.add(name, "source", "set exactly one of "+v1.SourceKinds)
 	}
 	if version.Source != nil && version.Source.Docker != nil && !namesContent(version.Source.Docker.Image) {
 		p.add(name, "source.docker.image", "it has neither tag nor digest: write host/name:tag or host/name@sha256:…")
@@ -154,14 +154,4 @@ func namesContent(image string) bool {
 	last := image[strings.LastIndexByte(image, '/')+1:]
 	_, tag, _ := strings.Cut(last, ":")
 	return tag != ""
-}
-
-func sourcesSet(source *v1.Source) int {
-	count := 0
-	for _, set := range []bool{source.Git != nil, source.Docker != nil, source.Helm != nil} {
-		if set {
-			count++
-		}
-	}
-	return count
 }

@@ -1,8 +1,10 @@
-// Package fetch is the contract between what wants content and what gets it: a Reference goes in, a Snapshot comes out.
+// Package fetch is the contract between what wants content and what gets it: a Reference goes in, a
+// Snapshot comes out.
 //
-// Implementations live below: git, image and helmrepo talk to servers (the last two through registry, where there is one),
-// archive unpacks what they bring, store keeps it by digest and answers at once. Nobody else knows them; see the
-// import laws in ARCHITECTURE.md.
+// Each kind of source is a room below: git, image and helmrepo, which talk to servers (the last two
+// through registry, where there is one). A kind says by one contract, Kind, all that is to be known
+// of it; it is served once it is among the Kinds that cmd puts together, and nothing else knows it.
+// Archive unpacks what kinds bring, store keeps it by digest and answers at once.
 package fetch
 
 import (
@@ -11,39 +13,47 @@ import (
 	"fmt"
 	"io/fs"
 	"time"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Reference says what to get. Exactly one of Git, Image and Helm is set.
+// Reference says what to get.
 type Reference struct {
-	Git   *GitReference
-	Image *ImageReference
-	Helm  *HelmReference
+	// Location is where it is, in the words of one kind of source.
+	Location Location
 	// Credentials for the server; never part of an error or a log line.
 	Credentials Credentials
-	// Interval is the time between two looks at the source that who asks can do with; 0 is the store's own. It is no part of
-	// what the reference names: of those who ask for the same, the shortest counts.
+	// Interval is the time between two looks at the source that who asks can do with; 0 is the store's
+	// own. It is no part of what the reference names: of those who ask for the same, the shortest
+	// counts.
 	Interval time.Duration
 }
 
-// GitReference is a folder in a repository. Exactly one of Branch, Tag, Commit and Semver is set.
-type GitReference struct {
-	Remote, Branch, Tag, Commit, Semver string
-	// Path is the folder, slash-separated, relative; "" is the top.
-	Path string
+// Location is a place of content, in the words of one kind of source. It is a struct of texts, all
+// of which are in the keys that tell contents apart; a field that only selects a revision is a
+// Selector.
+type Location interface {
+	// Host is the host, with its port where there is one, that the location leads to; "" where it
+	// can't be told. It is for sharing out work and for counting, not for deciding where credentials
+	// go.
+	Host() string
+	// Mirrored is the location at a mirror, if there is one.
+	Mirrored(mirrors Mirrors) (Location, bool)
+	// IsFixed says that the location can't name another revision than it does now.
+	IsFixed() bool
 }
 
-// ImageReference is a folder in a container image.
-type ImageReference struct {
-	// Image is host/name:tag, host/name@sha256:…, or both.
-	Image string
-	// Path is the folder, slash-separated, relative; "" is the root.
-	Path string
-}
-
-// HelmReference is one chart version in a repository.
-type HelmReference struct {
-	// URL of the repository: https:// with an index.yaml, or oci://.
-	URL, Chart, Version string
+// Kind is one kind of source: all that is to be known of it. Its room is the only one that knows
+// the words of its locations.
+type Kind[L Location] interface {
+	Source
+	// Name is its own among all kinds, and for ever: it is part of the keys by which stores know
+	// content over a restart.
+	Name() string
+	// Locate reads what a catalogue says, where that is of this kind.
+	Locate(source v1.SourceKind) (location L, ok bool)
+	// SecretKeys are the keys of source Secrets that it reads.
+	SecretKeys() []SecretKey
 }
 
 // Credentials authenticate us to the source and the source to us.

@@ -137,32 +137,17 @@ func joined(to, rest string) string {
 // Reference gives the reference that is fetched instead of one. Credentials without a list of hosts are for the host that
 // the catalogue names, and a mirror is another: it gets them only if their Secret names it.
 func (m Mirrors) Reference(reference Reference) Reference {
-	moved := reference
-	changed := false
-	switch {
-	case reference.Git != nil:
-		git := *reference.Git
-		git.Remote, changed = m.URL(git.Remote)
-		moved.Git = &git
-	case reference.Image != nil:
-		image := *reference.Image
-		image.Image, changed = m.Image(image.Image)
-		moved.Image = &image
-	case reference.Helm != nil:
-		helm := *reference.Helm
-		if registry, ok := strings.CutPrefix(helm.URL, registryScheme); ok {
-			registry, changed = m.Image(registry)
-			helm.URL = registryScheme + registry
-		} else {
-			helm.URL, changed = m.URL(helm.URL)
-		}
-		moved.Helm = &helm
+	if reference.Location == nil {
+		return reference
 	}
+	moved := reference
+	location, changed := reference.Location.Mirrored(m)
 	if !changed {
 		return reference
 	}
+	moved.Location = location
 	if len(moved.Credentials.Hosts) == 0 && moved.Credentials.IsSecret() {
-		moved.Credentials.Hosts = []string{cmp.Or(reference.Host(), "-")}
+		moved.Credentials.Hosts = []string{cmp.Or(reference.Location.Host(), "-")}
 	}
 	return moved
 }

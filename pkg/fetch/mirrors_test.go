@@ -7,6 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/git"
+	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
+	"github.com/trellis-addons/trellis/pkg/fetch/image"
 )
 
 func mirrors(t *testing.T, text string) fetch.Mirrors {
@@ -22,39 +25,39 @@ func TestMirrorsOfReferences(t *testing.T) {
 	made := mirrors(t, "https://github.com/=https://git.corp/hub/,https://github.com/special=https://special.corp/x,"+
 		"https://charts.example.com=https://charts.corp/example,oci://ghcr.io/team=registry.corp:5000/team,quay.io=registry.corp:5000/quay,"+
 		"ssh://git@git.example.com/=ssh://git@git.corp/,https://within.example.com=https://within.example.com/mirror")
-	git := func(remote string) fetch.Reference {
-		return fetch.Reference{Git: &fetch.GitReference{Remote: remote, Branch: "main", Path: "p"}}
+	inGit := func(remote string) fetch.Reference {
+		return fetch.Reference{Location: git.Location{Remote: remote, Branch: "main", Path: "p"}}
 	}
-	image := func(image string) fetch.Reference {
-		return fetch.Reference{Image: &fetch.ImageReference{Image: image, Path: "p"}}
+	inImage := func(name string) fetch.Reference {
+		return fetch.Reference{Location: image.Location{Image: image.Name(name), Path: "p"}}
 	}
-	helm := func(url string) fetch.Reference {
-		return fetch.Reference{Helm: &fetch.HelmReference{URL: url, Chart: "c", Version: "1.0.0"}}
+	chart := func(url string) fetch.Reference {
+		return fetch.Reference{Location: helmrepo.Location{URL: url, Chart: "c", Version: "1.0.0"}}
 	}
 	for _, test := range []struct {
 		why         string
 		given, want fetch.Reference
 	}{
-		{"git below a host", git("https://github.com/a/b.git"), git("https://git.corp/hub/a/b.git")},
-		{"hosts have no case", git("https://GitHub.com/a/b.git"), git("https://git.corp/hub/a/b.git")},
-		{"paths have one", git("https://github.com/Special/b.git"), git("https://git.corp/hub/Special/b.git")},
-		{"the longest prefix", git("https://github.com/special/b.git"), git("https://special.corp/x/b.git")},
-		{"a prefix ends where a name ends", git("https://github.com/specially/b.git"), git("https://git.corp/hub/specially/b.git")},
-		{"another host that begins alike", git("https://github.com.evil/x"), git("https://github.com.evil/x")},
-		{"another port is another server", helm("https://charts.example.com:8443/x"), helm("https://charts.example.com:8443/x")},
-		{"another scheme", git("http://github.com/a"), git("http://github.com/a")},
-		{"ssh", git("ssh://git@git.example.com/a.git"), git("ssh://git@git.corp/a.git")},
-		{"a repository as a whole", helm("https://charts.example.com"), helm("https://charts.corp/example")},
-		{"an image by tag", image("ghcr.io/team/app:1.0"), image("registry.corp:5000/team/app:1.0")},
-		{"an image that is the prefix", image("ghcr.io/team:1.0"), image("registry.corp:5000/team:1.0")},
-		{"an image by digest", image("ghcr.io/team@sha256:aa"), image("registry.corp:5000/team@sha256:aa")},
-		{"a name that begins alike", image("ghcr.io/teams/app"), image("ghcr.io/teams/app")},
-		{"a registry as a whole", image("quay.io/a/b:2"), image("registry.corp:5000/quay/a/b:2")},
-		{"a registry on another port", image("quay.io:5000/a/b:2"), image("quay.io:5000/a/b:2")},
-		{"charts in a registry", helm("oci://ghcr.io/team/charts"), helm("oci://registry.corp:5000/team/charts")},
-		{"images are no URLs", image("github.com/a/b"), image("github.com/a/b")},
-		{"a mirror below what it stands for", git("https://within.example.com/a"), git("https://within.example.com/mirror/a")},
-		{"and not twice", git("https://within.example.com/mirror/a"), git("https://within.example.com/mirror/a")},
+		{"git below a host", inGit("https://github.com/a/b.git"), inGit("https://git.corp/hub/a/b.git")},
+		{"hosts have no case", inGit("https://GitHub.com/a/b.git"), inGit("https://git.corp/hub/a/b.git")},
+		{"paths have one", inGit("https://github.com/Special/b.git"), inGit("https://git.corp/hub/Special/b.git")},
+		{"the longest prefix", inGit("https://github.com/special/b.git"), inGit("https://special.corp/x/b.git")},
+		{"a prefix ends where a name ends", inGit("https://github.com/specially/b.git"), inGit("https://git.corp/hub/specially/b.git")},
+		{"another host that begins alike", inGit("https://github.com.evil/x"), inGit("https://github.com.evil/x")},
+		{"another port is another server", chart("https://charts.example.com:8443/x"), chart("https://charts.example.com:8443/x")},
+		{"another scheme", inGit("http://github.com/a"), inGit("http://github.com/a")},
+		{"ssh", inGit("ssh://git@git.example.com/a.git"), inGit("ssh://git@git.corp/a.git")},
+		{"a repository as a whole", chart("https://charts.example.com"), chart("https://charts.corp/example")},
+		{"an image by tag", inImage("ghcr.io/team/app:1.0"), inImage("registry.corp:5000/team/app:1.0")},
+		{"an image that is the prefix", inImage("ghcr.io/team:1.0"), inImage("registry.corp:5000/team:1.0")},
+		{"an image by digest", inImage("ghcr.io/team@sha256:aa"), inImage("registry.corp:5000/team@sha256:aa")},
+		{"a name that begins alike", inImage("ghcr.io/teams/app"), inImage("ghcr.io/teams/app")},
+		{"a registry as a whole", inImage("quay.io/a/b:2"), inImage("registry.corp:5000/quay/a/b:2")},
+		{"a registry on another port", inImage("quay.io:5000/a/b:2"), inImage("quay.io:5000/a/b:2")},
+		{"charts in a registry", chart("oci://ghcr.io/team/charts"), chart("oci://registry.corp:5000/team/charts")},
+		{"images are no URLs", inImage("github.com/a/b"), inImage("github.com/a/b")},
+		{"a mirror below what it stands for", inGit("https://within.example.com/a"), inGit("https://within.example.com/mirror/a")},
+		{"and not twice", inGit("https://within.example.com/mirror/a"), inGit("https://within.example.com/mirror/a")},
 	} {
 		given := test.given
 		if diff := cmp.Diff(test.want, made.Reference(given)); diff != "" {
@@ -66,7 +69,7 @@ func TestMirrorsOfReferences(t *testing.T) {
 func TestMirrorsGetNoCredentialsUnasked(t *testing.T) {
 	made := mirrors(t, "https://github.com=https://git.corp")
 	reference := fetch.Reference{
-		Git:         &fetch.GitReference{Remote: "https://github.com/x", Branch: "main"},
+		Location:    git.Location{Remote: "https://github.com/x", Branch: "main"},
 		Credentials: fetch.Credentials{Username: "u", Password: "p"},
 	}
 	if got := made.Reference(reference).Credentials.Hosts; !cmp.Equal(got, []string{"github.com"}) {
@@ -76,7 +79,7 @@ func TestMirrorsGetNoCredentialsUnasked(t *testing.T) {
 	if got := made.Reference(reference).Credentials.Hosts; !cmp.Equal(got, []string{"git.corp"}) {
 		t.Errorf("credentials that name the mirror are for %v", got)
 	}
-	if reference.Git.Remote != "https://github.com/x" {
+	if reference.Location.(git.Location).Remote != "https://github.com/x" {
 		t.Error("the reference that was given changed")
 	}
 }

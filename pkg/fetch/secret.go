@@ -1,60 +1,78 @@
 package fetch
 
-import "strings"
+import (
+	"slices"
+	"strings"
 
-// Keys of source Secrets: those of Kubernetes' own Secret types, and identity and bearerToken as Flux calls them.
-const (
-	KeyUsername     = "username"
-	KeyPassword     = "password"
-	KeyToken        = "token"
-	KeyBearerToken  = "bearerToken"
-	KeyPrivateKey   = "ssh-privatekey"
-	KeyIdentity     = "identity"
-	KeyKnownHosts   = "known_hosts"
-	KeyDockerConfig = ".dockerconfigjson"
-	KeyCA           = "ca.crt"
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// SecretCredentials reads the data of a source Secret, whose annotation names the hosts. What the Secret does not have is
-// empty. A certificate authority comes from another Secret, and is not read here.
-func SecretCredentials(data map[string][]byte, hosts []string) Credentials {
-	return Credentials{
-		Username: string(data[KeyUsername]), Password: string(data[KeyPassword]),
-		BearerToken:  string(firstOf(data, KeyToken, KeyBearerToken)),
-		PrivateKey:   firstOf(data, KeyPrivateKey, KeyIdentity),
-		KnownHosts:   data[KeyKnownHosts],
-		DockerConfig: data[KeyDockerConfig],
-		Hosts:        hosts,
+// SecretKey is a key of source Secrets.
+type SecretKey struct {
+	Name string
+	// Public: what it holds is no secret, and may be used for any host.
+	Public bool
+	// Read puts the key's content, which is not empty, where it belongs. Of two keys for one thing the
+	// later one decides.
+	Read func(into *Credentials, content []byte)
+}
+
+// LoginKeys are those of Kubernetes' own Secret types, and bearerToken as Flux calls it.
+func LoginKeys() []SecretKey {
+	token := func(into *Credentials, content []byte) { into.BearerToken = string(content) }
+	return []SecretKey{
+		{Name: "username", Read: func(into *Credentials, content []byte) { into.Username = string(content) }},
+		{Name: "password", Read: func(into *Credentials, content []byte) { into.Password = string(content) }},
+		{Name: "bearerToken", Read: token},
+		{Name: "token", Read: token},
 	}
 }
 
-// IsSourceKey says whether sources read a key of a Secret.
-func IsSourceKey(key string) bool {
-	switch key {
-	case KeyUsername, KeyPassword, KeyToken, KeyBearerToken, KeyPrivateKey, KeyIdentity, KeyKnownHosts, KeyDockerConfig, KeyCA:
-		return true
-	}
-	return false
+// keyCA is read of the Secret that a source of any kind names for it, and not of the one with its
+// credentials.
+var keyCA = SecretKey{Name: "ca.crt", Public: true, Read: func(*Credentials, []byte) {}}
+
+// SecretKeys are the keys of source Secrets that are handed on, kept and read.
+type SecretKeys []SecretKey
+
+// Has says whether a key is among them.
+func (k SecretKeys) Has(name string) bool {
+	return slices.ContainsFunc(k, func(key SecretKey) bool { return key.Name == name })
 }
 
-// Hosts reads the annotation of a source Secret that names the hosts which may get its credentials: a comma list.
-func Hosts(annotation string) []string {
-	var hosts []string
+// Names of the keys.
+func (k SecretKeys) Names() []string {
+	names := []string{}
+	for _, key := range k {
+		names = append(names, key.Name)
+	}
+	return names
+}
+
+// readSecret reads a source Secret, whose annotation names the hosts. What the Secret does not have
+// is empty.
+func readSecret(secret *corev1.Secret, keys []SecretKey) Credentials {
+	credentials := Credentials{Hosts: hosts(secret.Annotations[v1.AnnotationHosts])}
+	for _, key := range keys {
+		if content := secret.Data[key.Name]; len(content) > 0 {
+			key.Read(&credentials, content)
+		}
+	}
+	return credentials
+}
+
+// hosts reads the annotation of a source Secret that names the hosts which may get its credentials:
+// a comma list.
+func hosts(annotation string) []string {
+	var listed []string
 	for host := range strings.SplitSeq(annotation, ",") {
 		if host = strings.TrimSpace(host); host != "" {
-			hosts = append(hosts, host)
+			listed = append(listed, host)
 		}
 	}
-	return hosts
-}
-
-func firstOf(data map[string][]byte, keys ...string) []byte {
-	for _, key := range keys {
-		if len(data[key]) > 0 {
-			return data[key]
-		}
-	}
-	return nil
+	return listed
 }
 
 // Public are the credentials without what has to stay secret.

@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
 // References follow what valuesFrom and sources name on the seed.
@@ -14,6 +16,8 @@ type References struct {
 	Secret    func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error)
 	ConfigMap func(ctx context.Context, key types.NamespacedName) (*corev1.ConfigMap, error)
 	Providers Providers
+	// SourceKinds are the kinds of source that are served.
+	SourceKinds fetch.Kinds
 	// CatalogueNamespace has the Secrets of sources.
 	CatalogueNamespace string
 }

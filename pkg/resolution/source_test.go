@@ -14,8 +14,14 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/git"
+	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
+	"github.com/trellis-addons/trellis/pkg/fetch/image"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 )
+
+// sourceKinds are those of the product; what they know of Secrets needs no network.
+var sourceKinds = fetch.NewKinds(fetch.Serve(git.New(nil)), fetch.Serve(image.New(nil)), fetch.Serve(helmrepo.New(nil)))
 
 // marked are the Secrets that are marked.
 type marked map[types.NamespacedName]*corev1.Secret
@@ -47,7 +53,7 @@ func TestAC19CredentialsOfSources(t *testing.T) {
 	} {
 		held[types.NamespacedName{Namespace: made.Namespace, Name: made.Name}] = made
 	}
-	references := resolution.References{Secret: held.Secret, CatalogueNamespace: "catalogue"}
+	references := resolution.References{SourceKinds: sourceKinds, Secret: held.Secret, CatalogueNamespace: "catalogue"}
 	named := func(name string) *v1.LocalReference { return &v1.LocalReference{Name: name} }
 	docker := func(secretName, ca string) *v1.Source {
 		source := &v1.ImageSource{Image: "example.com/x:v1", Path: "y"}
@@ -64,7 +70,7 @@ func TestAC19CredentialsOfSources(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := fetch.Reference{
-		Image: &fetch.ImageReference{Image: "example.com/x:v1", Path: "y"},
+		Location: image.Location{Image: "example.com/x:v1", Path: "y"},
 		Credentials: fetch.Credentials{
 			Username: "u", Password: "p", BearerToken: "t", PrivateKey: []byte("k"), KnownHosts: []byte("h"), DockerConfig: []byte("d"),
 			CA: []byte("c"), Hosts: []string{"example.com", "example.org:5000"},

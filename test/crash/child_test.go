@@ -34,6 +34,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/fence"
+	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
 	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
 	"github.com/trellis-addons/trellis/pkg/fetch/image"
@@ -186,10 +187,8 @@ func dependenciesOf(made manager.Manager, work assignment) (addoninstallation.De
 		return none, err
 	}
 	network := outbound.New(outbound.Options{AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
-	content, err := store.New(store.Options{
-		Folder: filepath.Join(work.Folder, "store"), Git: git.New(network), Image: image.New(network), Helm: helmrepo.New(network),
-		Interval: time.Minute,
-	})
+	kinds := fetch.NewKinds(fetch.Serve(git.New(network)), fetch.Serve(image.New(network)), fetch.Serve(helmrepo.New(network)))
+	content, err := store.New(store.Options{Folder: filepath.Join(work.Folder, "store"), Kinds: kinds, Interval: time.Minute})
 	if err != nil {
 		return none, err
 	}
@@ -214,7 +213,7 @@ func dependenciesOf(made manager.Manager, work assignment) (addoninstallation.De
 	return addoninstallation.Dependencies{
 		Client: made.GetClient(), Marks: mergedcatalogue.New(logr.Discard()), Marked: marked, Direct: made.GetAPIReader(), Recorder: made.GetEventRecorder("addoninstallation"),
 		Finder:      cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient()),
-		Connections: connections, Store: content, Renders: renders, Values: renders,
+		Connections: connections, Store: content, SourceKinds: kinds, Renders: renders, Values: renders,
 		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Images: images.Rules{},
 		Records: release.NewRecords(made.GetClient(), made.GetAPIReader(), release.NewSeal([]byte("key"))), InputsKey: []byte("key"),
 		Options: addoninstallation.Options{CatalogueNamespace: work.Catalogue, DriftInterval: cmp.Or(work.DriftInterval, 10*time.Minute), Passes: fairqueue.Limits{Workers: 10}},

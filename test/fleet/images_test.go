@@ -43,14 +43,14 @@ func TestEverySource(t *testing.T) {
 		files     map[string]string
 	}{
 		{"an image", image.New(network), fetch.Reference{
-			Image: &fetch.ImageReference{Image: s.Registry + "/team/addons:v1", Path: "addon"}, Credentials: login,
+			Location: image.Location{Image: image.Name(s.Registry + "/team/addons:v1"), Path: "addon"}, Credentials: login,
 		}, fetch.Revision{Name: digest}, map[string]string{"a.yaml": "a: 1\n"}},
 		{"git by ssh", git.New(network), fetch.Reference{
-			Git:         &fetch.GitReference{Remote: s.SSH.URL + "/addons.git", Branch: "main", Path: "addon"},
+			Location:    git.Location{Remote: s.SSH.URL + "/addons.git", Branch: "main", Path: "addon"},
 			Credentials: fetch.Credentials{PrivateKey: s.SSH.Key, KnownHosts: s.SSH.KnownHosts},
 		}, fetch.Revision{Name: commit}, map[string]string{"a.yaml": "a: 1\n"}},
 		{"a chart in a registry", helmrepo.New(network), fetch.Reference{
-			Helm: &fetch.HelmReference{URL: "oci://" + s.Registry + "/charts", Chart: "web", Version: "1.0.0"}, Credentials: login,
+			Location: helmrepo.Location{URL: "oci://" + s.Registry + "/charts", Chart: "web", Version: "1.0.0"}, Credentials: login,
 		}, fetch.Revision{Name: "1.0.0", Digest: archive}, chart("1.0.0")},
 	} {
 		t.Run(test.why, func(t *testing.T) {

@@ -145,7 +145,7 @@ func TestSourcesStay(t *testing.T) {
 	t.Cleanup(network.Close)
 	for i, version := range []string{"1.0.0", "1.1.0"} {
 		found, err := image.New(network).Resolve(t.Context(), fetch.Reference{
-			Image: &fetch.ImageReference{Image: second.Registry + "/mine:" + version}, Credentials: fetch.Credentials{CA: second.CA},
+			Location: image.Location{Image: image.Name(second.Registry + "/mine:" + version)}, Credentials: fetch.Credentials{CA: second.CA},
 		})
 		if err != nil || found.Name != digests[i] {
 			t.Errorf("version %s is %q, %v; want %s", version, found.Name, err, digests[i])

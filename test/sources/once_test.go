@@ -26,6 +26,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
+	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
 	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
@@ -190,9 +191,8 @@ func (s *seed) run() (content *store.Store, end func()) {
 		s.t.Fatal(err)
 	}
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
-	content, err = store.New(store.Options{
-		Folder: s.folder, Git: git.New(network), Helm: helmrepo.New(network), Interval: lookedAgainIn,
-	})
+	kinds := fetch.NewKinds(fetch.Serve(git.New(network)), fetch.Serve(helmrepo.New(network)))
+	content, err = store.New(store.Options{Folder: s.folder, Kinds: kinds, Interval: lookedAgainIn})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func (s *seed) run() (content *store.Store, end func()) {
 	err = addoninstallation.New(addoninstallation.Dependencies{
 		Client: mgr.GetClient(), Marks: mergedcatalogue.New(logr.Discard()), Marked: marked, Direct: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("addoninstallation"),
 		Finder:      cluster.NewKKPFinder(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetClient()),
-		Connections: connections, Store: content,
+		Connections: connections, Store: content, SourceKinds: kinds,
 		Renders: renders, Values: renders, Platform: platform, ClusterSecrets: cluster.NewSecrets(mgr.GetAPIReader()),
 		Records: release.NewRecords(mgr.GetClient(), mgr.GetAPIReader(), release.NewSeal([]byte("key"))), InputsKey: []byte("key"),
 		Options: addoninstallation.Options{CatalogueNamespace: catalogue, DriftInterval: time.Hour, Passes: fairqueue.Limits{Workers: 10}},

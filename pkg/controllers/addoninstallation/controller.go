@@ -90,6 +90,7 @@ type Dependencies struct {
 	Finder      cluster.Finder
 	Connections Connections
 	Store       fetch.Store
+	SourceKinds fetch.Kinds
 	// Renders keeps renderings, and makes those it has not.
 	Renders render.Keeper
 	// Values keeps what valuesTemplates render to.

@@ -29,8 +29,8 @@ const (
 )
 
 // TrimMarked makes marked Secrets and ConfigMaps small before a cache keeps them. It leaves what this package reads: the label, the
-// annotation with the hosts, of source Secrets in the catalogue namespace the keys that sources have, of others all values or none.
-func TrimMarked(catalogueNamespace string) toolscache.TransformFunc {
+// annotation with the hosts, of source Secrets in the catalogue namespace the keys that kinds of source read, of others all values or none.
+func TrimMarked(catalogueNamespace string, keys fetch.SecretKeys) toolscache.TransformFunc {
 	return func(object any) (any, error) {
 		switch object := object.(type) {
 		case *corev1.Secret:
@@ -38,7 +38,7 @@ func TrimMarked(catalogueNamespace string) toolscache.TransformFunc {
 			if object.Labels[kubermaticv1.LabelUse] == kubermaticv1.UseSource {
 				most = keptSource
 				maps.DeleteFunc(object.Data, func(key string, _ []byte) bool {
-					return object.Namespace != catalogueNamespace || !fetch.IsSourceKey(key)
+					return object.Namespace != catalogueNamespace || !keys.Has(key)
 				})
 			}
 			object.Data = trimmed(&object.ObjectMeta, object.Data, most)
@@ -79,7 +79,7 @@ func only(all map[string]string, key string) map[string]string {
 func (r *Reconciler) references() resolution.References {
 	return resolution.References{
 		Secret: readMarked[corev1.Secret](r), ConfigMap: readMarked[corev1.ConfigMap](r), Providers: r.Platform,
-		CatalogueNamespace: r.Options.CatalogueNamespace,
+		SourceKinds: r.SourceKinds, CatalogueNamespace: r.Options.CatalogueNamespace,
 	}
 }
 

@@ -10,7 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/git"
+	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
+	"github.com/trellis-addons/trellis/pkg/fetch/image"
 )
+
+// sourceKinds are those of the product; what they know of Secrets needs no network.
+var sourceKinds = fetch.NewKinds(fetch.Serve(git.New(nil)), fetch.Serve(image.New(nil)), fetch.Serve(helmrepo.New(nil)))
 
 // trim is what the cache keeps of an object; it may be trimmed more than once.
 func trim[O any](t *testing.T, object O) O {
@@ -18,7 +25,7 @@ func trim[O any](t *testing.T, object O) O {
 	var kept any = object
 	for range 2 {
 		var err error
-		if kept, err = TrimMarked("catalogue")(kept); err != nil {
+		if kept, err = TrimMarked("catalogue", sourceKinds.SecretKeys())(kept); err != nil {
 			t.Fatal(err)
 		}
 	}

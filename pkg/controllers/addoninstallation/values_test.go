@@ -108,7 +108,7 @@ func (u uncached) Get(ctx context.Context, key client.ObjectKey, object client.O
 	if err := u.reader.Get(ctx, key, object, options...); err != nil {
 		return err
 	}
-	_, err := TrimMarked("addon-catalogue")(object)
+	_, err := TrimMarked("addon-catalogue", sourceKinds.SecretKeys())(object)
 	return err
 }
 

@@ -219,8 +219,11 @@ func (w *world) startUntil() (stop func()) {
 
 func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencies {
 	w.t.Helper()
+	network := outbound.New(outbound.Options{AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	kinds := fetch.NewKinds(fetch.Serve(git.New(network)), fetch.Serve(image.New(network)), fetch.Serve(helmrepo.New(network)))
 	marked, err := cache.New(made.GetConfig(), cache.Options{
-		Scheme: w.scheme, DefaultNamespaces: w.of(w.catalogue), DefaultTransform: addoninstallation.TrimMarked(w.catalogue),
+		Scheme: w.scheme, DefaultNamespaces: w.of(w.catalogue),
+		DefaultTransform: addoninstallation.TrimMarked(w.catalogue, kinds.SecretKeys()),
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -231,7 +234,7 @@ func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencie
 		connections.KeepIdentities(cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), finder, w.catalogue))
 	}
 	w.connections = connections
-	content := w.store()
+	content := w.store(kinds)
 	platform := cluster.NewPlatform(made.GetCache(), made.GetAPIReader(), made.GetRESTMapper(), w.catalogue, nil)
 	for _, runnable := range []manager.Runnable{marked, connections, content.(manager.Runnable), platform} {
 		if err := made.Add(runnable); err != nil {
@@ -256,7 +259,7 @@ func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencie
 	return addoninstallation.Dependencies{
 		Client: made.GetClient(), Marks: w.marks, Marked: marked, Direct: made.GetAPIReader(), Recorder: made.GetEventRecorder("addoninstallation"),
 		Finder:      finder,
-		Connections: connections, Store: content,
+		Connections: connections, Store: content, SourceKinds: kinds,
 		Renders: renders, Values: renders, Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()),
 		Images:  images.Rules{Mirrors: mirrors},
 		Records: records, InputsKey: []byte("key"),
@@ -264,12 +267,9 @@ func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencie
 	}
 }
 
-func (w *world) store() fetch.Store {
+func (w *world) store(kinds fetch.Kinds) fetch.Store {
 	w.t.Helper()
-	network := outbound.New(outbound.Options{AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
-	content, err := store.New(store.Options{
-		Folder: w.t.TempDir(), Git: git.New(network), Image: image.New(network), Helm: helmrepo.New(network), Interval: time.Minute,
-	})
+	content, err := store.New(store.Options{Folder: w.t.TempDir(), Kinds: kinds, Interval: time.Minute})
 	if err != nil {
 		w.t.Fatal(err)
 	}

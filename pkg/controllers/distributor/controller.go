@@ -17,6 +17,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
 	"github.com/trellis-addons/trellis/pkg/fence"
+	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
@@ -48,8 +49,10 @@ type Dependencies struct {
 	// Recorder takes events on catalogues.
 	Recorder events.EventRecorder
 	// Fence keeps writes to seeds from going out; nil: there is none.
-	Fence   *fence.Fence
-	Options Options
+	Fence *fence.Fence
+	// SecretKeys are the keys of source Secrets that are handed on.
+	SecretKeys fetch.SecretKeys
+	Options    Options
 }
 
 // Reconciler is the AddonCatalogueDistributor.
@@ -61,6 +64,8 @@ type Reconciler struct {
 	// the cache.
 	cached client.Client
 	direct client.Reader
+	// secretKeys of source Secrets are handed on.
+	secretKeys fetch.SecretKeys
 
 	readings    readings
 	revisions   revisions
@@ -91,7 +96,7 @@ func New(dependencies Dependencies) *Reconciler {
 	})
 	return &Reconciler{
 		options: options, master: dependencies.Master, recorder: dependencies.Recorder, cached: cached, direct: direct,
-		workers: workers, reporter: reporter, usage: used,
+		secretKeys: dependencies.SecretKeys, workers: workers, reporter: reporter, usage: used,
 	}
 }
 

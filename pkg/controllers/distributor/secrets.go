@@ -16,15 +16,9 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
+	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
-
-// credentialKeys are those that only named hosts may see; ca.crt and known_hosts are no secrets.
-var credentialKeys = []string{
-	"username", "password", "bearerToken", "token", corev1.SSHAuthPrivateKey, "identity", corev1.DockerConfigJsonKey,
-}
-
-var publicKeys = []string{"ca.crt", "known_hosts"}
 
 // secretReader remembers Secrets by resourceVersion. The watch holds metadata only, so that a
 // platform namespace full of Secrets does not end up in memory.
@@ -80,7 +74,7 @@ func (r *Reconciler) sourceSecret(ctx context.Context, name string) (knownSecret
 		return knownSecret{}, err
 	}
 	found := knownSecret{uid: secret.UID, version: secret.ResourceVersion}
-	found.copy, found.problem = copyOf(secret)
+	found.copy, found.problem = copyOf(secret, r.secretKeys)
 	return found, nil
 }
 
@@ -92,22 +86,24 @@ func (r *Reconciler) secretMetadata(ctx context.Context, key client.ObjectKey) (
 }
 
 // copyOf is what may be handed on of a Secret, or why nothing is.
-func copyOf(secret *corev1.Secret) (*seed.SecretCopy, string) {
+func copyOf(secret *corev1.Secret, keys fetch.SecretKeys) (*seed.SecretCopy, string) {
 	_, kkp := secret.Annotations[kkpv1.AnnotationSecretType]
 	if secret.Labels[v1.LabelUse] != v1.UseSource && !kkp {
 		return nil, fmt.Sprintf("it has no label %s=%s", v1.LabelUse, v1.UseSource)
 	}
 	hosts := secret.Annotations[v1.AnnotationHosts]
 	found := &seed.SecretCopy{Hosts: hosts, Data: map[string][]byte{}}
-	for _, key := range slices.Concat(credentialKeys, publicKeys) {
-		if value, ok := secret.Data[key]; ok {
-			found.Data[key] = value
+	secrets := false
+	for _, key := range keys {
+		if value, ok := secret.Data[key.Name]; ok {
+			found.Data[key.Name] = value
+			secrets = secrets || !key.Public && value != nil
 		}
 	}
 	if len(found.Data) == 0 {
-		return nil, fmt.Sprintf("it has none of the keys %v", slices.Concat(credentialKeys, publicKeys))
+		return nil, fmt.Sprintf("it has none of the keys %v", keys.Names())
 	}
-	if hosts == "" && slices.ContainsFunc(credentialKeys, func(key string) bool { return found.Data[key] != nil }) {
+	if hosts == "" && secrets {
 		return nil, fmt.Sprintf("it has credentials but no annotation %s that says which hosts may get them", v1.AnnotationHosts)
 	}
 	// Names and versions only: a digest of the data would tell whoever reads metadata about it.
@@ -135,7 +131,12 @@ func namedBy(spec *v1.AddonCatalogueSpec) []string {
 	var names []string
 	for i := range spec.Addons {
 		for j := range spec.Addons[i].Versions {
-			for _, reference := range references(spec.Addons[i].Versions[j].Source) {
+			kind := spec.Addons[i].Versions[j].Source.Kind()
+			if kind == nil {
+				continue
+			}
+			credentials, authorities := kind.Secrets()
+			for _, reference := range []*v1.LocalReference{credentials, authorities} {
 				if reference != nil {
 					names = append(names, reference.Name)
 				}
@@ -144,17 +145,4 @@ func namedBy(spec *v1.AddonCatalogueSpec) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-func references(source *v1.Source) []*v1.LocalReference {
-	switch {
-	case source == nil:
-	case source.Git != nil:
-		return []*v1.LocalReference{source.Git.SecretRef, source.Git.CASecretRef}
-	case source.Docker != nil:
-		return []*v1.LocalReference{source.Docker.SecretRef, source.Docker.CASecretRef}
-	case source.Helm != nil:
-		return []*v1.LocalReference{source.Helm.SecretRef, source.Helm.CASecretRef}
-	}
-	return nil
 }

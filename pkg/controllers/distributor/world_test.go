@@ -19,6 +19,10 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/git"
+	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
+	"github.com/trellis-addons/trellis/pkg/fetch/image"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -103,6 +107,7 @@ func (w *world) start(change ...func(*distributor.Options)) (stop func()) {
 	}
 	made := distributor.New(distributor.Dependencies{
 		Master: master, Recorder: mgr.GetEventRecorder("distributor"), Options: options,
+		SecretKeys: fetch.NewKinds(fetch.Serve(git.New(nil)), fetch.Serve(image.New(nil)), fetch.Serve(helmrepo.New(nil))).SecretKeys(),
 	})
 	if err := made.SetupWithManager(mgr); err != nil {
 		w.t.Fatal(err)

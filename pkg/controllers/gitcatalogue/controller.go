@@ -28,6 +28,8 @@ type Dependencies struct {
 	Master cluster.Cluster
 	// Store hands out the content of repositories.
 	Store fetch.Store
+	// SourceKinds are those that the store serves; git is among them.
+	SourceKinds fetch.Kinds
 	// Recorder takes events on catalogues.
 	Recorder events.EventRecorder
 	Options  Options
@@ -40,6 +42,7 @@ type Reconciler struct {
 	cached   client.Client
 	direct   client.Reader
 	store    fetch.Store
+	kinds    fetch.Kinds
 	recorder events.EventRecorder
 	memories memories
 	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -50,7 +53,7 @@ func New(dependencies Dependencies) *Reconciler {
 	options := dependencies.Options
 	options.Namespace = cmp.Or(options.Namespace, "kubermatic")
 	return &Reconciler{
-		options: options, master: dependencies.Master, store: dependencies.Store, recorder: dependencies.Recorder,
+		options: options, master: dependencies.Master, store: dependencies.Store, kinds: dependencies.SourceKinds, recorder: dependencies.Recorder,
 		cached: dependencies.Master.GetClient(), direct: dependencies.Master.GetAPIReader(),
 	}
 }

@@ -40,35 +40,17 @@ func (r *Reconciler) fetch(ctx context.Context, f *facts) loop.Outcome {
 
 func (r *Reconciler) reference(ctx context.Context, object *v1.AddonCatalogue) (fetch.Reference, error) {
 	git := object.Spec.Git
-	reference := fetch.Reference{Git: &fetch.GitReference{Remote: string(git.Remote), Path: git.Path}}
+	reference, err := r.kinds.Reference(git.Source(), func(name string) (*corev1.Secret, error) { return r.sourceSecret(ctx, name) })
+	if err != nil {
+		return reference, err
+	}
 	if git.Interval != nil {
 		reference.Interval = git.Interval.Duration
 	}
-	reference.Git.Branch = "main"
-	if ref := git.Ref; ref != nil {
-		reference.Git.Branch, reference.Git.Tag = ref.Branch, ref.Tag
-		reference.Git.Commit, reference.Git.Semver = ref.Commit, string(ref.Semver)
-	}
-	if git.SecretRef != nil {
-		secret, err := r.sourceSecret(ctx, git.SecretRef.Name)
-		if err != nil {
-			return reference, err
-		}
-		reference.Credentials = fetch.SecretCredentials(secret.Data, fetch.Hosts(secret.Annotations[v1.AnnotationHosts]))
-		if reference.Credentials.IsSecret() && len(reference.Credentials.Hosts) == 0 {
-			return reference, &fetch.RefusedError{
-				Subject: fmt.Sprintf("Secret %q", git.SecretRef.Name),
-				Rule:    "it has no annotation " + v1.AnnotationHosts + " that says which hosts may get its credentials",
-			}
-		}
-	}
-	if git.CASecretRef != nil {
-		secret, err := r.sourceSecret(ctx, git.CASecretRef.Name)
-		if err != nil {
-			return reference, err
-		}
-		if reference.Credentials.CA = secret.Data[fetch.KeyCA]; len(reference.Credentials.CA) == 0 {
-			return reference, &fetch.NotFoundError{What: fmt.Sprintf("key %q in Secret %q", fetch.KeyCA, git.CASecretRef.Name)}
+	if reference.Credentials.IsSecret() && len(reference.Credentials.Hosts) == 0 {
+		return reference, &fetch.RefusedError{
+			Subject: fmt.Sprintf("Secret %q", git.SecretRef.Name),
+			Rule:    "it has no annotation " + v1.AnnotationHosts + " that says which hosts may get its credentials",
 		}
 	}
 	return reference, nil

@@ -26,6 +26,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
 	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue"
+	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
@@ -129,7 +130,8 @@ func (w *world) start(folder, merged string) (stop func()) {
 		folder = w.t.TempDir()
 	}
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
-	content, err := store.New(store.Options{Folder: folder, Git: git.New(network), FirstPause: 100 * time.Millisecond, LastPause: time.Second})
+	kinds := fetch.NewKinds(fetch.Serve(git.New(network)))
+	content, err := store.New(store.Options{Folder: folder, Kinds: kinds, FirstPause: 100 * time.Millisecond, LastPause: time.Second})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -140,7 +142,7 @@ func (w *world) start(folder, merged string) (stop func()) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.setUp(mgr, content, merged)
+	w.setUp(mgr, content, kinds, merged)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
@@ -157,14 +159,14 @@ func (w *world) start(folder, merged string) (stop func()) {
 	return w.end
 }
 
-func (w *world) setUp(mgr ctrl.Manager, content *store.Store, merged string) {
+func (w *world) setUp(mgr ctrl.Manager, content *store.Store, kinds fetch.Kinds, merged string) {
 	w.t.Helper()
 	master, err := distributor.NewMaster(mgr, w.platform)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	made := gitcatalogue.New(gitcatalogue.Dependencies{
-		Master: master, Store: content, Recorder: mgr.GetEventRecorder("gitcatalogue"),
+		Master: master, Store: content, SourceKinds: kinds, Recorder: mgr.GetEventRecorder("gitcatalogue"),
 		Options: gitcatalogue.Options{Namespace: w.platform},
 	})
 	if err := made.SetupWithManager(mgr); err != nil {
@@ -174,7 +176,7 @@ func (w *world) setUp(mgr ctrl.Manager, content *store.Store, merged string) {
 		return
 	}
 	pushes := distributor.New(distributor.Dependencies{
-		Master: master, Recorder: mgr.GetEventRecorder("distributor"),
+		Master: master, Recorder: mgr.GetEventRecorder("distributor"), SecretKeys: kinds.SecretKeys(),
 		Options: distributor.Options{Namespace: w.platform, CatalogueNamespace: merged, KKPVersion: "v2.31.0"},
 	})
 	if err := pushes.SetupWithManager(mgr); err != nil {

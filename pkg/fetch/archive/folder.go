@@ -144,3 +144,15 @@ func (c *counter) Write(bytes []byte) (int, error) {
 	}
 	return c.to.Write(bytes)
 }
+
+// Nameless makes a file, for what is downloaded, that is gone once it is closed, or the process with it.
+func Nameless(directory string) (*os.File, error) {
+	file, err := os.CreateTemp(directory, ".download-*")
+	if err != nil {
+		return nil, fmt.Errorf("make file for download: %w", err)
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}

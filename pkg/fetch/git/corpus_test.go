@@ -11,6 +11,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
+	"github.com/trellis-addons/trellis/pkg/fetch/git"
 )
 
 // The corpus of archives, as trees: what has a bad name or is a link is no better for coming out of git.
@@ -26,11 +27,11 @@ func TestAC31CorpusAsTrees(t *testing.T) {
 		repository.CommitTree("main", tree)
 		t.Run(test.Name, func(t *testing.T) {
 			reference := fetch.Reference{
-				Git: &fetch.GitReference{Remote: repository.URL, Branch: "main"}, Credentials: fetch.Credentials{CA: server.CA},
+				Location: git.Location{Remote: repository.URL, Branch: "main"}, Credentials: fetch.Credentials{CA: server.CA},
 			}
 			beside := test.Name == "a folder beside that begins alike" // outside of a chart, but not of a repository
 			if !test.Refused || beside {
-				reference.Git.Path = "top"
+				reference.Location = git.Location{Remote: repository.URL, Branch: "main", Path: "top"}
 			}
 			source := client(t)
 			revision, err := source.Resolve(t.Context(), reference)

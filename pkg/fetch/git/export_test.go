@@ -7,7 +7,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"golang.org/x/crypto/ssh"
 
-	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/archive"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
@@ -53,7 +52,7 @@ func CheckHostKey(hosts, host string, key ssh.PublicKey) error {
 // ReadPack indexes a pack and writes a commit's tree out.
 func ReadPack(t *testing.T, content []byte, commit, folder string) error {
 	t.Helper()
-	file, err := nameless(t.TempDir())
+	file, err := archive.Nameless(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +65,6 @@ func ReadPack(t *testing.T, content []byte, commit, folder string) error {
 		return err
 	}
 	source := &Source{network: outbound.New(outbound.Options{}), limits: archive.Limits{Unpacked: 1 << 20, Entries: 100}}
-	_, err = source.write(t.Context(), &fetch.GitReference{Remote: "https://example.com/x"}, pack, plumbing.NewHash(commit), folder)
+	_, err = source.write(t.Context(), Location{Remote: "https://example.com/x"}, pack, plumbing.NewHash(commit), folder)
 	return err
 }

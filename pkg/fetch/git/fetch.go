@@ -2,7 +2,6 @@ package git
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,10 +17,8 @@ import (
 func (s *Source) Fetch(
 	ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string,
 ) (string, error) {
-	if reference.Git == nil {
-		return "", errors.New("not a git reference")
-	}
-	if _, err := s.check(reference.Git); err != nil {
+	location, _, err := s.check(reference)
+	if err != nil {
 		return "", err
 	}
 	if !commitPattern.MatchString(revision.Name) {
@@ -29,24 +26,24 @@ func (s *Source) Fetch(
 	}
 	ctx, cancel := s.network.Operation(ctx)
 	defer cancel()
-	file, err := nameless(filepath.Dir(folder))
+	file, err := archive.Nameless(filepath.Dir(folder))
 	if err != nil {
 		return "", err
 	}
 	defer file.Close()
 	commit := plumbing.NewHash(revision.Name)
-	pack, err := s.pack(ctx, reference, commit, file)
+	pack, err := s.pack(ctx, location, reference.Credentials, commit, file)
 	if err != nil {
 		return "", err
 	}
-	return s.write(ctx, reference.Git, pack, commit, folder)
+	return s.write(ctx, location, pack, commit, folder)
 }
 
 // pack brings a pack with the commit and makes its objects readable.
 func (s *Source) pack(
-	ctx context.Context, reference fetch.Reference, commit plumbing.Hash, file *os.File,
+	ctx context.Context, location Location, credentials fetch.Credentials, commit plumbing.Hash, file *os.File,
 ) (*pack, error) {
-	link, err := s.link(reference)
+	link, err := s.link(location, credentials)
 	if err != nil {
 		return nil, err
 	}
@@ -58,25 +55,25 @@ func (s *Source) pack(
 	}
 	wants, depth := search.plan(found.capabilities)
 	if len(wants) == 0 {
-		return nil, s.missing(reference.Git, "commit "+commit.String(), found)
+		return nil, s.missing(location, "commit "+commit.String(), found)
 	}
 	if err := found.upload(ctx, link, uploadRequest{wants: wants, depth: depth}, file); err != nil {
 		return nil, err
 	}
-	read, err := readPack(ctx, file, s.shown(reference.Git), s.packs)
+	read, err := readPack(ctx, file, s.shown(location), s.packs)
 	if err != nil {
 		return nil, err
 	}
 	if _, ok := read.byHash[commit]; !ok {
-		return nil, s.missing(reference.Git, "commit "+commit.String(), found)
+		return nil, s.missing(location, "commit "+commit.String(), found)
 	}
 	return read, nil
 }
 
 func (s *Source) write(
-	ctx context.Context, reference *fetch.GitReference, pack *pack, commit plumbing.Hash, folder string,
+	ctx context.Context, location Location, pack *pack, commit plumbing.Hash, folder string,
 ) (string, error) {
-	below, err := archive.CleanPath(reference.Path)
+	below, err := archive.CleanPath(location.Path)
 	if err != nil {
 		return "", err
 	}
@@ -85,31 +82,19 @@ func (s *Source) write(
 		return "", err
 	}
 	defer into.Close()
-	tree := walk{ctx: ctx, pack: pack, into: into, remote: s.shown(reference), at: shownRef(reference, commit)}
+	tree := walk{ctx: ctx, pack: pack, into: into, remote: s.shown(location), at: shownRef(location, commit)}
 	if err := tree.write(commit, below); err != nil {
 		return "", err
 	}
 	return into.Digest(), nil
 }
 
-func shownRef(reference *fetch.GitReference, commit plumbing.Hash) string {
-	ask, err := want(reference)
+func shownRef(location Location, commit plumbing.Hash) string {
+	ask, err := want(location)
 	if err != nil || ask.commit != "" {
 		return "commit " + commit.String()
 	}
 	return fmt.Sprintf("%s (commit %s)", ask.text, commit)
-}
-
-// nameless makes a file that is gone once it is closed, or the process with it.
-func nameless(directory string) (*os.File, error) {
-	file, err := os.CreateTemp(directory, ".pack-*")
-	if err != nil {
-		return nil, fmt.Errorf("make file for pack: %w", err)
-	}
-	if err := os.Remove(file.Name()); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, nil
 }
 
 // search looks through the refs for a way to a commit.

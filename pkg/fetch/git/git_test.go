@@ -79,18 +79,18 @@ func TestRefs(t *testing.T) {
 	changed := map[string]string{"x.yaml": "changed"}
 	for _, test := range []struct {
 		why       string
-		reference fetch.GitReference
+		reference git.Location
 		commit    string
 		want      map[string]string
 	}{
-		{"a branch is its last commit", fetch.GitReference{Branch: "main"}, second, changed},
-		{"a light tag is its commit", fetch.GitReference{Tag: "v1.2.0"}, first, old},
-		{"an annotated tag is peeled", fetch.GitReference{Tag: "v1.10.0"}, first, old},
-		{"a commit that is no tip is found in the history", fetch.GitReference{Commit: first}, first, old},
-		{"a commit that is a tip", fetch.GitReference{Commit: second}, second, changed},
-		{"a range takes the highest, by number and not by letter", fetch.GitReference{Semver: "1.x"}, first, old},
-		{"a range without pre-releases takes none", fetch.GitReference{Semver: ">=1.0.0"}, second, changed},
-		{"a slash at the end of the path", fetch.GitReference{Branch: "main", Path: "./a/"}, second, changed},
+		{"a branch is its last commit", git.Location{Branch: "main"}, second, changed},
+		{"a light tag is its commit", git.Location{Tag: "v1.2.0"}, first, old},
+		{"an annotated tag is peeled", git.Location{Tag: "v1.10.0"}, first, old},
+		{"a commit that is no tip is found in the history", git.Location{Commit: fetch.Selector(first)}, first, old},
+		{"a commit that is a tip", git.Location{Commit: fetch.Selector(second)}, second, changed},
+		{"a range takes the highest, by number and not by letter", git.Location{Semver: "1.x"}, first, old},
+		{"a range without pre-releases takes none", git.Location{Semver: ">=1.0.0"}, second, changed},
+		{"a slash at the end of the path", git.Location{Branch: "main", Path: "./a/"}, second, changed},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			reference := test.reference
@@ -99,7 +99,7 @@ func TestRefs(t *testing.T) {
 				reference.Path = "a"
 			}
 			got, commit, _ := fetchInto(t, client(t), fetch.Reference{
-				Git: &reference, Credentials: fetch.Credentials{CA: server.CA},
+				Location: reference, Credentials: fetch.Credentials{CA: server.CA},
 			})
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)

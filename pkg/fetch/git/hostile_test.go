@@ -167,7 +167,7 @@ func try(t *testing.T, server hostile, shrink ...func(*git.Source)) (map[string]
 	t.Helper()
 	served := fetchtest.Serve(t, server)
 	reference := fetch.Reference{
-		Git:         &fetch.GitReference{Remote: served.URL + "/x", Branch: "main"},
+		Location:    git.Location{Remote: served.URL + "/x", Branch: "main"},
 		Credentials: fetch.Credentials{CA: served.CA},
 	}
 	source := client(t)
@@ -499,7 +499,7 @@ func TestV17Trees(t *testing.T) {
 				"top": {Mode: "40000", Object: bad}, "good/x": {Mode: "100644", Content: "good"},
 			}))
 			reference := fetch.Reference{
-				Git:         &fetch.GitReference{Remote: repository.URL, Branch: "main", Path: "top"},
+				Location:    git.Location{Remote: repository.URL, Branch: "main", Path: "top"},
 				Credentials: fetch.Credentials{CA: server.CA},
 			}
 			source := client(t)
@@ -515,7 +515,7 @@ func TestV17Trees(t *testing.T) {
 			if beside, _ := os.ReadDir(filepath.Dir(into)); len(beside) != 1 || len(files(t, into)) > 1 {
 				t.Errorf("beside %v, within %v", beside, files(t, into))
 			}
-			reference.Git.Path = "good"
+			reference.Location = git.Location{Remote: repository.URL, Branch: "main", Path: "good"}
 			if got, _, _ := fetchInto(t, source, reference); got["x"] != "good" {
 				t.Errorf("beside the bad: %v", got)
 			}
@@ -536,7 +536,7 @@ func TestTreesThatMultiply(t *testing.T) {
 	}
 	repository.CommitTree("main", tree)
 	reference := fetch.Reference{
-		Git: &fetch.GitReference{Remote: repository.URL, Branch: "main"}, Credentials: fetch.Credentials{CA: server.CA},
+		Location: git.Location{Remote: repository.URL, Branch: "main"}, Credentials: fetch.Credentials{CA: server.CA},
 	}
 	source := client(t)
 	source.Limit(archive.Limits{Entries: 300})
@@ -567,7 +567,7 @@ func TestAC23SlowServer(t *testing.T) {
 	slow := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback, Timeout: 300 * time.Millisecond})
 	t.Cleanup(slow.Close)
 	_, err := git.New(slow).Resolve(t.Context(), fetch.Reference{
-		Git: &fetch.GitReference{Remote: served.URL, Branch: "main"}, Credentials: fetch.Credentials{CA: served.CA},
+		Location: git.Location{Remote: served.URL, Branch: "main"}, Credentials: fetch.Credentials{CA: served.CA},
 	})
 	if _, ok := errors.AsType[*fetch.UnavailableError](err); !ok {
 		t.Errorf("got %v", err)

@@ -24,15 +24,15 @@ type link interface {
 type wireLimits struct{ refs, pack int64 }
 
 // link makes the link for a reference. Nothing is sent yet.
-func (s *Source) link(reference fetch.Reference) (link, error) {
-	if isSSH(reference.Git.Remote) {
-		return newSSHLink(s.network, s.wire, reference)
+func (s *Source) link(location Location, credentials fetch.Credentials) (link, error) {
+	if isSSH(location.Remote) {
+		return newSSHLink(s.network, s.wire, location, credentials)
 	}
-	origin, err := s.remote(reference.Git.Remote)
+	origin, err := s.remote(location.Remote)
 	if err != nil {
 		return nil, err
 	}
-	return &httpLink{network: s.network, origin: origin, credentials: reference.Credentials, limits: s.wire}, nil
+	return &httpLink{network: s.network, origin: origin, credentials: credentials, limits: s.wire}, nil
 }
 
 // remote reads the URL of a repository, for requests of https and for errors.
@@ -52,8 +52,8 @@ func (s *Source) remote(text string) (*url.URL, error) {
 	return at, nil
 }
 
-func (s *Source) shown(reference *fetch.GitReference) string {
-	at, err := s.remote(reference.Remote)
+func (s *Source) shown(location Location) string {
+	at, err := s.remote(location.Remote)
 	if err != nil {
 		return "the repository"
 	}

@@ -26,9 +26,9 @@ type wanted struct {
 }
 
 // want reads the ref of a reference.
-func want(reference *fetch.GitReference) (wanted, error) {
+func want(location Location) (wanted, error) {
 	set := 0
-	for _, field := range []string{reference.Branch, reference.Tag, reference.Commit, reference.Semver} {
+	for _, field := range []fetch.Selector{location.Branch, location.Tag, location.Commit, location.Semver} {
 		if field != "" {
 			set++
 		}
@@ -37,14 +37,16 @@ func want(reference *fetch.GitReference) (wanted, error) {
 		return wanted{}, &fetch.RefusedError{Subject: "the git reference", Rule: "exactly one of branch, tag, commit and semver is set"}
 	}
 	switch {
-	case reference.Commit != "":
-		return wantCommit(strings.ToLower(reference.Commit))
-	case reference.Semver != "":
-		return wantVersions(reference.Semver)
-	case reference.Tag != "":
-		return wanted{tag: reference.Tag, text: fmt.Sprintf("tag %q", reference.Tag)}, CheckRef(reference.Tag)
+	case location.Commit != "":
+		return wantCommit(strings.ToLower(string(location.Commit)))
+	case location.Semver != "":
+		return wantVersions(string(location.Semver))
+	case location.Tag != "":
+		tag := string(location.Tag)
+		return wanted{tag: tag, text: fmt.Sprintf("tag %q", tag)}, CheckRef(tag)
 	}
-	return wanted{branch: reference.Branch, text: fmt.Sprintf("branch %q", reference.Branch)}, CheckRef(reference.Branch)
+	branch := string(location.Branch)
+	return wanted{branch: branch, text: fmt.Sprintf("branch %q", branch)}, CheckRef(branch)
 }
 
 func wantCommit(commit string) (wanted, error) {

@@ -26,7 +26,7 @@ func TestAC13Remotes(t *testing.T) {
 		"http://127.0.0.1/x", "ssh://-oProxyCommand=x/y", "--upload-pack=x",
 		"https://u:p@127.0.0.1/x", "https://127.0.0.1/x?y=z", "https://-oProxyCommand=x/y", "https://127.0.0.1/'x", "HTTPS:x",
 	} {
-		reference := fetch.Reference{Git: &fetch.GitReference{Remote: remote, Branch: "main"}}
+		reference := fetch.Reference{Location: git.Location{Remote: remote, Branch: "main"}}
 		_, err := source.Resolve(t.Context(), reference)
 		if remote == "https://127.0.0.1/'x" { // a quote is a character like others: there is no shell
 			if err == nil || isRefused(err) {
@@ -76,22 +76,22 @@ func TestAC21Refs(t *testing.T) {
 		}
 	}
 	source := client(t)
-	for why, reference := range map[string]fetch.GitReference{
+	for why, reference := range map[string]git.Location{
 		"none of them":     {},
 		"two of them":      {Branch: "main", Tag: "v1"},
 		"a short commit":   {Commit: "deadbeef"},
-		"no commit":        {Commit: strings.Repeat("g", 40)},
+		"no commit":        {Commit: fetch.Selector(strings.Repeat("g", 40))},
 		"no range":         {Semver: "not a range"},
-		"a range too long": {Semver: ">=1.0.0" + strings.Repeat(" || >=1.0.0", 100)},
+		"a range too long": {Semver: fetch.Selector(">=1.0.0" + strings.Repeat(" || >=1.0.0", 100))},
 		"a bad path":       {Branch: "main", Path: "../x"},
 	} {
 		reference.Remote = "https://127.0.0.1/x"
-		if _, err := source.Resolve(t.Context(), fetch.Reference{Git: &reference}); !isRefused(err) {
+		if _, err := source.Resolve(t.Context(), fetch.Reference{Location: reference}); !isRefused(err) {
 			t.Errorf("%s: got %v", why, err)
 		}
 	}
-	if revision, err := source.Resolve(t.Context(), fetch.Reference{Git: &fetch.GitReference{
-		Remote: "https://127.0.0.1/x", Commit: strings.Repeat("A", 40),
+	if revision, err := source.Resolve(t.Context(), fetch.Reference{Location: git.Location{
+		Remote: "https://127.0.0.1/x", Commit: fetch.Selector(strings.Repeat("A", 40)),
 	}}); err != nil || revision.Name != strings.Repeat("a", 40) {
 		t.Errorf("a commit needs no network: got %v, %v", revision, err)
 	}
@@ -120,7 +120,7 @@ func FuzzRemote(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, remote string) {
 		// A commit is resolved without the network, so what comes back is the judgement of the URL alone.
-		_, err := client(t).Resolve(t.Context(), fetch.Reference{Git: &fetch.GitReference{Remote: remote, Commit: strings.Repeat("a", 40)}})
+		_, err := client(t).Resolve(t.Context(), fetch.Reference{Location: git.Location{Remote: remote, Commit: fetch.Selector(strings.Repeat("a", 40))}})
 		if err != nil || strings.HasPrefix(strings.ToLower(remote), "https://") {
 			return
 		}
@@ -141,20 +141,20 @@ func TestMissing(t *testing.T) {
 	credentials := fetch.Credentials{CA: server.CA, Username: "canary", Password: "canary"}
 	for _, test := range []struct {
 		why       string
-		reference fetch.GitReference
+		reference git.Location
 		says      []string
 	}{
-		{"a branch", fetch.GitReference{Remote: repository.URL, Branch: "mian"}, []string{`branch "mian"`, repository.URL}},
-		{"a tag", fetch.GitReference{Remote: repository.URL, Tag: "v2"}, []string{`tag "v2"`}},
-		{"a range", fetch.GitReference{Remote: repository.URL, Semver: ">=2"}, []string{`">=2"`}},
-		{"a commit", fetch.GitReference{Remote: repository.URL, Commit: strings.Repeat("a", 40)}, []string{"commit aaaa"}},
-		{"a repository", fetch.GitReference{Remote: server.URL + "/nowhere.git", Branch: "main"}, []string{"repository", "/nowhere.git"}},
-		{"everything", fetch.GitReference{Remote: empty.URL, Branch: "main"}, []string{"the repository is empty"}},
-		{"a path", fetch.GitReference{Remote: repository.URL, Branch: "main", Path: "a/b/c"},
+		{"a branch", git.Location{Remote: repository.URL, Branch: "mian"}, []string{`branch "mian"`, repository.URL}},
+		{"a tag", git.Location{Remote: repository.URL, Tag: "v2"}, []string{`tag "v2"`}},
+		{"a range", git.Location{Remote: repository.URL, Semver: ">=2"}, []string{`">=2"`}},
+		{"a commit", git.Location{Remote: repository.URL, Commit: fetch.Selector(strings.Repeat("a", 40))}, []string{"commit aaaa"}},
+		{"a repository", git.Location{Remote: server.URL + "/nowhere.git", Branch: "main"}, []string{"repository", "/nowhere.git"}},
+		{"everything", git.Location{Remote: empty.URL, Branch: "main"}, []string{"the repository is empty"}},
+		{"a path", git.Location{Remote: repository.URL, Branch: "main", Path: "a/b/c"},
 			[]string{`path "a/b/c"`, repository.URL, `branch "main"`, commit}},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			reference := fetch.Reference{Git: &test.reference, Credentials: credentials}
+			reference := fetch.Reference{Location: test.reference, Credentials: credentials}
 			source := client(t)
 			revision, err := source.Resolve(t.Context(), reference)
 			if err == nil {
@@ -172,7 +172,7 @@ func TestMissing(t *testing.T) {
 	}
 	for path, says := range map[string]string{"a/file": "is a file", "l": "links", "other/x": "is a file"} {
 		reference := fetch.Reference{
-			Git: &fetch.GitReference{Remote: repository.URL, Branch: "main", Path: path}, Credentials: credentials,
+			Location: git.Location{Remote: repository.URL, Branch: "main", Path: path}, Credentials: credentials,
 		}
 		_, err := client(t).Fetch(t.Context(), reference, fetch.Revision{Name: commit}, folder(t))
 		if !isRefused(err) || !strings.Contains(err.Error(), says) {
@@ -214,7 +214,7 @@ func TestServersThatAreNone(t *testing.T) {
 		t.Run(test.why, func(t *testing.T) {
 			server := fetchtest.Serve(t, http.HandlerFunc(test.answer))
 			_, err := client(t).Resolve(t.Context(), fetch.Reference{
-				Git: &fetch.GitReference{Remote: server.URL + "/x", Branch: "main"}, Credentials: fetch.Credentials{CA: server.CA},
+				Location: git.Location{Remote: server.URL + "/x", Branch: "main"}, Credentials: fetch.Credentials{CA: server.CA},
 			})
 			if !errors.As(err, test.want) {
 				t.Errorf("got %T: %v", err, err)
@@ -245,7 +245,7 @@ func TestV19Redirects(t *testing.T) {
 	home.Repository(t, "x").Commit("main", map[string]string{"x": "home"})
 	reference := func(path string) fetch.Reference {
 		return fetch.Reference{
-			Git:         &fetch.GitReference{Remote: home.URL + path, Branch: "main"},
+			Location:    git.Location{Remote: home.URL + path, Branch: "main"},
 			Credentials: fetch.Credentials{CA: append(append([]byte{}, home.CA...), away.CA...), Username: "u", Password: "canary"},
 		}
 	}
@@ -280,9 +280,9 @@ func TestAC22DepthIsOne(t *testing.T) {
 	repository := server.Repository(t, "x")
 	old := repository.Commit("main", map[string]string{"x": "old"})
 	repository.Commit("main", map[string]string{"x": "new"})
-	for _, reference := range []fetch.GitReference{{Branch: "main"}, {Commit: old}} {
+	for _, reference := range []git.Location{{Branch: "main"}, {Commit: fetch.Selector(old)}} {
 		reference.Remote = repository.URL
-		fetchInto(t, client(t), fetch.Reference{Git: &reference, Credentials: fetch.Credentials{CA: server.CA}})
+		fetchInto(t, client(t), fetch.Reference{Location: reference, Credentials: fetch.Credentials{CA: server.CA}})
 	}
 	if len(bodies) != 2 || !strings.Contains(bodies[0], "deepen 1\n") || strings.Contains(bodies[1], "deepen") {
 		t.Errorf("the server was asked: %q", bodies)
@@ -299,7 +299,7 @@ func TestDigestDoesNotDependOnHistory(t *testing.T) {
 	}))
 	digest := func(branch, path string) string {
 		_, _, digest := fetchInto(t, client(t), fetch.Reference{
-			Git: &fetch.GitReference{Remote: repository.URL, Branch: branch, Path: path}, Credentials: fetch.Credentials{CA: server.CA},
+			Location: git.Location{Remote: repository.URL, Branch: fetch.Selector(branch), Path: path}, Credentials: fetch.Credentials{CA: server.CA},
 		})
 		return digest
 	}
@@ -327,7 +327,7 @@ func TestDeltasOfGitItself(t *testing.T) {
 	}
 	repository.Commit("main", want)
 	got, _, _ := fetchInto(t, client(t), fetch.Reference{
-		Git: &fetch.GitReference{Remote: repository.URL, Branch: "main"}, Credentials: fetch.Credentials{CA: server.CA},
+		Location: git.Location{Remote: repository.URL, Branch: "main"}, Credentials: fetch.Credentials{CA: server.CA},
 	})
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error("files differ")

@@ -13,7 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
-// Source is a fetch.Source for git references.
+// Source is the fetch.Kind of git repositories.
 type Source struct {
 	network *outbound.Network
 	limits  archive.Limits
@@ -31,10 +31,7 @@ func New(network *outbound.Network) *Source {
 
 // Resolve says which commit the reference names now: one request, and none for a commit.
 func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.Revision, error) {
-	if reference.Git == nil {
-		return fetch.Revision{}, errors.New("not a git reference")
-	}
-	ask, err := s.check(reference.Git)
+	location, ask, err := s.check(reference)
 	if err != nil {
 		return fetch.Revision{}, err
 	}
@@ -43,7 +40,7 @@ func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.
 	}
 	ctx, cancel := s.network.Operation(ctx)
 	defer cancel()
-	link, err := s.link(reference)
+	link, err := s.link(location, reference.Credentials)
 	if err != nil {
 		return fetch.Revision{}, err
 	}
@@ -54,24 +51,29 @@ func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.
 		return fetch.Revision{}, err
 	}
 	if choice.commit == "" {
-		return fetch.Revision{}, s.missing(reference.Git, ask.text, found)
+		return fetch.Revision{}, s.missing(location, ask.text, found)
 	}
 	return fetch.Revision{Name: choice.commit}, nil
 }
 
 // check refuses a reference before anything is sent.
-func (s *Source) check(reference *fetch.GitReference) (wanted, error) {
-	if _, err := s.remote(reference.Remote); err != nil {
-		return wanted{}, err
+func (s *Source) check(reference fetch.Reference) (Location, wanted, error) {
+	location, ok := reference.Location.(Location)
+	if !ok {
+		return Location{}, wanted{}, errors.New("not a git reference")
 	}
-	if _, err := archive.CleanPath(reference.Path); err != nil {
-		return wanted{}, err
+	if _, err := s.remote(location.Remote); err != nil {
+		return Location{}, wanted{}, err
 	}
-	return want(reference)
+	if _, err := archive.CleanPath(location.Path); err != nil {
+		return Location{}, wanted{}, err
+	}
+	ask, err := want(location)
+	return location, ask, err
 }
 
-func (s *Source) missing(reference *fetch.GitReference, what string, found *advertisement) error {
-	missing := &fetch.NotFoundError{What: fmt.Sprintf("%s in %s", what, s.shown(reference))}
+func (s *Source) missing(location Location, what string, found *advertisement) error {
+	missing := &fetch.NotFoundError{What: fmt.Sprintf("%s in %s", what, s.shown(location))}
 	if found.refs == 0 {
 		missing.Mend = "the repository is empty"
 	}

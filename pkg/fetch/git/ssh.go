@@ -44,13 +44,14 @@ type sshLink struct {
 }
 
 // newSSHLink refuses what can't work before anything is dialled: no key, no known_hosts, a host that they are not for.
-func newSSHLink(network *outbound.Network, limits wireLimits, reference fetch.Reference) (*sshLink, error) {
-	remote, err := parseSSH(reference.Git.Remote)
+func newSSHLink(
+	network *outbound.Network, limits wireLimits, location Location, credentials fetch.Credentials,
+) (*sshLink, error) {
+	remote, err := parseSSH(location.Remote)
 	if err != nil {
 		return nil, err
 	}
 	made := &sshLink{network: network, remote: remote, user: remote.user, limits: limits}
-	credentials := reference.Credentials
 	if made.user == "" {
 		made.user = credentials.Username
 	}

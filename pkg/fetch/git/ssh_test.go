@@ -36,17 +36,17 @@ func TestSSH(t *testing.T) {
 	repository.Annotate("v1.2.0", first)
 	for _, test := range []struct {
 		why, commit string
-		reference   fetch.GitReference
+		reference   git.Location
 		want        map[string]string
 	}{
-		{"a branch", first, fetch.GitReference{Branch: "main", Path: "a"}, map[string]string{"x.yaml": "one", "b/y.yaml": "two"}},
-		{"a tag", first, fetch.GitReference{Tag: "v1.0.0", Path: "a/b"}, map[string]string{"y.yaml": "two"}},
-		{"a range", first, fetch.GitReference{Semver: "~1.0", Path: "a/b"}, map[string]string{"y.yaml": "two"}},
-		{"an older commit", old, fetch.GitReference{Commit: old}, map[string]string{"a/x.yaml": "old"}},
+		{"a branch", first, git.Location{Branch: "main", Path: "a"}, map[string]string{"x.yaml": "one", "b/y.yaml": "two"}},
+		{"a tag", first, git.Location{Tag: "v1.0.0", Path: "a/b"}, map[string]string{"y.yaml": "two"}},
+		{"a range", first, git.Location{Semver: "~1.0", Path: "a/b"}, map[string]string{"y.yaml": "two"}},
+		{"an older commit", old, git.Location{Commit: fetch.Selector(old)}, map[string]string{"a/x.yaml": "old"}},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			test.reference.Remote = repository.URL
-			got, commit, _ := fetchInto(t, client(t), fetch.Reference{Git: &test.reference, Credentials: withKey(server)})
+			got, commit, _ := fetchInto(t, client(t), fetch.Reference{Location: test.reference, Credentials: withKey(server)})
 			if diff := cmp.Diff(test.want, got); diff != "" || commit != test.commit {
 				t.Errorf("commit %s (-want +got):\n%s", commit, diff)
 			}
@@ -87,7 +87,7 @@ func TestV20InjectionBySSH(t *testing.T) {
 		"ssh://git%0a@x/y", "ssh://git@x%00/y", "ssh://git@[fe80::1%25eth0]/y", "git@x:y:z", "git@x:y\nz",
 	} {
 		reference := fetch.Reference{
-			Git:         &fetch.GitReference{Remote: remote, Branch: "main"},
+			Location:    git.Location{Remote: remote, Branch: "main"},
 			Credentials: fetch.Credentials{PrivateKey: server.Key, KnownHosts: []byte("* " + string(bytes.SplitN(server.KnownHosts, []byte(" "), 2)[1]))},
 		}
 		_, err := client(t).Resolve(t.Context(), reference)
@@ -151,7 +151,7 @@ func TestV24HostKeys(t *testing.T) {
 			credentials := withKey(server)
 			credentials.KnownHosts = []byte(test.hosts)
 			revision, err := client(t).Resolve(t.Context(), fetch.Reference{
-				Git: &fetch.GitReference{Remote: repository.URL, Branch: "main"}, Credentials: credentials,
+				Location: git.Location{Remote: repository.URL, Branch: "main"}, Credentials: credentials,
 			})
 			if test.ok && (err != nil || revision.Name != commit) || !test.ok && !isRefused(err) {
 				t.Errorf("got %v, %v", revision, err)
@@ -243,7 +243,7 @@ func TestSSHKeys(t *testing.T) {
 			credentials := withKey(server)
 			test.change(&credentials)
 			_, err := client(t).Resolve(t.Context(), fetch.Reference{
-				Git: &fetch.GitReference{Remote: repository.URL, Branch: "main"}, Credentials: credentials,
+				Location: git.Location{Remote: repository.URL, Branch: "main"}, Credentials: credentials,
 			})
 			if test.want == nil {
 				if err != nil {
@@ -276,17 +276,17 @@ func isMissing(err error) bool {
 func TestSSHMissing(t *testing.T) {
 	server, repository := fetchtest.ServeGitSSH(t, "x")
 	repository.Commit("main", map[string]string{"x": "y"})
-	for why, reference := range map[string]fetch.GitReference{
+	for why, reference := range map[string]git.Location{
 		"repository": {Remote: server.URL + "/other.git", Branch: "main"},
 		"branch":     {Remote: repository.URL, Branch: "other"},
 	} {
-		_, err := client(t).Resolve(t.Context(), fetch.Reference{Git: &reference, Credentials: withKey(server)})
+		_, err := client(t).Resolve(t.Context(), fetch.Reference{Location: reference, Credentials: withKey(server)})
 		if !isMissing(err) {
 			t.Errorf("%s: got %v", why, err)
 		}
 	}
 	_, err := client(t).Fetch(t.Context(), fetch.Reference{
-		Git: &fetch.GitReference{Remote: repository.URL, Commit: strings.Repeat("a", 40)}, Credentials: withKey(server),
+		Location: git.Location{Remote: repository.URL, Commit: fetch.Selector(strings.Repeat("a", 40))}, Credentials: withKey(server),
 	}, fetch.Revision{Name: strings.Repeat("a", 40)}, folder(t))
 	if err == nil || isRefused(err) {
 		t.Errorf("a commit that is not there: got %v", err)
@@ -299,7 +299,7 @@ func TestAC14SSHIsCheckedAtTheDial(t *testing.T) {
 	closed := outbound.New(outbound.Options{AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
 	t.Cleanup(closed.Close)
 	_, err := git.New(closed).Resolve(t.Context(), fetch.Reference{
-		Git: &fetch.GitReference{Remote: repository.URL, Branch: "main"}, Credentials: withKey(server),
+		Location: git.Location{Remote: repository.URL, Branch: "main"}, Credentials: withKey(server),
 	})
 	if !isRefused(err) || !strings.Contains(err.Error(), "a loopback address") {
 		t.Errorf("got %v", err)
@@ -333,7 +333,7 @@ func TestV21EndlessSSH(t *testing.T) {
 		t.Run(says, func(t *testing.T) {
 			server := fetchtest.ServeSSH(t, command)
 			reference := fetch.Reference{
-				Git: &fetch.GitReference{Remote: server.URL + "/x.git", Branch: "main"}, Credentials: withKey(server),
+				Location: git.Location{Remote: server.URL + "/x.git", Branch: "main"}, Credentials: withKey(server),
 			}
 			source := client(t)
 			source.LimitWire(4<<20, 8<<20)
@@ -354,7 +354,7 @@ func TestAC23SlowSSH(t *testing.T) {
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback, IdleTimeout: 50 * time.Millisecond})
 	t.Cleanup(network.Close)
 	reference := fetch.Reference{
-		Git: &fetch.GitReference{Remote: server.URL + "/x.git", Branch: "main"}, Credentials: withKey(server),
+		Location: git.Location{Remote: server.URL + "/x.git", Branch: "main"}, Credentials: withKey(server),
 	}
 	if _, err := git.New(network).Resolve(t.Context(), reference); !isUnavailable(err) || !strings.Contains(err.Error(), "nothing came for") {
 		t.Errorf("got %v", err)

@@ -36,34 +36,40 @@ var limits = archive.Limits{Unpacked: 100 << 20, File: 5 << 20, Entries: archive
 func (s *Source) Fetch(
 	ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string,
 ) (string, error) {
+	location, ok := reference.Location.(Location)
+	if !ok {
+		return "", errNoChart
+	}
 	ctx, cancel := s.network.Operation(ctx)
 	defer cancel()
-	file, err := nameless(filepath.Dir(folder))
+	file, err := archive.Nameless(filepath.Dir(folder))
 	if err != nil {
 		return "", err
 	}
 	defer file.Close()
 	bring := s.fromIndex
-	if isOCI(reference) {
+	if location.isOCI() {
 		bring = s.fromRegistry
 	}
-	digest, err := bring(ctx, reference, revision, file)
+	digest, err := bring(ctx, location, reference.Credentials, revision, file)
 	if err != nil {
 		return "", err
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return "", err
 	}
-	return digest, unpack(ctx, file, folder, reference.Helm)
+	return digest, unpack(ctx, file, folder, location)
 }
 
 // fromIndex brings the archive that the index names.
-func (s *Source) fromIndex(ctx context.Context, reference fetch.Reference, revision fetch.Revision, file *os.File) (string, error) {
-	found, err := s.look(ctx, reference, false)
+func (s *Source) fromIndex(
+	ctx context.Context, location Location, credentials fetch.Credentials, revision fetch.Revision, file *os.File,
+) (string, error) {
+	found, err := s.find(ctx, location, credentials, false)
 	if err != nil {
 		return "", err
 	}
-	repository, err := s.repository(reference.Helm)
+	repository, err := s.repository(location)
 	if err != nil {
 		return "", err
 	}
@@ -71,7 +77,9 @@ func (s *Source) fromIndex(ctx context.Context, reference fetch.Reference, revis
 	if err != nil {
 		return "", err
 	}
-	digest, err := s.download(ctx, reference, at, file)
+	digest, err := s.download(ctx, outbound.Request{
+		Method: http.MethodGet, URL: at, Origin: repository, Credentials: credentials, OtherHosts: true, Limit: archiveLimit,
+	}, file)
 	if err != nil {
 		return "", err
 	}
@@ -112,19 +120,13 @@ func registryOf(archive *url.URL) string {
 
 // download brings the archive into the file and says its digest. Archives often lie on other hosts, which get no
 // credentials.
-func (s *Source) download(ctx context.Context, reference fetch.Reference, at *url.URL, file *os.File) (string, error) {
-	origin, err := s.repository(reference.Helm)
-	if err != nil {
-		return "", err
-	}
-	answer, err := s.network.Do(ctx, outbound.Request{
-		Method: http.MethodGet, URL: at, Origin: origin, Credentials: reference.Credentials, OtherHosts: true, Limit: archiveLimit,
-	})
+func (s *Source) download(ctx context.Context, request outbound.Request, file *os.File) (string, error) {
+	answer, err := s.network.Do(ctx, request)
 	if err != nil {
 		return "", err
 	}
 	defer answer.Body.Close()
-	if err := checkStatus(answer, "chart archive"); err != nil {
+	if err := answer.Problem(fmt.Sprintf("chart archive %q", outbound.Shown(answer.URL))); err != nil {
 		return "", err
 	}
 	hasher := sha256.New()
@@ -135,7 +137,7 @@ func (s *Source) download(ctx context.Context, reference fetch.Reference, at *ur
 }
 
 // unpack takes the archive's one top folder off and checks that what is below is the chart that was asked for.
-func unpack(ctx context.Context, file io.Reader, folder string, reference *fetch.HelmReference) error {
+func unpack(ctx context.Context, file io.Reader, folder string, location Location) error {
 	into, err := archive.OpenFolder(folder, limits)
 	if err != nil {
 		return err
@@ -153,23 +155,23 @@ func unpack(ctx context.Context, file io.Reader, folder string, reference *fetch
 		return rest, rest != "", nil
 	})
 	if err != nil {
-		return inChart(err, reference)
+		return inChart(err, location)
 	}
-	return inChart(checkMetadata(folder, into, reference), reference)
+	return inChart(checkMetadata(folder, into, location), location)
 }
 
 // inChart says of a refusal which chart it is about.
-func inChart(err error, reference *fetch.HelmReference) error {
+func inChart(err error, location Location) error {
 	var refusal *fetch.RefusedError
 	if !errors.As(err, &refusal) {
 		return err
 	}
-	subject := fmt.Sprintf("chart %q version %q: %s", reference.Chart, reference.Version, refusal.Subject)
+	subject := fmt.Sprintf("chart %q version %q: %s", location.Chart, location.Version, refusal.Subject)
 	return &fetch.RefusedError{Subject: subject, Rule: refusal.Rule}
 }
 
 // checkMetadata: an archive that holds another chart than the index says is not what the catalogue's author chose.
-func checkMetadata(folder string, into *archive.Folder, reference *fetch.HelmReference) error {
+func checkMetadata(folder string, into *archive.Folder, location Location) error {
 	refused := func(rule string) error { return &fetch.RefusedError{Subject: metadataFile, Rule: rule} }
 	if !into.Has(metadataFile) {
 		return refused("the archive has none in its top folder")
@@ -190,23 +192,11 @@ func checkMetadata(folder string, into *archive.Folder, reference *fetch.HelmRef
 	if strictyaml.DecodeInto(content, strictyaml.Limits{Bytes: metadataLimit, Depth: yamlDepth}, &metadata) != nil {
 		return refused("it can't be read")
 	}
-	if metadata.Name != reference.Chart {
+	if metadata.Name != location.Chart {
 		return refused(fmt.Sprintf("it names the chart %q", cut(metadata.Name)))
 	}
-	if metadata.Version != reference.Version && !sameVersion(reference.Version)(version{Version: metadata.Version}) {
+	if metadata.Version != string(location.Version) && !sameVersion(string(location.Version))(version{Version: metadata.Version}) {
 		return refused(fmt.Sprintf("it says version %q", cut(metadata.Version)))
 	}
 	return nil
-}
-
-// nameless makes a file that is gone once it is closed, or the process with it.
-func nameless(directory string) (*os.File, error) {
-	file, err := os.CreateTemp(directory, ".chart-*")
-	if err != nil {
-		return nil, fmt.Errorf("make file for archive: %w", err)
-	}
-	if err := os.Remove(file.Name()); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, nil
 }

@@ -31,7 +31,7 @@ func client(t testing.TB) *helmrepo.Source {
 
 func reference(server *fetchtest.Charts, chart, version string) fetch.Reference {
 	return fetch.Reference{
-		Helm:        &fetch.HelmReference{URL: server.URL, Chart: chart, Version: version},
+		Location:    helmrepo.Location{URL: server.URL, Chart: chart, Version: fetch.Selector(version)},
 		Credentials: fetch.Credentials{CA: server.CA},
 	}
 }
@@ -118,7 +118,7 @@ func TestMissing(t *testing.T) {
 		}
 	}
 	nowhere := reference(server, "redis", "1.0.0")
-	nowhere.Helm.URL += "/nowhere/"
+	nowhere.Location = helmrepo.Location{URL: server.URL + "/nowhere/", Chart: "redis", Version: "1.0.0"}
 	_, err := client(t).Resolve(t.Context(), nowhere)
 	if _, ok := errors.AsType[*fetch.NotFoundError](err); !ok {
 		t.Errorf("a repository: got %v", err)
@@ -351,15 +351,15 @@ func TestIndexThatNamesRegistrySaysWhatToSet(t *testing.T) {
 }
 
 func TestRefusedReferences(t *testing.T) {
-	for why, helm := range map[string]fetch.HelmReference{
+	for why, helm := range map[string]helmrepo.Location{
 		"plain http":   {URL: "http://127.0.0.1/charts", Chart: "redis", Version: "1.0.0"},
 		"a password":   {URL: "https://u:canary@127.0.0.1/charts", Chart: "redis", Version: "1.0.0"},
 		"a file":       {URL: "file:///charts", Chart: "redis", Version: "1.0.0"},
 		"no version":   {URL: "https://127.0.0.1/charts", Chart: "redis"},
 		"loopback":     {URL: "https://[::1]/charts", Chart: "redis", Version: "1.0.0"},
-		"long version": {URL: "https://127.0.0.1/charts", Chart: "redis", Version: strings.Repeat("1", 200)},
+		"long version": {URL: "https://127.0.0.1/charts", Chart: "redis", Version: fetch.Selector(strings.Repeat("1", 200))},
 	} {
-		if _, err := client(t).Resolve(t.Context(), fetch.Reference{Helm: &helm}); !isRefused(err) || strings.Contains(err.Error(), "canary") {
+		if _, err := client(t).Resolve(t.Context(), fetch.Reference{Location: helm}); !isRefused(err) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: got %v", why, err)
 		}
 	}

@@ -102,7 +102,7 @@ func (i *index) refresh(ctx context.Context, network *outbound.Network, chart st
 	if answer.Status == http.StatusNotModified {
 		return nil
 	}
-	if err := checkStatus(answer, "Helm repository"); err != nil {
+	if err := answer.Problem(fmt.Sprintf("Helm repository %q", outbound.Shown(answer.URL))); err != nil {
 		return err
 	}
 	i.mu.Lock()
@@ -139,17 +139,4 @@ func (i *index) condition(chart string) http.Header {
 		header.Set("If-Modified-Since", i.lastModified)
 	}
 	return header
-}
-
-func checkStatus(answer *outbound.Answer, what string) error {
-	subject := outbound.Shown(answer.URL)
-	switch {
-	case answer.Status == http.StatusNotFound || answer.Status == http.StatusGone:
-		return &fetch.NotFoundError{What: fmt.Sprintf("%s %q", what, subject)}
-	case answer.Status != http.StatusOK:
-		return &fetch.UnavailableError{Subject: subject, Err: fmt.Errorf("the server answers with status %d", answer.Status)}
-	case answer.Header.Get("Content-Encoding") != "":
-		return &fetch.RefusedError{Subject: subject, Rule: "the answer has a content encoding, which was not asked for"}
-	}
-	return nil
 }

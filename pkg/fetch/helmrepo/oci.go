@@ -21,19 +21,17 @@ const (
 
 const ociScheme = "oci://"
 
-func isOCI(reference fetch.Reference) bool {
-	return reference.Helm != nil && strings.HasPrefix(reference.Helm.URL, ociScheme)
-}
+func (l Location) isOCI() bool { return strings.HasPrefix(l.URL, ociScheme) }
 
 // artifact is the chart's place in a registry.
-func artifact(reference *fetch.HelmReference) (registry.Reference, error) {
+func artifact(location Location) (registry.Reference, error) {
 	refused := func(rule string) (registry.Reference, error) {
 		return registry.Reference{}, &fetch.RefusedError{Subject: "the Helm repository", Rule: rule}
 	}
-	if err := checkChart(reference); err != nil {
+	if err := checkChart(location); err != nil {
 		return registry.Reference{}, err
 	}
-	at, err := url.Parse(reference.URL)
+	at, err := url.Parse(location.URL)
 	switch {
 	case err != nil || at.Host == "" || at.Opaque != "":
 		return refused("its URL can't be parsed")
@@ -46,7 +44,7 @@ func artifact(reference *fetch.HelmReference) (registry.Reference, error) {
 	if path != "" {
 		path += "/"
 	}
-	found, err := registry.Parse(at.Host + "/" + path + reference.Chart + ":" + strings.ReplaceAll(reference.Version, "+", "_"))
+	found, err := registry.Parse(at.Host + "/" + path + location.Chart + ":" + strings.ReplaceAll(string(location.Version), "+", "_"))
 	if err != nil {
 		return registry.Reference{}, err
 	}
@@ -57,12 +55,12 @@ func artifact(reference *fetch.HelmReference) (registry.Reference, error) {
 }
 
 // resolveOCI asks for the version's tag, and so for the digest of its archive.
-func (s *Source) resolveOCI(ctx context.Context, reference fetch.Reference) (fetch.Revision, error) {
-	place, err := artifact(reference.Helm)
+func (s *Source) resolveOCI(ctx context.Context, location Location, credentials fetch.Credentials) (fetch.Revision, error) {
+	place, err := artifact(location)
 	if err != nil {
 		return fetch.Revision{}, err
 	}
-	session, err := registry.Open(s.network, place.Repository, reference.Credentials)
+	session, err := registry.Open(s.network, place.Repository, credentials)
 	if err != nil {
 		return fetch.Revision{}, err
 	}
@@ -72,9 +70,9 @@ func (s *Source) resolveOCI(ctx context.Context, reference fetch.Reference) (fet
 	}
 	archive, rule := chartLayer(manifest)
 	if rule != "" {
-		return fetch.Revision{}, inChart(&fetch.RefusedError{Subject: place.Repository.String(), Rule: rule}, reference.Helm)
+		return fetch.Revision{}, inChart(&fetch.RefusedError{Subject: place.Repository.String(), Rule: rule}, location)
 	}
-	return fetch.Revision{Name: reference.Helm.Version, Digest: archive.Digest.String()}, nil
+	return fetch.Revision{Name: string(location.Version), Digest: archive.Digest.String()}, nil
 }
 
 // chartLayer finds the archive of a chart.
@@ -105,15 +103,17 @@ func chartLayer(manifest *registry.Manifest) (v1.Descriptor, string) {
 var errNoDigest = errors.New("a chart of a registry is fetched by digest, and there is none")
 
 // fromRegistry brings the archive of the digest that Resolve found, whatever the tag names by now.
-func (s *Source) fromRegistry(ctx context.Context, reference fetch.Reference, revision fetch.Revision, file *os.File) (string, error) {
-	place, err := artifact(reference.Helm)
+func (s *Source) fromRegistry(
+	ctx context.Context, location Location, credentials fetch.Credentials, revision fetch.Revision, file *os.File,
+) (string, error) {
+	place, err := artifact(location)
 	if err != nil {
 		return "", err
 	}
 	if revision.Digest == "" {
 		return "", errNoDigest
 	}
-	session, err := registry.Open(s.network, place.Repository, reference.Credentials)
+	session, err := registry.Open(s.network, place.Repository, credentials)
 	if err != nil {
 		return "", err
 	}

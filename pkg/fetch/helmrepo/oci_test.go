@@ -13,11 +13,12 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
+	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
 )
 
 func inRegistry(server *fetchtest.Registry, chart, version string) fetch.Reference {
 	return fetch.Reference{
-		Helm:        &fetch.HelmReference{URL: "oci://" + server.Host + "/charts/", Chart: chart, Version: version},
+		Location:    helmrepo.Location{URL: "oci://" + server.Host + "/charts/", Chart: chart, Version: fetch.Selector(version)},
 		Credentials: fetch.Credentials{CA: server.CA},
 	}
 }
@@ -148,7 +149,7 @@ func TestV06ChartNamesInRegistries(t *testing.T) {
 		"oci://" + server.Host + "/A", "oci://-x/a", "OCI://" + server.Host + "/a",
 	} {
 		reference := inRegistry(server, "redis", "1.0.0")
-		reference.Helm.URL = url
+		reference.Location = helmrepo.Location{URL: url, Chart: "redis", Version: "1.0.0"}
 		if _, err := client(t).Resolve(t.Context(), reference); !isRefused(err) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("URL %q: got %v", url, err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// Source is a fetch.Source for charts in Helm repositories.
+// Source is the fetch.Kind of charts in Helm repositories.
 type Source struct {
 	network *outbound.Network
 	indexes lru.Cache[indexKey, *index]
@@ -27,32 +27,37 @@ func New(network *outbound.Network) *Source {
 
 // Resolve says whether the repository has the chart in that version, and with which digest.
 func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.Revision, error) {
+	location, ok := reference.Location.(Location)
+	if !ok {
+		return fetch.Revision{}, errNoChart
+	}
 	ctx, cancel := s.network.Operation(ctx)
 	defer cancel()
-	if isOCI(reference) {
-		return s.resolveOCI(ctx, reference)
+	if location.isOCI() {
+		return s.resolveOCI(ctx, location, reference.Credentials)
 	}
-	found, err := s.look(ctx, reference, true)
+	found, err := s.find(ctx, location, reference.Credentials, true)
 	if err != nil {
 		return fetch.Revision{}, err
 	}
 	return fetch.Revision{Name: found.Version, Digest: found.Digest}, nil
 }
 
-// look finds the chart version in the index. Without fresh, an index that was read before is good enough.
-func (s *Source) look(ctx context.Context, reference fetch.Reference, fresh bool) (version, error) {
-	if reference.Helm == nil {
-		return version{}, errors.New("not a Helm reference")
-	}
-	at, err := s.repository(reference.Helm)
+var errNoChart = errors.New("not a Helm reference")
+
+// find gives the chart version in the index. Without fresh, an index that was read before is good enough.
+func (s *Source) find(
+	ctx context.Context, location Location, credentials fetch.Credentials, fresh bool,
+) (version, error) {
+	at, err := s.repository(location)
 	if err != nil {
 		return version{}, err
 	}
-	versions, err := s.index(at, reference.Credentials).chart(ctx, s.network, reference.Helm.Chart, fresh)
+	versions, err := s.index(at, credentials).chart(ctx, s.network, location.Chart, fresh)
 	if err != nil {
 		return version{}, err
 	}
-	return pick(versions, reference.Helm, outbound.Shown(at))
+	return pick(versions, location, outbound.Shown(at))
 }
 
 // chartName is what Helm's own naming rules come down to. No path is ever built from a name that it does not match.
@@ -62,11 +67,11 @@ var chartName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,249}$`)
 const versionLimit = 128
 
 // repository checks a reference and gives the URL of its repository, without a slash at the end.
-func (s *Source) repository(reference *fetch.HelmReference) (*url.URL, error) {
-	if err := checkChart(reference); err != nil {
+func (s *Source) repository(location Location) (*url.URL, error) {
+	if err := checkChart(location); err != nil {
 		return nil, err
 	}
-	at, err := s.network.ParseURL(reference.URL)
+	at, err := s.network.ParseURL(location.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -75,12 +80,12 @@ func (s *Source) repository(reference *fetch.HelmReference) (*url.URL, error) {
 }
 
 // checkChart: before any path or URL is built from them.
-func checkChart(reference *fetch.HelmReference) error {
-	if !chartName.MatchString(reference.Chart) {
-		return &fetch.RefusedError{Subject: fmt.Sprintf("chart %q", cut(reference.Chart)), Rule: "it is no name of a chart"}
+func checkChart(location Location) error {
+	if !chartName.MatchString(location.Chart) {
+		return &fetch.RefusedError{Subject: fmt.Sprintf("chart %q", cut(location.Chart)), Rule: "it is no name of a chart"}
 	}
-	if reference.Version == "" || len(reference.Version) > versionLimit {
-		return &fetch.RefusedError{Subject: fmt.Sprintf("chart %q", reference.Chart), Rule: "its version is empty or too long"}
+	if location.Version == "" || len(location.Version) > versionLimit {
+		return &fetch.RefusedError{Subject: fmt.Sprintf("chart %q", location.Chart), Rule: "its version is empty or too long"}
 	}
 	return nil
 }

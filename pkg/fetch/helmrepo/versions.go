@@ -48,14 +48,14 @@ func versionsOf(entries []*entry) []version {
 }
 
 // pick finds the one entry for the version: by its very spelling, else as the same semver.
-func pick(versions []version, reference *fetch.HelmReference, repository string) (version, error) {
+func pick(versions []version, location Location, repository string) (version, error) {
 	if len(versions) == 0 {
-		return version{}, &fetch.NotFoundError{What: fmt.Sprintf("chart %q in %s", reference.Chart, repository)}
+		return version{}, &fetch.NotFoundError{What: fmt.Sprintf("chart %q in %s", location.Chart, repository)}
 	}
-	subject := fmt.Sprintf("chart %q version %q in %s", reference.Chart, reference.Version, repository)
-	fitting := filter(versions, func(v version) bool { return v.Version == reference.Version })
+	subject := fmt.Sprintf("chart %q version %q in %s", location.Chart, string(location.Version), repository)
+	fitting := filter(versions, func(v version) bool { return v.Version == string(location.Version) })
 	if len(fitting) == 0 {
-		fitting = filter(versions, sameVersion(reference.Version))
+		fitting = filter(versions, sameVersion(string(location.Version)))
 	}
 	switch {
 	case len(fitting) == 0:

@@ -36,7 +36,7 @@ func client(t *testing.T) *image.Source {
 
 func of(server *fetchtest.Registry, name, path string) fetch.Reference {
 	return fetch.Reference{
-		Image:       &fetch.ImageReference{Image: server.Host + "/" + name, Path: path},
+		Location:    image.Location{Image: image.Name(server.Host + "/" + name), Path: path},
 		Credentials: fetch.Credentials{CA: server.CA},
 	}
 }

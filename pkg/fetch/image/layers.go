@@ -2,10 +2,8 @@ package image
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -133,7 +131,7 @@ func cut(whole string) string { return text.Cut(whole, 120) }
 
 // addLayer downloads a layer and puts it below what is there.
 func addLayer(ctx context.Context, session *registry.Session, layer v1.Descriptor, stack *stack, folder string) error {
-	file, err := nameless(filepath.Dir(folder))
+	file, err := archive.Nameless(filepath.Dir(folder))
 	if err != nil {
 		return err
 	}
@@ -145,16 +143,4 @@ func addLayer(ctx context.Context, session *registry.Session, layer v1.Descripto
 		return err
 	}
 	return stack.add(ctx, file, packings[string(layer.MediaType)])
-}
-
-// nameless makes a file that is gone once it is closed, or the process with it.
-func nameless(directory string) (*os.File, error) {
-	file, err := os.CreateTemp(directory, ".layer-*")
-	if err != nil {
-		return nil, fmt.Errorf("make file for layer: %w", err)
-	}
-	if err := os.Remove(file.Name()); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/registry"
 )
 
-// Source is a fetch.Source for folders in container images.
+// Source is the fetch.Kind of folders in container images.
 type Source struct {
 	network *outbound.Network
 	limits  archive.Limits
@@ -27,7 +27,7 @@ func New(network *outbound.Network) *Source {
 
 // Resolve says which digest the reference names now: a request or three, and none for a digest.
 func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.Revision, error) {
-	named, err := s.check(reference)
+	_, named, err := s.check(reference)
 	if err != nil {
 		return fetch.Revision{}, err
 	}
@@ -48,21 +48,23 @@ func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.
 }
 
 // check refuses a reference before anything is sent.
-func (s *Source) check(reference fetch.Reference) (registry.Reference, error) {
-	if reference.Image == nil {
-		return registry.Reference{}, errors.New("not an image reference")
+func (s *Source) check(reference fetch.Reference) (Location, registry.Reference, error) {
+	location, ok := reference.Location.(Location)
+	if !ok {
+		return Location{}, registry.Reference{}, errors.New("not an image reference")
 	}
-	if _, err := archive.CleanPath(reference.Image.Path); err != nil {
-		return registry.Reference{}, err
+	if _, err := archive.CleanPath(location.Path); err != nil {
+		return Location{}, registry.Reference{}, err
 	}
-	return registry.Parse(reference.Image.Image)
+	named, err := registry.Parse(string(location.Image))
+	return location, named, err
 }
 
 // Fetch unpacks what lies below the reference's path in the image of that digest.
 func (s *Source) Fetch(
 	ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string,
 ) (string, error) {
-	named, err := s.check(reference)
+	location, named, err := s.check(reference)
 	if err != nil {
 		return "", err
 	}
@@ -80,7 +82,7 @@ func (s *Source) Fetch(
 	if err != nil {
 		return "", err
 	}
-	return s.unpack(ctx, session, layers, job{about: about, path: reference.Image.Path, folder: folder})
+	return s.unpack(ctx, session, layers, job{about: about, path: location.Path, folder: folder})
 }
 
 // job is what an unpacking is about and where it goes.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
+	"github.com/trellis-addons/trellis/pkg/fetch/image"
 )
 
 func forPlatform(described v1.Descriptor, os, architecture string) v1.Descriptor {
@@ -257,7 +258,7 @@ func TestAC17RegistriesAreVerified(t *testing.T) {
 
 func TestAC13ImagesOfOtherKinds(t *testing.T) {
 	for _, name := range []string{"file:///etc:v1", "http://127.0.0.1/x:v1", "user:canary@127.0.0.1/x:v1", "127.0.0.1/x", "x:v1@sha512:00"} {
-		reference := fetch.Reference{Image: &fetch.ImageReference{Image: name}}
+		reference := fetch.Reference{Location: image.Location{Image: image.Name(name)}}
 		if _, err := client(t).Resolve(t.Context(), reference); !isRefused(err) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%q: got %v", name, err)
 		}

@@ -150,6 +150,19 @@ func finished(answer *Answer, challenged bool) (*Answer, error) {
 	return nil, &fetch.UnauthorizedError{Subject: Shown(answer.URL), Status: answer.Status, Sent: answer.Sent}
 }
 
+// Problem is why an answer is not what was asked for. Missing is what a server does not have that says so.
+func (a *Answer) Problem(missing string) error {
+	switch {
+	case a.Status == http.StatusNotFound || a.Status == http.StatusGone:
+		return &fetch.NotFoundError{What: missing}
+	case a.Status != http.StatusOK:
+		return &fetch.UnavailableError{Subject: Shown(a.URL), Err: fmt.Errorf("the server answers with status %d", a.Status)}
+	case a.Header.Get("Content-Encoding") != "":
+		return refused(a.URL, "the answer has a content encoding, which was not asked for")
+	}
+	return nil
+}
+
 // redirect says where to go next, if that is allowed.
 func (n *Network) redirect(request Request, from *url.URL, location string) (*url.URL, error) {
 	if request.Method != http.MethodGet {

@@ -27,6 +27,15 @@ func (n *Network) ParseURL(text string) (*url.URL, error) {
 	return parsed, n.checkURL(parsed)
 }
 
+// HostOf is the host of a URL that nobody checked, with its port where there is one; "" where it can't be told.
+func HostOf(text string) string {
+	parsed, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return parsed.Host
+}
+
 // checkURL holds for every hop.
 func (n *Network) checkURL(at *url.URL) error {
 	switch {

@@ -8,6 +8,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
+// SecretKeys are the keys of source Secrets that loginFor reads, for the kinds that stand on registries.
+func SecretKeys() []fetch.SecretKey {
+	return append(fetch.LoginKeys(), fetch.SecretKey{
+		Name: ".dockerconfigjson", Read: func(into *fetch.Credentials, content []byte) { into.DockerConfig = content },
+	})
+}
+
 // login is what is sent to one registry for one repository. Its fields hide behind a type so that nothing prints them.
 type login struct {
 	username, password string

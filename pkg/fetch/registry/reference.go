@@ -65,7 +65,7 @@ func Parse(text string) (Reference, error) {
 	if err != nil {
 		return Reference{}, refusedReference(text, "it is no reference of an image")
 	}
-	bare := (&fetch.ImageReference{Image: text}).Repository()
+	bare := WithoutRevision(text)
 	read := Reference{Repository: Repository{Host: parsed.Context().RegistryStr(), Name: parsed.Context().RepositoryStr()}}
 	if digest, ok := parsed.(name.Digest); ok {
 		read.Digest = digest.DigestStr()
@@ -86,6 +86,15 @@ func Parse(text string) (Reference, error) {
 		return Reference{}, refusedReference(text, "its name has other parts than lower-case letters, digits and single separators")
 	}
 	return read, nil
+}
+
+// WithoutRevision is a reference without tag and digest.
+func WithoutRevision(text string) string {
+	name, _, _ := strings.Cut(text, "@")
+	if colon := strings.LastIndexByte(name, ':'); colon > strings.LastIndexByte(name, '/') {
+		name = name[:colon]
+	}
+	return name
 }
 
 func refusedReference(reference, rule string) error {

@@ -68,3 +68,14 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestReferencesWithoutRevision(t *testing.T) {
+	for image, want := range map[string]string{
+		"alpine": "alpine", "alpine:3": "alpine", "registry:5000/a": "registry:5000/a", "registry:5000/a:v1": "registry:5000/a",
+		"registry:5000/a:v1@sha256:00": "registry:5000/a", "r/a@sha256:00": "r/a",
+	} {
+		if got := registry.WithoutRevision(image); got != want {
+			t.Errorf("%q: got %q", image, got)
+		}
+	}
+}

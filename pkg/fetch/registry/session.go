@@ -45,7 +45,7 @@ func (s *Session) Manifest(ctx context.Context, word string) (*Manifest, error) 
 		return nil, err
 	}
 	defer answer.Body.Close()
-	if err := s.checkStatus(answer, word); err != nil {
+	if err := answer.Problem(fmt.Sprintf("%q in %s", word, s.repository)); err != nil {
 		return nil, err
 	}
 	content, err := io.ReadAll(answer.Body)
@@ -71,7 +71,7 @@ func (s *Session) Blob(ctx context.Context, digest string, limit int64, into io.
 		return err
 	}
 	defer answer.Body.Close()
-	if err := s.checkStatus(answer, digest); err != nil {
+	if err := answer.Problem(fmt.Sprintf("%q in %s", digest, s.repository)); err != nil {
 		return err
 	}
 	hasher := sha256.New()
@@ -86,20 +86,6 @@ func (s *Session) Blob(ctx context.Context, digest string, limit int64, into io.
 
 func (s *Session) refused(what, rule string) error {
 	return &fetch.RefusedError{Subject: strings.TrimSpace(s.repository.String() + " " + what), Rule: rule}
-}
-
-func (s *Session) checkStatus(answer *outbound.Answer, word string) error {
-	switch {
-	case answer.Status == http.StatusNotFound || answer.Status == http.StatusGone:
-		return &fetch.NotFoundError{What: fmt.Sprintf("%q in %s", word, s.repository)}
-	case answer.Status != http.StatusOK:
-		return &fetch.UnavailableError{
-			Subject: outbound.Shown(answer.URL), Err: fmt.Errorf("the server answers with status %d", answer.Status),
-		}
-	case answer.Header.Get("Content-Encoding") != "":
-		return &fetch.RefusedError{Subject: outbound.Shown(answer.URL), Rule: "the answer has a content encoding, which was not asked for"}
-	}
-	return nil
 }
 
 // get asks for something below the repository, and logs in where it has to.

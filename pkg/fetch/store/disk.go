@@ -49,7 +49,7 @@ func openDisk(options Options) (*disk, error) {
 		}
 	}
 	var err error
-	if d.index, err = readIndex(filepath.Join(d.folder, indexFile)); err != nil {
+	if d.index, err = readIndex(filepath.Join(d.folder, indexFile), options.Kinds); err != nil {
 		return nil, err
 	}
 	return d, errors.Join(d.clean(workFolder, nil), d.clean(contentFolder, d.adopt))

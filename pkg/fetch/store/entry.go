@@ -12,7 +12,7 @@ import (
 // entryKey is the Key of a reference.
 type entryKey [sha256.Size]byte
 
-// flight is what one fetch is for: a revision of a source and path, for one user. Several references can share it, such
+// flight is what one fetch is for, a RevisionKey: a revision of a source and path, for one user. Several references can share it, such
 // as a branch and a tag that name the same commit.
 type flight [sha256.Size]byte
 
@@ -71,8 +71,8 @@ func (e *entry) interval(now time.Time, own time.Duration) time.Duration {
 	return cmp.Or(shortest, own)
 }
 
-// hasten brings the next look forward where an interval was shortened. One after a failure has a time of its own.
-func (e *entry) hasten(now time.Time, interval time.Duration) {
+// bringForward brings the next look forward where an interval was shortened. One after a failure has a time of its own.
+func (e *entry) bringForward(now time.Time, interval time.Duration) {
 	if e.err == nil && !e.fixed() && e.due.After(now.Add(interval*11/10)) {
 		e.due = now.Add(backoff.Around(interval, jitter))
 	}
@@ -101,8 +101,7 @@ func (e *entry) fresh(now time.Time, interval time.Duration) bool {
 	return e.fixed() || e.confirmed || !e.looked.After(now.Add(interval)) && now.Sub(e.looked) < 2*interval
 }
 
-// fixed: a commit never names anything else.
-func (e *entry) fixed() bool { return e.reference.Git != nil && e.reference.Git.Commit != "" }
+func (e *entry) fixed() bool { return e.reference.Location.IsFixed() }
 
 // isDue says whether a look is to be made now.
 func (e *entry) isDue(now time.Time) bool {
@@ -110,18 +109,4 @@ func (e *entry) isDue(now time.Time) bool {
 		return false
 	}
 	return true
-}
-
-func flightOf(reference fetch.Reference, revision fetch.Revision) flight {
-	pinned := fetch.Reference{Credentials: reference.Credentials}
-	if git := reference.Git; git != nil {
-		pinned.Git = &fetch.GitReference{Remote: git.Remote, Path: git.Path, Commit: revision.Name}
-	}
-	if image := reference.Image; image != nil {
-		pinned.Image = &fetch.ImageReference{Image: image.Repository() + "@" + revision.Name, Path: image.Path}
-	}
-	if helm := reference.Helm; helm != nil {
-		pinned.Helm = &fetch.HelmReference{URL: helm.URL, Chart: helm.Chart, Version: revision.Name + " " + revision.Digest}
-	}
-	return flight(pinned.Key())
 }

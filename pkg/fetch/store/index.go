@@ -37,6 +37,7 @@ type index struct {
 	Records  map[string]record       `json:"records"`
 	Contents map[string]contentState `json:"contents"`
 
+	kinds     fetch.Kinds
 	mu        sync.Mutex
 	stretched map[[sha256.Size]byte][]byte
 }
@@ -55,7 +56,7 @@ type contentState struct {
 }
 
 // readIndex reads the index. One that can't be read is left aside: everything is fetched again, and nothing is lost.
-func readIndex(path string) (*index, error) {
+func readIndex(path string, kinds fetch.Kinds) (*index, error) {
 	read := &index{}
 	content, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -70,7 +71,7 @@ func readIndex(path string) (*index, error) {
 	if read.Records == nil {
 		read.Records = map[string]record{}
 	}
-	read.stretched = map[[sha256.Size]byte][]byte{}
+	read.kinds, read.stretched = kinds, map[[sha256.Size]byte][]byte{}
 	return read, nil
 }
 
@@ -82,8 +83,7 @@ func (i *index) name(reference fetch.Reference) (string, error) {
 	i.mu.Lock()
 	identity := i.stretched[reference.Credentials.Identity()]
 	i.mu.Unlock()
-	bare := fetch.Reference{Git: reference.Git, Image: reference.Image, Helm: reference.Helm, Credentials: reference.Credentials.Public()}
-	key := bare.Key()
+	key := i.kinds.Key(fetch.Reference{Location: reference.Location, Credentials: reference.Credentials.Public()})
 	hasher := hmac.New(sha256.New, i.Salt)
 	hasher.Write(key[:])
 	hasher.Write(identity)

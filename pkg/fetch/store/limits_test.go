@@ -42,7 +42,7 @@ func TestMirrorsServeEveryFetch(t *testing.T) {
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback, Mirrors: mirrors})
 	t.Cleanup(network.Close)
 	kept, err := store.New(store.Options{
-		Folder: t.TempDir(), Git: git.New(network), Helm: helmrepo.New(network), Mirrors: mirrors,
+		Folder: t.TempDir(), Kinds: fetch.NewKinds(fetch.Serve(git.New(network)), fetch.Serve(helmrepo.New(network))), Mirrors: mirrors,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -52,13 +52,13 @@ func TestMirrorsServeEveryFetch(t *testing.T) {
 		CA: []byte(string(repositories.CA) + string(charts.CA)), Username: "u", Password: "canary",
 	}
 	snapshot, err := await(t, kept, fetch.Reference{
-		Git: &fetch.GitReference{Remote: upstream.URL + "/git/addons.git", Branch: "main"}, Credentials: credentials,
+		Location: git.Location{Remote: upstream.URL + "/git/addons.git", Branch: "main"}, Credentials: credentials,
 	})
 	if err != nil || content(t, snapshot, "x") != "mirrored" {
 		t.Errorf("git: %v", err)
 	}
 	chart := fetch.Reference{
-		Helm: &fetch.HelmReference{URL: upstream.URL + "/charts", Chart: "redis", Version: "1.0.0"}, Credentials: credentials,
+		Location: helmrepo.Location{URL: upstream.URL + "/charts", Chart: "redis", Version: "1.0.0"}, Credentials: credentials,
 	}
 	if _, err = await(t, kept, chart); err != nil {
 		t.Errorf("helm: %v", err)
@@ -100,7 +100,7 @@ func TestAC24StoreWaitsAsTheServerAsks(t *testing.T) {
 	}
 	for i := range 50 { // others that ask the same host are not let through either
 		other := reference
-		other.Git = &fetch.GitReference{Remote: repository.URL, Branch: fmt.Sprintf("b%d", i)}
+		other.Location = git.Location{Remote: repository.URL, Branch: fetch.Selector(fmt.Sprintf("b%d", i))}
 		if _, err := await(t, kept, other); err == nil {
 			t.Fatal("got something")
 		}
@@ -115,7 +115,7 @@ func TestAC24StoreWaitsAsTheServerAsks(t *testing.T) {
 
 // failing is a source whose fetch goes wrong as a test says.
 type failing struct {
-	fetch.Source
+	*git.Source
 	problem atomic.Pointer[error]
 }
 
@@ -139,7 +139,7 @@ func TestAC30FullDisk(t *testing.T) {
 	source := &failing{Source: git.New(network)}
 	folder := t.TempDir()
 	kept, err := store.New(store.Options{
-		Folder: folder, Git: source, Recent: time.Nanosecond, FirstPause: time.Hour, LastPause: time.Hour,
+		Folder: folder, Kinds: fetch.NewKinds(fetch.Serve(source)), Recent: time.Nanosecond, FirstPause: time.Hour, LastPause: time.Hour,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +170,7 @@ func TestAC30FullDisk(t *testing.T) {
 
 // dirty leaves half of a fetch behind, the first time.
 type dirty struct {
-	fetch.Source
+	*git.Source
 	folders []string
 	found   []int // entries of the folder when it was handed out
 }
@@ -198,7 +198,7 @@ func TestV22EachFetchStartsInAnEmptyFolder(t *testing.T) {
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
 	t.Cleanup(network.Close)
 	source := &dirty{Source: git.New(network)}
-	kept, err := store.New(store.Options{Folder: t.TempDir(), Git: source, FirstPause: time.Hour, LastPause: time.Hour})
+	kept, err := store.New(store.Options{Folder: t.TempDir(), Kinds: fetch.NewKinds(fetch.Serve(source)), FirstPause: time.Hour, LastPause: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,14 +232,14 @@ func TestMetricsByHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, remote := range []string{"https://canary:canary@127.0.0.1/x", "canary", "https://canary canary/x", "ssh://canary@@/x"} {
-		_, err := await(t, kept, fetch.Reference{Git: &fetch.GitReference{Remote: remote, Branch: "main"}})
+		_, err := await(t, kept, fetch.Reference{Location: git.Location{Remote: remote, Branch: "main"}})
 		if err == nil {
 			t.Errorf("%d: got something", i)
 		}
 	}
 	for i := range 200 { // hosts that a catalogue may make up
 		remote := fmt.Sprintf("http://host-%d.example.com/x", i)
-		if _, err := await(t, kept, fetch.Reference{Git: &fetch.GitReference{Remote: remote, Branch: "main"}}); err == nil {
+		if _, err := await(t, kept, fetch.Reference{Location: git.Location{Remote: remote, Branch: "main"}}); err == nil {
 			t.Fatal("plain http is served")
 		}
 	}

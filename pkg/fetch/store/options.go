@@ -11,8 +11,8 @@ import (
 type Options struct {
 	// Folder is where content is kept. It belongs to this process alone.
 	Folder string
-	// Git, Image and Helm get content. A reference of a kind without a source is refused.
-	Git, Image, Helm fetch.Source
+	// Kinds get content. A reference of another kind is refused.
+	Kinds fetch.Kinds
 	// Mirrors replace what references name (--source-mirror). The sources' Network has the same ones.
 	Mirrors fetch.Mirrors
 	// Metrics counts what happens; nil: nobody does.

@@ -7,9 +7,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// plan queues what is due, starts what may run, and sets the clock for what comes next. It is called with the lock held,
+// schedule queues what is due, starts what may run, and sets the clock for what comes next. It is called with the lock held,
 // whenever something changed.
-func (s *Store) plan(now time.Time) {
+func (s *Store) schedule(now time.Time) {
 	if s.closed {
 		return
 	}
@@ -42,7 +42,7 @@ func (s *Store) wakeAt(now, next time.Time) {
 	s.timer = time.AfterFunc(max(next.Sub(now), time.Millisecond), func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.plan(time.Now())
+		s.schedule(time.Now())
 	})
 }
 

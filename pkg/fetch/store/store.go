@@ -85,10 +85,10 @@ func (s *Store) Stats() Stats {
 
 // Get implements fetch.Store.
 func (s *Store) Get(reference fetch.Reference, subscriber string, wake func()) (fetch.Snapshot, error) {
-	if err := s.served(reference); err != nil {
+	reference, err := s.served(reference)
+	if err != nil {
 		return fetch.Snapshot{}, err
 	}
-	reference = s.options.Mirrors.Reference(reference)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -97,7 +97,7 @@ func (s *Store) Get(reference fetch.Reference, subscriber string, wake func()) (
 	now := time.Now()
 	entry := s.entry(reference, now)
 	entry.ask(now, subscriber, wake, reference.Interval)
-	entry.hasten(now, entry.interval(now, s.options.Interval))
+	entry.bringForward(now, entry.interval(now, s.options.Interval))
 	snapshot, err := s.answer(entry, now)
 	if err == nil {
 		s.stats.Hits++
@@ -105,7 +105,7 @@ func (s *Store) Get(reference fetch.Reference, subscriber string, wake func()) (
 	} else {
 		entry.awaited = true
 	}
-	s.plan(now)
+	s.schedule(now)
 	return snapshot, err
 }
 
@@ -113,10 +113,10 @@ var errClosed = errors.New("the content store is closed")
 
 // Refresh implements fetch.Store.
 func (s *Store) Refresh(reference fetch.Reference) {
-	if s.served(reference) != nil {
+	reference, err := s.served(reference)
+	if err != nil {
 		return
 	}
-	reference = s.options.Mirrors.Reference(reference)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -126,7 +126,7 @@ func (s *Store) Refresh(reference fetch.Reference) {
 	entry := s.entry(reference, now)
 	entry.asked, entry.due, entry.must = now, now, true
 	entry.failures = 0
-	s.plan(now)
+	s.schedule(now)
 }
 
 // answer says what Get says, from what is known.
@@ -161,11 +161,11 @@ func mayServeOld(err error) bool {
 
 // entry finds or makes the entry of a reference.
 func (s *Store) entry(reference fetch.Reference, now time.Time) *entry {
-	key := entryKey(reference.Key())
+	key := entryKey(s.options.Kinds.Key(reference))
 	if found, ok := s.entries[key]; ok {
 		return found
 	}
-	made := &entry{key: key, reference: reference, host: reference.Host(), due: now, asked: now}
+	made := &entry{key: key, reference: reference, host: reference.Location.Host(), due: now, asked: now}
 	if s.disk.index.isPrepared(reference.Credentials) {
 		s.recall(made)
 	} else {
@@ -185,25 +185,12 @@ func (s *Store) recall(entry *entry) {
 	entry.revision = fetch.Revision{Name: record.Revision, Digest: record.RevisionDigest}
 	entry.digest, entry.looked = record.Digest, record.Looked
 	entry.due = entry.looked.Add(cmp.Or(entry.reference.Interval, s.options.Interval))
-	s.digests[flightOf(entry.reference, entry.revision)] = entry.digest
+	s.digests[s.options.Kinds.RevisionKey(entry.reference, entry.revision)] = entry.digest
 }
 
-// source gives the source for a kind of reference. Further kinds come in here.
-func (s *Store) source(reference fetch.Reference) fetch.Source {
-	switch {
-	case reference.Kinds() != 1:
-		return nil
-	case reference.Git != nil:
-		return s.options.Git
-	case reference.Image != nil:
-		return s.options.Image
-	}
-	return s.options.Helm
-}
-
-func (s *Store) served(reference fetch.Reference) error {
-	if s.source(reference) == nil {
-		return &fetch.NotServedError{Subject: "the source", Mend: "use one of git, docker and helm"}
-	}
-	return nil
+// served is the reference that is asked: at its mirror, where there is one.
+func (s *Store) served(reference fetch.Reference) (fetch.Reference, error) {
+	reference = s.options.Mirrors.Reference(reference)
+	_, err := s.options.Kinds.Source(reference)
+	return reference, err
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
 	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
+	"github.com/trellis-addons/trellis/pkg/fetch/image"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 )
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func open(t *testing.T, options store.Options) (*store.Store, func()) {
 	t.Helper()
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
-	options.Git, options.Helm = git.New(network), helmrepo.New(network)
+	options.Kinds = fetch.NewKinds(fetch.Serve(git.New(network)), fetch.Serve(helmrepo.New(network)))
 	if options.Folder == "" {
 		options.Folder = t.TempDir()
 	}
@@ -105,13 +106,13 @@ func TestGitAndHelmComeOnce(t *testing.T) {
 	references := []fetch.Reference{}
 	for _, path := range []string{"one", "two", "three"} {
 		references = append(references, fetch.Reference{
-			Git:         &fetch.GitReference{Remote: repository.URL, Branch: "main", Path: path},
+			Location:    git.Location{Remote: repository.URL, Branch: "main", Path: path},
 			Credentials: fetch.Credentials{CA: repositories.CA},
 		})
 	}
 	for chart, version := range map[string]string{"redis": "1.0.0", "nginx": "2.0.0"} {
 		references = append(references, fetch.Reference{
-			Helm:        &fetch.HelmReference{URL: charts.URL, Chart: chart, Version: version},
+			Location:    helmrepo.Location{URL: charts.URL, Chart: chart, Version: fetch.Selector(version)},
 			Credentials: fetch.Credentials{CA: charts.CA},
 		})
 	}
@@ -143,7 +144,7 @@ func TestGitAndHelmComeOnce(t *testing.T) {
 		if err != nil {
 			t.Fatalf("reference %d after a restart: %v", i, err)
 		}
-		if i < 3 && content(t, snapshot, "x.yaml") != reference.Git.Path {
+		if i < 3 && content(t, snapshot, "x.yaml") != reference.Location.(git.Location).Path {
 			t.Errorf("reference %d has other content after a restart", i)
 		}
 	}
@@ -162,7 +163,7 @@ func TestACommitOfManyBranchesComesOnce(t *testing.T) {
 		branch := fmt.Sprintf("b%d", i)
 		repository.Ref("refs/heads/"+branch, commit)
 		reference := gitReference(server, repository)
-		reference.Git.Branch = branch
+		reference.Location = git.Location{Remote: repository.URL, Branch: fetch.Selector(branch)}
 		references = append(references, reference)
 	}
 	kept, _ := open(t, store.Options{})
@@ -182,7 +183,7 @@ func TestACommitOfManyBranchesComesOnce(t *testing.T) {
 
 func gitReference(server *fetchtest.Git, repository *fetchtest.Repository) fetch.Reference {
 	return fetch.Reference{
-		Git: &fetch.GitReference{Remote: repository.URL, Branch: "main"}, Credentials: fetch.Credentials{CA: server.CA},
+		Location: git.Location{Remote: repository.URL, Branch: "main"}, Credentials: fetch.Credentials{CA: server.CA},
 	}
 }
 
@@ -326,7 +327,7 @@ func TestRS47HostDown(t *testing.T) {
 		t.Errorf("after a restart while the host is down: %v", err)
 	}
 	other := reference
-	other.Git = &fetch.GitReference{Remote: repository.URL, Branch: "main", Path: "other"}
+	other.Location = git.Location{Remote: repository.URL, Branch: "main", Path: "other"}
 	_, err := await(t, again, other)
 	if _, ok := errors.AsType[*fetch.UnavailableError](err); !ok {
 		t.Errorf("what was never there: %v", err)
@@ -359,7 +360,7 @@ func TestAC29PrivateStaysPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	pinned := private
-	pinned.Git = &fetch.GitReference{Remote: repository.URL, Commit: commit}
+	pinned.Location = git.Location{Remote: repository.URL, Commit: fetch.Selector(commit)}
 	if _, err := await(t, kept, pinned); err != nil || kept.Stats().Fetches != 1 {
 		t.Errorf("the same commit by its hash: %v, %d fetches", err, kept.Stats().Fetches)
 	}
@@ -614,7 +615,7 @@ func TestAC23SlowHostHoldsNobodyUp(t *testing.T) {
 	kept, _ := open(t, store.Options{Jobs: 8, HostJobs: 4})
 	for i := range 50 {
 		_, err := kept.Get(fetch.Reference{
-			Git:         &fetch.GitReference{Remote: fmt.Sprintf("%s/%d", slow.URL, i), Branch: "main"},
+			Location:    git.Location{Remote: fmt.Sprintf("%s/%d", slow.URL, i), Branch: "main"},
 			Credentials: fetch.Credentials{CA: slow.CA},
 		}, "x", nil)
 		if !errors.Is(err, fetch.ErrPending) {
@@ -632,20 +633,16 @@ func TestAC23SlowHostHoldsNobodyUp(t *testing.T) {
 
 func TestKindsThatAreNotServed(t *testing.T) {
 	kept, end := open(t, store.Options{})
-	for why, reference := range map[string]fetch.Reference{
-		"none": {}, "two": {Git: &fetch.GitReference{}, Helm: &fetch.HelmReference{}},
-	} {
-		_, err := kept.Get(reference, "x", nil)
-		if _, ok := errors.AsType[*fetch.NotServedError](err); !ok {
-			t.Errorf("%s: got %v", why, err)
-		}
+	_, err := kept.Get(fetch.Reference{}, "x", nil)
+	if _, ok := errors.AsType[*fetch.NotServedError](err); !ok {
+		t.Errorf("none: got %v", err)
 	}
-	_, err := kept.Get(fetch.Reference{Image: &fetch.ImageReference{Image: "example.com/x:v1"}}, "x", nil)
+	_, err = kept.Get(fetch.Reference{Location: image.Location{Image: "example.com/x:v1"}}, "x", nil)
 	if _, ok := errors.AsType[*fetch.NotServedError](err); !ok {
 		t.Errorf("a kind without a source: got %v", err)
 	}
 	end()
-	if _, err := kept.Get(fetch.Reference{Git: &fetch.GitReference{}}, "x", nil); err == nil || errors.Is(err, fetch.ErrPending) {
+	if _, err := kept.Get(fetch.Reference{Location: git.Location{}}, "x", nil); err == nil || errors.Is(err, fetch.ErrPending) {
 		t.Errorf("after Close: %v", err)
 	}
 }
@@ -669,13 +666,13 @@ func BenchmarkGet(b *testing.B) {
 	charts.Add("large", "1.0.0", files)
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
 	defer network.Close()
-	kept, err := store.New(store.Options{Folder: b.TempDir(), Helm: helmrepo.New(network)})
+	kept, err := store.New(store.Options{Folder: b.TempDir(), Kinds: fetch.NewKinds(fetch.Serve(helmrepo.New(network)))})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer kept.Close()
 	reference := fetch.Reference{
-		Helm: &fetch.HelmReference{URL: charts.URL, Chart: "large", Version: "1.0.0"}, Credentials: fetch.Credentials{CA: charts.CA},
+		Location: helmrepo.Location{URL: charts.URL, Chart: "large", Version: "1.0.0"}, Credentials: fetch.Credentials{CA: charts.CA},
 	}
 	woken := make(chan struct{}, 1)
 	for {

@@ -32,7 +32,7 @@ func (s *Store) work(entry *entry) {
 		}
 		return
 	}
-	found := s.lookAndFetch(ctx, entry)
+	found := s.resolveAndFetch(ctx, entry)
 	if s.ctx.Err() != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *Store) begin(entry *entry) (must bool, wakes []func(), recalled bool) {
 		return entry.must, nil, false
 	}
 	s.finish(entry)
-	s.plan(now)
+	s.schedule(now)
 	return false, entry.toWake(now), true
 }
 
@@ -74,12 +74,12 @@ func (s *Store) conclude(entry *entry, found result, must bool) []func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	changed := entry.settle(found, now) || entry.awaited
+	changed := entry.update(found, now) || entry.awaited
 	if entry.must = entry.must && !must; !entry.must {
 		entry.due = now.Add(s.untilNext(entry))
 	} // else: a look was asked for while this one was under way, and is due
 	s.finish(entry)
-	s.plan(now)
+	s.schedule(now)
 	if !changed || entry.must {
 		return nil
 	}
@@ -101,8 +101,8 @@ func (s *Store) untilNext(entry *entry) time.Duration {
 	return backoff.Around(entry.interval(time.Now(), s.options.Interval), jitter)
 }
 
-// settle notes what a look found, and says whether Get says something else now. A failed look leaves what was known.
-func (e *entry) settle(found result, now time.Time) bool {
+// update notes what a look found, and says whether Get says something else now. A failed look leaves what was known.
+func (e *entry) update(found result, now time.Time) bool {
 	failed := e.err != nil
 	e.err = found.err
 	if found.err != nil {
@@ -115,7 +115,7 @@ func (e *entry) settle(found result, now time.Time) bool {
 	return changed
 }
 
-func (s *Store) lookAndFetch(ctx context.Context, entry *entry) (found result) {
+func (s *Store) resolveAndFetch(ctx context.Context, entry *entry) (found result) {
 	defer func() {
 		// Foreign bytes run through decoders here; one that panics is a failed look, and not the end of the process.
 		if recover() != nil {
@@ -128,7 +128,10 @@ func (s *Store) lookAndFetch(ctx context.Context, entry *entry) (found result) {
 			s.options.Metrics.failed(entry.host, found.err)
 		}
 	}()
-	source := s.source(entry.reference)
+	var source fetch.Source
+	if source, found.err = s.options.Kinds.Source(entry.reference); found.err != nil {
+		return found
+	}
 	s.count(func(stats *Stats) { stats.Resolutions++ })
 	s.options.Metrics.resolved(entry.host)
 	found.revision, found.err = source.Resolve(ctx, entry.reference)
@@ -152,7 +155,7 @@ func (s *Store) count(add func(*Stats)) {
 func (s *Store) content(
 	ctx context.Context, source fetch.Source, reference fetch.Reference, revision fetch.Revision,
 ) (string, error) {
-	key := flightOf(reference, revision)
+	key := s.options.Kinds.RevisionKey(reference, revision)
 	digest, err, _ := s.flights.Do(string(key[:]), func() (any, error) {
 		s.mu.Lock()
 		known, ok := s.digests[key]
@@ -194,7 +197,7 @@ func (s *Store) forget() {
 func (s *Store) fetch(
 	ctx context.Context, source fetch.Source, reference fetch.Reference, revision fetch.Revision,
 ) (string, error) {
-	host := reference.Host()
+	host := reference.Location.Host()
 	s.count(func(stats *Stats) { stats.Fetches++ })
 	s.options.Metrics.fetching(host)
 	digest, size, err := s.disk.bring(func(folder string) (string, error) {

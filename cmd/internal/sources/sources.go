@@ -1,0 +1,68 @@
+// Package sources has what both managers need to fetch: the kinds of source that they serve, the
+// store, and the flags of both.
+package sources
+
+import (
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/trellis-addons/trellis/cmd/internal/manager"
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/git"
+	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
+	"github.com/trellis-addons/trellis/pkg/fetch/image"
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/pkg/fetch/store"
+)
+
+// Flags say where sources may be and how much of them is kept.
+type Flags struct {
+	folder              string
+	limit               resource.QuantityValue
+	allowCIDRs, cluster []netip.Prefix
+	mirrors             fetch.Mirrors
+	insecure            bool
+}
+
+// Register adds the flags, with a name below the folder for temporary files and a limit as defaults.
+func (f *Flags) Register(set *flag.FlagSet, folder, limit string) {
+	set.StringVar(&f.folder, "store-folder", filepath.Join(os.TempDir(), folder), "where fetched content is kept, by digest")
+	f.limit.Quantity = resource.MustParse(limit)
+	set.Var(&f.limit, "store-limit", "how much fetched content is kept; what was not used for the longest time goes first")
+	manager.ListVar(set, &f.allowCIDRs, "allow-source-cidrs",
+		"address ranges, comma-separated, that sources may be at although they are loopback, link-local or cluster-internal",
+		manager.CIDR)
+	manager.ListVar(set, &f.cluster, "cluster-cidrs",
+		"the own service and pod networks of the cluster that this runs in, comma-separated: no source is fetched from there",
+		manager.CIDR)
+	set.Var(&f.mirrors, "source-mirror",
+		"from=to, comma-separated or repeated: prefixes of git remotes, Helm repositories and images, and where they are fetched from instead")
+	set.BoolVar(&f.insecure, "allow-insecure-sources", false, "allow sources over plain http, for labs")
+}
+
+// Kinds are the kinds of source that are served. A further kind comes in here.
+func (f *Flags) Kinds() fetch.Kinds {
+	network := outbound.New(outbound.Options{
+		AllowCIDRs: f.allowCIDRs, ClusterCIDRs: f.cluster, AllowInsecure: f.insecure, Mirrors: f.mirrors,
+	})
+	return fetch.NewKinds(fetch.Serve(git.New(network)), fetch.Serve(image.New(network)), fetch.Serve(helmrepo.New(network)))
+}
+
+// Store opens the store of what is fetched by the kinds. An interval of 0 is the store's own.
+func (f *Flags) Store(kinds fetch.Kinds, interval time.Duration) (*store.Store, error) {
+	content, err := store.New(store.Options{
+		Folder: f.folder, Kinds: kinds, Interval: interval, MaxBytes: f.limit.Value(), Mirrors: f.mirrors,
+		Metrics: store.NewMetrics(metrics.Registry),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("opening the store %q: %w", f.folder, err)
+	}
+	return content, nil
+}

@@ -1,0 +1,131 @@
+package fetch
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// Kinds are the kinds of source that a process serves.
+type Kinds struct{ served []Served }
+
+// Served is a Kind among others.
+type Served struct {
+	Source
+	name       string
+	location   reflect.Type
+	locate     func(v1.SourceKind) (Location, bool)
+	secretKeys []SecretKey
+}
+
+// Serve makes a kind one of several. Its locations are plain values, so that what is equal has an
+// equal key.
+func Serve[L interface {
+	comparable
+	Location
+}](kind Kind[L],
+) Served {
+	return Served{
+		Source: kind, name: kind.Name(), location: reflect.TypeFor[L](), secretKeys: kind.SecretKeys(),
+		locate: func(source v1.SourceKind) (Location, bool) { return kind.Locate(source) },
+	}
+}
+
+// NewKinds puts kinds together. It panics for mistakes of whoever writes a kind: its name or its
+// locations are those of another one, or its locations can't be part of a key.
+func NewKinds(all ...Served) Kinds {
+	for i, kind := range all {
+		_ = texts(reflect.Zero(kind.location).Interface())
+		for _, other := range all[:i] {
+			if kind.name == other.name || kind.location == other.location {
+				panic(fmt.Sprintf("kinds of source %q and %q have the same name or the same locations", kind.name, other.name))
+			}
+		}
+	}
+	return Kinds{served: all}
+}
+
+// Source gives the kind that serves a reference. Errors: *NotServedError.
+func (k Kinds) Source(reference Reference) (Source, error) {
+	if kind := k.kindOf(reference.Location); kind != nil {
+		return kind, nil
+	}
+	return nil, errNotServed
+}
+
+var errNotServed = &NotServedError{Subject: "the source", Mend: "use one of " + v1.SourceKinds}
+
+// kindOf is the one kind whose locations have the type of this one; nil where none has.
+func (k Kinds) kindOf(location Location) *Served {
+	for i := range k.served {
+		if k.served[i].location == reflect.TypeOf(location) {
+			return &k.served[i]
+		}
+	}
+	return nil
+}
+
+// SecretKeys are the keys of source Secrets that any of the kinds reads: secret ones first, and no
+// key twice.
+func (k Kinds) SecretKeys() SecretKeys {
+	var secret SecretKeys
+	public := SecretKeys{keyCA}
+	for _, kind := range k.served {
+		for _, key := range kind.secretKeys {
+			if key.Public && !public.Has(key.Name) {
+				public = append(public, key)
+			}
+			if !key.Public && !secret.Has(key.Name) {
+				secret = append(secret, key)
+			}
+		}
+	}
+	// What one kind calls secret is so for all.
+	public = slices.DeleteFunc(public, func(key SecretKey) bool { return secret.Has(key.Name) })
+	return append(secret, public...)
+}
+
+// Reference turns what a catalogue says into a reference, with the credentials of the Secrets that
+// it names, which it reads by secret. Errors: those of secret, *NotServedError, and *NotFoundError
+// for a Secret without certificate authorities.
+func (k Kinds) Reference(source v1.SourceKind, secret func(name string) (*corev1.Secret, error)) (Reference, error) {
+	for _, kind := range k.served {
+		location, ok := kind.locate(source)
+		if !ok {
+			continue
+		}
+		credentials, err := k.credentials(source, kind, secret)
+		return Reference{Location: location, Credentials: credentials}, err
+	}
+	return Reference{}, errNotServed
+}
+
+func (k Kinds) credentials(
+	source v1.SourceKind, kind Served, secret func(name string) (*corev1.Secret, error),
+) (Credentials, error) {
+	var credentials Credentials
+	login, authorities := source.Secrets()
+	if login != nil {
+		found, err := secret(login.Name)
+		if err != nil {
+			return credentials, err
+		}
+		// What other kinds read counts too, and always did: it is in the keys that stores know content
+		// by. Its own counts most.
+		credentials = readSecret(found, append(k.SecretKeys(), kind.secretKeys...))
+	}
+	if authorities != nil {
+		found, err := secret(authorities.Name)
+		if err != nil {
+			return credentials, err
+		}
+		if credentials.CA = found.Data[keyCA.Name]; len(credentials.CA) == 0 {
+			return credentials, &NotFoundError{What: fmt.Sprintf("key %q in Secret %q", keyCA.Name, authorities.Name)}
+		}
+	}
+	return credentials, nil
+}
