@@ -22,7 +22,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // wire puts the controllers together and into the manager.
@@ -166,8 +166,8 @@ func newStore(made manager.Manager, options *options) (fetch.Store, error) {
 }
 
 // newRecords keeps sealed records, and seals earlier ones once this manager leads.
-func newRecords(made manager.Manager, namespace string, key []byte) (*release.Records, error) {
-	records := release.NewRecords(made.GetClient(), made.GetAPIReader(), release.NewSeal(key))
+func newRecords(made manager.Manager, namespace string, key []byte) (*revision.Records, error) {
+	records := revision.NewRecords(made.GetClient(), made.GetAPIReader(), revision.NewSeal(key))
 	return records, made.Add(records.SealEarlier(namespace, key))
 }
 
@@ -177,5 +177,5 @@ func inputsKey(ctx context.Context, made manager.Manager, namespace string) ([]b
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	return release.LoadOrCreateInputsKey(ctx, direct, namespace)
+	return revision.LoadOrCreateInputsKey(ctx, direct, namespace)
 }

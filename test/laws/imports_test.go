@@ -12,14 +12,14 @@ var tiers = [][]string{
 	{"apis/kkp", "apis/kubermatic"},
 	{"pkg/addresses"},
 	{"pkg/catalogue", "pkg/fence", "pkg/remote", "pkg/status", "pkg/templatedata", "pkg/values"},
-	{"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/loop", "pkg/mergedcatalogue", "pkg/release", "pkg/render"},
+	{"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/loop", "pkg/mergedcatalogue", "pkg/revision", "pkg/render"},
 	{"pkg/cli", "pkg/controllers", "pkg/query", "pkg/webhook"},
 	{"cmd"},
 	{"hack", "test"},
 }
 
 // neighbours are the imports that are allowed inside a tier.
-var neighbours = map[string]string{"pkg/release": "pkg/apply", "pkg/render": "pkg/fetch"}
+var neighbours = map[string]string{"pkg/revision": "pkg/apply", "pkg/render": "pkg/fetch"}
 
 // foundations are inner parts of a room that the other parts of the same room stand on.
 var foundations = []string{
@@ -98,14 +98,14 @@ func TestImportLawsCatch(t *testing.T) {
 	catches(t, importLaws, []law{
 		{"a controller uses a contract", "pkg/controllers/addon/a.go", code("pkg/fetch"), ""},
 		{"cmd names implementations", "cmd/seed-controller-manager/a.go", code("pkg/fetch/git"), ""},
-		{"release stands on apply", "pkg/release/a.go", code("pkg/apply"), ""},
+		{"revision stands on apply", "pkg/revision/a.go", code("pkg/apply"), ""},
 		{"an implementation knows its contract", "pkg/fetch/git/a.go", code("pkg/fetch"), ""},
 		{"implementations share a foundation", "pkg/fetch/git/a.go", code("pkg/fetch/archive"), ""},
 		{"tests may use anything", "pkg/apply/a_test.go", code("test/fleet"), ""},
 		{"upward", "pkg/catalogue/a.go", code("pkg/apply"), "downward only"},
 		{"product uses test code", "pkg/apply/a.go", code("test/fleet"), "downward only"},
 		{"product uses a kit for tests", "pkg/fetch/git/a.go", code("pkg/fetch/fetchtest"), "kit for tests"},
-		{"sideways", "pkg/apply/a.go", code("pkg/release"), "one tier"},
+		{"sideways", "pkg/apply/a.go", code("pkg/revision"), "one tier"},
 		{"an API that knows another API", "apis/kubermatic/v1/a.go", code("apis/kkp/v1"), "one tier"},
 		{"past the contract", "pkg/controllers/addon/a.go", code("pkg/fetch/git"), "import the contract pkg/fetch"},
 		{"a contract that knows an implementation", "pkg/render/a.go", code("pkg/render/chart"), "does not know"},

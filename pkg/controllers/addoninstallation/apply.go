@@ -15,7 +15,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 const (
@@ -57,8 +57,8 @@ func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
 }
 
 // goOnWith says whether a record of the same objects and hooks is all that there is to record, with what is new of their inputs.
-func (r *Reconciler) goOnWith(ctx context.Context, f *facts, record *release.Record) (outcome loop.Outcome, done bool) {
-	underWay := record.State != release.StateApplied
+func (r *Reconciler) goOnWith(ctx context.Context, f *facts, record *revision.Record) (outcome loop.Outcome, done bool) {
+	underWay := record.State != revision.StateApplied
 	switch {
 	case underWay && record.Inputs == f.inputs:
 		return nil, true
@@ -72,13 +72,13 @@ func (r *Reconciler) goOnWith(ctx context.Context, f *facts, record *release.Rec
 
 // takeInputs puts new inputs on record that give the objects which the user cluster has already: nothing is written there.
 func (r *Reconciler) takeInputs(ctx context.Context, f *facts) loop.Outcome {
-	err := r.amend(ctx, f, func(kept *release.Record) {
+	err := r.amend(ctx, f, func(kept *revision.Record) {
 		kept.Inputs, kept.Wanted, kept.Version, kept.EntryDigest = f.inputs, f.wanted, f.entry.Version, f.entryDigest
 		kept.Artifact = kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest}
 		kept.CRDs, kept.Timeout = crdPolicy(f), timeoutOf(f)
 		kept.Values, kept.Origins = f.values, f.origins
-		kept.Hooks = release.CarryRuns(kept.Hooks, f.hooks) // those of tests may be others
-		kept.Hooking.FailedAt = metav1.Time{}               // with new inputs, what failed is tried at once
+		kept.Hooks = revision.CarryRuns(kept.Hooks, f.hooks) // those of tests may be others
+		kept.Hooking.FailedAt = metav1.Time{}                // with new inputs, what failed is tried at once
 		kept.Atomic, kept.Rollback = f.entry.Template.Atomic, nil
 	})
 	if err != nil {
@@ -89,13 +89,13 @@ func (r *Reconciler) takeInputs(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-func (r *Reconciler) intent(f *facts, digest string) (*release.Record, error) {
+func (r *Reconciler) intent(f *facts, digest string) (*revision.Record, error) {
 	objects, err := encodeObjects(f.objects)
 	if err != nil {
 		return nil, err
 	}
-	intent := &release.Record{
-		Format: release.Format, Revision: nextRevision(f), State: release.StateIntent,
+	intent := &revision.Record{
+		Format: revision.Format, Revision: nextRevision(f), State: revision.StateIntent,
 		Installation: f.installation.Name, ClusterName: f.cluster.Name, ClusterUID: f.cluster.UID,
 		Addon: addonOf(f), Version: f.entry.Version, EntryDigest: f.entryDigest, Core: f.core,
 		Method: f.entry.Template.Method, Artifact: kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest},
@@ -118,7 +118,7 @@ func (r *Reconciler) intent(f *facts, digest string) (*release.Record, error) {
 	intent.Inventory = apply.Planned(f.objects, known)
 	intent.Helm = helmRecord(f)
 	intent.Former = formerRelease(f.record(), intent.Helm)
-	intent.Hooks, intent.HooksDigest = f.hooks, release.HooksDigest(f.hooks)
+	intent.Hooks, intent.HooksDigest = f.hooks, revision.HooksDigest(f.hooks)
 	intent.Begin(nextAction(f.record(), intent.Helm))
 	return intent, nil
 }
@@ -137,7 +137,7 @@ func encodeObjects(objects []*unstructured.Unstructured) ([]json.RawMessage, err
 
 // standingAt is what the user cluster has at a record, as far as that is known: where newer ones can't be read, any object may have
 // another content.
-func standingAt(record *release.Record) apply.Inventory {
+func standingAt(record *revision.Record) apply.Inventory {
 	if record.Skipped > 0 {
 		return record.Inventory.Doubted()
 	}
@@ -259,7 +259,7 @@ func noteText(notes []apply.Note) string {
 
 // standing counts the objects that earlier revisions left, of which a prune may take half at once: what the present one
 // brings does not count, or an upgrade could drop everything by bringing more.
-func standing(intent *release.Record) int {
+func standing(intent *revision.Record) int {
 	count := len(intent.Superseded) + len(intent.Shared)
 	for _, entry := range intent.Inventory {
 		if entry.UID != "" {
@@ -275,7 +275,7 @@ func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
 		return nil
 	}
 	applied, before := *f.record(), f.record().Inventory
-	applied.State, applied.Time = release.StateApplied, f.stamp()
+	applied.State, applied.Time = revision.StateApplied, f.stamp()
 	applied.SupersededOf = standing(f.record())
 	applied.Superseded = append(apply.Prunable(f.record().Inventory, f.progress.Inventory), f.record().Superseded...)
 	applied.Superseded = apply.Prunable(applied.Superseded, f.progress.Inventory).Without(applied.Shared)
@@ -293,7 +293,7 @@ func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
 	f.memory.health = nil
 	f.memory.repairs = sameContent(f.memory.repairs, before, applied.Inventory)
 	f.applied = true
-	if applied.Revision <= release.Kept {
+	if applied.Revision <= revision.Kept {
 		return nil // revisions count from 1: there are no more than are kept
 	}
 	if err := r.Records.Trim(ctx, f.installation.Namespace, f.owner, applied.LastGood); err != nil {

@@ -10,7 +10,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/status"
 )
 
@@ -35,7 +35,7 @@ func (r *Reconciler) takeBack(ctx context.Context, f *facts) loop.Outcome {
 		f.memory.handTurns = 0
 		return nil // a list that fails is told by the look for drift
 	}
-	found, err := release.ByHand(ctx, r.helmPlace(f, record.Helm.Namespace), record.Helm, f.owner)
+	found, err := revision.ByHand(ctx, r.helmPlace(f, record.Helm.Namespace), record.Helm, f.owner)
 	f.memory.copyTaken = false
 	if err == nil && (found == nil || found.IsUnderWay(f.now, record.Timeout.Duration)) {
 		return nil
@@ -76,7 +76,7 @@ func (r *Reconciler) copyChanged(ctx context.Context, f *facts) (bool, error) {
 }
 
 // goOnAfter puts on record that the release goes on after what somebody made, with what only that has.
-func (r *Reconciler) goOnAfter(ctx context.Context, f *facts, found *release.ForeignHelm) loop.Outcome {
+func (r *Reconciler) goOnAfter(ctx context.Context, f *facts, found *revision.ForeignHelm) loop.Outcome {
 	record := f.record()
 	left, err := r.leftBy(ctx, f, found, slices.Concat(record.Superseded, record.Inventory))
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *Reconciler) goOnAfter(ctx context.Context, f *facts, found *release.For
 		return nil
 	}
 	left = left[:min(len(left), max(0, apply.MaxObjects-len(record.Superseded)))] // the rest stays where it is
-	err = r.amend(ctx, f, func(kept *release.Record) {
+	err = r.amend(ctx, f, func(kept *revision.Record) {
 		kept.GoOnAfter(found.Revision, f.stamp())
 		kept.Superseded = append(kept.Superseded, left...)
 		kept.SupersededOf = standing(kept)
@@ -102,7 +102,7 @@ func (r *Reconciler) goOnAfter(ctx context.Context, f *facts, found *release.For
 // leftBy finds what revisions that somebody made have and the installation has not, and removes what their hooks made: it would stand
 // in the way of ours. A hook that runs stops with it, as with the next `helm upgrade`.
 func (r *Reconciler) leftBy(
-	ctx context.Context, f *facts, found *release.ForeignHelm, known apply.Inventory,
+	ctx context.Context, f *facts, found *revision.ForeignHelm, known apply.Inventory,
 ) (apply.Inventory, error) {
 	options := apply.LeftoverOptions{
 		Owner: f.owner, Marks: marksOf(found),
@@ -123,7 +123,7 @@ func (r *Reconciler) leftBy(
 }
 
 // byHandBefore looks, before a new revision, whether somebody made later ones of the release: ours comes after them.
-func (r *Reconciler) byHandBefore(ctx context.Context, f *facts, ours *release.HelmRelease) loop.Outcome {
+func (r *Reconciler) byHandBefore(ctx context.Context, f *facts, ours *revision.HelmRelease) loop.Outcome {
 	found, err := r.followers(ctx, f, ours)
 	if err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
@@ -132,12 +132,12 @@ func (r *Reconciler) byHandBefore(ctx context.Context, f *facts, ours *release.H
 	return nil
 }
 
-func (r *Reconciler) followers(ctx context.Context, f *facts, ours *release.HelmRelease) (*release.ForeignHelm, error) {
+func (r *Reconciler) followers(ctx context.Context, f *facts, ours *revision.HelmRelease) (*revision.ForeignHelm, error) {
 	place := r.helmPlace(f, ours.Namespace)
 	if followed, err := place.IsFollowed(ctx, ours); err != nil || !followed {
 		return nil, err
 	}
-	return release.ByHand(ctx, place, ours, f.owner)
+	return revision.ByHand(ctx, place, ours, f.owner)
 }
 
 // takeBackLast is the same before a removal: what only revisions made by hand have goes with the rest. No trouble with them keeps an
@@ -149,8 +149,8 @@ func (r *Reconciler) takeBackLast(ctx context.Context, f *facts) loop.Outcome {
 	}
 	found, err := r.followers(ctx, f, record.Helm)
 	if err == nil && found != nil {
-		next := &release.HelmRelease{Name: found.Name, Revision: found.Revision + 1}
-		err = release.TakeOverHelm(ctx, r.helmPlace(f, found.Namespace), next, f.owner)
+		next := &revision.HelmRelease{Name: found.Name, Revision: found.Revision + 1}
+		err = revision.TakeOverHelm(ctx, r.helmPlace(f, found.Namespace), next, f.owner)
 	}
 	if err == nil && found != nil {
 		return r.goOnAfter(ctx, f, found)
@@ -162,12 +162,12 @@ func (r *Reconciler) takeBackLast(ctx context.Context, f *facts) loop.Outcome {
 }
 
 // marksOf are those that helm gives the objects of a release which it made.
-func marksOf(found *release.ForeignHelm) apply.HelmMarks {
+func marksOf(found *revision.ForeignHelm) apply.HelmMarks {
 	return apply.HelmMarks{ReleaseName: found.Name, ReleaseNamespace: found.Namespace}
 }
 
 // releaseMarks are those of a release that is gone on with: what Helm made for it is the installation's to take.
-func releaseMarks(record *release.Record) *apply.HelmMarks {
+func releaseMarks(record *revision.Record) *apply.HelmMarks {
 	if record == nil || record.Helm == nil || !record.Helm.TakenOver {
 		return nil
 	}
@@ -176,12 +176,12 @@ func releaseMarks(record *release.Record) *apply.HelmMarks {
 
 // isTaken says whether the copy could not be written since somebody made a revision of its number.
 func isTaken(err error) bool {
-	_, taken := errors.AsType[*release.HelmNameTakenError](err)
+	_, taken := errors.AsType[*revision.HelmNameTakenError](err)
 	return taken
 }
 
 // tellByHand tells of revisions that somebody made.
-func (r *Reconciler) tellByHand(f *facts, found *release.ForeignHelm, left apply.Inventory) {
+func (r *Reconciler) tellByHand(f *facts, found *revision.ForeignHelm, left apply.Inventory) {
 	text := "what they changed is put back"
 	if len(left) > 0 {
 		text += "; only they have, and it is to be pruned: " + status.Names(keyTexts(left), mostNamed)

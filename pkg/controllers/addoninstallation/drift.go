@@ -13,7 +13,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // fightRepairs is how many repairs of one object in a row mean that somebody else keeps changing it.
@@ -187,7 +187,7 @@ func sameContent(repairs map[apply.Key]repairCount, before, now apply.Inventory)
 }
 
 // recordedObjects reads the record whole: the objects are not kept in memory.
-func (r *Reconciler) recordedObjects(ctx context.Context, f *facts) (*release.Record, []*unstructured.Unstructured, error) {
+func (r *Reconciler) recordedObjects(ctx context.Context, f *facts) (*revision.Record, []*unstructured.Unstructured, error) {
 	record, err := r.Records.Load(ctx, f.installation.Namespace, f.owner)
 	if err != nil {
 		return nil, nil, err
@@ -204,7 +204,7 @@ func (r *Reconciler) recordedObjects(ctx context.Context, f *facts) (*release.Re
 }
 
 // keep writes a changed record and remembers it without its objects.
-func (r *Reconciler) keep(ctx context.Context, f *facts, record *release.Record) error {
+func (r *Reconciler) keep(ctx context.Context, f *facts, record *revision.Record) error {
 	if err := r.Records.SaveApplied(ctx, f.installation.Namespace, record); err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func (r *Reconciler) keep(ctx context.Context, f *facts, record *release.Record)
 }
 
 // amend reads the record whole, changes it and writes it back.
-func (r *Reconciler) amend(ctx context.Context, f *facts, change func(*release.Record)) error {
+func (r *Reconciler) amend(ctx context.Context, f *facts, change func(*revision.Record)) error {
 	record, err := r.Records.Load(ctx, f.installation.Namespace, f.owner)
 	if err != nil || record == nil {
 		return err

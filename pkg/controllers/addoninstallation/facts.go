@@ -13,8 +13,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
@@ -53,12 +53,12 @@ type facts struct {
 	wanted, inputs string
 
 	// foreign is somebody's Helm release that is gone on with; leftovers are its objects that are not among ours.
-	foreign   *release.ForeignHelm
+	foreign   *revision.ForeignHelm
 	leftovers apply.Inventory
 
 	rendered render.Result
 	objects  []*unstructured.Unstructured
-	hooks    []release.Hook
+	hooks    []revision.Hook
 	progress apply.Progress
 	health   *apply.Health
 
@@ -80,7 +80,7 @@ type facts struct {
 	shown   []apply.Key
 	applied bool
 	// saved is the record as this pass wrote it, whole.
-	saved *release.Record
+	saved *revision.Record
 	// held is why the hooks that run before everything but the foundation keep the rest back.
 	held loop.Outcome
 	// obstacle is what is in the way in the user cluster, where one call can see it.
@@ -96,7 +96,7 @@ type facts struct {
 func (f *facts) stamp() metav1.Time { return metav1.Time{Time: f.now}.Rfc3339Copy() }
 
 // record is the latest record, nil before the first intent.
-func (f *facts) record() *release.Record { return f.memory.record }
+func (f *facts) record() *revision.Record { return f.memory.record }
 
 // adopts says whether objects that exist may be taken over.
 func (f *facts) adopts() bool {
@@ -110,7 +110,7 @@ func (f *facts) once() bool {
 
 // settled says whether the latest record has been applied to its end.
 func (f *facts) settled() bool {
-	return f.record() != nil && f.record().State == release.StateApplied && f.record().Skipped == 0
+	return f.record() != nil && f.record().State == revision.StateApplied && f.record().Skipped == 0
 }
 
 // place tells what was seen of the user cluster from what was seen of another: one that comes or was there under the same Cluster.

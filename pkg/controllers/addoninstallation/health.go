@@ -10,7 +10,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 const (
@@ -72,7 +72,7 @@ func (r *Reconciler) settle(ctx context.Context, f *facts, health *apply.Health)
 	if !once && !proof && !news(f.record().Inventory, finished) {
 		return nil
 	}
-	err := r.amend(ctx, f, func(kept *release.Record) {
+	err := r.amend(ctx, f, func(kept *revision.Record) {
 		kept.Inventory = kept.Inventory.Finish(finished)
 		kept.Settled, kept.Healthy = kept.Settled || once, kept.Healthy || proof
 	})
@@ -83,7 +83,7 @@ func (r *Reconciler) settle(ctx context.Context, f *facts, health *apply.Health)
 }
 
 // isProof says whether it is to be put on record that a revision is healthy. One with hooks left to run is not through yet.
-func isProof(record *release.Record) bool {
+func isProof(record *revision.Record) bool {
 	return (record.Atomic || record.Rollback != nil) && !record.Healthy && !record.HasHooks(record.Action.Post())
 }
 
@@ -152,7 +152,7 @@ func (r *Reconciler) prune(ctx context.Context, f *facts) loop.Outcome {
 		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
 	}
 	if len(left) != len(record.Superseded) {
-		if err := r.amend(ctx, f, func(kept *release.Record) { kept.Superseded = left }); err != nil {
+		if err := r.amend(ctx, f, func(kept *revision.Record) { kept.Superseded = left }); err != nil {
 			return failed(err)
 		}
 	}

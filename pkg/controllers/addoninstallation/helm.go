@@ -10,11 +10,11 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // helmRecord is what the record says of the Helm release; nil for go-template.
-func helmRecord(f *facts) *release.HelmRelease {
+func helmRecord(f *facts) *revision.HelmRelease {
 	chart := f.rendered.Chart
 	if chart == nil {
 		return nil
@@ -26,13 +26,13 @@ func helmRecord(f *facts) *release.HelmRelease {
 }
 
 // nextHelm is the Helm release that a change makes, without what its chart says; nil for go-template.
-func nextHelm(f *facts) *release.HelmRelease {
+func nextHelm(f *facts) *revision.HelmRelease {
 	name := releaseName(f)
 	if name == "" {
 		return nil
 	}
 	now := f.stamp()
-	helm := &release.HelmRelease{
+	helm := &revision.HelmRelease{
 		Name: name, Namespace: f.installation.Spec.TargetNamespace, Revision: 1, FirstDeployed: now, LastDeployed: now,
 	}
 	if previous := previousHelm(f); previous != nil && previous.Name == helm.Name {
@@ -47,7 +47,7 @@ func nextHelm(f *facts) *release.HelmRelease {
 	return helm
 }
 
-func previousHelm(f *facts) *release.HelmRelease {
+func previousHelm(f *facts) *revision.HelmRelease {
 	if record := f.record(); record != nil {
 		return record.Helm
 	}
@@ -56,14 +56,14 @@ func previousHelm(f *facts) *release.HelmRelease {
 
 // formerRelease is the Helm release that the user cluster has to lose with the next revision: another method or another
 // name came, or the one that had to go before is still there.
-func formerRelease(previous *release.Record, next *release.HelmRelease) *release.HelmRelease {
+func formerRelease(previous *revision.Record, next *revision.HelmRelease) *revision.HelmRelease {
 	switch {
 	case previous == nil:
 		return nil
 	case previous.Helm == nil || next != nil && next.Name == previous.Helm.Name && next.Namespace == previous.Helm.Namespace:
 		return previous.Former
 	}
-	return &release.HelmRelease{Name: previous.Helm.Name, Namespace: previous.Helm.Namespace}
+	return &revision.HelmRelease{Name: previous.Helm.Name, Namespace: previous.Helm.Namespace}
 }
 
 // dropFormerRelease takes away the Secrets of a Helm release that this revision no longer is: `helm uninstall` of it would
@@ -73,10 +73,10 @@ func (r *Reconciler) dropFormerRelease(ctx context.Context, f *facts) loop.Outco
 	if former == nil {
 		return nil
 	}
-	if err := release.RemoveHelm(ctx, f.connection.Secrets.Secrets(former.Namespace), former.Name, f.owner); err != nil {
+	if err := revision.RemoveHelm(ctx, f.connection.Secrets.Secrets(former.Namespace), former.Name, f.owner); err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
 	}
-	if err := r.amend(ctx, f, func(kept *release.Record) { kept.Former = nil }); err != nil {
+	if err := r.amend(ctx, f, func(kept *revision.Record) { kept.Former = nil }); err != nil {
 		return failed(err)
 	}
 	return nil
@@ -127,7 +127,7 @@ func (r *Reconciler) copyHelm(ctx context.Context, f *facts) {
 // tellMissingCopy tells why helm does not show a revision. That the cluster can't be reached is told elsewhere.
 func (r *Reconciler) tellMissingCopy(f *facts, err error) {
 	outlook := "it is tried again"
-	if _, tooLarge := errors.AsType[*release.HelmCopyTooLargeError](err); tooLarge {
+	if _, tooLarge := errors.AsType[*revision.HelmCopyTooLargeError](err); tooLarge {
 		f.memory.helmTooLarge, outlook = f.record().Helm.HelmSecret(), "helm does not show this revision"
 	} else if !isAnswer(err) {
 		return
@@ -137,13 +137,13 @@ func (r *Reconciler) tellMissingCopy(f *facts, err error) {
 }
 
 // claimName shows which release name the installation has as soon as its record does: others may not take it from then on.
-func claimName(f *facts, helm *release.HelmRelease) {
+func claimName(f *facts, helm *revision.HelmRelease) {
 	if helm != nil {
 		f.installation.Status.Release = releaseState(helm)
 	}
 }
 
-func releaseState(helm *release.HelmRelease) *kubermaticv1.HelmReleaseState {
+func releaseState(helm *revision.HelmRelease) *kubermaticv1.HelmReleaseState {
 	return &kubermaticv1.HelmReleaseState{Name: helm.Name, Revision: int32(helm.Revision), Status: helm.Status}
 }
 
@@ -159,7 +159,7 @@ func (r *Reconciler) copyStands(ctx context.Context, f *facts) bool {
 }
 
 // helmState changes whenever the copy has something new to say.
-func helmState(record *release.Record) string {
+func helmState(record *revision.Record) string {
 	helm, hooking := record.Helm, record.Hooking
 	return fmt.Sprint(helm.Namespace, "/", helm.HelmSecret(), helm.Status, helm.Description, hooking.Event, hooking.Ended)
 }
@@ -171,18 +171,18 @@ func (r *Reconciler) writeCopy(ctx context.Context, f *facts) error {
 		return err
 	}
 	if record.Helm.TakenOver && f.memory.helmWritten != helmState(record) {
-		if err := release.TakeOverHelm(ctx, r.helmPlace(f, record.Helm.Namespace), record.Helm, f.owner); err != nil {
+		if err := revision.TakeOverHelm(ctx, r.helmPlace(f, record.Helm.Namespace), record.Helm, f.owner); err != nil {
 			return err
 		}
 	}
 	secrets := f.connection.Secrets.Secrets(record.Helm.Namespace)
 	isNew := f.saved != nil && f.memory.helmVersion == "" // it was recorded as applied a moment ago, and never shown
-	f.memory.helmVersion, err = release.WriteHelm(ctx, secrets, record.HelmObject(), isNew)
+	f.memory.helmVersion, err = revision.WriteHelm(ctx, secrets, record.HelmObject(), isNew)
 	return err
 }
 
 // readToShow gives the record whole, as this pass wrote it or as the seed has it, with what its hooks did since.
-func (r *Reconciler) readToShow(ctx context.Context, f *facts) (*release.Record, error) {
+func (r *Reconciler) readToShow(ctx context.Context, f *facts) (*revision.Record, error) {
 	if f.saved != nil && f.saved.Revision == f.record().Revision {
 		f.saved.Follow(f.record())
 		return f.saved, nil

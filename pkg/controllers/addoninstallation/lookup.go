@@ -16,8 +16,8 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // lookup gives what function lookup of a chart finds: the installation's own objects as the record has them, and those of a release
@@ -58,14 +58,14 @@ func (r *Reconciler) lookup(ctx context.Context, f *facts) ([]*unstructured.Unst
 }
 
 // recordedObjects are the objects of a record of kinds that are asked for, and the hooks that have run and stay.
-func recordedObjects(record *release.Record, asked kindsAsked) ([]*unstructured.Unstructured, error) {
+func recordedObjects(record *revision.Record, asked kindsAsked) ([]*unstructured.Unstructured, error) {
 	objects, err := decodeObjects(record.Objects)
 	if err != nil {
 		return nil, err
 	}
-	var staying []release.Hook
+	var staying []revision.Hook
 	for _, hook := range record.Hooks {
-		if hook.Run != nil && hook.Run.Phase == release.PhaseSucceeded && !hook.Run.Cleaned {
+		if hook.Run != nil && hook.Run.Phase == revision.PhaseSucceeded && !hook.Run.Cleaned {
 			staying = append(staying, hook)
 		}
 	}

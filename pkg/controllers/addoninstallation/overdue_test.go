@@ -6,7 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // Red when the time of an outage, of a pause or of a process that did not run counts for an atomic upgrade: it would be rolled back
@@ -26,7 +26,7 @@ func TestOnlyTimeThatIsWatchedMakesAnUpgradeOverdue(t *testing.T) {
 		{why: "there is no contact", begun: time.Hour, nobodys: true},
 		{why: "it was healthy once", begun: time.Hour, watched: time.Hour, healthy: true},
 	} {
-		f := &facts{now: now, memory: &memory{watched: now.Add(-test.watched), record: &release.Record{
+		f := &facts{now: now, memory: &memory{watched: now.Add(-test.watched), record: &revision.Record{
 			Revision: 2, LastGood: 1, Atomic: true, Healthy: test.healthy,
 			Time: metav1.NewTime(now.Add(-test.begun)), Timeout: metav1.Duration{Duration: 10 * time.Minute},
 		}}}

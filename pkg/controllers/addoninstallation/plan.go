@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // defaultTimeout is how long objects may take to become healthy where the catalogue doesn't say.
@@ -21,7 +21,7 @@ func releaseName(f *facts) string {
 	if options := f.entry.Template.Helm; options != nil && options.ReleaseName != "" {
 		return options.ReleaseName
 	}
-	return release.HelmReleaseName(f.installation.Name)
+	return revision.HelmReleaseName(f.installation.Name)
 }
 
 // nextRevision is the revision that a change would get. An intent that was never carried out keeps its number.
@@ -32,14 +32,14 @@ func nextRevision(f *facts) int {
 		return 1
 	case record.Skipped > 0:
 		return record.Skipped + 1
-	case record.State == release.StateApplied:
+	case record.State == revision.StateApplied:
 		return record.Revision + 1
 	}
 	return record.Revision
 }
 
 // sameChart says whether two revisions are of the same chart in the same version, or both of none.
-func sameChart(a, b *release.HelmRelease) bool {
+func sameChart(a, b *revision.HelmRelease) bool {
 	if a == nil || b == nil {
 		return a == b
 	}

@@ -9,7 +9,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 func TestBackOff(t *testing.T) {
@@ -60,12 +60,12 @@ func TestLongRolloutsAreAnnounced(t *testing.T) {
 }
 
 func TestSameChart(t *testing.T) {
-	chart := func(version string) *release.HelmRelease {
-		return &release.HelmRelease{Name: "web", ChartName: "web", ChartVersion: version}
+	chart := func(version string) *revision.HelmRelease {
+		return &revision.HelmRelease{Name: "web", ChartName: "web", ChartVersion: version}
 	}
 	for _, test := range []struct {
 		why  string
-		a, b *release.HelmRelease
+		a, b *revision.HelmRelease
 		want bool
 	}{
 		{"both without a chart", nil, nil, true},
@@ -82,21 +82,21 @@ func TestSameChart(t *testing.T) {
 }
 
 func TestFormerRelease(t *testing.T) {
-	web := func(name string) *release.HelmRelease {
-		return &release.HelmRelease{Name: name, Namespace: "web", Manifest: "…"}
+	web := func(name string) *revision.HelmRelease {
+		return &revision.HelmRelease{Name: name, Namespace: "web", Manifest: "…"}
 	}
-	gone := &release.HelmRelease{Name: "old", Namespace: "web"}
+	gone := &revision.HelmRelease{Name: "old", Namespace: "web"}
 	for _, test := range []struct {
 		why      string
-		previous *release.Record
-		next     *release.HelmRelease
-		want     *release.HelmRelease
+		previous *revision.Record
+		next     *revision.HelmRelease
+		want     *revision.HelmRelease
 	}{
 		{"the first revision", nil, web("a"), nil},
-		{"the same release goes on", &release.Record{Helm: web("a")}, web("a"), nil},
-		{"another method", &release.Record{Helm: web("old")}, nil, gone},
-		{"another name", &release.Record{Helm: web("old")}, web("a"), gone},
-		{"what could not be removed yet is kept in mind", &release.Record{Former: gone}, nil, gone},
+		{"the same release goes on", &revision.Record{Helm: web("a")}, web("a"), nil},
+		{"another method", &revision.Record{Helm: web("old")}, nil, gone},
+		{"another name", &revision.Record{Helm: web("old")}, web("a"), gone},
+		{"what could not be removed yet is kept in mind", &revision.Record{Former: gone}, nil, gone},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, formerRelease(test.previous, test.next)); diff != "" {
@@ -109,14 +109,14 @@ func TestFormerRelease(t *testing.T) {
 func TestInstalledVersion(t *testing.T) {
 	for _, test := range []struct {
 		why    string
-		record *release.Record
+		record *revision.Record
 		want   string
 	}{
 		{"nothing is installed", nil, ""},
-		{"applied to its end", &release.Record{Addon: "web", Version: "2.0.0", From: "1.0.0", State: release.StateApplied}, "2.0.0"},
-		{"an intent installed nothing", &release.Record{Addon: "web", Version: "2.0.0", State: release.StateIntent}, ""},
-		{"an intent leaves what was there", &release.Record{Addon: "web", Version: "2.0.0", From: "1.0.0", State: release.StateIntent}, "1.0.0"},
-		{"another add-on's version says nothing", &release.Record{Addon: "db", Version: "9.0.0", State: release.StateApplied}, ""},
+		{"applied to its end", &revision.Record{Addon: "web", Version: "2.0.0", From: "1.0.0", State: revision.StateApplied}, "2.0.0"},
+		{"an intent installed nothing", &revision.Record{Addon: "web", Version: "2.0.0", State: revision.StateIntent}, ""},
+		{"an intent leaves what was there", &revision.Record{Addon: "web", Version: "2.0.0", From: "1.0.0", State: revision.StateIntent}, "1.0.0"},
+		{"another add-on's version says nothing", &revision.Record{Addon: "db", Version: "9.0.0", State: revision.StateApplied}, ""},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{record: test.record}}

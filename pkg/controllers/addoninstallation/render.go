@@ -13,8 +13,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
@@ -56,7 +56,7 @@ func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
 // takeName puts on record that what is installed has another name now: that of an add-on's version with the same content. The user
 // cluster isn't asked.
 func (r *Reconciler) takeName(ctx context.Context, f *facts) loop.Outcome {
-	err := r.amend(ctx, f, func(kept *release.Record) {
+	err := r.amend(ctx, f, func(kept *revision.Record) {
 		kept.Version, kept.Origins = f.entry.Version, f.origins
 		if addon := addonOf(f); kept.Addon != addon {
 			kept.Addon, kept.FormerAddon = addon, kept.Addon
@@ -85,7 +85,7 @@ func (r *Reconciler) inputs(f *facts) (string, error) {
 		return "", err
 	}
 	spec := f.installation.Spec
-	return release.InputsHash(r.InputsKey,
+	return revision.InputsHash(r.InputsKey,
 		[]byte(inputsFormat), []byte(f.entryDigest), []byte(f.snapshot.Digest), values, data,
 		[]byte(f.cluster.Status.Versions.ControlPlane), []byte(strings.Join(served, "\n")),
 		[]byte(spec.TargetNamespace), fmt.Append(nil, spec.CreateNamespace), []byte(releaseName(f)), r.Images.Canonical(),

@@ -19,8 +19,8 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/status"
 )
 
@@ -51,7 +51,7 @@ func rendersAnew(f *facts) bool {
 // Rendered again they could be others, such as a certificate that the chart makes.
 func hasIntent(f *facts) bool {
 	record := f.record()
-	return record != nil && record.State == release.StateIntent && record.Skipped == 0 && record.Inputs == f.inputs && len(record.Objects) > 0
+	return record != nil && record.State == revision.StateIntent && record.Skipped == 0 && record.Inputs == f.inputs && len(record.Objects) > 0
 }
 
 func takeIntent(f *facts) loop.Outcome {
@@ -141,13 +141,13 @@ func different(before, after map[string]string) []string {
 
 // digestsOf are the digests of objects and hooks by what people call them; those that are called the same have theirs in a row. Hooks
 // of tests count for nothing.
-func digestsOf(objects []*unstructured.Unstructured, hooks []release.Hook) map[string]string {
+func digestsOf(objects []*unstructured.Unstructured, hooks []revision.Hook) map[string]string {
 	digests := map[string]string{}
 	for _, object := range objects {
 		digests[nameOf(object)] += apply.ObjectsDigest([]*unstructured.Unstructured{object})
 	}
 	for _, hook := range hooks {
-		if digest := release.HooksDigest([]release.Hook{hook}); digest != "" {
+		if digest := revision.HooksDigest([]revision.Hook{hook}); digest != "" {
 			digests[hookNameOf(hook)] += digest
 		}
 	}
@@ -158,7 +158,7 @@ func nameOf(object *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s %s", object.GetKind(), strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/"))
 }
 
-func hookNameOf(hook release.Hook) string {
+func hookNameOf(hook revision.Hook) string {
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(hook.Object); err != nil {
 		return "hook of " + hook.Path

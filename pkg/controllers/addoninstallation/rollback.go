@@ -11,7 +11,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // Atomic upgrades (ADR 22): one that is not applied and healthy in time gives way to the revision that was healthy last.
@@ -24,7 +24,7 @@ func (r *Reconciler) lastGood(ctx context.Context, f *facts) (int, error) {
 	switch {
 	case record == nil, f.leaving:
 		return 0, nil
-	case record.State != release.StateApplied:
+	case record.State != revision.StateApplied:
 		return record.LastGood, nil
 	case record.Healthy:
 		return record.Revision, nil
@@ -44,7 +44,7 @@ func (r *Reconciler) lastGood(ctx context.Context, f *facts) (int, error) {
 
 // mayGiveWay says whether a revision has to give way when its time is over: it was never healthy, and there is one to go back to.
 // A rollback never gives way.
-func mayGiveWay(record *release.Record) bool {
+func mayGiveWay(record *revision.Record) bool {
 	return record != nil && record.Atomic && !record.Healthy && record.Rollback == nil && record.LastGood > 0
 }
 
@@ -78,7 +78,7 @@ func (r *Reconciler) orRollBack(ctx context.Context, f *facts, outcome loop.Outc
 		return earlier(outcome, loop.Done{Recheck: timeLeft(f) + atOnce})
 	}
 	good, err := r.Records.LoadRevision(ctx, f.installation.Namespace, f.owner, f.record().LastGood)
-	var damaged *release.DamagedError
+	var damaged *revision.DamagedError
 	if errors.As(err, &damaged) || err == nil && good == nil {
 		return outcome // nothing to go back to
 	}
@@ -103,30 +103,30 @@ func (r *Reconciler) orRollBack(ctx context.Context, f *facts, outcome loop.Outc
 
 // rollbackOf is the revision that brings a good one back: its objects and values from the record, over whatever the failed one
 // has left in the user cluster.
-func rollbackOf(f *facts, good *release.Record, problem string) (*release.Record, error) {
+func rollbackOf(f *facts, good *revision.Record, problem string) (*revision.Record, error) {
 	failed := f.record()
 	objects, err := decodeObjects(good.Objects)
 	if err != nil {
 		return nil, err
 	}
 	back := good.Again()
-	back.Revision, back.State, back.Time, back.From = failed.Revision+1, release.StateIntent, f.stamp(), good.Version
+	back.Revision, back.State, back.Time, back.From = failed.Revision+1, revision.StateIntent, f.stamp(), good.Version
 	back.Healthy, back.LastGood, back.Settled = false, failed.LastGood, failed.Settled
 	back.Inventory, back.Superseded = apply.Planned(objects, standingAt(failed)), failed.Superseded
 	back.Shared, back.FormerAddon = failed.Shared, failed.FormerAddon
-	back.Rollback = &release.Rollback{
+	back.Rollback = &revision.Rollback{
 		To: good.Revision, Failed: failed.Revision, Version: failed.Version, Inputs: failed.Inputs, Problem: problem,
 		ReconcileAt: f.installation.Annotations[kubermaticv1.AnnotationReconcileAt],
 	}
 	back.Helm = helmRollback(f, good)
 	back.Former = formerRelease(failed, back.Helm)
-	back.Hooks, back.Hooking = release.NotRun(good.Hooks), release.Hooking{}
-	back.Begin(release.ActionRollback)
+	back.Hooks, back.Hooking = revision.NotRun(good.Hooks), revision.Hooking{}
+	back.Begin(revision.ActionRollback)
 	return back, nil
 }
 
 // helmRollback is the good revision's Helm release, as the next revision of its history.
-func helmRollback(f *facts, good *release.Record) *release.HelmRelease {
+func helmRollback(f *facts, good *revision.Record) *revision.HelmRelease {
 	if good.Helm == nil {
 		return nil
 	}
@@ -151,7 +151,7 @@ func isGivenUp(f *facts) bool {
 // isGoingBack says whether a rollback is on record and not through.
 func isGoingBack(f *facts) bool {
 	record := f.record()
-	return record != nil && record.Rollback != nil && record.State == release.StateIntent
+	return record != nil && record.Rollback != nil && record.State == revision.StateIntent
 }
 
 // goBack takes a rollback further where the pass ended before it: it needs neither catalogue nor content, and what was asked
@@ -187,7 +187,7 @@ func asGivenUp(f *facts, outcome loop.Outcome) loop.Outcome {
 	}
 }
 
-func givenUpText(record *release.Record) string {
+func givenUpText(record *revision.Record) string {
 	return fmt.Sprintf("version %q was given up and version %q is back: choose another version, mend the values, or set annotation %s to "+
 		"try once more; it failed since %s", record.Rollback.Version, record.Version, kubermaticv1.AnnotationReconcileAt, record.Rollback.Problem)
 }

@@ -17,7 +17,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -62,7 +62,7 @@ const hookJob = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: told, an
 // revisions are "number state version", the rollbacks with the revision that they bring back, newest first.
 func (w *world) revisions(object *kubermaticv1.AddonInstallation) []string {
 	w.t.Helper()
-	records := release.NewRecords(w.seed, w.seed, release.NewSeal([]byte("key")))
+	records := revision.NewRecords(w.seed, w.seed, revision.NewSeal([]byte("key")))
 	owner := apply.Owner{ClusterUID: w.cluster.UID, Installation: object.Name}
 	newest, err := records.Load(w.t.Context(), w.namespace, owner)
 	if err != nil {
@@ -253,11 +253,11 @@ func (l *lossy) lose(save func() error) error {
 	return errLost
 }
 
-func (l *lossy) SaveIntent(ctx context.Context, namespace string, record *release.Record) error {
+func (l *lossy) SaveIntent(ctx context.Context, namespace string, record *revision.Record) error {
 	return l.lose(func() error { return l.Records.SaveIntent(ctx, namespace, record) })
 }
 
-func (l *lossy) SaveApplied(ctx context.Context, namespace string, record *release.Record) error {
+func (l *lossy) SaveApplied(ctx context.Context, namespace string, record *revision.Record) error {
 	return l.lose(func() error { return l.Records.SaveApplied(ctx, namespace, record) })
 }
 

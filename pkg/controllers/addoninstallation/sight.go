@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // sight is what a rendering sees besides the inputs. It changes with what is installed, so it is no reason for a rendering; it is part
@@ -28,7 +28,7 @@ func nextSight(f *facts) sight {
 	if next == nil {
 		return sight{}
 	}
-	return sight{revision: next.Revision, isInstall: nextAction(f.record(), next) == release.ActionInstall}
+	return sight{revision: next.Revision, isInstall: nextAction(f.record(), next) == revision.ActionInstall}
 }
 
 // recordedSight is that of the revision on record.
@@ -37,7 +37,7 @@ func recordedSight(f *facts) sight {
 	if record == nil || record.Helm == nil {
 		return nextSight(f)
 	}
-	isInstall := record.Action == release.ActionInstall
+	isInstall := record.Action == revision.ActionInstall
 	if record.Action == "" {
 		isInstall = record.Helm.Revision == 1
 	}
@@ -53,7 +53,7 @@ func (r *Reconciler) keptBy(f *facts, seen sight) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encoding what is looked up: %w", err)
 	}
-	return release.InputsHash(r.InputsKey, []byte(f.inputs), found,
+	return revision.InputsHash(r.InputsKey, []byte(f.inputs), found,
 		fmt.Append(nil, seen.revision, seen.isInstall, seen.otherMoment)), nil
 }
 

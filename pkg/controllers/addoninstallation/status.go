@@ -12,7 +12,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/status"
 )
 
@@ -146,7 +146,7 @@ func projectHealth(f *facts, result verdict) {
 		status.True(conditions, generation, kubermaticv1.ConditionHealthy, kubermaticv1.ReasonHealthy, "")
 	case f.health != nil:
 		status.Set(conditions, judge(unhealthy(f, f.health)).as(kubermaticv1.ConditionHealthy, generation))
-	case record != nil && record.State != release.StateApplied && meta.FindStatusCondition(*conditions, kubermaticv1.ConditionHealthy) != nil:
+	case record != nil && record.State != revision.StateApplied && meta.FindStatusCondition(*conditions, kubermaticv1.ConditionHealthy) != nil:
 		status.Set(conditions, metav1.Condition{
 			Type: kubermaticv1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: kubermaticv1.ReasonProgressing,
 			ObservedGeneration: generation, Message: fmt.Sprintf("version %q is not applied to its end", record.Version),
@@ -163,7 +163,7 @@ func projectInstalled(f *facts) {
 	state.Version = installedVersion(f)
 	fetched := &kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest}
 	switch {
-	case record == nil || record.State != release.StateApplied && record.From == "":
+	case record == nil || record.State != revision.StateApplied && record.From == "":
 		if fetched.Digest != "" {
 			state.Artifact = fetched
 		}

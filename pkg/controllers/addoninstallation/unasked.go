@@ -10,7 +10,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
@@ -30,7 +30,7 @@ func given(layers []values.Layer) ([]byte, error) {
 // wantedHash is over what people say: catalogue entry, content, values, and where to.
 func (r *Reconciler) wantedHash(f *facts) string {
 	spec := f.installation.Spec
-	return release.InputsHash(r.InputsKey, []byte("wanted"), []byte(f.entryDigest), []byte(f.snapshot.Digest), f.given,
+	return revision.InputsHash(r.InputsKey, []byte("wanted"), []byte(f.entryDigest), []byte(f.snapshot.Digest), f.given,
 		[]byte(spec.TargetNamespace), fmt.Append(nil, spec.CreateNamespace), []byte(releaseName(f)), r.Images.Canonical())
 }
 
@@ -71,7 +71,7 @@ func (r *Reconciler) staysAsRecorded(ctx context.Context, f *facts) (bool, loop.
 
 // comesOutAs says whether a rendering differs by chance only from what is on record, if at all. Where they differ it renders once more,
 // at another moment, to learn what chance makes.
-func (r *Reconciler) comesOutAs(ctx context.Context, record *release.Record, recorded *facts, seen sight) (bool, loop.Outcome) {
+func (r *Reconciler) comesOutAs(ctx context.Context, record *revision.Record, recorded *facts, seen sight) (bool, loop.Outcome) {
 	once, twice := *recorded, *recorded
 	if outcome := r.renderAs(ctx, &once, seen); outcome != nil {
 		return false, outcome
@@ -141,7 +141,7 @@ func contentOf(f *facts) (map[string]any, error) {
 		named[apply.KeyOf(object).String()] = object.Object
 	}
 	for _, hook := range f.hooks {
-		if release.HooksDigest([]release.Hook{hook}) != "" {
+		if revision.HooksDigest([]revision.Hook{hook}) != "" {
 			hook.Run = nil
 			named[hookNameOf(hook)] = hook
 		}

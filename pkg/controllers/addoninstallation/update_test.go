@@ -14,7 +14,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -127,7 +127,7 @@ func TestUpdateOverDamagedRecordWritesEverything(t *testing.T) {
 	owner := apply.Owner{ClusterUID: w.cluster.UID, Installation: object.Name}
 	var heads corev1.SecretList
 	err := w.seed.List(t.Context(), &heads, client.InNamespace(w.namespace), client.MatchingLabels{
-		kubermaticv1.LabelInstallation: owner.ID(), release.LabelRevision: "2",
+		kubermaticv1.LabelInstallation: owner.ID(), revision.LabelRevision: "2",
 	})
 	if err := errors.Join(err, w.spoil(heads.Items...)); err != nil {
 		t.Fatal(err)

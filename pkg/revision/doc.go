@@ -1,0 +1,29 @@
+// Package revision keeps what an installation applied: the release records on the seed, which are the truth, and the Helm
+// release in the user cluster, which is a copy of it for people and for the helm program.
+//
+// A record is one revision: what was chosen, what it was made from, the objects as rendered, and the inventory of what
+// stands in the user cluster. Uninstall, drift repair and rollback work from it, without the source and without trusting
+// the user cluster. An intent is saved before the first remote write, so that a crash at any point leaves a record that
+// names every object which may exist.
+//
+// A record is believed if it carries the seal of the seed (seal.go), and decoded within the bounds of what is written
+// (scan.go). It is saved if its objects explain what the user cluster answered (bounds.go). Records from before the seal are
+// sealed once (sealing.go). Names of records have 128 bits of the owner's hash; former ones had 40 (names.go).
+//
+// Records are Secrets (objects may hold passwords) of type addons.kubermatic.k8c.io/release.v1 in the cluster namespace,
+// owned by the Cluster and not by the installation: an installation made anew under an old name takes its predecessor's
+// record over. A record is written as its parts first and its head last, and read by its head, so a half-written one is
+// never seen. The newest five are kept, and the one that was healthy last. Which revisions there are is asked for all installations
+// of a namespace together (roll.go).
+//
+// Diff tells two revisions apart by the names of objects, hooks, fields and values, and never by what they hold.
+//
+// Hooks of a Helm release are run by a HookRunner, one after the other, as far as it goes without waiting. The record says how
+// far an event has come: it is written where the user cluster alone could not tell afterwards. An object that was made just
+// before the process ended is known by its annotation. Objects of hooks are in no inventory.
+//
+// The Helm release is written in Helm's own format (stored.go), without templates and files of the chart.
+// What the user cluster holds is never trusted: it is read while it is unpacked, with bounds (unpack.go, manifest.go), to mark older
+// revisions superseded and, where a release of somebody else is gone on with, for the objects it claims (takeover.go). Revisions
+// that somebody made of our own release are found by ByHand (ADR 41).
+package revision
