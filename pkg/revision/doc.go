@@ -16,8 +16,6 @@
 // never seen. The newest five are kept, and the one that was healthy last. Which revisions there are is asked for all installations
 // of a namespace together (roll.go).
 //
-// Diff tells two revisions apart by the names of objects, hooks, fields and values, and never by what they hold.
-//
 // Hooks of a Helm release are run by a HookRunner, one after the other, as far as it goes without waiting. The record says how
 // far an event has come: it is written where the user cluster alone could not tell afterwards. An object that was made just
 // before the process ended is known by its annotation. Objects of hooks are in no inventory.
