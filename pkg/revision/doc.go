@@ -14,7 +14,7 @@
 // owned by the Cluster and not by the installation: an installation made anew under an old name takes its predecessor's
 // record over. A record is written as its parts first and its head last, and read by its head, so a half-written one is
 // never seen. The newest five are kept, and the one that was healthy last. Which revisions there are is asked for all installations
-// of a namespace together (roll.go).
+// of a namespace together (package listcache).
 //
 // Hooks of a Helm release are run by a HookRunner, one after the other, as far as it goes without waiting. The record says how
 // far an event has come: it is written where the user cluster alone could not tell afterwards. An object that was made just

@@ -81,8 +81,8 @@ func sortHeads(heads []named) {
 	})
 }
 
-// rollOf has the revisions of all owners in a list by their LongIDs; former names are by their label.
-func rollOf(items []metav1.PartialObjectMetadata) map[string][]int {
+// revisionsOf has the revisions of all owners in a list by their LongIDs; former names are by their label.
+func revisionsOf(items []metav1.PartialObjectMetadata) map[string][]int {
 	found := map[string][]int{}
 	for i := range items {
 		name, ok := parseName(items[i].Name)

@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/listcache"
 )
 
 // Kept is the number of revisions that Trim keeps.
@@ -28,14 +29,14 @@ type Records struct {
 	// sealing seals earlier records, where there may be some.
 	sealing *Sealing
 	// revisions that installations of which nothing is known yet may have.
-	revisions roll
+	revisions *listcache.Lists
 }
 
 // NewRecords keeps records by a client; what is read is read by reader, which must see past caches: a record that is a
 // second old would be taken for the truth. Only which revisions there are may be ten seconds old, at first sight (LoadFirst).
 // What does not carry the seal is not believed.
 func NewRecords(c client.Client, reader client.Reader, seal Seal) *Records {
-	return &Records{client: c, reader: reader, seal: seal, revisions: roll{now: time.Now}}
+	return &Records{client: c, reader: reader, seal: seal, revisions: listcache.New(time.Now)}
 }
 
 // Load returns the newest complete record of an installation, nil where there is none. Errors: NewerFormatError,
@@ -60,13 +61,13 @@ func (r *Records) LoadFirst(ctx context.Context, namespace string, owner apply.O
 	}
 	list := func() (map[string][]int, bool, error) {
 		items, err := r.list(ctx, namespace)
-		return rollOf(items), false, err
+		return revisionsOf(items), false, err
 	}
-	former, _, err := r.revisions.look(ctx, namespace, owner.ID(), list)
+	former, _, err := r.revisions.Find(ctx, namespace, owner.ID(), list)
 	if err != nil {
 		return nil, err
 	}
-	revisions, sure, err := r.revisions.look(ctx, namespace, owner.LongID(), list)
+	revisions, sure, err := r.revisions.Find(ctx, namespace, owner.LongID(), list)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +182,7 @@ func (r *Records) save(ctx context.Context, namespace string, record *Record) er
 	if err := record.bound(); err != nil {
 		return err
 	}
-	defer r.revisions.touch(namespace, record.Owner().LongID())
+	defer r.revisions.Changed(namespace, record.Owner().LongID())
 	return r.write(ctx, namespace, record)
 }
 

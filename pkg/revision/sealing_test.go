@@ -315,7 +315,7 @@ func TestNamespacesAreSealedOnceEach(t *testing.T) {
 		})
 	}
 	waits.Wait()
-	if counted.seen["many"] != 2 { // to seal, and for the roll
+	if counted.seen["many"] != 2 { // to seal, and to know which there are
 		t.Errorf("%d lists, want 2", counted.seen["many"])
 	}
 	seed(t, "many-refused")

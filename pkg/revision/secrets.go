@@ -190,7 +190,7 @@ func (r *Records) remove(ctx context.Context, namespace string, owner apply.Owne
 	if err != nil {
 		return err
 	}
-	defer r.revisions.touch(namespace, owner.LongID())
+	defer r.revisions.Changed(namespace, owner.LongID())
 	for _, heads := range []bool{true, false} {
 		for i := range items {
 			name, ok := parseName(items[i].Name)

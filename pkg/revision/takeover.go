@@ -20,6 +20,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/listcache"
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
@@ -44,16 +45,9 @@ type HelmPlace struct {
 	Namespace string
 	// NameOf gives the name of the installation with an ID; "" where there is none, or none any more. It may be nil.
 	NameOf func(id string) string
-	// Names are those of the user cluster. It may be nil.
-	Names *HelmNames
+	// Names are the revisions of releases of the user cluster. It may be nil.
+	Names *listcache.Lists
 }
-
-// HelmNames knows which releases the namespaces of a user cluster had a moment ago, from lists that installations share which begin
-// together. It may be used by many goroutines.
-type HelmNames struct{ roll roll }
-
-// NewHelmNames knows of none; now tells the time.
-func NewHelmNames(now func() time.Time) *HelmNames { return &HelmNames{roll: roll{now: now}} }
 
 // lacks says whether there is no release of the name: it was not on the list, and what was made since would begin with revision 1.
 func (p HelmPlace) lacks(ctx context.Context, name string) (bool, error) {
@@ -61,7 +55,7 @@ func (p HelmPlace) lacks(ctx context.Context, name string) (bool, error) {
 		return false, nil
 	}
 	secrets := p.Metadata.Resource(secretResource).Namespace(p.Namespace)
-	known, sure, err := p.Names.roll.look(ctx, p.Namespace, name, func() (map[string][]int, bool, error) {
+	known, sure, err := p.Names.Find(ctx, p.Namespace, name, func() (map[string][]int, bool, error) {
 		options := metav1.ListOptions{LabelSelector: "owner=helm", FieldSelector: "type=" + helmSecretType, Limit: namesListed}
 		list, err := secrets.List(ctx, options)
 		if err != nil {

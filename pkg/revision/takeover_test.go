@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/listcache"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -94,7 +95,7 @@ func TestNamesOfANamespaceComeFromOneList(t *testing.T) {
 	place := h.place()
 	begun := time.Now()
 	stopped := func() time.Time { return begun }
-	place.Names = NewHelmNames(stopped)
+	place.Names = listcache.New(stopped)
 	place.Metadata, place.Secrets = h.counted(&calls)
 	find := func(name string, found bool, want ...string) {
 		t.Helper()
@@ -116,7 +117,7 @@ func TestNamesOfANamespaceComeFromOneList(t *testing.T) {
 		t.Fatal(err)
 	}
 	find("b", true, "GET", "LIST", "GET")
-	place.Names = NewHelmNames(stopped)
+	place.Names = listcache.New(stopped)
 	var gone *url.Error
 	place.Metadata = h.unreachable()
 	if _, err := FindHelm(t.Context(), place, "a", apply.Owner{}); !errors.As(err, &gone) {

@@ -11,7 +11,7 @@ import (
 var tiers = [][]string{
 	{"apis/kkp", "apis/kubermatic"},
 	{"pkg/addresses"},
-	{"pkg/catalogue", "pkg/fence", "pkg/remote", "pkg/status", "pkg/templatedata", "pkg/values"},
+	{"pkg/catalogue", "pkg/fence", "pkg/listcache", "pkg/remote", "pkg/status", "pkg/templatedata", "pkg/values"},
 	{"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/loop", "pkg/mergedcatalogue", "pkg/revision", "pkg/render"},
 	{"pkg/cli", "pkg/controllers", "pkg/query", "pkg/webhook"},
 	{"cmd"},

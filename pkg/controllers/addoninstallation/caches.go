@@ -10,7 +10,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/listcache"
 )
 
 // views hold one view per cluster, so that one list serves all its installations; by UIDs (facts.place), since a name may come back.
@@ -23,7 +23,7 @@ type views struct {
 type view struct {
 	survey     *apply.Survey
 	namespaces *apply.Namespaces
-	helmNames  *revision.HelmNames
+	helmNames  *listcache.Lists
 	used       time.Time
 }
 
@@ -51,7 +51,7 @@ func (v *views) namespacesOf(uid types.UID, interval time.Duration) *apply.Names
 	return v.of(uid, interval).namespaces
 }
 
-func (v *views) helmNamesOf(uid types.UID, interval time.Duration) *revision.HelmNames {
+func (v *views) helmNamesOf(uid types.UID, interval time.Duration) *listcache.Lists {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	return v.of(uid, interval).helmNames
@@ -66,7 +66,7 @@ func (v *views) of(uid types.UID, interval time.Duration) *view {
 	if _, ok := v.byUID[uid]; !ok {
 		maps.DeleteFunc(v.byUID, func(_ types.UID, other *view) bool { return now.Sub(other.used) > viewKept*interval })
 		v.byUID[uid] = &view{
-			survey: apply.NewSurvey(interval, time.Now), namespaces: apply.NewNamespaces(time.Now), helmNames: revision.NewHelmNames(time.Now),
+			survey: apply.NewSurvey(interval, time.Now), namespaces: apply.NewNamespaces(time.Now), helmNames: listcache.New(time.Now),
 		}
 	}
 	v.byUID[uid].used = now
