@@ -68,7 +68,7 @@ func withoutFields(inventory apply.Inventory) apply.Inventory {
 // answered is how many bytes of the record came from the user cluster. An intent has the fields that earlier revisions were saved
 // with, and no others.
 func (r *Record) answered() int {
-	sum := len(r.Hooking.Failed)
+	sum := len(r.HooksState.Failed)
 	for i := range r.Inventory {
 		sum += len(r.Inventory[i].UID)
 		if r.State == StateApplied {
@@ -109,7 +109,7 @@ func (r *Record) explained() int {
 // shed leaves out of an earlier record what a user cluster answered beyond what explains it: the largest fields first.
 func (r *Record) shed() {
 	r.Superseded, r.Shared = withoutFields(r.Superseded), withoutFields(r.Shared)
-	r.Hooking.Failed = cut(r.Hooking.Failed)
+	r.HooksState.Failed = cut(r.HooksState.Failed)
 	if r.Rollback != nil {
 		r.Rollback.Problem = cut(r.Rollback.Problem)
 	}

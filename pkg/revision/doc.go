@@ -16,10 +16,6 @@
 // never seen. The newest five are kept, and the one that was healthy last. Which revisions there are is asked for all installations
 // of a namespace together (package listcache).
 //
-// Hooks of a Helm release are run by a HookRunner, one after the other, as far as it goes without waiting. The record says how
-// far an event has come: it is written where the user cluster alone could not tell afterwards. An object that was made just
-// before the process ended is known by its annotation. Objects of hooks are in no inventory.
-//
 // The Helm release is written in Helm's own format (stored.go), without templates and files of the chart.
 // What the user cluster holds is never trusted: it is read while it is unpacked, with bounds (unpack.go, manifest.go), to mark older
 // revisions superseded and, where a release of somebody else is gone on with, for the objects it claims (takeover.go). Revisions

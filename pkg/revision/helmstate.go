@@ -10,6 +10,9 @@ import (
 	helmtime "helm.sh/helm/v3/pkg/time"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 )
 
 // Words that the helm program shows, from its pkg/action.
@@ -22,21 +25,31 @@ const (
 	helmUninstalling = "Deletion in progress (or silently failed)"
 )
 
+// HooksRevision is what hooks of the record's Helm release run for.
+func (r *Record) HooksRevision() hooks.Revision {
+	found := hooks.Revision{Set: &r.Set, Owner: r.Owner(), TargetNamespace: r.TargetNamespace, Shown: r}
+	if r.Helm != nil {
+		found.Release = apply.HelmMarks{ReleaseName: r.Helm.Name, ReleaseNamespace: r.Helm.Namespace}
+		found.Number, found.Time = r.Helm.Revision, r.Helm.LastDeployed
+	}
+	return found
+}
+
 // Begin gives the revision of a Helm release its action, and the status that goes with it. Nothing is changed where there is
 // no Helm release.
-func (r *Record) Begin(action Action) {
+func (r *Record) Begin(action hooks.Action) {
 	if r.Helm == nil {
 		return
 	}
 	r.Action = action
-	r.pend()
+	r.Pending()
 }
 
 // Deployed says that the revision of the Helm release is complete: its objects are there, and its hooks have run.
 func (r *Record) Deployed() {
-	descriptions := map[Action]string{ActionInstall: helmInstalled, ActionUpgrade: helmUpgraded}
+	descriptions := map[hooks.Action]string{hooks.ActionInstall: helmInstalled, hooks.ActionUpgrade: helmUpgraded}
 	if r.Helm != nil && r.Helm.Status == helmrelease.StatusFailed.String() {
-		descriptions[ActionRollback] = helmRolledBack // what it said before is gone with the failure
+		descriptions[hooks.ActionRollback] = helmRolledBack // what it said before is gone with the failure
 	}
 	r.setHelm(helmrelease.StatusDeployed, descriptions[r.Action])
 }
@@ -61,23 +74,25 @@ func (r *Record) IsDeployed() bool {
 	return r.State == StateApplied && (r.Action == "" || r.Helm.Status == helmrelease.StatusDeployed.String())
 }
 
-func (r *Record) pend() {
+// Pending has the Helm release be under way.
+func (r *Record) Pending() {
 	switch r.Action {
-	case ActionInstall:
+	case hooks.ActionInstall:
 		r.setHelm(helmrelease.StatusPendingInstall, helmInstalling)
-	case ActionRollback:
+	case hooks.ActionRollback:
 		r.setHelm(helmrelease.StatusPendingRollback, "")
-	case ActionUpgrade, ActionDelete:
+	case hooks.ActionUpgrade, hooks.ActionDelete:
 		r.setHelm(helmrelease.StatusPendingUpgrade, helmUpgrading)
 	}
 }
 
-func (r *Record) fail(problem string) {
+// Failed says why the action failed.
+func (r *Record) Failed(problem string) {
 	subject := "Upgrade"
 	switch r.Action {
-	case ActionInstall:
+	case hooks.ActionInstall:
 		subject = "Release"
-	case ActionRollback:
+	case hooks.ActionRollback:
 		subject = "Rollback"
 	}
 	r.setHelm(helmrelease.StatusFailed, fmt.Sprintf("%s %q failed: %s", subject, r.Helm.Name, problem))
@@ -103,9 +118,9 @@ func (r *Record) Uninstalling() *helmrelease.Release {
 // helmHooks are the hooks in Helm's own form. Their manifests are the objects as they are made here, since whoever runs one
 // by hand needs its images and namespace.
 func (r *Record) helmHooks() []*helmrelease.Hook {
-	hooks := make([]*helmrelease.Hook, 0, len(r.Hooks))
+	made := make([]*helmrelease.Hook, 0, len(r.Hooks))
 	for _, hook := range r.Hooks {
-		object, err := hook.object()
+		object, err := hook.Decode()
 		if err != nil {
 			continue // it can't be run either, which is told there
 		}
@@ -113,17 +128,17 @@ func (r *Record) helmHooks() []*helmrelease.Hook {
 		if err != nil {
 			continue
 		}
-		hooks = append(hooks, &helmrelease.Hook{
+		made = append(made, &helmrelease.Hook{
 			Name: object.GetName(), Kind: object.GetKind(), Path: hook.Path, Manifest: string(manifest), Weight: hook.Weight,
-			Events: words[helmrelease.HookEvent](hook.Events), LastRun: hook.Run.helm(),
+			Events: words[helmrelease.HookEvent](hook.Events), LastRun: lastRun(hook.Run),
 			DeletePolicies:    words[helmrelease.HookDeletePolicy](hook.DeletePolicies),
 			OutputLogPolicies: words[helmrelease.HookOutputLogPolicy](hook.LogPolicies),
 		})
 	}
-	return slices.Clip(hooks)
+	return slices.Clip(made)
 }
 
-func (r *HookRun) helm() helmrelease.HookExecution {
+func lastRun(r *hooks.Run) helmrelease.HookExecution {
 	if r == nil {
 		return helmrelease.HookExecution{}
 	}

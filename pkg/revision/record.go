@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 )
 
 // Format is the number of the record format that this release writes; records of format 1 had no seal. A newer one is a
@@ -101,13 +102,8 @@ type Record struct {
 	SupersededOf int `json:"supersededOf,omitempty"`
 	// Helm is the release shown by `helm list`; nil for other methods.
 	Helm *HelmRelease `json:"helm,omitempty"`
-	// Action is what the revision does to the Helm release; "" in records of before hooks were run.
-	Action Action `json:"action,omitempty"`
-	// Hooks of the Helm release, and how they ran. HooksDigest tells them from those of another revision.
-	Hooks       []Hook `json:"hooks,omitempty"`
-	HooksDigest string `json:"hooksDigest,omitempty"`
-	// Hooking is how far their events have come.
-	Hooking Hooking `json:"hooking,omitzero"`
+	// Set has the hooks of the Helm release, and how they ran.
+	hooks.Set
 	// Time at which the revision got into its state.
 	Time metav1.Time `json:"time"`
 
@@ -164,7 +160,7 @@ func (r *Record) Light() *Record {
 
 // Follow takes over from a record in memory, which may be light, how its hooks fared and what its Helm release says.
 func (r *Record) Follow(kept *Record) {
-	r.Hooks, r.Hooking = kept.Hooks, kept.Hooking
+	r.Hooks, r.HooksState = kept.Hooks, kept.HooksState
 	if kept.Helm != nil && r.Helm != nil {
 		helm := *kept.Helm
 		helm.Manifest, helm.Config = r.Helm.Manifest, r.Helm.Config
@@ -174,6 +170,11 @@ func (r *Record) Follow(kept *Record) {
 
 // IsLight says whether the record misses its objects, values and manifest.
 func (r *Record) IsLight() bool { return r.stored.light }
+
+// Holds says whether a revision has these objects, by their digest, and these hooks.
+func (r *Record) Holds(objectsDigest string, wanted []hooks.Hook) bool {
+	return r.ObjectsDigest == objectsDigest && r.HooksDigest == hooks.Digest(wanted)
+}
 
 // Owner is the installation that the record belongs to.
 func (r *Record) Owner() apply.Owner {

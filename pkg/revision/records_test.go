@@ -239,11 +239,11 @@ func TestLightRecordsFollowTheirReleases(t *testing.T) {
 	if light.Helm.Manifest != "" || light.Helm.Config != nil || record.Helm.Manifest == "" {
 		t.Errorf("light has %+v, the record %+v", light.Helm, record.Helm)
 	}
-	light.Hooking.Event, light.Helm.Status = "post-install", "failed"
+	light.HooksState.Event, light.Helm.Status = "post-install", "failed"
 	record.Follow(light)
-	if record.Helm.Status != "failed" || record.Hooking.Event != "post-install" || record.Helm.Manifest != "kind: Service" ||
+	if record.Helm.Status != "failed" || record.HooksState.Event != "post-install" || record.Helm.Manifest != "kind: Service" ||
 		record.Helm.Config == nil || record.Helm.Revision != 3 {
-		t.Errorf("the record became %+v, %+v", record.Helm, record.Hooking)
+		t.Errorf("the record became %+v, %+v", record.Helm, record.HooksState)
 	}
 }
 

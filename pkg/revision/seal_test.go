@@ -18,6 +18,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 )
 
 // bomb is a record of 13 KB that becomes gigabytes when it is decoded.
@@ -110,7 +111,7 @@ func TestTheLargestRecordComesBack(t *testing.T) {
 		entry := apply.Entry{Key: apply.Key{Kind: "ConfigMap", Name: fmt.Sprint(i)}, Version: "v1", UID: "u"}
 		entry.Fields = json.RawMessage(`{"f:data":{".":{},` + strings.Repeat(`"v:1":{},`, 400) + `"v:2":{}}}`)
 		record.Inventory = append(record.Inventory, entry)
-		record.Hooks = append(record.Hooks, Hook{Path: "a", Events: []string{"pre-install", "post-install"}, Object: json.RawMessage(`{"kind":"Job"}`)})
+		record.Hooks = append(record.Hooks, hooks.Hook{Path: "a", Events: []string{"pre-install", "post-install"}, Object: json.RawMessage(`{"kind":"Job"}`)})
 	}
 	for i := range maxEntries - apply.MaxObjects {
 		record.Superseded = append(record.Superseded, apply.Entry{Key: apply.Key{Kind: "Secret", Name: fmt.Sprint(i)}, Version: "v1", UID: "u"})

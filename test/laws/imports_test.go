@@ -12,14 +12,18 @@ var tiers = [][]string{
 	{"apis/kkp", "apis/kubermatic"},
 	{"pkg/addresses"},
 	{"pkg/catalogue", "pkg/fence", "pkg/listcache", "pkg/remote", "pkg/status", "pkg/templatedata", "pkg/values"},
-	{"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/loop", "pkg/mergedcatalogue", "pkg/revision", "pkg/render"},
+	{"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/hooks", "pkg/loop", "pkg/mergedcatalogue", "pkg/revision", "pkg/render"},
 	{"pkg/cli", "pkg/controllers", "pkg/query", "pkg/webhook"},
 	{"cmd"},
 	{"hack", "test"},
 }
 
-// neighbours are the imports that are allowed inside a tier.
-var neighbours = map[string]string{"pkg/revision": "pkg/apply", "pkg/render": "pkg/fetch"}
+// neighbours are the rooms of its own tier that a room may import.
+var neighbours = map[string][]string{
+	"pkg/hooks":    {"pkg/apply"},
+	"pkg/revision": {"pkg/apply", "pkg/hooks"},
+	"pkg/render":   {"pkg/fetch"},
+}
 
 // foundations are inner parts of a room that the other parts of the same room stand on.
 var foundations = []string{
@@ -72,7 +76,7 @@ func refusal(folder, from string, floor int, imported string) string {
 		return refusalInside(folder, from, imported)
 	case below > floor:
 		return "imports run downward only"
-	case below == floor && neighbours[from] != to:
+	case below == floor && !slices.Contains(neighbours[from], to):
 		return "rooms of one tier meet through contracts and API objects, not by imports"
 	case imported != to && from != "cmd" && slices.Contains([]string{"pkg/fetch", "pkg/render"}, to):
 		return "implementations are named in cmd and in tests only; import the contract " + to
@@ -106,6 +110,7 @@ func TestImportLawsCatch(t *testing.T) {
 		{"product uses test code", "pkg/apply/a.go", code("test/fleet"), "downward only"},
 		{"product uses a kit for tests", "pkg/fetch/git/a.go", code("pkg/fetch/fetchtest"), "kit for tests"},
 		{"sideways", "pkg/apply/a.go", code("pkg/revision"), "one tier"},
+		{"hooks that know records", "pkg/hooks/a.go", code("pkg/revision"), "one tier"},
 		{"an API that knows another API", "apis/kubermatic/v1/a.go", code("apis/kkp/v1"), "one tier"},
 		{"past the contract", "pkg/controllers/addon/a.go", code("pkg/fetch/git"), "import the contract pkg/fetch"},
 		{"a contract that knows an implementation", "pkg/render/a.go", code("pkg/render/chart"), "does not know"},

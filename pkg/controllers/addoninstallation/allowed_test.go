@@ -10,8 +10,8 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // refusal is what a check says of: whether anything is closed or not, and by which restriction.
@@ -79,7 +79,7 @@ func TestAC40OnlyNewThingsOfCustomCatalogues(t *testing.T) {
 		{"another target", func(f *facts) { f.installation.Spec.TargetNamespace = "shop" }, false},
 		{"a hook", func(f *facts) {
 			f.installation.Spec.TargetNamespace = "shop"
-			f.hooks = []revision.Hook{{Object: []byte(`{"kind": "Job", "metadata": {"name": "a", "namespace": "kube-system"}}`)}}
+			f.hooks = []hooks.Hook{{Object: []byte(`{"kind": "Job", "metadata": {"name": "a", "namespace": "kube-system"}}`)}}
 		}, true},
 	} {
 		f := &facts{installation: &kubermaticv1.AddonInstallation{}}

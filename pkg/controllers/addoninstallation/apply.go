@@ -14,6 +14,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
@@ -77,8 +78,8 @@ func (r *Reconciler) takeInputs(ctx context.Context, f *facts) loop.Outcome {
 		kept.Artifact = kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest}
 		kept.CRDs, kept.Timeout = crdPolicy(f), timeoutOf(f)
 		kept.Values, kept.Origins = f.values, f.origins
-		kept.Hooks = revision.CarryRuns(kept.Hooks, f.hooks) // those of tests may be others
-		kept.Hooking.FailedAt = metav1.Time{}                // with new inputs, what failed is tried at once
+		kept.Hooks = hooks.CarryRuns(kept.Hooks, f.hooks) // those of tests may be others
+		kept.HooksState.FailedAt = metav1.Time{}          // with new inputs, what failed is tried at once
 		kept.Atomic, kept.Rollback = f.entry.Template.Atomic, nil
 	})
 	if err != nil {
@@ -118,7 +119,7 @@ func (r *Reconciler) intent(f *facts, digest string) (*revision.Record, error) {
 	intent.Inventory = apply.Planned(f.objects, known)
 	intent.Helm = helmRecord(f)
 	intent.Former = formerRelease(f.record(), intent.Helm)
-	intent.Hooks, intent.HooksDigest = f.hooks, revision.HooksDigest(f.hooks)
+	intent.Hooks, intent.HooksDigest = f.hooks, hooks.Digest(f.hooks)
 	intent.Begin(nextAction(f.record(), intent.Helm))
 	return intent, nil
 }

@@ -7,6 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
@@ -16,13 +17,13 @@ import (
 func (f *facts) deletesWithHooks(event string) bool {
 	record := f.record()
 	skipped := f.installation.Annotations[kubermaticv1.AnnotationSkipHooks] == "true"
-	begun := record.State == revision.StateIntent && record.Action == revision.ActionInstall
+	begun := record.State == revision.StateIntent && record.Action == hooks.ActionInstall
 	return record.Helm != nil && !skipped && !begun && record.HasHooks(event)
 }
 
 // preDelete ends what still runs, shows the Helm release as uninstalling and runs the hooks that come before the removal.
 func (r *Reconciler) preDelete(ctx context.Context, f *facts) loop.Outcome {
-	waiting, err := revision.HookRunner{Target: f.target()}.Stop(ctx, f.record())
+	waiting, err := hooks.Runner{Target: f.target()}.Stop(ctx, f.record().HooksRevision())
 	switch {
 	case err != nil:
 		return r.remoteFailed(f, kubermaticv1.ConditionReady, err)
@@ -35,12 +36,12 @@ func (r *Reconciler) preDelete(ctx context.Context, f *facts) loop.Outcome {
 		return outcome
 	}
 	r.copyUninstalling(ctx, f)
-	return r.deletionHooks(ctx, f, revision.ActionDelete.Pre())
+	return r.deletionHooks(ctx, f, hooks.ActionDelete.Pre())
 }
 
 // postDelete runs the hooks that come after the removal, in namespaces that still stand.
 func (r *Reconciler) postDelete(ctx context.Context, f *facts) loop.Outcome {
-	return r.deletionHooks(ctx, f, revision.ActionDelete.Post())
+	return r.deletionHooks(ctx, f, hooks.ActionDelete.Post())
 }
 
 func (r *Reconciler) deletionHooks(ctx context.Context, f *facts, event string) loop.Outcome {

@@ -12,6 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/revision"
@@ -58,7 +59,7 @@ type facts struct {
 
 	rendered render.Result
 	objects  []*unstructured.Unstructured
-	hooks    []revision.Hook
+	hooks    []hooks.Hook
 	progress apply.Progress
 	health   *apply.Health
 

@@ -160,7 +160,7 @@ func (r *Reconciler) copyStands(ctx context.Context, f *facts) bool {
 
 // helmState changes whenever the copy has something new to say.
 func helmState(record *revision.Record) string {
-	helm, hooking := record.Helm, record.Hooking
+	helm, hooking := record.Helm, record.HooksState
 	return fmt.Sprint(helm.Namespace, "/", helm.HelmSecret(), helm.Status, helm.Description, hooking.Event, hooking.Ended)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
@@ -19,11 +20,11 @@ const slowestHookLook = 5 * time.Second
 
 // prepareHooks makes the hooks of a chart ready as its objects are: images, namespaces, labels. Two events may have hooks of
 // one name, so each is prepared by itself. Helm does not mark hooks as its own, so neither do we.
-func (r *Reconciler) prepareHooks(f *facts) ([]revision.Hook, error) {
+func (r *Reconciler) prepareHooks(f *facts) ([]hooks.Hook, error) {
 	if f.rendered.Chart == nil {
 		return nil, nil
 	}
-	var hooks []revision.Hook
+	var found []hooks.Hook
 	for _, hook := range f.rendered.Chart.Hooks {
 		alone := []*unstructured.Unstructured{hook.Object}
 		r.Images.Rewrite(alone)
@@ -37,37 +38,28 @@ func (r *Reconciler) prepareHooks(f *facts) ([]revision.Hook, error) {
 		if err != nil {
 			return nil, fmt.Errorf("encoding the hook of %q: %w", hook.Path, err)
 		}
-		hooks = append(hooks, revision.Hook{
+		found = append(found, hooks.Hook{
 			Path: hook.Path, Events: hook.Events, Weight: hook.Weight, DeletePolicies: hook.DeletePolicies, LogPolicies: hook.LogPolicies,
 			Object: encoded,
 		})
 	}
-	return hooks, nil
-}
-
-// hookObjects are the objects of hooks.
-func hookObjects(hooks []revision.Hook) ([]*unstructured.Unstructured, error) {
-	encoded := make([]json.RawMessage, len(hooks))
-	for i := range hooks {
-		encoded[i] = hooks[i].Object
-	}
-	return decodeObjects(encoded)
+	return found, nil
 }
 
 // nextAction is what a revision after another one does to a Helm release. Until a release was deployed once, each attempt at
 // it installs: the hooks that an installation needs would never run otherwise.
-func nextAction(previous *revision.Record, next *revision.HelmRelease) revision.Action {
+func nextAction(previous *revision.Record, next *revision.HelmRelease) hooks.Action {
 	switch {
 	case next != nil && next.TakenOver:
-		return revision.ActionUpgrade // somebody installed it
+		return hooks.ActionUpgrade // somebody installed it
 	case next == nil || previous == nil || previous.Helm == nil:
 	case previous.Helm.Name != next.Name || previous.Helm.Namespace != next.Namespace:
-	case previous.Action == revision.ActionInstall && !previous.IsDeployed():
+	case previous.Action == hooks.ActionInstall && !previous.IsDeployed():
 	case previous.Action == "" && previous.State == revision.StateIntent && previous.From == "":
 	default:
-		return revision.ActionUpgrade
+		return hooks.ActionUpgrade
 	}
-	return revision.ActionInstall
+	return hooks.ActionInstall
 }
 
 // preHooks is the gate of a rollout: what stands on the foundation waits for the hooks that run before it.
@@ -114,7 +106,7 @@ func (r *Reconciler) runHooks(ctx context.Context, f *facts, event string) loop.
 func (r *Reconciler) advanceHooks(ctx context.Context, f *facts, event string) loop.Outcome {
 	record := f.record()
 	var unsaved error
-	runner := revision.HookRunner{
+	runner := hooks.Runner{
 		Target: f.target(), Timeout: record.Timeout.Duration, Now: f.now, Adopt: f.adopts(),
 		AskedFor: f.installation.Annotations[kubermaticv1.AnnotationReconcileAt],
 		Save: func(ctx context.Context) error {
@@ -126,7 +118,7 @@ func (r *Reconciler) advanceHooks(ctx context.Context, f *facts, event string) l
 			r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventHookSkipped, "RunHook", "%s", message)
 		},
 	}
-	progress, err := runner.Run(ctx, record, event)
+	progress, err := runner.Run(ctx, record.HooksRevision(), event)
 	switch {
 	case unsaved != nil:
 		f.memory.doubt()
@@ -146,7 +138,7 @@ func (r *Reconciler) advanceHooks(ctx context.Context, f *facts, event string) l
 }
 
 // hookFailed tells of a failed attempt.
-func hookFailed(f *facts, progress revision.HookProgress) loop.Outcome {
+func hookFailed(f *facts, progress hooks.Progress) loop.Outcome {
 	f.attempts, f.nextAttempt = int32(progress.Attempt), progress.Retry
 	return loop.Waiting{
 		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonHookFailed,

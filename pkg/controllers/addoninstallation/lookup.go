@@ -15,6 +15,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/revision"
@@ -63,18 +64,18 @@ func recordedObjects(record *revision.Record, asked kindsAsked) ([]*unstructured
 	if err != nil {
 		return nil, err
 	}
-	var staying []revision.Hook
+	var staying []hooks.Hook
 	for _, hook := range record.Hooks {
-		if hook.Run != nil && hook.Run.Phase == revision.PhaseSucceeded && !hook.Run.Cleaned {
+		if hook.Run != nil && hook.Run.Phase == hooks.PhaseSucceeded && !hook.Run.Cleaned {
 			staying = append(staying, hook)
 		}
 	}
-	hooks, err := hookObjects(staying)
+	made, err := hooks.Objects(staying)
 	if err != nil {
 		return nil, err
 	}
 	var found []*unstructured.Unstructured
-	for _, object := range append(objects, hooks...) {
+	for _, object := range append(objects, made...) {
 		if asked.has(object.GetKind()) {
 			found = append(found, asServed(object))
 		}

@@ -11,6 +11,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/status"
@@ -115,7 +116,7 @@ func (r *Reconciler) removeObjects(ctx context.Context, f *facts) loop.Outcome {
 		return failed(err)
 	}
 	var outcome loop.Outcome
-	if f.deletesWithHooks(revision.ActionDelete.Post()) {
+	if f.deletesWithHooks(hooks.ActionDelete.Post()) {
 		outcome = r.removeInventory(ctx, f, slices.DeleteFunc(objects, isNamespaceEntry))
 	} else {
 		outcome = r.removeWithNamespace(ctx, f, objects)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/revision"
@@ -59,9 +60,9 @@ func configMap(name, text string) *unstructured.Unstructured {
 // Red when a hook that comes out otherwise is not named, also where another one is called the same, or counts as an object; or when
 // one of a test is named.
 func TestDifferent(t *testing.T) {
-	hooks := func(text string) []revision.Hook {
+	hooks := func(text string) []hooks.Hook {
 		object := `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"namespace": "n", "name": "a", "labels": {"text": "` + text + `"}}}`
-		return []revision.Hook{
+		return []hooks.Hook{
 			{Path: "templates/a.yaml", Events: []string{"pre-install"}, Object: json.RawMessage(object)},
 			{Path: "templates/a.yaml", Events: []string{"pre-install"}, Object: json.RawMessage(strings.ReplaceAll(object, text, "same"))},
 			{Path: "templates/b.yaml", Events: []string{"pre-install"}, Object: json.RawMessage(`{"apiVersion": "v1", "kind": "Pod"}`)},

@@ -18,6 +18,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/revision"
@@ -141,13 +142,13 @@ func different(before, after map[string]string) []string {
 
 // digestsOf are the digests of objects and hooks by what people call them; those that are called the same have theirs in a row. Hooks
 // of tests count for nothing.
-func digestsOf(objects []*unstructured.Unstructured, hooks []revision.Hook) map[string]string {
+func digestsOf(objects []*unstructured.Unstructured, run []hooks.Hook) map[string]string {
 	digests := map[string]string{}
 	for _, object := range objects {
 		digests[nameOf(object)] += apply.ObjectsDigest([]*unstructured.Unstructured{object})
 	}
-	for _, hook := range hooks {
-		if digest := revision.HooksDigest([]revision.Hook{hook}); digest != "" {
+	for _, hook := range run {
+		if digest := hooks.Digest([]hooks.Hook{hook}); digest != "" {
 			digests[hookNameOf(hook)] += digest
 		}
 	}
@@ -158,7 +159,7 @@ func nameOf(object *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s %s", object.GetKind(), strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/"))
 }
 
-func hookNameOf(hook revision.Hook) string {
+func hookNameOf(hook hooks.Hook) string {
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(hook.Object); err != nil {
 		return "hook of " + hook.Path

@@ -10,6 +10,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
@@ -120,8 +121,8 @@ func rollbackOf(f *facts, good *revision.Record, problem string) (*revision.Reco
 	}
 	back.Helm = helmRollback(f, good)
 	back.Former = formerRelease(failed, back.Helm)
-	back.Hooks, back.Hooking = revision.NotRun(good.Hooks), revision.Hooking{}
-	back.Begin(revision.ActionRollback)
+	back.Hooks, back.HooksState = hooks.NotRun(good.Hooks), hooks.State{}
+	back.Begin(hooks.ActionRollback)
 	return back, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
@@ -28,7 +29,7 @@ func nextSight(f *facts) sight {
 	if next == nil {
 		return sight{}
 	}
-	return sight{revision: next.Revision, isInstall: nextAction(f.record(), next) == revision.ActionInstall}
+	return sight{revision: next.Revision, isInstall: nextAction(f.record(), next) == hooks.ActionInstall}
 }
 
 // recordedSight is that of the revision on record.
@@ -37,7 +38,7 @@ func recordedSight(f *facts) sight {
 	if record == nil || record.Helm == nil {
 		return nextSight(f)
 	}
-	isInstall := record.Action == revision.ActionInstall
+	isInstall := record.Action == hooks.ActionInstall
 	if record.Action == "" {
 		isInstall = record.Helm.Revision == 1
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/values"
@@ -141,7 +142,7 @@ func contentOf(f *facts) (map[string]any, error) {
 		named[apply.KeyOf(object).String()] = object.Object
 	}
 	for _, hook := range f.hooks {
-		if revision.HooksDigest([]revision.Hook{hook}) != "" {
+		if hooks.Digest([]hooks.Hook{hook}) != "" {
 			hook.Run = nil
 			named[hookNameOf(hook)] = hook
 		}

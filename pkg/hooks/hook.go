@@ -1,4 +1,4 @@
-package revision
+package hooks
 
 import (
 	"cmp"
@@ -56,8 +56,8 @@ type Hook struct {
 	LogPolicies    []string `json:"logPolicies,omitempty"`
 	// Object is prepared like those of the release.
 	Object json.RawMessage `json:"object"`
-	// Run is how it ran last; nil before the first time. It does not count in HooksDigest.
-	Run *HookRun `json:"run,omitempty"`
+	// Run is how it ran last; nil before the first time. It does not count in Digest.
+	Run *Run `json:"run,omitempty"`
 }
 
 // Phases of a hook's run, in Helm's words.
@@ -67,8 +67,8 @@ const (
 	PhaseFailed    = "Failed"
 )
 
-// HookRun is one run of a hook.
-type HookRun struct {
+// Run is one run of a hook.
+type Run struct {
 	Event string `json:"event"`
 	// Attempt at the event, from 1.
 	Attempt int    `json:"attempt"`
@@ -81,8 +81,8 @@ type HookRun struct {
 	Ended   metav1.Time `json:"ended,omitzero"`
 }
 
-// Hooking says how far the hooks of a revision have come.
-type Hooking struct {
+// State says how far the hooks of a revision have come.
+type State struct {
 	// Event that was begun last, and the attempt at it, from 1.
 	Event   string `json:"event,omitempty"`
 	Attempt int    `json:"attempt,omitempty"`
@@ -96,9 +96,20 @@ type Hooking struct {
 	Ended []string `json:"ended,omitempty"`
 }
 
-// HooksDigest is the SHA-256, in hex, of everything that hooks are, but how they ran. Hooks that are for tests only do not
+// Set is what is on record of the hooks of a revision of a Helm release.
+type Set struct {
+	// Action is what the revision does to the release; "" in records of before hooks were run.
+	Action Action `json:"action,omitempty"`
+	// Hooks of the release, and how they ran. HooksDigest tells them from those of another revision.
+	Hooks       []Hook `json:"hooks,omitempty"`
+	HooksDigest string `json:"hooksDigest,omitempty"`
+	// HooksState is how far their events have come.
+	HooksState State `json:"hooking,omitzero"`
+}
+
+// Digest is the SHA-256, in hex, of everything that hooks are, but how they ran. Hooks that are for tests only do not
 // count; "" is none.
-func HooksDigest(hooks []Hook) string {
+func Digest(hooks []Hook) string {
 	var counted []Hook
 	for _, hook := range hooks {
 		hook.Run = nil
@@ -115,11 +126,6 @@ func HooksDigest(hooks []Hook) string {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
-}
-
-// Holds says whether a revision has these objects, by their digest, and these hooks.
-func (r *Record) Holds(objectsDigest string, hooks []Hook) bool {
-	return r.ObjectsDigest == objectsDigest && r.HooksDigest == HooksDigest(hooks)
 }
 
 // CarryRuns gives hooks that are rendered anew the runs of those that they are equal to.
@@ -144,13 +150,13 @@ func NotRun(hooks []Hook) []Hook {
 	return fresh
 }
 
-// Unhooked are the entries of an inventory that no hook has made its own: a hook that found an object of the add-on and left it as
+// WithoutHooked are the entries of an inventory that no hook has made its own: a hook that found an object of the add-on and left it as
 // it is, or made it anew, is what the object belongs to since.
-func (r *Record) Unhooked(inventory apply.Inventory) apply.Inventory {
+func (s *Set) WithoutHooked(inventory apply.Inventory) apply.Inventory {
 	hooked := map[apply.Key]types.UID{}
-	for i := range r.Hooks {
-		object, err := r.Hooks[i].object()
-		if run := r.Hooks[i].Run; err == nil && run != nil && run.Phase == PhaseSucceeded {
+	for i := range s.Hooks {
+		object, err := s.Hooks[i].Decode()
+		if run := s.Hooks[i].Run; err == nil && run != nil && run.Phase == PhaseSucceeded {
 			hooked[apply.Hook{Object: object}.Key()] = run.UID
 		}
 	}
@@ -161,25 +167,25 @@ func (r *Record) Unhooked(inventory apply.Inventory) apply.Inventory {
 }
 
 // HasHooks says whether a revision has hooks of an event that are not over yet.
-func (r *Record) HasHooks(event string) bool {
-	return len(r.hooksOf(event)) > 0 && !slices.Contains(r.Hooking.Ended, event)
+func (s *Set) HasHooks(event string) bool {
+	return len(s.hooksOf(event)) > 0 && !slices.Contains(s.HooksState.Ended, event)
 }
 
 // RanHooks says whether hooks of an event ran to their end, in Jobs or Pods: those may have done anything.
-func (r *Record) RanHooks(event string) bool {
-	return slices.ContainsFunc(r.hooksOf(event), func(hook *Hook) bool {
-		object, err := hook.object()
+func (s *Set) RanHooks(event string) bool {
+	return slices.ContainsFunc(s.hooksOf(event), func(hook *Hook) bool {
+		object, err := hook.Decode()
 		return err == nil && hook.ran(event) && apply.Hook{Object: object}.Runs()
 	})
 }
 
 // hooksOf are the hooks of an event in the order in which Helm runs them (pkg/action/hooks.go): by weight, then by name,
 // then as they were sorted by kind.
-func (r *Record) hooksOf(event string) []*Hook {
+func (s *Set) hooksOf(event string) []*Hook {
 	var hooks []*Hook
-	for i := range r.Hooks {
-		if slices.Contains(r.Hooks[i].Events, event) {
-			hooks = append(hooks, &r.Hooks[i])
+	for i := range s.Hooks {
+		if slices.Contains(s.Hooks[i].Events, event) {
+			hooks = append(hooks, &s.Hooks[i])
 		}
 	}
 	slices.SortStableFunc(hooks, func(a, b *Hook) int {
@@ -198,12 +204,25 @@ func (h *Hook) name() string {
 	return head.Metadata.Name
 }
 
-func (h *Hook) object() (*unstructured.Unstructured, error) {
+// Decode is the hook's object.
+func (h *Hook) Decode() (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal(h.Object, &object.Object); err != nil {
 		return nil, fmt.Errorf("decoding the hook of %q: %w", h.Path, err)
 	}
 	return object, nil
+}
+
+// Objects are those of hooks.
+func Objects(hooks []Hook) ([]*unstructured.Unstructured, error) {
+	objects := make([]*unstructured.Unstructured, len(hooks))
+	var err error
+	for i := range hooks {
+		if objects[i], err = hooks[i].Decode(); err != nil {
+			return nil, err
+		}
+	}
+	return objects, nil
 }
 
 // has says whether one of the hook's policies deletes at a moment.

@@ -1,4 +1,4 @@
-package revision
+package hooks
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// firstHookPause is the wait after the first failed attempt at an event; it doubles up to longestHookPause.
-	firstHookPause   = 10 * time.Second
-	longestHookPause = 5 * time.Minute
+	// firstPause is the wait after the first failed attempt at an event; it doubles up to longestPause.
+	firstPause   = 10 * time.Second
+	longestPause = 5 * time.Minute
 )
 
-// HookRunner runs the hooks of one event, one after the other, as far as it goes without waiting.
-type HookRunner struct {
+// Runner runs the hooks of one event, one after the other, as far as it goes without waiting.
+type Runner struct {
 	Target apply.Target
 	// Timeout is how long one hook may take.
 	Timeout time.Duration
@@ -35,8 +35,8 @@ type HookRunner struct {
 	Skipped func(message string)
 }
 
-// HookProgress is how far an event has come.
-type HookProgress struct {
+// Progress is how far an event has come.
+type Progress struct {
 	// Done says that every hook of the event did its work, or that there is none.
 	Done bool
 	// Waiting says what is waited for.
@@ -47,25 +47,49 @@ type HookProgress struct {
 	Retry   time.Time
 }
 
+// Revision is the revision of a Helm release that hooks run for.
+type Revision struct {
+	// Set is what is on record of its hooks; a run changes it.
+	*Set
+	Owner           apply.Owner
+	TargetNamespace string
+	// Release is marked on objects. Number of the revision and Time of its being made tell it from all others, also from one of the
+	// same number before the release was removed.
+	Release apply.HelmMarks
+	Number  int
+	Time    metav1.Time
+	// Shown is changed with the record.
+	Shown Shown
+}
+
+// Shown is what helm shows of a revision, by the hooks of its own action.
+type Shown interface {
+	// Pending says that the action is under way.
+	Pending()
+	// Failed says why it failed.
+	Failed(problem string)
+	// Deployed says that it is complete.
+	Deployed()
+}
+
 // pass is one Run.
 type pass struct {
-	HookRunner
-	record  *Record
+	Runner
+	Revision
 	event   string
 	changed bool
 }
 
-// Run goes on with the hooks of an event of the record's revision. What it finds out is in the record's Hooks and Hooking,
-// and in the status of its Helm release. An error is a call that failed and may be tried again at once.
-func (h HookRunner) Run(ctx context.Context, record *Record, event string) (HookProgress, error) {
-	hooks := record.hooksOf(event)
-	state := &record.Hooking
+// Run goes on with the hooks of an event of a revision. What it finds out is in its Set, and in what helm shows. An error is a call that failed and may be tried again at once.
+func (h Runner) Run(ctx context.Context, revision Revision, event string) (Progress, error) {
+	hooks := revision.hooksOf(event)
+	state := &revision.HooksState
 	if len(hooks) == 0 || slices.Contains(state.Ended, event) {
-		return HookProgress{Done: true}, nil
+		return Progress{Done: true}, nil
 	}
-	p := &pass{HookRunner: h, record: record, event: event}
+	p := &pass{Runner: h, Revision: revision, event: event}
 	if state.Event != event {
-		record.Hooking = Hooking{Event: event, Attempt: 1, AskedFor: h.AskedFor, Ended: state.Ended}
+		*state = State{Event: event, Attempt: 1, AskedFor: h.AskedFor, Ended: state.Ended}
 	}
 	if state.Failed != "" {
 		if err := p.tidyUp(ctx, hooks); err != nil || p.pauses() {
@@ -80,11 +104,11 @@ func (h HookRunner) Run(ctx context.Context, record *Record, event string) (Hook
 		waiting, failed, err := p.advance(ctx, hook)
 		switch {
 		case err != nil:
-			return HookProgress{}, err
+			return Progress{}, err
 		case failed != "":
 			return p.fail(ctx, hooks, hook, failed)
 		case waiting != "":
-			return HookProgress{Waiting: waiting}, p.save(ctx)
+			return Progress{Waiting: waiting}, p.save(ctx)
 		}
 	}
 	return p.finish(ctx, hooks)
@@ -98,15 +122,14 @@ func (p *pass) save(ctx context.Context) error {
 	return p.Save(ctx)
 }
 
-// id tells an attempt from all others. The time tells it from one of the same name before a release was removed.
+// id tells an attempt from all others.
 func (p *pass) id() string {
-	helm := p.record.Helm
-	return fmt.Sprintf("%s.v%d.%s.%d.%x", helm.Name, helm.Revision, p.event, p.record.Hooking.Attempt, helm.LastDeployed.Unix())
+	return fmt.Sprintf("%s.v%d.%s.%d.%x", p.Release.ReleaseName, p.Number, p.event, p.HooksState.Attempt, p.Time.Unix())
 }
 
 // isRollout says whether the event is of the revision's action, and no test or removal.
 func (p *pass) isRollout() bool {
-	return p.event == p.record.Action.Pre() || p.event == p.record.Action.Post()
+	return p.event == p.Action.Pre() || p.event == p.Action.Post()
 }
 
 func (p *pass) isDeletion() bool {
@@ -115,31 +138,31 @@ func (p *pass) isDeletion() bool {
 
 // pauses says whether a failed attempt is still too fresh for another one.
 func (p *pass) pauses() bool {
-	return p.AskedFor == p.record.Hooking.AskedFor && p.Now.Before(p.retry())
+	return p.AskedFor == p.HooksState.AskedFor && p.Now.Before(p.retry())
 }
 
 func (p *pass) retry() time.Time {
-	pause := firstHookPause
-	for tries := p.record.Hooking.Attempt; tries > 1 && pause < longestHookPause; tries-- {
+	pause := firstPause
+	for tries := p.HooksState.Attempt; tries > 1 && pause < longestPause; tries-- {
 		pause *= 2
 	}
-	return p.record.Hooking.FailedAt.Add(min(pause, longestHookPause))
+	return p.HooksState.FailedAt.Add(min(pause, longestPause))
 }
 
-func (p *pass) failure() HookProgress {
-	return HookProgress{Failed: p.record.Hooking.Failed, Attempt: p.record.Hooking.Attempt, Retry: p.retry()}
+func (p *pass) failure() Progress {
+	return Progress{Failed: p.HooksState.Failed, Attempt: p.HooksState.Attempt, Retry: p.retry()}
 }
 
 // again begins the next attempt. What ran to its end does not run again; what is only there is made again where a delete
 // policy took it away, since the others may need it.
 func (p *pass) again(hooks []*Hook) {
-	ended := p.record.Hooking.Ended
-	p.record.Hooking = Hooking{Event: p.event, Attempt: p.record.Hooking.Attempt + 1, AskedFor: p.AskedFor, Ended: ended}
+	ended := p.HooksState.Ended
+	p.HooksState = State{Event: p.event, Attempt: p.HooksState.Attempt + 1, AskedFor: p.AskedFor, Ended: ended}
 	if p.isRollout() {
-		p.record.pend()
+		p.Shown.Pending()
 	}
 	for _, hook := range hooks {
-		if object, err := hook.object(); err == nil && hook.ran(p.event) && hook.Run.Cleaned && !(apply.Hook{Object: object}).Runs() {
+		if object, err := hook.Decode(); err == nil && hook.ran(p.event) && hook.Run.Cleaned && !(apply.Hook{Object: object}).Runs() {
 			hook.Run = nil
 		}
 	}
@@ -147,31 +170,31 @@ func (p *pass) again(hooks []*Hook) {
 }
 
 // fail ends an attempt.
-func (p *pass) fail(ctx context.Context, hooks []*Hook, failed *Hook, why string) (HookProgress, error) {
-	object, err := failed.object()
+func (p *pass) fail(ctx context.Context, hooks []*Hook, failed *Hook, why string) (Progress, error) {
+	object, err := failed.Decode()
 	if err != nil {
-		return HookProgress{}, err
+		return Progress{}, err
 	}
-	state := &p.record.Hooking
+	state := &p.HooksState
 	state.Failed = fmt.Sprintf("hook %q of event %s failed: %s: %s", failed.Path, p.event, apply.Hook{Object: object}.Key(), why)
 	state.FailedAt, state.AskedFor = metav1.NewTime(p.Now), p.AskedFor
 	if failed.Run == nil || failed.Run.Event != p.event || failed.Run.Attempt != state.Attempt {
-		failed.Run = &HookRun{Event: p.event, Attempt: state.Attempt, Started: metav1.NewTime(p.Now)}
+		failed.Run = &Run{Event: p.event, Attempt: state.Attempt, Started: metav1.NewTime(p.Now)}
 	}
 	failed.Run.Phase, failed.Run.Ended = PhaseFailed, metav1.NewTime(p.Now)
 	if p.isRollout() {
-		p.record.fail(state.Failed)
+		p.Shown.Failed(state.Failed)
 	}
 	p.changed = true
 	if err := p.save(ctx); err != nil {
-		return HookProgress{}, err
+		return Progress{}, err
 	}
 	return p.failure(), p.tidyUp(ctx, hooks)
 }
 
 // tidyUp follows the delete policies after a failure, once.
 func (p *pass) tidyUp(ctx context.Context, hooks []*Hook) error {
-	if p.record.Hooking.Tidy {
+	if p.HooksState.Tidy {
 		return nil
 	}
 	for _, hook := range slices.Backward(hooks) {
@@ -181,32 +204,32 @@ func (p *pass) tidyUp(ctx context.Context, hooks []*Hook) error {
 			return err
 		}
 	}
-	p.record.Hooking.Tidy, p.changed = true, true
+	p.HooksState.Tidy, p.changed = true, true
 	return p.save(ctx)
 }
 
 // finish ends an event whose hooks all did their work: those whose policy says so go, and are waited for.
-func (p *pass) finish(ctx context.Context, hooks []*Hook) (HookProgress, error) {
+func (p *pass) finish(ctx context.Context, hooks []*Hook) (Progress, error) {
 	if slices.ContainsFunc(hooks, func(hook *Hook) bool { return hook.has(deleteSucceeded) }) {
 		if err := p.save(ctx); err != nil { // what is gone could not be told from what was never made
-			return HookProgress{}, err
+			return Progress{}, err
 		}
 	}
 	for _, hook := range slices.Backward(hooks) {
 		waiting, err := p.drop(ctx, hook, hook.has(deleteSucceeded))
 		if err != nil {
-			return HookProgress{}, err
+			return Progress{}, err
 		}
 		if waiting != "" {
-			return HookProgress{Waiting: waiting}, p.save(ctx)
+			return Progress{Waiting: waiting}, p.save(ctx)
 		}
 	}
-	p.record.Hooking.Ended = append(p.record.Hooking.Ended, p.event)
-	if p.isRollout() && p.event == p.record.Action.Post() {
-		p.record.Deployed()
+	p.HooksState.Ended = append(p.HooksState.Ended, p.event)
+	if p.isRollout() && p.event == p.Action.Post() {
+		p.Shown.Deployed()
 	}
 	p.changed = true
-	return HookProgress{Done: true}, p.save(ctx)
+	return Progress{Done: true}, p.save(ctx)
 }
 
 // drop deletes the object of a hook's run; waiting says that it is still going.
@@ -222,7 +245,7 @@ func (p *pass) drop(ctx context.Context, hook *Hook, goes bool) (waiting string,
 	if err != nil {
 		return "", err
 	}
-	if sight.UID == hook.Run.UID && p.record.Hooking.Failed == "" {
+	if sight.UID == hook.Run.UID && p.HooksState.Failed == "" {
 		return fmt.Sprintf("hook %s: %s", made.Key(), sight.Message), nil
 	}
 	hook.Run.Cleaned, p.changed = true, true
@@ -234,7 +257,7 @@ func (p *pass) remove(ctx context.Context, made apply.Hook, uid types.UID) (appl
 	err := apply.DropHook(ctx, p.Target, made, uid)
 	if err == nil {
 		var sight apply.Sight
-		if sight, err = apply.LookAtHook(ctx, p.Target, p.record.Owner(), made); err == nil {
+		if sight, err = apply.LookAtHook(ctx, p.Target, p.Owner, made); err == nil {
 			return sight, nil
 		}
 	}
@@ -245,10 +268,6 @@ func (p *pass) remove(ctx context.Context, made apply.Hook, uid types.UID) (appl
 }
 
 func (p *pass) made(hook *Hook) (apply.Hook, error) {
-	object, err := hook.object()
-	helm := p.record.Helm
-	return apply.Hook{
-		Object: object, Run: p.id(), TargetNamespace: p.record.TargetNamespace,
-		Release: apply.HelmMarks{ReleaseName: helm.Name, ReleaseNamespace: helm.Namespace},
-	}, err
+	object, err := hook.Decode()
+	return apply.Hook{Object: object, Run: p.id(), TargetNamespace: p.TargetNamespace, Release: p.Release}, err
 }

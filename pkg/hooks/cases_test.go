@@ -1,4 +1,4 @@
-package revision
+package hooks
 
 import (
 	"context"
@@ -26,7 +26,7 @@ import (
 )
 
 // runner is a process of a story that nobody kills.
-func (s *hookStory) runner(record *Record) HookRunner {
+func (s *hookStory) runner(record *Set) Runner {
 	s.t.Helper()
 	config := fleet.Shared().Cluster("seed").Config
 	discoverer, err := discovery.NewDiscoveryClientForConfig(config)
@@ -37,7 +37,7 @@ func (s *hookStory) runner(record *Record) HookRunner {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return HookRunner{
+	return Runner{
 		Target:  apply.Target{Dynamic: remote, Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))},
 		Timeout: time.Minute, Now: time.Now(),
 		Save: func(context.Context) error {
@@ -48,14 +48,14 @@ func (s *hookStory) runner(record *Record) HookRunner {
 }
 
 // run is one pass at an event.
-func (s *hookStory) run(event string, change func(*HookRunner)) HookProgress {
+func (s *hookStory) run(event string, change func(*Runner)) Progress {
 	s.t.Helper()
 	record := s.record()
 	runner := s.runner(record)
 	if change != nil {
 		change(&runner)
 	}
-	progress, err := runner.Run(s.t.Context(), record, event)
+	progress, err := runner.Run(s.t.Context(), s.revision(record), event)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func (s *hookStory) delete(object client.Object) {
 }
 
 // later begins the next attempt at once.
-func later(runner *HookRunner) { runner.AskedFor = fmt.Sprint(runner.Now.UnixNano()) }
+func later(runner *Runner) { runner.AskedFor = fmt.Sprint(runner.Now.UnixNano()) }
 
 // A Job that ended is judged by its end, whoever deletes it since; of one that is gone before, nobody knows the end. Red when what
 // goes counts as deleted before it counts as failed or complete, when a Job that is gone counts as done, and when Jobs go by
@@ -138,7 +138,7 @@ func TestNextAttemptWaitsForThePodsOfTheLast(t *testing.T) {
 	s := newHookStory(t, "attempts", jobHook("work", 0))
 	s.run("pre-install", nil)
 	first := s.job("work")
-	s.run("pre-install", func(runner *HookRunner) { runner.Now = runner.Now.Add(time.Hour) }) // it did not end in time
+	s.run("pre-install", func(runner *Runner) { runner.Now = runner.Now.Add(time.Hour) }) // it did not end in time
 	if progress := s.run("pre-install", later); progress.Waiting == "" {
 		t.Errorf("the next attempt does not wait: %+v", progress)
 	}
@@ -185,7 +185,7 @@ func TestHooksTakeThePlaceOfHooksOnly(t *testing.T) {
 			}
 			s := newHookStory(t, "place-"+name, configHook(test.kind, test.spec))
 			live := s.standing(test.kind, test.spec, test.metadata, test.applied)
-			progress := s.run("pre-install", func(runner *HookRunner) { runner.Adopt = test.adopt })
+			progress := s.run("pre-install", func(runner *Runner) { runner.Adopt = test.adopt })
 			if !strings.Contains(progress.Failed, test.failed) || progress.Done != (test.failed == "") {
 				t.Errorf("got %+v, want it failed with %q", progress, test.failed)
 			}
@@ -210,7 +210,7 @@ func (s *hookStory) standing(kind, spec, metadata string, applied bool) *unstruc
 	}
 	var err error
 	if applied {
-		err = s.client.Apply(s.t.Context(), client.ApplyConfigurationFromUnstructured(live), client.FieldOwner(s.record().Owner().FieldManager()))
+		err = s.client.Apply(s.t.Context(), client.ApplyConfigurationFromUnstructured(live), client.FieldOwner(s.owner().FieldManager()))
 	} else {
 		err = s.client.Create(s.t.Context(), live)
 	}
@@ -253,7 +253,7 @@ func TestHooksWithoutAPlace(t *testing.T) {
 				t.Errorf("an installation: %+v", progress)
 			}
 			var told []string
-			progress := s.run("pre-delete", func(runner *HookRunner) {
+			progress := s.run("pre-delete", func(runner *Runner) {
 				runner.Skipped = func(message string) { told = append(told, message) }
 			})
 			if !progress.Done || len(told) != 1 || !strings.Contains(told[0], "was not run") {
@@ -280,13 +280,13 @@ func TestStopEndsWhatRuns(t *testing.T) {
 				record.Hooks[0].Run = nil
 				s.save(record)
 			case test.overdue:
-				s.run("pre-install", func(runner *HookRunner) { runner.Now = runner.Now.Add(time.Hour) })
+				s.run("pre-install", func(runner *Runner) { runner.Now = runner.Now.Add(time.Hour) })
 			case test.ended:
 				s.endJobs()
 			}
 			record = s.record()
 			stop := func() string {
-				waiting, err := s.runner(record).Stop(t.Context(), record)
+				waiting, err := s.runner(record).Stop(t.Context(), s.revision(record))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -312,21 +312,21 @@ func TestStopEndsWhatRuns(t *testing.T) {
 
 // Red when an object of the add-on that became a hook is pruned, or one that a hook has replaced, or has yet to look at, is not.
 func TestObjectsThatBecameHooks(t *testing.T) {
-	hook := func(name string, run *HookRun) Hook {
+	hook := func(name string, run *Run) Hook {
 		made := configHook("ConfigMap", "")
 		made.Object, made.Run = []byte(strings.Replace(string(made.Object), "held", name, 1)), run
 		return made
 	}
-	done := func(uid types.UID) *HookRun { return &HookRun{Phase: PhaseSucceeded, UID: uid} }
-	record := Record{Hooks: []Hook{
-		hook("left", done("")), hook("same", done("1")), hook("replaced", done("2")), hook("later", nil), hook("failed", &HookRun{Phase: PhaseFailed}),
+	done := func(uid types.UID) *Run { return &Run{Phase: PhaseSucceeded, UID: uid} }
+	record := Set{Hooks: []Hook{
+		hook("left", done("")), hook("same", done("1")), hook("replaced", done("2")), hook("later", nil), hook("failed", &Run{Phase: PhaseFailed}),
 	}}
 	var inventory apply.Inventory
 	for _, name := range []string{"left", "same", "replaced", "later", "failed", "other"} {
 		inventory = append(inventory, apply.Entry{Key: apply.Key{Kind: "ConfigMap", Namespace: "NAMESPACE", Name: name}, UID: "1"})
 	}
 	var got []string
-	for _, entry := range record.Unhooked(inventory) {
+	for _, entry := range record.WithoutHooked(inventory) {
 		got = append(got, entry.Name)
 	}
 	if diff := cmp.Diff([]string{"replaced", "later", "failed", "other"}, got); diff != "" {

@@ -1,4 +1,4 @@
-package revision
+package hooks
 
 import (
 	"context"
@@ -31,17 +31,17 @@ func (p *pass) advance(ctx context.Context, hook *Hook) (waiting, failed string,
 }
 
 func (p *pass) step(ctx context.Context, hook *Hook, made apply.Hook) (waiting, failed string, err error) {
-	sight, err := apply.LookAtHook(ctx, p.Target, p.record.Owner(), made)
+	sight, err := apply.LookAtHook(ctx, p.Target, p.Owner, made)
 	if err != nil {
 		return "", "", err
 	}
-	begun := hook.Run != nil && hook.Run.Event == p.event && hook.Run.Attempt == p.record.Hooking.Attempt
+	begun := hook.Run != nil && hook.Run.Event == p.event && hook.Run.Attempt == p.HooksState.Attempt
 	switch {
 	case sight.Ours && sight.Run == made.Run:
 		if !begun {
 			p.begin(hook, sight.UID) // the process ended before that was on record
 		}
-		return p.judge(hook, made, sight)
+		return p.check(hook, made, sight)
 	case begun && hook.Run.UID != "":
 		return "", "it vanished before its end was seen, so nobody knows how it ended; the next attempt makes it again", nil
 	case sight.UID == "":
@@ -80,7 +80,7 @@ func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, sight a
 
 // make makes the object. It is on record before anything else is done.
 func (p *pass) make(ctx context.Context, hook *Hook, made apply.Hook) (waiting, failed string, err error) {
-	uid, refused, err := apply.MakeHook(ctx, p.Target, p.record.Owner(), made)
+	uid, refused, err := apply.MakeHook(ctx, p.Target, p.Owner, made)
 	if err != nil || refused != "" {
 		return "", refused, err
 	}
@@ -95,8 +95,8 @@ func (p *pass) make(ctx context.Context, hook *Hook, made apply.Hook) (waiting, 
 	return fmt.Sprintf("hook %s of event %s: it runs", made.Key(), p.event), "", nil
 }
 
-// judge looks how a hook's own object fares.
-func (p *pass) judge(hook *Hook, made apply.Hook, sight apply.Sight) (waiting, failed string, err error) {
+// check sees how a hook's own object fares.
+func (p *pass) check(hook *Hook, made apply.Hook, sight apply.Sight) (waiting, failed string, err error) {
 	deadline := hook.Run.Started.Add(p.Timeout)
 	switch {
 	case sight.Ended:
@@ -114,8 +114,8 @@ func (p *pass) judge(hook *Hook, made apply.Hook, sight apply.Sight) (waiting, f
 
 func (p *pass) begin(hook *Hook, uid types.UID) {
 	p.changed = true
-	hook.Run = &HookRun{
-		Event: p.event, Attempt: p.record.Hooking.Attempt, Phase: PhaseRunning, UID: uid, Started: metav1.NewTime(p.Now),
+	hook.Run = &Run{
+		Event: p.event, Attempt: p.HooksState.Attempt, Phase: PhaseRunning, UID: uid, Started: metav1.NewTime(p.Now),
 	}
 }
 

@@ -1,4 +1,4 @@
-package revision
+package hooks
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 // Stop ends the Jobs and Pods of an event that never came to its end, because the release is removed: they would go on beside
 // the removal, and after it. It is called again until nothing is waited for. A removal's own hooks are left alone. An error is a
 // call that failed.
-func (h HookRunner) Stop(ctx context.Context, record *Record) (waiting string, err error) {
-	event := record.Hooking.Event
-	p := &pass{HookRunner: h, record: record, event: event}
-	if record.Helm == nil || p.isDeletion() || slices.Contains(record.Hooking.Ended, event) {
+func (h Runner) Stop(ctx context.Context, revision Revision) (waiting string, err error) {
+	event := revision.HooksState.Event
+	p := &pass{Runner: h, Revision: revision, event: event}
+	if p.isDeletion() || slices.Contains(revision.HooksState.Ended, event) {
 		return "", nil
 	}
-	for _, hook := range record.hooksOf(event) {
+	for _, hook := range revision.hooksOf(event) {
 		made, err := p.made(hook)
 		if err != nil || !made.Runs() {
 			continue // what is no object was never made
@@ -36,7 +36,7 @@ func (h HookRunner) Stop(ctx context.Context, record *Record) (waiting string, e
 
 // stop deletes an object that runs for the last attempt, which is on record or not.
 func (p *pass) stop(ctx context.Context, made apply.Hook) (waiting string, err error) {
-	sight, err := apply.LookAtHook(ctx, p.Target, p.record.Owner(), made)
+	sight, err := apply.LookAtHook(ctx, p.Target, p.Owner, made)
 	if err != nil || !sight.Ours || sight.Run != made.Run || sight.Ended || sight.Failed {
 		return "", err
 	}

@@ -1,4 +1,4 @@
-package revision
+package hooks
 
 import (
 	"context"
@@ -90,16 +90,31 @@ func newHookStory(t *testing.T, namespace string, hooks ...Hook) *hookStory {
 	for i := range hooks {
 		hooks[i].Object = json.RawMessage(strings.ReplaceAll(string(hooks[i].Object), "NAMESPACE", namespace))
 	}
-	record := Record{
-		Installation: namespace, ClusterUID: "uid", TargetNamespace: namespace, Hooks: hooks,
-		Helm: &HelmRelease{Name: "web", Namespace: namespace, Revision: 1, LastDeployed: metav1.NewTime(time.Unix(1800000000, 0))},
-	}
-	record.Begin(ActionInstall)
-	s.save(&record)
+	s.save(&Set{Action: ActionInstall, Hooks: hooks})
 	return s
 }
 
-func (s *hookStory) save(record *Record) {
+func (s *hookStory) owner() apply.Owner {
+	return apply.Owner{ClusterUID: "uid", Installation: s.namespace}
+}
+
+// revision is what hooks run for, by the seed's copy.
+func (s *hookStory) revision(record *Set) Revision {
+	return Revision{
+		Set: record, Owner: s.owner(), TargetNamespace: s.namespace, Shown: unshown{},
+		Release: apply.HelmMarks{ReleaseName: "web", ReleaseNamespace: s.namespace},
+		Number:  1, Time: metav1.NewTime(time.Unix(1800000000, 0)),
+	}
+}
+
+// unshown is for stories in which nobody asks helm.
+type unshown struct{}
+
+func (unshown) Pending()      {}
+func (unshown) Failed(string) {}
+func (unshown) Deployed()     {}
+
+func (s *hookStory) save(record *Set) {
 	s.t.Helper()
 	stored, err := json.Marshal(record)
 	if err != nil {
@@ -108,9 +123,9 @@ func (s *hookStory) save(record *Record) {
 	s.stored = stored
 }
 
-func (s *hookStory) record() *Record {
+func (s *hookStory) record() *Set {
 	s.t.Helper()
-	record := &Record{}
+	record := &Set{}
 	if err := json.Unmarshal(s.stored, record); err != nil {
 		s.t.Fatal(err)
 	}
@@ -134,7 +149,7 @@ func (s *hookStory) live(kill *killer) (done bool) {
 		s.t.Fatal(err)
 	}
 	record := s.record()
-	runner := HookRunner{
+	runner := Runner{
 		Target:  apply.Target{Dynamic: remote, Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))},
 		Timeout: time.Minute, Now: time.Now(),
 		Save: func(context.Context) error {
@@ -145,7 +160,7 @@ func (s *hookStory) live(kill *killer) (done bool) {
 		},
 	}
 	for range 100 {
-		progress, err := runner.Run(s.t.Context(), record, ActionInstall.Pre())
+		progress, err := runner.Run(s.t.Context(), s.revision(record), ActionInstall.Pre())
 		s.endJobs()
 		switch {
 		case kill.killed:
@@ -236,7 +251,7 @@ func TestHooksSurviveKills(t *testing.T) {
 					t.Errorf("%s: job %s was made %d times", name, job, len(made))
 				}
 			}
-			if got := s.record().Hooking; !slices.Equal(got.Ended, []string{"pre-install"}) {
+			if got := s.record().HooksState; !slices.Equal(got.Ended, []string{"pre-install"}) {
 				t.Errorf("%s: the record says %+v", name, got)
 			}
 			for _, gone := range []client.Object{
@@ -260,7 +275,7 @@ func TestHooksSurviveKills(t *testing.T) {
 
 // Red when the order is not Helm's: weight, be it as far off as it may, then name, then the order in which kinds came.
 func TestOrderOfHooks(t *testing.T) {
-	record := Record{Hooks: []Hook{
+	record := Set{Hooks: []Hook{
 		jobHook("last", math.MaxInt), jobHook("b", 1), jobHook("a", 1), jobHook("z", -7), jobHook("c", 0), jobHook("first", math.MinInt),
 	}}
 	var got []string
@@ -276,12 +291,12 @@ func TestOrderOfHooks(t *testing.T) {
 func TestHooksDigest(t *testing.T) {
 	one := jobHook("a", 1)
 	ran, heavier, test := one, one, one
-	ran.Run, heavier.Weight, test.Events = &HookRun{Phase: PhaseSucceeded}, 2, []string{testEvent}
-	digest := HooksDigest([]Hook{one})
-	if got := HooksDigest([]Hook{ran, test}); got != digest {
+	ran.Run, heavier.Weight, test.Events = &Run{Phase: PhaseSucceeded}, 2, []string{testEvent}
+	digest := Digest([]Hook{one})
+	if got := Digest([]Hook{ran, test}); got != digest {
 		t.Error("how a hook ran, or one of tests, changes the digest")
 	}
-	if HooksDigest([]Hook{heavier}) == digest || HooksDigest([]Hook{test}) != "" || HooksDigest(nil) != "" {
+	if Digest([]Hook{heavier}) == digest || Digest([]Hook{test}) != "" || Digest(nil) != "" {
 		t.Error("a weight does not count, or what is none does")
 	}
 }
@@ -299,13 +314,15 @@ func TestPauseAfterAFailedAttempt(t *testing.T) {
 	}{
 		{"at once", 1, 0, "before", true},
 		{"at once, asked for", 1, 0, "now", false},
-		{"when its time is over", 1, firstHookPause, "before", false},
-		{"the second time takes longer", 2, firstHookPause, "before", true},
-		{"it grows to a bound", 50, longestHookPause, "before", false},
+		{"when its time is over", 1, firstPause, "before", false},
+		{"the second time takes longer", 2, firstPause, "before", true},
+		{"it grows to a bound", 50, longestPause, "before", false},
 	} {
 		p := &pass{
-			HookRunner: HookRunner{Now: failed.Add(test.after), AskedFor: test.askedFor},
-			record:     &Record{Hooking: Hooking{Attempt: test.attempt, Failed: "why", FailedAt: metav1.NewTime(failed), AskedFor: "before"}},
+			Runner: Runner{Now: failed.Add(test.after), AskedFor: test.askedFor},
+			Revision: Revision{Set: &Set{HooksState: State{
+				Attempt: test.attempt, Failed: "why", FailedAt: metav1.NewTime(failed), AskedFor: "before",
+			}}},
 		}
 		if got := p.pauses(); got != test.want {
 			t.Errorf("%s: pauses %t, want %t", test.why, got, test.want)
