@@ -1,5 +1,5 @@
-// Package revision keeps what an installation applied: the release records on the seed, which are the truth, and the Helm
-// release in the user cluster, which is a copy of it for people and for the helm program.
+// Package revision keeps what an installation applied, as release records on the seed. They are the truth: the Helm release in
+// the user cluster is a copy (package helmrelease).
 //
 // A record is one revision: what was chosen, what it was made from, the objects as rendered, and the inventory of what
 // stands in the user cluster. Uninstall, drift repair and rollback work from it, without the source and without trusting
@@ -16,8 +16,5 @@
 // never seen. The newest five are kept, and the one that was healthy last. Which revisions there are is asked for all installations
 // of a namespace together (package listcache).
 //
-// The Helm release is written in Helm's own format (stored.go), without templates and files of the chart.
-// What the user cluster holds is never trusted: it is read while it is unpacked, with bounds (unpack.go, manifest.go), to mark older
-// revisions superseded and, where a release of somebody else is gone on with, for the objects it claims (takeover.go). Revisions
-// that somebody made of our own release are found by ByHand (ADR 41).
+// It never calls a user cluster, never chooses a version, and never believes what people wrote in a label.
 package revision

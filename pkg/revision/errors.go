@@ -85,16 +85,3 @@ type LightError struct{ Secret string }
 func (e *LightError) Error() string {
 	return fmt.Sprintf("release record %q is in memory without its objects", e.Secret)
 }
-
-// HelmCopyTooLargeError says that a release can't be shown in Helm's format: it would not fit into one Secret. The seed's record
-// holds it all the same.
-type HelmCopyTooLargeError struct {
-	Secret string
-	// Size packed, in bytes.
-	Size int
-}
-
-// Error implements error.
-func (e *HelmCopyTooLargeError) Error() string {
-	return fmt.Sprintf("Secret %q would have %d KiB, and at most 1024 are taken", e.Secret, e.Size>>10)
-}

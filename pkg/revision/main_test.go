@@ -2,6 +2,7 @@ package revision
 
 import (
 	"context"
+	"runtime"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,4 +93,13 @@ func (g *garbage) Get(_ context.Context, key client.ObjectKey, object client.Obj
 		Data: map[string][]byte{keyIndex: []byte(`{"format":1}`)},
 	}
 	return nil
+}
+
+// allocated is how many bytes the work takes in all.
+func allocated(work func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	work()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
 }

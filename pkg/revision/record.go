@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 )
 
@@ -68,7 +69,7 @@ type Record struct {
 
 	// Former is a Helm release that an earlier revision had and this one has not, by name and namespace only: its Secrets
 	// in the user cluster have to go.
-	Former *HelmRelease `json:"former,omitempty"`
+	Former *helmrelease.Release `json:"former,omitempty"`
 	// Timeout is how long the objects may take to become healthy, counted from Time.
 	Timeout metav1.Duration `json:"timeout,omitzero"`
 	// Settled says that the installation was Ready once, which is where reconcileStrategy Once ends.
@@ -101,7 +102,7 @@ type Record struct {
 	// SupersededOf is how many objects there were when Superseded was put together, those of it included.
 	SupersededOf int `json:"supersededOf,omitempty"`
 	// Helm is the release shown by `helm list`; nil for other methods.
-	Helm *HelmRelease `json:"helm,omitempty"`
+	Helm *helmrelease.Release `json:"helm,omitempty"`
 	// Set has the hooks of the Helm release, and how they ran.
 	hooks.Set
 	// Time at which the revision got into its state.
@@ -179,29 +180,4 @@ func (r *Record) Holds(objectsDigest string, wanted []hooks.Hook) bool {
 // Owner is the installation that the record belongs to.
 func (r *Record) Owner() apply.Owner {
 	return apply.Owner{ClusterUID: cmp.Or(r.Origin, r.ClusterUID), Installation: r.Installation}
-}
-
-// HelmRelease is what a Helm release of the user cluster shows of a revision.
-type HelmRelease struct {
-	// Name and Namespace of the release; HelmReleaseName makes a name from an installation's.
-	Name      string `json:"name"`
-	Namespace string `json:"namespace"`
-	// Revision of the Helm release, from 1.
-	Revision int `json:"revision"`
-	// Status in Helm's words: deployed, pending-install, pending-upgrade, uninstalling, superseded or failed.
-	Status       string `json:"status"`
-	ChartName    string `json:"chartName"`
-	ChartVersion string `json:"chartVersion"`
-	AppVersion   string `json:"appVersion,omitempty"`
-	// Manifest is the rendered YAML, as `helm get manifest` shows it.
-	Manifest string `json:"manifest,omitempty"`
-	// Config holds the values given to the chart, without the reserved key kkp.
-	Config map[string]any `json:"config,omitempty"`
-	// FirstDeployed is when revision 1 was, LastDeployed when this one was.
-	FirstDeployed metav1.Time `json:"firstDeployed"`
-	LastDeployed  metav1.Time `json:"lastDeployed"`
-	// TakenOver says that revisions before this one were somebody else's and are to be made ours.
-	TakenOver bool `json:"takenOver,omitempty"`
-	// Description is the sentence that `helm history` shows.
-	Description string `json:"description,omitempty"`
 }

@@ -17,6 +17,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
 )
 
 // sample is a record whose objects take about size bytes which don't compress.
@@ -42,7 +43,7 @@ func sample(revision, size int) *Record {
 			Fields: json.RawMessage(`{"f:data":{}}`), Created: true,
 		}},
 		Superseded: apply.Inventory{{Key: apply.Key{Kind: "Secret", Namespace: "monitoring", Name: "b"}, Version: "v1", Orphan: true}},
-		Helm:       &HelmRelease{Name: "prometheus", Revision: 2, Status: "deployed", Config: map[string]any{"a": "b"}},
+		Helm:       &helmrelease.Release{Name: "prometheus", Revision: 2, Status: "deployed", Config: map[string]any{"a": "b"}},
 		Time:       metav1.NewTime(time.Unix(1800000000, 0)),
 	}
 }
@@ -234,7 +235,7 @@ func TestLightRecordsAreNotSaved(t *testing.T) {
 // and when Follow brings an empty manifest along.
 func TestLightRecordsFollowTheirReleases(t *testing.T) {
 	record := sample(1, 0)
-	record.Helm = &HelmRelease{Name: "web", Revision: 3, Status: "deployed", Manifest: "kind: Service", Config: map[string]any{"size": 1}}
+	record.Helm = &helmrelease.Release{Name: "web", Revision: 3, Status: "deployed", Manifest: "kind: Service", Config: map[string]any{"size": 1}}
 	light := record.Light()
 	if light.Helm.Manifest != "" || light.Helm.Config != nil || record.Helm.Manifest == "" {
 		t.Errorf("light has %+v, the record %+v", light.Helm, record.Helm)

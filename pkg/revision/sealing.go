@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,6 +36,9 @@ const (
 	// sealWorkers seal as many namespaces at a time.
 	sealWorkers = 4
 )
+
+// decoding lets one record that is not sealed be decoded at a time.
+var decoding = semaphore.NewWeighted(1)
 
 // Sealing seals earlier records: those that were written without a seal, or with that of a key which is gone. A namespace is
 // sealed before anything of it is believed, and once in a process; when all are, that is remembered for good.
@@ -274,11 +278,10 @@ func (r *Records) readUnsealed(ctx context.Context, head *corev1.Secret, name na
 	if err != nil {
 		return nil, err
 	}
-	done, err := alone(ctx)
-	if err != nil {
+	if err := decoding.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	defer done()
+	defer decoding.Release(1)
 	record, err := unpack(head.Name, packed, about)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ var tiers = [][]string{
 	{"apis/kkp", "apis/kubermatic"},
 	{"pkg/addresses"},
 	{"pkg/catalogue", "pkg/fence", "pkg/listcache", "pkg/remote", "pkg/status", "pkg/templatedata", "pkg/values"},
-	{"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/hooks", "pkg/loop", "pkg/mergedcatalogue", "pkg/revision", "pkg/render"},
+	{"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/helmrelease", "pkg/hooks", "pkg/loop", "pkg/mergedcatalogue", "pkg/revision", "pkg/render"},
 	{"pkg/cli", "pkg/controllers", "pkg/query", "pkg/webhook"},
 	{"cmd"},
 	{"hack", "test"},
@@ -20,9 +20,10 @@ var tiers = [][]string{
 
 // neighbours are the rooms of its own tier that a room may import.
 var neighbours = map[string][]string{
-	"pkg/hooks":    {"pkg/apply"},
-	"pkg/revision": {"pkg/apply", "pkg/hooks"},
-	"pkg/render":   {"pkg/fetch"},
+	"pkg/helmrelease": {"pkg/apply", "pkg/hooks"},
+	"pkg/hooks":       {"pkg/apply"},
+	"pkg/render":      {"pkg/fetch"},
+	"pkg/revision":    {"pkg/apply", "pkg/helmrelease", "pkg/hooks"},
 }
 
 // foundations are inner parts of a room that the other parts of the same room stand on.

@@ -120,7 +120,7 @@ func (r *Reconciler) intent(f *facts, digest string) (*revision.Record, error) {
 	intent.Helm = helmRecord(f)
 	intent.Former = formerRelease(f.record(), intent.Helm)
 	intent.Hooks, intent.HooksDigest = f.hooks, hooks.Digest(f.hooks)
-	intent.Begin(nextAction(f.record(), intent.Helm))
+	intent.Begin(revision.NextAction(f.record(), intent.Helm))
 	return intent, nil
 }
 

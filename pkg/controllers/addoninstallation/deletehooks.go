@@ -7,6 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/revision"
@@ -75,7 +76,7 @@ func (r *Reconciler) copyUninstalling(ctx context.Context, f *facts) {
 	f.memory.helmWritten = copyGoes
 	record, err := r.readWhole(ctx, f, record)
 	if err == nil {
-		_, err = revision.WriteHelm(ctx, f.connection.Secrets.Secrets(record.Helm.Namespace), record.Uninstalling(), false)
+		_, err = helmrelease.Write(ctx, f.connection.Secrets.Secrets(record.Helm.Namespace), record.Uninstalling(), false)
 	}
 	if err != nil {
 		ctrl.LoggerFrom(ctx).V(1).Info("the Helm release could not be shown as uninstalling", "error", err.Error())

@@ -12,6 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/render"
@@ -54,7 +55,7 @@ type facts struct {
 	wanted, inputs string
 
 	// foreign is somebody's Helm release that is gone on with; leftovers are its objects that are not among ours.
-	foreign   *revision.ForeignHelm
+	foreign   *helmrelease.Foreign
 	leftovers apply.Inventory
 
 	rendered render.Result

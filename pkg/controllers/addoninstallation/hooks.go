@@ -46,22 +46,6 @@ func (r *Reconciler) prepareHooks(f *facts) ([]hooks.Hook, error) {
 	return found, nil
 }
 
-// nextAction is what a revision after another one does to a Helm release. Until a release was deployed once, each attempt at
-// it installs: the hooks that an installation needs would never run otherwise.
-func nextAction(previous *revision.Record, next *revision.HelmRelease) hooks.Action {
-	switch {
-	case next != nil && next.TakenOver:
-		return hooks.ActionUpgrade // somebody installed it
-	case next == nil || previous == nil || previous.Helm == nil:
-	case previous.Helm.Name != next.Name || previous.Helm.Namespace != next.Namespace:
-	case previous.Action == hooks.ActionInstall && !previous.IsDeployed():
-	case previous.Action == "" && previous.State == revision.StateIntent && previous.From == "":
-	default:
-		return hooks.ActionUpgrade
-	}
-	return hooks.ActionInstall
-}
-
 // preHooks is the gate of a rollout: what stands on the foundation waits for the hooks that run before it.
 func (r *Reconciler) preHooks(f *facts) apply.Gate {
 	return func(ctx context.Context) (bool, error) {

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
@@ -21,7 +22,7 @@ func releaseName(f *facts) string {
 	if options := f.entry.Template.Helm; options != nil && options.ReleaseName != "" {
 		return options.ReleaseName
 	}
-	return revision.HelmReleaseName(f.installation.Name)
+	return helmrelease.NameFor(f.installation.Name)
 }
 
 // nextRevision is the revision that a change would get. An intent that was never carried out keeps its number.
@@ -39,7 +40,7 @@ func nextRevision(f *facts) int {
 }
 
 // sameChart says whether two revisions are of the same chart in the same version, or both of none.
-func sameChart(a, b *revision.HelmRelease) bool {
+func sameChart(a, b *helmrelease.Release) bool {
 	if a == nil || b == nil {
 		return a == b
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
@@ -60,12 +61,12 @@ func TestLongRolloutsAreAnnounced(t *testing.T) {
 }
 
 func TestSameChart(t *testing.T) {
-	chart := func(version string) *revision.HelmRelease {
-		return &revision.HelmRelease{Name: "web", ChartName: "web", ChartVersion: version}
+	chart := func(version string) *helmrelease.Release {
+		return &helmrelease.Release{Name: "web", ChartName: "web", ChartVersion: version}
 	}
 	for _, test := range []struct {
 		why  string
-		a, b *revision.HelmRelease
+		a, b *helmrelease.Release
 		want bool
 	}{
 		{"both without a chart", nil, nil, true},
@@ -82,15 +83,15 @@ func TestSameChart(t *testing.T) {
 }
 
 func TestFormerRelease(t *testing.T) {
-	web := func(name string) *revision.HelmRelease {
-		return &revision.HelmRelease{Name: name, Namespace: "web", Manifest: "…"}
+	web := func(name string) *helmrelease.Release {
+		return &helmrelease.Release{Name: name, Namespace: "web", Manifest: "…"}
 	}
-	gone := &revision.HelmRelease{Name: "old", Namespace: "web"}
+	gone := &helmrelease.Release{Name: "old", Namespace: "web"}
 	for _, test := range []struct {
 		why      string
 		previous *revision.Record
-		next     *revision.HelmRelease
-		want     *revision.HelmRelease
+		next     *helmrelease.Release
+		want     *helmrelease.Release
 	}{
 		{"the first revision", nil, web("a"), nil},
 		{"the same release goes on", &revision.Record{Helm: web("a")}, web("a"), nil},

@@ -11,6 +11,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/revision"
@@ -249,11 +250,11 @@ func removing(f *facts, left apply.Inventory, blocked []apply.Note) loop.Outcome
 
 // removeHelm takes the release's Secrets away.
 func (r *Reconciler) removeHelm(ctx context.Context, f *facts) loop.Outcome {
-	for _, helm := range []*revision.HelmRelease{f.record().Helm, f.record().Former} {
+	for _, helm := range []*helmrelease.Release{f.record().Helm, f.record().Former} {
 		if helm == nil {
 			continue
 		}
-		if err := revision.RemoveHelm(ctx, f.connection.Secrets.Secrets(helm.Namespace), helm.Name, f.owner); err != nil {
+		if err := helmrelease.Remove(ctx, f.connection.Secrets.Secrets(helm.Namespace), helm.Name, f.owner); err != nil {
 			return r.remoteFailed(f, kubermaticv1.ConditionReady, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/revision"
@@ -127,7 +128,7 @@ func rollbackOf(f *facts, good *revision.Record, problem string) (*revision.Reco
 }
 
 // helmRollback is the good revision's Helm release, as the next revision of its history.
-func helmRollback(f *facts, good *revision.Record) *revision.HelmRelease {
+func helmRollback(f *facts, good *revision.Record) *helmrelease.Release {
 	if good.Helm == nil {
 		return nil
 	}

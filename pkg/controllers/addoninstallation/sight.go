@@ -29,7 +29,7 @@ func nextSight(f *facts) sight {
 	if next == nil {
 		return sight{}
 	}
-	return sight{revision: next.Revision, isInstall: nextAction(f.record(), next) == hooks.ActionInstall}
+	return sight{revision: next.Revision, isInstall: revision.NextAction(f.record(), next) == hooks.ActionInstall}
 }
 
 // recordedSight is that of the revision on record.

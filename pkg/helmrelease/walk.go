@@ -1,4 +1,4 @@
-package revision
+package helmrelease
 
 import (
 	"bufio"
@@ -12,35 +12,27 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"golang.org/x/sync/semaphore"
 )
 
 const (
-	// helmUnpackedLimit bounds what a release in a user cluster may become, in bytes. A Secret holds 768 KiB of gzip, which real
+	// unpackedLimit bounds what a release in a user cluster may become, in bytes. A Secret holds 768 KiB of gzip, which real
 	// charts make ten to twenty times as much of, and a bomb a thousand times. None of it is kept: the limit is about time.
-	helmUnpackedLimit = 64 << 20
-	// helmRewrittenLimit bounds what is packed again, which takes ten times as long.
-	helmRewrittenLimit = 64 << 20
-	// helmPartLimit bounds the parts of a release that are kept while it is read, in bytes: what Helm tells about it, with its notes.
-	helmPartLimit = 2 << 20
-	// helmSteps bounds what a release has in parts: names, values, escapes and the signs between them. Each takes time of its own. The
+	unpackedLimit = 64 << 20
+	// rewrittenLimit bounds what is packed again, which takes ten times as long.
+	rewrittenLimit = 64 << 20
+	// partLimit bounds the parts of a release that are kept while it is read, in bytes: what Helm tells about it, with its notes.
+	partLimit = 2 << 20
+	// mostSteps bounds what a release has in parts: names, values, escapes and the signs between them. Each takes time of its own. The
 	// densest that charts have, dashboards of JSON inside of JSON, come to one in five bytes: 40 MiB of them.
-	helmSteps = 8 << 20
-	// helmLevels is how deep lists and maps may be in one another.
-	helmLevels = 1 << 10
+	mostSteps = 8 << 20
+	// mostLevels is how deep lists and maps may be in one another.
+	mostLevels = 1 << 10
 )
 
-// decoding lets one release be unpacked at a time: anybody's user cluster can have many that take long.
-var decoding = make(chan struct{}, 1)
-
-// alone waits for the turn to unpack a release, which ends with done.
-func alone(ctx context.Context) (done func(), err error) {
-	select {
-	case decoding <- struct{}{}:
-		return func() { <-decoding }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
+// unpacking lets one release be unpacked at a time: anybody's user cluster can have many that take long.
+var unpacking = semaphore.NewWeighted(1)
 
 // walker walks through the JSON of a release while it is unpacked. It keeps what is asked for and no more, so that a release costs
 // time in proportion to its bytes, and no memory. What is no JSON ends the walk at the latest where something is looked for in it.
@@ -48,14 +40,14 @@ type walker struct {
 	in *bufio.Reader
 	// out gets every byte that is walked over; nil: nobody does.
 	out io.Writer
-	// kept gets them, too, up to helmPartLimit; nil: nobody does.
+	// kept gets them, too, up to partLimit; nil: nobody does.
 	kept *bytes.Buffer
 	// steps are the parts that it has walked over.
 	steps int
 }
 
-// openHelm opens a release as Helm stores it: base64 of gzip.
-func openHelm(ctx context.Context, data []byte, limit int64) (*walker, error) {
+// open opens a release as Helm stores it: base64 of gzip.
+func open(ctx context.Context, data []byte, limit int64) (*walker, error) {
 	unpacked, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(data)))
 	if err != nil {
 		return nil, fmt.Errorf("unpacking a Helm release: %w", err)
@@ -77,16 +69,16 @@ func (l *limited) Read(into []byte) (int, error) {
 	}
 	count, err := l.in.Read(into)
 	if l.left -= int64(count); l.left < 0 {
-		return 0, &HelmTooLargeError{Limit: l.limit}
+		return 0, &tooLargeError{Limit: l.limit}
 	}
 	return count, err
 }
 
-// HelmTooLargeError says that a release in a user cluster unpacks to more than is read.
-type HelmTooLargeError struct{ Limit int64 }
+// tooLargeError says that a release in a user cluster unpacks to more than is read.
+type tooLargeError struct{ Limit int64 }
 
 // Error implements error.
-func (e *HelmTooLargeError) Error() string {
+func (e *tooLargeError) Error() string {
 	return fmt.Sprintf("the Helm release unpacks to more than %d MiB", e.Limit>>20)
 }
 
@@ -117,7 +109,7 @@ func (w *walker) take(bytes []byte) error {
 		}
 	}
 	if w.kept != nil {
-		if w.kept.Len()+len(bytes) > helmPartLimit {
+		if w.kept.Len()+len(bytes) > partLimit {
 			return &noReleaseError{"a part of it is larger than is read"}
 		}
 		w.kept.Write(bytes)
@@ -218,7 +210,7 @@ func (w *walker) elements(begin, end byte, element func() error) error {
 
 // step counts a part that is walked over.
 func (w *walker) step() error {
-	if w.steps++; w.steps > helmSteps {
+	if w.steps++; w.steps > mostSteps {
 		return &noReleaseError{"it has more parts than are read"}
 	}
 	return nil
@@ -269,7 +261,7 @@ func (w *walker) value() error {
 		if err != nil || depth <= 0 {
 			return err
 		}
-		if depth > helmLevels {
+		if depth > mostLevels {
 			return &noReleaseError{"it is deeper than is read"}
 		}
 	}

@@ -1,4 +1,4 @@
-package revision
+package helmrelease
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"sync"
 
-	helmrelease "helm.sh/helm/v3/pkg/release"
+	helm "helm.sh/helm/v3/pkg/release"
 	helmtime "helm.sh/helm/v3/pkg/time"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,38 +20,38 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 )
 
-// helmPackers are kept, since each holds more than a megabyte. Releases are packed as helm packs them, so what fitted fits again.
-var helmPackers = sync.Pool{New: func() any {
+// packers are kept, since each holds more than a megabyte. Releases are packed as helm packs them, so what fitted fits again.
+var packers = sync.Pool{New: func() any {
 	packer, _ := gzip.NewWriterLevel(nil, gzip.BestCompression) // the level is a constant: it does not fail
 	return packer
 }}
 
-// helmSecret is the Secret that shows a revision of a Helm release, given as JSON, by the names and labels of Helm's Secrets driver
+// secretFor is the Secret that shows a revision of a Helm release, given as JSON, by the names and labels of Helm's Secrets driver
 // (pkg/storage/driver of Helm).
-func helmSecret(name string, revision int, status helmrelease.Status, owner string, release []byte) (*corev1.Secret, error) {
+func secretFor(name string, revision int, status helm.Status, owner string, release []byte) (*corev1.Secret, error) {
 	packed, err := packRelease(release)
 	if err != nil {
 		return nil, fmt.Errorf("packing revision %d of Helm release %q: %w", revision, name, err)
 	}
-	return helmSecretOf(name, revision, status, owner, packed), nil
+	return packedSecret(name, revision, status, owner, packed), nil
 }
 
-// helmSecretOf is the same for a release that is packed.
-func helmSecretOf(name string, revision int, status helmrelease.Status, owner string, packed []byte) *corev1.Secret {
+// packedSecret is the same for a release that is packed.
+func packedSecret(name string, revision int, status helm.Status, owner string, packed []byte) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf(helmKeyFormat, name, revision), Labels: map[string]string{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf(nameFormat, name, revision), Labels: map[string]string{
 			"owner": "helm", "name": name, "status": status.String(), "version": strconv.Itoa(revision), v1.LabelInstallation: owner,
 		}},
-		Type: helmSecretType,
-		Data: map[string][]byte{helmKey: packed},
+		Type: secretType,
+		Data: map[string][]byte{dataKey: packed},
 	}
 }
 
 // packRelease is base64 of gzip.
 func packRelease(plain []byte) ([]byte, error) {
 	var packed bytes.Buffer
-	packer := helmPackers.Get().(*gzip.Writer)
-	defer helmPackers.Put(packer)
+	packer := packers.Get().(*gzip.Writer)
+	defer packers.Put(packer)
 	packer.Reset(&packed)
 	if _, err := packer.Write(plain); err != nil {
 		return nil, err
@@ -62,8 +62,8 @@ func packRelease(plain []byte) ([]byte, error) {
 	return base64.StdEncoding.AppendEncode(nil, packed.Bytes()), nil
 }
 
-// storedHelm is what is read of a release as Helm stores it (pkg/release of Helm).
-type storedHelm struct {
+// storedRelease is what is read of a release as Helm stores it (pkg/release of Helm).
+type storedRelease struct {
 	Name, Namespace string
 	Version         int
 	Info            storedInfo
@@ -75,27 +75,26 @@ type storedHelm struct {
 
 // storedInfo is what Helm says about a release, but for the resources, which it stores nowhere.
 type storedInfo struct {
-	FirstDeployed helmtime.Time      `json:"first_deployed"`
-	LastDeployed  helmtime.Time      `json:"last_deployed"`
-	Deleted       helmtime.Time      `json:"deleted"`
-	Description   string             `json:"description,omitempty"`
-	Status        helmrelease.Status `json:"status,omitempty"`
-	Notes         string             `json:"notes,omitempty"`
+	FirstDeployed helmtime.Time `json:"first_deployed"`
+	LastDeployed  helmtime.Time `json:"last_deployed"`
+	Deleted       helmtime.Time `json:"deleted"`
+	Description   string        `json:"description,omitempty"`
+	Status        helm.Status   `json:"status,omitempty"`
+	Notes         string        `json:"notes,omitempty"`
 }
 
-// decodeHelm reads a release as Helm writes it, base64 of gzip of JSON, with bounds, and without keeping any of it: neither its chart,
+// decode reads a release as Helm writes it, base64 of gzip of JSON, with bounds, and without keeping any of it: neither its chart,
 // its values nor its objects.
-func decodeHelm(ctx context.Context, data []byte) (*storedHelm, error) {
-	done, err := alone(ctx)
+func decode(ctx context.Context, data []byte) (*storedRelease, error) {
+	if err := unpacking.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer unpacking.Release(1)
+	walk, err := open(ctx, data, unpackedLimit)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	walk, err := openHelm(ctx, data, helmUnpackedLimit)
-	if err != nil {
-		return nil, err
-	}
-	var stored storedHelm
+	var stored storedRelease
 	objects, hooks := newManifest(), newManifest()
 	err = walk.members(func(key string) error {
 		switch key {
@@ -135,7 +134,7 @@ func (w *walker) hook(objects *manifest) error {
 }
 
 // about walks over what says which release it is, and over all that nobody looks at.
-func (w *walker) about(key string, stored *storedHelm) error {
+func (w *walker) about(key string, stored *storedRelease) error {
 	into, ok := map[string]any{
 		"name": &stored.Name, "namespace": &stored.Namespace, "version": &stored.Version, "info": &stored.Info,
 	}[key]
@@ -150,21 +149,20 @@ func (w *walker) about(key string, stored *storedHelm) error {
 }
 
 // superseded is the Secret of a release when a later one has taken its place; all else of it stays as it was stored, byte for byte.
-func superseded(ctx context.Context, data []byte, owner string) (*storedHelm, *corev1.Secret, error) {
-	done, err := alone(ctx)
-	if err != nil {
+func superseded(ctx context.Context, data []byte, owner string) (*storedRelease, *corev1.Secret, error) {
+	if err := unpacking.Acquire(ctx, 1); err != nil {
 		return nil, nil, err
 	}
-	defer done()
-	walk, err := openHelm(ctx, data, helmRewrittenLimit)
+	defer unpacking.Release(1)
+	walk, err := open(ctx, data, rewrittenLimit)
 	if err != nil {
 		return nil, nil, err
 	}
 	var packed bytes.Buffer
-	var stored storedHelm
+	var stored storedRelease
 	encoder := base64.NewEncoder(base64.StdEncoding, &packed)
-	packer := helmPackers.Get().(*gzip.Writer)
-	defer helmPackers.Put(packer)
+	packer := packers.Get().(*gzip.Writer)
+	defer packers.Put(packer)
 	packer.Reset(encoder)
 	walk.out = packer
 	err = walk.members(func(key string) error {
@@ -177,7 +175,7 @@ func superseded(ctx context.Context, data []byte, owner string) (*storedHelm, *c
 		if err != nil {
 			return err
 		}
-		stored.Info.Status = helmrelease.StatusSuperseded
+		stored.Info.Status = helm.StatusSuperseded
 		told := json.NewEncoder(packer)
 		told.SetEscapeHTML(false) // each "<" would become six bytes
 		return told.Encode(stored.Info)
@@ -185,5 +183,5 @@ func superseded(ctx context.Context, data []byte, owner string) (*storedHelm, *c
 	if err = errors.Join(err, packer.Close(), encoder.Close()); err != nil {
 		return nil, nil, fmt.Errorf("superseding a Helm release: %w", err)
 	}
-	return &stored, helmSecretOf(stored.Name, stored.Version, helmrelease.StatusSuperseded, owner, packed.Bytes()), nil
+	return &stored, packedSecret(stored.Name, stored.Version, helm.StatusSuperseded, owner, packed.Bytes()), nil
 }

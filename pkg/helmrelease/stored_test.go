@@ -1,4 +1,4 @@
-package revision
+package helmrelease
 
 import (
 	"bytes"
@@ -45,7 +45,7 @@ func TestDecodingARelease(t *testing.T) {
 	plain := `{"name":"web","config":{"a":[` + strings.Repeat("{},", 2<<20) + `{}]},"version":1}`
 	packed := packHelm(t, plain)
 	taken := allocated(func() {
-		if rel, err := decodeHelm(t.Context(), packed); err != nil || rel.Name != "web" || rel.Version != 1 {
+		if rel, err := decode(t.Context(), packed); err != nil || rel.Name != "web" || rel.Version != 1 {
 			t.Errorf("got %v, %v", rel, err)
 		}
 	})
@@ -79,7 +79,7 @@ func TestForeignManifestsAreBounded(t *testing.T) {
 	} {
 		packed := packHelm(t, storedText(t, manifest))
 		taken := allocated(func() {
-			stored, err := decodeHelm(t.Context(), packed)
+			stored, err := decode(t.Context(), packed)
 			if err == nil && (len(stored.Objects) > 0 || stored.Unread == 0) {
 				t.Errorf("%s: %d objects are believed, %d documents are unread", why, len(stored.Objects), stored.Unread)
 			}
@@ -103,7 +103,7 @@ func TestObjectsOfManifests(t *testing.T) {
 		{"kinds beside", "kindOf: Pod\napiVersion: v1\nkind: Pod\nmetadata: {name: \"\\u00e9<&>\"}\n", "v1//Pod//é<&>"},
 		{"a list in the first column", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n- kind: B\n- metadata: {}\n", "v1//Pod//a"},
 	} {
-		stored, err := decodeHelm(t.Context(), packHelm(t, storedText(t, test.manifest)))
+		stored, err := decode(t.Context(), packHelm(t, storedText(t, test.manifest)))
 		if err != nil || len(stored.Objects) != 1 || stored.Unread > 0 {
 			t.Errorf("%s: got %+v, %v", test.why, stored, err)
 			continue
@@ -137,11 +137,11 @@ func TestLargeReleasesAreRead(t *testing.T) {
 	if len(packed) > corev1.MaxSecretSize {
 		t.Fatalf("%d bytes don't fit into a Secret", len(packed))
 	}
-	var stored *storedHelm
+	var stored *storedRelease
 	begun := time.Now()
 	taken := allocated(func() {
 		var err error
-		if stored, err = decodeHelm(t.Context(), packed); err != nil {
+		if stored, err = decode(t.Context(), packed); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -204,7 +204,7 @@ func TestWhatIsNoRelease(t *testing.T) {
 		"", "null", "{", "[]", `{"name"}`, `{"name":1}`, `{"name":"web"`, `{"name":"web",}`, `{"name":"we\x"}`, `{"manifest":"a`, `{"manifest":"\u12`,
 		`{"manifest":1}`, `{"hooks":{}}`, `{"a":` + strings.Repeat("[", 2000), `{"version":"1"}`, `{"a":"\`,
 	} {
-		stored, err := decodeHelm(t.Context(), packHelm(t, plain))
+		stored, err := decode(t.Context(), packHelm(t, plain))
 		if err == nil && (plain != "null" || stored.Name != "") {
 			t.Errorf("%.20q is read as %+v", plain, stored)
 		}
@@ -223,7 +223,7 @@ func TestReleasesHaveABoundOfParts(t *testing.T) {
 		"names":    `{"name":"web"` + strings.Repeat(`,"info":{}`, 3<<20) + `}`,
 	} {
 		begin := time.Now()
-		if _, err := decodeHelm(t.Context(), packHelm(t, plain)); err == nil {
+		if _, err := decode(t.Context(), packHelm(t, plain)); err == nil {
 			t.Errorf("%s: %d bytes are read", why, len(plain))
 		}
 		t.Logf("%s: %d MiB took %s", why, len(plain)>>20, time.Since(begin))

@@ -1,4 +1,4 @@
-package revision
+package helmrelease
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 )
 
 // place is where the release is, with installations that exist.
-func (h *helmCluster) place(names ...string) HelmPlace {
+func (h *helmCluster) place(names ...string) Place {
 	h.t.Helper()
 	client, err := metadata.NewForConfig(fleet.Shared().Cluster("seed").Config)
 	if err != nil {
@@ -28,13 +28,13 @@ func (h *helmCluster) place(names ...string) HelmPlace {
 	for _, name := range names {
 		known[apply.Owner{ClusterUID: "uid", Installation: name}.ID()] = name
 	}
-	return HelmPlace{
+	return Place{
 		Metadata: client, Secrets: h.secrets, Namespace: h.namespace, NameOf: func(id string) string { return known[id] },
 	}
 }
 
-// Red when FindHelm passes over revisions of our own label (the copy would begin below them), or does not tell whose they are.
-func TestFindHelmTellsWhose(t *testing.T) {
+// Red when Find passes over revisions of our own label (the copy would begin below them), or does not tell whose they are.
+func TestFindTellsWhose(t *testing.T) {
 	h := newHelmCluster(t, "whose")
 	h.write(1, "deployed")
 	h.write(2, "deployed")
@@ -49,7 +49,7 @@ func TestFindHelmTellsWhose(t *testing.T) {
 		{"another's that is gone", "shop", []string{"shop"}, false, ""},
 	} {
 		owner := apply.Owner{ClusterUID: "uid", Installation: test.installation}
-		found, err := FindHelm(t.Context(), h.place(test.living...), "web", owner)
+		found, err := Find(t.Context(), h.place(test.living...), "web", owner)
 		if err != nil || found == nil {
 			t.Fatalf("%s: got %v, %v", test.why, found, err)
 		}
@@ -57,13 +57,13 @@ func TestFindHelmTellsWhose(t *testing.T) {
 			t.Errorf("%s: got %+v", test.why, found)
 		}
 	}
-	if found, err := FindHelm(t.Context(), h.place(), "other", apply.Owner{}); err != nil || found != nil {
+	if found, err := Find(t.Context(), h.place(), "other", apply.Owner{}); err != nil || found != nil {
 		t.Errorf("got %v, %v; want no release", found, err)
 	}
 }
 
-// Red when TakeOverHelm takes what an installation has that exists, or leaves what one left behind that is gone.
-func TestTakeOverHelmStopsAtTheLiving(t *testing.T) {
+// Red when Adopt takes what an installation has that exists, or leaves what one left behind that is gone.
+func TestAdoptStopsAtTheLiving(t *testing.T) {
 	h := newHelmCluster(t, "living")
 	h.write(1, "deployed")
 	next := h.record(2, "deployed")
@@ -75,10 +75,10 @@ func TestTakeOverHelmStopsAtTheLiving(t *testing.T) {
 		{[]string{"web", "shop"}, []string{"1 deployed", "2 deployed"}},
 		{[]string{"shop"}, []string{"1 superseded", "2 deployed"}},
 	} {
-		if err := TakeOverHelm(t.Context(), h.place(test.living...), next.Helm, next.Owner()); err != nil {
+		if err := Adopt(t.Context(), h.place(test.living...), next.Helm, next.Owner()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := WriteHelm(t.Context(), h.secrets, next.HelmObject(), false); err != nil {
+		if _, err := Write(t.Context(), h.secrets, next.HelmObject(), false); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(test.want, h.history()); diff != "" {
@@ -100,7 +100,7 @@ func TestNamesOfANamespaceComeFromOneList(t *testing.T) {
 	find := func(name string, found bool, want ...string) {
 		t.Helper()
 		calls = nil
-		got, err := FindHelm(t.Context(), place, name, apply.Owner{ClusterUID: "uid", Installation: "web"})
+		got, err := Find(t.Context(), place, name, apply.Owner{ClusterUID: "uid", Installation: "web"})
 		if err != nil || (got != nil) != found {
 			t.Errorf("%s: got %v, %v", name, got, err)
 		}
@@ -113,14 +113,14 @@ func TestNamesOfANamespaceComeFromOneList(t *testing.T) {
 	find("web", true, "LIST", "GET")
 	made := h.record(1, "deployed")
 	made.Helm.Name = "b"
-	if _, err := WriteHelm(t.Context(), h.secrets, made.HelmObject(), false); err != nil {
+	if _, err := Write(t.Context(), h.secrets, made.HelmObject(), false); err != nil {
 		t.Fatal(err)
 	}
 	find("b", true, "GET", "LIST", "GET")
 	place.Names = listcache.New(stopped)
 	var gone *url.Error
 	place.Metadata = h.unreachable()
-	if _, err := FindHelm(t.Context(), place, "a", apply.Owner{}); !errors.As(err, &gone) {
+	if _, err := Find(t.Context(), place, "a", apply.Owner{}); !errors.As(err, &gone) {
 		t.Errorf("got %v of a cluster that can't be reached", err)
 	}
 }
@@ -170,10 +170,10 @@ func TestNewRevisionsMeetWhatIsThere(t *testing.T) {
 	h := newHelmCluster(t, "meets")
 	var calls []string
 	_, secrets := h.counted(&calls)
-	write := func(record *Record, want ...string) error {
+	write := func(record *record, want ...string) error {
 		t.Helper()
 		calls = nil
-		_, err := WriteHelm(t.Context(), secrets, record.HelmObject(), true)
+		_, err := Write(t.Context(), secrets, record.HelmObject(), true)
 		if diff := cmp.Diff(want, calls); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
@@ -187,7 +187,7 @@ func TestNewRevisionsMeetWhatIsThere(t *testing.T) {
 	}
 	foreign := h.record(1, "deployed")
 	foreign.Installation = "shop"
-	var taken *HelmNameTakenError
+	var taken *NameTakenError
 	if err := write(foreign, "POST", "GET"); !errors.As(err, &taken) {
 		t.Errorf("got %v, want a refusal", err)
 	}

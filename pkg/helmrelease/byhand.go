@@ -1,4 +1,4 @@
-package revision
+package helmrelease
 
 import (
 	"cmp"
@@ -16,10 +16,10 @@ import (
 )
 
 // IsFollowed looks whether there is a revision after ours in a release: one call, whoever made it.
-func (p HelmPlace) IsFollowed(ctx context.Context, ours *HelmRelease) (bool, error) {
+func (p Place) IsFollowed(ctx context.Context, ours *Release) (bool, error) {
 	next := *ours
 	next.Revision++
-	_, err := p.Metadata.Resource(secretResource).Namespace(p.Namespace).Get(ctx, next.HelmSecret(), metav1.GetOptions{})
+	_, err := p.Metadata.Resource(secretResource).Namespace(p.Namespace).Get(ctx, next.Secret(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -30,31 +30,31 @@ func (p HelmPlace) IsFollowed(ctx context.Context, ours *HelmRelease) (bool, err
 }
 
 // mostByHand is how many revisions are looked at, the newest first.
-const mostByHand = 10 * HelmHistory
+const mostByHand = 10 * history
 
-// ByHand finds what somebody else made of a release that is ours: revisions after our newest one, and those that no installation
+// FindByHand finds what somebody else made of a release that is ours: revisions after our newest one, and those that no installation
 // made. Nil where there are none. Of the newest, as many as Helm keeps are read for the objects that they name; what can't be
 // read, or says to be another, names none. The error is the API server's.
-func ByHand(ctx context.Context, place HelmPlace, ours *HelmRelease, owner apply.Owner) (*ForeignHelm, error) {
+func FindByHand(ctx context.Context, place Place, ours *Release, owner apply.Owner) (*Foreign, error) {
 	items, err := place.revisions(ctx, labels.SelectorFromSet(labels.Set{"owner": "helm", "name": ours.Name}), ours.Name)
 	if err != nil {
 		return nil, err
 	}
-	items = slices.DeleteFunc(items, func(item helmItem) bool {
+	items = slices.DeleteFunc(items, func(item item) bool {
 		return item.revision <= ours.Revision && item.owner == owner.ID() || item.revision == ours.Revision
 	})
-	slices.SortFunc(items, func(a, b helmItem) int { return cmp.Compare(b.revision, a.revision) })
+	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(b.revision, a.revision) })
 	items = items[:min(len(items), mostByHand)] // looking whose each is costs time
-	items = slices.DeleteFunc(items, func(item helmItem) bool { return place.living(item, owner) != "" })
+	items = slices.DeleteFunc(items, func(item item) bool { return place.living(item, owner) != "" })
 	if len(items) == 0 {
 		return nil, nil
 	}
-	found := &ForeignHelm{Name: ours.Name, Namespace: place.Namespace, Revision: items[0].revision, Secret: items[0].name, ByHand: true}
+	found := &Foreign{Name: ours.Name, Namespace: place.Namespace, Revision: items[0].revision, Secret: items[0].name, ByHand: true}
 	if items[0].pending {
 		found.PendingSince = items[0].made
 	}
-	for _, item := range items[:min(len(items), HelmHistory)] {
-		one := &ForeignHelm{Name: ours.Name, Namespace: place.Namespace, Revision: item.revision, Secret: item.name}
+	for _, item := range items[:min(len(items), history)] {
+		one := &Foreign{Name: ours.Name, Namespace: place.Namespace, Revision: item.revision, Secret: item.name}
 		if err := one.read(ctx, place.Secrets); err != nil {
 			return nil, err
 		}
@@ -82,7 +82,7 @@ func merged(all, more []apply.Entry) []apply.Entry {
 }
 
 // IsUnderWay says whether somebody's helm is at work at the newest revision, as far as it has not taken longer than it may.
-func (f *ForeignHelm) IsUnderWay(now time.Time, timeout time.Duration) bool {
+func (f *Foreign) IsUnderWay(now time.Time, timeout time.Duration) bool {
 	return !f.PendingSince.IsZero() && now.Sub(f.PendingSince).Abs() < timeout
 }
 

@@ -1,4 +1,4 @@
-package revision
+package helmrelease
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	helm "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -24,6 +25,18 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
+
+// record is what an installation has of a release.
+type record struct {
+	Installation string
+	Helm         *Release
+}
+
+func (r *record) Owner() apply.Owner {
+	return apply.Owner{ClusterUID: "uid", Installation: r.Installation}
+}
+
+func (r *record) HelmObject() *helm.Release { return r.Helm.Object(r.Owner(), nil) }
 
 // helmCluster is a namespace of a real API server, seen by the real helm program too.
 type helmCluster struct {
@@ -67,17 +80,17 @@ func (h *helmCluster) helm(arguments ...string) string {
 	return string(output)
 }
 
-func (h *helmCluster) write(revision int, status string) *Record {
+func (h *helmCluster) write(revision int, status string) *record {
 	h.t.Helper()
 	record := h.record(revision, status)
-	if _, err := WriteHelm(h.t.Context(), h.secrets, record.HelmObject(), false); err != nil {
+	if _, err := Write(h.t.Context(), h.secrets, record.HelmObject(), false); err != nil {
 		h.t.Fatal(err)
 	}
 	return record
 }
 
-func (h *helmCluster) record(revision int, status string) *Record {
-	return &Record{Installation: "web", ClusterUID: "uid", Helm: &HelmRelease{
+func (h *helmCluster) record(revision int, status string) *record {
+	return &record{Installation: "web", Helm: &Release{
 		Name: "web", Namespace: h.namespace, Revision: revision, Status: status,
 		ChartName: "nginx", ChartVersion: fmt.Sprintf("1.%d.0", revision), AppVersion: "2.0",
 		Manifest:      "---\n# Source: nginx/templates/cm.yaml\nkind: ConfigMap\n",
@@ -202,15 +215,15 @@ func TestSomebodyElsesRelease(t *testing.T) {
 	h := newHelmCluster(t, "foreign")
 	foreign := h.record(1, "deployed")
 	foreign.Installation = "somebody-elses"
-	if _, err := WriteHelm(t.Context(), h.secrets, foreign.HelmObject(), false); err != nil {
+	if _, err := Write(t.Context(), h.secrets, foreign.HelmObject(), false); err != nil {
 		t.Fatal(err)
 	}
-	_, err := WriteHelm(t.Context(), h.secrets, h.record(1, "deployed").HelmObject(), false)
-	if _, ok := errors.AsType[*HelmNameTakenError](err); !ok {
-		t.Errorf("got %v, want a HelmNameTakenError", err)
+	_, err := Write(t.Context(), h.secrets, h.record(1, "deployed").HelmObject(), false)
+	if _, ok := errors.AsType[*NameTakenError](err); !ok {
+		t.Errorf("got %v, want a NameTakenError", err)
 	}
 	h.write(2, "deployed")
-	if err := RemoveHelm(t.Context(), h.secrets, "web", apply.Owner{ClusterUID: "uid", Installation: "web"}); err != nil {
+	if err := Remove(t.Context(), h.secrets, "web", apply.Owner{ClusterUID: "uid", Installation: "web"}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"1 deployed"}, h.history()); diff != "" {
@@ -218,7 +231,7 @@ func TestSomebodyElsesRelease(t *testing.T) {
 	}
 }
 
-func TestRemoveHelmLeavesNothingAndNothingElse(t *testing.T) {
+func TestRemoveLeavesNothingAndNothingElse(t *testing.T) {
 	h := newHelmCluster(t, "removed")
 	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: h.namespace, Name: "password", Labels: h.record(1, "").HelmObject().Labels,
@@ -228,7 +241,7 @@ func TestRemoveHelmLeavesNothingAndNothingElse(t *testing.T) {
 	}
 	record := h.write(1, "deployed")
 	h.write(2, "uninstalling")
-	if err := RemoveHelm(t.Context(), h.secrets, "web", record.Owner()); err != nil {
+	if err := Remove(t.Context(), h.secrets, "web", record.Owner()); err != nil {
 		t.Fatal(err)
 	}
 	list, err := h.secrets.List(t.Context(), metav1.ListOptions{})
@@ -238,12 +251,12 @@ func TestRemoveHelmLeavesNothingAndNothingElse(t *testing.T) {
 	if len(list.Items) != 1 || list.Items[0].Name != "password" {
 		t.Errorf("got %d Secrets, want the password alone", len(list.Items))
 	}
-	if err := RemoveHelm(t.Context(), h.secrets, "web", record.Owner()); err != nil {
+	if err := Remove(t.Context(), h.secrets, "web", record.Owner()); err != nil {
 		t.Errorf("removing again: %v", err)
 	}
 }
 
-func TestHelmReleaseName(t *testing.T) {
+func TestNameFor(t *testing.T) {
 	long := strings.Repeat("a", 54)
 	for _, test := range []struct{ why, installation, want string }{
 		{"short names stay", "prometheus", "prometheus"},
@@ -251,7 +264,7 @@ func TestHelmReleaseName(t *testing.T) {
 		{"longer ones are cut and told apart", long, long[:44] + "-a3f01b69"},
 		{"a cut after a dot would be no name", long[:43] + "." + long[:10], long[:43] + "-b31d6fdd"},
 	} {
-		if diff := cmp.Diff(test.want, HelmReleaseName(test.installation)); diff != "" {
+		if diff := cmp.Diff(test.want, NameFor(test.installation)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.why, diff)
 		}
 	}
@@ -265,7 +278,7 @@ func TestDecodeHelmHasABound(t *testing.T) {
 		t.Fatal(err)
 	}
 	block := bytes.Repeat([]byte("x"), 1<<20)
-	for range helmUnpackedLimit>>20 + 1 {
+	for range unpackedLimit>>20 + 1 {
 		if _, err := packer.Write(block); err != nil {
 			t.Fatal(err)
 		}
@@ -273,16 +286,16 @@ func TestDecodeHelmHasABound(t *testing.T) {
 	if err := errors.Join(packer.Close(), encoder.Close()); err != nil {
 		t.Fatal(err)
 	}
-	var large *HelmTooLargeError
-	if _, err := decodeHelm(t.Context(), bomb.Bytes()); !errors.As(err, &large) {
-		t.Errorf("got %v, want a HelmTooLargeError", err)
+	var large *tooLargeError
+	if _, err := decode(t.Context(), bomb.Bytes()); !errors.As(err, &large) {
+		t.Errorf("got %v, want a tooLargeError", err)
 	}
 }
 
 func FuzzDecodeHelm(f *testing.F) {
 	f.Add([]byte("H4sIAAAAAAAA/6pWSk5NLVayUlAqyS8pVtJRUEpJLElUslKqBQQAAP//"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if rel, err := decodeHelm(t.Context(), data); (rel == nil) == (err == nil) {
+		if rel, err := decode(t.Context(), data); (rel == nil) == (err == nil) {
 			t.Fatalf("got %v and %v", rel, err)
 		}
 	})

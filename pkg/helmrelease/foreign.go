@@ -1,4 +1,4 @@
-package revision
+package helmrelease
 
 import (
 	"context"
@@ -30,14 +30,14 @@ const (
 	// namesListed is how many revisions of all releases of a namespace are listed together; where there are more, each name is asked
 	// for.
 	namesListed = 2000
-	// highestHelmRevision is the last revision that is believed of a Secret's name; there have to be numbers after it.
-	highestHelmRevision = 1 << 24
+	// highestRevision is the last revision that is believed of a Secret's name; there have to be numbers after it.
+	highestRevision = 1 << 24
 )
 
 var secretResource = corev1.SchemeGroupVersion.WithResource("secrets")
 
-// HelmPlace is where a Helm release's Secrets are: one namespace of a user cluster.
-type HelmPlace struct {
+// Place is where a Helm release's Secrets are: one namespace of a user cluster.
+type Place struct {
 	// Metadata lists them without their content.
 	Metadata metadata.Interface
 	Secrets  corev1client.SecretInterface
@@ -50,13 +50,13 @@ type HelmPlace struct {
 }
 
 // lacks says whether there is no release of the name: it was not on the list, and what was made since would begin with revision 1.
-func (p HelmPlace) lacks(ctx context.Context, name string) (bool, error) {
+func (p Place) lacks(ctx context.Context, name string) (bool, error) {
 	if p.Names == nil {
 		return false, nil
 	}
 	secrets := p.Metadata.Resource(secretResource).Namespace(p.Namespace)
 	known, sure, err := p.Names.Find(ctx, p.Namespace, name, func() (map[string][]int, bool, error) {
-		options := metav1.ListOptions{LabelSelector: "owner=helm", FieldSelector: "type=" + helmSecretType, Limit: namesListed}
+		options := metav1.ListOptions{LabelSelector: "owner=helm", FieldSelector: "type=" + secretType, Limit: namesListed}
 		list, err := secrets.List(ctx, options)
 		if err != nil {
 			return nil, false, fmt.Errorf("listing the Helm releases of namespace %q: %w", p.Namespace, err)
@@ -67,14 +67,14 @@ func (p HelmPlace) lacks(ctx context.Context, name string) (bool, error) {
 			if len(one) > validate.LabelValueMaxLength { // no API server has it
 				continue
 			}
-			names[one] = append(names[one], helmRevision(list.Items[i].Name, one))
+			names[one] = append(names[one], revisionIn(list.Items[i].Name, one))
 		}
 		return names, list.Continue != "" || len(list.Items) > namesListed, nil
 	})
 	if err != nil || !sure || len(known) > 0 {
 		return false, err
 	}
-	_, err = secrets.Get(ctx, fmt.Sprintf(helmKeyFormat, name, 1), metav1.GetOptions{})
+	_, err = secrets.Get(ctx, fmt.Sprintf(nameFormat, name, 1), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}
@@ -84,8 +84,8 @@ func (p HelmPlace) lacks(ctx context.Context, name string) (bool, error) {
 	return false, nil
 }
 
-// ForeignHelm is a Helm release in a user cluster that no record of an owner knows.
-type ForeignHelm struct {
+// Foreign is a Helm release in a user cluster that no record of an owner knows.
+type Foreign struct {
 	Name, Namespace string
 	// Revision is the newest one, and Secret the name of the Secret that holds it.
 	Revision int
@@ -109,10 +109,15 @@ type ForeignHelm struct {
 	PendingSince time.Time
 }
 
-// FindHelm looks for a Helm release of the name; nil where there is none. It is for owners that have no record of one: theirs
+// Marks are those that helm gives the objects of the release.
+func (f *Foreign) Marks() apply.HelmMarks {
+	return apply.HelmMarks{ReleaseName: f.Name, ReleaseNamespace: f.Namespace}
+}
+
+// Find looks for a Helm release of the name; nil where there is none. It is for owners that have no record of one: theirs
 // would be found too. Of the Secrets only the newest is read, decoded with bounds, and believed as far as it says the same as its
 // name. The error is the API server's.
-func FindHelm(ctx context.Context, place HelmPlace, name string, owner apply.Owner) (*ForeignHelm, error) {
+func Find(ctx context.Context, place Place, name string, owner apply.Owner) (*Foreign, error) {
 	if lacks, err := place.lacks(ctx, name); lacks || err != nil {
 		return nil, err
 	}
@@ -120,7 +125,7 @@ func FindHelm(ctx context.Context, place HelmPlace, name string, owner apply.Own
 	if err != nil {
 		return nil, err
 	}
-	found := &ForeignHelm{Name: name, Namespace: place.Namespace, Own: true}
+	found := &Foreign{Name: name, Namespace: place.Namespace, Own: true}
 	strangers := map[string]bool{} // owners that are looked up already
 	for i := range items {
 		if items[i].revision > found.Revision {
@@ -142,17 +147,17 @@ func FindHelm(ctx context.Context, place HelmPlace, name string, owner apply.Own
 }
 
 // living names another installation that a revision belongs to and that still exists.
-func (p HelmPlace) living(item helmItem, owner apply.Owner) string {
+func (p Place) living(item item, owner apply.Owner) string {
 	if p.NameOf == nil || item.owner == "" || item.owner == owner.ID() {
 		return ""
 	}
 	return p.NameOf(item.owner)
 }
 
-// TakeOverHelm makes the revisions of a release before the given one the owner's, by their label alone: nothing is decoded. Those
-// of another installation that still exists stay its own. Of the others, what says that it is current is superseded by WriteHelm
+// Adopt makes the revisions of a release before the given one the owner's, by their label alone: nothing is decoded. Those
+// of another installation that still exists stay its own. Of the others, what says that it is current is superseded by Write
 // then, old ones are trimmed, and all go with the installation.
-func TakeOverHelm(ctx context.Context, place HelmPlace, before *HelmRelease, owner apply.Owner) error {
+func Adopt(ctx context.Context, place Place, before *Release, owner apply.Owner) error {
 	selector := labels.SelectorFromSet(labels.Set{"owner": "helm", "name": before.Name}).
 		Add(requirement(v1.LabelInstallation, selection.NotIn, owner.ID()))
 	items, err := place.revisions(ctx, selector, before.Name)
@@ -178,8 +183,8 @@ func TakeOverHelm(ctx context.Context, place HelmPlace, before *HelmRelease, own
 	return nil
 }
 
-// helmItem is what is kept of a Secret of a Helm release: its name, the revision in it, and the ID in our label.
-type helmItem struct {
+// item is what is kept of a Secret of a Helm release: its name, the revision in it, and the ID in our label.
+type item struct {
 	name     string
 	revision int
 	owner    string
@@ -189,17 +194,17 @@ type helmItem struct {
 }
 
 // revisions are the Secrets of a release that a selector finds, but for those whose names are none of its revisions'.
-func (p HelmPlace) revisions(ctx context.Context, selector labels.Selector, name string) ([]helmItem, error) {
-	options := metav1.ListOptions{LabelSelector: selector.String(), FieldSelector: "type=" + helmSecretType, Limit: foreignListed}
-	var items []helmItem
+func (p Place) revisions(ctx context.Context, selector labels.Selector, name string) ([]item, error) {
+	options := metav1.ListOptions{LabelSelector: selector.String(), FieldSelector: "type=" + secretType, Limit: foreignListed}
+	var items []item
 	for range foreignPages { // pages are by name, in which revision 9 comes after 10
 		page, err := p.Metadata.Resource(secretResource).Namespace(p.Namespace).List(ctx, options)
 		if err != nil {
 			return nil, fmt.Errorf("listing the revisions of Helm release %q: %w", name, err)
 		}
 		for i := range page.Items {
-			item := helmItem{
-				name: page.Items[i].Name, revision: helmRevision(page.Items[i].Name, name),
+			item := item{
+				name: page.Items[i].Name, revision: revisionIn(page.Items[i].Name, name),
 				pending: isPending(page.Items[i].Labels["status"]), made: page.Items[i].CreationTimestamp.Time,
 			}
 			if item.revision == 0 {
@@ -220,17 +225,17 @@ func (p HelmPlace) revisions(ctx context.Context, selector labels.Selector, name
 	return items, nil
 }
 
-// helmRevision is the number in the name of a release's Secret; 0 for other names.
-func helmRevision(secret, release string) int {
-	digits, found := strings.CutPrefix(secret, strings.TrimSuffix(fmt.Sprintf(helmKeyFormat, release, 0), "0"))
+// revisionIn is the number in the name of a release's Secret; 0 for other names.
+func revisionIn(secret, release string) int {
+	digits, found := strings.CutPrefix(secret, strings.TrimSuffix(fmt.Sprintf(nameFormat, release, 0), "0"))
 	revision, err := strconv.Atoi(digits)
-	if !found || err != nil || revision < 1 || revision > highestHelmRevision || strconv.Itoa(revision) != digits {
+	if !found || err != nil || revision < 1 || revision > highestRevision || strconv.Itoa(revision) != digits {
 		return 0
 	}
 	return revision
 }
 
-func (f *ForeignHelm) read(ctx context.Context, secrets corev1client.SecretInterface) error {
+func (f *Foreign) read(ctx context.Context, secrets corev1client.SecretInterface) error {
 	secret, err := secrets.Get(ctx, f.Secret, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		f.Problem = "it is gone again"
@@ -239,7 +244,7 @@ func (f *ForeignHelm) read(ctx context.Context, secrets corev1client.SecretInter
 	if err != nil {
 		return fmt.Errorf("reading Helm release %q: %w", f.Name, err)
 	}
-	rel, err := decodeHelm(ctx, secret.Data[helmKey])
+	rel, err := decode(ctx, secret.Data[dataKey])
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

@@ -1,4 +1,4 @@
-package revision
+package helmrelease
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// shelf is the Secrets of one namespace, for a Helm release of one owner, without a write where nothing differs.
-type shelf struct {
+// driver is the Secrets of one namespace, for a Helm release of one owner, without a write where nothing differs.
+type driver struct {
 	secrets corev1client.SecretInterface
 	owner   string
 	// isNew says that most likely there is no such Secret yet.
@@ -24,9 +24,9 @@ type shelf struct {
 }
 
 // put writes a Secret, over an earlier one if that is the owner's, and gives it as it is then.
-func (s *shelf) put(ctx context.Context, want *corev1.Secret) (*corev1.Secret, error) {
-	if size := len(want.Data[helmKey]); size > corev1.MaxSecretSize { // no API server takes it
-		return nil, &HelmCopyTooLargeError{Secret: want.Name, Size: size}
+func (s *driver) put(ctx context.Context, want *corev1.Secret) (*corev1.Secret, error) {
+	if size := len(want.Data[dataKey]); size > corev1.MaxSecretSize { // no API server takes it
+		return nil, &CopyTooLargeError{Secret: want.Name, Size: size}
 	}
 	if s.isNew {
 		s.isNew = false
@@ -43,7 +43,7 @@ func (s *shelf) put(ctx context.Context, want *corev1.Secret) (*corev1.Secret, e
 		return nil, err
 	}
 	if have.Labels[v1.LabelInstallation] != s.owner {
-		return nil, &HelmNameTakenError{Secret: have.Namespace + "/" + have.Name}
+		return nil, &NameTakenError{Secret: have.Namespace + "/" + have.Name}
 	}
 	if sameRelease(have, want) {
 		return have, nil
@@ -51,14 +51,14 @@ func (s *shelf) put(ctx context.Context, want *corev1.Secret) (*corev1.Secret, e
 	return s.update(ctx, have, want)
 }
 
-func (s *shelf) make(ctx context.Context, want *corev1.Secret) (*corev1.Secret, error) {
+func (s *driver) make(ctx context.Context, want *corev1.Secret) (*corev1.Secret, error) {
 	want.Labels["createdAt"] = strconv.FormatInt(time.Now().Unix(), 10)
 	made, err := s.secrets.Create(ctx, want, metav1.CreateOptions{})
 	s.wrote = err == nil
 	return made, err
 }
 
-func (s *shelf) update(ctx context.Context, have, want *corev1.Secret) (*corev1.Secret, error) {
+func (s *driver) update(ctx context.Context, have, want *corev1.Secret) (*corev1.Secret, error) {
 	want.ResourceVersion = have.ResourceVersion
 	if made := have.Labels["createdAt"]; made != "" {
 		want.Labels["createdAt"] = made
@@ -75,5 +75,5 @@ func sameRelease(have, want *corev1.Secret) bool {
 			return false
 		}
 	}
-	return bytes.Equal(have.Data[helmKey], want.Data[helmKey])
+	return bytes.Equal(have.Data[dataKey], want.Data[dataKey])
 }
