@@ -155,8 +155,5 @@ func (r *Reconciler) saveHooks(ctx context.Context, f *facts, record *revision.R
 	if err != nil {
 		return err
 	}
-	if whole.State == revision.StateIntent {
-		return r.Records.SaveIntent(ctx, f.installation.Namespace, whole)
-	}
-	return r.Records.SaveApplied(ctx, f.installation.Namespace, whole)
+	return r.save(ctx, f, whole)
 }
