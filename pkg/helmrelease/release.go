@@ -53,6 +53,14 @@ func NameFor(installation string) string {
 // Secret is the name of the Secret that shows a revision of a Helm release.
 func (h *Release) Secret() string { return fmt.Sprintf(nameFormat, h.Name, h.Revision) }
 
+// IsSameChart says whether two releases are of one chart in one version, or there is neither.
+func (r *Release) IsSameChart(other *Release) bool {
+	if r == nil || other == nil {
+		return r == other
+	}
+	return r.Name == other.Name && r.ChartName == other.ChartName && r.ChartVersion == other.ChartVersion
+}
+
 // Marks are those that helm, and we as helm, put on the release's objects.
 func (r *Release) Marks() apply.HelmMarks {
 	return apply.HelmMarks{ReleaseName: r.Name, ReleaseNamespace: r.Namespace}

@@ -270,6 +270,28 @@ func TestNameFor(t *testing.T) {
 	}
 }
 
+func TestSameChart(t *testing.T) {
+	chart := func(version string) *Release {
+		return &Release{Name: "web", ChartName: "web", ChartVersion: version}
+	}
+	for _, test := range []struct {
+		why  string
+		a, b *Release
+		want bool
+	}{
+		{"both without a chart", nil, nil, true},
+		{"another method", nil, chart("1.0.0"), false},
+		{"equal", chart("1.0.0"), chart("1.0.0"), true},
+		{"another version is told by helm list", chart("1.0.0"), chart("1.0.1"), false},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			if got := test.a.IsSameChart(test.b); got != test.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
+
 func TestDecodeHelmHasABound(t *testing.T) {
 	var bomb bytes.Buffer
 	encoder := base64.NewEncoder(base64.StdEncoding, &bomb)

@@ -177,6 +177,15 @@ func (r *Record) Holds(objectsDigest string, wanted []hooks.Hook) bool {
 	return r.ObjectsDigest == objectsDigest && r.HooksDigest == hooks.Digest(wanted)
 }
 
+// Standing is what the user cluster has at a record, as far as that is known: where newer ones can't be read, any object may have
+// another content.
+func (r *Record) Standing() apply.Inventory {
+	if r.Skipped > 0 {
+		return r.Inventory.Doubted()
+	}
+	return r.Inventory
+}
+
 // Owner is the installation that the record belongs to.
 func (r *Record) Owner() apply.Owner {
 	return apply.Owner{ClusterUID: cmp.Or(r.Origin, r.ClusterUID), Installation: r.Installation}
