@@ -92,7 +92,7 @@ func (r *Reconciler) helmPlace(f *facts, namespace string) helmrelease.Place {
 // takeOver finds what the Helm release that is gone on with has and the add-on has not. It is pruned like what an earlier
 // revision of ours had, with the same guards; without annotation adopt nobody asked for that, and it stays.
 func (r *Reconciler) takeOver(ctx context.Context, f *facts) loop.Outcome {
-	if f.foreign == nil || !f.foreign.ByHand && !f.adopts() || f.unchanged || f.rollingOut {
+	if f.foreign == nil || !f.foreign.ByHand && !f.adopts() {
 		return nil
 	}
 	if f.foreign.ByHand {

@@ -32,7 +32,7 @@ func (e *NotAllowedError) Error() string { return e.Subject + ": " + e.Problem }
 // allowed refuses, before anything is recorded or written, what an add-on of a Custom catalogue may not have. What is applied
 // already was allowed when it was, and stays.
 func (r *Reconciler) allowed(_ context.Context, f *facts) loop.Outcome {
-	if f.core || f.unchanged || f.rollingOut || f.givenUp {
+	if f.core || f.decision.IsRecorded() {
 		return nil
 	}
 	restrictions := r.Options.Restrictions

@@ -12,6 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // refusal is what a check says of: whether anything is closed or not, and by which restriction.
@@ -74,8 +75,8 @@ func TestAC40OnlyNewThingsOfCustomCatalogues(t *testing.T) {
 	}{
 		{"Custom", func(*facts) {}, true},
 		{"Core", func(f *facts) { f.core = true }, false},
-		{"unchanged", func(f *facts) { f.unchanged = true }, false},
-		{"under way", func(f *facts) { f.rollingOut = true }, false},
+		{"unchanged", func(f *facts) { f.decision.Do = revision.Keep }, false},
+		{"under way", func(f *facts) { f.decision.Do = revision.CarryOn }, false},
 		{"another target", func(f *facts) { f.installation.Spec.TargetNamespace = "shop" }, false},
 		{"a hook", func(f *facts) {
 			f.installation.Spec.TargetNamespace = "shop"

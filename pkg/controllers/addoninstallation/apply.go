@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -31,14 +30,12 @@ const (
 
 // recordIntent puts on record what will be applied before any of it is.
 func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
-	if f.unchanged || f.rollingOut || f.givenUp {
+	if f.decision.IsRecorded() {
 		return nil
 	}
 	digest := apply.ObjectsDigest(f.objects)
-	if record := f.record(); record != nil && record.Skipped == 0 && record.Holds(digest, f.hooks) {
-		if outcome, done := r.goOnWith(ctx, f, record); done {
-			return outcome
-		}
+	if outcome := r.compareRendered(ctx, f, digest); outcome != nil || f.decision.Do != revision.Begin {
+		return outcome
 	}
 	intent, err := r.intent(f, digest)
 	if err != nil {
@@ -57,46 +54,13 @@ func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// goOnWith says whether a record of the same objects and hooks is all that there is to record, with what is new of their inputs.
-func (r *Reconciler) goOnWith(ctx context.Context, f *facts, record *revision.Record) (outcome loop.Outcome, done bool) {
-	underWay := record.State != revision.StateApplied
-	switch {
-	case underWay && record.Inputs == f.inputs:
-		return nil, true
-	case underWay && isUnasked(f):
-		return r.takeWhatCame(ctx, f), true
-	case f.settled() && sameChart(record.Helm, helmRecord(f)):
-		return r.takeInputs(ctx, f), true
-	}
-	return nil, false
-}
-
-// takeInputs puts new inputs on record that give the objects which the user cluster has already: nothing is written there.
-func (r *Reconciler) takeInputs(ctx context.Context, f *facts) loop.Outcome {
-	err := r.amend(ctx, f, func(kept *revision.Record) {
-		kept.Inputs, kept.Wanted, kept.Version, kept.EntryDigest = f.inputs, f.wanted, f.entry.Version, f.entryDigest
-		kept.Artifact = kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest}
-		kept.CRDs, kept.Timeout = crdPolicy(f), timeoutOf(f)
-		kept.Values, kept.Origins = f.values, f.origins
-		kept.Hooks = hooks.CarryRuns(kept.Hooks, f.hooks) // those of tests may be others
-		kept.HooksState.FailedAt = metav1.Time{}          // with new inputs, what failed is tried at once
-		kept.Atomic, kept.Rollback = f.entry.Template.Atomic, nil
-	})
-	if err != nil {
-		f.memory.doubt()
-		return failed(err)
-	}
-	f.unchanged = true
-	return nil
-}
-
 func (r *Reconciler) intent(f *facts, digest string) (*revision.Record, error) {
 	objects, err := encodeObjects(f.objects)
 	if err != nil {
 		return nil, err
 	}
 	intent := &revision.Record{
-		Format: revision.Format, Revision: nextRevision(f), State: revision.StateIntent,
+		Format: revision.Format, Revision: f.record().Next(), State: revision.StateIntent,
 		Installation: f.installation.Name, ClusterName: f.cluster.Name, ClusterUID: f.cluster.UID,
 		Addon: addonOf(f), Version: f.entry.Version, EntryDigest: f.entryDigest, Core: f.core,
 		Method: f.entry.Template.Method, Artifact: kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest},
@@ -108,7 +72,7 @@ func (r *Reconciler) intent(f *facts, digest string) (*revision.Record, error) {
 	}
 	var known apply.Inventory
 	if previous := f.record(); previous != nil {
-		known, intent.Superseded, intent.Settled = standingAt(previous), previous.Superseded, previous.Settled
+		known, intent.Superseded, intent.Settled = previous.Standing(), previous.Superseded, previous.Settled
 		intent.Shared, intent.FormerAddon = previous.Shared, previous.FormerAddon
 		if previous.Addon != intent.Addon {
 			intent.FormerAddon = previous.Addon
@@ -136,18 +100,9 @@ func encodeObjects(objects []*unstructured.Unstructured) ([]json.RawMessage, err
 	return encoded, nil
 }
 
-// standingAt is what the user cluster has at a record, as far as that is known: where newer ones can't be read, any object may have
-// another content.
-func standingAt(record *revision.Record) apply.Inventory {
-	if record.Skipped > 0 {
-		return record.Inventory.Doubted()
-	}
-	return record.Inventory
-}
-
 // apply takes the rollout as far as it goes now; a long one is announced first.
 func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
-	if f.unchanged {
+	if f.decision.IsApplied() {
 		return nil
 	}
 	r.beginRollout(f)
@@ -177,9 +132,6 @@ func (r *Reconciler) beginRollout(f *facts) {
 // rollOut takes the rollout as far as it goes now. A rollout lives from the recorded intent to the record of its end; after
 // a restart it begins anew, and what is there already is not written again.
 func (r *Reconciler) rollOut(ctx context.Context, f *facts) loop.Outcome {
-	if f.unchanged {
-		return nil
-	}
 	r.beginRollout(f)
 	f.memory.rollout.Hold(r.preHooks(f))
 	f.memory.rollout.ShareWith(r.siblings(f))
@@ -272,7 +224,7 @@ func standing(intent *revision.Record) int {
 
 // recordApplied puts on record that the rollout is through, with the UID of every object.
 func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
-	if f.unchanged {
+	if f.decision.IsApplied() {
 		return nil
 	}
 	applied, before := *f.record(), f.record().Inventory

@@ -28,7 +28,7 @@ const mostHooksLeft = 50
 func (r *Reconciler) takeBack(ctx context.Context, f *facts) loop.Outcome {
 	record := f.record()
 	waits := f.now.Before(f.memory.handsOff) && !r.askedFor(f)
-	if !f.settled() || !record.IsDeployed() || f.once() || waits || !r.surveyDue(f) && !f.memory.copyTaken {
+	if !record.IsComplete() || !record.IsDeployed() || f.decision.ShowsDrift || waits || !r.surveyDue(f) && !f.memory.copyTaken {
 		return nil
 	}
 	changed, err := r.copyChanged(ctx, f)
@@ -145,7 +145,7 @@ func (r *Reconciler) followers(ctx context.Context, f *facts, ours *helmrelease.
 // installation from going.
 func (r *Reconciler) takeBackLast(ctx context.Context, f *facts) loop.Outcome {
 	record := f.record()
-	if record.Helm == nil || !f.settled() || f.memory.helmWritten == copyGoes {
+	if record.Helm == nil || !record.IsComplete() || f.memory.helmWritten == copyGoes {
 		return nil
 	}
 	found, err := r.followers(ctx, f, record.Helm)

@@ -16,8 +16,8 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// Red when a newest record that can't be read holds an installation up for ever (nextRevision without Skipped: the next revision has
-// its number), or when the record before it is taken for what the cluster has (settled without Skipped).
+// Red when a newest record that can't be read holds an installation up for ever (Record.Next without Skipped: the next revision has
+// its number), or when the record before it is taken for what the cluster has (IsComplete without Skipped).
 func TestDamagedRecordHoldsNothingUp(t *testing.T) {
 	w := newWorld(t)
 	w.start()

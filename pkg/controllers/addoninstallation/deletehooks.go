@@ -10,7 +10,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // deletesWithHooks says whether hooks of an event of the removal are still to be run. A release that never came to its end
@@ -18,7 +17,7 @@ import (
 func (f *facts) deletesWithHooks(event string) bool {
 	record := f.record()
 	skipped := f.installation.Annotations[kubermaticv1.AnnotationSkipHooks] == "true"
-	begun := record.State == revision.StateIntent && record.Action == hooks.ActionInstall
+	begun := !record.IsApplied() && record.Action == hooks.ActionInstall
 	return record.Helm != nil && !skipped && !begun && record.HasHooks(event)
 }
 

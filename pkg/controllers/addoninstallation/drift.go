@@ -51,7 +51,7 @@ func (r *Reconciler) repairDrift(ctx context.Context, f *facts) loop.Outcome {
 	if err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionHealthy, err)
 	}
-	if f.once() {
+	if f.decision.ShowsDrift {
 		f.shown, drift = keysOf(drift), nil
 	}
 	if outcome := r.repair(ctx, f, r.withoutFights(f, drift)); outcome != nil {
@@ -209,7 +209,7 @@ func (r *Reconciler) keep(ctx context.Context, f *facts, record *revision.Record
 		return err
 	}
 	f.memory.record = record
-	if record.State == revision.StateApplied {
+	if record.IsApplied() {
 		f.memory.record = record.Light()
 	}
 	return nil
@@ -217,10 +217,10 @@ func (r *Reconciler) keep(ctx context.Context, f *facts, record *revision.Record
 
 // save writes a record in the state that it has: an intent that gets another name is not applied by that.
 func (r *Reconciler) save(ctx context.Context, f *facts, record *revision.Record) error {
-	if record.State == revision.StateIntent {
-		return r.Records.SaveIntent(ctx, f.installation.Namespace, record)
+	if record.IsApplied() {
+		return r.Records.SaveApplied(ctx, f.installation.Namespace, record)
 	}
-	return r.Records.SaveApplied(ctx, f.installation.Namespace, record)
+	return r.Records.SaveIntent(ctx, f.installation.Namespace, record)
 }
 
 // amend changes the record, read whole, and writes it back. That of an intent is whole in memory.

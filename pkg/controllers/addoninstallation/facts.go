@@ -64,12 +64,8 @@ type facts struct {
 	progress apply.Progress
 	health   *apply.Health
 
-	// rollingOut: the record's intent has these inputs, and its rollout is under way; nothing is rendered again.
-	rollingOut bool
-	// givenUp: what is asked for failed and gave way to an earlier revision, which is there or on its way back.
-	givenUp bool
-	// unchanged: the record has these inputs already; nothing is fetched, rendered or applied.
-	unchanged bool
+	// decision is what this pass does; steps go by it, and not by the record.
+	decision revision.Decision
 	// repaired names objects that were put back, fights those that are left alone; drifted tells that a look was taken.
 	drifted  bool
 	repaired []apply.Key
@@ -103,16 +99,6 @@ func (f *facts) record() *revision.Record { return f.memory.record }
 // adopts says whether objects that exist may be taken over.
 func (f *facts) adopts() bool {
 	return f.installation.Annotations[kubermaticv1.AnnotationAdopt] == "true"
-}
-
-// once says that the installation was Ready and that its strategy wants nothing applied after that.
-func (f *facts) once() bool {
-	return f.installation.Spec.ReconcileStrategy == kubermaticv1.ReconcileOnce && f.record() != nil && f.record().Settled
-}
-
-// settled says whether the latest record has been applied to its end.
-func (f *facts) settled() bool {
-	return f.record() != nil && f.record().State == revision.StateApplied && f.record().Skipped == 0
 }
 
 // place tells what was seen of the user cluster from what was seen of another: one that comes or was there under the same Cluster.

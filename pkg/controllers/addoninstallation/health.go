@@ -68,7 +68,7 @@ func (r *Reconciler) look(ctx context.Context, f *facts) (apply.Health, error) {
 func (r *Reconciler) settle(ctx context.Context, f *facts, health *apply.Health) loop.Outcome {
 	finished := health.Finished
 	once := healthy(health) && f.installation.Spec.ReconcileStrategy == kubermaticv1.ReconcileOnce && !f.record().Settled
-	proof := healthy(health) && isProof(f.record())
+	proof := healthy(health) && f.record().AwaitsProof()
 	if !once && !proof && !news(f.record().Inventory, finished) {
 		return nil
 	}
@@ -80,11 +80,6 @@ func (r *Reconciler) settle(ctx context.Context, f *facts, health *apply.Health)
 		return failed(err)
 	}
 	return nil
-}
-
-// isProof says whether it is to be put on record that a revision is healthy. One with hooks left to run is not through yet.
-func isProof(record *revision.Record) bool {
-	return (record.Atomic || record.Rollback != nil) && !record.Healthy && !record.HasHooks(record.Action.Post())
 }
 
 // news says whether an object finished that the inventory doesn't call finished yet.

@@ -42,7 +42,7 @@ func inventoryOf(names ...string) (entries apply.Inventory) {
 // what is on record already.
 func TestFinishedJobsAreRecordedAtOnce(t *testing.T) {
 	entries := inventoryOf("quick", "slow")
-	kept := &shelf{record: &revision.Record{Inventory: entries}}
+	kept := &shelf{record: &revision.Record{State: revision.StateApplied, Inventory: entries}}
 	r := &Reconciler{Dependencies: Dependencies{Records: kept}}
 	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{record: kept.record.Light()}}
 	unfinished := apply.Health{Total: 2, Healthy: 1, Finished: []apply.Key{entries[0].Key}}

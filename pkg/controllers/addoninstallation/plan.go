@@ -8,7 +8,6 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
-	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // defaultTimeout is how long objects may take to become healthy where the catalogue doesn't say.
@@ -23,28 +22,6 @@ func releaseName(f *facts) string {
 		return options.ReleaseName
 	}
 	return helmrelease.NameFor(f.installation.Name)
-}
-
-// nextRevision is the revision that a change would get. An intent that was never carried out keeps its number.
-func nextRevision(f *facts) int {
-	record := f.record()
-	switch {
-	case record == nil:
-		return 1
-	case record.Skipped > 0:
-		return record.Skipped + 1
-	case record.State == revision.StateApplied:
-		return record.Revision + 1
-	}
-	return record.Revision
-}
-
-// sameChart says whether two revisions are of the same chart in the same version, or both of none.
-func sameChart(a, b *helmrelease.Release) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Name == b.Name && a.ChartName == b.ChartName && a.ChartVersion == b.ChartVersion
 }
 
 // crdPolicy is the version's policy with its defaults filled in.

@@ -60,28 +60,6 @@ func TestLongRolloutsAreAnnounced(t *testing.T) {
 	}
 }
 
-func TestSameChart(t *testing.T) {
-	chart := func(version string) *helmrelease.Release {
-		return &helmrelease.Release{Name: "web", ChartName: "web", ChartVersion: version}
-	}
-	for _, test := range []struct {
-		why  string
-		a, b *helmrelease.Release
-		want bool
-	}{
-		{"both without a chart", nil, nil, true},
-		{"another method", nil, chart("1.0.0"), false},
-		{"equal", chart("1.0.0"), chart("1.0.0"), true},
-		{"another version is told by helm list", chart("1.0.0"), chart("1.0.1"), false},
-	} {
-		t.Run(test.why, func(t *testing.T) {
-			if got := sameChart(test.a, test.b); got != test.want {
-				t.Errorf("got %t", got)
-			}
-		})
-	}
-}
-
 func TestFormerRelease(t *testing.T) {
 	web := func(name string) *helmrelease.Release {
 		return &helmrelease.Release{Name: name, Namespace: "web", Manifest: "…"}

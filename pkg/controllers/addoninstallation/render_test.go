@@ -86,10 +86,14 @@ func TestIntentIsNotRenderedAgain(t *testing.T) {
 	f := &facts{inputs: "1", memory: &memory{record: &revision.Record{
 		State: revision.StateIntent, Inputs: "1", Objects: []json.RawMessage{encoded},
 	}}}
-	if !hasIntent(f) {
+	isTaken := func() bool {
+		wanted := &revision.Wanted{Inputs: f.inputs}
+		return revision.Decide(f.record(), wanted, revision.Seen{}).FromRecord
+	}
+	if !isTaken() {
 		t.Fatal("the intent is not taken up")
 	}
-	if outcome := takeIntent(f); outcome != nil {
+	if outcome := readIntent(f); outcome != nil {
 		t.Fatal(outcome)
 	}
 	if diff := cmp.Diff([]*unstructured.Unstructured{configMap("a", "made up")}, f.objects); diff != "" {
@@ -98,7 +102,7 @@ func TestIntentIsNotRenderedAgain(t *testing.T) {
 	for why, change := range map[string]func(){
 		"other inputs": func() { f.inputs = "2" }, "it is applied": func() { f.inputs, f.memory.record.State = "1", revision.StateApplied },
 	} {
-		if change(); hasIntent(f) {
+		if change(); isTaken() {
 			t.Errorf("%s: the intent is taken up", why)
 		}
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/status"
 )
 
@@ -40,22 +39,17 @@ func tenantOf(f *facts) string {
 // rendersAnew says once for each value of annotation reconcile-at that what is kept does not count. It has a memory of its
 // own: the look at the objects is often over before the content is fetched that the annotation asks for.
 func rendersAnew(f *facts) bool {
-	wanted := f.installation.Annotations[kubermaticv1.AnnotationReconcileAt]
-	if f.memory.renderedAnew == wanted {
-		return false
-	}
-	f.memory.renderedAnew = wanted
-	return true
+	anew := isAskedAnew(f)
+	f.memory.renderedAnew = f.installation.Annotations[kubermaticv1.AnnotationReconcileAt]
+	return anew
 }
 
-// hasIntent says whether the record has the objects of these inputs already: the process ended before they were applied.
-// Rendered again they could be others, such as a certificate that the chart makes.
-func hasIntent(f *facts) bool {
-	record := f.record()
-	return record != nil && record.State == revision.StateIntent && record.Skipped == 0 && record.Inputs == f.inputs && len(record.Objects) > 0
+func isAskedAnew(f *facts) bool {
+	return f.memory.renderedAnew != f.installation.Annotations[kubermaticv1.AnnotationReconcileAt]
 }
 
-func takeIntent(f *facts) loop.Outcome {
+// readIntent has the objects of the intent on record. Rendered again they could be others, such as a certificate that the chart makes.
+func readIntent(f *facts) loop.Outcome {
 	objects, err := decodeObjects(f.record().Objects)
 	if err != nil {
 		return failed(err)

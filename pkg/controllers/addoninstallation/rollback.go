@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -23,46 +22,22 @@ import (
 // counts: what else this process happened to see would differ with its pace.
 func (r *Reconciler) lastGood(ctx context.Context, f *facts) (int, error) {
 	record := f.record()
+	good, sure := record.Good()
 	switch {
-	case record == nil, f.leaving:
+	case f.leaving:
 		return 0, nil
-	case record.State != revision.StateApplied:
-		return record.LastGood, nil
-	case record.Healthy:
-		return record.Revision, nil
-	case !f.entry.Template.Atomic:
-		return record.LastGood, nil
+	case sure, !f.entry.Template.Atomic:
+		return good, nil
 	case f.memory.health != nil && healthy(f.memory.health):
 		return record.Revision, nil
 	case f.memory.health != nil:
-		return record.LastGood, nil
+		return good, nil
 	}
 	health, err := apply.Assess(ctx, f.target(), f.owner, record.Inventory) // a process that has just begun knows nothing
 	if err == nil && healthy(&health) {
 		return record.Revision, nil
 	}
-	return record.LastGood, err
-}
-
-// mayGiveWay says whether a revision has to give way when its time is over: it was never healthy, and there is one to go back to.
-// A rollback never gives way.
-func mayGiveWay(record *revision.Record) bool {
-	return record != nil && record.Atomic && !record.Healthy && record.Rollback == nil && record.LastGood > 0
-}
-
-// isOverdue says whether a revision has to give way now.
-func isOverdue(f *facts) bool {
-	return mayGiveWay(f.record()) && !f.memory.watched.IsZero() && timeLeft(f) <= 0
-}
-
-// timeLeft is how long the revision still has. The time in which nobody could look at it does not count: an outage, a pause or a
-// restart in the middle of an upgrade is no failure of the upgrade, and begins its time anew.
-func timeLeft(f *facts) time.Duration {
-	since := f.record().Time.Time
-	if f.memory.watched.After(since) {
-		since = f.memory.watched
-	}
-	return since.Add(f.record().Timeout.Duration).Sub(f.now)
+	return good, err
 }
 
 // isAnswer says whether an error was given by the user cluster, rather than by the way to it.
@@ -73,11 +48,12 @@ func isAnswer(err error) bool {
 
 // orRollBack is the outcome of a revision that is not applied or not healthy yet, or the beginning of its rollback.
 func (r *Reconciler) orRollBack(ctx context.Context, f *facts, outcome loop.Outcome) loop.Outcome {
-	if !mayGiveWay(f.record()) || f.memory.watched.IsZero() {
+	left, limited := f.record().TimeLeft(f.memory.watched, f.now)
+	switch {
+	case !limited:
 		return outcome
-	}
-	if !isOverdue(f) {
-		return earlier(outcome, loop.Done{Recheck: timeLeft(f) + atOnce})
+	case left > 0:
+		return earlier(outcome, loop.Done{Recheck: left + atOnce})
 	}
 	good, err := r.Records.LoadRevision(ctx, f.installation.Namespace, f.owner, f.record().LastGood)
 	var damaged *revision.DamagedError
@@ -114,7 +90,7 @@ func rollbackOf(f *facts, good *revision.Record, problem string) (*revision.Reco
 	back := good.Again()
 	back.Revision, back.State, back.Time, back.From = failed.Revision+1, revision.StateIntent, f.stamp(), good.Version
 	back.Healthy, back.LastGood, back.Settled = false, failed.LastGood, failed.Settled
-	back.Inventory, back.Superseded = apply.Planned(objects, standingAt(failed)), failed.Superseded
+	back.Inventory, back.Superseded = apply.Planned(objects, failed.Standing()), failed.Superseded
 	back.Shared, back.FormerAddon = failed.Shared, failed.FormerAddon
 	back.Rollback = &revision.Rollback{
 		To: good.Revision, Failed: failed.Revision, Version: failed.Version, Inputs: failed.Inputs, Problem: problem,
@@ -142,25 +118,11 @@ func helmRollback(f *facts, good *revision.Record) *helmrelease.Release {
 	return &helm
 }
 
-// isGivenUp says whether what is asked for is what was given up: it is not tried again until the inputs or annotation
-// reconcile-at change.
-func isGivenUp(f *facts) bool {
-	record := f.record()
-	return record != nil && record.Skipped == 0 && record.Rollback != nil && record.Rollback.Inputs == f.inputs &&
-		record.Rollback.ReconcileAt == f.installation.Annotations[kubermaticv1.AnnotationReconcileAt]
-}
-
-// isGoingBack says whether a rollback is on record and not through.
-func isGoingBack(f *facts) bool {
-	record := f.record()
-	return record != nil && record.Rollback != nil && record.State == revision.StateIntent
-}
-
 // goBack takes a rollback further where the pass ended before it: it needs neither catalogue nor content, and what was asked
 // for meanwhile can't be followed.
 func (r *Reconciler) goBack(ctx context.Context, f *facts) loop.Outcome {
 	if f.memory.rollout == nil {
-		if outcome := takeIntent(f); outcome != nil {
+		if outcome := readIntent(f); outcome != nil {
 			return outcome
 		}
 	}
@@ -170,7 +132,7 @@ func (r *Reconciler) goBack(ctx context.Context, f *facts) loop.Outcome {
 // asGivenUp turns the outcome of an installation that was rolled back: everything may be well with what is there, and it is not what
 // was asked for.
 func asGivenUp(f *facts, outcome loop.Outcome) loop.Outcome {
-	if !f.givenUp || !f.settled() {
+	if f.decision.Do != revision.GivenUp && f.decision.Do != revision.GoBack || !f.record().IsComplete() {
 		return outcome
 	}
 	message := givenUpText(f.record())

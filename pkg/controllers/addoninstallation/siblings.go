@@ -132,7 +132,7 @@ func standOf(others []kubermaticv1.AddonInstallation) string {
 // inherit looks whether those whose objects are used still have them, and takes over what they have not any more, or have older
 // than we do.
 func (r *Reconciler) inherit(ctx context.Context, f *facts) loop.Outcome {
-	if !f.settled() || len(f.record().Shared) == 0 || f.once() {
+	if !f.record().IsComplete() || len(f.record().Shared) == 0 || f.decision.ShowsDrift {
 		return nil
 	}
 	others, err := r.siblingsOfCluster(ctx, f)

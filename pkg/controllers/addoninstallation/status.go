@@ -12,7 +12,6 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/status"
 )
 
@@ -146,7 +145,7 @@ func projectHealth(f *facts, result verdict) {
 		status.True(conditions, generation, kubermaticv1.ConditionHealthy, kubermaticv1.ReasonHealthy, "")
 	case f.health != nil:
 		status.Set(conditions, judge(unhealthy(f, f.health)).as(kubermaticv1.ConditionHealthy, generation))
-	case record != nil && record.State != revision.StateApplied && meta.FindStatusCondition(*conditions, kubermaticv1.ConditionHealthy) != nil:
+	case record != nil && !record.IsApplied() && meta.FindStatusCondition(*conditions, kubermaticv1.ConditionHealthy) != nil:
 		status.Set(conditions, metav1.Condition{
 			Type: kubermaticv1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: kubermaticv1.ReasonProgressing,
 			ObservedGeneration: generation, Message: fmt.Sprintf("version %q is not applied to its end", record.Version),
@@ -163,20 +162,20 @@ func projectInstalled(f *facts) {
 	state.Version = installedVersion(f)
 	fetched := &kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest}
 	switch {
-	case record == nil || record.State != revision.StateApplied && record.From == "":
+	case record == nil || !record.IsApplied() && record.From == "":
 		if fetched.Digest != "" {
 			state.Artifact = fetched
 		}
-	case f.settled() && record.Artifact.Digest == fetched.Digest: // another commit may have the same content
+	case record.IsComplete() && record.Artifact.Digest == fetched.Digest: // another commit may have the same content
 		state.Artifact = fetched
-	case f.settled():
+	case record.IsComplete():
 		state.Artifact = record.Artifact.DeepCopy()
 	}
 }
 
 func projectObjects(f *facts) {
 	state := &f.installation.Status
-	if record := f.record(); record != nil && f.settled() {
+	if record := f.record(); record.IsComplete() {
 		applied := record.Time.Rfc3339Copy() // as the API server keeps it: finer, it would differ in every pass
 		state.LastApplied = &kubermaticv1.AppliedState{
 			Addon: record.Addon, Version: record.Version, ArtifactDigest: record.Artifact.Digest, Inputs: record.Inputs,

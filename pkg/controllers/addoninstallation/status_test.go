@@ -162,24 +162,6 @@ func TestStageWaitGrowsWhileNothingIsWritten(t *testing.T) {
 	}
 }
 
-func TestNextRevision(t *testing.T) {
-	for _, test := range []struct {
-		why    string
-		record *revision.Record
-		want   int
-	}{
-		{"the first", nil, 1},
-		{"after an applied one", &revision.Record{Revision: 3, State: revision.StateApplied}, 4},
-		{"an intent that was never carried out keeps its number", &revision.Record{Revision: 3, State: revision.StateIntent}, 3},
-	} {
-		t.Run(test.why, func(t *testing.T) {
-			if got := nextRevision(&facts{memory: &memory{record: test.record}}); got != test.want {
-				t.Errorf("got %d, want %d", got, test.want)
-			}
-		})
-	}
-}
-
 func TestRepairsCountAsAFightOnlyInARow(t *testing.T) {
 	begin := time.Now()
 	count := repairCount{}

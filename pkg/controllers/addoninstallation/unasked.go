@@ -35,13 +35,6 @@ func (r *Reconciler) wantedHash(f *facts) string {
 		[]byte(spec.TargetNamespace), fmt.Append(nil, spec.CreateNamespace), []byte(releaseName(f)), r.Images.Canonical())
 }
 
-// isUnasked says whether the inputs are others than those on record, and what people say is the same.
-func isUnasked(f *facts) bool {
-	record := f.record()
-	return record != nil && record.Skipped == 0 && record.Rollback == nil && f.foreign == nil &&
-		record.Wanted != "" && record.Wanted == f.wanted && record.Inputs != f.inputs
-}
-
 // staysAsRecorded renders as what is on record was, and says whether only chance would change it. Then the objects are those on
 // record. What function lookup found for the record is not known any more: what it finds now, or nothing, as at the first time.
 func (r *Reconciler) staysAsRecorded(ctx context.Context, f *facts) (bool, loop.Outcome) {
@@ -104,22 +97,6 @@ func (r *Reconciler) renderAs(ctx context.Context, f *facts, seen sight) loop.Ou
 	}
 	f.rendered = rendered.Result
 	return r.prepare(f)
-}
-
-// takeWhatCame puts new inputs on record for an intent that has the same objects; its rollout goes on.
-func (r *Reconciler) takeWhatCame(ctx context.Context, f *facts) loop.Outcome {
-	record, err := r.readWhole(ctx, f, f.record())
-	if err != nil {
-		return failed(err)
-	}
-	amended := *record
-	amended.Inputs, amended.Wanted = f.inputs, f.wanted
-	if err := r.Records.SaveIntent(ctx, f.installation.Namespace, &amended); err != nil {
-		f.memory.doubt()
-		return failed(err)
-	}
-	f.memory.record = &amended
-	return nil
 }
 
 // differByChance says whether what is on record differs from a rendering only where two renderings differ.
