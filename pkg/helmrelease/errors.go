@@ -10,8 +10,8 @@ func (e *NameTakenError) Error() string {
 	return fmt.Sprintf("the Helm release in Secret %q belongs to somebody else", e.Secret)
 }
 
-// CopyTooLargeError says that a release can't be shown in Helm's format: it would not fit into one Secret. The seed's record
-// holds it all the same.
+// CopyTooLargeError says that a release can't be shown in Helm's format: it would not fit into one
+// Secret. The seed's record holds it all the same.
 type CopyTooLargeError struct {
 	Secret string
 	// Size packed, in bytes.

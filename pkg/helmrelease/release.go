@@ -21,7 +21,8 @@ type Release struct {
 	Namespace string `json:"namespace"`
 	// Revision of the Helm release, from 1.
 	Revision int `json:"revision"`
-	// Status in Helm's words: deployed, pending-install, pending-upgrade, uninstalling, superseded or failed.
+	// Status in Helm's words: deployed, pending-install, pending-upgrade, uninstalling, superseded
+	// or failed.
 	Status       string `json:"status"`
 	ChartName    string `json:"chartName"`
 	ChartVersion string `json:"chartVersion"`
@@ -39,8 +40,8 @@ type Release struct {
 	Description string `json:"description,omitempty"`
 }
 
-// NameFor is the Helm release's name for an installation: its own up to 53 characters, which is what Helm allows,
-// else the first 44, "-" and 8 hex digits of the whole name's SHA-256.
+// NameFor is the Helm release's name for an installation: its own up to 53 characters, which is
+// what Helm allows, else the first 44, "-" and 8 hex digits of the whole name's SHA-256.
 func NameFor(installation string) string {
 	if len(installation) <= 53 {
 		return installation
@@ -89,7 +90,8 @@ func (r Release) Pending(action hooks.Action) *Release {
 	return &r
 }
 
-// Deployed is the release once an action is complete: its objects are there, and its hooks have run.
+// Deployed is the release once an action is complete: its objects are there, and its hooks have
+// run.
 func (r Release) Deployed(action hooks.Action) *Release {
 	switch {
 	case action == hooks.ActionInstall:

@@ -19,8 +19,8 @@ import (
 // reservedValues is the key of values that helm does not show.
 const reservedValues = "kkp"
 
-// Object builds Helm's own form of a release with its hooks, labelled with the owner. It has no templates, no files and no value
-// under kkp.
+// Object builds Helm's own form of a release with its hooks, labelled with the owner. It has no
+// templates, no files and no value under kkp.
 func (r *Release) Object(owner apply.Owner, run []hooks.Hook) *helm.Release {
 	config := maps.Clone(r.Config)
 	delete(config, reservedValues)
@@ -39,8 +39,8 @@ func (r *Release) Object(owner apply.Owner, run []hooks.Hook) *helm.Release {
 	}
 }
 
-// storedHooks are hooks in Helm's own form. Their manifests are the objects as they are made here, since whoever runs one
-// by hand needs its images and namespace.
+// storedHooks are hooks in Helm's own form. Their manifests are the objects as they are made here,
+// since people who run one by hand need its images and namespace.
 func storedHooks(run []hooks.Hook) []*helm.Hook {
 	made := make([]*helm.Hook, 0, len(run))
 	for _, hook := range run {
@@ -80,8 +80,8 @@ func words[W ~string](plain []string) []W {
 	return typed
 }
 
-// timeOf is a time of the record in Helm's form, as it is after the record was read again: finer, a restarted process would
-// write another release than the one that is there.
+// timeOf is a time of the record in Helm's form, as it is after the record was read again: finer, a
+// restarted process would write another release than the one that is there.
 func timeOf(at metav1.Time) helmtime.Time {
 	return helmtime.Time{Time: at.UTC().Truncate(time.Second)}
 }

@@ -20,14 +20,15 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 )
 
-// packers are kept, since each holds more than a megabyte. Releases are packed as helm packs them, so what fitted fits again.
+// packers are kept, since each holds more than a megabyte. Releases are packed as helm packs them,
+// so what fitted fits again.
 var packers = sync.Pool{New: func() any {
 	packer, _ := gzip.NewWriterLevel(nil, gzip.BestCompression) // the level is a constant: it does not fail
 	return packer
 }}
 
-// secretFor is the Secret that shows a revision of a Helm release, given as JSON, by the names and labels of Helm's Secrets driver
-// (pkg/storage/driver of Helm).
+// secretFor is the Secret that shows a revision of a Helm release, given as JSON, by the names and
+// labels of Helm's Secrets driver (pkg/storage/driver of Helm).
 func secretFor(name string, revision int, status helm.Status, owner string, release []byte) (*corev1.Secret, error) {
 	packed, err := packRelease(release)
 	if err != nil {
@@ -83,8 +84,8 @@ type storedInfo struct {
 	Notes         string        `json:"notes,omitempty"`
 }
 
-// decode reads a release as Helm writes it, base64 of gzip of JSON, with bounds, and without keeping any of it: neither its chart,
-// its values nor its objects.
+// decode reads a release as Helm writes it, base64 of gzip of JSON, with bounds, and without
+// keeping any of it: neither its chart, its values nor its objects.
 func decode(ctx context.Context, data []byte) (*storedRelease, error) {
 	if err := unpacking.Acquire(ctx, 1); err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func decode(ctx context.Context, data []byte) (*storedRelease, error) {
 		case "hooks":
 			return walk.elements('[', ']', func() error { return walk.hook(hooks) })
 		case "info":
-			text, err := walk.keep(walk.value)
+			text, err := walk.capture(walk.value)
 			if json.Unmarshal(text, &stored.Info) != nil {
 				stored.Info = storedInfo{} // it is for people, but for a time
 			}
@@ -133,7 +134,7 @@ func (w *walker) hook(objects *manifest) error {
 	})
 }
 
-// about walks over what says which release it is, and over all that nobody looks at.
+// about walks over what says which release it is, and over all the rest.
 func (w *walker) about(key string, stored *storedRelease) error {
 	into, ok := map[string]any{
 		"name": &stored.Name, "namespace": &stored.Namespace, "version": &stored.Version, "info": &stored.Info,
@@ -141,14 +142,15 @@ func (w *walker) about(key string, stored *storedRelease) error {
 	if !ok {
 		return w.value()
 	}
-	text, err := w.keep(w.value)
+	text, err := w.capture(w.value)
 	if err != nil {
 		return err
 	}
 	return json.Unmarshal(text, into)
 }
 
-// superseded is the Secret of a release when a later one has taken its place; all else of it stays as it was stored, byte for byte.
+// superseded is the Secret of a release when a later one has taken its place; all else of it stays
+// as it was stored, byte for byte.
 func superseded(ctx context.Context, data []byte, owner string) (*storedRelease, *corev1.Secret, error) {
 	if err := unpacking.Acquire(ctx, 1); err != nil {
 		return nil, nil, err
@@ -176,9 +178,9 @@ func superseded(ctx context.Context, data []byte, owner string) (*storedRelease,
 			return err
 		}
 		stored.Info.Status = helm.StatusSuperseded
-		told := json.NewEncoder(packer)
-		told.SetEscapeHTML(false) // each "<" would become six bytes
-		return told.Encode(stored.Info)
+		info := json.NewEncoder(packer)
+		info.SetEscapeHTML(false) // each "<" would become six bytes
+		return info.Encode(stored.Info)
 	})
 	if err = errors.Join(err, packer.Close(), encoder.Close()); err != nil {
 		return nil, nil, fmt.Errorf("superseding a Helm release: %w", err)

@@ -17,30 +17,35 @@ import (
 )
 
 const (
-	// unpackedLimit bounds what a release in a user cluster may become, in bytes. A Secret holds 768 KiB of gzip, which real
-	// charts make ten to twenty times as much of, and a bomb a thousand times. None of it is kept: the limit is about time.
+	// unpackedLimit bounds what a release in a user cluster may become, in bytes. A Secret holds
+	// 768 KiB of gzip, which real charts make ten to twenty times as much of, and a bomb a thousand
+	// times. None of it is kept: the limit is about time.
 	unpackedLimit = 64 << 20
 	// rewrittenLimit bounds what is packed again, which takes ten times as long.
 	rewrittenLimit = 64 << 20
-	// partLimit bounds the parts of a release that are kept while it is read, in bytes: what Helm tells about it, with its notes.
+	// partLimit bounds the parts of a release that are kept while it is read, in bytes: what Helm
+	// tells about it, with its notes.
 	partLimit = 2 << 20
-	// mostSteps bounds what a release has in parts: names, values, escapes and the signs between them. Each takes time of its own. The
-	// densest that charts have, dashboards of JSON inside of JSON, come to one in five bytes: 40 MiB of them.
+	// mostSteps bounds what a release has in parts: names, values, escapes and the signs between
+	// them. Each takes time of its own. The densest that charts have, dashboards of JSON inside of
+	// JSON, come to one in five bytes: 40 MiB of them.
 	mostSteps = 8 << 20
 	// mostLevels is how deep lists and maps may be in one another.
 	mostLevels = 1 << 10
 )
 
-// unpacking lets one release be unpacked at a time: anybody's user cluster can have many that take long.
+// unpacking lets one release be unpacked at a time: anybody's user cluster can have many that take
+// long.
 var unpacking = semaphore.NewWeighted(1)
 
-// walker walks through the JSON of a release while it is unpacked. It keeps what is asked for and no more, so that a release costs
-// time in proportion to its bytes, and no memory. What is no JSON ends the walk at the latest where something is looked for in it.
+// walker walks through the JSON of a release while it is unpacked. It keeps what is asked for and
+// no more, so that a release costs time in proportion to its bytes, and no memory. What is no JSON
+// ends the walk at the latest where something is looked for in it.
 type walker struct {
 	in *bufio.Reader
-	// out gets every byte that is walked over; nil: nobody does.
+	// out gets every byte that is walked over; it may be nil.
 	out io.Writer
-	// kept gets them, too, up to partLimit; nil: nobody does.
+	// kept gets them, too, up to partLimit; it may be nil.
 	kept *bytes.Buffer
 	// steps are the parts that it has walked over.
 	steps int
@@ -55,7 +60,7 @@ func open(ctx context.Context, data []byte, limit int64) (*walker, error) {
 	return &walker{in: bufio.NewReaderSize(&limited{ctx: ctx, in: unpacked, left: limit, limit: limit}, 64<<10)}, nil
 }
 
-// limited fails beyond a number of bytes, or when nobody waits any more.
+// limited fails beyond a number of bytes, or when its context ended.
 type limited struct {
 	ctx         context.Context
 	in          io.Reader
@@ -101,8 +106,8 @@ func (w *walker) peek() ([]byte, error) {
 	return w.in.Peek(w.in.Buffered())
 }
 
-// take goes on behind bytes that were peeked at.
-func (w *walker) take(bytes []byte) error {
+// skip advances behind bytes that were peeked at.
+func (w *walker) skip(bytes []byte) error {
 	if w.out != nil {
 		if _, err := w.out.Write(bytes); err != nil {
 			return err
@@ -118,16 +123,16 @@ func (w *walker) take(bytes []byte) error {
 	return err
 }
 
-// one takes the next byte.
+// one skips the next byte.
 func (w *walker) one() error {
 	char, err := w.in.Peek(1)
 	if err != nil {
 		return err
 	}
-	return w.take(char)
+	return w.skip(char)
 }
 
-// next is the next byte that is no space; it is not taken.
+// next is the next byte that is no space; it is not skipped.
 func (w *walker) next() (byte, error) {
 	for {
 		chunk, err := w.peek()
@@ -135,7 +140,7 @@ func (w *walker) next() (byte, error) {
 			return 0, err
 		}
 		rest := bytes.TrimLeft(chunk, " \t\r\n")
-		if err := w.take(chunk[:len(chunk)-len(rest)]); err != nil || len(rest) > 0 {
+		if err := w.skip(chunk[:len(chunk)-len(rest)]); err != nil || len(rest) > 0 {
 			return first(rest), err
 		}
 	}
@@ -148,7 +153,7 @@ func first(bytes []byte) byte {
 	return bytes[0]
 }
 
-// is takes the next byte that is no space if it is this one.
+// is skips the next byte that is no space if it is this one.
 func (w *walker) is(char byte) (bool, error) {
 	have, err := w.next()
 	if err != nil || have != char {
@@ -168,7 +173,7 @@ func (w *walker) must(char byte) error {
 // members goes through an object; member has to walk over each value.
 func (w *walker) members(member func(key string) error) error {
 	return w.elements('{', '}', func() error {
-		key, err := w.keep(w.value)
+		key, err := w.capture(w.value)
 		if err != nil {
 			return err
 		}
@@ -223,8 +228,8 @@ func firstError(err error, otherwise func() error) error {
 	return otherwise()
 }
 
-// keep gives what a walk walks over, without spaces before it.
-func (w *walker) keep(walk func() error) ([]byte, error) {
+// capture gives what a walk walks over, without spaces before it.
+func (w *walker) capture(walk func() error) ([]byte, error) {
 	if _, err := w.next(); err != nil {
 		return nil, err
 	}
@@ -281,13 +286,13 @@ func (w *walker) word() error {
 		if end < 0 {
 			end = len(chunk)
 		}
-		if err := w.take(chunk[:end]); err != nil {
+		if err := w.skip(chunk[:end]); err != nil {
 			return err
 		}
 	}
 }
 
-// text walks over a string and hands out what it says; nil: nobody wants it.
+// text walks over a string and writes what it says into a writer, which may be nil.
 func (w *walker) text(into io.Writer) error {
 	if err := w.must('"'); err != nil {
 		return err
@@ -307,7 +312,7 @@ func (w *walker) text(into io.Writer) error {
 				return err
 			}
 		}
-		if err := w.take(plain); err != nil {
+		if err := w.skip(plain); err != nil {
 			return err
 		}
 		switch rest {
@@ -348,7 +353,7 @@ func (w *walker) escape(into io.Writer) error {
 	if err != nil {
 		return io.ErrUnexpectedEOF
 	}
-	if err := w.take(escaped); err != nil || into == nil {
+	if err := w.skip(escaped); err != nil || into == nil {
 		return err
 	}
 	_, err = into.Write(utf8.AppendRune(nil, char))

@@ -12,7 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 )
 
-// advance goes on with one hook: it ends done, or waiting, or failed.
+// advance takes one hook further: it ends done, or waiting, or failed.
 func (p *pass) advance(ctx context.Context, hook *Hook) (waiting, failed string, err error) {
 	made, err := p.made(hook)
 	if err != nil {
@@ -31,44 +31,44 @@ func (p *pass) advance(ctx context.Context, hook *Hook) (waiting, failed string,
 }
 
 func (p *pass) step(ctx context.Context, hook *Hook, made apply.Hook) (waiting, failed string, err error) {
-	sight, err := apply.LookAtHook(ctx, p.Target, p.Owner, made)
+	seen, err := apply.LookAtHook(ctx, p.Target, p.Owner, made)
 	if err != nil {
 		return "", "", err
 	}
 	begun := hook.Run != nil && hook.Run.Event == p.event && hook.Run.Attempt == p.HooksState.Attempt
 	switch {
-	case sight.Ours && sight.Run == made.Run:
+	case seen.Ours && seen.Run == made.Run:
 		if !begun {
-			p.begin(hook, sight.UID) // the process ended before that was on record
+			p.begin(hook, seen.UID) // the process ended before that was on record
 		}
-		return p.check(hook, made, sight)
+		return p.check(hook, made, seen)
 	case begun && hook.Run.UID != "":
 		return "", "it vanished before its end was seen, so nobody knows how it ended; the next attempt makes it again", nil
-	case sight.UID == "":
+	case seen.UID == "":
 		return p.make(ctx, hook, made)
 	}
-	return p.replace(ctx, hook, made, sight)
+	return p.replace(ctx, hook, made, seen)
 }
 
 // replace makes room for a hook where something stands in its place.
-func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, sight apply.Sight) (waiting, failed string, err error) {
+func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, seen apply.Sight) (waiting, failed string, err error) {
 	switch {
-	case sight.Deleting:
-		return fmt.Sprintf("hook %s waits for the end of an object of its name: %s", made.Key(), sight.Message), "", nil
-	case !sight.Ours && !sight.Applied && !p.Adopt && !made.IsShared():
+	case seen.Deleting:
+		return fmt.Sprintf("hook %s waits for the end of an object of its name: %s", made.Key(), seen.Message), "", nil
+	case !seen.Ours && !seen.Applied && !p.Adopt && !made.IsShared():
 		return "", "an object of its name exists already and belongs to somebody else: remove it, or annotate the installation with " +
 			"adopt", nil
 	case made.HoldsMore() || !made.Runs() && !hook.has(deleteBefore):
 		p.begin(hook, "") // nothing says that it may go, and its being there is what the hook is for
 		p.succeed(hook)
 		return "", "", nil
-	case !sight.Ours && sight.Obstacle != "":
+	case !seen.Ours && seen.Obstacle != "":
 		return "", fmt.Sprintf("an object of its name exists already and is not replaced: %s: remove it, or rename the hook",
-			sight.Obstacle), nil
-	case sight.Working && p.Now.Sub(sight.Made) < p.Timeout:
+			seen.Obstacle), nil
+	case seen.Working && p.Now.Sub(seen.Made) < p.Timeout:
 		return fmt.Sprintf("hook %s waits for the end of an earlier attempt, which runs", made.Key()), "", nil
 	}
-	after, err := p.remove(ctx, made, sight.UID)
+	after, err := p.remove(ctx, made, seen.UID)
 	if err != nil {
 		return "", "", err
 	}
@@ -96,20 +96,20 @@ func (p *pass) make(ctx context.Context, hook *Hook, made apply.Hook) (waiting, 
 }
 
 // check sees how a hook's own object fares.
-func (p *pass) check(hook *Hook, made apply.Hook, sight apply.Sight) (waiting, failed string, err error) {
+func (p *pass) check(hook *Hook, made apply.Hook, seen apply.Sight) (waiting, failed string, err error) {
 	deadline := hook.Run.Started.Add(p.Timeout)
 	switch {
-	case sight.Ended:
+	case seen.Ended:
 		p.succeed(hook)
 		return "", "", nil
-	case sight.Failed:
-		return "", sight.Message, nil
-	case sight.Deleting:
+	case seen.Failed:
+		return "", seen.Message, nil
+	case seen.Deleting:
 		return "", "it was deleted while it ran", nil
 	case p.Now.After(deadline):
-		return "", fmt.Sprintf("it did not end within %s (%s)", p.Timeout.Round(time.Second), sight.Message), nil
+		return "", fmt.Sprintf("it did not end within %s (%s)", p.Timeout.Round(time.Second), seen.Message), nil
 	}
-	return fmt.Sprintf("hook %s of event %s: %s", made.Key(), p.event, sight.Message), "", nil
+	return fmt.Sprintf("hook %s of event %s: %s", made.Key(), p.event, seen.Message), "", nil
 }
 
 func (p *pass) begin(hook *Hook, uid types.UID) {

@@ -86,11 +86,13 @@ type State struct {
 	// Event that was begun last, and the attempt at it, from 1.
 	Event   string `json:"event,omitempty"`
 	Attempt int    `json:"attempt,omitempty"`
-	// Failed says why the attempt did; empty while it goes on. Tidy says that the delete policies were followed then.
+	// Failed says why the attempt did; empty while it goes on. Tidy says that the delete policies
+	// were followed then.
 	Failed   string      `json:"failed,omitempty"`
 	FailedAt metav1.Time `json:"failedAt,omitzero"`
 	Tidy     bool        `json:"tidy,omitempty"`
-	// AskedFor is the value of annotation reconcile-at that the attempt was made with; another one begins the next at once.
+	// AskedFor is the value of annotation reconcile-at that the attempt was made with; another one
+	// begins the next at once.
 	AskedFor string `json:"askedFor,omitempty"`
 	// Ended are the events that are over.
 	Ended []string `json:"ended,omitempty"`
@@ -100,15 +102,16 @@ type State struct {
 type Set struct {
 	// Action is what the revision does to the release; "" in records of before hooks were run.
 	Action Action `json:"action,omitempty"`
-	// Hooks of the release, and how they ran. HooksDigest tells them from those of another revision.
+	// Hooks of the release, and how they ran. HooksDigest tells them from those of another
+	// revision.
 	Hooks       []Hook `json:"hooks,omitempty"`
 	HooksDigest string `json:"hooksDigest,omitempty"`
 	// HooksState is how far their events have come.
 	HooksState State `json:"hooking,omitzero"`
 }
 
-// Digest is the SHA-256, in hex, of everything that hooks are, but how they ran. Hooks that are for tests only do not
-// count; "" is none.
+// Digest is the SHA-256, in hex, of everything that hooks are, but how they ran. Hooks that are for
+// tests only do not count; "" is none.
 func Digest(hooks []Hook) string {
 	var counted []Hook
 	for _, hook := range hooks {
@@ -150,8 +153,8 @@ func NotRun(hooks []Hook) []Hook {
 	return fresh
 }
 
-// WithoutHooked are the entries of an inventory that no hook has made its own: a hook that found an object of the add-on and left it as
-// it is, or made it anew, is what the object belongs to since.
+// WithoutHooked are the entries of an inventory that no hook has made its own: a hook that found an
+// object of the add-on and left it as it is, or made it anew, is what the object belongs to since.
 func (s *Set) WithoutHooked(inventory apply.Inventory) apply.Inventory {
 	hooked := map[apply.Key]types.UID{}
 	for i := range s.Hooks {
@@ -171,7 +174,8 @@ func (s *Set) HasHooks(event string) bool {
 	return len(s.hooksOf(event)) > 0 && !slices.Contains(s.HooksState.Ended, event)
 }
 
-// RanHooks says whether hooks of an event ran to their end, in Jobs or Pods: those may have done anything.
+// RanHooks says whether hooks of an event ran to their end, in Jobs or Pods: those may have done
+// anything.
 func (s *Set) RanHooks(event string) bool {
 	return slices.ContainsFunc(s.hooksOf(event), func(hook *Hook) bool {
 		object, err := hook.Decode()
@@ -179,8 +183,8 @@ func (s *Set) RanHooks(event string) bool {
 	})
 }
 
-// hooksOf are the hooks of an event in the order in which Helm runs them (pkg/action/hooks.go): by weight, then by name,
-// then as they were sorted by kind.
+// hooksOf are the hooks of an event in the order in which Helm runs them (pkg/action/hooks.go): by
+// weight, then by name, then as they were sorted by kind.
 func (s *Set) hooksOf(event string) []*Hook {
 	var hooks []*Hook
 	for i := range s.Hooks {

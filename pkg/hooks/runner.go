@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// firstPause is the wait after the first failed attempt at an event; it doubles up to longestPause.
+	// firstPause is the wait after the first failed attempt at an event; it doubles up to
+	// longestPause.
 	firstPause   = 10 * time.Second
 	longestPause = 5 * time.Minute
 )
@@ -25,11 +26,13 @@ type Runner struct {
 	// Timeout is how long one hook may take.
 	Timeout time.Duration
 	Now     time.Time
-	// AskedFor is the value of annotation reconcile-at: another one than the failed attempt's begins the next at once.
+	// AskedFor is the value of annotation reconcile-at: another one than the failed attempt's
+	// begins the next at once.
 	AskedFor string
 	// Adopt lets a hook take the place of an object that is not ours.
 	Adopt bool
-	// Save writes the record; it is called before anything that could not be told from the user cluster afterwards.
+	// Save writes the record; it is called before anything that could not be told from the user
+	// cluster afterwards.
 	Save func(ctx context.Context) error
 	// Skipped is told of each hook of a removal that has nowhere to run any more; it may be nil.
 	Skipped func(message string)
@@ -41,7 +44,8 @@ type Progress struct {
 	Done bool
 	// Waiting says what is waited for.
 	Waiting string
-	// Failed says which hook failed, at which object and why; Attempt is how many attempts failed, Retry when the next begins.
+	// Failed says which hook failed, at which object and why; Attempt is how many attempts failed,
+	// Retry when the next begins.
 	Failed  string
 	Attempt int
 	Retry   time.Time
@@ -53,8 +57,8 @@ type Revision struct {
 	*Set
 	Owner           apply.Owner
 	TargetNamespace string
-	// Release is marked on objects. Number of the revision and Time of its being made tell it from all others, also from one of the
-	// same number before the release was removed.
+	// Release is marked on objects. Number of the revision and Time of its being made tell it from
+	// all others, also from one of the same number before the release was removed.
 	Release apply.HelmMarks
 	Number  int
 	Time    metav1.Time
@@ -80,7 +84,8 @@ type pass struct {
 	changed bool
 }
 
-// Run goes on with the hooks of an event of a revision. What it finds out is in its Set, and in what helm shows. An error is a call that failed and may be tried again at once.
+// Run takes the hooks of an event further of a revision. What it finds out is in its Set, and in
+// what helm shows. An error is a call that failed and may be tried again at once.
 func (h Runner) Run(ctx context.Context, revision Revision, event string) (Progress, error) {
 	hooks := revision.hooksOf(event)
 	state := &revision.HooksState
@@ -153,8 +158,8 @@ func (p *pass) failure() Progress {
 	return Progress{Failed: p.HooksState.Failed, Attempt: p.HooksState.Attempt, Retry: p.retry()}
 }
 
-// again begins the next attempt. What ran to its end does not run again; what is only there is made again where a delete
-// policy took it away, since the others may need it.
+// again begins the next attempt. What ran to its end does not run again; what is only there is made
+// again where a delete policy took it away, since the others may need it.
 func (p *pass) again(hooks []*Hook) {
 	ended := p.HooksState.Ended
 	p.HooksState = State{Event: p.event, Attempt: p.HooksState.Attempt + 1, AskedFor: p.AskedFor, Ended: ended}
@@ -208,7 +213,8 @@ func (p *pass) tidyUp(ctx context.Context, hooks []*Hook) error {
 	return p.save(ctx)
 }
 
-// finish ends an event whose hooks all did their work: those whose policy says so go, and are waited for.
+// finish ends an event whose hooks all did their work: those whose policy says so go, and are
+// waited for.
 func (p *pass) finish(ctx context.Context, hooks []*Hook) (Progress, error) {
 	if slices.ContainsFunc(hooks, func(hook *Hook) bool { return hook.has(deleteSucceeded) }) {
 		if err := p.save(ctx); err != nil { // what is gone could not be told from what was never made
@@ -241,24 +247,25 @@ func (p *pass) drop(ctx context.Context, hook *Hook, goes bool) (waiting string,
 	if err != nil || made.HoldsMore() {
 		return "", err
 	}
-	sight, err := p.remove(ctx, made, hook.Run.UID)
+	seen, err := p.remove(ctx, made, hook.Run.UID)
 	if err != nil {
 		return "", err
 	}
-	if sight.UID == hook.Run.UID && p.HooksState.Failed == "" {
-		return fmt.Sprintf("hook %s: %s", made.Key(), sight.Message), nil
+	if seen.UID == hook.Run.UID && p.HooksState.Failed == "" {
+		return fmt.Sprintf("hook %s: %s", made.Key(), seen.Message), nil
 	}
 	hook.Run.Cleaned, p.changed = true, true
 	return "", nil
 }
 
-// remove deletes an object and looks at it again. One whose kind is not served any more went with its kind.
+// remove deletes an object and reads it again. One whose kind is not served any more went with its
+// kind.
 func (p *pass) remove(ctx context.Context, made apply.Hook, uid types.UID) (apply.Sight, error) {
 	err := apply.DropHook(ctx, p.Target, made, uid)
 	if err == nil {
-		var sight apply.Sight
-		if sight, err = apply.LookAtHook(ctx, p.Target, p.Owner, made); err == nil {
-			return sight, nil
+		var seen apply.Sight
+		if seen, err = apply.LookAtHook(ctx, p.Target, p.Owner, made); err == nil {
+			return seen, nil
 		}
 	}
 	if _, ok := errors.AsType[*apply.NoPlaceError](err); ok && !made.Runs() {

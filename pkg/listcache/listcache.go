@@ -1,5 +1,6 @@
-// Package listcache answers for many names of a namespace from one list that is at most a moment old: those who begin together, or
-// after a restart, list once for all of them. It never answers for a name that was written since the list began.
+// Package listcache answers for many names of a namespace from one list that is at most a moment
+// old: those who begin together, or after a restart, list once for all of them. It never answers
+// for a name that was written since the list began.
 package listcache
 
 import (
@@ -61,7 +62,8 @@ func (l *Lists) Changed(namespace, name string) {
 	}
 }
 
-// await makes a list, or waits for the one that is being made. Whoever waited is answered from it, however long it took.
+// await makes a list, or waits for the one that is being made. Whoever waited is answered from it,
+// however long it took.
 func (l *Lists) await(ctx context.Context, namespace string, lister Lister) (*list, error) {
 	flight := l.flights.DoChan(namespace, func() (any, error) {
 		if known := l.current(namespace); known != nil { // it was made between the first look and the flight

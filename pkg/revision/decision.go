@@ -25,7 +25,8 @@ const (
 	Begin Do = "Begin"
 	// GiveWay begins a rollback to the revision that was healthy last.
 	GiveWay Do = "GiveWay"
-	// Wait does nothing: what is on record is not applied to its end, and what is wanted is not known.
+	// Wait does nothing: what is on record is not applied to its end, and what is wanted is not
+	// known.
 	Wait Do = "Wait"
 )
 
@@ -46,11 +47,14 @@ type Decision struct {
 	Why string
 	// Amend is "" where nothing changes on record.
 	Amend Amendment
-	// FromRecord says that what is taken further is not under way in this process: its objects are read from the record.
+	// FromRecord says that what is taken further is not under way in this process: its objects are
+	// read from the record.
 	FromRecord bool
-	// Unasked says that nobody asked for what Begin renders: what chance alone makes of it is to stay as it is on record.
+	// Unasked says that nobody asked for what Begin renders: what chance alone makes of it is to
+	// stay as it is on record.
 	Unasked bool
-	// ShowsDrift says that drift is shown and not repaired, since strategy Once wants nothing applied any more.
+	// ShowsDrift says that drift is shown and not repaired, since strategy Once wants nothing
+	// applied any more.
 	ShowsDrift bool
 }
 
@@ -75,13 +79,15 @@ func (d Decision) String() string {
 	return text
 }
 
-// IsApplied says that what is on record is what the user cluster is to have: nothing is rendered and nothing applied.
+// IsApplied says that what is on record is what the user cluster is to have: nothing is rendered
+// and nothing applied.
 func (d Decision) IsApplied() bool { return d.Do == Keep || d.Do == Once || d.Do == GivenUp }
 
 // IsUnderWay says that the objects to be applied are settled: none are rendered.
 func (d Decision) IsUnderWay() bool { return (d.Do == CarryOn || d.Do == GoBack) && !d.FromRecord }
 
-// IsRecorded says that all of the revision is on record and was looked at before: nothing is rendered, refused or recorded.
+// IsRecorded says that all of the revision is on record and was looked at before: nothing is
+// rendered, refused or recorded.
 func (d Decision) IsRecorded() bool { return d.IsApplied() || d.IsUnderWay() || d.Do == GoBack }
 
 // Wanted is what an installation is to be.
@@ -115,8 +121,8 @@ type Seen struct {
 	Watched, Now time.Time
 }
 
-// Decide says what is to be done about an installation that has a record, or nil. Wanted is nil where it can't be known or made:
-// what is installed is kept, and a rollback goes on.
+// Decide says what is to be done about an installation that has a record, or nil. Wanted is nil
+// where it can't be known or made: what is installed is kept, and a rollback goes on.
 func Decide(record *Record, wanted *Wanted, seen Seen) Decision {
 	var decision Decision
 	switch {
@@ -131,7 +137,8 @@ func Decide(record *Record, wanted *Wanted, seen Seen) Decision {
 	return decision
 }
 
-// withoutWanted is for passes that ended before anything changed, so the record still says what the user cluster should have.
+// withoutWanted is for passes that ended before anything changed, so the record still says what the
+// user cluster should have.
 func withoutWanted(record *Record, seen Seen) Decision {
 	left, limited := record.TimeLeft(seen.Watched, seen.Now)
 	switch {
@@ -203,7 +210,8 @@ func afterRendering(record *Record, wanted *Wanted) Decision {
 	return Decision{Do: Begin, Why: "somebody asked for other inputs"}
 }
 
-// gaveUp says whether what is wanted is what gave way to this revision, and nobody asked to try it again.
+// gaveUp says whether what is wanted is what gave way to this revision, and nobody asked to try it
+// again.
 func (r *Record) gaveUp(wanted *Wanted, seen Seen) bool {
 	return r.Skipped == 0 && r.Rollback != nil && r.Rollback.Inputs == wanted.Inputs && r.Rollback.ReconcileAt == seen.ReconcileAt
 }
@@ -218,12 +226,14 @@ func (r *Record) isAsked(wanted *Wanted) bool {
 // IsApplied says whether the revision was applied to its end.
 func (r *Record) IsApplied() bool { return r != nil && r.State == StateApplied }
 
-// IsComplete says whether the user cluster has what is on record: the revision was applied to its end, and is the newest.
+// IsComplete says whether the user cluster has what is on record: the revision was applied to its
+// end, and is the newest.
 func (r *Record) IsComplete() bool { return r.IsApplied() && r.Skipped == 0 }
 
-// TimeLeft is how long the revision still has to be applied and healthy, where it has to give way after that: it is atomic, was
-// never healthy and no rollback, and there is one to go back to. The time in which nobody could look at it does not count: an
-// outage, a pause or a restart in the middle of an upgrade is no failure of the upgrade, and begins its time anew.
+// TimeLeft is how long the revision still has to be applied and healthy, where it has to give way
+// after that: it is atomic, was never healthy and no rollback, and there is one to go back to. The
+// time in which nobody could look at it does not count: an outage, a pause or a restart in the
+// middle of an upgrade is no failure of the upgrade, and begins its time anew.
 func (r *Record) TimeLeft(watched, now time.Time) (left time.Duration, limited bool) {
 	if r == nil || !r.Atomic || r.Healthy || r.Rollback != nil || r.LastGood == 0 || watched.IsZero() {
 		return 0, false
@@ -235,7 +245,8 @@ func (r *Record) TimeLeft(watched, now time.Time) (left time.Duration, limited b
 	return since.Add(r.Timeout.Duration).Sub(now), true
 }
 
-// Next is the number that a new revision gets. An intent that was never carried out keeps its number.
+// Next is the number that a new revision gets. An intent that was never carried out keeps its
+// number.
 func (r *Record) Next() int {
 	switch {
 	case r == nil:
@@ -248,8 +259,9 @@ func (r *Record) Next() int {
 	return r.Revision
 }
 
-// Good is the revision that the next one would give way to, as far as that is on record: this one if it was healthy once, else the
-// one that it would give way to itself. It is not sure where this one may have become healthy since.
+// Good is the revision that the next one would give way to, as far as that is on record: this one
+// if it was healthy once, else the one that it would give way to itself. It is not sure where this
+// one may have become healthy since.
 func (r *Record) Good() (revision int, sure bool) {
 	switch {
 	case r == nil:
@@ -260,8 +272,8 @@ func (r *Record) Good() (revision int, sure bool) {
 	return r.LastGood, !r.IsApplied()
 }
 
-// AwaitsProof says whether it is to be put on record that the revision is healthy, for it may have to give way, or be come back to.
-// One with hooks left to run is not through yet.
+// AwaitsProof says whether it is to be put on record that the revision is healthy, for it may have
+// to give way, or be come back to. One with hooks left to run is not through yet.
 func (r *Record) AwaitsProof() bool {
 	return (r.Atomic || r.Rollback != nil) && !r.Healthy && !r.HasHooks(r.Action.Post())
 }

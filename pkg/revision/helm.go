@@ -8,8 +8,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/hooks"
 )
 
-// A revision of a Helm release says what becomes of it. Each change is one of a copy: the release may be shared with another
-// record. Nothing is changed where there is no Helm release.
+// A revision of a Helm release says what becomes of it. Each change is one of a copy: the release
+// may be shared with another record. Nothing is changed where there is no Helm release.
 
 // Begin gives the revision its action, and the status that goes with it.
 func (r *Record) Begin(action hooks.Action) {
@@ -40,15 +40,16 @@ func (r *Record) Deployed() {
 	}
 }
 
-// ContinueAfter gives the Helm release a number after one that somebody made, as what it is by then.
+// ContinueAfter gives the Helm release a number after one that somebody made, as what it is by
+// then.
 func (r *Record) ContinueAfter(revision int, now metav1.Time) {
 	if r.Helm != nil {
 		r.Helm = r.Helm.After(revision, now)
 	}
 }
 
-// IsDeployed says whether the Helm release was complete at this revision. Records of before hooks were run don't tell by their
-// status: it was written beforehand.
+// IsDeployed says whether the Helm release was complete at this revision. Records of before hooks
+// were run don't tell by their status: it was written beforehand.
 func (r *Record) IsDeployed() bool {
 	return r.Helm != nil && r.State == StateApplied && (r.Action == "" || r.Helm.IsDeployed())
 }
@@ -75,8 +76,9 @@ func (r *Record) HooksRevision() hooks.Revision {
 	return found
 }
 
-// NextAction is what a revision after another one does to a Helm release. Until a release was deployed once, each attempt at it
-// installs: the hooks that an installation needs would never run otherwise.
+// NextAction is what a revision after another one does to a Helm release. Until a release was
+// deployed once, each attempt at it installs: the hooks that an installation needs would never run
+// otherwise.
 func NextAction(previous *Record, next *helmrelease.Release) hooks.Action {
 	switch {
 	case next != nil && next.TakenOver:

@@ -13,8 +13,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
-// What a pass does is decided three times, by one function (revision.Decide): before anything is rendered, once it is rendered,
-// and where what is wanted can't be had (maintain.go). The steps in between go by that decision alone.
+// What a pass does is decided three times, by one function (revision.Decide): before anything is
+// rendered, once it is rendered, and where what is wanted can't be had (maintain.go). The steps in
+// between go by that decision alone.
 
 // compare decides by what objects depend on.
 func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
@@ -75,8 +76,8 @@ func (f *facts) offerUpdate() {
 	state.Target = installed
 }
 
-// amendName puts on record that what is installed has another name now: that of an add-on's version with the same content. The
-// user cluster isn't asked.
+// amendName puts on record that what is installed has another name now: that of an add-on's version
+// with the same content. The user cluster isn't asked.
 func (r *Reconciler) amendName(ctx context.Context, f *facts) loop.Outcome {
 	return r.amendOrDoubt(ctx, f, func(kept *revision.Record) {
 		kept.Version, kept.Origins = f.entry.Version, f.origins
@@ -86,7 +87,8 @@ func (r *Reconciler) amendName(ctx context.Context, f *facts) loop.Outcome {
 	})
 }
 
-// amendInputs puts new inputs on record that give the objects which the user cluster has already: nothing is written there.
+// amendInputs puts new inputs on record that give the objects which the user cluster has already:
+// nothing is written there.
 func (r *Reconciler) amendInputs(ctx context.Context, f *facts) loop.Outcome {
 	return r.amendOrDoubt(ctx, f, func(kept *revision.Record) {
 		kept.Inputs, kept.Wanted, kept.Version, kept.EntryDigest = f.inputs, f.wanted, f.entry.Version, f.entryDigest
@@ -99,7 +101,8 @@ func (r *Reconciler) amendInputs(ctx context.Context, f *facts) loop.Outcome {
 	})
 }
 
-// amendIntent puts new inputs on record for an intent that has the same objects; its rollout goes on.
+// amendIntent puts new inputs on record for an intent that has the same objects; its rollout goes
+// on.
 func (r *Reconciler) amendIntent(ctx context.Context, f *facts) loop.Outcome {
 	return r.amendOrDoubt(ctx, f, func(kept *revision.Record) { kept.Inputs, kept.Wanted = f.inputs, f.wanted })
 }
