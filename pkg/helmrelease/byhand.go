@@ -32,10 +32,9 @@ func (p Place) IsFollowed(ctx context.Context, ours *Release) (bool, error) {
 // mostByHand is how many revisions are read of, the newest first.
 const mostByHand = 10 * history
 
-// FindByHand finds what somebody else made of a release that is ours: revisions after our newest
-// one, and those that no installation made. Nil where there are none. Of the newest, as many as
-// Helm keeps are read for the objects that they name; what can't be read, or says to be another,
-// names none. The error is the API server's.
+// FindByHand finds what somebody else made of a release that is ours: revisions after our newest one, and those that no installation
+// made. Nil where there are none. Of the newest, as many as Helm keeps are read for the objects that they name; what can't be
+// read, or says to be another, names none. The error is the API server's.
 func FindByHand(ctx context.Context, place Place, ours *Release, owner apply.Owner) (*Foreign, error) {
 	items, err := place.revisions(ctx, labels.SelectorFromSet(labels.Set{"owner": "helm", "name": ours.Name}), ours.Name)
 	if err != nil {
@@ -82,8 +81,7 @@ func merged(all, more []apply.Entry) []apply.Entry {
 	return all
 }
 
-// IsUnderWay says whether somebody's helm is at work at the newest revision, as far as it has not
-// taken longer than it may.
+// IsUnderWay says whether somebody's helm is at work at the newest revision, as far as it has not taken longer than it may.
 func (f *Foreign) IsUnderWay(now time.Time, timeout time.Duration) bool {
 	return !f.PendingSince.IsZero() && now.Sub(f.PendingSince).Abs() < timeout
 }

@@ -14,8 +14,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// driver is the Secrets of one namespace, for a Helm release of one owner, without a write where
-// nothing differs.
+// driver is the Secrets of one namespace, for a Helm release of one owner, without a write where nothing differs.
 type driver struct {
 	secrets corev1client.SecretInterface
 	owner   string
@@ -69,8 +68,7 @@ func (s *driver) update(ctx context.Context, have, want *corev1.Secret) (*corev1
 	return s.secrets.Update(ctx, want, metav1.UpdateOptions{})
 }
 
-// sameRelease compares bytes: the encoding of a release is always the same, so nothing needs to be
-// decoded.
+// sameRelease compares bytes: the encoding of a release is always the same, so nothing needs to be decoded.
 func sameRelease(have, want *corev1.Secret) bool {
 	for _, label := range []string{"name", "owner", "status", "version"} {
 		if have.Labels[label] != want.Labels[label] {

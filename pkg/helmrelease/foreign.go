@@ -25,14 +25,12 @@ import (
 )
 
 const (
-	// foreignListed and foreignPages bound the revisions of one release that are listed; helm
-	// itself keeps 10.
+	// foreignListed and foreignPages bound the revisions of one release that are listed; helm itself keeps 10.
 	foreignListed, foreignPages = 500, 20
-	// namesListed is how many revisions of all releases of a namespace are listed together; where
-	// there are more, each name is asked for.
+	// namesListed is how many revisions of all releases of a namespace are listed together; where there are more, each name is asked
+	// for.
 	namesListed = 2000
-	// highestRevision is the last revision that is believed of a Secret's name; there have to be
-	// numbers after it.
+	// highestRevision is the last revision that is believed of a Secret's name; there have to be numbers after it.
 	highestRevision = 1 << 24
 )
 
@@ -45,15 +43,13 @@ type Place struct {
 	Secrets  corev1client.SecretInterface
 	// Namespace of the release.
 	Namespace string
-	// NameOf gives the name of the installation with an ID; "" where there is none, or none any
-	// more. It may be nil.
+	// NameOf gives the name of the installation with an ID; "" where there is none, or none any more. It may be nil.
 	NameOf func(id string) string
 	// Names are the revisions of releases of the user cluster. It may be nil.
 	Names *listcache.Lists
 }
 
-// lacks says whether there is no release of the name: it was not on the list, and what was made
-// since would begin with revision 1.
+// lacks says whether there is no release of the name: it was not on the list, and what was made since would begin with revision 1.
 func (p Place) lacks(ctx context.Context, name string) (bool, error) {
 	if p.Names == nil {
 		return false, nil
@@ -94,24 +90,20 @@ type Foreign struct {
 	// Revision is the newest one, and Secret the name of the Secret that holds it.
 	Revision int
 	Secret   string
-	// Own says that every revision carries the owner's label: an installation of the same name left
-	// it behind.
+	// Own says that every revision carries the owner's label: an installation of the same name left it behind.
 	Own bool
-	// Installation is another installation that has a revision of it and still exists; "" for none.
-	// Then the release can't be adopted.
+	// Installation is another installation that has a revision of it and still exists; "" for none. Then the release can't be adopted.
 	Installation string
 	// FirstDeployed is when revision 1 was, as far as it can be read.
 	FirstDeployed time.Time
-	// Problem says why the newest revision can't be read, or which part of it; "" where all of it
-	// can.
+	// Problem says why the newest revision can't be read, or which part of it; "" where all of it can.
 	Problem string
-	// Objects are those of the newest revision's manifest, each with the version of its kind. Where
-	// Namespace is empty and the kind has one, it is the release's.
+	// Objects are those of the newest revision's manifest, each with the version of its kind. Where Namespace is empty and the
+	// kind has one, it is the release's.
 	Objects []apply.Entry
 	// Hooks are the objects of its hooks.
 	Hooks []apply.Entry
-	// ByHand says that the release is ours, and that these are revisions of it that somebody else
-	// made.
+	// ByHand says that the release is ours, and that these are revisions of it that somebody else made.
 	ByHand bool
 	// PendingSince is since when the newest one is said to be under way; zero: it is not.
 	PendingSince time.Time
@@ -122,9 +114,9 @@ func (f *Foreign) Marks() apply.HelmMarks {
 	return apply.HelmMarks{ReleaseName: f.Name, ReleaseNamespace: f.Namespace}
 }
 
-// Find looks for a Helm release of the name; nil where there is none. It is for owners that have no
-// record of one: theirs would be found too. Of the Secrets only the newest is read, decoded with
-// bounds, and believed as far as it says the same as its name. The error is the API server's.
+// Find looks for a Helm release of the name; nil where there is none. It is for owners that have no record of one: theirs
+// would be found too. Of the Secrets only the newest is read, decoded with bounds, and believed as far as it says the same as its
+// name. The error is the API server's.
 func Find(ctx context.Context, place Place, name string, owner apply.Owner) (*Foreign, error) {
 	if lacks, err := place.lacks(ctx, name); lacks || err != nil {
 		return nil, err
@@ -162,10 +154,9 @@ func (p Place) living(item item, owner apply.Owner) string {
 	return p.NameOf(item.owner)
 }
 
-// Adopt makes the revisions of a release before the given one the owner's, by their label alone:
-// nothing is decoded. Those of another installation that still exists stay its own. Of the others,
-// what says that it is current is superseded by Write then, old ones are trimmed, and all go with
-// the installation.
+// Adopt makes the revisions of a release before the given one the owner's, by their label alone: nothing is decoded. Those
+// of another installation that still exists stay its own. Of the others, what says that it is current is superseded by Write
+// then, old ones are trimmed, and all go with the installation.
 func Adopt(ctx context.Context, place Place, before *Release, owner apply.Owner) error {
 	selector := labels.SelectorFromSet(labels.Set{"owner": "helm", "name": before.Name}).
 		Add(requirement(v1.LabelInstallation, selection.NotIn, owner.ID()))
@@ -192,8 +183,7 @@ func Adopt(ctx context.Context, place Place, before *Release, owner apply.Owner)
 	return nil
 }
 
-// item is what is kept of a Secret of a Helm release: its name, the revision in it, and the ID in
-// our label.
+// item is what is kept of a Secret of a Helm release: its name, the revision in it, and the ID in our label.
 type item struct {
 	name     string
 	revision int
@@ -203,8 +193,7 @@ type item struct {
 	made    time.Time
 }
 
-// revisions are the Secrets of a release that a selector finds, but for those whose names are none
-// of its revisions'.
+// revisions are the Secrets of a release that a selector finds, but for those whose names are none of its revisions'.
 func (p Place) revisions(ctx context.Context, selector labels.Selector, name string) ([]item, error) {
 	options := metav1.ListOptions{LabelSelector: selector.String(), FieldSelector: "type=" + secretType, Limit: foreignListed}
 	var items []item

@@ -11,39 +11,33 @@ import (
 )
 
 const (
-	// headLimit bounds what is kept of a document of a manifest, in bytes, aliases written out:
-	// what says which object it is. Of real ones it is a tenth of what an object may have in
-	// annotations, of which there are 256 KiB.
+	// headLimit bounds what is kept of a document of a manifest, in bytes, aliases written out: what says which object it is. Of real
+	// ones it is a tenth of what an object may have in annotations, of which there are 256 KiB.
 	headLimit = 1 << 20
-	// headsLimit bounds the heads of all documents together, in bytes, and documentsLimit the
-	// documents that say something.
+	// headsLimit bounds the heads of all documents together, in bytes, and documentsLimit the documents that say something.
 	headsLimit, documentsLimit = 8 << 20, 5 * apply.MaxObjects
-	// headPieces is about how many maps, lists and values a head may have, and headDepth how deep
-	// they may be in one another.
+	// headPieces is about how many maps, lists and values a head may have, and headDepth how deep they may be in one another.
 	headPieces, headDepth = 50_000, 64
 	// longestSign is more than anything that a line is known by has.
 	longestSign = len(`"apiVersion":`)
 )
 
-// manifest finds out which objects a release's manifest names, while it comes. Helm writes it in
-// documents, each begun by a line "---". Of each, only the parts that say which object it is are
-// kept and decoded: an object can be large, and small texts can be made to cost a lot. A document
-// that begins with a brace is kept whole.
+// manifest finds out which objects a release's manifest names, while it comes. Helm writes it in documents, each begun by a
+// line "---". Of each, only the parts that say which object it is are kept and decoded: an object can be large, and small texts
+// can be made to cost a lot. A document that begins with a brace is kept whole.
 type manifest struct {
 	// sign is how the present line begins, until it is known what the line is.
 	sign  []byte
 	known bool
 	// keeps says that the present line is kept.
 	keeps bool
-	// begun says that the document has begun, whole that all lines of the document are, and over
-	// that there were too many.
+	// begun says that the document has begun, whole that all lines of the document are, and over that there were too many.
 	begun, whole, over bool
 	head               []byte
 	budget             *strictyaml.Budget
 
 	objects []apply.Entry
-	// unread counts documents that can't be read, documents all that say something, and heads their
-	// bytes.
+	// unread counts documents that can't be read, documents all that say something, and heads their bytes.
 	unread, documents, heads int
 }
 
@@ -77,8 +71,7 @@ func (m *manifest) line(part []byte, ends bool) {
 	}
 }
 
-// recognise tells a line by its beginning. What is indented, a comment or an element belongs to the
-// line before.
+// recognise tells a line by its beginning. What is indented, a comment or an element belongs to the line before.
 func (m *manifest) recognise() {
 	m.known = true
 	if after, found := bytes.CutPrefix(m.sign, []byte("---")); found {

@@ -20,15 +20,14 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 )
 
-// packers are kept, since each holds more than a megabyte. Releases are packed as helm packs them,
-// so what fitted fits again.
+// packers are kept, since each holds more than a megabyte. Releases are packed as helm packs them, so what fitted fits again.
 var packers = sync.Pool{New: func() any {
 	packer, _ := gzip.NewWriterLevel(nil, gzip.BestCompression) // the level is a constant: it does not fail
 	return packer
 }}
 
-// secretFor is the Secret that shows a revision of a Helm release, given as JSON, by the names and
-// labels of Helm's Secrets driver (pkg/storage/driver of Helm).
+// secretFor is the Secret that shows a revision of a Helm release, given as JSON, by the names and labels of Helm's Secrets driver
+// (pkg/storage/driver of Helm).
 func secretFor(name string, revision int, status helm.Status, owner string, release []byte) (*corev1.Secret, error) {
 	packed, err := packRelease(release)
 	if err != nil {
@@ -84,8 +83,8 @@ type storedInfo struct {
 	Notes         string        `json:"notes,omitempty"`
 }
 
-// decode reads a release as Helm writes it, base64 of gzip of JSON, with bounds, and without
-// keeping any of it: neither its chart, its values nor its objects.
+// decode reads a release as Helm writes it, base64 of gzip of JSON, with bounds, and without keeping any of it: neither its chart,
+// its values nor its objects.
 func decode(ctx context.Context, data []byte) (*storedRelease, error) {
 	if err := unpacking.Acquire(ctx, 1); err != nil {
 		return nil, err
@@ -149,8 +148,7 @@ func (w *walker) about(key string, stored *storedRelease) error {
 	return json.Unmarshal(text, into)
 }
 
-// superseded is the Secret of a release when a later one has taken its place; all else of it stays
-// as it was stored, byte for byte.
+// superseded is the Secret of a release when a later one has taken its place; all else of it stays as it was stored, byte for byte.
 func superseded(ctx context.Context, data []byte, owner string) (*storedRelease, *corev1.Secret, error) {
 	if err := unpacking.Acquire(ctx, 1); err != nil {
 		return nil, nil, err

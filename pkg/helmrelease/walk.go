@@ -17,30 +17,25 @@ import (
 )
 
 const (
-	// unpackedLimit bounds what a release in a user cluster may become, in bytes. A Secret holds
-	// 768 KiB of gzip, which real charts make ten to twenty times as much of, and a bomb a thousand
-	// times. None of it is kept: the limit is about time.
+	// unpackedLimit bounds what a release in a user cluster may become, in bytes. A Secret holds 768 KiB of gzip, which real
+	// charts make ten to twenty times as much of, and a bomb a thousand times. None of it is kept: the limit is about time.
 	unpackedLimit = 64 << 20
 	// rewrittenLimit bounds what is packed again, which takes ten times as long.
 	rewrittenLimit = 64 << 20
-	// partLimit bounds the parts of a release that are kept while it is read, in bytes: what Helm
-	// tells about it, with its notes.
+	// partLimit bounds the parts of a release that are kept while it is read, in bytes: what Helm tells about it, with its notes.
 	partLimit = 2 << 20
-	// mostSteps bounds what a release has in parts: names, values, escapes and the signs between
-	// them. Each takes time of its own. The densest that charts have, dashboards of JSON inside of
-	// JSON, come to one in five bytes: 40 MiB of them.
+	// mostSteps bounds what a release has in parts: names, values, escapes and the signs between them. Each takes time of its own. The
+	// densest that charts have, dashboards of JSON inside of JSON, come to one in five bytes: 40 MiB of them.
 	mostSteps = 8 << 20
 	// mostLevels is how deep lists and maps may be in one another.
 	mostLevels = 1 << 10
 )
 
-// unpacking lets one release be unpacked at a time: anybody's user cluster can have many that take
-// long.
+// unpacking lets one release be unpacked at a time: anybody's user cluster can have many that take long.
 var unpacking = semaphore.NewWeighted(1)
 
-// walker walks through the JSON of a release while it is unpacked. It keeps what is asked for and
-// no more, so that a release costs time in proportion to its bytes, and no memory. What is no JSON
-// ends the walk at the latest where something is looked for in it.
+// walker walks through the JSON of a release while it is unpacked. It keeps what is asked for and no more, so that a release costs
+// time in proportion to its bytes, and no memory. What is no JSON ends the walk at the latest where something is looked for in it.
 type walker struct {
 	in *bufio.Reader
 	// out gets every byte that is walked over; it may be nil.

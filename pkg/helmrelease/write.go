@@ -17,8 +17,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 )
 
-// history is the number of revisions of a Helm release that are kept in the user cluster; helm's
-// own default.
+// history is the number of revisions of a Helm release that are kept in the user cluster; helm's own default.
 const history = 10
 
 // Helm's names for what it stores (pkg/storage of Helm).
@@ -28,12 +27,11 @@ const (
 	nameFormat = "sh.helm.release.v1.%s.v%d"
 )
 
-// Write writes a Helm release, made by Object, into its namespace of the user cluster as Helm's
-// Secrets driver does, so that helm shows it; secrets must be those of that namespace. An equal one
-// is left alone, and then nothing is written at all. When its status is deployed, earlier revisions
-// become superseded; those beyond history go in any case. A revision that isNew is written without
-// a look at what is there first. Errors: NameTakenError, CopyTooLargeError, or the API server's.
-// What it returns is the resource version of the release's Secret, by which a change is known.
+// Write writes a Helm release, made by Object, into its namespace of the user cluster as Helm's Secrets driver does, so
+// that helm shows it; secrets must be those of that namespace. An equal one is left alone, and then nothing is written at all. When
+// its status is deployed, earlier revisions become superseded; those beyond history go in any case. A revision that isNew is
+// written without a look at what is there first. Errors: NameTakenError, CopyTooLargeError, or the API server's. What it
+// returns is the resource version of the release's Secret, by which a change is known.
 func Write(
 	ctx context.Context, secrets corev1client.SecretInterface, rel *helm.Release, isNew bool,
 ) (version string, err error) {
@@ -53,8 +51,7 @@ func Write(
 	return stored.ResourceVersion, nil
 }
 
-// Remove deletes every revision of a Helm release that carries the owner's label, without reading
-// any.
+// Remove deletes every revision of a Helm release that carries the owner's label, without reading any.
 func Remove(ctx context.Context, secrets corev1client.SecretInterface, name string, owner apply.Owner) error {
 	err := secrets.DeleteCollection(ctx, metav1.DeleteOptions{}, ours(name, owner.ID()))
 	if err != nil {
@@ -75,8 +72,7 @@ func (s *driver) write(ctx context.Context, rel *helm.Release) (*corev1.Secret, 
 	return s.put(ctx, secret)
 }
 
-// supersede marks earlier revisions that still look current. What can't be decoded is left as it
-// is.
+// supersede marks earlier revisions that still look current. What can't be decoded is left as it is.
 func (s *driver) supersede(ctx context.Context, rel *helm.Release) error {
 	options := ours(rel.Name, s.owner,
 		requirement("status", selection.In, "deployed", "pending-install", "pending-upgrade", "pending-rollback"),
@@ -102,8 +98,7 @@ func (s *driver) supersede(ctx context.Context, rel *helm.Release) error {
 	return nil
 }
 
-// trim removes revisions older than the history. The one that is deployed stays, as it does with
-// helm.
+// trim removes revisions older than the history. The one that is deployed stays, as it does with helm.
 func (s *driver) trim(ctx context.Context, rel *helm.Release) error {
 	var kept []string
 	for i := range history {

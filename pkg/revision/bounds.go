@@ -10,23 +10,21 @@ import (
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
-// What a record may have. What is written keeps within these, so that nothing else needs to be
-// read.
+// What a record may have. What is written keeps within these, so that nothing else needs to be read.
 const (
-	// maxEntries of inventory and superseded objects: those of the revision, and of some before it
-	// that are not pruned yet.
+	// maxEntries of inventory and superseded objects: those of the revision, and of some before it that are not pruned yet.
 	maxEntries = 5 * apply.MaxObjects
 	// maxHooks of a revision: they are rendered objects, too.
 	maxHooks = apply.MaxObjects
-	// maxPieces is how many values, lists and maps there may be besides what is kept as text:
-	// entries and hooks with their fields, and twice the values, of 256 KiB.
+	// maxPieces is how many values, lists and maps there may be besides what is kept as text: entries and hooks with their fields,
+	// and twice the values, of 256 KiB.
 	maxPieces = 1 << 20
 	// maxLevels is how deep they may be in one another; objects have 256 levels at most.
 	maxLevels = 512
 )
 
-// What a user cluster's answers may add to a record, in bytes: apply.FieldsPerByte for what was
-// sent, something for each entry, and something for all.
+// What a user cluster's answers may add to a record, in bytes: apply.FieldsPerByte for what was sent, something for each entry, and
+// something for all.
 const (
 	answeredEach = 512
 	answeredBase = 64 << 10
@@ -34,8 +32,7 @@ const (
 	longestText = 4 << 10
 )
 
-// bound refuses a record that is larger than what was rendered explains, and leaves out what is not
-// needed.
+// bound refuses a record that is larger than what was rendered explains, and leaves out what is not needed.
 func (r *Record) bound() error {
 	name := headName(r.Owner(), r.Revision)
 	tooMany := func(what string, have, most int) error {
@@ -56,8 +53,7 @@ func (r *Record) bound() error {
 	return nil
 }
 
-// withoutFields are entries without the fields of their objects, which matter only for objects that
-// are applied.
+// withoutFields are entries without the fields of their objects, which matter only for objects that are applied.
 func withoutFields(inventory apply.Inventory) apply.Inventory {
 	if !slices.ContainsFunc(inventory, func(entry apply.Entry) bool { return len(entry.Fields) > 0 }) {
 		return inventory
@@ -69,8 +65,8 @@ func withoutFields(inventory apply.Inventory) apply.Inventory {
 	return bare
 }
 
-// answered is how many bytes of the record came from the user cluster. An intent has the fields
-// that earlier revisions were saved with, and no others.
+// answered is how many bytes of the record came from the user cluster. An intent has the fields that earlier revisions were saved
+// with, and no others.
 func (r *Record) answered() int {
 	sum := len(r.HooksState.Failed)
 	for i := range r.Inventory {
@@ -110,8 +106,7 @@ func (r *Record) explained() int {
 	return answeredBase + apply.FieldsPerByte*sent + answeredEach*(len(r.Inventory)+len(r.Superseded)+len(r.Shared)+len(r.Hooks))
 }
 
-// shed leaves out of an earlier record what a user cluster answered beyond what explains it: the
-// largest fields first.
+// shed leaves out of an earlier record what a user cluster answered beyond what explains it: the largest fields first.
 func (r *Record) shed() {
 	r.Superseded, r.Shared = withoutFields(r.Superseded), withoutFields(r.Shared)
 	r.HooksState.Failed = cut(r.HooksState.Failed)

@@ -125,8 +125,7 @@ func plain() *situation {
 	}
 }
 
-// tree tells the decisions for all answers to questions. A question is left out where its answer
-// does not matter.
+// tree tells the decisions for all answers to questions. A question is left out where its answer does not matter.
 func tree(questions []question, given []answer, decide func(*situation) Decision) []string {
 	if len(questions) == 0 {
 		made := plain()
@@ -196,8 +195,8 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// Red when the time of an outage, of a pause or of a process that did not run counts for an atomic
-// upgrade: it would be rolled back at the first look after it.
+// Red when the time of an outage, of a pause or of a process that did not run counts for an atomic upgrade: it would be rolled back
+// at the first look after it.
 func TestOnlyTimeThatIsWatchedMakesAnUpgradeOverdue(t *testing.T) {
 	now := time.Now()
 	for _, test := range []struct {

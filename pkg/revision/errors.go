@@ -2,8 +2,7 @@ package revision
 
 import "fmt"
 
-// NewerFormatError says that a record was written by a newer release; nothing may be written on top
-// of it.
+// NewerFormatError says that a record was written by a newer release; nothing may be written on top of it.
 type NewerFormatError struct {
 	// Secret is the name of the record's head.
 	Secret string
@@ -23,8 +22,8 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("release record %q was changed meanwhile", e.Secret)
 }
 
-// DamagedError says that there are records of the installation and none can be read. It is not "no
-// record": what was applied is unknown, so nothing may be removed.
+// DamagedError says that there are records of the installation and none can be read. It is not "no record": what was
+// applied is unknown, so nothing may be removed.
 type DamagedError struct {
 	Secret  string
 	Problem string
@@ -54,8 +53,7 @@ func (e *TooLargeError) Error() string {
 		"smaller, or ask for the former version and values", e.Secret, e.Installation, e.Have, e.What, e.Max)
 }
 
-// GrowthError says that a user cluster answered with more than what it was sent explains. Nothing
-// of it was kept.
+// GrowthError says that a user cluster answered with more than what it was sent explains. Nothing of it was kept.
 type GrowthError struct {
 	Secret, Installation string
 	// Have is how many bytes were answered, Max how many the objects explain.

@@ -15,8 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// InputsKeySecret is the Secret in the platform namespace of the seed that holds the key of input
-// hashes.
+// InputsKeySecret is the Secret in the platform namespace of the seed that holds the key of input hashes.
 const InputsKeySecret = "trellis-inputs-key"
 
 const (
@@ -24,10 +23,9 @@ const (
 	inputsKeySize  = 32
 )
 
-// LoadOrCreateInputsKey returns the seed's key for input hashes, making it where there is none. A
-// keyed hash is used because inputs hold passwords, and a plain hash in a status would let anybody
-// who reads it try guesses. The client must read past caches: this is called before a manager's
-// caches run.
+// LoadOrCreateInputsKey returns the seed's key for input hashes, making it where there is none. A keyed hash is used
+// because inputs hold passwords, and a plain hash in a status would let anybody who reads it try guesses. The client must
+// read past caches: this is called before a manager's caches run.
 func LoadOrCreateInputsKey(ctx context.Context, c client.Client, namespace string) ([]byte, error) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: InputsKeySecret}}
 	err := c.Get(ctx, client.ObjectKeyFromObject(secret), secret)
@@ -44,8 +42,8 @@ func LoadOrCreateInputsKey(ctx context.Context, c client.Client, namespace strin
 	return key, nil
 }
 
-// DamagedKeyError says that the Secret of the inputs key holds no key. It is not made anew by
-// itself: every installation would be rendered again.
+// DamagedKeyError says that the Secret of the inputs key holds no key. It is not made anew by itself: every installation
+// would be rendered again.
 type DamagedKeyError struct{ Secret string }
 
 // Error implements error.
@@ -67,8 +65,8 @@ func createInputsKey(ctx context.Context, c client.Client, secret *corev1.Secret
 	return err
 }
 
-// InputsHash is the HMAC-SHA256 over fields, in hex. Every field goes in with its length, so that
-// no two lists of fields give the same bytes.
+// InputsHash is the HMAC-SHA256 over fields, in hex. Every field goes in with its length, so that no two lists of fields
+// give the same bytes.
 func InputsHash(key []byte, fields ...[]byte) string {
 	mac := hmac.New(sha256.New, key)
 	for _, field := range fields {

@@ -14,11 +14,9 @@ import (
 )
 
 const (
-	// formerDigits are those of an owner's ID in names from before records were sealed: two owners
-	// that share them can be searched for.
+	// formerDigits are those of an owner's ID in names from before records were sealed: two owners that share them can be searched for.
 	formerDigits = 10
-	// highestRevision is the last that is believed of a name, and written; there have to be numbers
-	// after it.
+	// highestRevision is the last that is believed of a name, and written; there have to be numbers after it.
 	highestRevision = 1 << 30
 )
 
@@ -57,8 +55,7 @@ func (n named) isHead() bool { return n.part == 0 }
 
 func (n named) head() string { return nameOf(n.id, n.revision) }
 
-// isOf says whether an item that has the name is an owner's. In former names the label tells owners
-// apart.
+// isOf says whether an item that has the name is an owner's. In former names the label tells owners apart.
 func (n named) isOf(owner apply.Owner, item *metav1.PartialObjectMetadata) bool {
 	if n.isFormer() {
 		return n.id == owner.ID()[:formerDigits] && item.Labels[v1.LabelInstallation] == owner.ID()
@@ -66,8 +63,7 @@ func (n named) isOf(owner apply.Owner, item *metav1.PartialObjectMetadata) bool 
 	return n.id == owner.LongID()
 }
 
-// headsOf are the heads of an owner, newest first; of one revision the one with a former name is
-// last.
+// headsOf are the heads of an owner, newest first; of one revision the one with a former name is last.
 func headsOf(items []metav1.PartialObjectMetadata, owner apply.Owner) []named {
 	var heads []named
 	for i := range items {
@@ -85,8 +81,7 @@ func sortHeads(heads []named) {
 	})
 }
 
-// revisionsOf has the revisions of all owners in a list by their LongIDs; former names are by their
-// label.
+// revisionsOf has the revisions of all owners in a list by their LongIDs; former names are by their label.
 func revisionsOf(items []metav1.PartialObjectMetadata) map[string][]int {
 	found := map[string][]int{}
 	for i := range items {

@@ -20,8 +20,8 @@ import (
 const (
 	// partSize is the most that one Secret holds of a record, in bytes; an API server takes 1 MiB.
 	partSize = 900 << 10
-	// unpackedLimit bounds what a packed record may become. Rendered objects are 16 MiB at most,
-	// and so is the manifest of a Helm release; the inventory comes on top.
+	// unpackedLimit bounds what a packed record may become. Rendered objects are 16 MiB at most, and so is the manifest of a Helm
+	// release; the inventory comes on top.
 	unpackedLimit = 64 << 20
 	// packedLimit bounds the parts that are read.
 	packedLimit = 32 << 20
@@ -61,8 +61,7 @@ func split(packed []byte) [][]byte {
 	return slices.Collect(slices.Chunk(packed, partSize))
 }
 
-// freeNumbers are count numbers of parts that are not used: from 1, or above the used ones where
-// they begin too low.
+// freeNumbers are count numbers of parts that are not used: from 1, or above the used ones where they begin too low.
 func freeNumbers(used []int, count int) []int {
 	first := 1
 	if len(used) > 0 && used[0] <= count {
@@ -75,8 +74,8 @@ func freeNumbers(used []int, count int) []int {
 	return numbers
 }
 
-// read puts together the record of an owner's revision. What is not sealed is not unpacked, and of
-// a newer format no more is decoded than its index.
+// read puts together the record of an owner's revision. What is not sealed is not unpacked, and of a newer format no more is
+// decoded than its index.
 func (r *Records) read(ctx context.Context, head *corev1.Secret, owner apply.Owner, revision int) (*Record, error) {
 	about, err := r.seal.open(head)
 	if err != nil {

@@ -32,15 +32,15 @@ type Records struct {
 	revisions *listcache.Lists
 }
 
-// NewRecords keeps records by a client; what is read is read by reader, which must see past caches:
-// a record that is a second old would be taken for the truth. Only which revisions there are may be
-// ten seconds old, at first sight (LoadFirst). What does not carry the seal is not believed.
+// NewRecords keeps records by a client; what is read is read by reader, which must see past caches: a record that is a
+// second old would be taken for the truth. Only which revisions there are may be ten seconds old, at first sight (LoadFirst).
+// What does not carry the seal is not believed.
 func NewRecords(c client.Client, reader client.Reader, seal Seal) *Records {
 	return &Records{client: c, reader: reader, seal: seal, revisions: listcache.New(time.Now)}
 }
 
-// Load returns the newest complete record of an installation, nil where there is none. Errors:
-// NewerFormatError, DamagedError, TooManyError, or the API server's.
+// Load returns the newest complete record of an installation, nil where there is none. Errors: NewerFormatError,
+// DamagedError, TooManyError, or the API server's.
 func (r *Records) Load(ctx context.Context, namespace string, owner apply.Owner) (*Record, error) {
 	if err := r.ready(ctx, namespace); err != nil {
 		return nil, err
@@ -52,9 +52,9 @@ func (r *Records) Load(ctx context.Context, namespace string, owner apply.Owner)
 	return r.newest(ctx, namespace, owner, headsOf(items, owner))
 }
 
-// LoadFirst is Load for an installation that this process knows nothing of yet: which revisions
-// there are is asked for all installations of the namespace together, and believed for ten seconds
-// of those that were not written since. Whose they are is read of each.
+// LoadFirst is Load for an installation that this process knows nothing of yet: which revisions there are is asked for all
+// installations of the namespace together, and believed for ten seconds of those that were not written since. Whose they are is
+// read of each.
 func (r *Records) LoadFirst(ctx context.Context, namespace string, owner apply.Owner) (*Record, error) {
 	if err := r.ready(ctx, namespace); err != nil {
 		return nil, err
@@ -139,9 +139,9 @@ func (r *Records) head(ctx context.Context, namespace, name string) (*corev1.Sec
 	return &head, nil
 }
 
-// SaveIntent writes a record in StateIntent, before the first remote write of its revision. A
-// record that was not loaded is a new revision, or takes the place of an intent of the same number
-// that was never carried out; ConflictError says that the revision exists in another state.
+// SaveIntent writes a record in StateIntent, before the first remote write of its revision. A record that was not loaded
+// is a new revision, or takes the place of an intent of the same number that was never carried out; ConflictError says
+// that the revision exists in another state.
 func (r *Records) SaveIntent(ctx context.Context, namespace string, record *Record) error {
 	record.State = StateIntent
 	return r.save(ctx, namespace, record)
@@ -170,8 +170,8 @@ func (r *Records) SaveApplied(ctx context.Context, namespace string, record *Rec
 	return r.save(ctx, namespace, record)
 }
 
-// save writes a record within the bounds of what it was rendered from. An intent that was not
-// loaded takes the place of the one that stands.
+// save writes a record within the bounds of what it was rendered from. An intent that was not loaded takes the place of the one
+// that stands.
 func (r *Records) save(ctx context.Context, namespace string, record *Record) error {
 	if record.stored.light {
 		return &LightError{Secret: headName(record.Owner(), record.Revision)}
@@ -186,9 +186,8 @@ func (r *Records) save(ctx context.Context, namespace string, record *Record) er
 	return r.write(ctx, namespace, record)
 }
 
-// write writes the parts under names that the stored head does not refer to, then the head, then
-// removes other parts of the revision: a reader sees the old record or the new one, wherever the
-// writer is killed.
+// write writes the parts under names that the stored head does not refer to, then the head, then removes other parts of the
+// revision: a reader sees the old record or the new one, wherever the writer is killed.
 func (r *Records) write(ctx context.Context, namespace string, record *Record) error {
 	record.Format = Format
 	packed, err := pack(record)
@@ -225,16 +224,14 @@ func (r *Records) write(ctx context.Context, namespace string, record *Record) e
 	return r.tidy(ctx, namespace, record)
 }
 
-// tidy removes parts of a revision that its head does not refer to: former ones, and what a writer
-// that was killed has left.
+// tidy removes parts of a revision that its head does not refer to: former ones, and what a writer that was killed has left.
 func (r *Records) tidy(ctx context.Context, namespace string, record *Record) error {
 	return r.remove(ctx, namespace, record.Owner(), func(name named) bool {
 		return !name.isFormer() && !name.isHead() && name.revision == record.Revision && !slices.Contains(record.stored.parts, name.part)
 	})
 }
 
-// overwrite writes the head of a new revision over the intent of its number, if that is what stands
-// there.
+// overwrite writes the head of a new revision over the intent of its number, if that is what stands there.
 func (r *Records) overwrite(ctx context.Context, namespace string, record *Record, head *corev1.Secret) error {
 	if err := r.takePlace(ctx, namespace, record); err != nil {
 		return err
@@ -258,8 +255,8 @@ func (r *Records) writeHead(ctx context.Context, head *corev1.Secret) error {
 	return nil
 }
 
-// writePart overwrites what a writer that was killed may have left under the name. What is of
-// another type was put there to keep the name from us.
+// writePart overwrites what a writer that was killed may have left under the name. What is of another type is somebody's who keeps the
+// name from us.
 func (r *Records) writePart(ctx context.Context, part *corev1.Secret) error {
 	err := r.client.Create(ctx, part)
 	if apierrors.IsAlreadyExists(err) {
@@ -287,9 +284,8 @@ func (r *Records) Trim(ctx context.Context, namespace string, owner apply.Owner,
 	})
 }
 
-// Reown gives an owner's records to the Cluster of today, which came back with another UID over the
-// same user cluster: they keep their names, and are sealed anew. The newest goes first. What can't
-// be read stays with the former Cluster.
+// Reown gives an owner's records to the Cluster of today, which came back with another UID over the same user cluster: they keep their
+// names, and are sealed anew. The newest goes first. What can't be read stays with the former Cluster.
 func (r *Records) Reown(ctx context.Context, namespace string, owner apply.Owner, now v1.ClusterIdentity) error {
 	if err := r.ready(ctx, namespace); err != nil {
 		return err

@@ -6,16 +6,14 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 )
 
-// scanner counts what a record would become when it is decoded, without decoding any of it. A text
-// can be decoded to a thousand times of its size: "{}," is an entry. Objects, hooks' objects and
-// fields stay text, and only their depth counts. Keys are compared as they stand: what is written
-// in another way counts with all the rest.
+// scanner counts what a record would become when it is decoded, without decoding any of it. A text can be decoded to a thousand
+// times of its size: "{}," is an entry. Objects, hooks' objects and fields stay text, and only their depth counts. Keys are
+// compared as they stand: what is written in another way counts with all the rest.
 type scanner struct {
 	plain []byte
 	at    int
 	depth int
-	// last is the string that was read last, section the key at the top that we are below, and
-	// member that of an element in it.
+	// last is the string that was read last, section the key at the top that we are below, and member that of an element in it.
 	last, section, member []byte
 
 	pieces, objects, entries, hooks int

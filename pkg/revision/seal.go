@@ -14,8 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 )
 
-// Seal makes and checks the seals of a seed's records. Only the manager has its key. The zero value
-// seals nothing and believes nothing.
+// Seal makes and checks the seals of a seed's records. Only the manager has its key. The zero value seals nothing and believes nothing.
 type Seal struct{ key []byte }
 
 // NewSeal derives the key of seals from the seed's inputs key, by HKDF with a purpose of its own.
@@ -27,8 +26,7 @@ func NewSeal(inputsKey []byte) Seal {
 	return Seal{key: key}
 }
 
-// of is the seal of an index at its place: a copy under another name or in another namespace does
-// not have it.
+// of is the seal of an index at its place: a copy under another name or in another namespace does not have it.
 func (s Seal) of(namespace, name string, index []byte) string {
 	return InputsHash(s.key, []byte(namespace), []byte(name), index)
 }
@@ -39,8 +37,7 @@ func (s Seal) isOn(head *corev1.Secret) bool {
 	return len(s.key) > 0 && head.Type == SecretType && hmac.Equal(head.Data[keySeal], []byte(want))
 }
 
-// Keys of the Secrets: a head has the index, its seal and, where it is not in parts, the record; a
-// part has its piece.
+// Keys of the Secrets: a head has the index, its seal and, where it is not in parts, the record; a part has its piece.
 const (
 	keyIndex  = "index"
 	keySeal   = "seal"
@@ -56,8 +53,7 @@ const (
 
 // index is what a head says of its record. All of it is sealed.
 type index struct {
-	// Format is written outside of the record too, so that a newer one is known before it is
-	// decoded.
+	// Format is written outside of the record too, so that a newer one is known before it is decoded.
 	Format int `json:"format"`
 	// ClusterUID and Installation are the owner's, Revision and State the record's.
 	ClusterUID   types.UID `json:"clusterUID,omitempty"`

@@ -26,8 +26,7 @@ func bomb() []byte {
 	return coders().encoder.EncodeAll([]byte(`{"format":1,"inventory":[{}`+strings.Repeat(",{}", (60<<20)/3)+`]}`), nil)
 }
 
-// A Secret that a tenant made, of a few KB, took gigabytes. Red when a record is unpacked before
-// its seal is looked at.
+// A Secret that a tenant made, of a few KB, took gigabytes. Red when a record is unpacked before its seal is looked at.
 func TestForgedRecordIsDecodedByNobody(t *testing.T) {
 	c := seed(t, "forged")
 	records := NewRecords(c, c, testSeal)
@@ -67,8 +66,8 @@ func TestForgedRecordIsDecodedByNobody(t *testing.T) {
 	}
 }
 
-// For whoever has the key, and for earlier records: what is decoded is bounded by what is written.
-// Red when nothing is counted before it is decoded.
+// For whoever has the key, and for earlier records: what is decoded is bounded by what is written. Red when nothing is counted
+// before it is decoded.
 func TestDecodingIsBounded(t *testing.T) {
 	owner := sample(1, 0).Owner()
 	repeat := func(begin, each, end string) []byte {
@@ -102,8 +101,7 @@ func TestDecodingIsBounded(t *testing.T) {
 	}
 }
 
-// Whatever is written is read again. Red when the bounds of reading are closer than those of
-// writing.
+// Whatever is written is read again. Red when the bounds of reading are closer than those of writing.
 func TestTheLargestRecordComesBack(t *testing.T) {
 	record := sample(1, 0)
 	record.Objects, record.Inventory, record.Superseded, record.Values = nil, nil, nil, map[string]any{"list": []any{}}
@@ -140,8 +138,7 @@ func TestTheLargestRecordComesBack(t *testing.T) {
 	}
 }
 
-// A head, sealed for one place, is copied with all its bytes. Red when the seal leaves out any part
-// of what is believed.
+// A head, sealed for one place, is copied with all its bytes. Red when the seal leaves out any part of what is believed.
 func TestCopiedRecordsAreNotBelieved(t *testing.T) {
 	c := seed(t, "copied")
 	seed(t, "copied-elsewhere")
@@ -217,9 +214,8 @@ func collision(t *testing.T) (a, b apply.Owner) {
 	return a, b
 }
 
-// RS63: the second of two installations whose IDs begin with the same 10 digits took the first's
-// record over, or could not be saved for ever. Red when names are cut, or when an intent's place is
-// taken without a look at its owner.
+// RS63: the second of two installations whose IDs begin with the same 10 digits took the first's record over, or could not be
+// saved for ever. Red when names are cut, or when an intent's place is taken without a look at its owner.
 func TestCollidingInstallationsHaveRecordsOfTheirOwn(t *testing.T) {
 	c := seed(t, "collide")
 	records := NewRecords(c, c, testSeal)
@@ -254,8 +250,8 @@ func TestCollidingInstallationsHaveRecordsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// RS63 once more, for whoever finds two owners that share the 16 digits of an ID, which are the
-// label: lists find the records of both. Red when a label alone says whose a Secret is.
+// RS63 once more, for whoever finds two owners that share the 16 digits of an ID, which are the label: lists find the records of both.
+// Red when a label alone says whose a Secret is.
 func TestLabelsTellNoOwners(t *testing.T) {
 	c := seed(t, "labels")
 	records := NewRecords(c, c, testSeal)
@@ -289,8 +285,7 @@ func TestLabelsTellNoOwners(t *testing.T) {
 	}
 }
 
-// A tenant makes heads without end, of the newest numbers. Red when each is read, or when a number
-// is believed that has none after it.
+// A tenant makes heads without end, of the newest numbers. Red when each is read, or when a number is believed that has none after it.
 func TestForgedHeadsAreNotReadWithoutEnd(t *testing.T) {
 	owner := sample(1, 0).Owner()
 	var forged []metav1.PartialObjectMetadata
@@ -317,8 +312,7 @@ func TestForgedHeadsAreNotReadWithoutEnd(t *testing.T) {
 	}
 }
 
-// Nothing of an earlier record is decoded where it is not the one that its name says. Red when
-// readUnsealed believes its content.
+// Nothing of an earlier record is decoded where it is not the one that its name says. Red when readUnsealed believes its content.
 func TestRecordsOfBeforeSayTheirNames(t *testing.T) {
 	c := seed(t, "otherwise")
 	records := NewRecords(c, c, testSeal)
@@ -342,9 +336,8 @@ func TestRecordsOfBeforeSayTheirNames(t *testing.T) {
 	}
 }
 
-// A Cluster came back with another UID: its records keep their names and go on, in the hands of the
-// new Cluster. Red when the seal binds them to the former Cluster, or when parts stay behind that
-// go with it.
+// A Cluster came back with another UID: its records keep their names and go on, in the hands of the new Cluster. Red when the seal binds
+// them to the former Cluster, or when parts stay behind that go with it.
 func TestRecordsGoOnWithAnotherCluster(t *testing.T) {
 	c := seed(t, "reowned")
 	records := NewRecords(c, c, testSeal)

@@ -24,9 +24,8 @@ import (
 )
 
 const (
-	// sealedField of the inputs key's Secret says that every earlier record is sealed with the key
-	// beside it: from then on, what is not sealed is never believed. Where the Secret is made anew,
-	// it is missing, and records are sealed with the new key once.
+	// sealedField of the inputs key's Secret says that every earlier record is sealed with the key beside it: from then on, what is
+	// not sealed is never believed. Where the Secret is made anew, it is missing, and records are sealed with the new key once.
 	sealedField = "records"
 	sealedText  = "sealed"
 
@@ -41,9 +40,8 @@ const (
 // decoding lets one record that is not sealed be decoded at a time.
 var decoding = semaphore.NewWeighted(1)
 
-// Sealing seals earlier records: those that were written without a seal, or with that of a key
-// which is gone. A namespace is sealed before anything of it is believed, and once in a process;
-// when all are, that is remembered for good.
+// Sealing seals earlier records: those that were written without a seal, or with that of a key which is gone. A namespace is
+// sealed before anything of it is believed, and once in a process; when all are, that is remembered for good.
 type Sealing struct {
 	records *Records
 	// secret holds the key of the seed, and whether all are sealed.
@@ -55,16 +53,14 @@ type Sealing struct {
 	sealed  sync.Map
 }
 
-// SealEarlier has earlier records sealed, where the Secret of the inputs key does not say that they
-// are. What it returns has to be started by the manager that leads. Call it before the records are
-// used.
+// SealEarlier has earlier records sealed, where the Secret of the inputs key does not say that they are. What it returns has
+// to be started by the manager that leads. Call it before the records are used.
 func (r *Records) SealEarlier(namespace string, inputsKey []byte) *Sealing {
 	r.sealing = &Sealing{records: r, secret: client.ObjectKey{Namespace: namespace, Name: InputsKeySecret}, inputsKey: inputsKey}
 	return r.sealing
 }
 
-// ChangedKeyError says that the Secret of the inputs key has another key than this process: it has
-// to be started again.
+// ChangedKeyError says that the Secret of the inputs key has another key than this process: it has to be started again.
 type ChangedKeyError struct{ Secret string }
 
 // Error implements error.
@@ -113,9 +109,8 @@ func (s *Sealing) sealAll(ctx context.Context) error {
 	return s.remember(ctx)
 }
 
-// passedOver is the trouble of a namespace, but for what its tenant could make last: nobody keeps
-// what is not sealed from being refused everywhere. In a namespace that ends nothing can be
-// written, and what has too many Secrets is not looked through anyway.
+// passedOver is the trouble of a namespace, but for what its tenant could make last: nobody keeps what is not sealed from being refused
+// everywhere. In a namespace that ends nothing can be written, and what has too many Secrets is not looked through anyway.
 func passedOver(ctx context.Context, namespace string, err error) error {
 	var many *TooManyError
 	if err != nil && (errors.As(err, &many) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)) {
@@ -164,8 +159,7 @@ func (s *Sealing) remember(ctx context.Context) error {
 	return nil
 }
 
-// ready returns when the records of a namespace that can be sealed are. Many wait for one that
-// seals.
+// ready returns when the records of a namespace that can be sealed are. Many wait for one that seals.
 func (r *Records) ready(ctx context.Context, namespace string) error {
 	if r.sealing == nil || r.sealing.over.Load() {
 		return nil
@@ -200,8 +194,8 @@ func (s *Sealing) ready(ctx context.Context, namespace string) error {
 	}
 }
 
-// sealNamespace seals the records of a namespace that can be read within the bounds of what is
-// written. The others stay as they are, and are damaged from then on.
+// sealNamespace seals the records of a namespace that can be read within the bounds of what is written. The others stay as they are,
+// and are damaged from then on.
 func (r *Records) sealNamespace(ctx context.Context, namespace string) error {
 	items, err := r.list(ctx, namespace)
 	if err != nil {
@@ -241,8 +235,7 @@ func isUnreadable(err error) bool {
 	return errors.As(err, &damaged) || errors.As(err, &newer) || errors.As(err, &large)
 }
 
-// sealHead writes an earlier record under its name of today, sealed, and then takes the former one
-// away.
+// sealHead writes an earlier record under its name of today, sealed, and then takes the former one away.
 func (r *Records) sealHead(ctx context.Context, item *metav1.PartialObjectMetadata, name named) error {
 	head, err := r.head(ctx, item.Namespace, item.Name)
 	if err != nil || head == nil || r.seal.isOn(head) {
@@ -275,8 +268,7 @@ func (r *Records) sealHead(ctx context.Context, item *metav1.PartialObjectMetada
 	return r.removeSecret(ctx, item, client.Preconditions{UID: &head.UID, ResourceVersion: &head.ResourceVersion})
 }
 
-// readUnsealed reads a record that is not sealed, one at a time in a process. It has to say the
-// same as its name and label.
+// readUnsealed reads a record that is not sealed, one at a time in a process. It has to say the same as its name and label.
 func (r *Records) readUnsealed(ctx context.Context, head *corev1.Secret, name named) (*Record, error) {
 	about, err := decodeIndex(head)
 	if err != nil {

@@ -27,26 +27,22 @@ const SecretType = "addons.kubermatic.k8c.io/release.v1"
 const (
 	LabelRevision = v1.Prefix + "revision"
 	LabelState    = v1.Prefix + "state"
-	// LabelName and LabelVersion are the installation's name and the add-on's version, for people,
-	// in what a label may hold.
+	// LabelName and LabelVersion are the installation's name and the add-on's version, for people, in what a label may hold.
 	LabelName    = v1.Prefix + "installation-name"
 	LabelVersion = v1.Prefix + "version"
-	// LabelOrigin is the UID that the owner's ID derives from, where that is not the UID of the
-	// Cluster that owns the Secret.
+	// LabelOrigin is the UID that the owner's ID derives from, where that is not the UID of the Cluster that owns the Secret.
 	LabelOrigin = v1.Prefix + "origin"
 )
 
 const (
-	// listed is how many Secrets are listed at once; a namespace with more than mostListed is not
-	// looked through.
+	// listed is how many Secrets are listed at once; a namespace with more than mostListed is not looked through.
 	listed, mostListed = 500, 30_000
-	// triedHeads are the revisions that are tried until one can be read. No more than Kept, the
-	// last good one and what is being removed are ever there.
+	// triedHeads are the revisions that are tried until one can be read. No more than Kept, the last good one and what is being
+	// removed are ever there.
 	triedHeads = 16
 )
 
-// headSecret is the head of a record, sealed. The labels are for selectors and for people: what
-// they say is not believed.
+// headSecret is the head of a record, sealed. The labels are for selectors and for people: what they say is not believed.
 func (r *Records) headSecret(namespace string, record *Record, packed []byte, parts []int) *corev1.Secret {
 	head := secret(namespace, record, headName(record.Owner(), record.Revision))
 	head.ResourceVersion = record.stored.resourceVersion
@@ -65,8 +61,8 @@ func partSecret(namespace string, record *Record, number int, piece []byte) *cor
 	return part
 }
 
-// secret is owned by the Cluster: records go with it, and outlive the installation's object. It
-// does not block the Cluster's deletion.
+// secret is owned by the Cluster: records go with it, and outlive the installation's object. It does not block the
+// Cluster's deletion.
 func secret(namespace string, record *Record, name string) *corev1.Secret {
 	made := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -93,8 +89,7 @@ func secret(namespace string, record *Record, name string) *corev1.Secret {
 	return made
 }
 
-// labelValue is a text as far as a label can hold it: what it can't is "_", and what is too long is
-// cut.
+// labelValue is a text as far as a label can hold it: what it can't is "_", and what is too long is cut.
 func labelValue(text string) string {
 	allowed := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-'
@@ -108,8 +103,7 @@ func labelValue(text string) string {
 	return strings.Trim(text[:min(len(text), validation.LabelValueMaxLength)], "._-")
 }
 
-// list gives the metadata of the Secrets of records in a namespace: heads and parts, without what
-// is not read.
+// list gives the metadata of the Secrets of records in a namespace: heads and parts, without what is not read.
 func (r *Records) list(ctx context.Context, namespace string, options ...client.ListOption) ([]metav1.PartialObjectMetadata, error) {
 	var items []metav1.PartialObjectMetadata
 	err := r.each(ctx, namespace, func(item *metav1.PartialObjectMetadata) error {
@@ -151,8 +145,8 @@ func recordsOf(owner apply.Owner) client.ListOption {
 	return client.MatchingLabels{v1.LabelInstallation: owner.ID()}
 }
 
-// Clusters that an installation has records of, though it may not say so itself. Only sealed ones
-// tell; where there are others and none of these, the error is a DamagedError.
+// Clusters that an installation has records of, though it may not say so itself. Only sealed ones tell; where there are others and
+// none of these, the error is a DamagedError.
 func (r *Records) Clusters(ctx context.Context, namespace, installation string) ([]v1.ClusterIdentity, error) {
 	if err := r.ready(ctx, namespace); err != nil {
 		return nil, err
