@@ -84,7 +84,7 @@ type pass struct {
 	changed bool
 }
 
-// Run takes the hooks of an event further of a revision. What it finds out is in its Set, and in
+// Run takes the hooks of an event of a revision further. What it finds out is in its Set, and in
 // what helm shows. An error is a call that failed and may be tried again at once.
 func (h Runner) Run(ctx context.Context, revision Revision, event string) (Progress, error) {
 	hooks := revision.hooksOf(event)

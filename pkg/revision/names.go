@@ -71,14 +71,8 @@ func headsOf(items []metav1.PartialObjectMetadata, owner apply.Owner) []named {
 			heads = append(heads, name)
 		}
 	}
-	sortHeads(heads)
+	slices.SortFunc(heads, func(a, b named) int { return cmp.Or(b.revision-a.revision, len(b.id)-len(a.id)) })
 	return heads
-}
-
-func sortHeads(heads []named) {
-	slices.SortFunc(heads, func(a, b named) int {
-		return cmp.Or(b.revision-a.revision, len(b.id)-len(a.id))
-	})
 }
 
 // revisionsOf has the revisions of all owners in a list by their LongIDs; former names are by their label.
