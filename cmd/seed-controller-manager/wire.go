@@ -16,7 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/standalone"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // wire puts the controllers together and into the manager.
@@ -147,8 +147,8 @@ func newConnections(
 }
 
 // newRecords keeps sealed records, and seals earlier ones once this manager leads.
-func newRecords(made manager.Manager, namespace string, key []byte) (*release.Records, error) {
-	records := release.NewRecords(made.GetClient(), made.GetAPIReader(), release.NewSeal(key))
+func newRecords(made manager.Manager, namespace string, key []byte) (*revision.Records, error) {
+	records := revision.NewRecords(made.GetClient(), made.GetAPIReader(), revision.NewSeal(key))
 	return records, made.Add(records.SealEarlier(namespace, key))
 }
 
@@ -158,5 +158,5 @@ func inputsKey(ctx context.Context, made manager.Manager, namespace string) ([]b
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	return release.LoadOrCreateInputsKey(ctx, direct, namespace)
+	return revision.LoadOrCreateInputsKey(ctx, direct, namespace)
 }

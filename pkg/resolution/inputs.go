@@ -7,7 +7,8 @@ import (
 	"strings"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
@@ -43,7 +44,7 @@ func (i Inputs) Hash(key []byte) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encoding the template data: %w", err)
 	}
-	return release.InputsHash(key, slices.Concat([][]byte{
+	return revision.InputsHash(key, slices.Concat([][]byte{
 		[]byte(inputsFormat), []byte(i.Choice.Origin.Digest), []byte(i.Content), merged, data,
 		[]byte(i.KubernetesVersion), []byte(strings.Join(i.Served, "\n")),
 	}, i.place())...), nil
@@ -58,7 +59,7 @@ func (i Inputs) Wanted(key []byte) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encoding the layers of values: %w", err)
 	}
-	return release.InputsHash(key, slices.Concat([][]byte{
+	return revision.InputsHash(key, slices.Concat([][]byte{
 		[]byte("wanted"), []byte(i.Choice.Origin.Digest), []byte(i.Content), given,
 	}, i.place())...), nil
 }
@@ -81,5 +82,5 @@ func (c Choice) ReleaseName(installation string) string {
 	case template.Helm != nil && template.Helm.ReleaseName != "":
 		return template.Helm.ReleaseName
 	}
-	return release.HelmReleaseName(installation)
+	return helmrelease.NameFor(installation)
 }

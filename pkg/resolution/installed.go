@@ -2,17 +2,17 @@ package resolution
 
 import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // InstalledOnRecord is the installed version: what the user cluster has of an add-on by an
 // installation's newest record, "" for nothing of it. An intent that was not carried out to its end
 // installed nothing: the version before it counts.
-func InstalledOnRecord(record *release.Record, addon string) string {
+func InstalledOnRecord(record *revision.Record, addon string) string {
 	switch {
 	case record == nil || record.Addon != addon:
 		return ""
-	case record.State == release.StateApplied:
+	case record.State == revision.StateApplied:
 		return record.Version
 	}
 	return record.From

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/resolution"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 func TestInstalledVersionInStatus(t *testing.T) {
@@ -31,14 +31,14 @@ func TestInstalledVersionInStatus(t *testing.T) {
 func TestInstalledVersionOnRecord(t *testing.T) {
 	for _, test := range []struct {
 		why    string
-		record *release.Record
+		record *revision.Record
 		want   string
 	}{
 		{"nothing is installed", nil, ""},
-		{"applied to its end", &release.Record{Addon: "web", Version: "2.0.0", From: "1.0.0", State: release.StateApplied}, "2.0.0"},
-		{"an intent installed nothing", &release.Record{Addon: "web", Version: "2.0.0", State: release.StateIntent}, ""},
-		{"an intent leaves what was there", &release.Record{Addon: "web", Version: "2.0.0", From: "1.0.0", State: release.StateIntent}, "1.0.0"},
-		{"another add-on's version says nothing", &release.Record{Addon: "db", Version: "9.0.0", State: release.StateApplied}, ""},
+		{"applied to its end", &revision.Record{Addon: "web", Version: "2.0.0", From: "1.0.0", State: revision.StateApplied}, "2.0.0"},
+		{"an intent installed nothing", &revision.Record{Addon: "web", Version: "2.0.0", State: revision.StateIntent}, ""},
+		{"an intent leaves what was there", &revision.Record{Addon: "web", Version: "2.0.0", From: "1.0.0", State: revision.StateIntent}, "1.0.0"},
+		{"another add-on's version says nothing", &revision.Record{Addon: "db", Version: "9.0.0", State: revision.StateApplied}, ""},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			if got := resolution.InstalledOnRecord(test.record, "web"); got != test.want {

@@ -29,7 +29,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/charts"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -146,7 +146,7 @@ func attempts() []attempt {
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: "x"}}
 	cluster := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "stolen"}}
 	configMap := func(name string) *corev1.ConfigMap { return &corev1.ConfigMap{ObjectMeta: at(den, name)} }
-	revision := &appsv1.ControllerRevision{ObjectMeta: at(den, "workload-1"), Data: runtime.RawExtension{Raw: []byte("{}")}, Revision: 1}
+	ofSomebody := &appsv1.ControllerRevision{ObjectMeta: at(den, "workload-1"), Data: runtime.RawExtension{Raw: []byte("{}")}, Revision: 1}
 	everything := `{"name":"%s","clientConfig":{"url":"https://thief.example.com/"},"rules":[{"apiGroups":["*"],"apiVersions":["*"],"operations":["*"],"resources":["*"]}],"sideEffects":"None","admissionReviewVersions":["v1"]}`
 	own := func(chart string) func(context.Context, client.Client) error {
 		return merging(&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: den + "." + chart}},
@@ -170,14 +170,14 @@ func attempts() []attempt {
 		{what: "change a kubeconfig in a cluster namespace", do: merging(secretOf(host, "internal-admin-kubeconfig", ""), `{"data":{"kubeconfig":"eA=="}}`)},
 		{what: "delete a kubeconfig in a cluster namespace", do: deleting(secretOf(host, "internal-admin-kubeconfig", ""))},
 		{what: "change a foreign Secret of the platform namespace", do: merging(secretOf(den, "existing", ""), `{"data":{"a":"eA=="}}`)},
-		{what: "write a release record in a cluster namespace", do: creating(ofCluster(secretOf(host, "addon-1", release.SecretType))), inherent: seedOnly("records are its memory")},
-		{what: "delete a release record", do: deleting(ofCluster(secretOf(host, "addon-2", release.SecretType))), inherent: seedOnly("old ones go")},
+		{what: "write a release record in a cluster namespace", do: creating(ofCluster(secretOf(host, "addon-1", revision.SecretType))), inherent: seedOnly("records are its memory")},
+		{what: "delete a release record", do: deleting(ofCluster(secretOf(host, "addon-2", revision.SecretType))), inherent: seedOnly("old ones go")},
 		{what: "make a pod", do: creating(pod)},
 		{what: "run a program in a pod", do: func(ctx context.Context, thief client.Client) error {
 			return thief.SubResource("exec").Create(ctx, anyOf("v1", "Pod", "p"), anyOf("v1", "PodExecOptions", ""))
 		}},
 		{what: "change its own Deployment", do: merging(&appsv1.Deployment{ObjectMeta: at(den, "trellis")}, `{"spec":{"paused":true}}`)},
-		{what: "make a ControllerRevision for somebody's pods", do: creating(revision)},
+		{what: "make a ControllerRevision for somebody's pods", do: creating(ofSomebody)},
 		{what: "delete somebody's ControllerRevision", do: deleting(&appsv1.ControllerRevision{ObjectMeta: at(den, "existing")})},
 		{what: "bind a role", do: creating(binding)},
 		{what: "make a role", do: creating(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "thief"}})},
@@ -266,7 +266,7 @@ func (w *world) furnish(t *testing.T) {
 		}
 	}
 	objects = append(objects, secretOf(victim, "existing", ""), secretOf(den, "existing", ""), secretOf(host, "internal-admin-kubeconfig", ""),
-		ofCluster(secretOf(host, "addon-2", release.SecretType)),
+		ofCluster(secretOf(host, "addon-2", revision.SecretType)),
 		&corev1.ServiceAccount{ObjectMeta: at(victim, "powerful")}, roleOf(den, "existing", ""),
 		&appsv1.ControllerRevision{ObjectMeta: at(den, "existing"), Data: runtime.RawExtension{Raw: []byte("{}")}, Revision: 1},
 		&kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "stolen"}},

@@ -41,12 +41,12 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/chart"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/render/images"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -215,7 +215,7 @@ func dependenciesOf(made manager.Manager, work assignment) (addoninstallation.De
 		Finder:      cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient()),
 		Connections: connections, Store: content, SourceKinds: kinds, Renders: renders, Values: renders,
 		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Images: images.Rules{},
-		Records: release.NewRecords(made.GetClient(), made.GetAPIReader(), release.NewSeal([]byte("key"))), InputsKey: []byte("key"),
+		Records: revision.NewRecords(made.GetClient(), made.GetAPIReader(), revision.NewSeal([]byte("key"))), InputsKey: []byte("key"),
 		Options: addoninstallation.Options{CatalogueNamespace: work.Catalogue, DriftInterval: cmp.Or(work.DriftInterval, 10*time.Minute), Passes: fairqueue.Limits{Workers: 10}},
 	}, nil
 }

@@ -21,7 +21,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -229,7 +229,7 @@ func (s *subject) addRecords(t testing.TB, state map[string]string, uids map[app
 	for _, secret := range secrets.Items {
 		state[s.anonymous("record "+secret.Name)] = s.anonymous(encode(t, secret.Labels))
 	}
-	record, err := release.NewRecords(s.seed, s.seed, release.NewSeal([]byte("key"))).Load(t.Context(), s.namespace(), s.owner())
+	record, err := revision.NewRecords(s.seed, s.seed, revision.NewSeal([]byte("key"))).Load(t.Context(), s.namespace(), s.owner())
 	if err != nil {
 		t.Fatal(err)
 	}

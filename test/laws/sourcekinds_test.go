@@ -62,7 +62,7 @@ func TestSourceKindsCatch(t *testing.T) {
 	catches(t, sourceKinds, []law{
 		{"a kind knows itself", "pkg/fetch/git/a.go", code("_ = kind.(*v1.GitSource)"), ""},
 		{"rules of the API", "pkg/catalogue/a.go", code("_ = version.Source.Docker"), ""},
-		{"another Helm", "pkg/release/a.go", code("_ = record.Helm"), ""},
+		{"another Helm", "pkg/revision/a.go", code("_ = record.Helm"), ""},
 		{"a kind by its type", "pkg/controllers/addon/a.go", code("_ = &v1.HelmSource{}"), "HelmSource is for the room"},
 		{"a kind by its field", "pkg/controllers/addon/a.go", code("_ = source.Git"), "Git is for the room"},
 		{"of a version", "pkg/webhook/a.go", code("_ = version.Source.Docker"), "Docker is for the room"},

@@ -22,8 +22,6 @@ var calledFromOutside = []string{
 
 // awaited are functions without a caller yet, by folder and name, with what they wait for.
 var awaited = map[string]string{
-	"pkg/release.Diff":      "a command line that previews a revision",
-	"pkg/release.IsEmpty":   "a command line that previews a revision",
 	"pkg/fetch/store.Stats": "tests of other rooms count what a store does by it; its metrics have the same numbers for operators",
 }
 

@@ -33,10 +33,10 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -211,7 +211,7 @@ func (s *seed) run() (content *store.Store, end func()) {
 		Finder:      cluster.NewKKPFinder(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetClient()),
 		Connections: connections, Store: content, SourceKinds: kinds,
 		Renders: renders, Values: renders, Platform: platform, ClusterSecrets: cluster.NewSecrets(mgr.GetAPIReader()),
-		Records: release.NewRecords(mgr.GetClient(), mgr.GetAPIReader(), release.NewSeal([]byte("key"))), InputsKey: []byte("key"),
+		Records: revision.NewRecords(mgr.GetClient(), mgr.GetAPIReader(), revision.NewSeal([]byte("key"))), InputsKey: []byte("key"),
 		Options: addoninstallation.Options{CatalogueNamespace: catalogue, DriftInterval: time.Hour, Passes: fairqueue.Limits{Workers: 10}},
 	}).SetupWithManager(mgr)
 	if err != nil {

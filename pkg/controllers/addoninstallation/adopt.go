@@ -13,8 +13,8 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
@@ -61,7 +61,7 @@ func (r *Reconciler) helmReleaseFree(ctx context.Context, f *facts) loop.Outcome
 	if known := previousHelm(f); known != nil && known.Name == name {
 		return r.byHandBefore(ctx, f, known)
 	}
-	found, err := release.FindHelm(ctx, r.helmPlace(f, f.installation.Spec.TargetNamespace), name, f.owner)
+	found, err := helmrelease.Find(ctx, r.helmPlace(f, f.installation.Spec.TargetNamespace), name, f.owner)
 	if err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
 	}
@@ -81,8 +81,8 @@ func (r *Reconciler) helmReleaseFree(ctx context.Context, f *facts) loop.Outcome
 	}
 }
 
-func (r *Reconciler) helmPlace(f *facts, namespace string) release.HelmPlace {
-	return release.HelmPlace{
+func (r *Reconciler) helmPlace(f *facts, namespace string) helmrelease.Place {
+	return helmrelease.Place{
 		Metadata: f.connection.Metadata, Secrets: f.connection.Secrets.Secrets(namespace), Namespace: namespace,
 		NameOf: r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
 		Names:  r.views.helmNamesOf(f.place(), r.Options.DriftInterval),
@@ -92,7 +92,7 @@ func (r *Reconciler) helmPlace(f *facts, namespace string) release.HelmPlace {
 // takeOver finds what the Helm release that is gone on with has and the add-on has not. It is pruned like what an earlier
 // revision of ours had, with the same guards; without annotation adopt nobody asked for that, and it stays.
 func (r *Reconciler) takeOver(ctx context.Context, f *facts) loop.Outcome {
-	if f.foreign == nil || !f.foreign.ByHand && !f.adopts() || f.unchanged || f.rollingOut {
+	if f.foreign == nil || !f.foreign.ByHand && !f.adopts() {
 		return nil
 	}
 	if f.foreign.ByHand {
@@ -106,7 +106,7 @@ func (r *Reconciler) takeOver(ctx context.Context, f *facts) loop.Outcome {
 		return nil
 	}
 	left, err := apply.Leftovers(ctx, f.target(), f.foreign.Objects, apply.LeftoverOptions{
-		Owner: f.owner, Marks: marksOf(f.foreign), Wanted: f.objects, NameOf: r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
+		Owner: f.owner, Marks: f.foreign.Marks(), Wanted: f.objects, NameOf: r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
 	})
 	if err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
@@ -116,7 +116,7 @@ func (r *Reconciler) takeOver(ctx context.Context, f *facts) loop.Outcome {
 }
 
 // tellTakeOver says once, when it is on record, what was there and what becomes of it.
-func (r *Reconciler) tellTakeOver(f *facts, found *release.ForeignHelm, left apply.Inventory) {
+func (r *Reconciler) tellTakeOver(f *facts, found *helmrelease.Foreign, left apply.Inventory) {
 	if found == nil {
 		return
 	}

@@ -25,8 +25,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/resolution"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/webhook"
 )
 
@@ -100,11 +100,11 @@ func (d dice) history(f *facts) {
 	f.memory.loaded = true
 	for range d.IntN(5) {
 		f.installation.Spec.AddonRef.Name = kubermaticv1.AddonName(d.one("web", "web", "other"))
-		intent := release.Record{
-			Addon: addonOf(f), Version: d.one(numbers...), From: installedVersion(f), State: release.StateIntent, Time: metav1.Now(),
+		intent := revision.Record{
+			Addon: addonOf(f), Version: d.one(numbers...), From: installedVersion(f), State: revision.StateIntent, Time: metav1.Now(),
 		}
 		applied := intent
-		applied.State = release.StateApplied
+		applied.State = revision.StateApplied
 		f.memory.record = &intent
 		if d.odds(2) { // else the next pass came first, or the status could not be written
 			projectInstalled(f)

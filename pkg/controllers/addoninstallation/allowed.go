@@ -10,6 +10,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
@@ -31,11 +32,11 @@ func (e *NotAllowedError) Error() string { return e.Subject + ": " + e.Problem }
 // allowed refuses, before anything is recorded or written, what an add-on of a Custom catalogue may not have. What is applied
 // already was allowed when it was, and stays.
 func (r *Reconciler) allowed(_ context.Context, f *facts) loop.Outcome {
-	if f.choice.Core || f.unchanged || f.rollingOut || f.givenUp {
+	if f.choice.Core || f.decision.IsRecorded() {
 		return nil
 	}
 	restrictions := r.Options.Restrictions
-	hooks, broken := hookObjects(f.hooks)
+	run, broken := hooks.Objects(f.hooks)
 	if broken != nil {
 		return failed(broken)
 	}
@@ -44,7 +45,7 @@ func (r *Reconciler) allowed(_ context.Context, f *facts) loop.Outcome {
 		err = checkObjects(f.objects, restrictions)
 	}
 	if err == nil {
-		err = checkObjects(hooks, restrictions)
+		err = checkObjects(run, restrictions)
 	}
 	if err == nil {
 		return nil

@@ -10,8 +10,9 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // refusal is what a check says of: whether anything is closed or not, and by which restriction.
@@ -74,12 +75,12 @@ func TestAC40OnlyNewThingsOfCustomCatalogues(t *testing.T) {
 	}{
 		{"Custom", func(*facts) {}, true},
 		{"Core", func(f *facts) { f.choice.Core = true }, false},
-		{"unchanged", func(f *facts) { f.unchanged = true }, false},
-		{"under way", func(f *facts) { f.rollingOut = true }, false},
+		{"unchanged", func(f *facts) { f.decision.Do = revision.Keep }, false},
+		{"under way", func(f *facts) { f.decision.Do = revision.CarryOn }, false},
 		{"another target", func(f *facts) { f.installation.Spec.TargetNamespace = "shop" }, false},
 		{"a hook", func(f *facts) {
 			f.installation.Spec.TargetNamespace = "shop"
-			f.hooks = []release.Hook{{Object: []byte(`{"kind": "Job", "metadata": {"name": "a", "namespace": "kube-system"}}`)}}
+			f.hooks = []hooks.Hook{{Object: []byte(`{"kind": "Job", "metadata": {"name": "a", "namespace": "kube-system"}}`)}}
 		}, true},
 	} {
 		f := &facts{installation: &kubermaticv1.AddonInstallation{}}

@@ -8,15 +8,15 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 const (
@@ -31,14 +31,12 @@ const (
 
 // recordIntent puts on record what will be applied before any of it is.
 func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
-	if f.unchanged || f.rollingOut || f.givenUp {
+	if f.decision.IsRecorded() {
 		return nil
 	}
 	digest := apply.ObjectsDigest(f.objects)
-	if record := f.record(); record != nil && record.Skipped == 0 && record.Holds(digest, f.hooks) {
-		if outcome, done := r.goOnWith(ctx, f, record); done {
-			return outcome
-		}
+	if outcome := r.compareRendered(ctx, f, digest); outcome != nil || f.decision.Do != revision.Begin {
+		return outcome
 	}
 	intent, err := r.intent(f, digest)
 	if err != nil {
@@ -57,46 +55,13 @@ func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// goOnWith says whether a record of the same objects and hooks is all that there is to record, with what is new of their inputs.
-func (r *Reconciler) goOnWith(ctx context.Context, f *facts, record *release.Record) (outcome loop.Outcome, done bool) {
-	underWay := record.State != release.StateApplied
-	switch {
-	case underWay && record.Inputs == f.inputs:
-		return nil, true
-	case underWay && isUnasked(f):
-		return r.takeWhatCame(ctx, f), true
-	case f.settled() && sameChart(record.Helm, helmRecord(f)):
-		return r.takeInputs(ctx, f), true
-	}
-	return nil, false
-}
-
-// takeInputs puts new inputs on record that give the objects which the user cluster has already: nothing is written there.
-func (r *Reconciler) takeInputs(ctx context.Context, f *facts) loop.Outcome {
-	err := r.amend(ctx, f, func(kept *release.Record) {
-		kept.Inputs, kept.Wanted, kept.Version, kept.EntryDigest = f.inputs, f.wanted, f.choice.Version.Version, f.choice.Origin.Digest
-		kept.Artifact = kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest}
-		kept.CRDs, kept.Timeout = crdPolicy(f), timeoutOf(f)
-		kept.Values, kept.Origins = f.values.Merged, f.values.Origins
-		kept.Hooks = release.CarryRuns(kept.Hooks, f.hooks) // those of tests may be others
-		kept.Hooking.FailedAt = metav1.Time{}               // with new inputs, what failed is tried at once
-		kept.Atomic, kept.Rollback = f.choice.Version.Template.Atomic, nil
-	})
-	if err != nil {
-		f.memory.doubt()
-		return failed(err)
-	}
-	f.unchanged = true
-	return nil
-}
-
-func (r *Reconciler) intent(f *facts, digest string) (*release.Record, error) {
+func (r *Reconciler) intent(f *facts, digest string) (*revision.Record, error) {
 	objects, err := encodeObjects(f.objects)
 	if err != nil {
 		return nil, err
 	}
-	intent := &release.Record{
-		Format: release.Format, Revision: nextRevision(f), State: release.StateIntent,
+	intent := &revision.Record{
+		Format: revision.Format, Revision: f.record().Next(), State: revision.StateIntent,
 		Installation: f.installation.Name, ClusterName: f.cluster.Name, ClusterUID: f.cluster.UID,
 		Addon: addonOf(f), Version: f.choice.Version.Version, EntryDigest: f.choice.Origin.Digest, Core: f.choice.Core,
 		Method: f.choice.Version.Template.Method, Artifact: kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest},
@@ -108,7 +73,7 @@ func (r *Reconciler) intent(f *facts, digest string) (*release.Record, error) {
 	}
 	var known apply.Inventory
 	if previous := f.record(); previous != nil {
-		known, intent.Superseded, intent.Settled = inventoryAt(previous), previous.Superseded, previous.Settled
+		known, intent.Superseded, intent.Settled = previous.Standing(), previous.Superseded, previous.Settled
 		intent.Shared, intent.FormerAddon = previous.Shared, previous.FormerAddon
 		if previous.Addon != intent.Addon {
 			intent.FormerAddon = previous.Addon
@@ -119,8 +84,8 @@ func (r *Reconciler) intent(f *facts, digest string) (*release.Record, error) {
 	intent.Inventory = apply.Planned(f.objects, known)
 	intent.Helm = helmRecord(f)
 	intent.Former = formerRelease(f.record(), intent.Helm)
-	intent.Hooks, intent.HooksDigest = f.hooks, release.HooksDigest(f.hooks)
-	intent.Begin(nextAction(f.record(), intent.Helm))
+	intent.Hooks, intent.HooksDigest = f.hooks, hooks.Digest(f.hooks)
+	intent.Begin(revision.NextAction(f.record(), intent.Helm))
 	return intent, nil
 }
 
@@ -136,18 +101,9 @@ func encodeObjects(objects []*unstructured.Unstructured) ([]json.RawMessage, err
 	return encoded, nil
 }
 
-// inventoryAt is what the user cluster has at a record, as far as that is known: where newer ones can't be read, any object may have
-// another content.
-func inventoryAt(record *release.Record) apply.Inventory {
-	if record.Skipped > 0 {
-		return record.Inventory.Doubted()
-	}
-	return record.Inventory
-}
-
 // apply takes the rollout as far as it goes now; a long one is announced first.
 func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
-	if f.unchanged {
+	if f.decision.IsApplied() {
 		return nil
 	}
 	r.beginRollout(f)
@@ -177,9 +133,6 @@ func (r *Reconciler) beginRollout(f *facts) {
 // rollOut takes the rollout as far as it goes now. A rollout lives from the recorded intent to the record of its end; after
 // a restart it begins anew, and what is there already is not written again.
 func (r *Reconciler) rollOut(ctx context.Context, f *facts) loop.Outcome {
-	if f.unchanged {
-		return nil
-	}
 	r.beginRollout(f)
 	f.memory.rollout.Hold(r.preHooks(f))
 	f.memory.rollout.ShareWith(r.siblings(f))
@@ -254,7 +207,7 @@ func noteText(notes []apply.Note) string {
 
 // countEarlier counts the objects that earlier revisions left, of which a prune may take half at once: what the present one
 // brings does not count, or an upgrade could drop everything by bringing more.
-func countEarlier(intent *release.Record) int {
+func countEarlier(intent *revision.Record) int {
 	count := len(intent.Superseded) + len(intent.Shared)
 	for _, entry := range intent.Inventory {
 		if entry.UID != "" {
@@ -266,11 +219,11 @@ func countEarlier(intent *release.Record) int {
 
 // recordApplied puts on record that the rollout is through, with the UID of every object.
 func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
-	if f.unchanged {
+	if f.decision.IsApplied() {
 		return nil
 	}
 	applied, before := *f.record(), f.record().Inventory
-	applied.State, applied.Time = release.StateApplied, f.stamp()
+	applied.State, applied.Time = revision.StateApplied, f.stamp()
 	applied.SupersededOf = countEarlier(f.record())
 	applied.Superseded = append(apply.Prunable(f.record().Inventory, f.progress.Inventory), f.record().Superseded...)
 	applied.Superseded = apply.Prunable(applied.Superseded, f.progress.Inventory).Without(applied.Shared)
@@ -288,7 +241,7 @@ func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
 	f.memory.health = nil
 	f.memory.repairs = sameContent(f.memory.repairs, before, applied.Inventory)
 	f.applied = true
-	if applied.Revision <= release.Kept {
+	if applied.Revision <= revision.Kept {
 		return nil // revisions count from 1: there are no more than are kept
 	}
 	if err := r.Records.Trim(ctx, f.installation.Namespace, f.owner, applied.LastGood); err != nil {

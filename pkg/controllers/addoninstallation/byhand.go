@@ -10,8 +10,9 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
@@ -28,7 +29,7 @@ const mostHooksLeft = 50
 func (r *Reconciler) takeBack(ctx context.Context, f *facts) loop.Outcome {
 	record := f.record()
 	waits := f.now.Before(f.memory.handsOff) && !r.askedFor(f)
-	if !f.settled() || !record.IsDeployed() || f.once() || waits || !r.surveyDue(f) && !f.memory.copyTaken {
+	if !record.IsComplete() || !record.IsDeployed() || f.decision.ShowsDrift || waits || !r.surveyDue(f) && !f.memory.copyTaken {
 		return nil
 	}
 	changed, err := r.copyChanged(ctx, f)
@@ -36,7 +37,7 @@ func (r *Reconciler) takeBack(ctx context.Context, f *facts) loop.Outcome {
 		f.memory.handTurns = 0
 		return nil // a list that fails is told by the look for drift
 	}
-	found, err := release.ByHand(ctx, r.helmPlace(f, record.Helm.Namespace), record.Helm, f.owner)
+	found, err := helmrelease.FindByHand(ctx, r.helmPlace(f, record.Helm.Namespace), record.Helm, f.owner)
 	f.memory.copyTaken = false
 	if err == nil && (found == nil || found.IsUnderWay(f.now, record.Timeout.Duration)) {
 		return nil
@@ -68,16 +69,16 @@ func (r *Reconciler) copyChanged(ctx context.Context, f *facts) (bool, error) {
 	survey := r.views.surveyOf(f.place(), r.Options.DriftInterval)
 	next := *helm
 	next.Revision++
-	followed, err := survey.SecretVersion(ctx, f.target(), helm.Namespace, next.HelmSecret())
+	followed, err := survey.SecretVersion(ctx, f.target(), helm.Namespace, next.Secret())
 	if err != nil || followed != "" {
 		return true, err
 	}
-	version, err := survey.SecretVersion(ctx, f.target(), helm.Namespace, helm.HelmSecret())
+	version, err := survey.SecretVersion(ctx, f.target(), helm.Namespace, helm.Secret())
 	return f.memory.helmVersion != "" && version != f.memory.helmVersion, err
 }
 
 // goOnAfter puts on record that the release goes on after what somebody made, with what only that has.
-func (r *Reconciler) goOnAfter(ctx context.Context, f *facts, found *release.ForeignHelm) loop.Outcome {
+func (r *Reconciler) goOnAfter(ctx context.Context, f *facts, found *helmrelease.Foreign) loop.Outcome {
 	record := f.record()
 	left, err := r.leftBy(ctx, f, found, slices.Concat(record.Superseded, record.Inventory))
 	if err != nil {
@@ -85,8 +86,8 @@ func (r *Reconciler) goOnAfter(ctx context.Context, f *facts, found *release.For
 		return nil
 	}
 	left = left[:min(len(left), max(0, apply.MaxObjects-len(record.Superseded)))] // the rest stays where it is
-	err = r.amend(ctx, f, func(kept *release.Record) {
-		kept.GoOnAfter(found.Revision, f.stamp())
+	err = r.amend(ctx, f, func(kept *revision.Record) {
+		kept.ContinueAfter(found.Revision, f.stamp())
 		kept.Superseded = append(kept.Superseded, left...)
 		kept.SupersededOf = countEarlier(kept)
 	})
@@ -103,10 +104,10 @@ func (r *Reconciler) goOnAfter(ctx context.Context, f *facts, found *release.For
 // leftBy finds what revisions that somebody made have and the installation has not, and removes what their hooks made: it would stand
 // in the way of ours. A hook that runs stops with it, as with the next `helm upgrade`.
 func (r *Reconciler) leftBy(
-	ctx context.Context, f *facts, found *release.ForeignHelm, known apply.Inventory,
+	ctx context.Context, f *facts, found *helmrelease.Foreign, known apply.Inventory,
 ) (apply.Inventory, error) {
 	options := apply.LeftoverOptions{
-		Owner: f.owner, Marks: marksOf(found),
+		Owner: f.owner, Marks: found.Marks(),
 		Wanted: f.objects, Known: known, NameOf: r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
 	}
 	left, err := apply.Leftovers(ctx, f.target(), found.Objects, options)
@@ -124,7 +125,7 @@ func (r *Reconciler) leftBy(
 }
 
 // byHandBefore looks, before a new revision, whether somebody made later ones of the release: ours comes after them.
-func (r *Reconciler) byHandBefore(ctx context.Context, f *facts, ours *release.HelmRelease) loop.Outcome {
+func (r *Reconciler) byHandBefore(ctx context.Context, f *facts, ours *helmrelease.Release) loop.Outcome {
 	found, err := r.followers(ctx, f, ours)
 	if err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
@@ -133,25 +134,25 @@ func (r *Reconciler) byHandBefore(ctx context.Context, f *facts, ours *release.H
 	return nil
 }
 
-func (r *Reconciler) followers(ctx context.Context, f *facts, ours *release.HelmRelease) (*release.ForeignHelm, error) {
+func (r *Reconciler) followers(ctx context.Context, f *facts, ours *helmrelease.Release) (*helmrelease.Foreign, error) {
 	place := r.helmPlace(f, ours.Namespace)
 	if followed, err := place.IsFollowed(ctx, ours); err != nil || !followed {
 		return nil, err
 	}
-	return release.ByHand(ctx, place, ours, f.owner)
+	return helmrelease.FindByHand(ctx, place, ours, f.owner)
 }
 
 // takeBackLast is the same before a removal: what only revisions made by hand have goes with the rest. No trouble with them keeps an
 // installation from going.
 func (r *Reconciler) takeBackLast(ctx context.Context, f *facts) loop.Outcome {
 	record := f.record()
-	if record.Helm == nil || !f.settled() || f.memory.helmWritten == copyGoes {
+	if record.Helm == nil || !record.IsComplete() || f.memory.helmWritten == copyGoes {
 		return nil
 	}
 	found, err := r.followers(ctx, f, record.Helm)
 	if err == nil && found != nil {
-		next := &release.HelmRelease{Name: found.Name, Revision: found.Revision + 1}
-		err = release.TakeOverHelm(ctx, r.helmPlace(f, found.Namespace), next, f.owner)
+		next := &helmrelease.Release{Name: found.Name, Revision: found.Revision + 1}
+		err = helmrelease.Adopt(ctx, r.helmPlace(f, found.Namespace), next, f.owner)
 	}
 	if err == nil && found != nil {
 		return r.goOnAfter(ctx, f, found)
@@ -162,27 +163,23 @@ func (r *Reconciler) takeBackLast(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// marksOf are those that helm gives the objects of a release which it made.
-func marksOf(found *release.ForeignHelm) apply.HelmMarks {
-	return apply.HelmMarks{ReleaseName: found.Name, ReleaseNamespace: found.Namespace}
-}
-
 // releaseMarks are those of a release that is gone on with: what Helm made for it is the installation's to take.
-func releaseMarks(record *release.Record) *apply.HelmMarks {
+func releaseMarks(record *revision.Record) *apply.HelmMarks {
 	if record == nil || record.Helm == nil || !record.Helm.TakenOver {
 		return nil
 	}
-	return &apply.HelmMarks{ReleaseName: record.Helm.Name, ReleaseNamespace: record.Helm.Namespace}
+	marks := record.Helm.Marks()
+	return &marks
 }
 
 // isTaken says whether the copy could not be written since somebody made a revision of its number.
 func isTaken(err error) bool {
-	_, taken := errors.AsType[*release.HelmNameTakenError](err)
+	_, taken := errors.AsType[*helmrelease.NameTakenError](err)
 	return taken
 }
 
 // tellByHand tells of revisions that somebody made.
-func (r *Reconciler) tellByHand(f *facts, found *release.ForeignHelm, left apply.Inventory) {
+func (r *Reconciler) tellByHand(f *facts, found *helmrelease.Foreign, left apply.Inventory) {
 	shown := "what they changed is put back"
 	if len(left) > 0 {
 		shown += "; only they have, and it is to be pruned: " + text.Names(keyTexts(left), mostNamed)

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/listcache"
 	"github.com/trellis-addons/trellis/pkg/lru"
-	"github.com/trellis-addons/trellis/pkg/release"
 )
 
 // views hold one view per cluster, so that one list serves all its installations; by UIDs (facts.place), since a name may come back.
@@ -21,7 +21,7 @@ type views struct {
 type view struct {
 	survey     *apply.Survey
 	namespaces *apply.Namespaces
-	helmNames  *release.HelmNames
+	helmNames  *listcache.Lists
 }
 
 // viewKept is how many intervals a view is kept after its last use.
@@ -48,7 +48,7 @@ func (v *views) namespacesOf(uid types.UID, interval time.Duration) *apply.Names
 	return v.of(uid, interval).namespaces
 }
 
-func (v *views) helmNamesOf(uid types.UID, interval time.Duration) *release.HelmNames {
+func (v *views) helmNamesOf(uid types.UID, interval time.Duration) *listcache.Lists {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	return v.of(uid, interval).helmNames
@@ -58,7 +58,7 @@ func (v *views) helmNamesOf(uid types.UID, interval time.Duration) *release.Helm
 func (v *views) of(uid types.UID, interval time.Duration) *view {
 	return v.byUID.Renew(uid, viewKept*interval, func() *view {
 		return &view{
-			survey: apply.NewSurvey(interval, time.Now), namespaces: apply.NewNamespaces(time.Now), helmNames: release.NewHelmNames(time.Now),
+			survey: apply.NewSurvey(interval, time.Now), namespaces: apply.NewNamespaces(time.Now), helmNames: listcache.New(time.Now),
 		}
 	})
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // Options are the controller's settings.
@@ -54,8 +54,8 @@ type Connections interface {
 // Records keep release records on the seed.
 type Records interface {
 	RecordReader
-	SaveIntent(ctx context.Context, namespace string, record *release.Record) error
-	SaveApplied(ctx context.Context, namespace string, record *release.Record) error
+	SaveIntent(ctx context.Context, namespace string, record *revision.Record) error
+	SaveApplied(ctx context.Context, namespace string, record *revision.Record) error
 	Trim(ctx context.Context, namespace string, owner apply.Owner, keep ...int) error
 	Forget(ctx context.Context, namespace string, owner apply.Owner) error
 	Reown(ctx context.Context, namespace string, owner apply.Owner, now kubermaticv1.ClusterIdentity) error
@@ -64,9 +64,9 @@ type Records interface {
 // RecordReader reads release records: the newest, or one revision; and the Clusters that an installation has some of.
 type RecordReader interface {
 	Clusters(ctx context.Context, namespace, installation string) ([]kubermaticv1.ClusterIdentity, error)
-	Load(ctx context.Context, namespace string, owner apply.Owner) (*release.Record, error)
-	LoadFirst(ctx context.Context, namespace string, owner apply.Owner) (*release.Record, error)
-	LoadRevision(ctx context.Context, namespace string, owner apply.Owner, revision int) (*release.Record, error)
+	Load(ctx context.Context, namespace string, owner apply.Owner) (*revision.Record, error)
+	LoadFirst(ctx context.Context, namespace string, owner apply.Owner) (*revision.Record, error)
+	LoadRevision(ctx context.Context, namespace string, owner apply.Owner, revision int) (*revision.Record, error)
 }
 
 // Images rewrites the images of objects in place. Canonical is the same for the same rules.

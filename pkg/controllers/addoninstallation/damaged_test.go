@@ -12,12 +12,12 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// Red when a newest record that can't be read holds an installation up for ever (nextRevision without Skipped: the next revision has
-// its number), or when the record before it is taken for what the cluster has (settled without Skipped).
+// Red when a newest record that can't be read holds an installation up for ever (Record.Next without Skipped: the next revision has
+// its number), or when the record before it is taken for what the cluster has (IsComplete without Skipped).
 func TestDamagedRecordHoldsNothingUp(t *testing.T) {
 	w := newWorld(t)
 	w.start()
@@ -30,7 +30,7 @@ func TestDamagedRecordHoldsNothingUp(t *testing.T) {
 	var heads corev1.SecretList
 	owner := apply.Owner{ClusterUID: w.cluster.UID, Installation: "damaged"}
 	if err := w.seed.List(t.Context(), &heads, client.InNamespace(w.namespace), client.MatchingLabels{
-		kubermaticv1.LabelInstallation: owner.ID(), release.LabelRevision: "2",
+		kubermaticv1.LabelInstallation: owner.ID(), revision.LabelRevision: "2",
 	}); err != nil || len(heads.Items) != 1 {
 		t.Fatalf("%d records of revision 2, %v", len(heads.Items), err)
 	}

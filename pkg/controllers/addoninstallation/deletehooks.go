@@ -7,8 +7,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
 )
 
 // deletesWithHooks says whether hooks of an event of the removal are still to be run. A release that never came to its end
@@ -16,13 +17,13 @@ import (
 func (f *facts) deletesWithHooks(event string) bool {
 	record := f.record()
 	skipped := f.installation.Annotations[kubermaticv1.AnnotationSkipHooks] == "true"
-	begun := record.State == release.StateIntent && record.Action == release.ActionInstall
+	begun := !record.IsApplied() && record.Action == hooks.ActionInstall
 	return record.Helm != nil && !skipped && !begun && record.HasHooks(event)
 }
 
 // preDelete ends what still runs, shows the Helm release as uninstalling and runs the hooks that come before the removal.
 func (r *Reconciler) preDelete(ctx context.Context, f *facts) loop.Outcome {
-	waiting, err := release.HookRunner{Target: f.target()}.Stop(ctx, f.record())
+	waiting, err := hooks.Runner{Target: f.target()}.Stop(ctx, f.record().HooksRevision())
 	switch {
 	case err != nil:
 		return r.remoteFailed(f, kubermaticv1.ConditionReady, err)
@@ -35,12 +36,12 @@ func (r *Reconciler) preDelete(ctx context.Context, f *facts) loop.Outcome {
 		return outcome
 	}
 	r.copyUninstalling(ctx, f)
-	return r.deletionHooks(ctx, f, release.ActionDelete.Pre())
+	return r.deletionHooks(ctx, f, hooks.ActionDelete.Pre())
 }
 
 // postDelete runs the hooks that come after the removal, in namespaces that still stand.
 func (r *Reconciler) postDelete(ctx context.Context, f *facts) loop.Outcome {
-	return r.deletionHooks(ctx, f, release.ActionDelete.Post())
+	return r.deletionHooks(ctx, f, hooks.ActionDelete.Post())
 }
 
 func (r *Reconciler) deletionHooks(ctx context.Context, f *facts, event string) loop.Outcome {
@@ -74,7 +75,7 @@ func (r *Reconciler) copyUninstalling(ctx context.Context, f *facts) {
 	f.memory.helmWritten = copyGoes
 	record, err := r.readWhole(ctx, f, record)
 	if err == nil {
-		_, err = release.WriteHelm(ctx, f.connection.Secrets.Secrets(record.Helm.Namespace), record.Uninstalling(), false)
+		_, err = helmrelease.Write(ctx, f.connection.Secrets.Secrets(record.Helm.Namespace), record.Uninstalling(), false)
 	}
 	if err != nil {
 		ctrl.LoggerFrom(ctx).V(1).Info("the Helm release could not be shown as uninstalling", "error", err.Error())

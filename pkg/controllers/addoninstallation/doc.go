@@ -47,9 +47,22 @@
 // (await.go). Revisions of the Helm release that somebody made by hand are found with the look for drift, before a new revision and
 // before a removal (byhand.go). What is new is told once it is in the status (tell.go), and all are counted (census.go).
 //
-// Two hashes decide how far a pass goes. Inputs covers everything that objects depend on; if the record has the same,
-// nothing is fetched or rendered and only drift is looked at. ObjectsDigest covers the rendered objects; if the record has the
-// same, nothing is written to the user cluster.
+// # What is done
+//
+// One function decides, three times in a pass at most: before anything is rendered, by the inputs; once it is rendered, by the
+// objects; and where what is wanted can't be had (revision.Decide, decide.go). The steps go by its decision:
+//
+//	Keep     nothing is rendered or written; drift is repaired
+//	Once     the same; drift is shown only
+//	GivenUp  the same, and Ready is False: what is wanted failed before
+//	CarryOn  the intent on record is applied further, from memory or from the record
+//	Begin    what is wanted is rendered, recorded as an intent and applied
+//	GoBack   a rollback on record is applied further
+//	GiveWay  a rollback is recorded, since the intent was not applied in time
+//	Wait     nothing: what is wanted can't be had, and nothing is there to be kept
+//
+// Inputs covers what the objects depend on, save for what chance and lookup make; ObjectsDigest covers the rendered objects. Where the
+// record has the same inputs nothing is rendered, and where it has the same objects nothing is written to the user cluster.
 //
 // # The record
 //
@@ -68,7 +81,7 @@
 //
 // Hooks of charts run at three places of a pass, and a pass never waits for one: behind the foundation of a rollout, as a
 // gate that keeps the rest back; after the revision is on record as applied, before health or, for atomic versions, after it;
-// and around a removal. What they did is on record by itself (hooks.go, deletehooks.go, release.HookRunner). A failed one is
+// and around a removal. What they did is on record by itself (hooks.go, deletehooks.go, hooks.Runner). A failed one is
 // tried again after a growing pause that the record knows too, so that a restart does not shorten it.
 //
 // # When an edit can't be followed

@@ -14,7 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // fightRepairs is how many repairs of one object in a row mean that somebody else keeps changing it.
@@ -52,7 +52,7 @@ func (r *Reconciler) repairDrift(ctx context.Context, f *facts) loop.Outcome {
 	if err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionHealthy, err)
 	}
-	if f.once() {
+	if f.decision.ShowsDrift {
 		f.shown, drift = keysOf(drift), nil
 	}
 	if outcome := r.repair(ctx, f, r.withoutFights(f, drift)); outcome != nil {
@@ -188,7 +188,7 @@ func sameContent(repairs map[apply.Key]repairCount, before, now apply.Inventory)
 }
 
 // recordedObjects reads the record whole: the objects are not kept in memory.
-func (r *Reconciler) recordedObjects(ctx context.Context, f *facts) (*release.Record, []*unstructured.Unstructured, error) {
+func (r *Reconciler) recordedObjects(ctx context.Context, f *facts) (*revision.Record, []*unstructured.Unstructured, error) {
 	record, err := r.Records.Load(ctx, f.installation.Namespace, f.owner)
 	if err != nil {
 		return nil, nil, err
@@ -204,20 +204,35 @@ func (r *Reconciler) recordedObjects(ctx context.Context, f *facts) (*release.Re
 	return record, objects, err
 }
 
-// keep writes a changed record and remembers it without its objects.
-func (r *Reconciler) keep(ctx context.Context, f *facts, record *release.Record) error {
-	if err := r.Records.SaveApplied(ctx, f.installation.Namespace, record); err != nil {
+// keep writes a changed record in the state that it has, and remembers it: one that is applied without its objects.
+func (r *Reconciler) keep(ctx context.Context, f *facts, record *revision.Record) error {
+	if err := r.save(ctx, f, record); err != nil {
 		return err
 	}
-	f.memory.record = record.Light()
+	f.memory.record = record
+	if record.IsApplied() {
+		f.memory.record = record.Light()
+	}
 	return nil
 }
 
-// amend reads the record whole, changes it and writes it back.
-func (r *Reconciler) amend(ctx context.Context, f *facts, change func(*release.Record)) error {
-	record, err := r.Records.Load(ctx, f.installation.Namespace, f.owner)
-	if err != nil || record == nil {
-		return err
+// save writes a record in the state that it has: an intent that gets another name is not applied by that.
+func (r *Reconciler) save(ctx context.Context, f *facts, record *revision.Record) error {
+	if record.IsApplied() {
+		return r.Records.SaveApplied(ctx, f.installation.Namespace, record)
+	}
+	return r.Records.SaveIntent(ctx, f.installation.Namespace, record)
+}
+
+// amend changes the record, read whole, and writes it back. That of an intent is whole in memory.
+func (r *Reconciler) amend(ctx context.Context, f *facts, change func(*revision.Record)) error {
+	var err error
+	amended := *f.record()
+	record := &amended
+	if record.IsLight() {
+		if record, err = r.Records.Load(ctx, f.installation.Namespace, f.owner); err != nil || record == nil {
+			return err
+		}
 	}
 	if record.Skipped > 0 {
 		f.memory.doubt() // the next pass goes on from the record before

@@ -12,10 +12,12 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/resolution"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
@@ -44,21 +46,17 @@ type facts struct {
 	wanted, inputs string
 
 	// foreign is somebody's Helm release that is gone on with; leftovers are its objects that are not among ours.
-	foreign   *release.ForeignHelm
+	foreign   *helmrelease.Foreign
 	leftovers apply.Inventory
 
 	rendered render.Result
 	objects  []*unstructured.Unstructured
-	hooks    []release.Hook
+	hooks    []hooks.Hook
 	progress apply.Progress
 	health   *apply.Health
 
-	// rollingOut: the record's intent has these inputs, and its rollout is under way; nothing is rendered again.
-	rollingOut bool
-	// givenUp: what is asked for failed and gave way to an earlier revision, which is there or on its way back.
-	givenUp bool
-	// unchanged: the record has these inputs already; nothing is fetched, rendered or applied.
-	unchanged bool
+	// decision is what this pass does; steps go by it, and not by the record.
+	decision revision.Decision
 	// repaired names objects that were put back, fights those that are left alone; drifted tells that a look was taken.
 	drifted  bool
 	repaired []apply.Key
@@ -71,7 +69,7 @@ type facts struct {
 	shown   []apply.Key
 	applied bool
 	// saved is the record as this pass wrote it, whole.
-	saved *release.Record
+	saved *revision.Record
 	// held is why the hooks that run before everything but the foundation keep the rest back.
 	held loop.Outcome
 	// obstacle is what is in the way in the user cluster, where one call can see it.
@@ -87,21 +85,11 @@ type facts struct {
 func (f *facts) stamp() metav1.Time { return metav1.Time{Time: f.now}.Rfc3339Copy() }
 
 // record is the latest record, nil before the first intent.
-func (f *facts) record() *release.Record { return f.memory.record }
+func (f *facts) record() *revision.Record { return f.memory.record }
 
 // adopts says whether objects that exist may be taken over.
 func (f *facts) adopts() bool {
 	return f.installation.Annotations[kubermaticv1.AnnotationAdopt] == "true"
-}
-
-// once says that the installation was Ready and that its strategy wants nothing applied after that.
-func (f *facts) once() bool {
-	return f.installation.Spec.ReconcileStrategy == kubermaticv1.ReconcileOnce && f.record() != nil && f.record().Settled
-}
-
-// settled says whether the latest record has been applied to its end.
-func (f *facts) settled() bool {
-	return f.record() != nil && f.record().State == release.StateApplied && f.record().Skipped == 0
 }
 
 // place tells what was seen of the user cluster from what was seen of another: one that comes or was there under the same Cluster.

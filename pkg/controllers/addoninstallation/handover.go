@@ -53,7 +53,7 @@ func (h *handovers) underWay(namespace string) bool {
 
 // pruned are the superseded objects that go: neither those that a hook made its own, nor those that siblings have.
 func (r *Reconciler) pruned(ctx context.Context, f *facts) (apply.Inventory, error) {
-	superseded := f.record().Unhooked(f.record().Superseded)
+	superseded := f.record().WithoutHooked(f.record().Superseded)
 	if !canBeShared(superseded) {
 		return superseded, nil
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 const (
@@ -69,11 +69,11 @@ func (r *Reconciler) look(ctx context.Context, f *facts) (apply.Health, error) {
 func (r *Reconciler) settle(ctx context.Context, f *facts, health *apply.Health) loop.Outcome {
 	finished := health.Finished
 	once := healthy(health) && f.installation.Spec.ReconcileStrategy == kubermaticv1.ReconcileOnce && !f.record().Settled
-	proof := healthy(health) && isProof(f.record())
+	proof := healthy(health) && f.record().AwaitsProof()
 	if !once && !proof && !news(f.record().Inventory, finished) {
 		return nil
 	}
-	err := r.amend(ctx, f, func(kept *release.Record) {
+	err := r.amend(ctx, f, func(kept *revision.Record) {
 		kept.Inventory = kept.Inventory.Finish(finished)
 		kept.Settled, kept.Healthy = kept.Settled || once, kept.Healthy || proof
 	})
@@ -81,11 +81,6 @@ func (r *Reconciler) settle(ctx context.Context, f *facts, health *apply.Health)
 		return failed(err)
 	}
 	return nil
-}
-
-// isProof says whether it is to be put on record that a revision is healthy. One with hooks left to run is not through yet.
-func isProof(record *release.Record) bool {
-	return (record.Atomic || record.Rollback != nil) && !record.Healthy && !record.HasHooks(record.Action.Post())
 }
 
 // news says whether an object finished that the inventory doesn't call finished yet.
@@ -154,7 +149,7 @@ func (r *Reconciler) prune(ctx context.Context, f *facts) loop.Outcome {
 		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
 	}
 	if len(left) != len(record.Superseded) {
-		if err := r.amend(ctx, f, func(kept *release.Record) { kept.Superseded = left }); err != nil {
+		if err := r.amend(ctx, f, func(kept *revision.Record) { kept.Superseded = left }); err != nil {
 			return failed(err)
 		}
 	}

@@ -10,23 +10,23 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // shelf has one record and keeps what is saved.
 type shelf struct {
 	Records
-	record *release.Record
+	record *revision.Record
 	saves  int
 }
 
 // Load gives the record.
-func (s *shelf) Load(context.Context, string, apply.Owner) (*release.Record, error) {
+func (s *shelf) Load(context.Context, string, apply.Owner) (*revision.Record, error) {
 	return s.record, nil
 }
 
 // SaveApplied keeps it.
-func (s *shelf) SaveApplied(_ context.Context, _ string, record *release.Record) error {
+func (s *shelf) SaveApplied(_ context.Context, _ string, record *revision.Record) error {
 	s.record, s.saves = record, s.saves+1
 	return nil
 }
@@ -42,7 +42,7 @@ func inventoryOf(names ...string) (entries apply.Inventory) {
 // what is on record already.
 func TestFinishedJobsAreRecordedAtOnce(t *testing.T) {
 	entries := inventoryOf("quick", "slow")
-	kept := &shelf{record: &release.Record{Inventory: entries}}
+	kept := &shelf{record: &revision.Record{State: revision.StateApplied, Inventory: entries}}
 	r := &Reconciler{Dependencies: Dependencies{Records: kept}}
 	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{record: kept.record.Light()}}
 	unfinished := apply.Health{Total: 2, Healthy: 1, Finished: []apply.Key{entries[0].Key}}
@@ -62,7 +62,7 @@ func TestFinishedJobsAreRecordedAtOnce(t *testing.T) {
 // Red when what is put back is decoded into floating point, which loses the last digits of large integers.
 func TestRecordedObjectsKeepTheirDigits(t *testing.T) {
 	const object = `{"apiVersion":"example.com/v1","kind":"Widget","spec":{"serial":9007199254740993}}`
-	kept := &shelf{record: &release.Record{Objects: []json.RawMessage{json.RawMessage(object)}}}
+	kept := &shelf{record: &revision.Record{Objects: []json.RawMessage{json.RawMessage(object)}}}
 	r := &Reconciler{Dependencies: Dependencies{Records: kept}}
 	_, objects, err := r.recordedObjects(t.Context(), &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}})
 	if err != nil {
@@ -78,7 +78,7 @@ func TestUnhealthyNamesTheObject(t *testing.T) {
 	health := apply.Health{Total: 2, Unhealthy: []apply.Note{
 		{Key: apply.Key{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Reason: "InProgress", Message: "Available: 0/1"}, {},
 	}}
-	f := &facts{memory: &memory{record: &release.Record{}}, now: time.Now()}
+	f := &facts{memory: &memory{record: &revision.Record{}}, now: time.Now()}
 	message := unhealthy(f, &health).(loop.Waiting).Message
 	if !strings.Contains(message, "Deployment.apps shop/web: Available: 0/1 (and 1 more)") {
 		t.Errorf("got %q", message)

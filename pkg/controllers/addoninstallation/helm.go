@@ -9,12 +9,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // helmRecord is what the record says of the Helm release; nil for go-template.
-func helmRecord(f *facts) *release.HelmRelease {
+func helmRecord(f *facts) *helmrelease.Release {
 	chart := f.rendered.Chart
 	if chart == nil {
 		return nil
@@ -26,13 +27,13 @@ func helmRecord(f *facts) *release.HelmRelease {
 }
 
 // nextHelm is the Helm release that a change makes, without what its chart says; nil for go-template.
-func nextHelm(f *facts) *release.HelmRelease {
+func nextHelm(f *facts) *helmrelease.Release {
 	name := releaseName(f)
 	if name == "" {
 		return nil
 	}
 	now := f.stamp()
-	helm := &release.HelmRelease{
+	helm := &helmrelease.Release{
 		Name: name, Namespace: f.installation.Spec.TargetNamespace, Revision: 1, FirstDeployed: now, LastDeployed: now,
 	}
 	if previous := previousHelm(f); previous != nil && previous.Name == helm.Name {
@@ -47,7 +48,7 @@ func nextHelm(f *facts) *release.HelmRelease {
 	return helm
 }
 
-func previousHelm(f *facts) *release.HelmRelease {
+func previousHelm(f *facts) *helmrelease.Release {
 	if record := f.record(); record != nil {
 		return record.Helm
 	}
@@ -56,14 +57,14 @@ func previousHelm(f *facts) *release.HelmRelease {
 
 // formerRelease is the Helm release that the user cluster has to lose with the next revision: another method or another
 // name came, or the one that had to go before is still there.
-func formerRelease(previous *release.Record, next *release.HelmRelease) *release.HelmRelease {
+func formerRelease(previous *revision.Record, next *helmrelease.Release) *helmrelease.Release {
 	switch {
 	case previous == nil:
 		return nil
 	case previous.Helm == nil || next != nil && next.Name == previous.Helm.Name && next.Namespace == previous.Helm.Namespace:
 		return previous.Former
 	}
-	return &release.HelmRelease{Name: previous.Helm.Name, Namespace: previous.Helm.Namespace}
+	return &helmrelease.Release{Name: previous.Helm.Name, Namespace: previous.Helm.Namespace}
 }
 
 // dropFormerRelease takes away the Secrets of a Helm release that this revision no longer is: `helm uninstall` of it would
@@ -73,10 +74,10 @@ func (r *Reconciler) dropFormerRelease(ctx context.Context, f *facts) loop.Outco
 	if former == nil {
 		return nil
 	}
-	if err := release.RemoveHelm(ctx, f.connection.Secrets.Secrets(former.Namespace), former.Name, f.owner); err != nil {
+	if err := helmrelease.Remove(ctx, f.connection.Secrets.Secrets(former.Namespace), former.Name, f.owner); err != nil {
 		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
 	}
-	if err := r.amend(ctx, f, func(kept *release.Record) { kept.Former = nil }); err != nil {
+	if err := r.amend(ctx, f, func(kept *revision.Record) { kept.Former = nil }); err != nil {
 		return failed(err)
 	}
 	return nil
@@ -98,7 +99,7 @@ func (r *Reconciler) writeHelmRelease(ctx context.Context, f *facts) loop.Outcom
 // awaitsCopy says whether the user cluster does not show the Helm release yet. One that is too large it never shows.
 func (f *facts) awaitsCopy() bool {
 	helm := f.record().Helm
-	return helm != nil && f.memory.helmWritten == "" && f.memory.helmTooLarge != helm.HelmSecret()
+	return helm != nil && f.memory.helmWritten == "" && f.memory.helmTooLarge != helm.Secret()
 }
 
 // copyHelm writes the copy where it differs from what the user cluster is known to have, or may have been changed there.
@@ -109,7 +110,7 @@ func (r *Reconciler) copyHelm(ctx context.Context, f *facts) {
 		return
 	}
 	f.installation.Status.Release = releaseState(record.Helm)
-	if f.memory.helmTooLarge == record.Helm.HelmSecret() {
+	if f.memory.helmTooLarge == record.Helm.Secret() {
 		return
 	}
 	if f.memory.helmWritten == helmState(record) && (!r.surveyDue(f) || r.copyStands(ctx, f)) {
@@ -127,8 +128,8 @@ func (r *Reconciler) copyHelm(ctx context.Context, f *facts) {
 // tellMissingCopy tells why helm does not show a revision. That the cluster can't be reached is told elsewhere.
 func (r *Reconciler) tellMissingCopy(f *facts, err error) {
 	outlook := "it is tried again"
-	if _, tooLarge := errors.AsType[*release.HelmCopyTooLargeError](err); tooLarge {
-		f.memory.helmTooLarge, outlook = f.record().Helm.HelmSecret(), "helm does not show this revision"
+	if _, tooLarge := errors.AsType[*helmrelease.CopyTooLargeError](err); tooLarge {
+		f.memory.helmTooLarge, outlook = f.record().Helm.Secret(), "helm does not show this revision"
 	} else if !isAnswer(err) {
 		return
 	}
@@ -137,13 +138,13 @@ func (r *Reconciler) tellMissingCopy(f *facts, err error) {
 }
 
 // claimName shows which release name the installation has as soon as its record does: others may not take it from then on.
-func claimName(f *facts, helm *release.HelmRelease) {
+func claimName(f *facts, helm *helmrelease.Release) {
 	if helm != nil {
 		f.installation.Status.Release = releaseState(helm)
 	}
 }
 
-func releaseState(helm *release.HelmRelease) *kubermaticv1.HelmReleaseState {
+func releaseState(helm *helmrelease.Release) *kubermaticv1.HelmReleaseState {
 	return &kubermaticv1.HelmReleaseState{Name: helm.Name, Revision: int32(helm.Revision), Status: helm.Status}
 }
 
@@ -154,14 +155,14 @@ func (r *Reconciler) copyStands(ctx context.Context, f *facts) bool {
 	}
 	helm := f.record().Helm
 	survey := r.views.surveyOf(f.place(), r.Options.DriftInterval)
-	version, err := survey.SecretVersion(ctx, f.target(), helm.Namespace, helm.HelmSecret())
+	version, err := survey.SecretVersion(ctx, f.target(), helm.Namespace, helm.Secret())
 	return err == nil && version == f.memory.helmVersion
 }
 
 // helmState changes whenever the copy has something new to say.
-func helmState(record *release.Record) string {
-	helm, hooking := record.Helm, record.Hooking
-	return fmt.Sprint(helm.Namespace, "/", helm.HelmSecret(), helm.Status, helm.Description, hooking.Event, hooking.Ended)
+func helmState(record *revision.Record) string {
+	helm, hooking := record.Helm, record.HooksState
+	return fmt.Sprint(helm.Namespace, "/", helm.Secret(), helm.Status, helm.Description, hooking.Event, hooking.Ended)
 }
 
 // writeCopy makes what a release that is gone on with had before ours first, so that it becomes superseded with the rest.
@@ -171,18 +172,18 @@ func (r *Reconciler) writeCopy(ctx context.Context, f *facts) error {
 		return err
 	}
 	if record.Helm.TakenOver && f.memory.helmWritten != helmState(record) {
-		if err := release.TakeOverHelm(ctx, r.helmPlace(f, record.Helm.Namespace), record.Helm, f.owner); err != nil {
+		if err := helmrelease.Adopt(ctx, r.helmPlace(f, record.Helm.Namespace), record.Helm, f.owner); err != nil {
 			return err
 		}
 	}
 	secrets := f.connection.Secrets.Secrets(record.Helm.Namespace)
 	isNew := f.saved != nil && f.memory.helmVersion == "" // it was recorded as applied a moment ago, and never shown
-	f.memory.helmVersion, err = release.WriteHelm(ctx, secrets, record.HelmObject(), isNew)
+	f.memory.helmVersion, err = helmrelease.Write(ctx, secrets, record.HelmObject(), isNew)
 	return err
 }
 
 // readToShow gives the record whole, as this pass wrote it or as the seed has it, with what its hooks did since.
-func (r *Reconciler) readToShow(ctx context.Context, f *facts) (*release.Record, error) {
+func (r *Reconciler) readToShow(ctx context.Context, f *facts) (*revision.Record, error) {
 	if f.saved != nil && f.saved.Revision == f.record().Revision {
 		f.saved.Follow(f.record())
 		return f.saved, nil

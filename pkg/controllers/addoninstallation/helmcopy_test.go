@@ -24,7 +24,8 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -40,9 +41,9 @@ func TestACopyThatIsTooLargeIsTriedOnce(t *testing.T) {
 	for i := range noise {
 		noise[i] = byte(source.Uint32())
 	}
-	record := &release.Record{
+	record := &revision.Record{
 		Revision: 1, Installation: "large", ClusterUID: "uid",
-		Helm: &release.HelmRelease{Name: "large", Namespace: "default", Status: "deployed", Manifest: hex.EncodeToString(noise)},
+		Helm: &helmrelease.Release{Name: "large", Namespace: "default", Status: "deployed", Manifest: hex.EncodeToString(noise)},
 	}
 	recorder := events.NewFakeRecorder(10)
 	r := New(Dependencies{Recorder: recorder})
@@ -96,12 +97,12 @@ func TestACopyIsLookedAtByItsVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := &release.Record{
+	record := &revision.Record{
 		Revision: 1, Installation: "resting", ClusterUID: "uid",
-		Helm: &release.HelmRelease{Name: "resting", Namespace: "default", Revision: 1, Status: "deployed", Manifest: "kind: Service"},
+		Helm: &helmrelease.Release{Name: "resting", Namespace: "default", Revision: 1, Status: "deployed", Manifest: "kind: Service"},
 	}
 	secrets := clients.CoreV1().Secrets("default")
-	name := record.Helm.HelmSecret()
+	name := record.Helm.Secret()
 	t.Cleanup(func() { _ = secrets.Delete(context.Background(), name, metav1.DeleteOptions{}) })
 	r := New(Dependencies{Recorder: events.NewFakeRecorder(10), Options: Options{DriftInterval: time.Hour}})
 	f := &facts{

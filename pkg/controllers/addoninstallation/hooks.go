@@ -10,8 +10,9 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // slowestHookLook is the longest wait between two looks at a hook that runs.
@@ -19,11 +20,11 @@ const slowestHookLook = 5 * time.Second
 
 // prepareHooks makes the hooks of a chart ready as its objects are: images, namespaces, labels. Two events may have hooks of
 // one name, so each is prepared by itself. Helm does not mark hooks as its own, so neither do we.
-func (r *Reconciler) prepareHooks(f *facts) ([]release.Hook, error) {
+func (r *Reconciler) prepareHooks(f *facts) ([]hooks.Hook, error) {
 	if f.rendered.Chart == nil {
 		return nil, nil
 	}
-	var hooks []release.Hook
+	var found []hooks.Hook
 	for _, hook := range f.rendered.Chart.Hooks {
 		alone := []*unstructured.Unstructured{hook.Object}
 		r.Images.Rewrite(alone)
@@ -37,37 +38,12 @@ func (r *Reconciler) prepareHooks(f *facts) ([]release.Hook, error) {
 		if err != nil {
 			return nil, fmt.Errorf("encoding the hook of %q: %w", hook.Path, err)
 		}
-		hooks = append(hooks, release.Hook{
+		found = append(found, hooks.Hook{
 			Path: hook.Path, Events: hook.Events, Weight: hook.Weight, DeletePolicies: hook.DeletePolicies, LogPolicies: hook.LogPolicies,
 			Object: encoded,
 		})
 	}
-	return hooks, nil
-}
-
-// hookObjects are the objects of hooks.
-func hookObjects(hooks []release.Hook) ([]*unstructured.Unstructured, error) {
-	encoded := make([]json.RawMessage, len(hooks))
-	for i := range hooks {
-		encoded[i] = hooks[i].Object
-	}
-	return decodeObjects(encoded)
-}
-
-// nextAction is what a revision after another one does to a Helm release. Until a release was deployed once, each attempt at
-// it installs: the hooks that an installation needs would never run otherwise.
-func nextAction(previous *release.Record, next *release.HelmRelease) release.Action {
-	switch {
-	case next != nil && next.TakenOver:
-		return release.ActionUpgrade // somebody installed it
-	case next == nil || previous == nil || previous.Helm == nil:
-	case previous.Helm.Name != next.Name || previous.Helm.Namespace != next.Namespace:
-	case previous.Action == release.ActionInstall && !previous.IsDeployed():
-	case previous.Action == "" && previous.State == release.StateIntent && previous.From == "":
-	default:
-		return release.ActionUpgrade
-	}
-	return release.ActionInstall
+	return found, nil
 }
 
 // preHooks is the gate of a rollout: what stands on the foundation waits for the hooks that run before it.
@@ -114,7 +90,7 @@ func (r *Reconciler) runHooks(ctx context.Context, f *facts, event string) loop.
 func (r *Reconciler) advanceHooks(ctx context.Context, f *facts, event string) loop.Outcome {
 	record := f.record()
 	var unsaved error
-	runner := release.HookRunner{
+	runner := hooks.Runner{
 		Target: f.target(), Timeout: record.Timeout.Duration, Now: f.now, Adopt: f.adopts(),
 		AskedFor: f.installation.Annotations[kubermaticv1.AnnotationReconcileAt],
 		Save: func(ctx context.Context) error {
@@ -126,7 +102,7 @@ func (r *Reconciler) advanceHooks(ctx context.Context, f *facts, event string) l
 			r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventHookSkipped, "RunHook", "%s", message)
 		},
 	}
-	progress, err := runner.Run(ctx, record, event)
+	progress, err := runner.Run(ctx, record.HooksRevision(), event)
 	switch {
 	case unsaved != nil:
 		f.memory.doubt()
@@ -146,7 +122,7 @@ func (r *Reconciler) advanceHooks(ctx context.Context, f *facts, event string) l
 }
 
 // hookFailed tells of a failed attempt.
-func hookFailed(f *facts, progress release.HookProgress) loop.Outcome {
+func hookFailed(f *facts, progress hooks.Progress) loop.Outcome {
 	f.attempts, f.nextAttempt = int32(progress.Attempt), progress.Retry
 	return loop.Waiting{
 		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonHookFailed,
@@ -158,7 +134,7 @@ func hookFailed(f *facts, progress release.HookProgress) loop.Outcome {
 
 // readWhole gives a record with its objects and manifest: itself, or what the seed has of one that is kept in memory without
 // them. Another revision, or one in another state, is somebody else's doing.
-func (r *Reconciler) readWhole(ctx context.Context, f *facts, record *release.Record) (*release.Record, error) {
+func (r *Reconciler) readWhole(ctx context.Context, f *facts, record *revision.Record) (*revision.Record, error) {
 	if !record.IsLight() {
 		return record, nil
 	}
@@ -167,20 +143,17 @@ func (r *Reconciler) readWhole(ctx context.Context, f *facts, record *release.Re
 		return nil, err
 	}
 	if stored == nil || stored.Revision != record.Revision || stored.State != record.State {
-		return nil, &release.ConflictError{Secret: fmt.Sprintf("%s, revision %d", record.Installation, record.Revision)}
+		return nil, &revision.ConflictError{Secret: fmt.Sprintf("%s, revision %d", record.Installation, record.Revision)}
 	}
 	stored.Follow(record)
 	return stored, nil
 }
 
 // saveHooks writes what hooks did, in whichever state the record is.
-func (r *Reconciler) saveHooks(ctx context.Context, f *facts, record *release.Record) error {
+func (r *Reconciler) saveHooks(ctx context.Context, f *facts, record *revision.Record) error {
 	whole, err := r.readWhole(ctx, f, record)
 	if err != nil {
 		return err
 	}
-	if whole.State == release.StateIntent {
-		return r.Records.SaveIntent(ctx, f.installation.Namespace, whole)
-	}
-	return r.Records.SaveApplied(ctx, f.installation.Namespace, whole)
+	return r.save(ctx, f, whole)
 }

@@ -13,7 +13,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/hostile"
@@ -114,7 +114,7 @@ type savings struct {
 	count *atomic.Int32
 }
 
-func (s savings) SaveApplied(ctx context.Context, namespace string, record *release.Record) error {
+func (s savings) SaveApplied(ctx context.Context, namespace string, record *revision.Record) error {
 	s.count.Add(1)
 	return s.Records.SaveApplied(ctx, namespace, record)
 }

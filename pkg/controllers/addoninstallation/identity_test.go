@@ -16,7 +16,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -262,7 +262,7 @@ func TestClusterThatComesBackGoesOn(t *testing.T) {
 func (w *world) recordSecrets() []corev1.Secret {
 	w.t.Helper()
 	var list corev1.SecretList
-	err := w.seed.List(w.t.Context(), &list, client.InNamespace(w.namespace), client.MatchingFields{"type": release.SecretType})
+	err := w.seed.List(w.t.Context(), &list, client.InNamespace(w.namespace), client.MatchingFields{"type": revision.SecretType})
 	if err != nil {
 		w.t.Fatal(err)
 	}

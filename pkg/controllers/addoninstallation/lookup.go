@@ -15,9 +15,10 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // lookup gives what function lookup of a chart finds: the installation's own objects as the record has them, and those of a release
@@ -45,7 +46,7 @@ func (r *Reconciler) lookup(ctx context.Context, f *facts) ([]*unstructured.Unst
 	}
 	claimed := slices.DeleteFunc(slices.Clone(f.foreign.Objects), func(entry apply.Entry) bool { return !asked.has(entry.Kind) })
 	limits := apply.FoundLimits{Total: render.MaxFoundBytes, Object: render.MaxFoundObject}
-	live, err := apply.OfRelease(ctx, f.target(), claimed, marksOf(f.foreign), limits)
+	live, err := apply.OfRelease(ctx, f.target(), claimed, f.foreign.Marks(), limits)
 	if _, beyond := errors.AsType[*apply.LimitError](err); beyond {
 		return nil, loop.Stalled{
 			Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonLimitExceeded, Message: err.Error(), Recheck: clusterRecheck,
@@ -58,23 +59,23 @@ func (r *Reconciler) lookup(ctx context.Context, f *facts) ([]*unstructured.Unst
 }
 
 // recordedObjects are the objects of a record of kinds that are asked for, and the hooks that have run and stay.
-func recordedObjects(record *release.Record, asked kindsAsked) ([]*unstructured.Unstructured, error) {
+func recordedObjects(record *revision.Record, asked kindsAsked) ([]*unstructured.Unstructured, error) {
 	objects, err := decodeObjects(record.Objects)
 	if err != nil {
 		return nil, err
 	}
-	var staying []release.Hook
+	var staying []hooks.Hook
 	for _, hook := range record.Hooks {
-		if hook.Run != nil && hook.Run.Phase == release.PhaseSucceeded && !hook.Run.Cleaned {
+		if hook.Run != nil && hook.Run.Phase == hooks.PhaseSucceeded && !hook.Run.Cleaned {
 			staying = append(staying, hook)
 		}
 	}
-	hooks, err := hookObjects(staying)
+	made, err := hooks.Objects(staying)
 	if err != nil {
 		return nil, err
 	}
 	var found []*unstructured.Unstructured
-	for _, object := range append(objects, hooks...) {
+	for _, object := range append(objects, made...) {
 		if asked.has(object.GetKind()) {
 			found = append(found, asServed(object))
 		}

@@ -5,6 +5,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // beforeApply are the conditions whose failure leaves the user cluster as it is.
@@ -15,41 +16,26 @@ var beforeApply = map[string]bool{
 	kubermaticv1.ConditionRendered:       true,
 }
 
-// maintain keeps what is installed as it was applied when an edit can't be followed: the pass ended before anything
-// changed, so the record still says what the cluster should have.
+// maintain keeps what is installed as it was applied when an edit can't be followed: the pass ended before anything changed, so
+// the record still says what the cluster should have. A rollback goes on, or begins for a revision that can't be applied any
+// further: neither needs what the pass could not get.
 func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcome) loop.Outcome {
 	condition, ok := failing(outcome)
 	if !ok || !beforeApply[condition] {
 		return outcome
 	}
-	if !f.settled() {
-		return r.finishRollback(ctx, f, outcome)
-	}
-	f.unchanged = true
-	kept := loop.Run(ctx, []loop.Step[facts]{
-		{Name: "connect", Run: r.connect},
-		{Name: "release", Run: r.writeHelmRelease}, // before drift, which counts as the look that was asked for
-		{Name: "inherit", Run: r.inherit},
-		{Name: "drift", Run: r.repairDrift},
-		{Name: "health", Run: r.assess}, // an atomic upgrade has a deadline, and the status speaks of what is there
-		{Name: "rest", Run: r.rest},
-	}, f)
-	return earlier(outcome, kept)
-}
-
-// finishRollback goes on with a rollback, or begins one for a revision that can't be applied any further: neither needs what the
-// pass could not get.
-func (r *Reconciler) finishRollback(ctx context.Context, f *facts, outcome loop.Outcome) loop.Outcome {
-	if isOverdue(f) {
-		begun := r.orRollBack(ctx, f, loop.Waiting{
+	f.decide(ctx, nil)
+	switch f.decision.Do {
+	case revision.Keep:
+		return earlier(outcome, loop.Run(ctx, r.maintenanceSteps(), f))
+	case revision.GiveWay:
+		return earlier(outcome, r.orRollBack(ctx, f, loop.Waiting{
 			Message: "it was not applied in time: " + judge(outcome).message, Recheck: refusedRecheck,
-		})
-		return earlier(outcome, begun)
+		}))
+	case revision.GoBack:
+		return earlier(outcome, loop.Run(ctx, r.rollbackSteps(), f))
 	}
-	if !isGoingBack(f) {
-		return outcome
-	}
-	return earlier(outcome, loop.Run(ctx, r.rollbackSteps(), f))
+	return outcome
 }
 
 // failing is the condition that an outcome turns False.

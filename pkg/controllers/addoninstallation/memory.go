@@ -9,7 +9,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/conditions"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // memory is what one installation's passes keep between them. All of it can be lost: the record is read again, a rollout
@@ -21,7 +21,7 @@ type memory struct {
 	owner apply.Owner
 	// loaded says that the record was read, also when there is none.
 	loaded bool
-	record *release.Record
+	record *revision.Record
 	// rollout is under way for the record's revision; nil once it is through, or after a restart.
 	rollout *apply.Rollout
 	// adopting is how the rollout was begun: with annotation adopt, or without.
@@ -188,7 +188,7 @@ func (m *memory) leaves(left int) {
 }
 
 // begin goes on with a new revision, which is on record and of which nothing is applied or shown yet.
-func (m *memory) begin(intent *release.Record) {
+func (m *memory) begin(intent *revision.Record) {
 	m.record, m.rollout, m.helmVersion = intent, nil, ""
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/remote"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 const (
@@ -91,35 +91,35 @@ func (s savedRecords) Clusters(ctx context.Context, namespace, installation stri
 }
 
 // Load implements Records.
-func (s savedRecords) Load(ctx context.Context, namespace string, owner apply.Owner) (*release.Record, error) {
+func (s savedRecords) Load(ctx context.Context, namespace string, owner apply.Owner) (*revision.Record, error) {
 	ctx, cancel := saving(ctx)
 	defer cancel()
 	return s.records.Load(ctx, namespace, owner)
 }
 
 // LoadFirst implements Records.
-func (s savedRecords) LoadFirst(ctx context.Context, namespace string, owner apply.Owner) (*release.Record, error) {
+func (s savedRecords) LoadFirst(ctx context.Context, namespace string, owner apply.Owner) (*revision.Record, error) {
 	ctx, cancel := saving(ctx)
 	defer cancel()
 	return s.records.LoadFirst(ctx, namespace, owner)
 }
 
 // LoadRevision implements Records.
-func (s savedRecords) LoadRevision(ctx context.Context, namespace string, owner apply.Owner, revision int) (*release.Record, error) {
+func (s savedRecords) LoadRevision(ctx context.Context, namespace string, owner apply.Owner, revision int) (*revision.Record, error) {
 	ctx, cancel := saving(ctx)
 	defer cancel()
 	return s.records.LoadRevision(ctx, namespace, owner, revision)
 }
 
 // SaveIntent implements Records.
-func (s savedRecords) SaveIntent(ctx context.Context, namespace string, record *release.Record) error {
+func (s savedRecords) SaveIntent(ctx context.Context, namespace string, record *revision.Record) error {
 	ctx, cancel := saving(ctx)
 	defer cancel()
 	return s.records.SaveIntent(ctx, namespace, record)
 }
 
 // SaveApplied implements Records.
-func (s savedRecords) SaveApplied(ctx context.Context, namespace string, record *release.Record) error {
+func (s savedRecords) SaveApplied(ctx context.Context, namespace string, record *revision.Record) error {
 	ctx, cancel := saving(ctx)
 	defer cancel()
 	return s.records.SaveApplied(ctx, namespace, record)

@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/release"
 )
 
 // defaultTimeout is how long objects may take to become healthy where the catalogue doesn't say.
@@ -15,28 +14,6 @@ const defaultTimeout = 10 * time.Minute
 
 // releaseName of the Helm release; empty for go-template.
 func releaseName(f *facts) string { return f.choice.ReleaseName(f.installation.Name) }
-
-// nextRevision is the revision that a change would get. An intent that was never carried out keeps its number.
-func nextRevision(f *facts) int {
-	record := f.record()
-	switch {
-	case record == nil:
-		return 1
-	case record.Skipped > 0:
-		return record.Skipped + 1
-	case record.State == release.StateApplied:
-		return record.Revision + 1
-	}
-	return record.Revision
-}
-
-// sameChart says whether two revisions are of the same chart in the same version, or both of none.
-func sameChart(a, b *release.HelmRelease) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Name == b.Name && a.ChartName == b.ChartName && a.ChartVersion == b.ChartVersion
-}
 
 // crdPolicy is the version's policy with its defaults filled in.
 func crdPolicy(f *facts) kubermaticv1.CRDPolicy {

@@ -8,8 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 func TestBackOff(t *testing.T) {
@@ -59,44 +60,22 @@ func TestLongRolloutsAreAnnounced(t *testing.T) {
 	}
 }
 
-func TestSameChart(t *testing.T) {
-	chart := func(version string) *release.HelmRelease {
-		return &release.HelmRelease{Name: "web", ChartName: "web", ChartVersion: version}
-	}
-	for _, test := range []struct {
-		why  string
-		a, b *release.HelmRelease
-		want bool
-	}{
-		{"both without a chart", nil, nil, true},
-		{"another method", nil, chart("1.0.0"), false},
-		{"equal", chart("1.0.0"), chart("1.0.0"), true},
-		{"another version is told by helm list", chart("1.0.0"), chart("1.0.1"), false},
-	} {
-		t.Run(test.why, func(t *testing.T) {
-			if got := sameChart(test.a, test.b); got != test.want {
-				t.Errorf("got %t", got)
-			}
-		})
-	}
-}
-
 func TestFormerRelease(t *testing.T) {
-	web := func(name string) *release.HelmRelease {
-		return &release.HelmRelease{Name: name, Namespace: "web", Manifest: "…"}
+	web := func(name string) *helmrelease.Release {
+		return &helmrelease.Release{Name: name, Namespace: "web", Manifest: "…"}
 	}
-	gone := &release.HelmRelease{Name: "old", Namespace: "web"}
+	gone := &helmrelease.Release{Name: "old", Namespace: "web"}
 	for _, test := range []struct {
 		why      string
-		previous *release.Record
-		next     *release.HelmRelease
-		want     *release.HelmRelease
+		previous *revision.Record
+		next     *helmrelease.Release
+		want     *helmrelease.Release
 	}{
 		{"the first revision", nil, web("a"), nil},
-		{"the same release goes on", &release.Record{Helm: web("a")}, web("a"), nil},
-		{"another method", &release.Record{Helm: web("old")}, nil, gone},
-		{"another name", &release.Record{Helm: web("old")}, web("a"), gone},
-		{"what could not be removed yet is kept in mind", &release.Record{Former: gone}, nil, gone},
+		{"the same release goes on", &revision.Record{Helm: web("a")}, web("a"), nil},
+		{"another method", &revision.Record{Helm: web("old")}, nil, gone},
+		{"another name", &revision.Record{Helm: web("old")}, web("a"), gone},
+		{"what could not be removed yet is kept in mind", &revision.Record{Former: gone}, nil, gone},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, formerRelease(test.previous, test.next)); diff != "" {

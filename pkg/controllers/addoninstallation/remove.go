@@ -12,8 +12,10 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
@@ -116,7 +118,7 @@ func (r *Reconciler) removeObjects(ctx context.Context, f *facts) loop.Outcome {
 		return failed(err)
 	}
 	var outcome loop.Outcome
-	if f.deletesWithHooks(release.ActionDelete.Post()) {
+	if f.deletesWithHooks(hooks.ActionDelete.Post()) {
 		outcome = r.removeInventory(ctx, f, slices.DeleteFunc(objects, isNamespaceEntry))
 	} else {
 		outcome = r.removeWithNamespace(ctx, f, objects)
@@ -229,7 +231,7 @@ func (r *Reconciler) othersOfCluster(ctx context.Context, f *facts) ([]kubermati
 
 // removable is everything that a record says the user cluster may hold: what was applied, what was superseded and not
 // yet pruned. The inventory of a rollout that never came to its end holds what was planned, without UIDs.
-func removable(record *release.Record) apply.Inventory {
+func removable(record *revision.Record) apply.Inventory {
 	return slices.Concat(record.Superseded, record.Inventory)
 }
 
@@ -249,11 +251,11 @@ func removing(f *facts, left apply.Inventory, blocked []apply.Note) loop.Outcome
 
 // removeHelm takes the release's Secrets away.
 func (r *Reconciler) removeHelm(ctx context.Context, f *facts) loop.Outcome {
-	for _, helm := range []*release.HelmRelease{f.record().Helm, f.record().Former} {
+	for _, helm := range []*helmrelease.Release{f.record().Helm, f.record().Former} {
 		if helm == nil {
 			continue
 		}
-		if err := release.RemoveHelm(ctx, f.connection.Secrets.Secrets(helm.Namespace), helm.Name, f.owner); err != nil {
+		if err := helmrelease.Remove(ctx, f.connection.Secrets.Secrets(helm.Namespace), helm.Name, f.owner); err != nil {
 			return r.remoteFailed(f, kubermaticv1.ConditionReady, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package addoninstallation
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -11,56 +10,10 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/resolution"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
-
-// compare decides whether anything that objects depend on has changed since the last revision.
-func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
-	if err := r.hashInputs(f); err != nil {
-		return failed(err)
-	}
-	record := f.record()
-	same := record != nil && record.Inputs == f.inputs
-	f.unchanged = same && f.settled()
-	if f.memory.adopting != f.adopts() {
-		f.memory.rollout = nil // it would go on refusing what it may take over now
-	}
-	f.rollingOut = same && f.memory.rollout != nil
-	if f.givenUp = isGivenUp(f); f.givenUp {
-		f.unchanged, f.rollingOut = f.settled(), f.memory.rollout != nil
-		return nil
-	}
-	if f.once() {
-		f.unchanged = true
-		if f.choice.Version.Version != record.Version {
-			f.installation.Status.AvailableUpdate = cmp.Or(f.installation.Status.AvailableUpdate, f.choice.Version.Version)
-		}
-		f.installation.Status.Target = record.Version
-		return nil
-	}
-	if same && record.Skipped == 0 && (record.Version != f.choice.Version.Version || record.Addon != addonOf(f)) {
-		return r.takeName(ctx, f)
-	}
-	return nil
-}
-
-// takeName puts on record that what is installed has another name now: that of an add-on's version with the same content. The user
-// cluster isn't asked.
-func (r *Reconciler) takeName(ctx context.Context, f *facts) loop.Outcome {
-	err := r.amend(ctx, f, func(kept *release.Record) {
-		kept.Version, kept.Origins = f.choice.Version.Version, f.values.Origins
-		if addon := addonOf(f); kept.Addon != addon {
-			kept.Addon, kept.FormerAddon = addon, kept.Addon
-		}
-	})
-	if err != nil {
-		f.memory.doubt()
-		return failed(err)
-	}
-	return nil
-}
 
 func addonOf(f *facts) string { return string(f.installation.Spec.AddonRef.Name) }
 
@@ -90,12 +43,12 @@ func (r *Reconciler) hashInputs(f *facts) error {
 // ones.
 func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 	anew := rendersAnew(f)
-	if f.rollingOut || f.unchanged {
+	switch {
+	case f.decision.IsApplied(), f.decision.IsUnderWay():
 		r.compareRendering(ctx, f, anew)
 		return nil
-	}
-	if f.givenUp {
-		return takeIntent(f)
+	case f.decision.Do == revision.GoBack:
+		return readIntent(f)
 	}
 	if outcome := r.releaseNameFree(ctx, f); outcome != nil {
 		return outcome
@@ -103,13 +56,13 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 	if outcome := r.helmReleaseFree(ctx, f); outcome != nil {
 		return outcome
 	}
-	if !anew && hasIntent(f) {
-		return takeIntent(f)
+	if f.decision.FromRecord {
+		return readIntent(f)
 	}
 	if outcome := r.secretsAskedFor(f); outcome != nil {
 		return outcome
 	}
-	if isUnasked(f) {
+	if f.decision.Unasked && f.foreign == nil {
 		if stays, outcome := r.staysAsRecorded(ctx, f); stays || outcome != nil {
 			return outcome
 		}

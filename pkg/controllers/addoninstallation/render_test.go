@@ -13,9 +13,10 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 func TestRenderOutcome(t *testing.T) {
@@ -59,9 +60,9 @@ func configMap(name, text string) *unstructured.Unstructured {
 // Red when a hook that comes out otherwise is not named, also where another one is called the same, or counts as an object; or when
 // one of a test is named.
 func TestDifferent(t *testing.T) {
-	hooks := func(text string) []release.Hook {
+	hooks := func(text string) []hooks.Hook {
 		object := `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"namespace": "n", "name": "a", "labels": {"text": "` + text + `"}}}`
-		return []release.Hook{
+		return []hooks.Hook{
 			{Path: "templates/a.yaml", Events: []string{"pre-install"}, Object: json.RawMessage(object)},
 			{Path: "templates/a.yaml", Events: []string{"pre-install"}, Object: json.RawMessage(strings.ReplaceAll(object, text, "same"))},
 			{Path: "templates/b.yaml", Events: []string{"pre-install"}, Object: json.RawMessage(`{"apiVersion": "v1", "kind": "Pod"}`)},
@@ -82,22 +83,26 @@ func TestIntentIsNotRenderedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &facts{inputs: "1", memory: &memory{record: &release.Record{
-		State: release.StateIntent, Inputs: "1", Objects: []json.RawMessage{encoded},
+	f := &facts{inputs: "1", memory: &memory{record: &revision.Record{
+		State: revision.StateIntent, Inputs: "1", Objects: []json.RawMessage{encoded},
 	}}}
-	if !hasIntent(f) {
+	isTaken := func() bool {
+		wanted := &revision.Wanted{Inputs: f.inputs}
+		return revision.Decide(f.record(), wanted, revision.Seen{}).FromRecord
+	}
+	if !isTaken() {
 		t.Fatal("the intent is not taken up")
 	}
-	if outcome := takeIntent(f); outcome != nil {
+	if outcome := readIntent(f); outcome != nil {
 		t.Fatal(outcome)
 	}
 	if diff := cmp.Diff([]*unstructured.Unstructured{configMap("a", "made up")}, f.objects); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for why, change := range map[string]func(){
-		"other inputs": func() { f.inputs = "2" }, "it is applied": func() { f.inputs, f.memory.record.State = "1", release.StateApplied },
+		"other inputs": func() { f.inputs = "2" }, "it is applied": func() { f.inputs, f.memory.record.State = "1", revision.StateApplied },
 	} {
-		if change(); hasIntent(f) {
+		if change(); isTaken() {
 			t.Errorf("%s: the intent is taken up", why)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // requiredRecheck is how often kinds that a version needs are looked for; what brings them may be on its way.
@@ -18,7 +19,7 @@ const requiredRecheck = 15 * time.Second
 
 // required waits until the user cluster serves what the version needs. Nothing of the version is rendered or applied before.
 func (r *Reconciler) required(_ context.Context, f *facts) loop.Outcome {
-	if f.unchanged || f.givenUp {
+	if f.decision.IsApplied() || f.decision.Do == revision.GoBack {
 		return nil
 	}
 	var missing []string

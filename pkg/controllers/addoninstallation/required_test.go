@@ -15,6 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/resolution"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // servedKinds is a mapper of which the kinds can be changed; a reset is what has it look again.
@@ -96,7 +97,7 @@ func TestRequiredResourceTypes(t *testing.T) {
 	if outcome, ok := r.required(t.Context(), f).(loop.RetryAt); !ok || heard.reported == nil {
 		t.Errorf("no answer: got %#v, reported %v", outcome, heard.reported)
 	}
-	f.unchanged = true
+	f.decision.Do = revision.Keep
 	if outcome := r.required(t.Context(), f); outcome != nil {
 		t.Errorf("what is installed needs nothing any more, got %v", outcome)
 	}

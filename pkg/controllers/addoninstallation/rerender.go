@@ -18,8 +18,8 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
@@ -39,22 +39,17 @@ func tenantOf(f *facts) string {
 // rendersAnew says once for each value of annotation reconcile-at that what is kept does not count. It has a memory of its
 // own: the look at the objects is often over before the content is fetched that the annotation asks for.
 func rendersAnew(f *facts) bool {
-	wanted := f.installation.Annotations[kubermaticv1.AnnotationReconcileAt]
-	if f.memory.renderedAnew == wanted {
-		return false
-	}
-	f.memory.renderedAnew = wanted
-	return true
+	anew := isAskedAnew(f)
+	f.memory.renderedAnew = f.installation.Annotations[kubermaticv1.AnnotationReconcileAt]
+	return anew
 }
 
-// hasIntent says whether the record has the objects of these inputs already: the process ended before they were applied.
-// Rendered again they could be others, such as a certificate that the chart makes.
-func hasIntent(f *facts) bool {
-	record := f.record()
-	return record != nil && record.State == release.StateIntent && record.Skipped == 0 && record.Inputs == f.inputs && len(record.Objects) > 0
+func isAskedAnew(f *facts) bool {
+	return f.memory.renderedAnew != f.installation.Annotations[kubermaticv1.AnnotationReconcileAt]
 }
 
-func takeIntent(f *facts) loop.Outcome {
+// readIntent has the objects of the intent on record. Rendered again they could be others, such as a certificate that the chart makes.
+func readIntent(f *facts) loop.Outcome {
 	objects, err := decodeObjects(f.record().Objects)
 	if err != nil {
 		return failed(err)
@@ -141,13 +136,13 @@ func different(before, after map[string]string) []string {
 
 // digestsOf are the digests of objects and hooks by what people call them; those that are called the same have theirs in a row. Hooks
 // of tests count for nothing.
-func digestsOf(objects []*unstructured.Unstructured, hooks []release.Hook) map[string]string {
+func digestsOf(objects []*unstructured.Unstructured, run []hooks.Hook) map[string]string {
 	digests := map[string]string{}
 	for _, object := range objects {
 		digests[nameOf(object)] += apply.ObjectsDigest([]*unstructured.Unstructured{object})
 	}
-	for _, hook := range hooks {
-		if digest := release.HooksDigest([]release.Hook{hook}); digest != "" {
+	for _, hook := range run {
+		if digest := hooks.Digest([]hooks.Hook{hook}); digest != "" {
 			digests[hookNameOf(hook)] += digest
 		}
 	}
@@ -158,7 +153,7 @@ func nameOf(object *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s %s", object.GetKind(), strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/"))
 }
 
-func hookNameOf(hook release.Hook) string {
+func hookNameOf(hook hooks.Hook) string {
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(hook.Object); err != nil {
 		return "hook of " + hook.Path

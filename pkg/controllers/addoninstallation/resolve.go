@@ -13,8 +13,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/resolution"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 func waiting(reason, message string, recheck time.Duration) loop.Outcome {
@@ -23,7 +23,7 @@ func waiting(reason, message string, recheck time.Duration) loop.Outcome {
 
 // failed is a call on the seed that failed, or a record that the user cluster made larger than its objects explain.
 func failed(err error) loop.Outcome {
-	if grown, ok := errors.AsType[*release.GrowthError](err); ok {
+	if grown, ok := errors.AsType[*revision.GrowthError](err); ok {
 		return loop.RetryAt{
 			Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonClusterMisbehaves, Unknown: true, Message: grown.Error(),
 		}
@@ -35,27 +35,27 @@ func (r *Reconciler) loadRecord(ctx context.Context, f *facts) loop.Outcome {
 	return r.loadRecordBy(ctx, f, r.Records.LoadFirst)
 }
 
-type recordLoader func(ctx context.Context, namespace string, owner apply.Owner) (*release.Record, error)
+type recordLoader func(ctx context.Context, namespace string, owner apply.Owner) (*revision.Record, error)
 
 func (r *Reconciler) loadRecordBy(ctx context.Context, f *facts, load recordLoader) loop.Outcome {
 	if f.memory.loaded {
 		return nil
 	}
 	record, err := load(ctx, f.installation.Namespace, f.owner)
-	var newer *release.NewerFormatError
+	var newer *revision.NewerFormatError
 	if errors.As(err, &newer) {
 		return loop.Stalled{
 			Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonRecordFromNewerRelease,
 			Message: newer.Error() + ": upgrade this seed's controller manager",
 		}
 	}
-	var damaged *release.DamagedError
+	var damaged *revision.DamagedError
 	f.damaged = errors.As(err, &damaged)
 	if err != nil {
 		return failed(err)
 	}
 	f.memory.record, f.memory.loaded = record, true
-	if record != nil && record.State == release.StateApplied {
+	if record != nil && record.State == revision.StateApplied {
 		f.memory.record = record.Light() // whatever needs the rest reads it
 	}
 	if record != nil && record.Skipped > 0 {

@@ -17,7 +17,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -62,7 +62,7 @@ const hookJob = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: told, an
 // revisions are "number state version", the rollbacks with the revision that they bring back, newest first.
 func (w *world) revisions(object *kubermaticv1.AddonInstallation) []string {
 	w.t.Helper()
-	records := release.NewRecords(w.seed, w.seed, release.NewSeal([]byte("key")))
+	records := revision.NewRecords(w.seed, w.seed, revision.NewSeal([]byte("key")))
 	owner := apply.Owner{ClusterUID: w.cluster.UID, Installation: object.Name}
 	newest, err := records.Load(w.t.Context(), w.namespace, owner)
 	if err != nil {
@@ -113,8 +113,8 @@ func (w *world) expectBack(object *kubermaticv1.AddonInstallation) {
 	})
 }
 
-// Red when an atomic upgrade stays as it failed (isOverdue never true), when the version that failed is tried again and again
-// (isGivenUp never true), or never again (isGivenUp without reconcile-at, or without inputs); when what only it brought stays
+// Red when an atomic upgrade stays as it failed (TimeLeft never over), when the version that failed is tried again and again
+// (gaveUp never true), or never again (gaveUp without reconcile-at, or without inputs); when what only it brought stays
 // (Superseded not handed on by rollbackOf); when objects are made anew; when a later trouble of a version that was healthy once
 // rolls it back (settle without proof).
 func TestAtomicUpgradeGivesWay(t *testing.T) {
@@ -186,7 +186,7 @@ func TestAtomicRefusedUpgradeGivesWay(t *testing.T) {
 	w.expectRevisions(object, "1 Applied 1.0.0", "2 Intent 2.0.0", "3 Applied 1.0.0 for 1 after 2")
 }
 
-// Red when a rollback needs the catalogue (watchOver or finishRollback taken out of maintain).
+// Red when a rollback needs the catalogue (GoBack taken out of maintain).
 func TestAtomicRollbackNeedsNoCatalogue(t *testing.T) {
 	w := newWorld(t)
 	w.renderers = bothMethods()
@@ -253,16 +253,16 @@ func (l *lossy) lose(save func() error) error {
 	return errLost
 }
 
-func (l *lossy) SaveIntent(ctx context.Context, namespace string, record *release.Record) error {
+func (l *lossy) SaveIntent(ctx context.Context, namespace string, record *revision.Record) error {
 	return l.lose(func() error { return l.Records.SaveIntent(ctx, namespace, record) })
 }
 
-func (l *lossy) SaveApplied(ctx context.Context, namespace string, record *release.Record) error {
+func (l *lossy) SaveApplied(ctx context.Context, namespace string, record *revision.Record) error {
 	return l.lose(func() error { return l.Records.SaveApplied(ctx, namespace, record) })
 }
 
 // RS05: wherever a save is lost, before it or after it, the end is the same. Red when a rollback that is on record is not gone on
-// with (compare without isGivenUp for an intent), or is begun twice.
+// with (Decide without gaveUp for an intent), or is begun twice.
 func TestRS05RollbackEndsTheSameWhereverASaveIsLost(t *testing.T) {
 	w := newWorld(t)
 	w.renderers = bothMethods()

@@ -17,7 +17,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -305,7 +305,7 @@ type witness struct {
 }
 
 // SaveIntent implements addoninstallation.Records.
-func (w *witness) SaveIntent(ctx context.Context, namespace string, record *release.Record) error {
+func (w *witness) SaveIntent(ctx context.Context, namespace string, record *revision.Record) error {
 	object := &kubermaticv1.AddonInstallation{}
 	if err := w.seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: record.Installation}, object); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // Installations of one add-on in one cluster share what is of the whole cluster (ADR 40): by their records, which are read when
@@ -60,7 +60,7 @@ func (r *Reconciler) sibling(ctx context.Context, f *facts, other *kubermaticv1.
 		Name: other.Name, Leaving: isLeaving(other), Elder: cmp.Or(age, strings.Compare(other.Name, f.installation.Name)) < 0,
 	}
 	record, err := r.Records.Load(ctx, f.installation.Namespace, apply.Owner{ClusterUID: f.owner.ClusterUID, Installation: other.Name})
-	if _, damaged := errors.AsType[*release.DamagedError](err); damaged || err == nil && record != nil && record.Skipped > 0 {
+	if _, damaged := errors.AsType[*revision.DamagedError](err); damaged || err == nil && record != nil && record.Skipped > 0 {
 		sibling.Unknown = true
 		return sibling, nil
 	}
@@ -97,7 +97,7 @@ func isLeaving(other *kubermaticv1.AddonInstallation) bool {
 
 // rank says whose objects go first: those of core add-ons, then those of the higher version. Versions that can't be compared are
 // the same.
-func rank(theirs, ours *release.Record) int {
+func rank(theirs, ours *revision.Record) int {
 	if theirs.Core != ours.Core {
 		if theirs.Core {
 			return 1
@@ -132,7 +132,7 @@ func standOf(others []kubermaticv1.AddonInstallation) string {
 // inherit looks whether those whose objects are used still have them, and takes over what they have not any more, or have older
 // than we do.
 func (r *Reconciler) inherit(ctx context.Context, f *facts) loop.Outcome {
-	if !f.settled() || len(f.record().Shared) == 0 || f.once() {
+	if !f.record().IsComplete() || len(f.record().Shared) == 0 || f.decision.ShowsDrift {
 		return nil
 	}
 	others, err := r.siblingsOfCluster(ctx, f)
@@ -202,7 +202,7 @@ func (f *facts) tellShared(before, now, inventory apply.Inventory) {
 }
 
 // sharedText says in the condition what others have; "" where nothing is shared.
-func sharedText(record *release.Record) string {
+func sharedText(record *revision.Record) string {
 	if record == nil || len(record.Shared) == 0 {
 		return ""
 	}

@@ -7,8 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // sight is what a rendering sees besides the inputs. It changes with what is installed, so it is no reason for a rendering; it is part
@@ -28,7 +29,7 @@ func nextSight(f *facts) sight {
 	if next == nil {
 		return sight{}
 	}
-	return sight{revision: next.Revision, isInstall: nextAction(f.record(), next) == release.ActionInstall}
+	return sight{revision: next.Revision, isInstall: revision.NextAction(f.record(), next) == hooks.ActionInstall}
 }
 
 // recordedSight is that of the revision on record.
@@ -37,7 +38,7 @@ func recordedSight(f *facts) sight {
 	if record == nil || record.Helm == nil {
 		return nextSight(f)
 	}
-	isInstall := record.Action == release.ActionInstall
+	isInstall := record.Action == hooks.ActionInstall
 	if record.Action == "" {
 		isInstall = record.Helm.Revision == 1
 	}
@@ -53,7 +54,7 @@ func (r *Reconciler) keptBy(f *facts, seen sight) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encoding what is looked up: %w", err)
 	}
-	return release.InputsHash(r.InputsKey, []byte(f.inputs), found,
+	return revision.InputsHash(r.InputsKey, []byte(f.inputs), found,
 		fmt.Append(nil, seen.revision, seen.isInstall, seen.otherMoment)), nil
 }
 

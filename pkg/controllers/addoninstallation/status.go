@@ -13,7 +13,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
@@ -149,7 +148,7 @@ func projectHealth(f *facts, result verdict) {
 		conditions.True(list, generation, kubermaticv1.ConditionHealthy, kubermaticv1.ReasonHealthy, "")
 	case f.health != nil:
 		conditions.Set(list, judge(unhealthy(f, f.health)).as(kubermaticv1.ConditionHealthy, generation))
-	case record != nil && record.State != release.StateApplied && meta.FindStatusCondition(*list, kubermaticv1.ConditionHealthy) != nil:
+	case record != nil && !record.IsApplied() && meta.FindStatusCondition(*list, kubermaticv1.ConditionHealthy) != nil:
 		conditions.Set(list, metav1.Condition{
 			Type: kubermaticv1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: kubermaticv1.ReasonProgressing,
 			ObservedGeneration: generation, Message: fmt.Sprintf("version %q is not applied to its end", record.Version),
@@ -166,20 +165,20 @@ func projectInstalled(f *facts) {
 	state.Version = installedVersion(f)
 	fetched := &kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest}
 	switch {
-	case record == nil || record.State != release.StateApplied && record.From == "":
+	case record == nil || !record.IsApplied() && record.From == "":
 		if fetched.Digest != "" {
 			state.Artifact = fetched
 		}
-	case f.settled() && record.Artifact.Digest == fetched.Digest: // another commit may have the same content
+	case record.IsComplete() && record.Artifact.Digest == fetched.Digest: // another commit may have the same content
 		state.Artifact = fetched
-	case f.settled():
+	case record.IsComplete():
 		state.Artifact = record.Artifact.DeepCopy()
 	}
 }
 
 func projectObjects(f *facts) {
 	state := &f.installation.Status
-	if record := f.record(); record != nil && f.settled() {
+	if record := f.record(); record.IsComplete() {
 		applied := record.Time.Rfc3339Copy() // as the API server keeps it: finer, it would differ in every pass
 		state.LastApplied = &kubermaticv1.AppliedState{
 			Addon: record.Addon, Version: record.Version, ArtifactDigest: record.Artifact.Digest, Inputs: record.Inputs,

@@ -14,7 +14,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 func TestProjectSaysHowFarAPassCame(t *testing.T) {
@@ -178,24 +178,6 @@ func TestStageWaitGrowsWhileNothingIsWritten(t *testing.T) {
 	}
 }
 
-func TestNextRevision(t *testing.T) {
-	for _, test := range []struct {
-		why    string
-		record *release.Record
-		want   int
-	}{
-		{"the first", nil, 1},
-		{"after an applied one", &release.Record{Revision: 3, State: release.StateApplied}, 4},
-		{"an intent that was never carried out keeps its number", &release.Record{Revision: 3, State: release.StateIntent}, 3},
-	} {
-		t.Run(test.why, func(t *testing.T) {
-			if got := nextRevision(&facts{memory: &memory{record: test.record}}); got != test.want {
-				t.Errorf("got %d, want %d", got, test.want)
-			}
-		})
-	}
-}
-
 func TestRepairsCountAsAFightOnlyInARow(t *testing.T) {
 	begin := time.Now()
 	count := repairCount{}
@@ -220,7 +202,7 @@ func TestMaintenanceIsLookedAtInTime(t *testing.T) {
 
 func TestUnhealthyAfterTheDeadline(t *testing.T) {
 	applied := time.Now()
-	record := &release.Record{Time: metav1.NewTime(applied), Timeout: metav1.Duration{Duration: time.Minute}}
+	record := &revision.Record{Time: metav1.NewTime(applied), Timeout: metav1.Duration{Duration: time.Minute}}
 	health := &apply.Health{Total: 3, Healthy: 2, InProgress: true}
 	for _, test := range []struct {
 		why    string

@@ -31,6 +31,18 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 	}
 }
 
+// maintenanceSteps look after what is installed where what is wanted can't be had.
+func (r *Reconciler) maintenanceSteps() []loop.Step[facts] {
+	return []loop.Step[facts]{
+		{Name: "connect", Run: r.connect},          // a live connection to the user cluster
+		{Name: "release", Run: r.writeHelmRelease}, // before drift, which counts as the look that was asked for
+		{Name: "inherit", Run: r.inherit},          // what was used of an installation that went, or left it
+		{Name: "drift", Run: r.repairDrift},        // is it still what was applied?
+		{Name: "health", Run: r.assess},            // an atomic upgrade has a deadline, and the status speaks of what is there
+		{Name: "rest", Run: r.rest},                // until the next look
+	}
+}
+
 // rollbackSteps carry a rollback on where the pass ended before it. They are the steps of a pass from the
 // first write on, but for drift, which the next pass looks for.
 func (r *Reconciler) rollbackSteps() []loop.Step[facts] {

@@ -8,19 +8,13 @@ import (
 	"reflect"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // Renderings that nobody asked for: only served kinds, the Kubernetes version or the cluster's data are others. What chance alone
 // makes of them stays as it is (ADR 38).
-
-// isUnasked says whether the inputs are others than those on record, and what people say is the same.
-func isUnasked(f *facts) bool {
-	record := f.record()
-	return record != nil && record.Skipped == 0 && record.Rollback == nil && f.foreign == nil &&
-		record.Wanted != "" && record.Wanted == f.wanted && record.Inputs != f.inputs
-}
 
 // staysAsRecorded renders as what is on record was, and says whether only chance would change it. Then the objects are those on
 // record. What function lookup found for the record is not known any more: what it finds now, or nothing, as at the first time.
@@ -52,7 +46,7 @@ func (r *Reconciler) staysAsRecorded(ctx context.Context, f *facts) (bool, loop.
 
 // comesOutAs says whether a rendering differs by chance only from what is on record, if at all. Where they differ it renders once more,
 // at another moment, to learn what chance makes.
-func (r *Reconciler) comesOutAs(ctx context.Context, record *release.Record, recorded *facts, seen sight) (bool, loop.Outcome) {
+func (r *Reconciler) comesOutAs(ctx context.Context, record *revision.Record, recorded *facts, seen sight) (bool, loop.Outcome) {
 	once, twice := *recorded, *recorded
 	if outcome := r.renderAs(ctx, &once, seen); outcome != nil {
 		return false, outcome
@@ -86,22 +80,6 @@ func (r *Reconciler) renderAs(ctx context.Context, f *facts, seen sight) loop.Ou
 	return r.prepare(f)
 }
 
-// takeWhatCame puts new inputs on record for an intent that has the same objects; its rollout goes on.
-func (r *Reconciler) takeWhatCame(ctx context.Context, f *facts) loop.Outcome {
-	record, err := r.readWhole(ctx, f, f.record())
-	if err != nil {
-		return failed(err)
-	}
-	amended := *record
-	amended.Inputs, amended.Wanted = f.inputs, f.wanted
-	if err := r.Records.SaveIntent(ctx, f.installation.Namespace, &amended); err != nil {
-		f.memory.doubt()
-		return failed(err)
-	}
-	f.memory.record = &amended
-	return nil
-}
-
 // differByChance says whether what is on record differs from a rendering only where two renderings differ.
 func differByChance(recorded, once, twice *facts) (bool, error) {
 	var contents [3]map[string]any
@@ -122,7 +100,7 @@ func contentOf(f *facts) (map[string]any, error) {
 		named[apply.KeyOf(object).String()] = object.Object
 	}
 	for _, hook := range f.hooks {
-		if release.HooksDigest([]release.Hook{hook}) != "" {
+		if hooks.Digest([]hooks.Hook{hook}) != "" {
 			hook.Run = nil
 			named[hookNameOf(hook)] = hook
 		}

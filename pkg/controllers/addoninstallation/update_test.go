@@ -14,7 +14,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -101,6 +101,40 @@ func TestVersionsOfTheSameContentHaveTheirNames(t *testing.T) {
 	})
 }
 
+// A version of the same content gives an intent another name, and no more. Red when the record says that it is applied by that: a process
+// that starts then applies nothing of it.
+func TestAnotherNameAppliesNoIntent(t *testing.T) {
+	w := newHookWorld(t)
+	var first kubermaticv1.AddonVersion
+	w.publishChart("renamed", "renamed", func(version *kubermaticv1.AddonVersion) { first = *version },
+		map[string]string{"settings": settings, "before": job("before", "pre-install", "")})
+	second := *first.DeepCopy()
+	second.Version = "1.2.0"
+	w.publishVersions("renamed", kubermaticv1.CatalogueCustom, []kubermaticv1.AddonVersion{first, second})
+	stop := w.startUntil()
+	object := w.install("renamed", "1.0.0")
+	before := w.awaitJob(object, "before")
+	w.want(object, "1.2.0")
+	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		if object.Status.Target != "1.2.0" || object.Status.ObservedGeneration != object.Generation {
+			return fmt.Errorf("target %q of generation %d", object.Status.Target, object.Status.ObservedGeneration)
+		}
+		return nil
+	})
+	for _, secret := range w.recordSecrets() {
+		if labels := secret.Labels; labels[revision.LabelState] != string(revision.StateIntent) || labels[revision.LabelVersion] != "1.2.0" {
+			t.Errorf("the record says %v while its first hook runs", labels)
+		}
+	}
+	stop()
+	w.start()
+	w.end(before, true)
+	w.expectVersion(object, "1.2.0")
+	if !w.has(&corev1.ConfigMap{}, object.Spec.TargetNamespace, "settings") {
+		t.Error("the intent was not carried out")
+	}
+}
+
 // expectVersion waits until the status names that version, and Ready.
 func (w *world) expectVersion(object *kubermaticv1.AddonInstallation, version string) {
 	w.t.Helper()
@@ -112,7 +146,7 @@ func (w *world) expectVersion(object *kubermaticv1.AddonInstallation, version st
 	})
 }
 
-// What stands at an earlier record is not known where the newest can't be read. Red when standingAt believes its contents: the settings
+// What stands at an earlier record is not known where the newest can't be read. Red when Standing believes its contents: the settings
 // stay those of the lost revision.
 func TestUpdateOverDamagedRecordWritesEverything(t *testing.T) {
 	w := newWorld(t)
@@ -127,7 +161,7 @@ func TestUpdateOverDamagedRecordWritesEverything(t *testing.T) {
 	owner := apply.Owner{ClusterUID: w.cluster.UID, Installation: object.Name}
 	var heads corev1.SecretList
 	err := w.seed.List(t.Context(), &heads, client.InNamespace(w.namespace), client.MatchingLabels{
-		kubermaticv1.LabelInstallation: owner.ID(), release.LabelRevision: "2",
+		kubermaticv1.LabelInstallation: owner.ID(), revision.LabelRevision: "2",
 	})
 	if err := errors.Join(err, w.spoil(heads.Items...)); err != nil {
 		t.Fatal(err)

@@ -37,11 +37,11 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/render/images"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -252,7 +252,7 @@ func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencie
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var records addoninstallation.Records = release.NewRecords(made.GetClient(), made.GetAPIReader(), release.NewSeal([]byte("key")))
+	var records addoninstallation.Records = revision.NewRecords(made.GetClient(), made.GetAPIReader(), revision.NewSeal([]byte("key")))
 	if w.records != nil {
 		records = w.records(records)
 	}

@@ -1,0 +1,89 @@
+package helmrelease
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/trellis-addons/trellis/pkg/apply"
+)
+
+// IsFollowed says whether there is a revision after ours in a release: one call, whoever made it.
+func (p Place) IsFollowed(ctx context.Context, ours *Release) (bool, error) {
+	next := *ours
+	next.Revision++
+	_, err := p.Metadata.Resource(secretResource).Namespace(p.Namespace).Get(ctx, next.Secret(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking for a later revision of Helm release %q: %w", ours.Name, err)
+	}
+	return true, nil
+}
+
+// mostByHand is how many revisions are read of, the newest first.
+const mostByHand = 10 * history
+
+// FindByHand finds what somebody else made of a release that is ours: revisions after our newest one, and those that no installation
+// made. Nil where there are none. Of the newest, as many as Helm keeps are read for the objects that they name; what can't be
+// read, or says to be another, names none. The error is the API server's.
+func FindByHand(ctx context.Context, place Place, ours *Release, owner apply.Owner) (*Foreign, error) {
+	items, err := place.revisions(ctx, labels.SelectorFromSet(labels.Set{"owner": "helm", "name": ours.Name}), ours.Name)
+	if err != nil {
+		return nil, err
+	}
+	items = slices.DeleteFunc(items, func(item item) bool {
+		return item.revision <= ours.Revision && item.owner == owner.ID() || item.revision == ours.Revision
+	})
+	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(b.revision, a.revision) })
+	items = items[:min(len(items), mostByHand)] // looking whose each is costs time
+	items = slices.DeleteFunc(items, func(item item) bool { return place.living(item, owner) != "" })
+	if len(items) == 0 {
+		return nil, nil
+	}
+	found := &Foreign{Name: ours.Name, Namespace: place.Namespace, Revision: items[0].revision, Secret: items[0].name, ByHand: true}
+	if items[0].pending {
+		found.PendingSince = items[0].made
+	}
+	for _, item := range items[:min(len(items), history)] {
+		one := &Foreign{Name: ours.Name, Namespace: place.Namespace, Revision: item.revision, Secret: item.name}
+		if err := one.read(ctx, place.Secrets); err != nil {
+			return nil, err
+		}
+		if found.Problem == "" && one.Problem != "" {
+			found.Problem, found.Secret = one.Problem, one.Secret
+		}
+		found.Objects, found.Hooks = merged(found.Objects, one.Objects), merged(found.Hooks, one.Hooks)
+	}
+	return found, nil
+}
+
+// merged adds what is not there yet, up to what one revision may name.
+func merged(all, more []apply.Entry) []apply.Entry {
+	known := map[apply.Key]bool{}
+	for _, entry := range all {
+		known[entry.Key] = true
+	}
+	for _, entry := range more {
+		if !known[entry.Key] && len(all) < apply.MaxObjects {
+			known[entry.Key] = true
+			all = append(all, entry)
+		}
+	}
+	return all
+}
+
+// IsUnderWay says whether somebody's helm is at work at the newest revision, as far as it has not taken longer than it may.
+func (f *Foreign) IsUnderWay(now time.Time, timeout time.Duration) bool {
+	return !f.PendingSince.IsZero() && now.Sub(f.PendingSince).Abs() < timeout
+}
+
+func isPending(status string) bool { return strings.HasPrefix(status, "pending-") }

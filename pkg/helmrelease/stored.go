@@ -1,0 +1,187 @@
+package helmrelease
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	helm "helm.sh/helm/v3/pkg/release"
+	helmtime "helm.sh/helm/v3/pkg/time"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+)
+
+// packers are kept, since each holds more than a megabyte. Releases are packed as helm packs them, so what fitted fits again.
+var packers = sync.Pool{New: func() any {
+	packer, _ := gzip.NewWriterLevel(nil, gzip.BestCompression) // the level is a constant: it does not fail
+	return packer
+}}
+
+// secretFor is the Secret that shows a revision of a Helm release, given as JSON, by the names and labels of Helm's Secrets driver
+// (pkg/storage/driver of Helm).
+func secretFor(name string, revision int, status helm.Status, owner string, release []byte) (*corev1.Secret, error) {
+	packed, err := packRelease(release)
+	if err != nil {
+		return nil, fmt.Errorf("packing revision %d of Helm release %q: %w", revision, name, err)
+	}
+	return packedSecret(name, revision, status, owner, packed), nil
+}
+
+// packedSecret is the same for a release that is packed.
+func packedSecret(name string, revision int, status helm.Status, owner string, packed []byte) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf(nameFormat, name, revision), Labels: map[string]string{
+			"owner": "helm", "name": name, "status": status.String(), "version": strconv.Itoa(revision), v1.LabelInstallation: owner,
+		}},
+		Type: secretType,
+		Data: map[string][]byte{dataKey: packed},
+	}
+}
+
+// packRelease is base64 of gzip.
+func packRelease(plain []byte) ([]byte, error) {
+	var packed bytes.Buffer
+	packer := packers.Get().(*gzip.Writer)
+	defer packers.Put(packer)
+	packer.Reset(&packed)
+	if _, err := packer.Write(plain); err != nil {
+		return nil, err
+	}
+	if err := packer.Close(); err != nil {
+		return nil, err
+	}
+	return base64.StdEncoding.AppendEncode(nil, packed.Bytes()), nil
+}
+
+// storedRelease is what is read of a release as Helm stores it (pkg/release of Helm).
+type storedRelease struct {
+	Name, Namespace string
+	Version         int
+	Info            storedInfo
+	// Objects are those that its manifest names, and Hooks those of its hooks.
+	Objects, Hooks []apply.Entry
+	// Unread counts the documents that can't be read.
+	Unread int
+}
+
+// storedInfo is what Helm says about a release, but for the resources, which it stores nowhere.
+type storedInfo struct {
+	FirstDeployed helmtime.Time `json:"first_deployed"`
+	LastDeployed  helmtime.Time `json:"last_deployed"`
+	Deleted       helmtime.Time `json:"deleted"`
+	Description   string        `json:"description,omitempty"`
+	Status        helm.Status   `json:"status,omitempty"`
+	Notes         string        `json:"notes,omitempty"`
+}
+
+// decode reads a release as Helm writes it, base64 of gzip of JSON, with bounds, and without keeping any of it: neither its chart,
+// its values nor its objects.
+func decode(ctx context.Context, data []byte) (*storedRelease, error) {
+	if err := unpacking.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer unpacking.Release(1)
+	walk, err := open(ctx, data, unpackedLimit)
+	if err != nil {
+		return nil, err
+	}
+	var stored storedRelease
+	objects, hooks := newManifest(), newManifest()
+	err = walk.members(func(key string) error {
+		switch key {
+		case "manifest":
+			defer objects.end()
+			return walk.text(objects)
+		case "hooks":
+			return walk.elements('[', ']', func() error { return walk.hook(hooks) })
+		case "info":
+			text, err := walk.capture(walk.value)
+			if json.Unmarshal(text, &stored.Info) != nil {
+				stored.Info = storedInfo{} // it is for people, but for a time
+			}
+			return err
+		}
+		return walk.about(key, &stored)
+	})
+	if err == nil && (objects.isTooLarge() || hooks.isTooLarge()) {
+		err = &noReleaseError{"it names more objects than are read"}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading a Helm release: %w", err)
+	}
+	stored.Objects, stored.Hooks, stored.Unread = objects.objects, hooks.objects, objects.unread+hooks.unread
+	return &stored, nil
+}
+
+// hook walks over one hook, for the object that it names.
+func (w *walker) hook(objects *manifest) error {
+	return w.members(func(key string) error {
+		if key != "manifest" {
+			return w.value()
+		}
+		defer objects.end()
+		return w.text(objects)
+	})
+}
+
+// about walks over what says which release it is, and over all the rest.
+func (w *walker) about(key string, stored *storedRelease) error {
+	into, ok := map[string]any{
+		"name": &stored.Name, "namespace": &stored.Namespace, "version": &stored.Version, "info": &stored.Info,
+	}[key]
+	if !ok {
+		return w.value()
+	}
+	text, err := w.capture(w.value)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
+}
+
+// superseded is the Secret of a release when a later one has taken its place; all else of it stays as it was stored, byte for byte.
+func superseded(ctx context.Context, data []byte, owner string) (*storedRelease, *corev1.Secret, error) {
+	if err := unpacking.Acquire(ctx, 1); err != nil {
+		return nil, nil, err
+	}
+	defer unpacking.Release(1)
+	walk, err := open(ctx, data, rewrittenLimit)
+	if err != nil {
+		return nil, nil, err
+	}
+	var packed bytes.Buffer
+	var stored storedRelease
+	encoder := base64.NewEncoder(base64.StdEncoding, &packed)
+	packer := packers.Get().(*gzip.Writer)
+	defer packers.Put(packer)
+	packer.Reset(encoder)
+	walk.out = packer
+	err = walk.members(func(key string) error {
+		if key != "info" {
+			return walk.about(key, &stored)
+		}
+		walk.out = nil
+		err := walk.about(key, &stored)
+		walk.out = packer
+		if err != nil {
+			return err
+		}
+		stored.Info.Status = helm.StatusSuperseded
+		info := json.NewEncoder(packer)
+		info.SetEscapeHTML(false) // each "<" would become six bytes
+		return info.Encode(stored.Info)
+	})
+	if err = errors.Join(err, packer.Close(), encoder.Close()); err != nil {
+		return nil, nil, fmt.Errorf("superseding a Helm release: %w", err)
+	}
+	return &stored, packedSecret(stored.Name, stored.Version, helm.StatusSuperseded, owner, packed.Bytes()), nil
+}

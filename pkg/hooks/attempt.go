@@ -1,0 +1,134 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trellis-addons/trellis/pkg/apply"
+)
+
+// advance takes one hook further: it ends done, or waiting, or failed.
+func (p *pass) advance(ctx context.Context, hook *Hook) (waiting, failed string, err error) {
+	made, err := p.made(hook)
+	if err != nil {
+		return "", "", err
+	}
+	waiting, failed, err = p.step(ctx, hook, made)
+	noPlace, ok := errors.AsType[*apply.NoPlaceError](err)
+	switch {
+	case !ok:
+		return waiting, failed, err
+	case p.isDeletion():
+		p.skip(hook, fmt.Sprintf("hook %q of event %s was not run: %s: %s", hook.Path, p.event, made.Key(), noPlace.Problem))
+		return "", "", nil
+	}
+	return "", noPlace.Problem, nil
+}
+
+func (p *pass) step(ctx context.Context, hook *Hook, made apply.Hook) (waiting, failed string, err error) {
+	seen, err := apply.LookAtHook(ctx, p.Target, p.Owner, made)
+	if err != nil {
+		return "", "", err
+	}
+	begun := hook.Run != nil && hook.Run.Event == p.event && hook.Run.Attempt == p.HooksState.Attempt
+	switch {
+	case seen.Ours && seen.Run == made.Run:
+		if !begun {
+			p.begin(hook, seen.UID) // the process ended before that was on record
+		}
+		return p.check(hook, made, seen)
+	case begun && hook.Run.UID != "":
+		return "", "it vanished before its end was seen, so nobody knows how it ended; the next attempt makes it again", nil
+	case seen.UID == "":
+		return p.make(ctx, hook, made)
+	}
+	return p.replace(ctx, hook, made, seen)
+}
+
+// replace makes room for a hook where something stands in its place.
+func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, seen apply.Sight) (waiting, failed string, err error) {
+	switch {
+	case seen.Deleting:
+		return fmt.Sprintf("hook %s waits for the end of an object of its name: %s", made.Key(), seen.Message), "", nil
+	case !seen.Ours && !seen.Applied && !p.Adopt && !made.IsShared():
+		return "", "an object of its name exists already and belongs to somebody else: remove it, or annotate the installation with " +
+			"adopt", nil
+	case made.HoldsMore() || !made.Runs() && !hook.has(deleteBefore):
+		p.begin(hook, "") // nothing says that it may go, and its being there is what the hook is for
+		p.succeed(hook)
+		return "", "", nil
+	case !seen.Ours && seen.Obstacle != "":
+		return "", fmt.Sprintf("an object of its name exists already and is not replaced: %s: remove it, or rename the hook",
+			seen.Obstacle), nil
+	case seen.Working && p.Now.Sub(seen.Made) < p.Timeout:
+		return fmt.Sprintf("hook %s waits for the end of an earlier attempt, which runs", made.Key()), "", nil
+	}
+	after, err := p.remove(ctx, made, seen.UID)
+	if err != nil {
+		return "", "", err
+	}
+	if after.UID != "" {
+		return fmt.Sprintf("hook %s waits for the end of an earlier attempt: %s", made.Key(), after.Message), "", nil
+	}
+	return p.make(ctx, hook, made)
+}
+
+// make makes the object. It is on record before anything else is done.
+func (p *pass) make(ctx context.Context, hook *Hook, made apply.Hook) (waiting, failed string, err error) {
+	uid, refused, err := apply.MakeHook(ctx, p.Target, p.Owner, made)
+	if err != nil || refused != "" {
+		return "", refused, err
+	}
+	if uid == "" {
+		return fmt.Sprintf("hook %s: an object of its name came in between", made.Key()), "", nil
+	}
+	p.begin(hook, uid)
+	if !made.Runs() {
+		p.succeed(hook)
+		return "", "", nil
+	}
+	return fmt.Sprintf("hook %s of event %s: it runs", made.Key(), p.event), "", nil
+}
+
+// check sees how a hook's own object fares.
+func (p *pass) check(hook *Hook, made apply.Hook, seen apply.Sight) (waiting, failed string, err error) {
+	deadline := hook.Run.Started.Add(p.Timeout)
+	switch {
+	case seen.Ended:
+		p.succeed(hook)
+		return "", "", nil
+	case seen.Failed:
+		return "", seen.Message, nil
+	case seen.Deleting:
+		return "", "it was deleted while it ran", nil
+	case p.Now.After(deadline):
+		return "", fmt.Sprintf("it did not end within %s (%s)", p.Timeout.Round(time.Second), seen.Message), nil
+	}
+	return fmt.Sprintf("hook %s of event %s: %s", made.Key(), p.event, seen.Message), "", nil
+}
+
+func (p *pass) begin(hook *Hook, uid types.UID) {
+	p.changed = true
+	hook.Run = &Run{
+		Event: p.event, Attempt: p.HooksState.Attempt, Phase: PhaseRunning, UID: uid, Started: metav1.NewTime(p.Now),
+	}
+}
+
+// skip leaves a hook out that has nothing to do any more.
+func (p *pass) skip(hook *Hook, why string) {
+	p.begin(hook, "")
+	p.succeed(hook)
+	if p.Skipped != nil {
+		p.Skipped(why)
+	}
+}
+
+func (p *pass) succeed(hook *Hook) {
+	p.changed = true
+	hook.Run.Phase, hook.Run.Ended = PhaseSucceeded, metav1.NewTime(p.Now)
+}

@@ -1,0 +1,243 @@
+package hooks
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/trellis-addons/trellis/pkg/apply"
+)
+
+// Action is what a revision of a Helm release does; the events of its hooks are named after it.
+type Action string
+
+// Actions of Helm, and Delete, which has events too.
+const (
+	ActionInstall  Action = "install"
+	ActionUpgrade  Action = "upgrade"
+	ActionRollback Action = "rollback"
+	ActionDelete   Action = "delete"
+)
+
+// Pre is the event before the action.
+func (a Action) Pre() string { return "pre-" + string(a) }
+
+// Post is the event after the action.
+func (a Action) Post() string { return "post-" + string(a) }
+
+// testEvent is run by people only.
+const testEvent = "test"
+
+// Delete policies of Helm. One that names none has deleteBefore.
+const (
+	deleteBefore    = "before-hook-creation"
+	deleteSucceeded = "hook-succeeded"
+	deleteFailed    = "hook-failed"
+)
+
+// Hook is a hook of a Helm release.
+type Hook struct {
+	// Path of its template.
+	Path string `json:"path"`
+	// Events at which it runs, each once.
+	Events []string `json:"events"`
+	// Weight orders the hooks of an event, lowest first.
+	Weight         int      `json:"weight,omitempty"`
+	DeletePolicies []string `json:"deletePolicies,omitempty"`
+	LogPolicies    []string `json:"logPolicies,omitempty"`
+	// Object is prepared like those of the release.
+	Object json.RawMessage `json:"object"`
+	// Run is how it ran last; nil before the first time. It does not count in Digest.
+	Run *Run `json:"run,omitempty"`
+}
+
+// Phases of a hook's run, in Helm's words.
+const (
+	PhaseRunning   = "Running"
+	PhaseSucceeded = "Succeeded"
+	PhaseFailed    = "Failed"
+)
+
+// Run is one run of a hook.
+type Run struct {
+	Event string `json:"event"`
+	// Attempt at the event, from 1.
+	Attempt int    `json:"attempt"`
+	Phase   string `json:"phase"`
+	// UID of the object; empty where the hook found one that it leaves as it is.
+	UID types.UID `json:"uid,omitempty"`
+	// Cleaned says that a delete policy took the object away.
+	Cleaned bool        `json:"cleaned,omitempty"`
+	Started metav1.Time `json:"started"`
+	Ended   metav1.Time `json:"ended,omitzero"`
+}
+
+// State says how far the hooks of a revision have come.
+type State struct {
+	// Event that was begun last, and the attempt at it, from 1.
+	Event   string `json:"event,omitempty"`
+	Attempt int    `json:"attempt,omitempty"`
+	// Failed says why the attempt did; empty while it goes on. Tidy says that the delete policies
+	// were followed then.
+	Failed   string      `json:"failed,omitempty"`
+	FailedAt metav1.Time `json:"failedAt,omitzero"`
+	Tidy     bool        `json:"tidy,omitempty"`
+	// AskedFor is the value of annotation reconcile-at that the attempt was made with; another one
+	// begins the next at once.
+	AskedFor string `json:"askedFor,omitempty"`
+	// Ended are the events that are over.
+	Ended []string `json:"ended,omitempty"`
+}
+
+// Set is what is on record of the hooks of a revision of a Helm release.
+type Set struct {
+	// Action is what the revision does to the release; "" in records of before hooks were run.
+	Action Action `json:"action,omitempty"`
+	// Hooks of the release, and how they ran. HooksDigest tells them from those of another
+	// revision.
+	Hooks       []Hook `json:"hooks,omitempty"`
+	HooksDigest string `json:"hooksDigest,omitempty"`
+	// HooksState is how far their events have come.
+	HooksState State `json:"hooking,omitzero"`
+}
+
+// Digest is the SHA-256, in hex, of everything that hooks are, but how they ran. Hooks that are for
+// tests only do not count; "" is none.
+func Digest(hooks []Hook) string {
+	var counted []Hook
+	for _, hook := range hooks {
+		hook.Run = nil
+		if slices.ContainsFunc(hook.Events, func(event string) bool { return event != testEvent }) {
+			counted = append(counted, hook)
+		}
+	}
+	if len(counted) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(counted)
+	if err != nil { // cannot be: the objects were JSON before
+		panic(fmt.Sprintf("hooks are no JSON: %v", err))
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// CarryRuns gives hooks that are rendered anew the runs of those that they are equal to.
+func CarryRuns(before, after []Hook) []Hook {
+	carried := slices.Clone(after)
+	for i := range carried {
+		for _, known := range before {
+			if known.Path == carried[i].Path && slices.Equal(known.Object, carried[i].Object) {
+				carried[i].Run = known.Run
+			}
+		}
+	}
+	return carried
+}
+
+// NotRun are the hooks as they were before they ran.
+func NotRun(hooks []Hook) []Hook {
+	fresh := slices.Clone(hooks)
+	for i := range fresh {
+		fresh[i].Run = nil
+	}
+	return fresh
+}
+
+// WithoutHooked are the entries of an inventory that no hook has made its own: a hook that found an
+// object of the add-on and left it as it is, or made it anew, is what the object belongs to since.
+func (s *Set) WithoutHooked(inventory apply.Inventory) apply.Inventory {
+	hooked := map[apply.Key]types.UID{}
+	for i := range s.Hooks {
+		object, err := s.Hooks[i].Decode()
+		if run := s.Hooks[i].Run; err == nil && run != nil && run.Phase == PhaseSucceeded {
+			hooked[apply.Hook{Object: object}.Key()] = run.UID
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(inventory), func(entry apply.Entry) bool {
+		uid, found := hooked[entry.Key]
+		return found && (uid == "" || entry.UID == "" || uid == entry.UID)
+	})
+}
+
+// HasHooks says whether a revision has hooks of an event that are not over yet.
+func (s *Set) HasHooks(event string) bool {
+	return len(s.hooksOf(event)) > 0 && !slices.Contains(s.HooksState.Ended, event)
+}
+
+// RanHooks says whether hooks of an event ran to their end, in Jobs or Pods: those may have done
+// anything.
+func (s *Set) RanHooks(event string) bool {
+	return slices.ContainsFunc(s.hooksOf(event), func(hook *Hook) bool {
+		object, err := hook.Decode()
+		return err == nil && hook.ran(event) && apply.Hook{Object: object}.Runs()
+	})
+}
+
+// hooksOf are the hooks of an event in the order in which Helm runs them (pkg/action/hooks.go): by
+// weight, then by name, then as they were sorted by kind.
+func (s *Set) hooksOf(event string) []*Hook {
+	var hooks []*Hook
+	for i := range s.Hooks {
+		if slices.Contains(s.Hooks[i].Events, event) {
+			hooks = append(hooks, &s.Hooks[i])
+		}
+	}
+	slices.SortStableFunc(hooks, func(a, b *Hook) int {
+		return cmp.Or(cmp.Compare(a.Weight, b.Weight), strings.Compare(a.name(), b.name()))
+	})
+	return hooks
+}
+
+func (h *Hook) name() string {
+	var head struct {
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+	}
+	_ = json.Unmarshal(h.Object, &head) // a hook without a name is last, and refused by the API server
+	return head.Metadata.Name
+}
+
+// Decode is the hook's object.
+func (h *Hook) Decode() (*unstructured.Unstructured, error) {
+	object := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(h.Object, &object.Object); err != nil {
+		return nil, fmt.Errorf("decoding the hook of %q: %w", h.Path, err)
+	}
+	return object, nil
+}
+
+// Objects are those of hooks.
+func Objects(hooks []Hook) ([]*unstructured.Unstructured, error) {
+	objects := make([]*unstructured.Unstructured, len(hooks))
+	var err error
+	for i := range hooks {
+		if objects[i], err = hooks[i].Decode(); err != nil {
+			return nil, err
+		}
+	}
+	return objects, nil
+}
+
+// has says whether one of the hook's policies deletes at a moment.
+func (h *Hook) has(policy string) bool {
+	if len(h.DeletePolicies) == 0 {
+		return policy == deleteBefore
+	}
+	return slices.Contains(h.DeletePolicies, policy)
+}
+
+// ran says whether the hook did its work at an event.
+func (h *Hook) ran(event string) bool {
+	return h.Run != nil && h.Run.Event == event && h.Run.Phase == PhaseSucceeded
+}

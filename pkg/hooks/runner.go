@@ -1,0 +1,277 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/backoff"
+)
+
+const (
+	// firstPause is the wait after the first failed attempt at an event; it doubles up to
+	// longestPause.
+	firstPause   = 10 * time.Second
+	longestPause = 5 * time.Minute
+)
+
+// Runner runs the hooks of one event, one after the other, as far as it goes without waiting.
+type Runner struct {
+	Target apply.Target
+	// Timeout is how long one hook may take.
+	Timeout time.Duration
+	Now     time.Time
+	// AskedFor is the value of annotation reconcile-at: another one than the failed attempt's
+	// begins the next at once.
+	AskedFor string
+	// Adopt lets a hook take the place of an object that is not ours.
+	Adopt bool
+	// Save writes the record; it is called before anything that could not be told from the user
+	// cluster afterwards.
+	Save func(ctx context.Context) error
+	// Skipped is told of each hook of a removal that has nowhere to run any more; it may be nil.
+	Skipped func(message string)
+}
+
+// Progress is how far an event has come.
+type Progress struct {
+	// Done says that every hook of the event did its work, or that there is none.
+	Done bool
+	// Waiting says what is waited for.
+	Waiting string
+	// Failed says which hook failed, at which object and why; Attempt is how many attempts failed,
+	// Retry when the next begins.
+	Failed  string
+	Attempt int
+	Retry   time.Time
+}
+
+// Revision is the revision of a Helm release that hooks run for.
+type Revision struct {
+	// Set is what is on record of its hooks; a run changes it.
+	*Set
+	Owner           apply.Owner
+	TargetNamespace string
+	// Release is marked on objects. Number of the revision and Time of its being made tell it from
+	// all others, also from one of the same number before the release was removed.
+	Release apply.HelmMarks
+	Number  int
+	Time    metav1.Time
+	// Shown is changed with the record.
+	Shown Shown
+}
+
+// Shown is what helm shows of a revision, by the hooks of its own action.
+type Shown interface {
+	// Pending says that the action is under way.
+	Pending()
+	// Failed says why it failed.
+	Failed(problem string)
+	// Deployed says that it is complete.
+	Deployed()
+}
+
+// pass is one Run.
+type pass struct {
+	Runner
+	Revision
+	event   string
+	changed bool
+}
+
+// Run takes the hooks of an event of a revision further. What it finds out is in its Set, and in
+// what helm shows. An error is a call that failed and may be tried again at once.
+func (h Runner) Run(ctx context.Context, revision Revision, event string) (Progress, error) {
+	hooks := revision.hooksOf(event)
+	state := &revision.HooksState
+	if len(hooks) == 0 || slices.Contains(state.Ended, event) {
+		return Progress{Done: true}, nil
+	}
+	p := &pass{Runner: h, Revision: revision, event: event}
+	if state.Event != event {
+		*state = State{Event: event, Attempt: 1, AskedFor: h.AskedFor, Ended: state.Ended}
+	}
+	if state.Failed != "" {
+		if err := p.tidyUp(ctx, hooks); err != nil || p.pauses() {
+			return p.failure(), err
+		}
+		p.again(hooks)
+	}
+	for _, hook := range hooks {
+		if hook.ran(event) {
+			continue
+		}
+		waiting, failed, err := p.advance(ctx, hook)
+		switch {
+		case err != nil:
+			return Progress{}, err
+		case failed != "":
+			return p.fail(ctx, hooks, hook, failed)
+		case waiting != "":
+			return Progress{Waiting: waiting}, p.save(ctx)
+		}
+	}
+	return p.finish(ctx, hooks)
+}
+
+func (p *pass) save(ctx context.Context) error {
+	if !p.changed {
+		return nil
+	}
+	p.changed = false
+	return p.Save(ctx)
+}
+
+// id tells an attempt from all others.
+func (p *pass) id() string {
+	return fmt.Sprintf("%s.v%d.%s.%d.%x", p.Release.ReleaseName, p.Number, p.event, p.HooksState.Attempt, p.Time.Unix())
+}
+
+// isRollout says whether the event is of the revision's action, and no test or removal.
+func (p *pass) isRollout() bool {
+	return p.event == p.Action.Pre() || p.event == p.Action.Post()
+}
+
+func (p *pass) isDeletion() bool {
+	return p.event == ActionDelete.Pre() || p.event == ActionDelete.Post()
+}
+
+// pauses says whether a failed attempt is still too fresh for another one.
+func (p *pass) pauses() bool {
+	return p.AskedFor == p.HooksState.AskedFor && p.Now.Before(p.retry())
+}
+
+func (p *pass) retry() time.Time {
+	return p.HooksState.FailedAt.Add(backoff.After(p.HooksState.Attempt, firstPause, longestPause))
+}
+
+func (p *pass) failure() Progress {
+	return Progress{Failed: p.HooksState.Failed, Attempt: p.HooksState.Attempt, Retry: p.retry()}
+}
+
+// again begins the next attempt. What ran to its end does not run again; what is only there is made
+// again where a delete policy took it away, since the others may need it.
+func (p *pass) again(hooks []*Hook) {
+	ended := p.HooksState.Ended
+	p.HooksState = State{Event: p.event, Attempt: p.HooksState.Attempt + 1, AskedFor: p.AskedFor, Ended: ended}
+	if p.isRollout() {
+		p.Shown.Pending()
+	}
+	for _, hook := range hooks {
+		if object, err := hook.Decode(); err == nil && hook.ran(p.event) && hook.Run.Cleaned && !(apply.Hook{Object: object}).Runs() {
+			hook.Run = nil
+		}
+	}
+	p.changed = true
+}
+
+// fail ends an attempt.
+func (p *pass) fail(ctx context.Context, hooks []*Hook, failed *Hook, why string) (Progress, error) {
+	object, err := failed.Decode()
+	if err != nil {
+		return Progress{}, err
+	}
+	state := &p.HooksState
+	state.Failed = fmt.Sprintf("hook %q of event %s failed: %s: %s", failed.Path, p.event, apply.Hook{Object: object}.Key(), why)
+	state.FailedAt, state.AskedFor = metav1.NewTime(p.Now), p.AskedFor
+	if failed.Run == nil || failed.Run.Event != p.event || failed.Run.Attempt != state.Attempt {
+		failed.Run = &Run{Event: p.event, Attempt: state.Attempt, Started: metav1.NewTime(p.Now)}
+	}
+	failed.Run.Phase, failed.Run.Ended = PhaseFailed, metav1.NewTime(p.Now)
+	if p.isRollout() {
+		p.Shown.Failed(state.Failed)
+	}
+	p.changed = true
+	if err := p.save(ctx); err != nil {
+		return Progress{}, err
+	}
+	return p.failure(), p.tidyUp(ctx, hooks)
+}
+
+// tidyUp follows the delete policies after a failure, once.
+func (p *pass) tidyUp(ctx context.Context, hooks []*Hook) error {
+	if p.HooksState.Tidy {
+		return nil
+	}
+	for _, hook := range slices.Backward(hooks) {
+		goes := hook.ran(p.event) && hook.has(deleteSucceeded) ||
+			hook.Run != nil && hook.Run.Phase == PhaseFailed && hook.has(deleteFailed)
+		if _, err := p.drop(ctx, hook, goes); err != nil {
+			return err
+		}
+	}
+	p.HooksState.Tidy, p.changed = true, true
+	return p.save(ctx)
+}
+
+// finish ends an event whose hooks all did their work: those whose policy says so go, and are
+// waited for.
+func (p *pass) finish(ctx context.Context, hooks []*Hook) (Progress, error) {
+	if slices.ContainsFunc(hooks, func(hook *Hook) bool { return hook.has(deleteSucceeded) }) {
+		if err := p.save(ctx); err != nil { // what is gone could not be told from what was never made
+			return Progress{}, err
+		}
+	}
+	for _, hook := range slices.Backward(hooks) {
+		waiting, err := p.drop(ctx, hook, hook.has(deleteSucceeded))
+		if err != nil {
+			return Progress{}, err
+		}
+		if waiting != "" {
+			return Progress{Waiting: waiting}, p.save(ctx)
+		}
+	}
+	p.HooksState.Ended = append(p.HooksState.Ended, p.event)
+	if p.isRollout() && p.event == p.Action.Post() {
+		p.Shown.Deployed()
+	}
+	p.changed = true
+	return Progress{Done: true}, p.save(ctx)
+}
+
+// drop deletes the object of a hook's run; waiting says that it is still going.
+func (p *pass) drop(ctx context.Context, hook *Hook, goes bool) (waiting string, err error) {
+	if !goes || hook.Run == nil || hook.Run.Event != p.event || hook.Run.Cleaned || hook.Run.UID == "" {
+		return "", nil
+	}
+	made, err := p.made(hook)
+	if err != nil || made.HoldsMore() {
+		return "", err
+	}
+	seen, err := p.remove(ctx, made, hook.Run.UID)
+	if err != nil {
+		return "", err
+	}
+	if seen.UID == hook.Run.UID && p.HooksState.Failed == "" {
+		return fmt.Sprintf("hook %s: %s", made.Key(), seen.Message), nil
+	}
+	hook.Run.Cleaned, p.changed = true, true
+	return "", nil
+}
+
+// remove deletes an object and reads it again. One whose kind is not served any more went with its
+// kind.
+func (p *pass) remove(ctx context.Context, made apply.Hook, uid types.UID) (apply.Sight, error) {
+	err := apply.DropHook(ctx, p.Target, made, uid)
+	if err == nil {
+		var seen apply.Sight
+		if seen, err = apply.LookAtHook(ctx, p.Target, p.Owner, made); err == nil {
+			return seen, nil
+		}
+	}
+	if _, ok := errors.AsType[*apply.NoPlaceError](err); ok && !made.Runs() {
+		return apply.Sight{}, nil
+	}
+	return apply.Sight{}, err
+}
+
+func (p *pass) made(hook *Hook) (apply.Hook, error) {
+	object, err := hook.Decode()
+	return apply.Hook{Object: object, Run: p.id(), TargetNamespace: p.TargetNamespace, Release: p.Release}, err
+}

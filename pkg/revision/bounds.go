@@ -1,0 +1,152 @@
+package revision
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/remote"
+)
+
+// What a record may have. What is written keeps within these, so that nothing else needs to be read.
+const (
+	// maxEntries of inventory and superseded objects: those of the revision, and of some before it that are not pruned yet.
+	maxEntries = 5 * apply.MaxObjects
+	// maxHooks of a revision: they are rendered objects, too.
+	maxHooks = apply.MaxObjects
+	// maxPieces is how many values, lists and maps there may be besides what is kept as text: entries and hooks with their fields,
+	// and twice the values, of 256 KiB.
+	maxPieces = 1 << 20
+	// maxLevels is how deep they may be in one another; objects have 256 levels at most.
+	maxLevels = 512
+)
+
+// What a user cluster's answers may add to a record, in bytes: apply.FieldsPerByte for what was sent, something for each entry, and
+// something for all.
+const (
+	answeredEach = 512
+	answeredBase = 64 << 10
+	// longestText is that of a sentence about a failure in an earlier record.
+	longestText = 4 << 10
+)
+
+// bound refuses a record that is larger than what was rendered explains, and leaves out what is not needed.
+func (r *Record) bound() error {
+	name := headName(r.Owner(), r.Revision)
+	tooMany := func(what string, have, most int) error {
+		return &TooLargeError{Secret: name, Installation: r.Installation, What: what, Have: have, Max: most}
+	}
+	r.Superseded, r.Shared = withoutFields(r.Superseded), withoutFields(r.Shared)
+	answered, explained := r.answered(), r.explained()
+	switch entries := len(r.Inventory) + len(r.Superseded) + len(r.Shared); {
+	case r.Revision > highestRevision:
+		return tooMany("as its number", r.Revision, highestRevision)
+	case entries > maxEntries:
+		return tooMany("objects of this and earlier revisions", entries, maxEntries)
+	case len(r.Hooks) > maxHooks:
+		return tooMany("hooks", len(r.Hooks), maxHooks)
+	case answered > explained:
+		return &GrowthError{Secret: name, Installation: r.Installation, Have: answered, Max: explained}
+	}
+	return nil
+}
+
+// withoutFields are entries without the fields of their objects, which matter only for objects that are applied.
+func withoutFields(inventory apply.Inventory) apply.Inventory {
+	if !slices.ContainsFunc(inventory, func(entry apply.Entry) bool { return len(entry.Fields) > 0 }) {
+		return inventory
+	}
+	bare := slices.Clone(inventory)
+	for i := range bare {
+		bare[i].Fields = nil
+	}
+	return bare
+}
+
+// answered is how many bytes of the record came from the user cluster. An intent has the fields that earlier revisions were saved
+// with, and no others.
+func (r *Record) answered() int {
+	sum := len(r.HooksState.Failed)
+	for i := range r.Inventory {
+		sum += len(r.Inventory[i].UID)
+		if r.State == StateApplied {
+			sum += len(r.Inventory[i].Fields)
+		}
+	}
+	for _, inventory := range []apply.Inventory{r.Superseded, r.Shared} {
+		for i := range inventory {
+			sum += len(inventory[i].UID)
+		}
+	}
+	for _, hook := range r.Hooks {
+		if hook.Run != nil {
+			sum += len(hook.Run.UID)
+		}
+	}
+	if r.Rollback != nil {
+		sum += len(r.Rollback.Problem)
+	}
+	if r.Helm != nil {
+		sum += len(r.Helm.Description)
+	}
+	return sum
+}
+
+// explained is how many bytes a user cluster can have answered to what was sent.
+func (r *Record) explained() int {
+	sent := 0
+	for _, object := range r.Objects {
+		sent += len(object)
+	}
+	for i := range r.Hooks {
+		sent += len(r.Hooks[i].Object)
+	}
+	return answeredBase + apply.FieldsPerByte*sent + answeredEach*(len(r.Inventory)+len(r.Superseded)+len(r.Shared)+len(r.Hooks))
+}
+
+// shed leaves out of an earlier record what a user cluster answered beyond what explains it: the largest fields first.
+func (r *Record) shed() {
+	r.Superseded, r.Shared = withoutFields(r.Superseded), withoutFields(r.Shared)
+	r.HooksState.Failed = cut(r.HooksState.Failed)
+	if r.Rollback != nil {
+		r.Rollback.Problem = cut(r.Rollback.Problem)
+	}
+	if r.Helm != nil {
+		r.Helm.Description = cut(r.Helm.Description)
+	}
+	for _, inventory := range []apply.Inventory{r.Inventory, r.Superseded, r.Shared} {
+		for i := range inventory {
+			if !remote.IsUID(inventory[i].UID) {
+				inventory[i].UID = "" // as one that was never seen: it is read anew
+			}
+		}
+	}
+	for i := range r.Hooks {
+		if run := r.Hooks[i].Run; run != nil && !remote.IsUID(run.UID) {
+			run.UID = ""
+		}
+	}
+	r.shedFields()
+}
+
+func (r *Record) shedFields() {
+	largest := make([]*json.RawMessage, len(r.Inventory))
+	sum := 0
+	for i := range r.Inventory {
+		largest[i] = &r.Inventory[i].Fields
+		sum += len(r.Inventory[i].Fields)
+	}
+	slices.SortFunc(largest, func(a, b *json.RawMessage) int { return cmp.Compare(len(*b), len(*a)) })
+	most := r.explained() - answeredBase
+	for _, fields := range largest {
+		if sum <= most {
+			return
+		}
+		sum -= len(*fields)
+		*fields = nil
+	}
+}
+
+func cut(text string) string { return strings.ToValidUTF8(text[:min(len(text), longestText)], "") }

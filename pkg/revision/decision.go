@@ -1,0 +1,279 @@
+package revision
+
+import (
+	"time"
+
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
+	"github.com/trellis-addons/trellis/pkg/hooks"
+)
+
+// Do is what is to be done about an installation.
+type Do string
+
+const (
+	// Keep leaves what is applied as it is; drift is repaired.
+	Keep Do = "Keep"
+	// Once is Keep where strategy Once wants nothing applied any more.
+	Once Do = "Once"
+	// GivenUp is Keep where what is wanted failed before, and an earlier revision is back.
+	GivenUp Do = "GivenUp"
+	// GoBack takes a rollback on record further.
+	GoBack Do = "GoBack"
+	// CarryOn takes an intent on record further.
+	CarryOn Do = "CarryOn"
+	// Begin makes a new revision of what is wanted.
+	Begin Do = "Begin"
+	// GiveWay begins a rollback to the revision that was healthy last.
+	GiveWay Do = "GiveWay"
+	// Wait does nothing: what is on record is not applied to its end, and what is wanted is not
+	// known.
+	Wait Do = "Wait"
+)
+
+// Amendment is what changes on record by a decision, without a call to the user cluster.
+type Amendment string
+
+const (
+	// AmendName gives the record the name of another version, or add-on, of the same content.
+	AmendName Amendment = "name"
+	// AmendInputs gives the record other inputs that the same objects came of.
+	AmendInputs Amendment = "inputs"
+)
+
+// Decision is what is to be done, and why. The zero value is none.
+type Decision struct {
+	Do Do
+	// Why is a half-sentence for logs and tests.
+	Why string
+	// Amend is "" where nothing changes on record.
+	Amend Amendment
+	// FromRecord says that what is taken further is not under way in this process: its objects are
+	// read from the record.
+	FromRecord bool
+	// Unasked says that nobody asked for what Begin renders: what chance alone makes of it is to
+	// stay as it is on record.
+	Unasked bool
+	// ShowsDrift says that drift is shown and not repaired, since strategy Once wants nothing
+	// applied any more.
+	ShowsDrift bool
+}
+
+// String is "Do (why)", with what is special about it.
+func (d Decision) String() string {
+	if d.Do == "" {
+		return "undecided"
+	}
+	text := string(d.Do) + " (" + d.Why + ")"
+	if d.FromRecord {
+		text += " from the record"
+	}
+	if d.Unasked {
+		text += " unasked"
+	}
+	if d.Amend != "" {
+		text += " amend " + string(d.Amend)
+	}
+	if d.ShowsDrift && d.Do != Once {
+		text += " shows drift"
+	}
+	return text
+}
+
+// IsApplied says that what is on record is what the user cluster is to have: nothing is rendered
+// and nothing applied.
+func (d Decision) IsApplied() bool { return d.Do == Keep || d.Do == Once || d.Do == GivenUp }
+
+// IsUnderWay says that the objects to be applied are settled: none are rendered.
+func (d Decision) IsUnderWay() bool { return (d.Do == CarryOn || d.Do == GoBack) && !d.FromRecord }
+
+// IsRecorded says that all of the revision is on record and was looked at before: nothing is
+// rendered, refused or recorded.
+func (d Decision) IsRecorded() bool { return d.IsApplied() || d.IsUnderWay() || d.Do == GoBack }
+
+// Wanted is what an installation is to be.
+type Wanted struct {
+	Addon, Version string
+	// Inputs and Asked are the hashes that a record has as Inputs and Wanted.
+	Inputs, Asked string
+	// Rendered is what came of them; nil before.
+	Rendered *Rendered
+}
+
+// Rendered is what the next revision would have.
+type Rendered struct {
+	ObjectsDigest string
+	Hooks         []hooks.Hook
+	Helm          *helmrelease.Release
+	// Adopts says that it takes a Helm release of somebody else over.
+	Adopts bool
+}
+
+// Seen is what a process knows besides.
+type Seen struct {
+	// Once says that the installation's strategy is Once.
+	Once bool
+	// ReconcileAt is the value of that annotation; Anew says that it asks for another rendering.
+	ReconcileAt string
+	Anew        bool
+	// Rollout says that this process has a rollout of the record under way.
+	Rollout bool
+	// Watched is since when the user cluster has answered without a gap; zero: it does not.
+	Watched, Now time.Time
+}
+
+// Decide says what is to be done about an installation that has a record, or nil. Wanted is nil
+// where it can't be known or made: what is installed is kept, and a rollback goes on.
+func Decide(record *Record, wanted *Wanted, seen Seen) Decision {
+	var decision Decision
+	switch {
+	case wanted == nil:
+		decision = withoutWanted(record, seen)
+	case wanted.Rendered != nil:
+		decision = afterRendering(record, wanted)
+	default:
+		decision = beforeRendering(record, wanted, seen)
+	}
+	decision.ShowsDrift = record.isOnce(seen)
+	return decision
+}
+
+// withoutWanted is for passes that ended before anything changed, so the record still says what the
+// user cluster should have.
+func withoutWanted(record *Record, seen Seen) Decision {
+	left, limited := record.TimeLeft(seen.Watched, seen.Now)
+	switch {
+	case record.IsComplete():
+		return Decision{Do: Keep, Why: "what is wanted can't be had"}
+	case limited && left <= 0:
+		return Decision{Do: GiveWay, Why: "the intent was not applied in time"}
+	case record != nil && record.Rollback != nil && !record.IsApplied():
+		return Decision{Do: GoBack, Why: "a rollback needs nothing but its record", FromRecord: !seen.Rollout}
+	}
+	return Decision{Do: Wait, Why: "nothing is applied to its end, and what is wanted can't be had"}
+}
+
+func beforeRendering(record *Record, wanted *Wanted, seen Seen) Decision {
+	switch {
+	case record == nil:
+		return Decision{Do: Begin, Why: "nothing was applied yet"}
+	case record.gaveUp(wanted, seen) && record.IsApplied():
+		return Decision{Do: GivenUp, Why: "what is wanted failed before"}
+	case record.gaveUp(wanted, seen):
+		return Decision{Do: GoBack, Why: "what is wanted failed before", FromRecord: !seen.Rollout}
+	case record.isOnce(seen):
+		return Decision{Do: Once, Why: "it was ready once"}
+	case record.Inputs != wanted.Inputs:
+		return Decision{Do: Begin, Why: "the inputs are others", Unasked: record.Skipped == 0 && record.isAsked(wanted)}
+	}
+	decision := withEqualInputs(record, seen)
+	if record.Skipped == 0 && (record.Version != wanted.Version || record.Addon != wanted.Addon) {
+		decision.Amend = AmendName
+	}
+	return decision
+}
+
+func withEqualInputs(record *Record, seen Seen) Decision {
+	switch {
+	case record.IsComplete():
+		return Decision{Do: Keep, Why: "the inputs are those on record"}
+	case seen.Rollout:
+		return Decision{Do: CarryOn, Why: "its rollout is under way"}
+	case record.Skipped > 0:
+		return Decision{Do: Begin, Why: "the newest record can't be read"}
+	case seen.Anew:
+		return Decision{Do: Begin, Why: "another rendering is asked for"}
+	case len(record.Objects) == 0:
+		return Decision{Do: Begin, Why: "the intent has no objects"}
+	}
+	return Decision{Do: CarryOn, Why: "the process ended before it was applied", FromRecord: true}
+}
+
+// afterRendering is for Begin, and for what is taken from the record.
+func afterRendering(record *Record, wanted *Wanted) Decision {
+	rendered := wanted.Rendered
+	switch {
+	case record == nil:
+		return Decision{Do: Begin, Why: "nothing was applied yet"}
+	case record.Skipped > 0:
+		return Decision{Do: Begin, Why: "the newest record can't be read"}
+	case !record.Holds(rendered.ObjectsDigest, rendered.Hooks):
+		return Decision{Do: Begin, Why: "the objects are others"}
+	case record.IsApplied() && !rendered.Helm.IsSameChart(record.Helm):
+		return Decision{Do: Begin, Why: "the chart is another"}
+	case record.IsApplied():
+		return Decision{Do: Keep, Why: "other inputs give the same objects", Amend: AmendInputs}
+	case record.Inputs == wanted.Inputs:
+		return Decision{Do: CarryOn, Why: "the intent has these objects"}
+	case record.isAsked(wanted) && !rendered.Adopts:
+		return Decision{Do: CarryOn, Why: "other inputs give the same objects", Amend: AmendInputs}
+	}
+	return Decision{Do: Begin, Why: "somebody asked for other inputs"}
+}
+
+// gaveUp says whether what is wanted is what gave way to this revision, and nobody asked to try it
+// again.
+func (r *Record) gaveUp(wanted *Wanted, seen Seen) bool {
+	return r.Skipped == 0 && r.Rollback != nil && r.Rollback.Inputs == wanted.Inputs && r.Rollback.ReconcileAt == seen.ReconcileAt
+}
+
+func (r *Record) isOnce(seen Seen) bool { return r != nil && seen.Once && r.Settled }
+
+// isAsked says whether people say what they said of this revision, which is no rollback.
+func (r *Record) isAsked(wanted *Wanted) bool {
+	return r.Rollback == nil && r.Wanted != "" && r.Wanted == wanted.Asked
+}
+
+// IsApplied says whether the revision was applied to its end.
+func (r *Record) IsApplied() bool { return r != nil && r.State == StateApplied }
+
+// IsComplete says whether the user cluster has what is on record: the revision was applied to its
+// end, and is the newest.
+func (r *Record) IsComplete() bool { return r.IsApplied() && r.Skipped == 0 }
+
+// TimeLeft is how long the revision still has to be applied and healthy, where it has to give way
+// after that: it is atomic, was never healthy and no rollback, and there is one to go back to. The
+// time in which nobody could look at it does not count: an outage, a pause or a restart in the
+// middle of an upgrade is no failure of the upgrade, and begins its time anew.
+func (r *Record) TimeLeft(watched, now time.Time) (left time.Duration, limited bool) {
+	if r == nil || !r.Atomic || r.Healthy || r.Rollback != nil || r.LastGood == 0 || watched.IsZero() {
+		return 0, false
+	}
+	since := r.Time.Time
+	if watched.After(since) {
+		since = watched
+	}
+	return since.Add(r.Timeout.Duration).Sub(now), true
+}
+
+// Next is the number that a new revision gets. An intent that was never carried out keeps its
+// number.
+func (r *Record) Next() int {
+	switch {
+	case r == nil:
+		return 1
+	case r.Skipped > 0:
+		return r.Skipped + 1
+	case r.IsApplied():
+		return r.Revision + 1
+	}
+	return r.Revision
+}
+
+// Good is the revision that the next one would give way to, as far as that is on record: this one
+// if it was healthy once, else the one that it would give way to itself. It is not sure where this
+// one may have become healthy since.
+func (r *Record) Good() (revision int, sure bool) {
+	switch {
+	case r == nil:
+		return 0, true
+	case r.IsApplied() && r.Healthy:
+		return r.Revision, true
+	}
+	return r.LastGood, !r.IsApplied()
+}
+
+// AwaitsProof says whether it is to be put on record that the revision is healthy, for it may have
+// to give way, or be come back to. One with hooks left to run is not through yet.
+func (r *Record) AwaitsProof() bool {
+	return (r.Atomic || r.Rollback != nil) && !r.Healthy && !r.HasHooks(r.Action.Post())
+}

@@ -1,0 +1,245 @@
+package revision
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
+	"github.com/trellis-addons/trellis/pkg/hooks"
+)
+
+var update = flag.Bool("update", false, "write golden files anew")
+
+// situation is one that an installation can be in.
+type situation struct {
+	record *Record
+	wanted *Wanted
+	seen   Seen
+}
+
+// question is what a decision may depend on, with the answers that there are.
+type question struct {
+	name    string
+	answers []answer
+}
+
+type answer struct {
+	name string
+	set  func(*situation)
+}
+
+func either(name string, set func(*situation)) question {
+	return question{name, []answer{{"no", func(*situation) {}}, {"yes", set}}}
+}
+
+var (
+	stateOfRecord = question{"record", []answer{
+		{"none", func(s *situation) { s.record = nil }},
+		{"Intent", func(s *situation) { s.record.State = StateIntent }},
+		{"Applied", func(s *situation) { s.record.State = StateApplied }},
+	}}
+	rollback = question{"rollback", []answer{
+		{"none", func(*situation) {}},
+		{"from these inputs", func(s *situation) { s.back("new", "then") }},
+		{"from other inputs", func(s *situation) { s.back("older", "then") }},
+		{"from these inputs, asked for again", func(s *situation) { s.back("new", "before") }},
+	}}
+	equalInputs = either("inputs as on record", func(s *situation) { s.onRecord(func(r *Record) { r.Inputs = "new" }) })
+	damaged     = either("newer record damaged", func(s *situation) { s.onRecord(func(r *Record) { r.Skipped = 9 }) })
+	strategy    = question{"strategy Once", []answer{
+		{"no", func(s *situation) { s.onRecord(func(r *Record) { r.Settled = true }) }},
+		{"yes, never ready", func(s *situation) { s.seen.Once = true }},
+		{"yes, was ready", func(s *situation) {
+			s.seen.Once = true
+			s.onRecord(func(r *Record) { r.Settled = true })
+		}},
+	}}
+	rollout = either("rollout under way here", func(s *situation) { s.seen.Rollout = true })
+	anew    = either("rendering asked for", func(s *situation) { s.seen.Anew = true })
+	objects = either("objects on record", func(s *situation) {
+		s.onRecord(func(r *Record) { r.Objects = []json.RawMessage{json.RawMessage(`{}`)} })
+	})
+	asked = question{"what people say", []answer{
+		{"is another", func(s *situation) { s.onRecord(func(r *Record) { r.Wanted = "another" }) }},
+		{"is not on record", func(*situation) {}},
+		{"is as on record", func(s *situation) { s.onRecord(func(r *Record) { r.Wanted = "said" }) }},
+	}}
+	name = question{"name", []answer{
+		{"as on record", func(*situation) {}},
+		{"another version", func(s *situation) { s.wanted.Version = "2" }},
+		{"another add-on", func(s *situation) { s.wanted.Addon = "web2" }},
+	}}
+	content = question{"rendered", []answer{
+		{"other objects", func(s *situation) { s.wanted.Rendered.ObjectsDigest = "others" }},
+		{"other hooks", func(s *situation) {
+			s.wanted.Rendered.Hooks = []hooks.Hook{{Path: "a", Events: []string{"pre-install"}}}
+		}},
+		{"the same from another chart", func(s *situation) { s.wanted.Rendered.Helm = &helmrelease.Release{Name: "web"} }},
+		{"the same", func(*situation) {}},
+	}}
+	adopts   = either("takes a Helm release over", func(s *situation) { s.wanted.Rendered.Adopts = true })
+	deadline = question{"deadline", []answer{
+		{"none", func(*situation) {}},
+		{"in an hour", func(s *situation) { s.deadline(time.Hour) }},
+		{"an hour ago", func(s *situation) { s.deadline(-time.Hour) }},
+		{"an hour ago, never watched", func(s *situation) {
+			s.deadline(-time.Hour)
+			s.seen.Watched = time.Time{}
+		}},
+	}}
+)
+
+func (s *situation) onRecord(set func(*Record)) {
+	if s.record != nil {
+		set(s.record)
+	}
+}
+
+func (s *situation) back(inputs, reconcileAt string) {
+	s.onRecord(func(r *Record) { r.Rollback = &Rollback{Inputs: inputs, ReconcileAt: reconcileAt} })
+}
+
+func (s *situation) deadline(left time.Duration) {
+	s.onRecord(func(r *Record) {
+		r.Atomic, r.LastGood, r.Timeout.Duration = true, 1, 10*time.Hour
+		r.Time = metav1.NewTime(s.seen.Now.Add(left - r.Timeout.Duration))
+	})
+}
+
+// plain is what the answers change: an installation of which nothing special is to be told.
+func plain() *situation {
+	now := time.Unix(1800000000, 0)
+	return &situation{
+		record: &Record{Revision: 2, Addon: "web", Version: "1", Inputs: "old", ObjectsDigest: "digest"},
+		wanted: &Wanted{Addon: "web", Version: "1", Inputs: "new", Asked: "said", Rendered: &Rendered{ObjectsDigest: "digest"}},
+		seen:   Seen{ReconcileAt: "then", Watched: now.Add(-100 * time.Hour), Now: now},
+	}
+}
+
+// tree tells the decisions for all answers to questions. A question is left out where its answer does not matter.
+func tree(questions []question, given []answer, decide func(*situation) Decision) []string {
+	if len(questions) == 0 {
+		made := plain()
+		for _, one := range given {
+			one.set(made)
+		}
+		return []string{"= " + decide(made).String()}
+	}
+	var branches [][]string
+	for _, one := range questions[0].answers {
+		branches = append(branches, tree(questions[1:], append(slices.Clone(given), one), decide))
+	}
+	var lines []string
+	for i := range branches {
+		if slices.ContainsFunc(branches[:i], func(other []string) bool { return slices.Equal(other, branches[i]) }) {
+			continue // told with the first answer that comes to the same
+		}
+		var names []string
+		for j, other := range questions[0].answers {
+			if slices.Equal(branches[i], branches[j]) {
+				names = append(names, other.name)
+			}
+		}
+		if len(names) == len(questions[0].answers) {
+			return branches[i]
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s", questions[0].name, strings.Join(names, " | ")))
+		for _, line := range branches[i] {
+			lines = append(lines, "  "+line)
+		}
+	}
+	return lines
+}
+
+// Every situation, and what is done in each. Red with any change of Decide that changes one.
+func TestDecisions(t *testing.T) {
+	before := []question{
+		stateOfRecord, rollback, strategy, equalInputs, damaged, rollout, anew, objects, asked, name,
+	}
+	after := []question{stateOfRecord, damaged, content, equalInputs, rollback, asked, adopts}
+	without := []question{stateOfRecord, damaged, rollback, deadline, rollout, strategy}
+	var text strings.Builder
+	section := func(title string, questions []question, decide func(*situation) Decision) {
+		fmt.Fprintf(&text, "# %s\n%s\n\n", title, strings.Join(tree(questions, nil, decide), "\n"))
+	}
+	section("Before anything is rendered", before, func(s *situation) Decision {
+		s.wanted.Rendered = nil
+		return Decide(s.record, s.wanted, s.seen)
+	})
+	section("Once it is rendered", after, func(s *situation) Decision {
+		return Decide(s.record, s.wanted, s.seen)
+	})
+	section("Where what is wanted can't be had", without, func(s *situation) Decision { return Decide(s.record, nil, s.seen) })
+
+	const file = "testdata/decisions.txt"
+	if *update {
+		if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), text.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Red when the time of an outage, of a pause or of a process that did not run counts for an atomic upgrade: it would be rolled back
+// at the first look after it.
+func TestOnlyTimeThatIsWatchedMakesAnUpgradeOverdue(t *testing.T) {
+	now := time.Now()
+	for _, test := range []struct {
+		why              string
+		begun, watched   time.Duration
+		healthy, nobodys bool
+		want             bool
+	}{
+		{why: "its time is not over", begun: 9 * time.Minute, watched: time.Hour},
+		{why: "its time is over", begun: 11 * time.Minute, watched: time.Hour, want: true},
+		{why: "contact came back a moment ago", begun: time.Hour, watched: time.Second},
+		{why: "contact came back and its time went by again", begun: time.Hour, watched: 11 * time.Minute, want: true},
+		{why: "there is no contact", begun: time.Hour, nobodys: true},
+		{why: "it was healthy once", begun: time.Hour, watched: time.Hour, healthy: true},
+	} {
+		record := &Record{
+			Revision: 2, LastGood: 1, Atomic: true, Healthy: test.healthy,
+			Time: metav1.NewTime(now.Add(-test.begun)), Timeout: metav1.Duration{Duration: 10 * time.Minute},
+		}
+		seen := Seen{Now: now, Watched: now.Add(-test.watched)}
+		if test.nobodys {
+			seen.Watched = time.Time{}
+		}
+		if got := Decide(record, nil, seen).Do == GiveWay; got != test.want {
+			t.Errorf("%s: got %t, want %t", test.why, got, test.want)
+		}
+	}
+}
+
+func TestNextRevision(t *testing.T) {
+	for _, test := range []struct {
+		why    string
+		record *Record
+		want   int
+	}{
+		{"the first", nil, 1},
+		{"after an applied one", &Record{Revision: 3, State: StateApplied}, 4},
+		{"an intent that was never carried out keeps its number", &Record{Revision: 3, State: StateIntent}, 3},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			if got := test.record.Next(); got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
+			}
+		})
+	}
+}

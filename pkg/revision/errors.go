@@ -1,0 +1,87 @@
+package revision
+
+import "fmt"
+
+// NewerFormatError says that a record was written by a newer release; nothing may be written on top of it.
+type NewerFormatError struct {
+	// Secret is the name of the record's head.
+	Secret string
+	Format int
+}
+
+// Error implements error.
+func (e *NewerFormatError) Error() string {
+	return fmt.Sprintf("release record %q has format %d, this release knows %d", e.Secret, e.Format, Format)
+}
+
+// ConflictError says that a record was changed by somebody else since it was loaded; load it again.
+type ConflictError struct{ Secret string }
+
+// Error implements error.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("release record %q was changed meanwhile", e.Secret)
+}
+
+// DamagedError says that there are records of the installation and none can be read. It is not "no record": what was
+// applied is unknown, so nothing may be removed.
+type DamagedError struct {
+	Secret  string
+	Problem string
+}
+
+// Error implements error.
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("release record %q %s: put back the Secret that was there, or delete this one", e.Secret, e.Problem)
+}
+
+// unsealed is a record that carries no seal of this seed.
+func unsealed(secret string) *DamagedError {
+	return &DamagedError{secret, "is not sealed by this seed, so that nothing of it is believed"}
+}
+
+// TooLargeError says that a record would be larger than is read again.
+type TooLargeError struct {
+	Secret, Installation string
+	// What there is too much of, how much it is and how much may be.
+	What      string
+	Have, Max int
+}
+
+// Error implements error.
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("release record %q of installation %q would have %d %s, at most %d are kept: make the add-on or its values "+
+		"smaller, or ask for the former version and values", e.Secret, e.Installation, e.Have, e.What, e.Max)
+}
+
+// GrowthError says that a user cluster answered with more than what it was sent explains. Nothing of it was kept.
+type GrowthError struct {
+	Secret, Installation string
+	// Have is how many bytes were answered, Max how many the objects explain.
+	Have, Max int
+}
+
+// Error implements error.
+func (e *GrowthError) Error() string {
+	return fmt.Sprintf("release record %q of installation %q would have %d bytes that the user cluster answered, and its objects explain %d "+
+		"at most: its API server or a webhook there makes fields or UIDs up; see what stands before it", e.Secret, e.Installation, e.Have, e.Max)
+}
+
+// TooManyError says that a namespace has more Secrets of records than are looked through.
+type TooManyError struct {
+	Namespace string
+	Max       int
+}
+
+// Error implements error.
+func (e *TooManyError) Error() string {
+	return fmt.Sprintf("namespace %q has more than %d Secrets of type %q: delete those that no installation of it has",
+		e.Namespace, e.Max, SecretType)
+}
+
+// LightError says that a record without its objects was to be saved, which would lose them.
+type LightError struct{ Secret string }
+
+// Error implements error.
+func (e *LightError) Error() string {
+	return fmt.Sprintf("release record %q is in memory without its objects", e.Secret)
+}

@@ -1,0 +1,141 @@
+package revision
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trellis-addons/trellis/pkg/apply"
+)
+
+const (
+	// partSize is the most that one Secret holds of a record, in bytes; an API server takes 1 MiB.
+	partSize = 900 << 10
+	// unpackedLimit bounds what a packed record may become. Rendered objects are 16 MiB at most, and so is the manifest of a Helm
+	// release; the inventory comes on top.
+	unpackedLimit = 64 << 20
+	// packedLimit bounds the parts that are read.
+	packedLimit = 32 << 20
+)
+
+// coders are shared: each holds megabytes, and both are safe for concurrent use in their All forms.
+var coders = sync.OnceValue(func() (pair struct {
+	encoder *zstd.Encoder
+	decoder *zstd.Decoder
+}) {
+	// The options are constants; neither constructor fails on them.
+	pair.encoder, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	pair.decoder, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(unpackedLimit))
+	return pair
+})
+
+func pack(record *Record) ([]byte, error) {
+	name := headName(record.Owner(), record.Revision)
+	plain, err := json.Marshal(record)
+	if err != nil {
+		return nil, fmt.Errorf("encoding release record %q: %w", name, err)
+	}
+	packed := coders().encoder.EncodeAll(plain, nil)
+	if len(plain) > unpackedLimit || len(packed) > packedLimit {
+		return nil, &TooLargeError{
+			Secret: name, Installation: record.Installation, What: "bytes", Have: len(plain), Max: unpackedLimit,
+		}
+	}
+	return packed, nil
+}
+
+// split gives no chunks for a record that fits in its head.
+func split(packed []byte) [][]byte {
+	if len(packed) <= partSize {
+		return nil
+	}
+	return slices.Collect(slices.Chunk(packed, partSize))
+}
+
+// freeNumbers are count numbers of parts that are not used: from 1, or above the used ones where they begin too low.
+func freeNumbers(used []int, count int) []int {
+	first := 1
+	if len(used) > 0 && used[0] <= count {
+		first = used[len(used)-1] + 1
+	}
+	var numbers []int
+	for i := range count {
+		numbers = append(numbers, first+i)
+	}
+	return numbers
+}
+
+// read puts together the record of an owner's revision. What is not sealed is not unpacked, and of a newer format no more is
+// decoded than its index.
+func (r *Records) read(ctx context.Context, head *corev1.Secret, owner apply.Owner, revision int) (*Record, error) {
+	about, err := r.seal.open(head)
+	if err != nil {
+		return nil, err
+	}
+	if !about.is(owner, revision) {
+		return nil, &DamagedError{head.Name, "is another installation's"}
+	}
+	packed, err := r.gather(ctx, head, about)
+	if err != nil {
+		return nil, err
+	}
+	record, err := unpack(head.Name, packed, about)
+	if err != nil {
+		return nil, err
+	}
+	if record.Owner() != owner || record.Revision != revision || record.State != about.State {
+		return nil, &DamagedError{head.Name, "does not say what its index does"}
+	}
+	record.stored = stored{resourceVersion: head.ResourceVersion, parts: about.Parts}
+	return record, nil
+}
+
+// unpack decodes a record within the bounds of what is written, whoever wrote it.
+func unpack(name string, packed []byte, about index) (*Record, error) {
+	if sum := sha256.Sum256(packed); hex.EncodeToString(sum[:]) != about.Digest {
+		return nil, &DamagedError{name, "does not have the digest that was written"}
+	}
+	plain, err := coders().decoder.DecodeAll(packed, nil)
+	if err != nil {
+		return nil, &DamagedError{name, "can't be unpacked"}
+	}
+	if problem := scan(plain); problem != "" {
+		return nil, &DamagedError{name, problem}
+	}
+	record := &Record{}
+	if err := json.Unmarshal(plain, record); err != nil {
+		return nil, &DamagedError{name, "can't be decoded"} // the decoder's words may quote the record
+	}
+	return record, nil
+}
+
+func (r *Records) gather(ctx context.Context, head *corev1.Secret, about index) ([]byte, error) {
+	if len(about.Parts) == 0 {
+		return head.Data[keyRecord], nil
+	}
+	var packed []byte
+	for _, number := range about.Parts {
+		var part corev1.Secret
+		key := client.ObjectKey{Namespace: head.Namespace, Name: partName(head.Name, number)}
+		err := r.reader.Get(ctx, key, &part)
+		if apierrors.IsNotFound(err) {
+			return nil, &DamagedError{head.Name, fmt.Sprintf("misses part %d", number)}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading part %q of a release record: %w", key.Name, err)
+		}
+		if packed = append(packed, part.Data[keyRecord]...); len(packed) > packedLimit {
+			return nil, &DamagedError{head.Name, "is larger than any that is written"}
+		}
+	}
+	return packed, nil
+}

@@ -1,0 +1,318 @@
+package revision
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/listcache"
+)
+
+// Kept is the number of revisions that Trim keeps.
+const Kept = 5
+
+// Records are the release records of a seed.
+type Records struct {
+	client client.Client
+	reader client.Reader
+	seal   Seal
+	// sealing seals earlier records, where there may be some.
+	sealing *Sealing
+	// revisions that installations of which nothing is known yet may have.
+	revisions *listcache.Lists
+}
+
+// NewRecords keeps records by a client; what is read is read by reader, which must see past caches: a record that is a
+// second old would be taken for the truth. Only which revisions there are may be ten seconds old, at first sight (LoadFirst).
+// What does not carry the seal is not believed.
+func NewRecords(c client.Client, reader client.Reader, seal Seal) *Records {
+	return &Records{client: c, reader: reader, seal: seal, revisions: listcache.New(time.Now)}
+}
+
+// Load returns the newest complete record of an installation, nil where there is none. Errors: NewerFormatError,
+// DamagedError, TooManyError, or the API server's.
+func (r *Records) Load(ctx context.Context, namespace string, owner apply.Owner) (*Record, error) {
+	if err := r.ready(ctx, namespace); err != nil {
+		return nil, err
+	}
+	items, err := r.list(ctx, namespace, recordsOf(owner))
+	if err != nil {
+		return nil, err
+	}
+	return r.newest(ctx, namespace, owner, headsOf(items, owner))
+}
+
+// LoadFirst is Load for an installation that this process knows nothing of yet: which revisions there are is asked for all
+// installations of the namespace together, and believed for ten seconds of those that were not written since. Whose they are is
+// read of each.
+func (r *Records) LoadFirst(ctx context.Context, namespace string, owner apply.Owner) (*Record, error) {
+	if err := r.ready(ctx, namespace); err != nil {
+		return nil, err
+	}
+	list := func() (map[string][]int, bool, error) {
+		items, err := r.list(ctx, namespace)
+		return revisionsOf(items), false, err
+	}
+	former, _, err := r.revisions.Find(ctx, namespace, owner.ID(), list)
+	if err != nil {
+		return nil, err
+	}
+	revisions, sure, err := r.revisions.Find(ctx, namespace, owner.LongID(), list)
+	if err != nil {
+		return nil, err
+	}
+	if !sure || len(former) > 0 {
+		return r.Load(ctx, namespace, owner)
+	}
+	heads := make([]named, len(revisions))
+	for i, revision := range revisions {
+		heads[i] = named{id: owner.LongID(), revision: revision}
+	}
+	return r.newest(ctx, namespace, owner, heads)
+}
+
+// newest is the first of these revisions that can be read.
+func (r *Records) newest(ctx context.Context, namespace string, owner apply.Owner, heads []named) (*Record, error) {
+	var newest, damaged *DamagedError
+	for _, head := range heads[:min(len(heads), triedHeads)] {
+		record, err := r.loadHead(ctx, namespace, owner, head)
+		switch {
+		case err == nil && record != nil:
+			if newest != nil {
+				record.Skipped, record.Damage = heads[0].revision, newest.Error()
+			}
+			return record, nil
+		case err != nil && !errors.As(err, &damaged):
+			return nil, err
+		}
+		newest = cmp.Or(newest, damaged)
+	}
+	if damaged != nil {
+		return nil, damaged
+	}
+	return nil, nil
+}
+
+func (r *Records) loadHead(ctx context.Context, namespace string, owner apply.Owner, head named) (*Record, error) {
+	if head.isFormer() { // those that could be read were sealed and have other names since
+		return nil, unsealed(head.head())
+	}
+	return r.load(ctx, namespace, owner, head.revision)
+}
+
+// LoadRevision returns one revision of an installation, nil where it is not kept.
+func (r *Records) LoadRevision(ctx context.Context, namespace string, owner apply.Owner, revision int) (*Record, error) {
+	if err := r.ready(ctx, namespace); err != nil {
+		return nil, err
+	}
+	return r.load(ctx, namespace, owner, revision)
+}
+
+func (r *Records) load(ctx context.Context, namespace string, owner apply.Owner, revision int) (*Record, error) {
+	head, err := r.head(ctx, namespace, headName(owner, revision))
+	if err != nil || head == nil {
+		return nil, err
+	}
+	return r.read(ctx, head, owner, revision)
+}
+
+// head reads a head; nil where there is none.
+func (r *Records) head(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	var head corev1.Secret
+	err := r.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &head)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading release record %q: %w", name, err)
+	}
+	return &head, nil
+}
+
+// SaveIntent writes a record in StateIntent, before the first remote write of its revision. A record that was not loaded
+// is a new revision, or takes the place of an intent of the same number that was never carried out; ConflictError says
+// that the revision exists in another state.
+func (r *Records) SaveIntent(ctx context.Context, namespace string, record *Record) error {
+	record.State = StateIntent
+	return r.save(ctx, namespace, record)
+}
+
+// takePlace has a new record be written over its owner's intent of its number, if there is one.
+func (r *Records) takePlace(ctx context.Context, namespace string, record *Record) error {
+	head, err := r.head(ctx, namespace, headName(record.Owner(), record.Revision))
+	if err != nil || head == nil {
+		return err
+	}
+	about, err := r.seal.open(head)
+	if err != nil {
+		return err
+	}
+	if !about.is(record.Owner(), record.Revision) || about.State != StateIntent {
+		return &ConflictError{Secret: head.Name}
+	}
+	record.stored = stored{resourceVersion: head.ResourceVersion, parts: about.Parts}
+	return nil
+}
+
+// SaveApplied writes a record in StateApplied.
+func (r *Records) SaveApplied(ctx context.Context, namespace string, record *Record) error {
+	record.State = StateApplied
+	return r.save(ctx, namespace, record)
+}
+
+// save writes a record within the bounds of what it was rendered from. An intent that was not loaded takes the place of the one
+// that stands.
+func (r *Records) save(ctx context.Context, namespace string, record *Record) error {
+	if record.stored.light {
+		return &LightError{Secret: headName(record.Owner(), record.Revision)}
+	}
+	if record.Time.IsZero() {
+		record.Time = metav1.Now()
+	}
+	if err := record.bound(); err != nil {
+		return err
+	}
+	defer r.revisions.Changed(namespace, record.Owner().LongID())
+	return r.write(ctx, namespace, record)
+}
+
+// write writes the parts under names that the stored head does not refer to, then the head, then removes other parts of the
+// revision: a reader sees the old record or the new one, wherever the writer is killed.
+func (r *Records) write(ctx context.Context, namespace string, record *Record) error {
+	record.Format = Format
+	packed, err := pack(record)
+	if err != nil {
+		return err
+	}
+	chunks := split(packed)
+	unsure := record.State == StateIntent && record.stored.resourceVersion == ""
+	if unsure && len(chunks) > 0 { // the parts of an intent that stands are not written over
+		if err := r.takePlace(ctx, namespace, record); err != nil {
+			return err
+		}
+	}
+	numbers := freeNumbers(record.stored.parts, len(chunks))
+	for i, number := range numbers {
+		if err := r.writePart(ctx, partSecret(namespace, record, number, chunks[i])); err != nil {
+			return err
+		}
+	}
+	head := r.headSecret(namespace, record, packed, numbers)
+	err = r.writeHead(ctx, head)
+	var taken *ConflictError
+	if unsure && record.stored.resourceVersion == "" && errors.As(err, &taken) {
+		err = r.overwrite(ctx, namespace, record, head)
+	}
+	if err != nil {
+		return err
+	}
+	hadParts := len(record.stored.parts) > 0
+	record.stored = stored{resourceVersion: head.ResourceVersion, parts: numbers}
+	if !hadParts && len(numbers) == 0 {
+		return nil
+	}
+	return r.tidy(ctx, namespace, record)
+}
+
+// tidy removes parts of a revision that its head does not refer to: former ones, and what a writer that was killed has left.
+func (r *Records) tidy(ctx context.Context, namespace string, record *Record) error {
+	return r.remove(ctx, namespace, record.Owner(), func(name named) bool {
+		return !name.isFormer() && !name.isHead() && name.revision == record.Revision && !slices.Contains(record.stored.parts, name.part)
+	})
+}
+
+// overwrite writes the head of a new revision over the intent of its number, if that is what stands there.
+func (r *Records) overwrite(ctx context.Context, namespace string, record *Record, head *corev1.Secret) error {
+	if err := r.takePlace(ctx, namespace, record); err != nil {
+		return err
+	}
+	head.ResourceVersion = record.stored.resourceVersion
+	return r.writeHead(ctx, head)
+}
+
+func (r *Records) writeHead(ctx context.Context, head *corev1.Secret) error {
+	write := func() error { return r.client.Update(ctx, head) }
+	if head.ResourceVersion == "" {
+		write = func() error { return r.client.Create(ctx, head) }
+	}
+	err := write()
+	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
+		return &ConflictError{Secret: head.Name}
+	}
+	if err != nil {
+		return fmt.Errorf("writing release record %q: %w", head.Name, err)
+	}
+	return nil
+}
+
+// writePart overwrites what a writer that was killed may have left under the name. What is of another type is somebody's who keeps the
+// name from us.
+func (r *Records) writePart(ctx context.Context, part *corev1.Secret) error {
+	err := r.client.Create(ctx, part)
+	if apierrors.IsAlreadyExists(err) {
+		there, failed := r.head(ctx, part.Namespace, part.Name)
+		if failed == nil && there != nil && there.Type != SecretType {
+			return &DamagedError{part.Name, "is of another type, so that no part of a record can be written there: delete it"}
+		}
+		err = r.client.Update(ctx, part)
+	}
+	if err != nil {
+		return fmt.Errorf("writing part %q of a release record: %w", part.Name, err)
+	}
+	return nil
+}
+
+// Trim removes all but the newest five revisions and those to keep.
+func (r *Records) Trim(ctx context.Context, namespace string, owner apply.Owner, keep ...int) error {
+	items, err := r.list(ctx, namespace, recordsOf(owner))
+	heads := headsOf(items, owner)
+	if err != nil || len(heads) <= Kept {
+		return err
+	}
+	return r.remove(ctx, namespace, owner, func(name named) bool {
+		return name.revision <= heads[Kept].revision && !slices.Contains(keep, name.revision)
+	})
+}
+
+// Reown gives an owner's records to the Cluster of today, which came back with another UID over the same user cluster: they keep their
+// names, and are sealed anew. The newest goes first. What can't be read stays with the former Cluster.
+func (r *Records) Reown(ctx context.Context, namespace string, owner apply.Owner, now v1.ClusterIdentity) error {
+	if err := r.ready(ctx, namespace); err != nil {
+		return err
+	}
+	items, err := r.list(ctx, namespace, recordsOf(owner))
+	if err != nil {
+		return err
+	}
+	for _, head := range headsOf(items, owner) {
+		record, err := r.loadHead(ctx, namespace, owner, head)
+		switch {
+		case isUnreadable(err) || err == nil && record == nil:
+			continue
+		case err == nil && record.ClusterUID == now.UID:
+			err = r.tidy(ctx, namespace, record)
+		case err == nil:
+			record.ClusterName, record.ClusterUID, record.Origin = now.Name, now.UID, owner.ClusterUID
+			err = r.save(ctx, namespace, record)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Forget removes every record of an installation, which is the last act of its removal.
+func (r *Records) Forget(ctx context.Context, namespace string, owner apply.Owner) error {
+	return r.remove(ctx, namespace, owner, func(named) bool { return true })
+}

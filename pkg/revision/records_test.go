@@ -1,0 +1,394 @@
+package revision
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
+)
+
+// sample is a record whose objects take about size bytes which don't compress.
+func sample(revision, size int) *Record {
+	random := rand.New(rand.NewPCG(uint64(revision), uint64(size)))
+	var objects []json.RawMessage
+	for made := 0; made <= size; made += 64 << 10 {
+		noise := make([]byte, min(48<<10, size))
+		for i := range noise {
+			noise[i] = byte(random.Uint32())
+		}
+		text, _ := json.Marshal(noise)
+		objects = append(objects, json.RawMessage(fmt.Sprintf(`{"kind":"ConfigMap","binaryData":{"a":%s}}`, text)))
+	}
+	return &Record{
+		Revision: revision, Installation: "prometheus", ClusterName: "c", ClusterUID: "uid-1",
+		Addon: "prometheus", Version: "v1", EntryDigest: "e", Core: true, Method: v1.MethodHelm,
+		Artifact: v1.Artifact{Revision: "abc", Digest: "sha256:1"}, Inputs: "i", ObjectsDigest: "o",
+		TargetNamespace: "monitoring", CRDs: v1.CRDPolicy{Apply: v1.CRDCreate, Remove: v1.CRDRemoveKeep},
+		Timeout: metav1.Duration{Duration: time.Minute}, Settled: true, Objects: objects,
+		Inventory: apply.Inventory{{
+			Key: apply.Key{Kind: "ConfigMap", Namespace: "monitoring", Name: "a"}, Version: "v1", UID: "u",
+			Fields: json.RawMessage(`{"f:data":{}}`), Created: true,
+		}},
+		Superseded: apply.Inventory{{Key: apply.Key{Kind: "Secret", Namespace: "monitoring", Name: "b"}, Version: "v1", Orphan: true}},
+		Helm:       &helmrelease.Release{Name: "prometheus", Revision: 2, Status: "deployed", Config: map[string]any{"a": "b"}},
+		Time:       metav1.NewTime(time.Unix(1800000000, 0)),
+	}
+}
+
+func load(t *testing.T, records *Records, namespace string) *Record {
+	t.Helper()
+	record, err := records.Load(t.Context(), namespace, sample(1, 0).Owner())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record
+}
+
+func same(t *testing.T, want, got *Record) {
+	t.Helper()
+	bytewise := cmp.Comparer(func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
+	if diff := cmp.Diff(want, got, bytewise, cmpopts.IgnoreUnexported(Record{})); diff != "" {
+		t.Fatalf("record (-want +got):\n%.2000s", diff)
+	}
+}
+
+func TestRecordsComeBackWhole(t *testing.T) {
+	c := seed(t, "whole")
+	records := NewRecords(c, c, testSeal)
+	if got := load(t, records, "whole"); got != nil {
+		t.Fatalf("got %v where there is none", got)
+	}
+	for revision, size := range []int{0, 500 << 10, 3 << 20} {
+		t.Run(fmt.Sprintf("%d bytes", size), func(t *testing.T) {
+			record := sample(revision+1, size)
+			if err := records.SaveIntent(t.Context(), "whole", record); err != nil {
+				t.Fatal(err)
+			}
+			same(t, record, load(t, records, "whole"))
+			for range 2 { // in place, over the parts of before
+				record.Inventory[0].UID += "x"
+				if err := records.SaveApplied(t.Context(), "whole", record); err != nil {
+					t.Fatal(err)
+				}
+				got := load(t, records, "whole")
+				same(t, record, got)
+				record = got
+			}
+			if diff := cmp.Diff(StateApplied, record.State); diff != "" {
+				t.Errorf("state (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSecretsAreTheClusters(t *testing.T) {
+	c := seed(t, "owned")
+	records := NewRecords(c, c, testSeal)
+	if err := records.SaveIntent(t.Context(), "owned", sample(1, 2<<20)); err != nil {
+		t.Fatal(err)
+	}
+	var list corev1.SecretList
+	if err := c.List(t.Context(), &list, client.InNamespace("owned")); err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Items) < 3 {
+		t.Fatalf("got %d Secrets, want a head and parts", len(list.Items))
+	}
+	if want := "addon-" + sample(1, 0).Owner().LongID() + "-1"; list.Items[0].Name != want {
+		t.Errorf("got name %q, want %q", list.Items[0].Name, want)
+	}
+	for _, item := range list.Items {
+		owner := item.OwnerReferences[0]
+		got := []string{string(item.Type), owner.Kind, owner.Name, string(owner.UID), item.Labels[v1.LabelInstallation]}
+		want := []string{"addons.kubermatic.k8c.io/release.v1", "Cluster", "c", "uid-1", sample(1, 0).Owner().ID()}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("Secret %q (-want +got):\n%s", item.Name, diff)
+		}
+	}
+}
+
+// A process is killed after each possible number of writes. What is read is the record of before or the new one, never a
+// mixture, and the next process goes on from there.
+func TestKilledWhileSaving(t *testing.T) {
+	c := seed(t, "killed")
+	records := NewRecords(c, c, testSeal)
+	const small, large = 1 << 20, 2 << 20
+	before := sample(1, large)
+	if err := records.SaveApplied(t.Context(), "killed", before); err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{small, 0, large} {
+		for writes := 0; ; writes++ {
+			next := load(t, records, "killed")
+			changed := sample(1, size)
+			next.Objects, next.Version = changed.Objects, fmt.Sprintf("v%d-%d", size, writes)
+			err := NewRecords(killedAfter(c, writes), c, testSeal).SaveApplied(t.Context(), "killed", next)
+			got := load(t, records, "killed")
+			if got.Version == next.Version {
+				before = next
+			}
+			same(t, before, got)
+			if err == nil {
+				break
+			}
+		}
+	}
+	if err := records.Forget(t.Context(), "killed", before.Owner()); err != nil {
+		t.Fatal(err)
+	}
+	noneLeft(t, c, "killed")
+}
+
+func noneLeft(t *testing.T, c client.Client, namespace string) {
+	t.Helper()
+	var list corev1.SecretList
+	if err := c.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for _, item := range list.Items {
+		t.Errorf("Secret %q is left", item.Name)
+	}
+}
+
+func TestKilledBeforeTheHeadOfANewRevision(t *testing.T) {
+	c := seed(t, "newrevision")
+	records := NewRecords(c, c, testSeal)
+	first := sample(1, 0)
+	if err := records.SaveApplied(t.Context(), "newrevision", first); err != nil {
+		t.Fatal(err)
+	}
+	if err := NewRecords(killedAfter(c, 2), c, testSeal).SaveIntent(t.Context(), "newrevision", sample(2, 4<<20)); err == nil {
+		t.Fatal("saved although killed")
+	}
+	same(t, first, load(t, records, "newrevision"))
+	second := sample(2, 3<<20) // the next process plans something else, over the parts that were left
+	if err := records.SaveIntent(t.Context(), "newrevision", second); err != nil {
+		t.Fatal(err)
+	}
+	same(t, second, load(t, records, "newrevision"))
+}
+
+func TestIntentTakesTheLastOnesPlace(t *testing.T) {
+	c := seed(t, "replaced")
+	records := NewRecords(c, c, testSeal)
+	if err := records.SaveIntent(t.Context(), "replaced", sample(1, 2<<20)); err != nil {
+		t.Fatal(err)
+	}
+	other := sample(1, 0)
+	other.Version = "v2"
+	if err := records.SaveIntent(t.Context(), "replaced", other); err != nil {
+		t.Fatal(err)
+	}
+	same(t, other, load(t, records, "replaced"))
+	if err := records.SaveApplied(t.Context(), "replaced", other); err != nil {
+		t.Fatal(err)
+	}
+	var conflict *ConflictError
+	if err := records.SaveIntent(t.Context(), "replaced", sample(1, 0)); !errors.As(err, &conflict) {
+		t.Errorf("an applied revision was overwritten: %v", err)
+	}
+}
+
+func TestTwoWritersDoNotOverwriteEachOther(t *testing.T) {
+	c := seed(t, "two")
+	records := NewRecords(c, c, testSeal)
+	if err := records.SaveIntent(t.Context(), "two", sample(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	one, other := load(t, records, "two"), load(t, records, "two")
+	one.Version = "v7"
+	if err := records.SaveIntent(t.Context(), "two", one); err != nil {
+		t.Fatal(err)
+	}
+	var conflict *ConflictError
+	if err := records.SaveApplied(t.Context(), "two", other); !errors.As(err, &conflict) {
+		t.Errorf("got %v, want a ConflictError", err)
+	}
+	same(t, one, load(t, records, "two"))
+}
+
+func TestLightRecordsAreNotSaved(t *testing.T) {
+	record := sample(1, 0)
+	var light *LightError
+	if err := NewRecords(nil, nil, testSeal).SaveApplied(t.Context(), "any", record.Light()); !errors.As(err, &light) {
+		t.Errorf("got %v, want a LightError", err)
+	}
+	if len(record.Objects) == 0 {
+		t.Error("the record itself lost its objects")
+	}
+}
+
+// Red when the light form keeps what a chart rendered, which is as large as its objects, or loses what is said of the release;
+// and when Follow brings an empty manifest along.
+func TestLightRecordsFollowTheirReleases(t *testing.T) {
+	record := sample(1, 0)
+	record.Helm = &helmrelease.Release{Name: "web", Revision: 3, Status: "deployed", Manifest: "kind: Service", Config: map[string]any{"size": 1}}
+	light := record.Light()
+	if light.Helm.Manifest != "" || light.Helm.Config != nil || record.Helm.Manifest == "" {
+		t.Errorf("light has %+v, the record %+v", light.Helm, record.Helm)
+	}
+	light.HooksState.Event, light.Helm.Status = "post-install", "failed"
+	record.Follow(light)
+	if record.Helm.Status != "failed" || record.HooksState.Event != "post-install" || record.Helm.Manifest != "kind: Service" ||
+		record.Helm.Config == nil || record.Helm.Revision != 3 {
+		t.Errorf("the record became %+v, %+v", record.Helm, record.HooksState)
+	}
+}
+
+func TestTrimKeepsFive(t *testing.T) {
+	c := seed(t, "trim")
+	records := NewRecords(c, c, testSeal)
+	for revision := 8; revision <= 14; revision++ { // 9 to 10: numbers are compared, not names
+		size := 0
+		if revision == 8 {
+			size = 2 << 20
+		}
+		if err := records.SaveApplied(t.Context(), "trim", sample(revision, size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	neighbour := sample(1, 0)
+	neighbour.Installation = "grafana"
+	if err := records.SaveApplied(t.Context(), "trim", neighbour); err != nil {
+		t.Fatal(err)
+	}
+	if err := records.Trim(t.Context(), "trim", sample(1, 0).Owner()); err != nil {
+		t.Fatal(err)
+	}
+	items, err := records.list(t.Context(), "trim")
+	var got []int
+	for _, head := range headsOf(items, sample(1, 0).Owner()) {
+		got = append(got, head.revision)
+	}
+	if diff := cmp.Diff([]int{14, 13, 12, 11, 10}, got); err != nil || diff != "" {
+		t.Errorf("revisions (-want +got):\n%s%v", diff, err)
+	}
+	if err := records.Forget(t.Context(), "trim", sample(1, 0).Owner()); err != nil {
+		t.Fatal(err)
+	}
+	if err := records.Forget(t.Context(), "trim", neighbour.Owner()); err != nil {
+		t.Fatal(err)
+	}
+	noneLeft(t, c, "trim")
+}
+
+func TestDamagedRecords(t *testing.T) {
+	for _, test := range []struct {
+		why, namespace string
+		damage         func(head *corev1.Secret)
+		want           any
+	}{
+		{"a newer release wrote it", "newer", func(head *corev1.Secret) {
+			head.Data[keyIndex] = []byte(`{"format":3,"shape":"unheard of"}`)
+			sealAnew(head)
+		}, &NewerFormatError{Secret: sampleHead, Format: 3}},
+		{"bytes changed", "changed", func(head *corev1.Secret) { head.Data[keyRecord][40] ^= 1 },
+			&DamagedError{sampleHead, "does not have the digest that was written"}},
+		{"the index is gone", "indexless", func(head *corev1.Secret) { delete(head.Data, keyIndex) }, unsealed(sampleHead)},
+		{"the index is no index", "noindex", func(head *corev1.Secret) {
+			head.Data[keyIndex] = []byte(`[]`)
+			sealAnew(head)
+		}, &DamagedError{sampleHead, "has no index"}},
+		{"a part is gone", "partless", func(head *corev1.Secret) {
+			head.Data[keyIndex] = bytes.Replace(head.Data[keyIndex], []byte("}"), []byte(`,"parts":[1]}`), 1)
+			sealAnew(head)
+		}, &DamagedError{sampleHead, "misses part 1"}},
+		{"the index was changed", "unsealed", func(head *corev1.Secret) {
+			head.Data[keyIndex] = bytes.Replace(head.Data[keyIndex], []byte(`"Applied"`), []byte(`"Intent"`), 1)
+		}, unsealed(sampleHead)},
+		{"the index says more than the record", "lying", func(head *corev1.Secret) {
+			head.Data[keyIndex] = bytes.Replace(head.Data[keyIndex], []byte(`"Applied"`), []byte(`"Intent"`), 1)
+			sealAnew(head)
+		}, &DamagedError{sampleHead, "does not say what its index does"}},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			c := seed(t, test.namespace)
+			records := NewRecords(c, c, testSeal)
+			if err := records.SaveApplied(t.Context(), test.namespace, sample(1, 0)); err != nil {
+				t.Fatal(err)
+			}
+			damage(t, c, test.namespace, sampleHead, test.damage)
+			record, err := records.Load(t.Context(), test.namespace, sample(1, 0).Owner())
+			if diff := cmp.Diff(test.want, any(err)); record != nil || diff != "" {
+				t.Errorf("got record %v, error (-want +got):\n%s", record, diff)
+			}
+		})
+	}
+}
+
+func sealAnew(head *corev1.Secret) {
+	head.Data[keySeal] = []byte(testSeal.of(head.Namespace, head.Name, head.Data[keyIndex]))
+}
+
+var sampleHead = headName(sample(1, 0).Owner(), 1)
+
+func damage(t *testing.T, c client.Client, namespace, name string, change func(*corev1.Secret)) {
+	t.Helper()
+	var head corev1.Secret
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &head); err != nil {
+		t.Fatal(err)
+	}
+	change(&head)
+	if err := c.Update(t.Context(), &head); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestIncompletePartsMeanTheRevisionBefore(t *testing.T) {
+	c := seed(t, "incomplete")
+	records := NewRecords(c, c, testSeal)
+	first := sample(1, 0)
+	if err := records.SaveApplied(t.Context(), "incomplete", first); err != nil {
+		t.Fatal(err)
+	}
+	if err := records.SaveApplied(t.Context(), "incomplete", sample(2, 2<<20)); err != nil {
+		t.Fatal(err)
+	}
+	part := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "incomplete", Name: partName(headName(first.Owner(), 2), 1),
+	}}
+	if err := c.Delete(t.Context(), part); err != nil {
+		t.Fatal(err)
+	}
+	damage := &DamagedError{headName(first.Owner(), 2), "misses part 1"}
+	first.Skipped, first.Damage = 2, damage.Error() // whoever goes on from it has to know
+	same(t, first, load(t, records, "incomplete"))
+}
+
+// Nothing of a sealed head can be changed; what is sealed and hostile is bounded all the same.
+func FuzzRead(f *testing.F) {
+	records := NewRecords(nil, missing{}, testSeal)
+	packed, err := pack(sample(1, 0))
+	if err != nil {
+		f.Fatal(err)
+	}
+	head := records.headSecret("n", sample(1, 0), packed, nil)
+	f.Add(head.Data[keyIndex], packed, false)
+	f.Add(head.Data[keyIndex], packed, true)
+	f.Fuzz(func(t *testing.T, index, packed []byte, sealed bool) {
+		head := records.headSecret("n", sample(1, 0), packed, nil)
+		if len(index) > 0 && index[0] == '{' {
+			head.Data[keyIndex] = index
+		}
+		if sealed {
+			sealAnew(head)
+		}
+		record, err := records.read(t.Context(), head, sample(1, 0).Owner(), 1)
+		if (record == nil) == (err == nil) {
+			t.Fatalf("got %v and %v", record, err)
+		}
+	})
+}

@@ -1,0 +1,104 @@
+package revision
+
+import (
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trellis-addons/trellis/pkg/apply"
+)
+
+// Seal makes and checks the seals of a seed's records. Only the manager has its key. The zero value seals nothing and believes nothing.
+type Seal struct{ key []byte }
+
+// NewSeal derives the key of seals from the seed's inputs key, by HKDF with a purpose of its own.
+func NewSeal(inputsKey []byte) Seal {
+	key, err := hkdf.Key(sha256.New, inputsKey, nil, "trellis: seal of release records", sha256.Size)
+	if err != nil { // cannot be: the length is a constant
+		panic(fmt.Sprintf("deriving the key of seals: %v", err))
+	}
+	return Seal{key: key}
+}
+
+// of is the seal of an index at its place: a copy under another name or in another namespace does not have it.
+func (s Seal) of(namespace, name string, index []byte) string {
+	return InputsHash(s.key, []byte(namespace), []byte(name), index)
+}
+
+// isOn says whether a head carries the seal of its index.
+func (s Seal) isOn(head *corev1.Secret) bool {
+	want := s.of(head.Namespace, head.Name, head.Data[keyIndex])
+	return len(s.key) > 0 && head.Type == SecretType && hmac.Equal(head.Data[keySeal], []byte(want))
+}
+
+// Keys of the Secrets: a head has the index, its seal and, where it is not in parts, the record; a part has its piece.
+const (
+	keyIndex  = "index"
+	keySeal   = "seal"
+	keyRecord = "record"
+)
+
+const (
+	// indexLimit bounds the index, in bytes: it has a few names and the numbers of parts.
+	indexLimit = 8 << 10
+	// partsLimit bounds the parts of one record.
+	partsLimit = packedLimit/partSize + 1
+)
+
+// index is what a head says of its record. All of it is sealed.
+type index struct {
+	// Format is written outside of the record too, so that a newer one is known before it is decoded.
+	Format int `json:"format"`
+	// ClusterUID and Installation are the owner's, Revision and State the record's.
+	ClusterUID   types.UID `json:"clusterUID,omitempty"`
+	Installation string    `json:"installation,omitempty"`
+	Revision     int       `json:"revision,omitempty"`
+	State        State     `json:"state,omitempty"`
+	// Digest is the SHA-256 of the packed record, in hex.
+	Digest string `json:"digest"`
+	// Parts are the numbers of the parts, in order; none when the record is in the head.
+	Parts []int `json:"parts,omitempty"`
+}
+
+func indexOf(record *Record, packed []byte, parts []int) index {
+	sum := sha256.Sum256(packed)
+	return index{
+		Format: record.Format, ClusterUID: record.Owner().ClusterUID, Installation: record.Installation, Revision: record.Revision,
+		State: record.State, Digest: hex.EncodeToString(sum[:]), Parts: parts,
+	}
+}
+
+// is says whether the index is of an owner's revision.
+func (i index) is(owner apply.Owner, revision int) bool {
+	return i.ClusterUID == owner.ClusterUID && i.Installation == owner.Installation && i.Revision == revision
+}
+
+// open reads the index of a head that is sealed. Nothing of any other is read.
+func (s Seal) open(head *corev1.Secret) (index, error) {
+	if !s.isOn(head) {
+		return index{}, unsealed(head.Name)
+	}
+	return decodeIndex(head)
+}
+
+// decodeIndex reads an index, sealed or not.
+func decodeIndex(head *corev1.Secret) (index, error) {
+	var about index
+	data := head.Data[keyIndex]
+	if len(data) > indexLimit || head.Type != SecretType || json.Unmarshal(data, &about) != nil {
+		return index{}, &DamagedError{head.Name, "has no index"}
+	}
+	if about.Format > Format {
+		return index{}, &NewerFormatError{Secret: head.Name, Format: about.Format}
+	}
+	if len(about.Parts) > partsLimit {
+		return index{}, &DamagedError{head.Name, "has more parts than are written"}
+	}
+	return about, nil
+}

@@ -1,0 +1,306 @@
+package revision
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/sync/singleflight"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+const (
+	// sealedField of the inputs key's Secret says that every earlier record is sealed with the key beside it: from then on, what is
+	// not sealed is never believed. Where the Secret is made anew, it is missing, and records are sealed with the new key once.
+	sealedField = "records"
+	sealedText  = "sealed"
+
+	// sealInterval is the time between two tries to seal all records.
+	sealInterval = 10 * time.Second
+	// sealPatience is how long one namespace may take.
+	sealPatience = 10 * time.Minute
+	// sealWorkers seal as many namespaces at a time.
+	sealWorkers = 4
+)
+
+// decoding lets one record that is not sealed be decoded at a time.
+var decoding = semaphore.NewWeighted(1)
+
+// Sealing seals earlier records: those that were written without a seal, or with that of a key which is gone. A namespace is
+// sealed before anything of it is believed, and once in a process; when all are, that is remembered for good.
+type Sealing struct {
+	records *Records
+	// secret holds the key of the seed, and whether all are sealed.
+	secret    client.ObjectKey
+	inputsKey []byte
+
+	over    atomic.Bool
+	flights singleflight.Group
+	sealed  sync.Map
+}
+
+// SealEarlier has earlier records sealed, where the Secret of the inputs key does not say that they are. What it returns has
+// to be started by the manager that leads. Call it before the records are used.
+func (r *Records) SealEarlier(namespace string, inputsKey []byte) *Sealing {
+	r.sealing = &Sealing{records: r, secret: client.ObjectKey{Namespace: namespace, Name: InputsKeySecret}, inputsKey: inputsKey}
+	return r.sealing
+}
+
+// ChangedKeyError says that the Secret of the inputs key has another key than this process: it has to be started again.
+type ChangedKeyError struct{ Secret string }
+
+// Error implements error.
+func (e *ChangedKeyError) Error() string {
+	return fmt.Sprintf("secret %q has another key than this process began with", e.Secret)
+}
+
+// NeedLeaderElection says yes: two must not write the same records.
+func (s *Sealing) NeedLeaderElection() bool { return true }
+
+// Start seals the records of all namespaces and remembers it. It ends with that.
+func (s *Sealing) Start(ctx context.Context) error {
+	return wait.PollUntilContextCancel(ctx, sealInterval, true, func(ctx context.Context) (bool, error) {
+		err := s.sealAll(ctx)
+		var changed *ChangedKeyError
+		if errors.As(err, &changed) {
+			return false, err
+		}
+		if err != nil && ctx.Err() == nil {
+			ctrl.LoggerFrom(ctx).Error(err, "sealing earlier release records; tried again")
+		}
+		return err == nil, nil
+	})
+}
+
+func (s *Sealing) sealAll(ctx context.Context) error {
+	if over, err := s.isOver(ctx); over || err != nil {
+		return err
+	}
+	namespaces := map[string]bool{}
+	err := s.records.each(ctx, metav1.NamespaceAll, func(item *metav1.PartialObjectMetadata) error {
+		namespaces[item.Namespace] = true
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var group errgroup.Group // the trouble of one namespace does not end the others
+	group.SetLimit(sealWorkers)
+	for namespace := range namespaces {
+		group.Go(func() error { return passedOver(ctx, namespace, s.ready(ctx, namespace)) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return s.remember(ctx)
+}
+
+// passedOver is the trouble of a namespace, but for what its tenant could make last: nobody keeps what is not sealed from being refused
+// everywhere. In a namespace that ends nothing can be written, and what has too many Secrets is not looked through anyway.
+func passedOver(ctx context.Context, namespace string, err error) error {
+	var many *TooManyError
+	if err != nil && (errors.As(err, &many) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)) {
+		ctrl.LoggerFrom(ctx).Error(err, "earlier release records can't be sealed, and are not believed", "namespace", namespace)
+		return nil
+	}
+	return err
+}
+
+// isOver says whether all records were sealed, by this process or an earlier one.
+func (s *Sealing) isOver(ctx context.Context) (bool, error) {
+	if s.over.Load() {
+		return true, nil
+	}
+	secret, err := s.keySecret(ctx)
+	if err != nil {
+		return false, err
+	}
+	if string(secret.Data[sealedField]) == sealedText {
+		s.over.Store(true)
+	}
+	return s.over.Load(), nil
+}
+
+func (s *Sealing) keySecret(ctx context.Context) (*corev1.Secret, error) {
+	var secret corev1.Secret
+	if err := s.records.reader.Get(ctx, s.secret, &secret); err != nil {
+		return nil, fmt.Errorf("getting the inputs key %q: %w", s.secret, err)
+	}
+	if !bytes.Equal(secret.Data[inputsKeyField], s.inputsKey) {
+		return nil, &ChangedKeyError{Secret: s.secret.String()}
+	}
+	return &secret, nil
+}
+
+func (s *Sealing) remember(ctx context.Context) error {
+	secret, err := s.keySecret(ctx)
+	if err != nil {
+		return err
+	}
+	secret.Data[sealedField] = []byte(sealedText)
+	if err := s.records.client.Update(ctx, secret); err != nil {
+		return fmt.Errorf("remembering in %q that all release records are sealed: %w", s.secret, err)
+	}
+	s.over.Store(true)
+	return nil
+}
+
+// ready returns when the records of a namespace that can be sealed are. Many wait for one that seals.
+func (r *Records) ready(ctx context.Context, namespace string) error {
+	if r.sealing == nil || r.sealing.over.Load() {
+		return nil
+	}
+	return r.sealing.ready(ctx, namespace)
+}
+
+func (s *Sealing) ready(ctx context.Context, namespace string) error {
+	if _, sealed := s.sealed.Load(namespace); sealed {
+		return nil
+	}
+	flight := s.flights.DoChan(namespace, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sealPatience)
+		defer cancel()
+		if _, sealed := s.sealed.Load(namespace); sealed {
+			return nil, nil
+		}
+		if over, err := s.isOver(ctx); over || err != nil {
+			return nil, err
+		}
+		err := s.records.sealNamespace(ctx, namespace)
+		if err == nil {
+			s.sealed.Store(namespace, true)
+		}
+		return nil, err
+	})
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case landed := <-flight:
+		return landed.Err
+	}
+}
+
+// sealNamespace seals the records of a namespace that can be read within the bounds of what is written. The others stay as they are,
+// and are damaged from then on.
+func (r *Records) sealNamespace(ctx context.Context, namespace string) error {
+	items, err := r.list(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	kept := map[string]bool{}
+	for i := range items {
+		name, ok := parseName(items[i].Name)
+		if !ok || !name.isHead() {
+			continue
+		}
+		err := r.sealHead(ctx, &items[i], name)
+		if isUnreadable(err) {
+			kept[items[i].Name] = true
+			ctrl.LoggerFrom(ctx).Error(err, "an earlier release record can't be sealed, and is not believed", "namespace", namespace)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for i := range items { // what a process that was killed left of those that are sealed
+		name, ok := parseName(items[i].Name)
+		if ok && name.isFormer() && !name.isHead() && !kept[name.head()] {
+			if err := r.removeSecret(ctx, &items[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func isUnreadable(err error) bool {
+	var damaged *DamagedError
+	var newer *NewerFormatError
+	var large *TooLargeError
+	return errors.As(err, &damaged) || errors.As(err, &newer) || errors.As(err, &large)
+}
+
+// sealHead writes an earlier record under its name of today, sealed, and then takes the former one away.
+func (r *Records) sealHead(ctx context.Context, item *metav1.PartialObjectMetadata, name named) error {
+	head, err := r.head(ctx, item.Namespace, item.Name)
+	if err != nil || head == nil || r.seal.isOn(head) {
+		return err
+	}
+	record, err := r.readUnsealed(ctx, head, name)
+	if err != nil {
+		return err
+	}
+	target := head
+	if name.isFormer() {
+		if target, err = r.head(ctx, item.Namespace, headName(record.Owner(), record.Revision)); err != nil {
+			return err
+		}
+	}
+	if target != nil && target.Type != SecretType {
+		return &DamagedError{head.Name, "can't be sealed, since a Secret of another type has its name of today"}
+	}
+	if target == nil || !r.seal.isOn(target) {
+		if target != nil {
+			record.stored.resourceVersion = target.ResourceVersion
+		}
+		if err := r.write(ctx, item.Namespace, record); err != nil {
+			return err
+		}
+	}
+	if !name.isFormer() {
+		return nil
+	}
+	return r.removeSecret(ctx, item, client.Preconditions{UID: &head.UID, ResourceVersion: &head.ResourceVersion})
+}
+
+// readUnsealed reads a record that is not sealed, one at a time in a process. It has to say the same as its name and label.
+func (r *Records) readUnsealed(ctx context.Context, head *corev1.Secret, name named) (*Record, error) {
+	about, err := decodeIndex(head)
+	if err != nil {
+		return nil, err
+	}
+	packed, err := r.gather(ctx, head, about)
+	if err != nil {
+		return nil, err
+	}
+	if err := decoding.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer decoding.Release(1)
+	record, err := unpack(head.Name, packed, about)
+	if err != nil {
+		return nil, err
+	}
+	owner := record.Owner()
+	says := headName(owner, record.Revision)
+	if name.isFormer() {
+		says = nameOf(owner.ID()[:formerDigits], record.Revision)
+	}
+	states := []State{StateIntent, StateApplied}
+	if says != head.Name || head.Labels[v1.LabelInstallation] != owner.ID() || !slices.Contains(states, record.State) {
+		return nil, &DamagedError{head.Name, "says to be another record than its name does"}
+	}
+	record.shed()
+	if err := record.bound(); err != nil {
+		return nil, err
+	}
+	if !name.isFormer() {
+		record.stored.parts = about.Parts
+	}
+	return record, nil
+}

@@ -1,0 +1,214 @@
+package revision
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+)
+
+// SecretType is the type of every Secret that holds a record or a part of one.
+const SecretType = "addons.kubermatic.k8c.io/release.v1"
+
+// Labels of records, besides v1.LabelInstallation. Only heads have LabelState.
+const (
+	LabelRevision = v1.Prefix + "revision"
+	LabelState    = v1.Prefix + "state"
+	// LabelName and LabelVersion are the installation's name and the add-on's version, for people, in what a label may hold.
+	LabelName    = v1.Prefix + "installation-name"
+	LabelVersion = v1.Prefix + "version"
+	// LabelOrigin is the UID that the owner's ID derives from, where that is not the UID of the Cluster that owns the Secret.
+	LabelOrigin = v1.Prefix + "origin"
+)
+
+const (
+	// listed is how many Secrets are listed at once; a namespace with more than mostListed is not looked through.
+	listed, mostListed = 500, 30_000
+	// triedHeads are the revisions that are tried until one can be read. No more than Kept, the last good one and what is being
+	// removed are ever there.
+	triedHeads = 16
+)
+
+// headSecret is the head of a record, sealed. The labels are for selectors and for people: what they say is not believed.
+func (r *Records) headSecret(namespace string, record *Record, packed []byte, parts []int) *corev1.Secret {
+	head := secret(namespace, record, headName(record.Owner(), record.Revision))
+	head.ResourceVersion = record.stored.resourceVersion
+	head.Labels[LabelState] = string(record.State)
+	about, _ := json.Marshal(indexOf(record, packed, parts)) // strings and numbers
+	head.Data = map[string][]byte{keyIndex: about, keySeal: []byte(r.seal.of(namespace, head.Name, about))}
+	if len(parts) == 0 {
+		head.Data[keyRecord] = packed
+	}
+	return head
+}
+
+func partSecret(namespace string, record *Record, number int, piece []byte) *corev1.Secret {
+	part := secret(namespace, record, partName(headName(record.Owner(), record.Revision), number))
+	part.Data = map[string][]byte{keyRecord: piece}
+	return part
+}
+
+// secret is owned by the Cluster: records go with it, and outlive the installation's object. It does not block the
+// Cluster's deletion.
+func secret(namespace string, record *Record, name string) *corev1.Secret {
+	made := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name,
+			Labels: map[string]string{
+				v1.LabelInstallation: record.Owner().ID(),
+				LabelRevision:        strconv.Itoa(record.Revision),
+			},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: kkpv1.GroupVersion.String(), Kind: "Cluster",
+				Name: record.ClusterName, UID: record.ClusterUID, BlockOwnerDeletion: new(false),
+			}},
+		},
+		Type: SecretType,
+	}
+	for label, text := range map[string]string{LabelName: record.Installation, LabelVersion: record.Version} {
+		if value := labelValue(text); value != "" {
+			made.Labels[label] = value
+		}
+	}
+	if record.Origin != "" {
+		made.Labels[LabelOrigin] = string(record.Origin)
+	}
+	return made
+}
+
+// labelValue is a text as far as a label can hold it: what it can't is "_", and what is too long is cut.
+func labelValue(text string) string {
+	allowed := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-'
+	}
+	text = strings.Map(func(r rune) rune {
+		if allowed(r) {
+			return r
+		}
+		return '_'
+	}, text)
+	return strings.Trim(text[:min(len(text), validation.LabelValueMaxLength)], "._-")
+}
+
+// list gives the metadata of the Secrets of records in a namespace: heads and parts, without what is not read.
+func (r *Records) list(ctx context.Context, namespace string, options ...client.ListOption) ([]metav1.PartialObjectMetadata, error) {
+	var items []metav1.PartialObjectMetadata
+	err := r.each(ctx, namespace, func(item *metav1.PartialObjectMetadata) error {
+		if len(items) == mostListed {
+			return &TooManyError{Namespace: namespace, Max: mostListed}
+		}
+		item.ManagedFields, item.Annotations = nil, nil
+		items = append(items, *item)
+		return nil
+	}, options...)
+	return items, err
+}
+
+// each visits the metadata of all Secrets of records in a namespace; "" is every namespace.
+func (r *Records) each(
+	ctx context.Context, namespace string, visit func(*metav1.PartialObjectMetadata) error, options ...client.ListOption,
+) error {
+	for next, more := "", true; more; more = next != "" {
+		var found metav1.PartialObjectMetadataList
+		found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+		page := append([]client.ListOption{
+			client.InNamespace(namespace), client.MatchingFields{"type": SecretType}, client.Limit(listed), client.Continue(next),
+		}, options...)
+		if err := r.reader.List(ctx, &found, page...); err != nil {
+			return fmt.Errorf("listing the release records of namespace %q: %w", namespace, err)
+		}
+		for i := range found.Items {
+			if err := visit(&found.Items[i]); err != nil {
+				return err
+			}
+		}
+		next = found.Continue
+	}
+	return nil
+}
+
+// recordsOf selects what may be an installation's records; names say which are.
+func recordsOf(owner apply.Owner) client.ListOption {
+	return client.MatchingLabels{v1.LabelInstallation: owner.ID()}
+}
+
+// Clusters that an installation has records of, though it may not say so itself. Only sealed ones tell; where there are others and
+// none of these, the error is a DamagedError.
+func (r *Records) Clusters(ctx context.Context, namespace, installation string) ([]v1.ClusterIdentity, error) {
+	if err := r.ready(ctx, namespace); err != nil {
+		return nil, err
+	}
+	items, err := r.list(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	var found []v1.ClusterIdentity
+	for _, identity := range claimed(items, installation) {
+		owner := apply.Owner{ClusterUID: identity, Installation: installation}
+		record, err := r.newest(ctx, namespace, owner, headsOf(items, owner))
+		if err != nil {
+			return nil, err
+		}
+		if record != nil {
+			found = append(found, v1.ClusterIdentity{Name: record.ClusterName, UID: record.ClusterUID})
+		}
+	}
+	return found, nil
+}
+
+// claimed are the UIDs of owners whose records of an installation a list seems to have, each once.
+func claimed(items []metav1.PartialObjectMetadata, installation string) []types.UID {
+	var found []types.UID
+	for i := range items {
+		for _, reference := range items[i].OwnerReferences {
+			uid := cmp.Or(types.UID(items[i].Labels[LabelOrigin]), reference.UID)
+			owner := apply.Owner{ClusterUID: uid, Installation: installation}
+			if len(headsOf(items[i:i+1], owner)) > 0 && !slices.Contains(found, uid) {
+				found = append(found, uid)
+			}
+		}
+	}
+	return found
+}
+
+// remove deletes the Secrets of revisions, heads first: a part without a head is never read.
+func (r *Records) remove(ctx context.Context, namespace string, owner apply.Owner, goes func(name named) bool) error {
+	items, err := r.list(ctx, namespace, recordsOf(owner))
+	if err != nil {
+		return err
+	}
+	defer r.revisions.Changed(namespace, owner.LongID())
+	for _, heads := range []bool{true, false} {
+		for i := range items {
+			name, ok := parseName(items[i].Name)
+			if !ok || name.isHead() != heads || !name.isOf(owner, &items[i]) || !goes(name) {
+				continue
+			}
+			if err := r.removeSecret(ctx, &items[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *Records) removeSecret(ctx context.Context, item *metav1.PartialObjectMetadata, options ...client.DeleteOption) error {
+	item.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	if err := client.IgnoreNotFound(r.client.Delete(ctx, item, options...)); err != nil {
+		return fmt.Errorf("removing release record %q: %w", item.Name, err)
+	}
+	return nil
+}
