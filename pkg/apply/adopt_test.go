@@ -76,7 +76,7 @@ func TestAdoptionLeavesFieldsOfTheLiving(t *testing.T) {
 
 	l.delete(configMaps, l.name, "settings")
 	l.as("monitoring", func() { l.install(l.prepare(settings), nil) })
-	repaired := must(apply.Repair(t.Context(), l.target, l.owner, l.drift(inventory), apply.Applied{
+	repaired := must(apply.Repair(t.Context(), l.target, l.owner, keysOf(l.drift(inventory)), apply.Applied{
 		Objects: l.prepare(settings), Inventory: inventory, Adopt: true, NameOf: options.NameOf,
 	}))(t)
 	if diff := cmp.Diff([]string{"ConfigMap settings: ObjectExists"}, reasons(repaired.Refused)); diff != "" {

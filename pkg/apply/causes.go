@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/trellis-addons/trellis/pkg/status"
 )
@@ -89,7 +90,7 @@ var problems = map[metav1.CauseType]string{
 }
 
 // problemOf says why the API server refuses an object, without repeating what the object holds.
-func problemOf(it *item, err error) string {
+func problemOf(object *unstructured.Unstructured, err error) string {
 	var said phrase
 	for _, cause := range causesOf(err) {
 		words, known := problems[cause.Type]
@@ -100,7 +101,7 @@ func problemOf(it *item, err error) string {
 	if said.Len() > 0 {
 		return cutText(said.String())
 	}
-	return answerOf(it, err)
+	return answerOf(object, err)
 }
 
 // phrase is words put together for one of our sentences; it is full when there is more than is shown.

@@ -96,7 +96,7 @@ func TestDriftIsFoundAndRepaired(t *testing.T) {
 				t.Errorf("%s: got drift %v, want field %s", test.why, drift, test.fields)
 			}
 			applied := apply.Applied{Objects: objects, Inventory: inventory, Adopt: test.adopt}
-			repaired := must(apply.Repair(t.Context(), l.target, l.owner, drift, applied))(t)
+			repaired := must(apply.Repair(t.Context(), l.target, l.owner, keysOf(drift), applied))(t)
 			if diff := cmp.Diff(test.refused, reasons(repaired.Refused)); diff != "" {
 				t.Errorf("%s, refused (-want +got):\n%s", test.why, diff)
 			}
@@ -213,7 +213,7 @@ func TestRepairedObjectsAreReadAgainInTheSameRound(t *testing.T) {
 	if got := driftReasons(drift); got != apply.DriftMissing+" "+apply.DriftMissing {
 		t.Fatalf("got drift %q, want both missing", got)
 	}
-	repaired := must(apply.Repair(t.Context(), l.target, l.owner, drift, apply.Applied{Objects: objects, Inventory: inventory}))(t)
+	repaired := must(apply.Repair(t.Context(), l.target, l.owner, keysOf(drift), apply.Applied{Objects: objects, Inventory: inventory}))(t)
 
 	if again := must(survey.Drifted(t.Context(), l.target, l.owner, repaired.Inventory))(t); len(again) > 0 {
 		t.Errorf("what was put back has still drifted: %v", again)

@@ -82,7 +82,6 @@ func MakeHook(ctx context.Context, target Target, owner Owner, hook Hook) (uid t
 	if err == nil {
 		err = at.check(live)
 	}
-	it := &item{object: object, key: hook.Key()}
 	switch {
 	case err == nil:
 		return live.GetUID(), "", nil
@@ -93,9 +92,9 @@ func MakeHook(ctx context.Context, target Target, owner Owner, hook Hook) (uid t
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return "", "", &NoPlaceError{fmt.Sprintf("namespace %q is being deleted", object.GetNamespace())}
 	case apierrors.IsNotFound(err) || isRefusal(err) || isUnexplained(err) && isHookToBlame(ctx, client, object):
-		return "", "the user cluster refuses it: " + problemOf(it, err), nil
+		return "", "the user cluster refuses it: " + problemOf(object, err), nil
 	}
-	return "", "", fmt.Errorf("making hook %q: %w", hook.Key(), masked(it, err))
+	return "", "", fmt.Errorf("making hook %q: %w", hook.Key(), masked(object, err))
 }
 
 // isHookToBlame asks, without writing, whether the API server has something against a hook's object.
@@ -140,5 +139,5 @@ func DropHook(ctx context.Context, target Target, hook Hook, uid types.UID) erro
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}
-	return fmt.Errorf("deleting hook %q: %w", hook.Key(), masked(&item{object: hook.Object, key: hook.Key()}, err))
+	return fmt.Errorf("deleting hook %q: %w", hook.Key(), masked(hook.Object, err))
 }

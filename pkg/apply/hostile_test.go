@@ -168,7 +168,7 @@ func TestRepairedAsBeforeIsNothingNewToRecord(t *testing.T) {
 	inventory := l.install(objects, nil)
 	l.edit(configMaps, "settings", `{data: {color: red}}`)
 	drift := must(apply.NewSurvey(0, time.Now).Drifted(t.Context(), l.target, l.owner, inventory))(t)
-	fixed := must(apply.Repair(t.Context(), l.target, l.owner, drift, apply.Applied{Objects: objects, Inventory: inventory}))(t)
+	fixed := must(apply.Repair(t.Context(), l.target, l.owner, keysOf(drift), apply.Applied{Objects: objects, Inventory: inventory}))(t)
 	if diff := cmp.Diff(inventory, fixed.Inventory); diff != "" || fixed.Written != 1 {
 		t.Errorf("%d written; the inventory changed (-before +after):\n%s", fixed.Written, diff)
 	}

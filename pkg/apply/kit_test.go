@@ -301,3 +301,11 @@ func reasons(notes []apply.Note) (texts []string) {
 }
 
 const whenUnused = kubermaticv1.CRDRemoveWhenUnused
+
+// keysOf are the keys of objects that drifted.
+func keysOf(drift []apply.Drift) (keys []apply.Key) {
+	for _, one := range drift {
+		keys = append(keys, one.Key)
+	}
+	return keys
+}

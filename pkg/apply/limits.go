@@ -24,19 +24,9 @@ type LimitError struct {
 	// What is limited ("objects", "bytes"), how much there is and how much may be.
 	What      string
 	Have, Max int
-	// Release is that of Helm whose objects are read for function lookup; empty where an installation's own are counted.
-	Release string
 }
 
 func (e *LimitError) Error() string {
-	if e.Release != "" {
-		whose := fmt.Sprintf("release %q has", e.Release)
-		if e.Object != nil {
-			whose = fmt.Sprintf("object %q of release %q has", *e.Object, e.Release)
-		}
-		return fmt.Sprintf("%s %d %s for function lookup, at most %d are allowed: delete or shrink what the chart need not find",
-			whose, e.Have, e.What, e.Max)
-	}
 	if e.Object != nil {
 		return fmt.Sprintf("object %q has %d %s, at most %d are allowed", e.Object, e.Have, e.What, e.Max)
 	}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/trellis-addons/trellis/pkg/status"
 )
 
@@ -120,20 +122,20 @@ func (e *MaskedError) Error() string { return e.text }
 func (e *MaskedError) Unwrap() error { return e.cause }
 
 // masked is a call about an object that failed.
-func masked(it *item, cause error) error {
+func masked(object *unstructured.Unstructured, cause error) error {
 	if !isAnswer(cause) {
 		return cause // the way to the API server: nothing of the object is in it
 	}
-	return &MaskedError{text: answerOf(it, cause), cause: cause}
+	return &MaskedError{text: answerOf(object, cause), cause: cause}
 }
 
 // answerOf is what the user cluster said about an object, without what the object holds; of a Secret not a word, since its
 // values are there in more than one form.
-func answerOf(it *item, cause error) string {
-	if it.object.GroupVersionKind() == secretKind {
+func answerOf(object *unstructured.Unstructured, cause error) string {
+	if object.GroupVersionKind() == secretKind {
 		return "its answer is not repeated, since the object is a Secret"
 	}
-	return maskValues(cause.Error(), it.object.Object)
+	return maskValues(cause.Error(), object.Object)
 }
 
 func leaves(value any, found []string) []string {

@@ -16,9 +16,27 @@ import (
 // FoundLimits are for what OfRelease keeps, in bytes as JSON.
 type FoundLimits struct{ Total, Object int }
 
+// FoundError says that a release has more than OfRelease keeps.
+type FoundError struct {
+	Release string
+	// Object that is too large; nil where the sum is.
+	Object *Key
+	// Have is how many bytes there are, Max how many may be.
+	Have, Max int
+}
+
+func (e *FoundError) Error() string {
+	whose := fmt.Sprintf("release %q has", e.Release)
+	if e.Object != nil {
+		whose = fmt.Sprintf("object %q of release %q has", *e.Object, e.Release)
+	}
+	return fmt.Sprintf("%s %d bytes for function lookup, at most %d are allowed: delete or shrink what the chart need not find",
+		whose, e.Have, e.Max)
+}
+
 // OfRelease reads the objects that a Helm release claims, as they stand in the user cluster. What it claims is not believed: an
 // object without Helm's marks of that release is somebody else's. Kinds that are not served have no objects. What changes by itself
-// is left out: status, resource version, generation and managed fields. Objects beyond the limits are a *LimitError: whoever can
+// is left out: status, resource version, generation and managed fields. Objects beyond the limits are a *FoundError: whoever can
 // write a release's record says what is read.
 func OfRelease(
 	ctx context.Context, target Target, claimed Inventory, marks HelmMarks, limits FoundLimits,
@@ -36,7 +54,7 @@ func OfRelease(
 		}
 		return kept.keep(i, live)
 	})
-	if limit, ok := errors.AsType[*LimitError](err); ok {
+	if limit, ok := errors.AsType[*FoundError](err); ok {
 		return nil, limit
 	}
 	if err != nil {
@@ -68,12 +86,12 @@ func (k *keptOfRelease) keep(i int, live *unstructured.Unstructured) error {
 	}
 	if len(text) > k.limits.Object {
 		key := KeyOf(live)
-		return &LimitError{Object: &key, Release: k.release, What: "bytes", Have: len(text), Max: k.limits.Object}
+		return &FoundError{Object: &key, Release: k.release, Have: len(text), Max: k.limits.Object}
 	}
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	if have := k.bytes + len(text); have > k.limits.Total {
-		return &LimitError{Release: k.release, What: "bytes", Have: have, Max: k.limits.Total}
+		return &FoundError{Release: k.release, Have: have, Max: k.limits.Total}
 	}
 	k.bytes, k.objects[i] = k.bytes+len(text), live
 	return nil

@@ -39,9 +39,9 @@ func TestOfReleaseKeepsNoMoreThanItsLimits(t *testing.T) {
 		"object": {apply.FoundLimits{Total: 100_000, Object: 5_000}, true},
 	} {
 		found, err := apply.OfRelease(t.Context(), l.target, claimed, marks, test.limits)
-		limit, ok := errors.AsType[*apply.LimitError](err)
+		limit, ok := errors.AsType[*apply.FoundError](err)
 		if !ok || (limit.Object != nil) != test.object || limit.Have <= limit.Max || len(found) > 0 {
-			t.Errorf("%s: got %d objects and %v, want a LimitError", what, len(found), err)
+			t.Errorf("%s: got %d objects and %v, want a FoundError", what, len(found), err)
 		}
 	}
 }

@@ -46,9 +46,9 @@ func (w *writer) explain(
 	case apierrors.IsInvalid(cause) && it.entry.UID != "" && w.wouldBeCreated(ctx, client, it):
 		return w.replace(ctx, client, it, cause, how)
 	case isRefusal(cause) || isUnexplained(cause) && w.isToBlame(ctx, client, it, *how):
-		it.refuse(kubermaticv1.ReasonObjectInvalid, fmt.Sprintf("the user cluster refuses %s: %s", it.key, problemOf(it, cause)))
+		it.refuse(kubermaticv1.ReasonObjectInvalid, fmt.Sprintf("the user cluster refuses %s: %s", it.key, problemOf(it.object, cause)))
 	default:
-		return false, fmt.Errorf("applying %q: %w", it.key, masked(it, cause))
+		return false, fmt.Errorf("applying %q: %w", it.key, masked(it.object, cause))
 	}
 	return false, nil
 }

@@ -32,15 +32,15 @@ type Repaired struct {
 	Waiting, Refused, Misbehaved []Note
 }
 
-// Repair puts back the objects that drifted, and only those, with force for the fields recorded as ours. Repaired is filled
+// Repair puts back the objects of these keys, which drifted, and only those, with force for the fields recorded as ours. Repaired is filled
 // in also with an error, which is a call that failed.
-func Repair(ctx context.Context, target Target, owner Owner, drift []Drift, applied Applied) (Repaired, error) {
+func Repair(ctx context.Context, target Target, owner Owner, drifted []Key, applied Applied) (Repaired, error) {
 	w := &writer{
 		owner: owner, target: target, adopt: applied.Adopt, release: applied.Release, nameOf: applied.NameOf,
 		siblings: applied.Siblings, shared: applied.Shared.byKey(),
 		kinds: &kinds{mapper: target.Mapper, declared: declaredKinds(applied.Objects)},
 	}
-	items := driftedItems(drift, applied)
+	items := driftedItems(drifted, applied)
 	var err error
 	for at := range stageCount {
 		var now []*item
@@ -56,14 +56,14 @@ func Repair(ctx context.Context, target Target, owner Owner, drift []Drift, appl
 	return repaired(items, applied), err
 }
 
-func driftedItems(drift []Drift, applied Applied) (items []*item) {
+func driftedItems(keys []Key, applied Applied) (items []*item) {
 	have := applied.Inventory.byKey()
-	drifted, placed := make(map[Key]bool, len(drift)), map[Key]string{}
-	for _, one := range drift {
-		drifted[one.Key] = true
-		without := one.Key
+	drifted, placed := make(map[Key]bool, len(keys)), map[Key]string{}
+	for _, key := range keys {
+		drifted[key] = true
+		without := key
 		without.Namespace = ""
-		placed[without] = one.Key.Namespace
+		placed[without] = key.Namespace
 	}
 	for _, object := range applied.Objects {
 		key := KeyOf(object)

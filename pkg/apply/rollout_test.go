@@ -257,12 +257,12 @@ func TestReplicasOfAnAutoscalerStay(t *testing.T) {
 	loseLabel := `{spec: {paused: true}, metadata: {labels: {addons.kubermatic.k8c.io/installation: null}}}`
 	l.edit(deployments, "web", loseLabel)
 	applied := apply.Applied{Objects: objects, Inventory: inventory}
-	repaired := must(apply.Repair(t.Context(), l.target, l.owner, l.drift(inventory), applied))(t)
+	repaired := must(apply.Repair(t.Context(), l.target, l.owner, keysOf(l.drift(inventory)), applied))(t)
 	insist("a repair")
 
 	l.edit(deployments, "web", loseLabel)
 	applied.Inventory = repaired.Inventory
-	repaired = must(apply.Repair(t.Context(), l.target, l.owner, l.drift(repaired.Inventory), applied))(t)
+	repaired = must(apply.Repair(t.Context(), l.target, l.owner, keysOf(l.drift(repaired.Inventory)), applied))(t)
 	insist("a second repair")
 
 	inventory = l.install(l.prepare(strings.Replace(deployment, "web:1", "web:2", 1)), repaired.Inventory)
@@ -317,7 +317,7 @@ func TestReplicasAreGivenBack(t *testing.T) {
 
 	l.edit(deployments, "web", `{spec: {replicas: 3}}`)
 	drift := l.drift(inventory)
-	must(apply.Repair(t.Context(), l.target, l.owner, drift, apply.Applied{Objects: l.prepare(changed), Inventory: inventory}))(t)
+	must(apply.Repair(t.Context(), l.target, l.owner, keysOf(drift), apply.Applied{Objects: l.prepare(changed), Inventory: inventory}))(t)
 	l.expectReplicas("a repair", 1)
 }
 

@@ -72,7 +72,7 @@ func (l *lab) putBack(objects string, inventory apply.Inventory, change ...func(
 				missing = append(missing, one.Key.Kind+" "+one.Key.Name+": "+one.Reason)
 			}
 		}
-		repaired := must(apply.Repair(l.Context(), l.target, l.owner, drift, apply.Applied{Objects: prepared, Inventory: now}))(l)
+		repaired := must(apply.Repair(l.Context(), l.target, l.owner, keysOf(drift), apply.Applied{Objects: prepared, Inventory: now}))(l)
 		now = repaired.Inventory
 		return len(drift) == 0
 	})
@@ -194,7 +194,7 @@ func TestObjectsOfAnothersKindComeBackWithIt(t *testing.T) {
 		l.as(user, func() {
 			drift := l.drift(installed[user])
 			applied := apply.Applied{Objects: l.prepare(custom("Widget", "v1", user)), Inventory: installed[user]}
-			repaired := must(apply.Repair(t.Context(), l.target, l.owner, drift, applied))(t)
+			repaired := must(apply.Repair(t.Context(), l.target, l.owner, keysOf(drift), applied))(t)
 			want := []string{"Widget " + user + ": KindNotServed"}
 			if diff := cmp.Diff(want, reasons(repaired.Refused)); diff != "" || driftReasons(drift) != apply.DriftMissing {
 				t.Errorf("drift %v, refused (-want +got):\n%s", drift, diff)

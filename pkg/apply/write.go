@@ -127,7 +127,7 @@ func (w *writer) patch(ctx context.Context, client checkedClient, it *item, how 
 			return failure
 		}
 	}
-	return fmt.Errorf("applying %q: it changes under the hand: %w", it.key, masked(it, err))
+	return fmt.Errorf("applying %q: it changes under the hand: %w", it.key, masked(it.object, err))
 }
 
 func (w *writer) send(

@@ -100,7 +100,7 @@ func (r *Reconciler) repair(ctx context.Context, f *facts, drift []apply.Drift) 
 	if err != nil {
 		return failed(err)
 	}
-	fixed, err := apply.Repair(ctx, f.target(), f.owner, drift, apply.Applied{
+	fixed, err := apply.Repair(ctx, f.target(), f.owner, keysOf(drift), apply.Applied{
 		Objects: objects, Inventory: record.Inventory, Adopt: f.adopts(), Release: releaseMarks(record),
 		NameOf:   r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
 		Siblings: r.siblings(f), Shared: record.Shared,

@@ -46,7 +46,7 @@ func (r *Reconciler) lookup(ctx context.Context, f *facts) ([]*unstructured.Unst
 	claimed := slices.DeleteFunc(slices.Clone(f.foreign.Objects), func(entry apply.Entry) bool { return !asked.has(entry.Kind) })
 	limits := apply.FoundLimits{Total: render.MaxFoundBytes, Object: render.MaxFoundObject}
 	live, err := apply.OfRelease(ctx, f.target(), claimed, marksOf(f.foreign), limits)
-	if _, beyond := errors.AsType[*apply.LimitError](err); beyond {
+	if _, beyond := errors.AsType[*apply.FoundError](err); beyond {
 		return nil, loop.Stalled{
 			Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonLimitExceeded, Message: err.Error(), Recheck: clusterRecheck,
 		}
