@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -52,7 +51,7 @@ func (p place) check(live metav1.Object) error {
 func checkManaged(managed []metav1.ManagedFieldsEntry, name string) error {
 	size, installations := sizeOf(managed), 0
 	for i := range managed {
-		if strings.HasPrefix(managed[i].Manager, managerPrefix) {
+		if _, is := installationOf(managed[i].Manager); is {
 			installations++
 		}
 	}
@@ -103,7 +102,7 @@ func (c checkedClient) checked(name string, live *metav1.PartialObjectMetadata, 
 	if err != nil {
 		return nil, err
 	}
-	if err := (place{c.namespace, name}).check(live); err != nil {
+	if err := (place{namespace: c.namespace, name: name}).check(live); err != nil {
 		return nil, err
 	}
 	return live, nil

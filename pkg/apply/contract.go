@@ -53,7 +53,15 @@ func (o Owner) LongID() string {
 }
 
 // FieldManager is the owner's name in managedFields.
-func (o Owner) FieldManager() string { return managerPrefix + o.ID() }
+func (o Owner) FieldManager() string { return managerOf(o.ID()) }
+
+// managerOf is the field manager of the installation with an ID.
+func managerOf(id string) string { return managerPrefix + id }
+
+// installationOf is the ID of the installation that a field manager is; false for everybody else's.
+func installationOf(manager string) (id string, found bool) {
+	return strings.CutPrefix(manager, managerPrefix)
+}
 
 const managerPrefix = "addon-installation/"
 

@@ -84,15 +84,15 @@ func (d *deleter) lookAt(ctx context.Context, one *presence) error {
 	switch {
 	case one.entry.UID == live.UID:
 		one.live = live
-	case one.entry.UID == "" && (ours || live.Labels[kubermaticv1.LabelInstallation] == d.owner.ID() && !isShared(one.entry)):
+	case one.entry.UID == "" && (ours || live.Labels[kubermaticv1.LabelInstallation] == d.owner.ID() && !one.entry.isFoundation()):
 		one.live, one.entry.UID, one.entry.Created = live, live.UID, isMadeBy(live, d.owner)
 	}
 	return nil
 }
 
-// isShared kinds are used by others as soon as they exist, so more than a label has to say that they are ours.
-func isShared(entry Entry) bool {
-	return entry.GroupKind() == namespaceGK || entry.GroupKind() == definitionGK
+// isFoundation says whether an object is used by others as soon as it exists: more than a label has to say that it is ours.
+func (k Key) isFoundation() bool {
+	return k.GroupKind() == namespaceGK || k.GroupKind() == definitionGK
 }
 
 // client is for an entry's object. Where the kind is not served, the entry is gone with its kind, unless the API server

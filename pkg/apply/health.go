@@ -171,7 +171,7 @@ func isKindTrouble(kind schema.GroupKind, err error) bool {
 
 func (a *assessor) unknown(entries batch, why string) {
 	for _, entry := range entries {
-		a.add(verdict{note: Note{entry.Key, string(status.UnknownStatus), why}})
+		a.add(verdict{note: Note{Key: entry.Key, Reason: string(status.UnknownStatus), Message: why}})
 	}
 }
 
@@ -225,9 +225,9 @@ func (a *assessor) list(ctx context.Context, client dynamic.ResourceInterface, e
 
 // readOne reads one object and judges it.
 func (a *assessor) readOne(ctx context.Context, client dynamic.ResourceInterface, entry Entry) error {
-	live, err := readWhole(ctx, client, place{entry.Namespace, entry.Name})
+	live, err := readWhole(ctx, client, place{namespace: entry.Namespace, name: entry.Name})
 	if apierrors.IsNotFound(err) {
-		a.add(verdict{note: Note{entry.Key, string(status.NotFoundStatus), "it does not exist"}})
+		a.add(verdict{note: Note{Key: entry.Key, Reason: string(status.NotFoundStatus), Message: "it does not exist"}})
 		return nil
 	}
 	if err != nil {
@@ -240,7 +240,7 @@ func (a *assessor) readOne(ctx context.Context, client dynamic.ResourceInterface
 // judge tells how one object fares.
 func (a *assessor) judge(ctx context.Context, entry Entry, live *unstructured.Unstructured) {
 	if live.GetUID() != entry.UID {
-		a.add(verdict{note: Note{entry.Key, string(status.NotFoundStatus), "another object stands in its place"}})
+		a.add(verdict{note: Note{Key: entry.Key, Reason: string(status.NotFoundStatus), Message: "another object stands in its place"}})
 		return
 	}
 	state, message := a.state(ctx, live)
@@ -248,7 +248,7 @@ func (a *assessor) judge(ctx context.Context, entry Entry, live *unstructured.Un
 	case state == status.CurrentStatus && isFinishing(entry.GroupKind(), live):
 		a.add(verdict{note: Note{Key: entry.Key}, finished: true})
 	case state != status.CurrentStatus:
-		found := verdict{note: Note{entry.Key, string(state), cutText(message)}, failed: state == status.FailedStatus}
+		found := verdict{note: Note{Key: entry.Key, Reason: string(state), Message: cutText(message)}, failed: state == status.FailedStatus}
 		if workload, known := behindOf(entry.GroupKind(), live); known {
 			found.behind = &workload
 		}

@@ -47,7 +47,7 @@ func runs(kind schema.GroupKind) bool { return kind == jobGK || kind == podGK }
 func (h Hook) HoldsMore() bool { return h.IsShared() || h.Key().GroupKind() == claimGK }
 
 // IsShared says whether the object is used by all as soon as it is there, whoever made it.
-func (h Hook) IsShared() bool { return isShared(Entry{Key: h.Key()}) }
+func (h Hook) IsShared() bool { return h.Key().isFoundation() }
 
 // client is for the hook's object at its place, with its namespace filled in. A kind that is not served is a NoPlaceError.
 func (h *Hook) client(target Target) (dynamic.ResourceInterface, place, error) {
@@ -66,7 +66,7 @@ func (h *Hook) client(target Target) (dynamic.ResourceInterface, place, error) {
 		h.Object = h.Object.DeepCopy()
 		h.Object.SetNamespace(h.TargetNamespace)
 	}
-	at := place{h.Object.GetNamespace(), h.Object.GetName()}
+	at := place{namespace: h.Object.GetNamespace(), name: h.Object.GetName()}
 	return resources.Namespace(at.namespace), at, nil
 }
 

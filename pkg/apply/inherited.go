@@ -3,7 +3,6 @@ package apply
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,7 +40,7 @@ func isOrphaned(live *metav1.PartialObjectMetadata, nameOf func(id string) strin
 	made := false
 	for i := range live.ManagedFields {
 		entry := &live.ManagedFields[i]
-		id, found := strings.CutPrefix(entry.Manager, managerPrefix)
+		id, found := installationOf(entry.Manager)
 		if !found || entry.Operation != metav1.ManagedFieldsOperationApply {
 			continue
 		}

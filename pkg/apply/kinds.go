@@ -11,15 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// Kinds of what other objects stand in or are made of.
+var (
+	namespaceGK  = schema.GroupKind{Kind: "Namespace"}
+	definitionGK = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+)
+
 // Kinds that are treated in a way of their own.
 var (
-	namespaceKind  = corev1.SchemeGroupVersion.WithKind("Namespace")
 	secretKind     = corev1.SchemeGroupVersion.WithKind("Secret")
-	namespaceGK    = namespaceKind.GroupKind()
 	claimGK        = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 	podGK          = schema.GroupKind{Kind: "Pod"}
 	jobGK          = schema.GroupKind{Group: "batch", Kind: "Job"}
-	definitionGK   = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 	apiServiceGK   = schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}
 	namespaces     = corev1.SchemeGroupVersion.WithResource("namespaces")
 	definitions    = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -151,6 +154,9 @@ type kinds struct {
 	once     sync.Once
 }
 
+// reset has the mapper ask anew, once.
+func (k *kinds) reset() { k.once.Do(k.mapper.Reset) }
+
 // find gives the resource of a kind in a version; false where it is not served.
 func (k *kinds) find(gvk schema.GroupVersionKind) (resource, bool, error) {
 	if own, found := k.declared[gvk]; found {
@@ -164,7 +170,7 @@ func (k *kinds) findAny(key Key, version string) (resource, bool, error) {
 	if where, known, err := k.known(key, version); err != nil || known {
 		return where, known, err
 	}
-	k.once.Do(k.mapper.Reset)
+	k.reset()
 	return k.known(key, version)
 }
 
@@ -181,7 +187,7 @@ func (k *kinds) ask(kind schema.GroupKind, version string) (resource, bool, erro
 	if where, served, err := k.lookUp(kind, version); err != nil || served {
 		return where, served, err
 	}
-	k.once.Do(k.mapper.Reset)
+	k.reset()
 	return k.lookUp(kind, version)
 }
 

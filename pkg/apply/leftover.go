@@ -87,7 +87,7 @@ func (l *leftovers) look(ctx context.Context, one *presence) error {
 	if l.wanted[one.entry.Key] {
 		return nil
 	}
-	if l.Hooks && (isShared(one.entry) || one.entry.GroupKind() == claimGK) {
+	if l.Hooks && (one.entry.isFoundation() || one.entry.GroupKind() == claimGK) {
 		return nil
 	}
 	live, err := resourceClient(l.target, where, one.entry.Namespace).Get(ctx, one.entry.Name, metav1.GetOptions{})
@@ -110,9 +110,9 @@ func (l *leftovers) isLeft(kind schema.GroupKind, live *metav1.PartialObjectMeta
 	if l.Hooks {
 		return live.DeletionTimestamp == nil && isOfUpgrade(kind, live) &&
 			live.Namespace == l.Marks.ReleaseNamespace && !isOwnHook(live, l.Owner) &&
-			obstacle(live, l.Owner, l.Marks) == "" && live.Annotations[helmPolicyAnnotation] != helmPolicyKeep
+			obstacle(live, l.Owner, l.Marks) == "" && !isKeptByHelm(live)
 	}
-	return live.DeletionTimestamp == nil && l.Marks.areOn(live.Annotations) && live.Annotations[helmPolicyAnnotation] != helmPolicyKeep &&
+	return live.DeletionTimestamp == nil && l.Marks.areOn(live.Annotations) && !isKeptByHelm(live) &&
 		livingNeighbour(live, l.Owner, l.NameOf) == ""
 }
 
@@ -142,6 +142,9 @@ func isNoAnswerToGive(err error) bool {
 	code := told.Status().Code
 	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusUnauthorized
 }
+
+// helmDeletePolicyAnnotation says when the object of a hook goes.
+const helmDeletePolicyAnnotation = "helm.sh/hook-delete-policy"
 
 // longestName is that of every kind which Kubernetes itself has.
 const longestName = 253

@@ -7,10 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+// MaxObjects is how many objects one installation may have.
+const MaxObjects = 2000
+
 // Limits of an installation's objects, checked before the first write.
 const (
-	// MaxObjects of one installation.
-	MaxObjects = 2000
 	// MaxObjectBytes of one object as JSON.
 	MaxObjectBytes = 1 << 20
 	// MaxTotalBytes of all objects as JSON.

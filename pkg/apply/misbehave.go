@@ -18,8 +18,11 @@ func misbehaves(format string, about ...any) error {
 
 // misbehaved is the note about an object whose answer gave it fields that it can't have.
 func misbehaved(key Key) Note {
-	return Note{key, kubermaticv1.ReasonClusterMisbehaves, fmt.Sprintf("the API server says of %s that it has more fields than were sent: "+
-		"they are not kept, and changes of the object's fields are not seen", key)}
+	return Note{
+		Key: key, Reason: kubermaticv1.ReasonClusterMisbehaves,
+		Message: fmt.Sprintf("the API server says of %s that it has more fields than were sent: "+
+			"they are not kept, and changes of the object's fields are not seen", key),
+	}
 }
 
 func isMisbehaviour(err error) bool {

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -13,7 +12,7 @@ import (
 func (w *writer) otherInstallation(live *metav1.PartialObjectMetadata) string {
 	for i := range live.ManagedFields {
 		entry := &live.ManagedFields[i]
-		id, found := strings.CutPrefix(entry.Manager, managerPrefix)
+		id, found := installationOf(entry.Manager)
 		if found && id != w.owner.ID() && entry.Operation == metav1.ManagedFieldsOperationApply {
 			return id
 		}
@@ -33,7 +32,7 @@ func livingNeighbour(live *metav1.PartialObjectMetadata, owner Owner, nameOf fun
 	ids := []string{live.Labels[kubermaticv1.LabelInstallation]}
 	for i := range live.ManagedFields {
 		entry := &live.ManagedFields[i]
-		if id, found := strings.CutPrefix(entry.Manager, managerPrefix); found && entry.Operation == metav1.ManagedFieldsOperationApply {
+		if id, found := installationOf(entry.Manager); found && entry.Operation == metav1.ManagedFieldsOperationApply {
 			ids = append(ids, id)
 		}
 	}
@@ -50,7 +49,7 @@ func livingNeighbour(live *metav1.PartialObjectMetadata, owner Owner, nameOf fun
 
 // isLivingManager says whether a field manager is another installation that still exists.
 func (w *writer) isLivingManager(manager string) bool {
-	id, found := strings.CutPrefix(manager, managerPrefix)
+	id, found := installationOf(manager)
 	return found && id != w.owner.ID() && w.nameOf != nil && w.nameOf(id) != ""
 }
 
@@ -66,7 +65,7 @@ func (w *writer) installationOf(id string) string {
 
 // managerOf names a field manager: one of ours by its installation.
 func (w *writer) managerOf(manager string) string {
-	if id, found := strings.CutPrefix(manager, managerPrefix); found {
+	if id, found := installationOf(manager); found {
 		return w.installationOf(id)
 	}
 	return fmt.Sprintf("%q", cutText(manager))

@@ -35,7 +35,7 @@ func ObstacleOf(notes []Note) *Obstacle {
 	case at < 0:
 		return nil
 	case notes[at].Reason == kubermaticv1.ReasonNamespaceMissing:
-		return &Obstacle{Key{Kind: namespaceKind.Kind, Name: notes[at].Key.Namespace}}
+		return &Obstacle{Key: Key{Kind: namespaceGK.Kind, Name: notes[at].Key.Namespace}}
 	}
 	return &Obstacle{notes[at].Key}
 }
@@ -47,7 +47,7 @@ func (o Obstacle) Look(ctx context.Context, target Target) (state string, err er
 	if err != nil {
 		return "", fmt.Errorf("looking up the kind of %q: %w", o.Key, err)
 	}
-	objects := resourceClient(target, resource{where.Resource, o.Key.Namespace != ""}, o.Key.Namespace)
+	objects := resourceClient(target, resource{GroupVersionResource: where.Resource, namespaced: o.Key.Namespace != ""}, o.Key.Namespace)
 	live, err := objects.Get(ctx, o.Key.Name, metav1.GetOptions{})
 	gone := apierrors.IsNotFound(err)
 	switch {

@@ -37,16 +37,19 @@ func (m HelmMarks) areOn(annotations map[string]string) bool {
 	return annotations[helmReleaseAnnotation] == m.ReleaseName && annotations[helmNamespaceAnnotation] == m.ReleaseNamespace
 }
 
-// Helm's marks, from helm.sh/helm/v3/pkg/action/validate.go.
+// The label by which Helm knows its objects, from helm.sh/helm/v3/pkg/action/validate.go.
 const (
-	helmManagedByLabel         = "app.kubernetes.io/managed-by"
-	helmManagedByValue         = "Helm"
-	helmReleaseAnnotation      = "meta.helm.sh/release-name"
-	helmNamespaceAnnotation    = "meta.helm.sh/release-namespace"
-	helmPolicyAnnotation       = "helm.sh/resource-policy"
-	helmHookAnnotation         = "helm.sh/hook"
-	helmDeletePolicyAnnotation = "helm.sh/hook-delete-policy"
-	helmPolicyKeep             = "keep"
+	helmManagedByLabel = "app.kubernetes.io/managed-by"
+	helmManagedByValue = "Helm"
+)
+
+// Annotations of Helm's, from helm.sh/helm/v3/pkg/action/validate.go and pkg/release/v1.
+const (
+	helmReleaseAnnotation   = "meta.helm.sh/release-name"
+	helmNamespaceAnnotation = "meta.helm.sh/release-namespace"
+	helmHookAnnotation      = "helm.sh/hook"
+	helmPolicyAnnotation    = "helm.sh/resource-policy"
+	helmPolicyKeep          = "keep"
 )
 
 // Prepare makes rendered objects those of an installation, in their order, without changing its input. It is pure, and

@@ -122,7 +122,7 @@ func approvalNote(held Inventory, mass bool) []Note {
 	for i, entry := range held {
 		names[i] = cutText(entry.Key.String())
 	}
-	return []Note{{held[0].Key, kubermaticv1.ReasonPruneNeedsApproval, fmt.Sprintf(
+	return []Note{{Key: held[0].Key, Reason: kubermaticv1.ReasonPruneNeedsApproval, Message: fmt.Sprintf(
 		"no longer part of the add-on, and waiting to be removed since %s: annotate the installation with %s: %s to let them go: %s",
 		why, kubermaticv1.AnnotationPruneApproved, Approval(held), status.Names(names, maxHeldNamed))}}
 }

@@ -60,7 +60,7 @@ func (w *writer) explainNotFound(it *item) {
 		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s waits until its kind is served", it.key))
 		return
 	}
-	w.kinds.once.Do(w.kinds.mapper.Reset)
+	w.kinds.reset()
 	it.refuse(kubermaticv1.ReasonKindNotServed, fmt.Sprintf("%s: the user cluster does not serve the kind any more", it.key))
 }
 

@@ -47,7 +47,7 @@ var removalSteps = []step{
 	{about: func(_ removal, entry Entry) bool { return stageOf(entry.GroupKind()) == stageGates }},
 	// Custom resources go while the controller that holds their finalizers still runs.
 	{about: removal.isOwnResource},
-	{about: func(_ removal, entry Entry) bool { return !isShared(entry) }},
+	{about: func(_ removal, entry Entry) bool { return !entry.isFoundation() }},
 	{about: func(_ removal, entry Entry) bool { return entry.GroupKind() == definitionGK }, keeps: removal.keepsDefinition},
 	{about: func(_ removal, entry Entry) bool { return entry.GroupKind() == namespaceGK }, keeps: removal.keepsNamespace},
 }
@@ -147,7 +147,7 @@ func blockedNotes(remaining []*presence) (notes []Note) {
 				message += ", or take the finalizer off"
 			}
 		}
-		notes = append(notes, Note{one.entry.Key, kubermaticv1.ReasonRemovalBlocked, message})
+		notes = append(notes, Note{Key: one.entry.Key, Reason: kubermaticv1.ReasonRemovalBlocked, Message: message})
 	}
 	return notes
 }
@@ -155,7 +155,7 @@ func blockedNotes(remaining []*presence) (notes []Note) {
 // ownGroups are the groups of the CRDs in the inventory, which are named "plural.group".
 // isOwnResource says whether an entry is a custom resource of a CRD of the same add-on.
 func (r removal) isOwnResource(entry Entry) bool {
-	return slices.Contains(r.ownGroups, entry.Group) && !isShared(entry)
+	return slices.Contains(r.ownGroups, entry.Group) && !entry.isFoundation()
 }
 
 // keepsDefinition says whether a CustomResourceDefinition stays: it is not ours, is to be kept, or holds objects.

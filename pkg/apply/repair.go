@@ -140,7 +140,7 @@ func repaired(items []*item, applied Applied) Repaired {
 	}
 	for _, it := range items {
 		if entry, found := renewed[it.key]; found && !ours[it.key] { // it was a sibling's
-			entry.Created = entry.Created && isShared(entry)
+			entry.Created = entry.Created && entry.isFoundation()
 			done.Inventory = append(done.Inventory, entry)
 		}
 		if it.shared != nil {

@@ -173,7 +173,12 @@ func (i Inventory) Doubted() Inventory {
 // staysBehind says whether a manifest asks to keep its object when the installation goes, in our words or in Helm's.
 func staysBehind(object metav1.Object) bool {
 	annotations := object.GetAnnotations()
-	return annotations[kubermaticv1.AnnotationOnDelete] == "orphan" || annotations[helmPolicyAnnotation] == helmPolicyKeep
+	return annotations[kubermaticv1.AnnotationOnDelete] == "orphan" || isKeptByHelm(object)
+}
+
+// isKeptByHelm says whether a manifest asks Helm to keep its object.
+func isKeptByHelm(object metav1.Object) bool {
+	return object.GetAnnotations()[helmPolicyAnnotation] == helmPolicyKeep
 }
 
 func (i Inventory) byKey() map[Key]Entry {
@@ -356,7 +361,7 @@ func (r *Rollout) progress() Progress {
 		}
 		if !it.used && (it.done || it.planned) {
 			entry := it.entry
-			entry.Created = entry.Created && isShared(entry)
+			entry.Created = entry.Created && entry.isFoundation()
 			progress.Inventory = append(progress.Inventory, entry)
 		}
 	}

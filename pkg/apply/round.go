@@ -71,7 +71,7 @@ func sight(live *metav1.PartialObjectMetadata) (sighting, error) {
 		uid: live.UID, version: live.ResourceVersion, ending: live.DeletionTimestamp != nil, scaled: isScaled(live.ManagedFields),
 	}
 	if owner := live.Labels[kubermaticv1.LabelInstallation]; len(owner) == ownerIDLength {
-		seen.owner, seen.fields = owner, ownFields(live.ManagedFields, managerPrefix+owner)
+		seen.owner, seen.fields = owner, ownFields(live.ManagedFields, managerOf(owner))
 	}
 	return seen, nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -137,7 +136,7 @@ func (w *writer) yieldTo(sibling *Sibling, it *item, content string) (settled bo
 func (w *writer) use(it *item, sibling *Sibling, as Entry) {
 	it.done, it.used = true, true
 	it.shared = &Entry{
-		Key: it.key, Version: it.wanted.Version, UID: as.UID, Content: SharedContent(it.object), Created: as.Created && isShared(as),
+		Key: it.key, Version: it.wanted.Version, UID: as.UID, Content: SharedContent(it.object), Created: as.Created && as.isFoundation(),
 		Orphan: it.wanted.Orphan, Owner: sibling.Name,
 	}
 }
@@ -207,7 +206,7 @@ func inheritance(live *metav1.PartialObjectMetadata, manager string) ([]byte, er
 	others := false
 	for _, entry := range live.ManagedFields {
 		applied := entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil
-		if !applied || !strings.HasPrefix(entry.Manager, managerPrefix) {
+		if _, is := installationOf(entry.Manager); !applied || !is {
 			kept = append(kept, entry)
 			continue
 		}

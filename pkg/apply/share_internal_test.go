@@ -18,10 +18,10 @@ func appliedBy(manager, fields string) metav1.ManagedFieldsEntry {
 // Red when the field sets of people or of controllers are taken over, when those of more than one installation are not, or when the
 // patch would hold for another state of the object.
 func TestInheritanceIsOfInstallationsOnly(t *testing.T) {
-	ours := managerPrefix + "ours"
+	ours := managerOf("ours")
 	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "shared", ResourceVersion: "7", ManagedFields: []metav1.ManagedFieldsEntry{
 		appliedBy("kubectl", `{"f:data":{"f:theirs":{}}}`),
-		appliedBy(managerPrefix+"one", `{"f:data":{"f:a":{}}}`), appliedBy(managerPrefix+"two", `{"f:data":{"f:b":{}}}`),
+		appliedBy(managerOf("one"), `{"f:data":{"f:a":{}}}`), appliedBy(managerOf("two"), `{"f:data":{"f:b":{}}}`),
 	}}}
 	patch, err := inheritance(live, ours)
 	if err != nil {
@@ -36,7 +36,7 @@ func TestInheritanceIsOfInstallationsOnly(t *testing.T) {
 			t.Errorf("no %s in %s", want, text)
 		}
 	}
-	if strings.Contains(text, managerPrefix+"one") || strings.Contains(text, managerPrefix+"two") {
+	if strings.Contains(text, managerOf("one")) || strings.Contains(text, managerOf("two")) {
 		t.Errorf("others are left in %s", text)
 	}
 
@@ -44,7 +44,7 @@ func TestInheritanceIsOfInstallationsOnly(t *testing.T) {
 	if patch, err := inheritance(live, ours); patch != nil || err != nil {
 		t.Errorf("nothing is to be taken over, got %s, %v", patch, err)
 	}
-	live.ManagedFields = []metav1.ManagedFieldsEntry{appliedBy(managerPrefix+"one", `["no", "set"]`)}
+	live.ManagedFields = []metav1.ManagedFieldsEntry{appliedBy(managerOf("one"), `["no", "set"]`)}
 	_, err = inheritance(live, ours)
 	if _, misbehaves := errors.AsType[*MisbehavesError](err); !misbehaves {
 		t.Errorf("what is no field set is the API server's doing, got %v", err)
@@ -56,7 +56,7 @@ func TestInheritanceOfManyTakesLinearTime(t *testing.T) {
 	of := func(count int) *metav1.PartialObjectMetadata {
 		live := &metav1.PartialObjectMetadata{}
 		for i := range count {
-			live.ManagedFields = append(live.ManagedFields, appliedBy(fmt.Sprintf("%s%d", managerPrefix, i), fmt.Sprintf(`{"f:data":{"f:%d":{}}}`, i)))
+			live.ManagedFields = append(live.ManagedFields, appliedBy(managerOf(fmt.Sprint(i)), fmt.Sprintf(`{"f:data":{"f:%d":{}}}`, i)))
 		}
 		return live
 	}

@@ -3,7 +3,6 @@ package apply
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -97,7 +96,7 @@ func hasEntry(live metav1.Object, owner Owner, operation metav1.ManagedFieldsOpe
 // isOfAnother says whether another installation wrote an object, or marked it.
 func isOfAnother(live metav1.Object, owner Owner) bool {
 	for _, entry := range live.GetManagedFields() {
-		if strings.HasPrefix(entry.Manager, managerPrefix) && entry.Manager != owner.FieldManager() {
+		if _, is := installationOf(entry.Manager); is && entry.Manager != owner.FieldManager() {
 			return true
 		}
 	}
