@@ -10,13 +10,14 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // named are installations of the lab's cluster that exist, by ID.
 func (l *lab) named(names ...string) func(id string) string {
 	known := map[string]string{}
 	for _, name := range names {
-		known[apply.Owner{ClusterUID: l.owner.ClusterUID, Installation: name}.ID()] = name
+		known[ownership.Owner{ClusterUID: l.owner.ClusterUID, Installation: name}.ID()] = name
 	}
 	return func(id string) string { return known[id] }
 }
@@ -57,7 +58,7 @@ func TestAdoptionLeavesFieldsOfTheLiving(t *testing.T) {
 	l := newLab(t)
 	l.namespace()
 	inventory := l.install(l.prepare(settings), nil)
-	monitoring := apply.Owner{ClusterUID: l.owner.ClusterUID, Installation: "monitoring"}
+	monitoring := ownership.Owner{ClusterUID: l.owner.ClusterUID, Installation: "monitoring"}
 	_, err := l.others.Resource(configMaps).Namespace(l.name).Patch(t.Context(), "settings", types.ApplyPatchType,
 		[]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings"},"data":{"size":"9"}}`),
 		metav1.PatchOptions{FieldManager: monitoring.FieldManager()})
@@ -88,11 +89,11 @@ func TestAdoptionLeavesFieldsOfTheLiving(t *testing.T) {
 func TestLeftoversAreNobodyElses(t *testing.T) {
 	l := newLab(t)
 	l.namespace()
-	marks := apply.HelmMarks{ReleaseName: "agent", ReleaseNamespace: l.name}
+	marks := ownership.HelmMarks{ReleaseName: "agent", ReleaseNamespace: l.name}
 	l.as("monitoring", func() {
 		l.install(l.prepare(settings, func(options *apply.Options) { options.Helm = &marks }), nil)
 	})
-	claimed := apply.Inventory{{Version: "v1", Key: apply.Key{Kind: "ConfigMap", Name: "settings"}}}
+	claimed := ownership.Inventory{{Version: "v1", Key: ownership.Key{Kind: "ConfigMap", Name: "settings"}}}
 	for name, want := range map[string]int{"monitoring": 0, "logging": 1} {
 		found := must(apply.Leftovers(t.Context(), l.target, claimed, apply.LeftoverOptions{
 			Owner: l.owner, Marks: marks, NameOf: l.named(name),

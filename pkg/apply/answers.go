@@ -9,6 +9,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 
+	"github.com/trellis-addons/trellis/pkg/fieldsets"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
@@ -49,9 +51,9 @@ func (p place) check(live metav1.Object) error {
 }
 
 func checkManaged(managed []metav1.ManagedFieldsEntry, name string) error {
-	size, installations := sizeOf(managed), 0
+	size, installations := fieldsets.SizeOf(managed), 0
 	for i := range managed {
-		if _, is := installationOf(managed[i].Manager); is {
+		if _, is := ownership.InstallationOf(managed[i].Manager); is {
 			installations++
 		}
 	}
@@ -59,16 +61,6 @@ func checkManaged(managed []metav1.ManagedFieldsEntry, name string) error {
 		return misbehaves("%q has %d field managers with %d bytes of fields", cutText(name), len(managed), size)
 	}
 	return nil
-}
-
-// sizeOf is the size of all field sets together, in bytes.
-func sizeOf(managed []metav1.ManagedFieldsEntry) (size int) {
-	for i := range managed {
-		if managed[i].FieldsV1 != nil {
-			size += len(managed[i].FieldsV1.GetRawBytes())
-		}
-	}
-	return size
 }
 
 // isUID says whether an answer may have this UID. Objects that aggregated API servers make up have none.

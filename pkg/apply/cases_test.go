@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // RS23. Red when awaitEstablishment never looks at the time, when establishment does not read NamesAccepted, or when a stage does
@@ -92,7 +93,7 @@ func TestAC42OwnersOfObjectsThatExist(t *testing.T) {
 			test.make(l)
 			before := l.get(configMaps, l.name, "settings")
 			nameOf := func(id string) string {
-				return map[string]string{apply.Owner{ClusterUID: l.owner.ClusterUID, Installation: "monitoring"}.ID(): "monitoring"}[id]
+				return map[string]string{ownership.Owner{ClusterUID: l.owner.ClusterUID, Installation: "monitoring"}.ID(): "monitoring"}[id]
 			}
 			progress := l.rollout(l.prepare(settings), nil, apply.RolloutOptions{NameOf: nameOf})
 			if diff := cmp.Diff([]string{"ConfigMap settings: ObjectExists"}, reasons(progress.Refused)); diff != "" {
@@ -203,7 +204,7 @@ func TestRS27KindsThatDiscoveryCouldNotTell(t *testing.T) {
 	l := newLab(t)
 	l.install(l.prepare(strings.Split(widgets, "\n---\n")[1]), nil)
 	group := l.name + ".example.com"
-	inventory := apply.Inventory{{Key: apply.Key{Group: group, Kind: "Gizmo", Namespace: "default", Name: "first"}, Version: "v1", UID: "1"}}
+	inventory := ownership.Inventory{{Key: ownership.Key{Group: group, Kind: "Gizmo", Namespace: "default", Name: "first"}, Version: "v1", UID: "1"}}
 	l.eventually("the group is registered", func() bool { return l.get(apiServices, "", "v1."+group) != nil })
 	for _, version := range []string{group, group + "/v1"} {
 		l.target.Served = missing{groups: []string{version}}

@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/fieldsets"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // clientSideManagers are field managers of tools that apply from the client side or once. Adoption turns what they own into
@@ -93,7 +95,7 @@ func (w *writer) take(ctx context.Context, it *item, live *metav1.PartialObjectM
 
 // isOfRelease says whether Helm made an object for the release that is gone on with.
 func (w *writer) isOfRelease(live *metav1.PartialObjectMetadata) bool {
-	return w.release != nil && w.release.areOn(live.Annotations)
+	return w.release != nil && w.release.AreOn(live.Annotations)
 }
 
 // isOurs says whether an object that exists is this owner's: it has our manager, or our record plans it and it has our
@@ -104,7 +106,7 @@ func (w *writer) isOurs(it *item, live *metav1.PartialObjectMetadata) bool {
 }
 
 // isMadeBy says whether an object that is an owner's was made by it, and not there before.
-func isMadeBy(live *metav1.PartialObjectMetadata, owner Owner) bool {
+func isMadeBy(live *metav1.PartialObjectMetadata, owner ownership.Owner) bool {
 	return hasManager(live, owner.FieldManager()) && live.Annotations[kubermaticv1.AnnotationAdopted] == ""
 }
 
@@ -118,7 +120,7 @@ func hasManager(live *metav1.PartialObjectMetadata, manager string) bool {
 // object, whatever it calls itself: KKP and operators run such tools inside of their own programs.
 var marks = []fieldpath.Path{
 	fieldpath.MakePathOrDie("metadata", "annotations", lastApplied),
-	fieldpath.MakePathOrDie("metadata", "annotations", helmReleaseAnnotation),
+	fieldpath.MakePathOrDie("metadata", "annotations", ownership.HelmReleaseAnnotation),
 	fieldpath.MakePathOrDie("metadata", "labels", kkpAddonLabel),
 }
 
@@ -136,7 +138,7 @@ func appliers(managed []metav1.ManagedFieldsEntry) sets.Set[string] {
 		if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" || entry.FieldsV1 == nil {
 			continue
 		}
-		fields := parseFields(entry.FieldsV1.GetRawBytes())
+		fields := fieldsets.Parse(entry.FieldsV1.GetRawBytes())
 		if slices.ContainsFunc(marks, fields.Has) {
 			found.Insert(entry.Manager)
 		}
@@ -183,7 +185,7 @@ func inOrder(live *metav1.PartialObjectMetadata, from sets.Set[string], to strin
 		if entry.FieldsV1 == nil || !moves && entry.Manager != to {
 			continue
 		}
-		fields, err := readFields(entry.FieldsV1.GetRawBytes())
+		fields, err := fieldsets.Read(entry.FieldsV1.GetRawBytes())
 		if err != nil {
 			return nil, misbehaves("the fields of manager %q of %q are no field set", cutText(entry.Manager), live.Name)
 		}
@@ -238,8 +240,8 @@ func (w *writer) ownerOf(live *metav1.PartialObjectMetadata) string {
 	if id := w.otherInstallation(live); id != "" {
 		return w.installationOf(id)
 	}
-	if release := live.Annotations[helmReleaseAnnotation]; release != "" {
-		return fmt.Sprintf("Helm release %q in namespace %q", cutText(release), cutText(live.Annotations[helmNamespaceAnnotation]))
+	if release := live.Annotations[ownership.HelmReleaseAnnotation]; release != "" {
+		return fmt.Sprintf("Helm release %q in namespace %q", cutText(release), cutText(live.Annotations[ownership.HelmNamespaceAnnotation]))
 	}
 	if addon := live.Labels[kkpAddonLabel]; addon != "" {
 		return fmt.Sprintf("KKP add-on %q", cutText(addon))

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // lastApplied is kubectl's copy of an object as it was applied from the client; a stale one confuses kubectl.
@@ -26,7 +28,7 @@ func unpack(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured,
 			return nil
 		})
 		if err != nil {
-			return nil, &ObjectError{Object: KeyOf(object), Index: index, Problem: "its items are no objects"}
+			return nil, &ObjectError{Object: ownership.KeyOf(object), Index: index, Problem: "its items are no objects"}
 		}
 	}
 	return flat, nil

@@ -9,11 +9,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // deleteObject deletes the very object of an entry, with what belongs to it in the background. One that is gone, or was
 // replaced by another, is deleted.
-func deleteObject(ctx context.Context, client checkedClient, entry Entry) error {
+func deleteObject(ctx context.Context, client checkedClient, entry ownership.Entry) error {
 	background := metav1.DeletePropagationBackground
 	err := client.Delete(ctx, entry.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &entry.UID}, PropagationPolicy: &background,
@@ -27,24 +28,24 @@ func deleteObject(ctx context.Context, client checkedClient, entry Entry) error 
 // deleter deletes what inventories name.
 type deleter struct {
 	target Target
-	owner  Owner
+	owner  ownership.Owner
 	kinds  *kinds
 }
 
-func newDeleter(target Target, owner Owner) *deleter {
+func newDeleter(target Target, owner ownership.Owner) *deleter {
 	return &deleter{target: target, owner: owner, kinds: &kinds{mapper: target.Mapper}}
 }
 
 // presence is what became of an entry in the cluster.
 type presence struct {
-	entry Entry
+	entry ownership.Entry
 	// live is its metadata; nil if it is gone, or not ours.
 	live *metav1.PartialObjectMetadata
 	// unknown says that the kind's group can't be told; deleted, that the object was told to go, or is gone.
 	unknown, deleted bool
 }
 
-func presences(entries Inventory, unknown bool) (all []*presence) {
+func presences(entries ownership.Inventory, unknown bool) (all []*presence) {
 	for _, entry := range entries {
 		all = append(all, &presence{entry: entry, unknown: unknown})
 	}
@@ -52,7 +53,7 @@ func presences(entries Inventory, unknown bool) (all []*presence) {
 }
 
 // present are the entries whose objects still stand, in their order. Entries without a UID get it, if the object is ours.
-func (d *deleter) present(ctx context.Context, entries Inventory) (there Inventory, err error) {
+func (d *deleter) present(ctx context.Context, entries ownership.Inventory) (there ownership.Inventory, err error) {
 	seen, err := d.look(ctx, entries)
 	for _, one := range seen {
 		if one.live != nil || one.unknown {
@@ -63,7 +64,7 @@ func (d *deleter) present(ctx context.Context, entries Inventory) (there Invento
 }
 
 // look reads the metadata of entries.
-func (d *deleter) look(ctx context.Context, entries Inventory) ([]*presence, error) {
+func (d *deleter) look(ctx context.Context, entries ownership.Inventory) ([]*presence, error) {
 	seen := presences(entries, false)
 	return seen, each(ctx, seen, d.lookAt)
 }
@@ -84,15 +85,10 @@ func (d *deleter) lookAt(ctx context.Context, one *presence) error {
 	switch {
 	case one.entry.UID == live.UID:
 		one.live = live
-	case one.entry.UID == "" && (ours || live.Labels[kubermaticv1.LabelInstallation] == d.owner.ID() && !one.entry.isFoundation()):
+	case one.entry.UID == "" && (ours || live.Labels[kubermaticv1.LabelInstallation] == d.owner.ID() && !one.entry.IsFoundation()):
 		one.live, one.entry.UID, one.entry.Created = live, live.UID, isMadeBy(live, d.owner)
 	}
 	return nil
-}
-
-// isFoundation says whether an object is used by others as soon as it exists: more than a label has to say that it is ours.
-func (k Key) isFoundation() bool {
-	return k.GroupKind() == namespaceGK || k.GroupKind() == definitionGK
 }
 
 // client is for an entry's object. Where the kind is not served, the entry is gone with its kind, unless the API server
@@ -119,7 +115,7 @@ func (d *deleter) client(ctx context.Context, one *presence) (checkedClient, boo
 }
 
 // deleteAll deletes in reverse order, stage by stage, several at a time. Stuck are those that could not be deleted.
-func (d *deleter) deleteAll(ctx context.Context, entries Inventory) (stuck Inventory, err error) {
+func (d *deleter) deleteAll(ctx context.Context, entries ownership.Inventory) (stuck ownership.Inventory, err error) {
 	for at := stageCount - 1; at >= 0; at-- {
 		var now []*presence
 		for _, entry := range slices.Backward(entries) {
@@ -154,11 +150,11 @@ func (d *deleter) deleteOne(ctx context.Context, one *presence) error {
 
 // holdsMore says whether an object takes more with it than itself: what stands in a Namespace, the data behind a claim, the
 // objects of a CustomResourceDefinition.
-func (d *deleter) holdsMore(ctx context.Context, entry Entry) (bool, error) {
+func (d *deleter) holdsMore(ctx context.Context, entry ownership.Entry) (bool, error) {
 	switch entry.GroupKind() {
-	case namespaceGK, claimGK:
+	case ownership.NamespaceGK, claimGK:
 		return true, nil
-	case definitionGK:
+	case ownership.DefinitionGK:
 		return d.isInUse(ctx, entry)
 	}
 	return false, nil
@@ -167,7 +163,7 @@ func (d *deleter) holdsMore(ctx context.Context, entry Entry) (bool, error) {
 // isInUse says whether a CustomResourceDefinition holds objects. It asks in the version they are stored in, so that no
 // conversion webhook is needed. One that does not serve that version can't be asked, and counts as in use; one that was never
 // established has none.
-func (d *deleter) isInUse(ctx context.Context, entry Entry) (bool, error) {
+func (d *deleter) isInUse(ctx context.Context, entry ownership.Entry) (bool, error) {
 	definition, err := readWhole(ctx, d.target.Dynamic.Resource(definitions), place{name: entry.Name})
 	if apierrors.IsNotFound(err) {
 		return false, nil

@@ -8,10 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // update is a rollout of what is planned over what is known, as after an intent on record.
-func (l *lab) update(manifests string, known apply.Inventory) apply.Inventory {
+func (l *lab) update(manifests string, known ownership.Inventory) ownership.Inventory {
 	l.Helper()
 	objects := l.prepare(manifests)
 	return l.install(objects, apply.Planned(objects, known))
@@ -71,9 +72,9 @@ func TestInterruptedUpdateIsTakenBack(t *testing.T) {
 
 // Red when an entry without Applied, or without a UID, counts as applied with its content.
 func TestWhatIsNotKnownToBeAppliedIsWritten(t *testing.T) {
-	for name, forget := range map[string]func(*apply.Entry){
-		"of an earlier release":   func(entry *apply.Entry) { entry.Applied, entry.Replicas = false, nil },
-		"planned and not reached": func(entry *apply.Entry) { entry.UID = "" },
+	for name, forget := range map[string]func(*ownership.Entry){
+		"of an earlier release":   func(entry *ownership.Entry) { entry.Applied, entry.Replicas = false, nil },
+		"planned and not reached": func(entry *ownership.Entry) { entry.UID = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)

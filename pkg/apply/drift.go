@@ -15,11 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Drift is one object that differs from what was applied.
 type Drift struct {
-	Key Key
+	Key ownership.Key
 	// Reason is one of the Drift… constants.
 	Reason string
 	// Fields are the first few fields that were lost, where Reason is DriftFieldsLost.
@@ -37,9 +38,6 @@ const (
 	// DriftLeft: the installation that it was shared with does not have it any more. No survey finds that.
 	DriftLeft = "Left"
 )
-
-// maxLostFields is how many fields a Drift names.
-const maxLostFields = 5
 
 // Survey finds drift with one metadata list of our label for each kind and round, shared by all installations of a cluster, and
 // with one more for each kind of workload whether they are well. There is one Survey to a cluster. It may be used by
@@ -88,7 +86,7 @@ func (s *Survey) current(target Target) *round {
 // missing like others that were deleted, unless the kind left Kubernetes itself. A kind that the API server can't answer for is
 // no drift. What looks like drift in a list made earlier in the round is read once more, since the list may be older than what
 // was applied after it.
-func (s *Survey) Drifted(ctx context.Context, target Target, owner Owner, inventory Inventory) ([]Drift, error) {
+func (s *Survey) Drifted(ctx context.Context, target Target, owner ownership.Owner, inventory ownership.Inventory) ([]Drift, error) {
 	look := &look{target: target, owner: owner, round: s.current(target), now: s.now()}
 	if err := each(ctx, byKind(inventory), look.kind); err != nil {
 		return nil, err
@@ -115,7 +113,7 @@ func (s *Survey) SecretVersion(ctx context.Context, target Target, namespace, na
 }
 
 // byKind are the entries that have been applied, those of a kind together.
-func byKind(inventory Inventory) (all []batch) {
+func byKind(inventory ownership.Inventory) (all []batch) {
 	at := map[schema.GroupKind]int{}
 	for _, entry := range inventory {
 		if entry.UID == "" {
@@ -134,7 +132,7 @@ func byKind(inventory Inventory) (all []batch) {
 // look is one installation's look at a round.
 type look struct {
 	target Target
-	owner  Owner
+	owner  ownership.Owner
 	round  *round
 	now    time.Time
 
@@ -148,7 +146,7 @@ func (l *look) kind(ctx context.Context, entries batch) error {
 	if err != nil || all.unknown {
 		return err
 	}
-	return each(ctx, entries, func(ctx context.Context, entry Entry) error {
+	return each(ctx, entries, func(ctx context.Context, entry ownership.Entry) error {
 		sighting, found := all.objects[types.NamespacedName{Namespace: entry.Namespace, Name: entry.Name}]
 		drift := l.compare(entry, sighting, found)
 		if drift != nil && sighting.sum != nil || !all.fresh && (drift != nil || sighting.ending) {
@@ -168,7 +166,7 @@ func (l *look) kind(ctx context.Context, entries batch) error {
 	})
 }
 
-func (l *look) readAgain(ctx context.Context, where resource, entry Entry) (*Drift, error) {
+func (l *look) readAgain(ctx context.Context, where resource, entry ownership.Entry) (*Drift, error) {
 	live, err := resourceClient(l.target, where, entry.Namespace).Get(ctx, entry.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return l.compare(entry, sighting{}, false), nil
@@ -184,7 +182,7 @@ func (l *look) readAgain(ctx context.Context, where resource, entry Entry) (*Dri
 }
 
 // compare says how a sighting differs from what was applied; nil if it does not. An object on its way out is let go first.
-func (l *look) compare(entry Entry, seen sighting, found bool) *Drift {
+func (l *look) compare(entry ownership.Entry, seen sighting, found bool) *Drift {
 	switch {
 	case !found && entry.Finished, seen.ending:
 		return nil

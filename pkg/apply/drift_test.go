@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 func nestedInt(object *unstructured.Unstructured, fields ...string) (int64, bool, error) {
@@ -16,7 +17,7 @@ func nestedInt(object *unstructured.Unstructured, fields ...string) (int64, bool
 }
 
 // drift surveys anew.
-func (l *lab) drift(inventory apply.Inventory) []apply.Drift {
+func (l *lab) drift(inventory ownership.Inventory) []apply.Drift {
 	l.Helper()
 	survey := apply.NewSurvey(time.Minute, time.Now)
 	return must(survey.Drifted(l.Context(), l.target, l.owner, inventory))(l)
@@ -190,12 +191,12 @@ func TestListOlderThanApplyIsNoDrift(t *testing.T) {
 
 // Red when compare does not look at Entry.Finished.
 func TestFinishedJobsMayVanish(t *testing.T) {
-	entry := apply.Entry{Key: apply.Key{Group: "batch", Kind: "Job", Namespace: "default", Name: "no-such-job"}, Version: "v1", UID: "1"}
+	entry := ownership.Entry{Key: ownership.Key{Group: "batch", Kind: "Job", Namespace: "default", Name: "no-such-job"}, Version: "v1", UID: "1"}
 	l := newLab(t)
-	if drift := l.drift(apply.Inventory{entry}); driftReasons(drift) != apply.DriftMissing {
+	if drift := l.drift(ownership.Inventory{entry}); driftReasons(drift) != apply.DriftMissing {
 		t.Errorf("an unfinished job that vanished is drift, got %v", drift)
 	}
-	if drift := l.drift(apply.Inventory{entry}.Finish([]apply.Key{entry.Key})); len(drift) > 0 {
+	if drift := l.drift(ownership.Inventory{entry}.Finish([]ownership.Key{entry.Key})); len(drift) > 0 {
 		t.Errorf("a finished job that vanished is no drift, got %v", drift)
 	}
 }

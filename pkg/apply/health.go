@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Health is how the objects of an installation fare.
@@ -25,10 +26,10 @@ type Health struct {
 	// InProgress says that some object is on its way and may still get healthy.
 	InProgress bool
 	// Finished are Jobs and Pods that ran to their end; give them to Inventory.Finish.
-	Finished []Key
+	Finished []ownership.Key
 	// unhealthy are all objects that are not healthy, for the next look; behind is what workloads among them tell about their pods.
-	unhealthy []Key
-	behind    map[Key]behind
+	unhealthy []ownership.Key
+	behind    map[ownership.Key]behind
 }
 
 const (
@@ -39,31 +40,18 @@ const (
 )
 
 // changingKinds are the kinds of Kubernetes itself whose health can change, besides workloads; custom resources come on top.
-var changingKinds = map[schema.GroupKind]bool{podGK: true, jobGK: true, claimGK: true, definitionGK: true, apiServiceGK: true}
-
-// Finish marks entries as finished: it is no drift when they vanish. It changes a copy.
-func (i Inventory) Finish(keys []Key) Inventory {
-	ended := make(map[Key]bool, len(keys))
-	for _, key := range keys {
-		ended[key] = true
-	}
-	finished := slices.Clone(i)
-	for at := range finished {
-		finished[at].Finished = finished[at].Finished || ended[finished[at].Key]
-	}
-	return finished
-}
+var changingKinds = map[schema.GroupKind]bool{podGK: true, jobGK: true, claimGK: true, ownership.DefinitionGK: true, apiServiceGK: true}
 
 // Assess tells by kstatus how the objects fare. Only kinds whose health can change are read; everything else counts as
 // healthy. It costs one call for each object, or one list where several of a kind stand in one namespace.
-func Assess(ctx context.Context, target Target, owner Owner, inventory Inventory) (Health, error) {
+func Assess(ctx context.Context, target Target, owner ownership.Owner, inventory ownership.Inventory) (Health, error) {
 	return (&assessor{owner: owner, target: target}).all(ctx, inventory)
 }
 
 // batch is the entries of one kind in one namespace.
-type batch []Entry
+type batch []ownership.Entry
 
-func batches(inventory Inventory) (all []batch) {
+func batches(inventory ownership.Inventory) (all []batch) {
 	type place struct{ group, kind, version, namespace string }
 	at := map[place]int{}
 	for _, entry := range inventory {
@@ -91,7 +79,7 @@ type verdict struct {
 }
 
 func sum(total int, verdicts []verdict) Health {
-	health := Health{Total: total, Healthy: total, behind: map[Key]behind{}}
+	health := Health{Total: total, Healthy: total, behind: map[ownership.Key]behind{}}
 	slices.SortStableFunc(verdicts, func(a, b verdict) int {
 		if a.failed != b.failed {
 			return map[bool]int{true: -1, false: 1}[a.failed]
@@ -122,7 +110,7 @@ func sum(total int, verdicts []verdict) Health {
 
 // assessor reads objects and collects verdicts.
 type assessor struct {
-	owner  Owner
+	owner  ownership.Owner
 	target Target
 	kinds  *kinds
 	// survey, where set, knows which workloads are well.
@@ -132,7 +120,7 @@ type assessor struct {
 	verdicts []verdict
 }
 
-func (a *assessor) all(ctx context.Context, inventory Inventory) (Health, error) {
+func (a *assessor) all(ctx context.Context, inventory ownership.Inventory) (Health, error) {
 	a.kinds = &kinds{mapper: a.target.Mapper}
 	if err := each(ctx, batches(inventory), a.assess); err != nil {
 		return Health{}, err
@@ -185,7 +173,7 @@ func (a *assessor) read(ctx context.Context, where resource, entries batch) (err
 			return err
 		}
 	}
-	return each(ctx, entries, func(ctx context.Context, entry Entry) error {
+	return each(ctx, entries, func(ctx context.Context, entry ownership.Entry) error {
 		return a.readOne(ctx, client, entry)
 	})
 }
@@ -193,7 +181,7 @@ func (a *assessor) read(ctx context.Context, where resource, entries batch) (err
 // list judges the objects of a kind in a namespace that carry the owner's label, page by page; of none more is kept. Missed are
 // entries that the list had not.
 func (a *assessor) list(ctx context.Context, client dynamic.ResourceInterface, entries batch) (missed batch, err error) {
-	waiting := make(map[string]Entry, len(entries))
+	waiting := make(map[string]ownership.Entry, len(entries))
 	for _, entry := range entries {
 		waiting[entry.Name] = entry
 	}
@@ -224,7 +212,7 @@ func (a *assessor) list(ctx context.Context, client dynamic.ResourceInterface, e
 }
 
 // readOne reads one object and judges it.
-func (a *assessor) readOne(ctx context.Context, client dynamic.ResourceInterface, entry Entry) error {
+func (a *assessor) readOne(ctx context.Context, client dynamic.ResourceInterface, entry ownership.Entry) error {
 	live, err := readWhole(ctx, client, place{namespace: entry.Namespace, name: entry.Name})
 	if apierrors.IsNotFound(err) {
 		a.add(verdict{note: Note{Key: entry.Key, Reason: string(status.NotFoundStatus), Message: "it does not exist"}})
@@ -238,7 +226,7 @@ func (a *assessor) readOne(ctx context.Context, client dynamic.ResourceInterface
 }
 
 // judge tells how one object fares.
-func (a *assessor) judge(ctx context.Context, entry Entry, live *unstructured.Unstructured) {
+func (a *assessor) judge(ctx context.Context, entry ownership.Entry, live *unstructured.Unstructured) {
 	if live.GetUID() != entry.UID {
 		a.add(verdict{note: Note{Key: entry.Key, Reason: string(status.NotFoundStatus), Message: "another object stands in its place"}})
 		return

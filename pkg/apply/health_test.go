@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 var (
@@ -25,7 +26,7 @@ metadata: {name: once}
 spec:
   template: {spec: {restartPolicy: Never, containers: [{name: once, image: "example.com/once:1"}]}}`
 
-func (l *lab) assess(inventory apply.Inventory) apply.Health {
+func (l *lab) assess(inventory ownership.Inventory) apply.Health {
 	l.Helper()
 	return must(apply.Assess(l.Context(), l.target, l.owner, inventory))(l)
 }
@@ -73,7 +74,7 @@ func TestHealthOfJobs(t *testing.T) {
 		health = l.assess(inventory)
 		return states(health) == "1/2 healthy, 0 failing, in progress true, Job:InProgress"
 	})
-	if diff := cmp.Diff([]apply.Key{inventory[0].Key}, health.Finished); diff != "" {
+	if diff := cmp.Diff([]ownership.Key{inventory[0].Key}, health.Finished); diff != "" {
 		t.Fatalf("finished (-want +got):\n%s", diff)
 	}
 
@@ -162,13 +163,13 @@ func TestInstallationsShareALookAtWorkloads(t *testing.T) {
 	if again := look(well); len(again) > 0 {
 		t.Errorf("a second look a moment later asked %q", again)
 	}
-	other := &lab{T: t, target: l.target, calls: l.calls, owner: apply.Owner{ClusterUID: "5f3d", Installation: l.name + "-2"}, name: l.name}
+	other := &lab{T: t, target: l.target, calls: l.calls, owner: ownership.Owner{ClusterUID: "5f3d", Installation: l.name + "-2"}, name: l.name}
 	second := other.install(l.prepare(strings.ReplaceAll(deployment, "name: web", "name: second")), nil)
 	l.eventually("the other's Deployment is healthy", func() bool { return other.assess(second).Healthy == 1 })
 	now = now.Add(time.Minute)
 	for _, one := range []struct {
-		owner apply.Owner
-		has   apply.Inventory
+		owner ownership.Owner
+		has   ownership.Inventory
 	}{{l.owner, inventory}, {other.owner, second}} {
 		asked := l.calls.during("", func() { must(survey.Assess(t.Context(), l.target, one.owner, one.has))(t) })
 		if diff := cmp.Diff(list, asked); diff != "" {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Hook is an object outside of every inventory that is made to do its work once: it is never repaired and never pruned.
@@ -24,7 +25,7 @@ type Hook struct {
 	// TargetNamespace is for an object whose scope Prepare could not know.
 	TargetNamespace string
 	// Release is what the object belongs to.
-	Release HelmMarks
+	Release ownership.HelmMarks
 }
 
 // NoPlaceError says that there is nowhere to make a hook's object: its namespace does not exist or goes, or its kind is not
@@ -35,7 +36,7 @@ type NoPlaceError struct{ Problem string }
 func (e *NoPlaceError) Error() string { return e.Problem }
 
 // Key names the hook's object.
-func (h Hook) Key() Key { return KeyOf(h.Object) }
+func (h Hook) Key() ownership.Key { return ownership.KeyOf(h.Object) }
 
 // Runs says whether the object is of a kind that runs to an end.
 func (h Hook) Runs() bool { return runs(h.Key().GroupKind()) }
@@ -47,7 +48,7 @@ func runs(kind schema.GroupKind) bool { return kind == jobGK || kind == podGK }
 func (h Hook) HoldsMore() bool { return h.IsShared() || h.Key().GroupKind() == claimGK }
 
 // IsShared says whether the object is used by all as soon as it is there, whoever made it.
-func (h Hook) IsShared() bool { return h.Key().isFoundation() }
+func (h Hook) IsShared() bool { return h.Key().IsFoundation() }
 
 // client is for the hook's object at its place, with its namespace filled in. A kind that is not served is a NoPlaceError.
 func (h *Hook) client(target Target) (dynamic.ResourceInterface, place, error) {
@@ -72,7 +73,7 @@ func (h *Hook) client(target Target) (dynamic.ResourceInterface, place, error) {
 
 // MakeHook makes a hook's object. Where one exists it is left as it is, and the UID is empty: look at it again. Refused says
 // why the user cluster does not want it. Errors: NoPlaceError, or the API server's.
-func MakeHook(ctx context.Context, target Target, owner Owner, hook Hook) (uid types.UID, refused string, err error) {
+func MakeHook(ctx context.Context, target Target, owner ownership.Owner, hook Hook) (uid types.UID, refused string, err error) {
 	client, at, err := hook.client(target)
 	if err != nil {
 		return "", "", err

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/hostile"
 )
 
@@ -78,7 +79,7 @@ func TestIdentitiesThatCanNotBeAreRefused(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			l, server := newHostileLab(t)
 			l.namespace()
-			objects, inventory := l.prepare(settings), apply.Inventory(nil)
+			objects, inventory := l.prepare(settings), ownership.Inventory(nil)
 			if known {
 				inventory = l.install(objects, nil)
 				for i := range inventory {
@@ -122,7 +123,7 @@ func TestListsOfHostileClustersAreEndedForAllInstallations(t *testing.T) {
 				t.Errorf("%d pages of two kinds were asked for", lists)
 			}
 			before := server.Count("requests")
-			_, err := survey.Drifted(t.Context(), l.target, apply.Owner{ClusterUID: "5f3d", Installation: "another"}, inventory)
+			_, err := survey.Drifted(t.Context(), l.target, ownership.Owner{ClusterUID: "5f3d", Installation: "another"}, inventory)
 			expectMisbehaviour(t, "drift of another", err)
 			if more := server.Count("requests") - before; more > 0 {
 				t.Errorf("another installation asked %d times in the same round", more)

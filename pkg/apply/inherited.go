@@ -8,16 +8,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Inherited is the entry of a namespace that another installation made, which is gone: the last one that asked for the
 // namespace removes it, as it would one of its own. Nil where somebody else made it, or its maker exists; nameOf is as in
 // RolloutOptions. What made a namespace is told by its field managers: none of ours applies one that was there before.
-func Inherited(ctx context.Context, target Target, name string, nameOf func(id string) string) (*Entry, error) {
+func Inherited(ctx context.Context, target Target, name string, nameOf func(id string) string) (*ownership.Entry, error) {
 	if name == "" || nameOf == nil {
 		return nil, nil
 	}
-	key := Key{Kind: namespaceGK.Kind, Name: name}
+	key := ownership.Key{Kind: ownership.NamespaceGK.Kind, Name: name}
 	where, served, err := (&kinds{mapper: target.Mapper}).findAny(key, "v1")
 	if err != nil || !served {
 		return nil, err
@@ -32,7 +33,7 @@ func Inherited(ctx context.Context, target Target, name string, nameOf func(id s
 	if !isOrphaned(live, nameOf) {
 		return nil, nil
 	}
-	return &Entry{Key: key, Version: "v1", UID: live.UID, Created: true}, nil
+	return &ownership.Entry{Key: key, Version: "v1", UID: live.UID, Created: true}, nil
 }
 
 // isOrphaned says whether installations made an object, and none of them exists any more.
@@ -40,7 +41,7 @@ func isOrphaned(live *metav1.PartialObjectMetadata, nameOf func(id string) strin
 	made := false
 	for i := range live.ManagedFields {
 		entry := &live.ManagedFields[i]
-		id, found := installationOf(entry.Manager)
+		id, found := ownership.InstallationOf(entry.Manager)
 		if !found || entry.Operation != metav1.ManagedFieldsOperationApply {
 			continue
 		}

@@ -9,12 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-)
 
-// Kinds of what other objects stand in or are made of.
-var (
-	namespaceGK  = schema.GroupKind{Kind: "Namespace"}
-	definitionGK = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Kinds that are treated in a way of their own.
@@ -36,21 +32,12 @@ const (
 	updateRecreate   = "recreate"
 )
 
-// KeyOf names an object.
-func KeyOf(object *unstructured.Unstructured) Key {
-	gvk := object.GroupVersionKind()
-	return Key{Group: gvk.Group, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
-}
-
-// GroupKind of the object.
-func (k Key) GroupKind() schema.GroupKind { return schema.GroupKind{Group: k.Group, Kind: k.Kind} }
-
 func isNamespace(object *unstructured.Unstructured) bool {
-	return object.GroupVersionKind().GroupKind() == namespaceGK
+	return object.GroupVersionKind().GroupKind() == ownership.NamespaceGK
 }
 
 func isCRD(object *unstructured.Unstructured) bool {
-	return object.GroupVersionKind().GroupKind() == definitionGK
+	return object.GroupVersionKind().GroupKind() == ownership.DefinitionGK
 }
 
 // resource is where objects of a kind are read and written.
@@ -166,7 +153,7 @@ func (k *kinds) find(gvk schema.GroupVersionKind) (resource, bool, error) {
 }
 
 // findAny is find, but is content with any version that is served: enough to read metadata and to delete.
-func (k *kinds) findAny(key Key, version string) (resource, bool, error) {
+func (k *kinds) findAny(key ownership.Key, version string) (resource, bool, error) {
 	if where, known, err := k.known(key, version); err != nil || known {
 		return where, known, err
 	}
@@ -175,7 +162,7 @@ func (k *kinds) findAny(key Key, version string) (resource, bool, error) {
 }
 
 // known is findAny without a reset.
-func (k *kinds) known(key Key, version string) (resource, bool, error) {
+func (k *kinds) known(key ownership.Key, version string) (resource, bool, error) {
 	where, served, err := k.lookUp(key.GroupKind(), version)
 	if err != nil || served {
 		return where, served, err

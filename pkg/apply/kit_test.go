@@ -24,6 +24,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/hostile"
 )
@@ -43,7 +44,7 @@ type lab struct {
 	calls  *calls
 	// others is a client of somebody else; its requests are not counted.
 	others dynamic.Interface
-	owner  apply.Owner
+	owner  ownership.Owner
 	// name is unique for the test: a namespace, or part of names.
 	name string
 }
@@ -79,7 +80,7 @@ func newLabBehind(t *testing.T, way *rest.Config) *lab {
 		},
 		calls:  counter,
 		others: must(dynamic.NewForConfig(config))(t),
-		owner:  apply.Owner{ClusterUID: "5f3d", Installation: name},
+		owner:  ownership.Owner{ClusterUID: "5f3d", Installation: name},
 		name:   name,
 	}
 }
@@ -176,7 +177,7 @@ func (l *lab) prepare(manifests string, change ...func(*apply.Options)) []*unstr
 func createNamespace(options *apply.Options) { options.CreateNamespace = true }
 
 // rollout advances until nothing is waited for any more.
-func (l *lab) rollout(objects []*unstructured.Unstructured, known apply.Inventory, options apply.RolloutOptions) apply.Progress {
+func (l *lab) rollout(objects []*unstructured.Unstructured, known ownership.Inventory, options apply.RolloutOptions) apply.Progress {
 	l.Helper()
 	rollout := apply.NewRollout(l.owner, objects, known, options)
 	var progress apply.Progress
@@ -191,7 +192,7 @@ func (l *lab) rollout(objects []*unstructured.Unstructured, known apply.Inventor
 }
 
 // install rolls out and insists on the end of it.
-func (l *lab) install(objects []*unstructured.Unstructured, known apply.Inventory) apply.Inventory {
+func (l *lab) install(objects []*unstructured.Unstructured, known ownership.Inventory) ownership.Inventory {
 	l.Helper()
 	progress := l.rollout(objects, known, apply.RolloutOptions{})
 	if !progress.Complete {
@@ -201,7 +202,7 @@ func (l *lab) install(objects []*unstructured.Unstructured, known apply.Inventor
 }
 
 // remove removes until nothing is left.
-func (l *lab) remove(inventory apply.Inventory, options apply.RemoveOptions) {
+func (l *lab) remove(inventory ownership.Inventory, options apply.RemoveOptions) {
 	l.Helper()
 	options.Owner = l.owner
 	left, blocked := inventory, []apply.Note(nil)
@@ -303,7 +304,7 @@ func reasons(notes []apply.Note) (texts []string) {
 const whenUnused = kubermaticv1.CRDRemoveWhenUnused
 
 // keysOf are the keys of objects that drifted.
-func keysOf(drift []apply.Drift) (keys []apply.Key) {
+func keysOf(drift []apply.Drift) (keys []ownership.Key) {
 	for _, one := range drift {
 		keys = append(keys, one.Key)
 	}

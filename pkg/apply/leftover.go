@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Leftovers are the objects of a Helm release that is taken over which are not among those that are wanted: they stand in the
@@ -21,10 +23,10 @@ import (
 // is not believed: an object without its marks is somebody else's, and so is one of another installation that still exists. Each
 // has its live UID, and none counts as made by us, so that Namespaces and CustomResourceDefinitions stay. Kinds that
 // are not served have no objects.
-func Leftovers(ctx context.Context, target Target, claimed Inventory, options LeftoverOptions) (Inventory, error) {
-	search := &leftovers{LeftoverOptions: options, target: target, kinds: &kinds{mapper: target.Mapper}, wanted: map[Key]bool{}}
+func Leftovers(ctx context.Context, target Target, claimed ownership.Inventory, options LeftoverOptions) (ownership.Inventory, error) {
+	search := &leftovers{LeftoverOptions: options, target: target, kinds: &kinds{mapper: target.Mapper}, wanted: map[ownership.Key]bool{}}
 	for _, object := range options.Wanted {
-		search.wanted[KeyOf(object)] = true
+		search.wanted[ownership.KeyOf(object)] = true
 	}
 	for _, entry := range options.Known {
 		search.wanted[entry.Key] = true
@@ -33,7 +35,7 @@ func Leftovers(ctx context.Context, target Target, claimed Inventory, options Le
 	if err := each(ctx, seen, search.look); err != nil {
 		return nil, err
 	}
-	var found Inventory
+	var found ownership.Inventory
 	known := map[types.UID]bool{}
 	for _, one := range seen {
 		if one.live != nil && !known[one.live.UID] {
@@ -46,13 +48,13 @@ func Leftovers(ctx context.Context, target Target, claimed Inventory, options Le
 
 // LeftoverOptions say what is none.
 type LeftoverOptions struct {
-	Owner Owner
+	Owner ownership.Owner
 	// Marks of the release that is taken over.
-	Marks HelmMarks
+	Marks ownership.HelmMarks
 	// Wanted are the objects that stay.
 	Wanted []*unstructured.Unstructured
 	// Known are entries of objects that stay, or are to go already.
-	Known Inventory
+	Known ownership.Inventory
 	// Hooks looks for what hooks of the release made, in its namespace. Helm does not mark those: they are known by being hooks, and by
 	// not being of an installation.
 	Hooks bool
@@ -64,7 +66,7 @@ type leftovers struct {
 	LeftoverOptions
 	target Target
 	kinds  *kinds
-	wanted map[Key]bool
+	wanted map[ownership.Key]bool
 }
 
 func (l *leftovers) look(ctx context.Context, one *presence) error {
@@ -87,7 +89,7 @@ func (l *leftovers) look(ctx context.Context, one *presence) error {
 	if l.wanted[one.entry.Key] {
 		return nil
 	}
-	if l.Hooks && (one.entry.isFoundation() || one.entry.GroupKind() == claimGK) {
+	if l.Hooks && (one.entry.IsFoundation() || one.entry.GroupKind() == claimGK) {
 		return nil
 	}
 	live, err := resourceClient(l.target, where, one.entry.Namespace).Get(ctx, one.entry.Name, metav1.GetOptions{})
@@ -110,9 +112,9 @@ func (l *leftovers) isLeft(kind schema.GroupKind, live *metav1.PartialObjectMeta
 	if l.Hooks {
 		return live.DeletionTimestamp == nil && isOfUpgrade(kind, live) &&
 			live.Namespace == l.Marks.ReleaseNamespace && !isOwnHook(live, l.Owner) &&
-			obstacle(live, l.Owner, l.Marks) == "" && !isKeptByHelm(live)
+			obstacle(live, l.Owner, l.Marks) == "" && !ownership.IsKeptByHelm(live)
 	}
-	return live.DeletionTimestamp == nil && l.Marks.areOn(live.Annotations) && !isKeptByHelm(live) &&
+	return live.DeletionTimestamp == nil && l.Marks.AreOn(live.Annotations) && !ownership.IsKeptByHelm(live) &&
 		livingNeighbour(live, l.Owner, l.NameOf) == ""
 }
 
@@ -121,7 +123,7 @@ func (l *leftovers) isLeft(kind schema.GroupKind, live *metav1.PartialObjectMeta
 func isOfUpgrade(kind schema.GroupKind, live *metav1.PartialObjectMetadata) bool {
 	annotations := live.Annotations
 	isOf := func(event string) bool {
-		return slices.ContainsFunc(strings.Split(annotations[helmHookAnnotation], ","), func(word string) bool {
+		return slices.ContainsFunc(strings.Split(annotations[ownership.HelmHookAnnotation], ","), func(word string) bool {
 			return strings.HasSuffix(strings.TrimSpace(word), event)
 		})
 	}
@@ -150,7 +152,7 @@ const helmDeletePolicyAnnotation = "helm.sh/hook-delete-policy"
 const longestName = 253
 
 // nameProblem says whether a name from a user cluster can't be part of a path, or is longer than any is.
-func nameProblem(key Key) bool {
+func nameProblem(key ownership.Key) bool {
 	if len(key.Name) > longestName || len(key.Namespace) > content.DNS1123LabelMaxLength {
 		return true
 	}

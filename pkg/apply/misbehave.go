@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
@@ -17,7 +18,7 @@ func misbehaves(format string, about ...any) error {
 }
 
 // misbehaved is the note about an object whose answer gave it fields that it can't have.
-func misbehaved(key Key) Note {
+func misbehaved(key ownership.Key) Note {
 	return Note{
 		Key: key, Reason: kubermaticv1.ReasonClusterMisbehaves,
 		Message: fmt.Sprintf("the API server says of %s that it has more fields than were sent: "+

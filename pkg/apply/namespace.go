@@ -14,11 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // keepsNamespace says whether a Namespace stays: it is not ours, another installation targets it, or somebody's object is
 // in it. Where not everything that may be in it can be listed, it stays.
-func (r removal) keepsNamespace(ctx context.Context, entry Entry) (bool, error) {
+func (r removal) keepsNamespace(ctx context.Context, entry ownership.Entry) (bool, error) {
 	if !entry.Created || slices.Contains(r.options.KeepNamespaces, entry.Name) || r.target.Served == nil {
 		return true, nil
 	}
@@ -104,7 +105,7 @@ type census struct {
 	// owner is the ID of the installation whose release Secrets may be here; "" where none may.
 	owner string
 	// hooksOf is the installation whose hooks may have left objects here.
-	hooksOf Owner
+	hooksOf ownership.Owner
 
 	lock sync.Mutex
 	uids map[types.UID]bool
@@ -211,10 +212,10 @@ func (c *census) isFurniture(where resource, object *metav1.PartialObjectMetadat
 // isHookOfOurs says whether a hook of the installation left an object. What was made as such goes with the namespace, but not
 // data, and not what is to stay.
 func (c *census) isHookOfOurs(where resource, object *metav1.PartialObjectMetadata) bool {
-	if where.GroupResource() == volumeClaims || staysBehind(object) {
+	if where.GroupResource() == volumeClaims || ownership.StaysBehind(object) {
 		return false
 	}
-	return object.Labels[kubermaticv1.LabelInstallation] == c.hooksOf.ID() && object.Annotations[helmHookAnnotation] != "" &&
+	return object.Labels[kubermaticv1.LabelInstallation] == c.hooksOf.ID() && object.Annotations[ownership.HelmHookAnnotation] != "" &&
 		hasEntry(object, c.hooksOf, metav1.ManagedFieldsOperationUpdate)
 }
 

@@ -6,13 +6,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // otherInstallation is the ID of another installation that has an object: its field manager says so, or else its label.
 func (w *writer) otherInstallation(live *metav1.PartialObjectMetadata) string {
 	for i := range live.ManagedFields {
 		entry := &live.ManagedFields[i]
-		id, found := installationOf(entry.Manager)
+		id, found := ownership.InstallationOf(entry.Manager)
 		if found && id != w.owner.ID() && entry.Operation == metav1.ManagedFieldsOperationApply {
 			return id
 		}
@@ -25,14 +26,14 @@ func (w *writer) otherInstallation(live *metav1.PartialObjectMetadata) string {
 
 // livingNeighbour names another installation that has an object and still exists: its objects are not for adoption. Its field
 // manager says so, or its label. nameOf may be nil, and then none is known to exist.
-func livingNeighbour(live *metav1.PartialObjectMetadata, owner Owner, nameOf func(id string) string) string {
+func livingNeighbour(live *metav1.PartialObjectMetadata, owner ownership.Owner, nameOf func(id string) string) string {
 	if nameOf == nil {
 		return ""
 	}
 	ids := []string{live.Labels[kubermaticv1.LabelInstallation]}
 	for i := range live.ManagedFields {
 		entry := &live.ManagedFields[i]
-		if id, found := installationOf(entry.Manager); found && entry.Operation == metav1.ManagedFieldsOperationApply {
+		if id, found := ownership.InstallationOf(entry.Manager); found && entry.Operation == metav1.ManagedFieldsOperationApply {
 			ids = append(ids, id)
 		}
 	}
@@ -49,7 +50,7 @@ func livingNeighbour(live *metav1.PartialObjectMetadata, owner Owner, nameOf fun
 
 // isLivingManager says whether a field manager is another installation that still exists.
 func (w *writer) isLivingManager(manager string) bool {
-	id, found := installationOf(manager)
+	id, found := ownership.InstallationOf(manager)
 	return found && id != w.owner.ID() && w.nameOf != nil && w.nameOf(id) != ""
 }
 
@@ -65,7 +66,7 @@ func (w *writer) installationOf(id string) string {
 
 // managerOf names a field manager: one of ours by its installation.
 func (w *writer) managerOf(manager string) string {
-	if id, found := installationOf(manager); found {
+	if id, found := ownership.InstallationOf(manager); found {
 		return w.installationOf(id)
 	}
 	return fmt.Sprintf("%q", cutText(manager))

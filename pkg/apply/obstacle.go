@@ -13,13 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Obstacle is what keeps a rollout from going on until somebody does something in the user cluster: a namespace that is not there, or
 // an object that is, or is otherwise than it should be.
 type Obstacle struct {
 	// Key of the object, or of the Namespace.
-	Key Key
+	Key ownership.Key
 }
 
 // seenReasons are reasons of notes about what one call can see.
@@ -35,7 +36,7 @@ func ObstacleOf(notes []Note) *Obstacle {
 	case at < 0:
 		return nil
 	case notes[at].Reason == kubermaticv1.ReasonNamespaceMissing:
-		return &Obstacle{Key: Key{Kind: namespaceGK.Kind, Name: notes[at].Key.Namespace}}
+		return &Obstacle{Key: ownership.Key{Kind: ownership.NamespaceGK.Kind, Name: notes[at].Key.Namespace}}
 	}
 	return &Obstacle{notes[at].Key}
 }
@@ -53,9 +54,9 @@ func (o Obstacle) Look(ctx context.Context, target Target) (state string, err er
 	switch {
 	case err != nil && !gone:
 		return "", fmt.Errorf("reading %q: %w", o.Key, err)
-	case o.Key.GroupKind() != namespaceGK && gone:
+	case o.Key.GroupKind() != ownership.NamespaceGK && gone:
 		return "", nil
-	case o.Key.GroupKind() != namespaceGK:
+	case o.Key.GroupKind() != ownership.NamespaceGK:
 		return stateOf(live), nil
 	case gone || live.DeletionTimestamp != nil:
 		return "missing", nil

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // FoundLimits are for what OfRelease keeps, in bytes as JSON.
@@ -20,7 +22,7 @@ type FoundLimits struct{ Total, Object int }
 type FoundError struct {
 	Release string
 	// Object that is too large; nil where the sum is.
-	Object *Key
+	Object *ownership.Key
 	// Have is how many bytes there are, Max how many may be.
 	Have, Max int
 }
@@ -39,7 +41,7 @@ func (e *FoundError) Error() string {
 // is left out: status, resource version, generation and managed fields. Objects beyond the limits are a *FoundError: whoever can
 // write a release's record says what is read.
 func OfRelease(
-	ctx context.Context, target Target, claimed Inventory, marks HelmMarks, limits FoundLimits,
+	ctx context.Context, target Target, claimed ownership.Inventory, marks ownership.HelmMarks, limits FoundLimits,
 ) ([]*unstructured.Unstructured, error) {
 	kinds := &kinds{mapper: target.Mapper}
 	numbers := make([]int, len(claimed))
@@ -82,10 +84,10 @@ type keptOfRelease struct {
 func (k *keptOfRelease) keep(i int, live *unstructured.Unstructured) error {
 	text, err := json.Marshal(live.Object)
 	if err != nil {
-		return fmt.Errorf("encoding %q: %w", KeyOf(live), err)
+		return fmt.Errorf("encoding %q: %w", ownership.KeyOf(live), err)
 	}
 	if len(text) > k.limits.Object {
-		key := KeyOf(live)
+		key := ownership.KeyOf(live)
 		return &FoundError{Object: &key, Release: k.release, Have: len(text), Max: k.limits.Object}
 	}
 	k.mutex.Lock()
@@ -97,7 +99,7 @@ func (k *keptOfRelease) keep(i int, live *unstructured.Unstructured) error {
 	return nil
 }
 
-func readOfRelease(ctx context.Context, target Target, kinds *kinds, claimed Entry, marks HelmMarks) (*unstructured.Unstructured, error) {
+func readOfRelease(ctx context.Context, target Target, kinds *kinds, claimed ownership.Entry, marks ownership.HelmMarks) (*unstructured.Unstructured, error) {
 	if nameProblem(claimed.Key) {
 		return nil, nil
 	}
@@ -120,7 +122,7 @@ func readOfRelease(ctx context.Context, target Target, kinds *kinds, claimed Ent
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", claimed.Key, err)
 	}
-	if !marks.areOn(live.GetAnnotations()) {
+	if !marks.AreOn(live.GetAnnotations()) {
 		return nil, nil
 	}
 	delete(live.Object, "status")

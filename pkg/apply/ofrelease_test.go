@@ -9,23 +9,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 func TestOfReleaseKeepsNoMoreThanItsLimits(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.namespace()
-	var claimed apply.Inventory
+	var claimed ownership.Inventory
 	for i := range 6 {
 		object := l.objects(fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: of-%d, namespace: NAME, annotations: {
 			meta.helm.sh/release-name: theirs, meta.helm.sh/release-namespace: NAME}}, data: {k: %s}}`, i, strings.Repeat("x", 10_000)))[0]
 		l.createObject(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, l.name, object)
-		claimed = append(claimed, apply.Entry{Key: apply.KeyOf(object), Version: "v1"})
+		claimed = append(claimed, ownership.Entry{Key: ownership.KeyOf(object), Version: "v1"})
 	}
 	long := claimed[0]
 	long.Name = strings.Repeat("n", 254)
 	claimed = append(claimed, long)
-	marks := apply.HelmMarks{ReleaseName: "theirs", ReleaseNamespace: l.name}
+	marks := ownership.HelmMarks{ReleaseName: "theirs", ReleaseNamespace: l.name}
 
 	found, err := apply.OfRelease(t.Context(), l.target, claimed, marks, apply.FoundLimits{Total: 100_000, Object: 20_000})
 	if err != nil || len(found) != 6 {

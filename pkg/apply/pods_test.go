@@ -9,12 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 var podsOf = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
 // explained assesses until what is not healthy was explained in words that have this text, and gives them.
-func (l *lab) explained(inventory apply.Inventory, text string) (health apply.Health) {
+func (l *lab) explained(inventory ownership.Inventory, text string) (health apply.Health) {
 	l.Helper()
 	said := ""
 	l.eventually("the first unhealthy object says "+text, func() bool {

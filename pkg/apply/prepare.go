@@ -3,7 +3,6 @@ package apply
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 
@@ -11,45 +10,27 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Options say how rendered objects become those of an installation.
 type Options struct {
 	// Owner gives the objects' installation label.
-	Owner Owner
+	Owner ownership.Owner
 	// TargetNamespace is for namespaced objects without a namespace.
 	TargetNamespace string
 	// CreateNamespace adds the target namespace to the objects.
 	CreateNamespace bool
 	// Helm marks the objects as those of a Helm release; nil for go-template.
-	Helm *HelmMarks
+	Helm *ownership.HelmMarks
 	// CRDs says how CustomResourceDefinitions are written; "" is CreateReplace.
 	CRDs kubermaticv1.CRDApply
-}
-
-// HelmMarks are what Helm asks of objects before it takes them over: a label and two annotations.
-type HelmMarks struct {
-	ReleaseName, ReleaseNamespace string
-}
-
-// areOn says whether annotations are those of the release.
-func (m HelmMarks) areOn(annotations map[string]string) bool {
-	return annotations[helmReleaseAnnotation] == m.ReleaseName && annotations[helmNamespaceAnnotation] == m.ReleaseNamespace
 }
 
 // The label by which Helm knows its objects, from helm.sh/helm/v3/pkg/action/validate.go.
 const (
 	helmManagedByLabel = "app.kubernetes.io/managed-by"
 	helmManagedByValue = "Helm"
-)
-
-// Annotations of Helm's, from helm.sh/helm/v3/pkg/action/validate.go and pkg/release/v1.
-const (
-	helmReleaseAnnotation   = "meta.helm.sh/release-name"
-	helmNamespaceAnnotation = "meta.helm.sh/release-namespace"
-	helmHookAnnotation      = "helm.sh/hook"
-	helmPolicyAnnotation    = "helm.sh/resource-policy"
-	helmPolicyKeep          = "keep"
 )
 
 // Prepare makes rendered objects those of an installation, in their order, without changing its input. It is pure, and
@@ -69,8 +50,8 @@ func Prepare(objects []*unstructured.Unstructured, mapper meta.RESTMapper, optio
 	if err != nil {
 		return nil, err
 	}
-	if len(flat) > MaxObjects {
-		return nil, &LimitError{What: "objects", Have: len(flat), Max: MaxObjects}
+	if len(flat) > ownership.MaxObjects {
+		return nil, &LimitError{What: "objects", Have: len(flat), Max: ownership.MaxObjects}
 	}
 	preparer := preparer{options: options, scopes: scopes{mapper: mapper, declared: declaredKinds(flat)}}
 	prepared := make([]*unstructured.Unstructured, 0, len(flat)+1)
@@ -97,19 +78,9 @@ func Prepare(objects []*unstructured.Unstructured, mapper meta.RESTMapper, optio
 func ObjectsDigest(objects []*unstructured.Unstructured) string {
 	sum := sha256.New()
 	for _, object := range objects {
-		sum.Write([]byte(contentDigest(object)))
+		sum.Write([]byte(ownership.ContentDigest(object)))
 	}
 	return hex.EncodeToString(sum.Sum(nil))
-}
-
-// contentDigest is the SHA-256 of one object. JSON of maps has its keys sorted, so it is canonical.
-func contentDigest(object *unstructured.Unstructured) string {
-	text, err := json.Marshal(object.Object)
-	if err != nil { // cannot be: the object was JSON or YAML before
-		panic(fmt.Sprintf("object %q is no JSON: %v", KeyOf(object), err))
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }
 
 // preparer prepares one object at a time.
@@ -120,20 +91,20 @@ type preparer struct {
 
 func (p preparer) prepare(index int, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if problem := identityProblem(object); problem != "" {
-		return nil, &ObjectError{Object: KeyOf(object), Index: index, Problem: problem}
+		return nil, &ObjectError{Object: ownership.KeyOf(object), Index: index, Problem: problem}
 	}
 	next := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
 	delete(next.Object, "status")
 	metadata, problem := cleanMetadata(object)
 	if problem != "" {
-		return nil, &ObjectError{Object: KeyOf(object), Index: index, Problem: problem}
+		return nil, &ObjectError{Object: ownership.KeyOf(object), Index: index, Problem: problem}
 	}
 	next.Object["metadata"] = metadata
 	if err := p.defaultNamespace(next); err != nil {
 		return nil, err
 	}
 	if problem := foldStringData(next); problem != "" {
-		return nil, &ObjectError{Object: KeyOf(object), Index: index, Problem: problem}
+		return nil, &ObjectError{Object: ownership.KeyOf(object), Index: index, Problem: problem}
 	}
 	p.mark(next)
 	return next, nil
@@ -142,7 +113,7 @@ func (p preparer) prepare(index int, object *unstructured.Unstructured) (*unstru
 func (p preparer) defaultNamespace(object *unstructured.Unstructured) error {
 	scope, err := p.scopes.of(object.GroupVersionKind())
 	if err != nil {
-		return fmt.Errorf("looking up the kind of %q: %w", KeyOf(object), err)
+		return fmt.Errorf("looking up the kind of %q: %w", ownership.KeyOf(object), err)
 	}
 	switch {
 	case scope == scopeCluster:
@@ -171,8 +142,8 @@ func (p preparer) mark(object *unstructured.Unstructured) {
 	}
 	if helm := p.options.Helm; helm != nil && (!isNamespace(object) || object.GetName() != helm.ReleaseNamespace) {
 		labels[helmManagedByLabel] = helmManagedByValue
-		annotations[helmReleaseAnnotation] = helm.ReleaseName
-		annotations[helmNamespaceAnnotation] = helm.ReleaseNamespace
+		annotations[ownership.HelmReleaseAnnotation] = helm.ReleaseName
+		annotations[ownership.HelmNamespaceAnnotation] = helm.ReleaseNamespace
 	}
 	object.SetLabels(labels)
 	if len(annotations) > 0 {

@@ -8,12 +8,13 @@ import (
 	"slices"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/status"
 )
 
 // PruneOptions guard a prune.
 type PruneOptions struct {
-	Owner Owner
+	Owner ownership.Owner
 	// Total is the number of objects in the old inventory: pruning more than half of it, and more than five, needs approval.
 	Total int
 	// Approved is the hash that somebody approved, see Approval; "" for none.
@@ -29,9 +30,9 @@ const prunedFreely = 5
 const maxHeldNamed = 10
 
 // Prunable are the entries of the old inventory that the new one does not have.
-func Prunable(old, next Inventory) Inventory {
-	have := next.byKey()
-	var gone Inventory
+func Prunable(old, next ownership.Inventory) ownership.Inventory {
+	have := next.ByKey()
+	var gone ownership.Inventory
 	for _, entry := range old {
 		if now, found := have[entry.Key]; !found || entry.UID != "" && now.UID != "" && entry.UID != now.UID {
 			gone = append(gone, entry)
@@ -41,7 +42,7 @@ func Prunable(old, next Inventory) Inventory {
 }
 
 // Approval is the hash that approves the removal of exactly these objects, in whatever order.
-func Approval(objects Inventory) string {
+func Approval(objects ownership.Inventory) string {
 	words := make([]string, 0, len(objects))
 	for _, entry := range objects {
 		words = append(words, entry.Key.String()+" "+string(entry.UID))
@@ -58,9 +59,9 @@ func Approval(objects Inventory) string {
 // CRDs that hold objects, or more than half of everything, are held back until approved: they are left, with one note
 // PruneNeedsApproval for all that carries the hash. What is left belongs into the inventory. An error is a call that failed; left is
 // right then as well.
-func Prune(ctx context.Context, target Target, objects Inventory, options PruneOptions) (left Inventory, notes []Note, err error) {
+func Prune(ctx context.Context, target Target, objects ownership.Inventory, options PruneOptions) (left ownership.Inventory, notes []Note, err error) {
 	d := newDeleter(target, options.Owner)
-	there, err := d.present(ctx, slices.DeleteFunc(slices.Clone(objects), func(entry Entry) bool {
+	there, err := d.present(ctx, slices.DeleteFunc(slices.Clone(objects), func(entry ownership.Entry) bool {
 		return entry.Orphan || isKeptKind(entry, options.CRDs)
 	}))
 	if err != nil {
@@ -79,7 +80,7 @@ func Prune(ctx context.Context, target Target, objects Inventory, options PruneO
 }
 
 // sortOut tells objects that go at once from those that are held back until approved.
-func (d *deleter) sortOut(ctx context.Context, objects Inventory, mass bool) (free, held Inventory, err error) {
+func (d *deleter) sortOut(ctx context.Context, objects ownership.Inventory, mass bool) (free, held ownership.Inventory, err error) {
 	for _, entry := range objects {
 		holds := mass
 		if !holds {
@@ -98,11 +99,11 @@ func (d *deleter) sortOut(ctx context.Context, objects Inventory, mass bool) (fr
 
 // isKeptKind says whether an entry is of those that are not ours to remove: Namespaces and CRDs that we did not make, CRDs
 // that are to be kept.
-func isKeptKind(entry Entry, crds kubermaticv1.CRDRemove) bool {
+func isKeptKind(entry ownership.Entry, crds kubermaticv1.CRDRemove) bool {
 	switch entry.GroupKind() {
-	case namespaceGK:
+	case ownership.NamespaceGK:
 		return entry.UID != "" && !entry.Created
-	case definitionGK:
+	case ownership.DefinitionGK:
 		return entry.UID != "" && !entry.Created || crds != kubermaticv1.CRDRemoveWhenUnused
 	}
 	return false
@@ -110,7 +111,7 @@ func isKeptKind(entry Entry, crds kubermaticv1.CRDRemove) bool {
 
 // approvalNote carries the hash of what is held back: it stays the same when what was free to go is gone. It names the objects,
 // since whoever approves lets all of them go.
-func approvalNote(held Inventory, mass bool) []Note {
+func approvalNote(held ownership.Inventory, mass bool) []Note {
 	if len(held) == 0 {
 		return nil
 	}

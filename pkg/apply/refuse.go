@@ -15,10 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // neverRecreated are kinds whose objects hold more than themselves.
-var neverRecreated = []schema.GroupKind{namespaceGK, definitionGK, claimGK}
+var neverRecreated = []schema.GroupKind{ownership.NamespaceGK, ownership.DefinitionGK, claimGK}
 
 // isUIDMismatch says that another object stands where ours was, or none.
 func isUIDMismatch(err error) bool {

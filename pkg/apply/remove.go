@@ -6,17 +6,18 @@ import (
 	"slices"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // RemoveOptions say what may go.
 type RemoveOptions struct {
-	Owner Owner
+	Owner ownership.Owner
 	// CRDs says whether CustomResourceDefinitions that we created and nobody uses go; "" keeps them.
 	CRDs kubermaticv1.CRDRemove
 	// Namespace is the target namespace. The Secrets in which Helm keeps a release of ours there don't hold it back.
 	Namespace string
 	// All has what was there too, and stays for another installation: its CustomResourceDefinitions count for the order.
-	All Inventory
+	All ownership.Inventory
 	// KeepNamespaces are namespaces that another installation targets, even if nothing is in them yet.
 	KeepNamespaces []string
 	// Kept hears of a namespace that we created and that stays, since something else is in it, with the reason; it may be nil.
@@ -36,20 +37,20 @@ type removal struct {
 
 // step of a removal: which entries it is about, and how they go. A step begins when nothing is left of the one before.
 type step struct {
-	about func(removal, Entry) bool
+	about func(removal, ownership.Entry) bool
 	// keeps says that an object stays; nil: all go.
-	keeps func(removal, context.Context, Entry) (bool, error)
+	keeps func(removal, context.Context, ownership.Entry) (bool, error)
 }
 
 // removalSteps are the steps in their order. The first to be true for an entry is its own.
 var removalSteps = []step{
 	// What the API server calls for other objects goes first, since its backend is about to go.
-	{about: func(_ removal, entry Entry) bool { return stageOf(entry.GroupKind()) == stageGates }},
+	{about: func(_ removal, entry ownership.Entry) bool { return stageOf(entry.GroupKind()) == stageGates }},
 	// Custom resources go while the controller that holds their finalizers still runs.
 	{about: removal.isOwnResource},
-	{about: func(_ removal, entry Entry) bool { return !entry.isFoundation() }},
-	{about: func(_ removal, entry Entry) bool { return entry.GroupKind() == definitionGK }, keeps: removal.keepsDefinition},
-	{about: func(_ removal, entry Entry) bool { return entry.GroupKind() == namespaceGK }, keeps: removal.keepsNamespace},
+	{about: func(_ removal, entry ownership.Entry) bool { return !entry.IsFoundation() }},
+	{about: func(_ removal, entry ownership.Entry) bool { return entry.GroupKind() == ownership.DefinitionGK }, keeps: removal.keepsDefinition},
+	{about: func(_ removal, entry ownership.Entry) bool { return entry.GroupKind() == ownership.NamespaceGK }, keeps: removal.keepsNamespace},
 }
 
 // Remove takes the objects of an inventory away, one pass as far as it goes without waiting: webhook configurations and
@@ -57,12 +58,12 @@ var removalSteps = []step{
 // that hold nothing of anybody. Deletes carry UIDs; an object that is gone or was replaced is done with. It is called again
 // with what is left until nothing is; blocked names what holds the removal up, for a deadline of the caller's. An error is a
 // call that failed; left is right then as well.
-func Remove(ctx context.Context, target Target, inventory Inventory, options RemoveOptions) (left Inventory, blocked []Note, err error) {
+func Remove(ctx context.Context, target Target, inventory ownership.Inventory, options RemoveOptions) (left ownership.Inventory, blocked []Note, err error) {
 	r := removal{deleter: newDeleter(target, options.Owner), options: options, ownGroups: slices.Concat(inventory, options.All).DefinedGroups()}
-	left = slices.DeleteFunc(slices.Clone(inventory), func(entry Entry) bool { return entry.Orphan })
-	done := map[Key]bool{}
+	left = slices.DeleteFunc(slices.Clone(inventory), func(entry ownership.Entry) bool { return entry.Orphan })
+	done := map[ownership.Key]bool{}
 	for at, step := range removalSteps {
-		var now Inventory
+		var now ownership.Inventory
 		for _, entry := range left {
 			if r.stepOf(entry) == at {
 				now = append(now, entry)
@@ -75,7 +76,7 @@ func Remove(ctx context.Context, target Target, inventory Inventory, options Rem
 		for _, one := range remaining {
 			delete(done, one.entry.Key)
 		}
-		left = slices.DeleteFunc(left, func(entry Entry) bool { return done[entry.Key] })
+		left = slices.DeleteFunc(left, func(entry ownership.Entry) bool { return done[entry.Key] })
 		if err != nil || len(remaining) > 0 {
 			return withUIDs(left, remaining), blockedNotes(remaining), err
 		}
@@ -83,17 +84,17 @@ func Remove(ctx context.Context, target Target, inventory Inventory, options Rem
 	return left, nil, nil
 }
 
-func (r removal) stepOf(entry Entry) int {
+func (r removal) stepOf(entry ownership.Entry) int {
 	return slices.IndexFunc(removalSteps, func(step step) bool { return step.about(r, entry) })
 }
 
 // run takes one step; remaining are the entries whose objects still stand after it.
-func (r removal) run(ctx context.Context, step step, entries Inventory) (remaining []*presence, err error) {
+func (r removal) run(ctx context.Context, step step, entries ownership.Inventory) (remaining []*presence, err error) {
 	seen, err := r.look(ctx, entries)
 	if err != nil {
 		return presences(entries, true), err
 	}
-	var going, standing Inventory
+	var going, standing ownership.Inventory
 	for _, one := range seen {
 		keep := false
 		if step.keeps != nil && one.live != nil && one.live.DeletionTimestamp == nil {
@@ -119,8 +120,8 @@ func (r removal) run(ctx context.Context, step step, entries Inventory) (remaini
 }
 
 // withUIDs keeps the UIDs that were found on the way, so that the next pass goes by them.
-func withUIDs(left Inventory, found []*presence) Inventory {
-	seen := make(map[Key]Entry, len(found))
+func withUIDs(left ownership.Inventory, found []*presence) ownership.Inventory {
+	seen := make(map[ownership.Key]ownership.Entry, len(found))
 	for _, one := range found {
 		if _, twice := seen[one.entry.Key]; !twice {
 			seen[one.entry.Key] = one.entry
@@ -154,12 +155,12 @@ func blockedNotes(remaining []*presence) (notes []Note) {
 
 // ownGroups are the groups of the CRDs in the inventory, which are named "plural.group".
 // isOwnResource says whether an entry is a custom resource of a CRD of the same add-on.
-func (r removal) isOwnResource(entry Entry) bool {
-	return slices.Contains(r.ownGroups, entry.Group) && !entry.isFoundation()
+func (r removal) isOwnResource(entry ownership.Entry) bool {
+	return slices.Contains(r.ownGroups, entry.Group) && !entry.IsFoundation()
 }
 
 // keepsDefinition says whether a CustomResourceDefinition stays: it is not ours, is to be kept, or holds objects.
-func (r removal) keepsDefinition(ctx context.Context, entry Entry) (bool, error) {
+func (r removal) keepsDefinition(ctx context.Context, entry ownership.Entry) (bool, error) {
 	if !entry.Created || r.options.CRDs != kubermaticv1.CRDRemoveWhenUnused {
 		return true, nil
 	}

@@ -6,11 +6,11 @@ import (
 	"sort"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // RolloutOptions say how a rollout treats what it finds.
@@ -20,14 +20,14 @@ type RolloutOptions struct {
 	// Adopt takes over objects that belong to somebody else, but for those of an installation that NameOf knows.
 	Adopt bool
 	// Release is a Helm release that is gone on with: what Helm made for it is taken over like that, too; nil: there is none.
-	Release *HelmMarks
+	Release *ownership.HelmMarks
 	// NameOf gives the name of the installation with an ID, for messages about what is not ours; "" where there is none, or none any
 	// more. It may be nil.
 	NameOf func(id string) string
 	// Siblings are the other installations of the add-on, with which what is of the whole cluster is shared; it may be nil.
-	Siblings Siblings
+	Siblings ownership.Siblings
 	// Shared are the objects of siblings that the record says are used.
-	Shared Inventory
+	Shared ownership.Inventory
 	// Namespaces are those that other rollouts on the cluster saw; it may be nil.
 	Namespaces *Namespaces
 	// Now tells the time; nil is time.Now.
@@ -36,7 +36,7 @@ type RolloutOptions struct {
 
 // Note says something about one object.
 type Note struct {
-	Key Key
+	Key ownership.Key
 	// Reason is one of the reasons of condition Applied; of Health, a status word of kstatus.
 	Reason string
 	// Message for people: one line, with what to do.
@@ -54,9 +54,9 @@ type Progress struct {
 	Refused []Note
 	// Inventory has an entry for each object that is ours by now, in applying order; those of objects not reached yet are
 	// as they were known.
-	Inventory Inventory
+	Inventory ownership.Inventory
 	// Shared has an entry for each object of another installation of the add-on that is used.
-	Shared Inventory
+	Shared ownership.Inventory
 	// Written counts the patches that were accepted, over the whole rollout, Kept the objects that are recorded as applied with the
 	// content that they are to have: those are not written.
 	Written, Kept int
@@ -67,7 +67,7 @@ type Progress struct {
 // Rollout writes the objects of one installation, stage by stage. It keeps what it did in memory: no Advance writes again
 // what an earlier one has written. One goroutine at a time may use it.
 type Rollout struct {
-	owner    Owner
+	owner    ownership.Owner
 	options  RolloutOptions
 	items    []*item
 	declared map[schema.GroupVersionKind]resource
@@ -85,15 +85,15 @@ type Gate func(ctx context.Context) (open bool, err error)
 func (r *Rollout) Hold(gate Gate) { r.gate = gate }
 
 // ShareWith has the rollout ask for the siblings by this function from now on.
-func (r *Rollout) ShareWith(siblings Siblings) { r.options.Siblings = siblings }
+func (r *Rollout) ShareWith(siblings ownership.Siblings) { r.options.Siblings = siblings }
 
 // item is one object on its way.
 type item struct {
 	object *unstructured.Unstructured
-	key    Key
+	key    ownership.Key
 	stage  stage
 	// entry as it was known, renewed when the object is applied; wanted is what it is to say then.
-	entry, wanted Entry
+	entry, wanted ownership.Entry
 	// planned says that the record knows the object, with or without a UID.
 	planned bool
 	// kept says that the record has the object as applied just so: it is not written. gone, that the record has one that is no more.
@@ -101,7 +101,7 @@ type item struct {
 	// done says that nothing is to be written any more; used, that the object stays somebody else's.
 	done, used bool
 	// shared is the entry of an object that a sibling has; inherits, that one of another installation becomes ours.
-	shared   *Entry
+	shared   *ownership.Entry
 	inherits bool
 	// ready is for the stage that is waited for.
 	ready bool
@@ -129,9 +129,9 @@ func (i *item) refuse(reason, message string) {
 // Planned is the intent to record before the first write: the known entries, those that are about to change without their
 // content, and one without a UID for each object that is not among them. A rollout takes an object that exists for ours if it is
 // planned and carries our label, which is how one goes on after a crash.
-func Planned(objects []*unstructured.Unstructured, known Inventory) Inventory {
-	planned := append(Inventory{}, known...)
-	at := make(map[Key]int, len(known))
+func Planned(objects []*unstructured.Unstructured, known ownership.Inventory) ownership.Inventory {
+	planned := append(ownership.Inventory{}, known...)
+	at := make(map[ownership.Key]int, len(known))
 	for i := range planned {
 		at[planned[i].Key] = i
 	}
@@ -149,61 +149,28 @@ func Planned(objects []*unstructured.Unstructured, known Inventory) Inventory {
 	return planned
 }
 
-func plannedEntry(object *unstructured.Unstructured) Entry {
-	return Entry{
-		Key: KeyOf(object), Version: object.GroupVersionKind().Version,
-		Content: contentDigest(object), Orphan: staysBehind(object), Replicas: replicasOf(object),
+func plannedEntry(object *unstructured.Unstructured) ownership.Entry {
+	return ownership.Entry{
+		Key: ownership.KeyOf(object), Version: object.GroupVersionKind().Version,
+		Content: ownership.ContentDigest(object), Orphan: ownership.StaysBehind(object), Replicas: replicasOf(object),
 	}
-}
-
-// isAppliedAs says whether the last write of an object was of just what is wanted.
-func (e Entry) isAppliedAs(wanted Entry) bool {
-	return e.Applied && e.UID != "" && e.Content == wanted.Content
-}
-
-// Doubted is an inventory of a cluster that may have something else: a rollout over it writes every object.
-func (i Inventory) Doubted() Inventory {
-	doubted := slices.Clone(i)
-	for at := range doubted {
-		doubted[at].Applied = false
-	}
-	return doubted
-}
-
-// staysBehind says whether a manifest asks to keep its object when the installation goes, in our words or in Helm's.
-func staysBehind(object metav1.Object) bool {
-	annotations := object.GetAnnotations()
-	return annotations[kubermaticv1.AnnotationOnDelete] == "orphan" || isKeptByHelm(object)
-}
-
-// isKeptByHelm says whether a manifest asks Helm to keep its object.
-func isKeptByHelm(object metav1.Object) bool {
-	return object.GetAnnotations()[helmPolicyAnnotation] == helmPolicyKeep
-}
-
-func (i Inventory) byKey() map[Key]Entry {
-	entries := make(map[Key]Entry, len(i))
-	for _, entry := range i {
-		entries[entry.Key] = entry
-	}
-	return entries
 }
 
 // NewRollout plans the rollout of prepared objects. Known is the inventory of the record: with UIDs for what is ours
 // already, without for what is Planned. What it has as applied with the content of the object is not written.
-func NewRollout(owner Owner, objects []*unstructured.Unstructured, known Inventory, options RolloutOptions) *Rollout {
+func NewRollout(owner ownership.Owner, objects []*unstructured.Unstructured, known ownership.Inventory, options RolloutOptions) *Rollout {
 	rollout := &Rollout{
 		owner: owner, options: options, declared: declaredKinds(objects), standing: map[string]bool{},
 	}
 	if rollout.options.Now == nil {
 		rollout.options.Now = time.Now
 	}
-	have := known.byKey()
+	have := known.ByKey()
 	for _, object := range objects {
 		rollout.items = append(rollout.items, newItem(object, have))
 	}
 	for _, it := range rollout.items {
-		it.kept = it.entry.isAppliedAs(it.wanted)
+		it.kept = it.entry.IsAppliedAs(it.wanted)
 		if it.entry.UID != "" || isNamespace(it.object) {
 			rollout.standing[it.namespace()] = true
 		}
@@ -212,7 +179,7 @@ func NewRollout(owner Owner, objects []*unstructured.Unstructured, known Invento
 	return rollout
 }
 
-func newItem(object *unstructured.Unstructured, have map[Key]Entry) *item {
+func newItem(object *unstructured.Unstructured, have map[ownership.Key]ownership.Entry) *item {
 	wanted := plannedEntry(object)
 	it := &item{object: object, key: wanted.Key, stage: stageOf(wanted.GroupKind()), entry: wanted, wanted: wanted}
 	if entry, found := have[it.key]; found {
@@ -236,7 +203,7 @@ func (r *Rollout) Advance(ctx context.Context, target Target) (Progress, error) 
 	w := &writer{
 		owner: r.owner, target: target, adopt: r.options.Adopt, kinds: &kinds{mapper: target.Mapper, declared: r.declared},
 		nameOf: r.options.NameOf, now: r.options.Now(), release: r.options.Release,
-		siblings: r.options.Siblings, shared: r.options.Shared.byKey(),
+		siblings: r.options.Siblings, shared: r.options.Shared.ByKey(),
 	}
 	if err := r.checkNamespaces(ctx, w); err != nil || r.blocked(r.items) {
 		return r.progress(), err
@@ -326,7 +293,7 @@ func (r *Rollout) place(w *writer, it *item) {
 	}
 	it.object = it.object.DeepCopy()
 	it.object.SetNamespace(r.options.TargetNamespace)
-	it.key = KeyOf(it.object)
+	it.key = ownership.KeyOf(it.object)
 	it.entry.Key, it.wanted.Key = it.key, it.key
 }
 
@@ -342,7 +309,7 @@ func (r *Rollout) blocked(items []*item) bool {
 }
 
 func (r *Rollout) progress() Progress {
-	progress := Progress{Complete: true, Shared: sharedOf(r.items, r.options.Shared.byKey())}
+	progress := Progress{Complete: true, Shared: sharedOf(r.items, r.options.Shared.ByKey())}
 	for _, it := range r.items {
 		progress.Complete = progress.Complete && it.done && it.ready
 		progress.Written += it.written
@@ -361,7 +328,7 @@ func (r *Rollout) progress() Progress {
 		}
 		if !it.used && (it.done || it.planned) {
 			entry := it.entry
-			entry.Created = entry.Created && entry.isFoundation()
+			entry.Created = entry.Created && entry.IsFoundation()
 			progress.Inventory = append(progress.Inventory, entry)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/fieldsets"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // What all lists of a round keep, in bytes; a cluster with 50,000 objects of add-ons has room. Field sets are kept whole as long as
@@ -68,10 +70,10 @@ func sight(live *metav1.PartialObjectMetadata) (sighting, error) {
 			cutText(live.Name), len(live.UID), len(live.ResourceVersion))
 	}
 	seen := sighting{
-		uid: live.UID, version: live.ResourceVersion, ending: live.DeletionTimestamp != nil, scaled: isScaled(live.ManagedFields),
+		uid: live.UID, version: live.ResourceVersion, ending: live.DeletionTimestamp != nil, scaled: fieldsets.IsScaled(live.ManagedFields),
 	}
-	if owner := live.Labels[kubermaticv1.LabelInstallation]; len(owner) == ownerIDLength {
-		seen.owner, seen.fields = owner, ownFields(live.ManagedFields, managerOf(owner))
+	if owner := live.Labels[kubermaticv1.LabelInstallation]; len(owner) == ownership.IDLength {
+		seen.owner, seen.fields = owner, fieldsets.Of(live.ManagedFields, ownership.ManagerOf(owner))
 	}
 	return seen, nil
 }
@@ -80,7 +82,7 @@ func sight(live *metav1.PartialObjectMetadata) (sighting, error) {
 // they are all lost if that is another.
 func (s sighting) lost(recorded json.RawMessage) []string {
 	if s.sum == nil {
-		return lostFields(recorded, s.fields, s.scaled)
+		return fieldsets.Lost(recorded, s.fields, s.scaled)
 	}
 	if len(recorded) == 0 || bytes.Equal(s.sum, sumOf(recorded)) {
 		return nil
@@ -140,7 +142,7 @@ func (r *round) listSightings(ctx context.Context, target Target, where resource
 				return aPage{}, ctx.Err()
 			}
 			live := &page.Items[i]
-			fields += sizeOf(live.ManagedFields)
+			fields += fieldsets.SizeOf(live.ManagedFields)
 			one, err := sight(live)
 			if err != nil {
 				return aPage{}, err

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Sight is what a look at a hook's object finds.
@@ -37,7 +38,7 @@ type Sight struct {
 }
 
 // LookAtHook reads a hook's object. Errors: NoPlaceError, or the API server's.
-func LookAtHook(ctx context.Context, target Target, owner Owner, hook Hook) (Sight, error) {
+func LookAtHook(ctx context.Context, target Target, owner ownership.Owner, hook Hook) (Sight, error) {
 	client, at, err := hook.client(target)
 	if err != nil {
 		return Sight{}, err
@@ -52,7 +53,7 @@ func LookAtHook(ctx context.Context, target Target, owner Owner, hook Hook) (Sig
 	return sightOf(live, owner, hook.Release), nil
 }
 
-func sightOf(live *unstructured.Unstructured, owner Owner, release HelmMarks) Sight {
+func sightOf(live *unstructured.Unstructured, owner ownership.Owner, release ownership.HelmMarks) Sight {
 	kind := live.GroupVersionKind().GroupKind()
 	sight := Sight{
 		UID: live.GetUID(), Ours: isOwnHook(live, owner), Run: live.GetAnnotations()[kubermaticv1.AnnotationHookRun],
@@ -75,16 +76,16 @@ func sightOf(live *unstructured.Unstructured, owner Owner, release HelmMarks) Si
 
 // isOwnHook says whether we made an object as a hook, or helm did by hand from what we told it: then it has our label. What is
 // applied as well is an object of the add-on.
-func isOwnHook(live metav1.Object, owner Owner) bool {
+func isOwnHook(live metav1.Object, owner ownership.Owner) bool {
 	if live.GetAnnotations()[kubermaticv1.AnnotationHookRun] != "" && hasEntry(live, owner, metav1.ManagedFieldsOperationUpdate) {
 		return true
 	}
-	return live.GetLabels()[kubermaticv1.LabelInstallation] == owner.ID() && live.GetAnnotations()[helmHookAnnotation] != "" &&
+	return live.GetLabels()[kubermaticv1.LabelInstallation] == owner.ID() && live.GetAnnotations()[ownership.HelmHookAnnotation] != "" &&
 		!hasEntry(live, owner, metav1.ManagedFieldsOperationApply) && !isOfAnother(live, owner)
 }
 
 // hasEntry says whether the owner wrote an object in one way: hooks are made (Update), all else is applied.
-func hasEntry(live metav1.Object, owner Owner, operation metav1.ManagedFieldsOperationType) bool {
+func hasEntry(live metav1.Object, owner ownership.Owner, operation metav1.ManagedFieldsOperationType) bool {
 	for _, entry := range live.GetManagedFields() {
 		if entry.Manager == owner.FieldManager() && entry.Operation == operation {
 			return true
@@ -94,9 +95,9 @@ func hasEntry(live metav1.Object, owner Owner, operation metav1.ManagedFieldsOpe
 }
 
 // isOfAnother says whether another installation wrote an object, or marked it.
-func isOfAnother(live metav1.Object, owner Owner) bool {
+func isOfAnother(live metav1.Object, owner ownership.Owner) bool {
 	for _, entry := range live.GetManagedFields() {
-		if _, is := installationOf(entry.Manager); is && entry.Manager != owner.FieldManager() {
+		if _, is := ownership.InstallationOf(entry.Manager); is && entry.Manager != owner.FieldManager() {
 			return true
 		}
 	}
@@ -106,18 +107,18 @@ func isOfAnother(live metav1.Object, owner Owner) bool {
 
 // obstacle says why an object that is no hook of ours makes no room for one. Helm puts no name on hooks, so one without a
 // name counts as of the release that is gone on with.
-func obstacle(live metav1.Object, owner Owner, release HelmMarks) string {
+func obstacle(live metav1.Object, owner ownership.Owner, release ownership.HelmMarks) string {
 	annotations := live.GetAnnotations()
-	name := annotations[helmReleaseAnnotation]
+	name := annotations[ownership.HelmReleaseAnnotation]
 	switch {
 	case isOfAnother(live, owner):
 		return "it belongs to another installation"
 	case hasEntry(live, owner, metav1.ManagedFieldsOperationApply):
 		return "it is an object of the add-on itself so far"
-	case annotations[helmHookAnnotation] == "":
+	case annotations[ownership.HelmHookAnnotation] == "":
 		return "it is no hook"
-	case name != "" && !release.areOn(annotations):
-		return fmt.Sprintf("it belongs to Helm release %q in namespace %q", cutText(name), cutText(annotations[helmNamespaceAnnotation]))
+	case name != "" && !release.AreOn(annotations):
+		return fmt.Sprintf("it belongs to Helm release %q in namespace %q", cutText(name), cutText(annotations[ownership.HelmNamespaceAnnotation]))
 	}
 	return ""
 }

@@ -1,6 +1,10 @@
 package apply
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/trellis-addons/trellis/pkg/ownership"
+)
 
 // stage is a step of a rollout. Objects of one stage are written in parallel; a stage begins when the one before is done.
 type stage int
@@ -19,8 +23,8 @@ const (
 
 // stageOfKind is the order of kinds; those not named here are in stageRest, or by stageOfGroup.
 var stageOfKind = map[schema.GroupKind]stage{
-	namespaceGK:  stageFoundation,
-	definitionGK: stageFoundation,
+	ownership.NamespaceGK:  stageFoundation,
+	ownership.DefinitionGK: stageFoundation,
 
 	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:              stageIdentity,
 	{Group: "storage.k8s.io", Kind: "StorageClass"}:                  stageIdentity,

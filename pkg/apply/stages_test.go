@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 const everyStage = `apiVersion: admissionregistration.k8s.io/v1
@@ -34,7 +35,7 @@ metadata: {name: NAME}`
 // Red when the stages run in another order, or removal is not in reverse.
 func TestStagesInOrderAndRemovalInReverse(t *testing.T) {
 	l := newLab(t)
-	var inventory apply.Inventory
+	var inventory ownership.Inventory
 	writes := l.calls.during("PATCH", func() { inventory = l.install(l.prepare(everyStage), nil) })
 	want := []string{
 		"PATCH /api/v1/namespaces/" + l.name,
@@ -73,7 +74,7 @@ func TestDefinitionsOfSeveralHundredKiB(t *testing.T) {
 	second := strings.Replace(strings.Split(manifests, "\n---\n")[1], "{kind: Widget, plural: widgets, singular: widget, listKind: WidgetList}",
 		"{kind: Gadget, plural: gadgets, singular: gadget, listKind: GadgetList}", 1)
 	second = strings.Replace(second, "{name: widgets.", "{name: gadgets.", 1)
-	var inventory apply.Inventory
+	var inventory ownership.Inventory
 	writes := l.calls.during("PATCH", func() { inventory = l.install(l.prepare(manifests+"\n---\n"+second), nil) })
 	if len(writes) != 5 {
 		t.Errorf("written by %q, want each of the 5 objects at the first try", writes)
@@ -119,7 +120,7 @@ func TestPartialDiscoveryRemovesNothing(t *testing.T) {
 		conditions := l.get(apiServices, "", "v1."+group).Object["status"]
 		return strings.Contains(fmt.Sprint(conditions), "Available")
 	})
-	inventory := apply.Inventory{{Key: apply.Key{Group: group, Kind: "Widget", Namespace: "default", Name: "first"}, Version: "v1", UID: "1"}}
+	inventory := ownership.Inventory{{Key: ownership.Key{Group: group, Kind: "Widget", Namespace: "default", Name: "first"}, Version: "v1", UID: "1"}}
 
 	left, _, err := apply.Prune(t.Context(), l.target, inventory, apply.PruneOptions{Owner: l.owner, Total: 10})
 	if err != nil || len(left) != 1 {
@@ -133,7 +134,7 @@ func TestPartialDiscoveryRemovesNothing(t *testing.T) {
 		t.Errorf("got drift %v of a kind that nobody can tell about", drift)
 	}
 
-	gone := apply.Inventory{{Key: apply.Key{Group: "never.example.com", Kind: "Widget", Name: "x"}, Version: "v1", UID: "1"}}
+	gone := ownership.Inventory{{Key: ownership.Key{Group: "never.example.com", Kind: "Widget", Name: "x"}, Version: "v1", UID: "1"}}
 	left, _, err = apply.Remove(t.Context(), l.target, gone, apply.RemoveOptions{Owner: l.owner})
 	if err != nil || len(left) > 0 {
 		t.Errorf("remove left %v, %v; want an object gone with its kind to be done with", left, err)
@@ -146,7 +147,7 @@ func TestBrokenConversionHoldsNothingElseUp(t *testing.T) {
 	objects := l.prepare(widgets)
 	inventory := l.install(objects, nil)
 	l.breakConversion()
-	at := slices.IndexFunc(inventory, func(entry apply.Entry) bool { return entry.Kind == "Widget" })
+	at := slices.IndexFunc(inventory, func(entry ownership.Entry) bool { return entry.Kind == "Widget" })
 	inventory[at].Version = "v2"
 	l.delete(configMaps, l.name, "settings")
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // A kind that was served once may not be any more: somebody deleted its CustomResourceDefinition, and its objects with it. The mapper
@@ -23,7 +24,7 @@ func isUnserved(err error) bool { return apierrors.IsNotFound(err) }
 
 // isUnknown says whether nobody can tell if a kind that is not served still has objects: the API server registered behind its group
 // does not answer, or discovery could not tell the group's kinds.
-func (t Target) isUnknown(ctx context.Context, entry Entry) (bool, error) {
+func (t Target) isUnknown(ctx context.Context, entry ownership.Entry) (bool, error) {
 	registered, down, err := t.isRegistered(ctx, entry)
 	return down || registered && t.isMissing(entry.Group), err
 }
@@ -38,7 +39,7 @@ func (t Target) isMissing(group string) bool {
 }
 
 // isRegistered says whether an API server is registered for a group and version, and whether it does not answer.
-func (t Target) isRegistered(ctx context.Context, entry Entry) (registered, down bool, err error) {
+func (t Target) isRegistered(ctx context.Context, entry ownership.Entry) (registered, down bool, err error) {
 	name := entry.Version + "." + entry.Group
 	service, err := readWhole(ctx, t.Dynamic.Resource(apiServices), place{name: name})
 	if apierrors.IsNotFound(err) {
@@ -69,7 +70,7 @@ func (r *Rollout) revisit() {
 	}
 	for _, it := range r.items {
 		if isCRD(it.object) {
-			group := groupOf(it.key)
+			group := ownership.GroupOf(it.key)
 			it.ready = it.ready && !lost[group]
 			anew[group] = anew[group] || it.written > 0 && !it.done
 		}
@@ -79,22 +80,6 @@ func (r *Rollout) revisit() {
 			it.done, it.ready = false, false
 		}
 	}
-}
-
-// DefinedGroups are those of the CustomResourceDefinitions in an inventory, each once.
-func (i Inventory) DefinedGroups() (groups []string) {
-	for _, entry := range i {
-		if group := groupOf(entry.Key); group != "" && entry.GroupKind() == definitionGK && !slices.Contains(groups, group) {
-			groups = append(groups, group)
-		}
-	}
-	return groups
-}
-
-// groupOf is the group that a CustomResourceDefinition defines a kind of: its name is the plural, a dot and the group.
-func groupOf(definition Key) string {
-	_, group, _ := strings.Cut(definition.Name, ".")
-	return group
 }
 
 // relearnEvery is how often at most a round has the mapper ask again for what is served.
@@ -119,7 +104,7 @@ type listed struct {
 }
 
 // list gives the objects of an entry's kind: none where a kind of a CustomResourceDefinition is not served, in any version.
-func (l *look) list(ctx context.Context, entry Entry) (listed, error) {
+func (l *look) list(ctx context.Context, entry ownership.Entry) (listed, error) {
 	var asked resource
 	for range 2 { // by what is known, and by what the API server says anew
 		where, served, err := l.round.kinds.known(entry.Key, entry.Version)
@@ -142,7 +127,7 @@ func (l *look) list(ctx context.Context, entry Entry) (listed, error) {
 	return listed{fresh: true, unknown: unknown}, err
 }
 
-func (l *look) listAt(ctx context.Context, entry Entry, where resource) (listed, error) {
+func (l *look) listAt(ctx context.Context, entry ownership.Entry, where resource) (listed, error) {
 	seen, fresh, err := l.round.list(ctx, l.target, where)
 	if isKindTrouble(entry.GroupKind(), err) {
 		return listed{unknown: true}, nil

@@ -15,6 +15,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // definition is a CustomResourceDefinition of the test's group; version is a version of it besides v1.
@@ -61,7 +62,7 @@ func (l *lab) unserve(plural string) {
 }
 
 // putBack looks for drift and repairs it until nothing is left, and gives what was missing at first.
-func (l *lab) putBack(objects string, inventory apply.Inventory, change ...func(*apply.Options)) (now apply.Inventory, missing []string) {
+func (l *lab) putBack(objects string, inventory ownership.Inventory, change ...func(*apply.Options)) (now ownership.Inventory, missing []string) {
 	l.Helper()
 	prepared, now := l.prepare(objects, change...), inventory
 	survey := apply.NewSurvey(time.Hour, time.Now)
@@ -176,7 +177,7 @@ func TestWhatWasGoingIsPutBackInTheSameRound(t *testing.T) {
 func TestObjectsOfAnothersKindComeBackWithIt(t *testing.T) {
 	l := newLab(t)
 	l.namespace()
-	installed := map[string]apply.Inventory{}
+	installed := map[string]ownership.Inventory{}
 	users := []string{"first", "second", "third"}
 	l.create(definitions, "", definition("Widget", "Namespaced", ""))
 	for _, user := range users {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // gate is the backend of a validating webhook, in the test's process.
@@ -95,7 +96,7 @@ func TestRS26WebhookOfTheAddonItself(t *testing.T) {
 	addon := g.manifest() + "\n---\n" + settings + "\n---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: web}\n---\n" +
 		"apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 80}]}"
 	g.turn("it starts", "")
-	var inventory apply.Inventory
+	var inventory ownership.Inventory
 	writes := l.calls.during("PATCH", func() { inventory = l.install(l.prepare(addon), nil) })
 	if last := writes[len(writes)-1]; !strings.HasSuffix(last, "/validatingwebhookconfigurations/"+l.name) {
 		t.Errorf("the webhook's configuration was not written last: %q", writes)

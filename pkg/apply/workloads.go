@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 const (
@@ -36,7 +37,7 @@ var workloadKinds = map[schema.GroupKind]bool{
 
 // Assess does what the function Assess does, for an installation that was healthy when last looked at. Workloads are looked for in one list
 // a kind, which the installations of a cluster that look at about the same time share; those that are not well in it are read.
-func (s *Survey) Assess(ctx context.Context, target Target, owner Owner, inventory Inventory) (Health, error) {
+func (s *Survey) Assess(ctx context.Context, target Target, owner ownership.Owner, inventory ownership.Inventory) (Health, error) {
 	return (&assessor{owner: owner, target: target, survey: s}).all(ctx, inventory)
 }
 

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/fieldsets"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // patchTries bounds how often one object is patched in one go: plainly, with the UID mended, without replicas, with force,
@@ -21,23 +23,23 @@ const patchTries = 5
 
 // writer writes objects for one owner to one cluster.
 type writer struct {
-	owner  Owner
+	owner  ownership.Owner
 	target Target
 	adopt  bool
 	// release is one whose objects are taken over; nil: none.
-	release *HelmMarks
+	release *ownership.HelmMarks
 	kinds   *kinds
 	// nameOf names installations by their IDs; it may be nil.
 	nameOf func(id string) string
 	// now is when the pass began.
 	now time.Time
 	// siblings may be nil; shared are the objects of theirs that the record says are used.
-	siblings Siblings
-	shared   map[Key]Entry
+	siblings ownership.Siblings
+	shared   map[ownership.Key]ownership.Entry
 
 	lock  sync.Mutex
 	asked bool
-	found []Sibling
+	found []ownership.Sibling
 }
 
 // attempt is how the next patch of an object is sent.
@@ -118,7 +120,7 @@ func (w *writer) patch(ctx context.Context, client checkedClient, it *item, how 
 		if err == nil {
 			w.accept(it, live)
 			if how.withoutReplicas {
-				it.entry.Fields = withReplicas(it.entry.Fields)
+				it.entry.Fields = fieldsets.WithReplicas(it.entry.Fields)
 			}
 			return nil
 		}
@@ -175,7 +177,7 @@ func (w *writer) accept(it *item, live *metav1.PartialObjectMetadata) {
 	it.entry, it.planned = it.wanted, true
 	it.entry.UID, it.entry.Created = live.UID, created
 	if !isCreateOnly(it.object) {
-		fields, ok := trueFields(live.ManagedFields, w.owner.FieldManager(), it.sent)
+		fields, ok := fieldsets.Believable(live.ManagedFields, w.owner.FieldManager(), it.sent)
 		it.entry.Fields, it.lied = fields, !ok
 	}
 	it.entry.Applied = !it.lied
@@ -237,20 +239,20 @@ func (w *writer) settleFields(it *item, live *metav1.PartialObjectMetadata, fiel
 		it.done, it.used = true, true // somebody made it since it was looked for
 		return false
 	}
-	if isScaled(live.ManagedFields) && slices.Contains(fields, replicasPath) {
+	if fieldsets.IsScaled(live.ManagedFields) && slices.Contains(fields, fieldsets.ReplicasPath) {
 		if it.changesReplicas() {
 			how.force = true
 		} else {
 			how.withoutReplicas = true
 		}
-		fields = slices.DeleteFunc(fields, func(field string) bool { return field == replicasPath })
+		fields = slices.DeleteFunc(fields, func(field string) bool { return field == fieldsets.ReplicasPath })
 	}
 	if len(fields) == 0 {
 		return true
 	}
-	ours := fieldsAmong(it.entry.Fields, fields)
+	ours := fieldsets.Among(it.entry.Fields, fields)
 	fields = slices.DeleteFunc(fields, func(field string) bool { return ours[field] })
-	owners := fieldOwners(live.ManagedFields, fields, w.owner.FieldManager())
+	owners := fieldsets.OwnersOf(live.ManagedFields, fields, w.owner.FieldManager())
 	for _, field := range fields {
 		if w.adopt && !w.isLivingManager(owners[field]) {
 			continue

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Difference is what differs between two revisions of an installation. It names objects and fields, and never repeats what they
@@ -24,7 +24,7 @@ type Difference struct {
 	// they are the same.
 	Version, Artifact, Chart *Change
 	// Added and Removed objects, by their text.
-	Added, Removed []apply.Key
+	Added, Removed []ownership.Key
 	// Changed objects, with the fields that differ.
 	Changed []ObjectChange
 	// AddedHooks, RemovedHooks and ChangedHooks are the same for hooks; how they ran does not count.
@@ -41,7 +41,7 @@ type Change struct{ From, To string }
 // ObjectChange is an object that both revisions have, with the paths of fields that differ: ".spec.replicas",
 // ".spec.containers[name=web].image", `.data["a.b"]`. Where all below a field is new or gone, the field alone is named.
 type ObjectChange struct {
-	Key    apply.Key
+	Key    ownership.Key
 	Fields []string
 }
 
@@ -104,22 +104,22 @@ func chartText(helm *HelmRelease) string {
 	return helm.ChartName + " " + helm.ChartVersion
 }
 
-func objectsByKey(record *Record) (map[apply.Key]map[string]any, error) {
-	objects := make(map[apply.Key]map[string]any, len(record.Objects))
+func objectsByKey(record *Record) (map[ownership.Key]map[string]any, error) {
+	objects := make(map[ownership.Key]map[string]any, len(record.Objects))
 	for i, raw := range record.Objects {
 		object := &unstructured.Unstructured{}
 		if err := utiljson.Unmarshal(raw, &object.Object); err != nil {
 			return nil, fmt.Errorf("decoding object %d of revision %d: it is no JSON", i, record.Revision) // its words may quote it
 		}
-		objects[apply.KeyOf(object)] = object.Object
+		objects[ownership.KeyOf(object)] = object.Object
 	}
 	return objects, nil
 }
 
-func (d *Difference) compareObjects(before, after map[apply.Key]map[string]any) {
+func (d *Difference) compareObjects(before, after map[ownership.Key]map[string]any) {
 	keys := maps.Clone(before)
 	maps.Copy(keys, after)
-	sorted := slices.SortedFunc(maps.Keys(keys), func(a, b apply.Key) int { return strings.Compare(a.String(), b.String()) })
+	sorted := slices.SortedFunc(maps.Keys(keys), func(a, b ownership.Key) int { return strings.Compare(a.String(), b.String()) })
 	for _, key := range sorted {
 		old, had := before[key]
 		now, has := after[key]

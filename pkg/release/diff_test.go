@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // of is a record with objects written as YAML.
@@ -36,16 +36,16 @@ const (
 // Red when an object that is new counts as changed, when a list is not compared by its items' names, or when a key with a dot
 // reads as two.
 func TestDiffNamesObjectsAndFields(t *testing.T) {
-	secret := apply.Key{Kind: "Secret", Namespace: "a", Name: "s"}
-	pod := apply.Key{Kind: "Pod", Namespace: "a", Name: "p"}
+	secret := ownership.Key{Kind: "Secret", Namespace: "a", Name: "s"}
+	pod := ownership.Key{Kind: "Pod", Namespace: "a", Name: "p"}
 	for _, test := range []struct {
 		why           string
 		before, after []string
 		want          Difference
 	}{
 		{"equal", []string{fmt.Sprintf(diffSecret, "eA==")}, []string{fmt.Sprintf(diffSecret, "eA==")}, Difference{}},
-		{"added", nil, []string{fmt.Sprintf(diffSecret, "eA==")}, Difference{Added: []apply.Key{secret}}},
-		{"removed", []string{fmt.Sprintf(diffPod, "")}, nil, Difference{Removed: []apply.Key{pod}}},
+		{"added", nil, []string{fmt.Sprintf(diffSecret, "eA==")}, Difference{Added: []ownership.Key{secret}}},
+		{"removed", []string{fmt.Sprintf(diffPod, "")}, nil, Difference{Removed: []ownership.Key{pod}}},
 		{
 			"a key with a dot", []string{fmt.Sprintf(diffSecret, "eA==")}, []string{fmt.Sprintf(diffSecret, "eQ==")},
 			Difference{Changed: []ObjectChange{{secret, []string{`.data["tls.key"]`}}}},
@@ -109,7 +109,7 @@ func TestDiffOfHooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := func(name string) HookKey {
-		return HookKey{Path: "templates/hooks.yaml", Object: apply.Key{Group: "batch", Kind: "Job", Namespace: "NAMESPACE", Name: name}}
+		return HookKey{Path: "templates/hooks.yaml", Object: ownership.Key{Group: "batch", Kind: "Job", Namespace: "NAMESPACE", Name: name}}
 	}
 	want := Difference{
 		From: 1, To: 2, AddedHooks: []HookKey{key("new")}, RemovedHooks: []HookKey{key("gone")}, ChangedHooks: []HookChange{

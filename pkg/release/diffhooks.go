@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // HookKey is a hook by the path of its template and its object, and by its place among those of the template that have the same
 // object, from 0: a name may be there for several events.
 type HookKey struct {
 	Path   string
-	Object apply.Key
+	Object ownership.Key
 	Place  int
 }
 
@@ -70,7 +70,7 @@ func hooksByKey(record *Record) (map[HookKey]map[string]any, error) {
 		if err := utiljson.Unmarshal(hook.Object, &object.Object); err != nil {
 			return nil, fmt.Errorf("decoding hook %d of revision %d: it is no JSON", i, record.Revision) // its words may quote it
 		}
-		key := HookKey{Path: hook.Path, Object: apply.KeyOf(object)}
+		key := HookKey{Path: hook.Path, Object: ownership.KeyOf(object)}
 		for hooks[key] != nil {
 			key.Place++
 		}

@@ -19,7 +19,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // HelmHistory is the number of revisions of a Helm release that are kept in the user cluster; helm's own default.
@@ -105,7 +105,7 @@ func WriteHelm(
 func (h *HelmRelease) HelmSecret() string { return fmt.Sprintf(helmKeyFormat, h.Name, h.Revision) }
 
 // RemoveHelm deletes every revision of a Helm release that carries the owner's label, without reading any.
-func RemoveHelm(ctx context.Context, secrets corev1client.SecretInterface, name string, owner apply.Owner) error {
+func RemoveHelm(ctx context.Context, secrets corev1client.SecretInterface, name string, owner ownership.Owner) error {
 	err := secrets.DeleteCollection(ctx, metav1.DeleteOptions{}, ours(name, owner.ID()))
 	if err != nil {
 		return fmt.Errorf("removing Helm release %q: %w", name, err)

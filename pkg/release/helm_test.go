@@ -20,7 +20,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -210,7 +210,7 @@ func TestSomebodyElsesRelease(t *testing.T) {
 		t.Errorf("got %v, want a HelmNameTakenError", err)
 	}
 	h.write(2, "deployed")
-	if err := RemoveHelm(t.Context(), h.secrets, "web", apply.Owner{ClusterUID: "uid", Installation: "web"}); err != nil {
+	if err := RemoveHelm(t.Context(), h.secrets, "web", ownership.Owner{ClusterUID: "uid", Installation: "web"}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"1 deployed"}, h.history()); diff != "" {

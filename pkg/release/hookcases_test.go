@@ -22,6 +22,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -321,9 +322,9 @@ func TestObjectsThatBecameHooks(t *testing.T) {
 	record := Record{Hooks: []Hook{
 		hook("left", done("")), hook("same", done("1")), hook("replaced", done("2")), hook("later", nil), hook("failed", &HookRun{Phase: PhaseFailed}),
 	}}
-	var inventory apply.Inventory
+	var inventory ownership.Inventory
 	for _, name := range []string{"left", "same", "replaced", "later", "failed", "other"} {
-		inventory = append(inventory, apply.Entry{Key: apply.Key{Kind: "ConfigMap", Namespace: "NAMESPACE", Name: name}, UID: "1"})
+		inventory = append(inventory, ownership.Entry{Key: ownership.Key{Kind: "ConfigMap", Namespace: "NAMESPACE", Name: name}, UID: "1"})
 	}
 	var got []string
 	for _, entry := range record.Unhooked(inventory) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 const (
@@ -249,6 +250,6 @@ func (p *pass) made(hook *Hook) (apply.Hook, error) {
 	helm := p.record.Helm
 	return apply.Hook{
 		Object: object, Run: p.id(), TargetNamespace: p.record.TargetNamespace,
-		Release: apply.HelmMarks{ReleaseName: helm.Name, ReleaseNamespace: helm.Namespace},
+		Release: ownership.HelmMarks{ReleaseName: helm.Name, ReleaseNamespace: helm.Namespace},
 	}, err
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Format is the number of the record format that this release writes; records of format 1 had no seal. A newer one is a
@@ -90,11 +90,11 @@ type Record struct {
 	// Objects are the rendered objects, as they are applied.
 	Objects []json.RawMessage `json:"objects,omitempty"`
 	// Inventory is what this revision has in the user cluster.
-	Inventory apply.Inventory `json:"inventory,omitempty"`
+	Inventory ownership.Inventory `json:"inventory,omitempty"`
 	// Superseded are objects of earlier revisions that are not in Objects and still have to be pruned.
-	Superseded apply.Inventory `json:"superseded,omitempty"`
+	Superseded ownership.Inventory `json:"superseded,omitempty"`
 	// Shared are objects of other installations of the add-on that this one uses; Inventory has none of them.
-	Shared apply.Inventory `json:"shared,omitempty"`
+	Shared ownership.Inventory `json:"shared,omitempty"`
 	// FormerAddon is the add-on of earlier revisions, where it was another one.
 	FormerAddon string `json:"formerAddon,omitempty"`
 	// SupersededOf is how many objects there were when Superseded was put together, those of it included.
@@ -176,8 +176,8 @@ func (r *Record) Follow(kept *Record) {
 func (r *Record) IsLight() bool { return r.stored.light }
 
 // Owner is the installation that the record belongs to.
-func (r *Record) Owner() apply.Owner {
-	return apply.Owner{ClusterUID: cmp.Or(r.Origin, r.ClusterUID), Installation: r.Installation}
+func (r *Record) Owner() ownership.Owner {
+	return ownership.Owner{ClusterUID: cmp.Or(r.Origin, r.ClusterUID), Installation: r.Installation}
 }
 
 // HelmRelease is what a Helm release of the user cluster shows of a revision.

@@ -20,6 +20,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
@@ -106,9 +107,9 @@ type ForeignHelm struct {
 	Problem string
 	// Objects are those of the newest revision's manifest, each with the version of its kind. Where Namespace is empty and the
 	// kind has one, it is the release's.
-	Objects []apply.Entry
+	Objects []ownership.Entry
 	// Hooks are the objects of its hooks.
-	Hooks []apply.Entry
+	Hooks []ownership.Entry
 	// ByHand says that the release is ours, and that these are revisions of it that somebody else made.
 	ByHand bool
 	// PendingSince is since when the newest one is said to be under way; zero: it is not.
@@ -118,7 +119,7 @@ type ForeignHelm struct {
 // FindHelm looks for a Helm release of the name; nil where there is none. It is for owners that have no record of one: theirs
 // would be found too. Of the Secrets only the newest is read, decoded with bounds, and believed as far as it says the same as its
 // name. The error is the API server's.
-func FindHelm(ctx context.Context, place HelmPlace, name string, owner apply.Owner) (*ForeignHelm, error) {
+func FindHelm(ctx context.Context, place HelmPlace, name string, owner ownership.Owner) (*ForeignHelm, error) {
 	if lacks, err := place.lacks(ctx, name); lacks || err != nil {
 		return nil, err
 	}
@@ -148,7 +149,7 @@ func FindHelm(ctx context.Context, place HelmPlace, name string, owner apply.Own
 }
 
 // living names another installation that a revision belongs to and that still exists.
-func (p HelmPlace) living(item helmItem, owner apply.Owner) string {
+func (p HelmPlace) living(item helmItem, owner ownership.Owner) string {
 	if p.NameOf == nil || item.owner == "" || item.owner == owner.ID() {
 		return ""
 	}
@@ -158,7 +159,7 @@ func (p HelmPlace) living(item helmItem, owner apply.Owner) string {
 // TakeOverHelm makes the revisions of a release before the given one the owner's, by their label alone: nothing is decoded. Those
 // of another installation that still exists stay its own. Of the others, what says that it is current is superseded by WriteHelm
 // then, old ones are trimmed, and all go with the installation.
-func TakeOverHelm(ctx context.Context, place HelmPlace, before *HelmRelease, owner apply.Owner) error {
+func TakeOverHelm(ctx context.Context, place HelmPlace, before *HelmRelease, owner ownership.Owner) error {
 	selector := labels.SelectorFromSet(labels.Set{"owner": "helm", "name": before.Name}).
 		Add(requirement(v1.LabelInstallation, selection.NotIn, owner.ID()))
 	items, err := place.revisions(ctx, selector, before.Name)

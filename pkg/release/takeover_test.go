@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -25,7 +25,7 @@ func (h *helmCluster) place(names ...string) HelmPlace {
 	}
 	known := map[string]string{}
 	for _, name := range names {
-		known[apply.Owner{ClusterUID: "uid", Installation: name}.ID()] = name
+		known[ownership.Owner{ClusterUID: "uid", Installation: name}.ID()] = name
 	}
 	return HelmPlace{
 		Metadata: client, Secrets: h.secrets, Namespace: h.namespace, NameOf: func(id string) string { return known[id] },
@@ -47,7 +47,7 @@ func TestFindHelmTellsWhose(t *testing.T) {
 		{"another's that exists", "shop", []string{"shop", "web"}, false, "web"},
 		{"another's that is gone", "shop", []string{"shop"}, false, ""},
 	} {
-		owner := apply.Owner{ClusterUID: "uid", Installation: test.installation}
+		owner := ownership.Owner{ClusterUID: "uid", Installation: test.installation}
 		found, err := FindHelm(t.Context(), h.place(test.living...), "web", owner)
 		if err != nil || found == nil {
 			t.Fatalf("%s: got %v, %v", test.why, found, err)
@@ -56,7 +56,7 @@ func TestFindHelmTellsWhose(t *testing.T) {
 			t.Errorf("%s: got %+v", test.why, found)
 		}
 	}
-	if found, err := FindHelm(t.Context(), h.place(), "other", apply.Owner{}); err != nil || found != nil {
+	if found, err := FindHelm(t.Context(), h.place(), "other", ownership.Owner{}); err != nil || found != nil {
 		t.Errorf("got %v, %v; want no release", found, err)
 	}
 }
@@ -99,7 +99,7 @@ func TestNamesOfANamespaceComeFromOneList(t *testing.T) {
 	find := func(name string, found bool, want ...string) {
 		t.Helper()
 		calls = nil
-		got, err := FindHelm(t.Context(), place, name, apply.Owner{ClusterUID: "uid", Installation: "web"})
+		got, err := FindHelm(t.Context(), place, name, ownership.Owner{ClusterUID: "uid", Installation: "web"})
 		if err != nil || (got != nil) != found {
 			t.Errorf("%s: got %v, %v", name, got, err)
 		}
@@ -119,7 +119,7 @@ func TestNamesOfANamespaceComeFromOneList(t *testing.T) {
 	place.Names = NewHelmNames(stopped)
 	var gone *url.Error
 	place.Metadata = h.unreachable()
-	if _, err := FindHelm(t.Context(), place, "a", apply.Owner{}); !errors.As(err, &gone) {
+	if _, err := FindHelm(t.Context(), place, "a", ownership.Owner{}); !errors.As(err, &gone) {
 		t.Errorf("got %v of a cluster that can't be reached", err)
 	}
 }

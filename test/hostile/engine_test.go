@@ -19,6 +19,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/hostile"
@@ -55,7 +56,7 @@ type stage struct {
 	server *hostile.Server
 	seed   client.Client
 	kkp    *kkpv1.Cluster
-	owner  apply.Owner
+	owner  ownership.Owner
 }
 
 func newStage(t testing.TB) *stage {
@@ -65,7 +66,7 @@ func newStage(t testing.TB) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{server: hostile.New(t, user), seed: seed, owner: apply.Owner{ClusterUID: "u", Installation: "a"}}
+	s := &stage{server: hostile.New(t, user), seed: seed, owner: ownership.Owner{ClusterUID: "u", Installation: "a"}}
 	s.kkp = &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "user", UID: "u"}}
 	s.kkp.Status.NamespaceName, s.kkp.Status.Versions.ControlPlane = "cluster-user", user.Release
 	s.kkp.Status.ExtendedHealth.APIServer = kkpv1.HealthUp
@@ -89,7 +90,7 @@ func (s *stage) acts() []func(context.Context, apply.Target) {
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "acted", "namespace": "default"},
 		"data": map[string]any{"a": "b"},
 	}}
-	inventory := apply.Inventory{{Key: apply.KeyOf(object), Version: "v1", UID: types.UID("00000000-0000-4000-8000-000000000000")}}
+	inventory := ownership.Inventory{{Key: ownership.KeyOf(object), Version: "v1", UID: types.UID("00000000-0000-4000-8000-000000000000")}}
 	survey := apply.NewSurvey(time.Nanosecond, time.Now)
 	return []func(context.Context, apply.Target){
 		func(ctx context.Context, target apply.Target) {

@@ -15,6 +15,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/release"
 )
 
@@ -105,7 +106,7 @@ func (r *Reconciler) intent(f *facts, digest string) (*release.Record, error) {
 	if f.owner.ClusterUID != f.cluster.UID { // it came back over the same user cluster
 		intent.Origin = f.owner.ClusterUID
 	}
-	var known apply.Inventory
+	var known ownership.Inventory
 	if previous := f.record(); previous != nil {
 		known, intent.Superseded, intent.Settled = standingAt(previous), previous.Superseded, previous.Settled
 		intent.Shared, intent.FormerAddon = previous.Shared, previous.FormerAddon
@@ -137,7 +138,7 @@ func encodeObjects(objects []*unstructured.Unstructured) ([]json.RawMessage, err
 
 // standingAt is what the user cluster has at a record, as far as that is known: where newer ones can't be read, any object may have
 // another content.
-func standingAt(record *release.Record) apply.Inventory {
+func standingAt(record *release.Record) ownership.Inventory {
 	if record.Skipped > 0 {
 		return record.Inventory.Doubted()
 	}

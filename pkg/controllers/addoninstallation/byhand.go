@@ -10,6 +10,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/status"
 )
@@ -83,7 +84,7 @@ func (r *Reconciler) goOnAfter(ctx context.Context, f *facts, found *release.For
 		logHands(ctx, err)
 		return nil
 	}
-	left = left[:min(len(left), max(0, apply.MaxObjects-len(record.Superseded)))] // the rest stays where it is
+	left = left[:min(len(left), max(0, ownership.MaxObjects-len(record.Superseded)))] // the rest stays where it is
 	err = r.amend(ctx, f, func(kept *release.Record) {
 		kept.GoOnAfter(found.Revision, f.stamp())
 		kept.Superseded = append(kept.Superseded, left...)
@@ -102,8 +103,8 @@ func (r *Reconciler) goOnAfter(ctx context.Context, f *facts, found *release.For
 // leftBy finds what revisions that somebody made have and the installation has not, and removes what their hooks made: it would stand
 // in the way of ours. A hook that runs stops with it, as with the next `helm upgrade`.
 func (r *Reconciler) leftBy(
-	ctx context.Context, f *facts, found *release.ForeignHelm, known apply.Inventory,
-) (apply.Inventory, error) {
+	ctx context.Context, f *facts, found *release.ForeignHelm, known ownership.Inventory,
+) (ownership.Inventory, error) {
 	options := apply.LeftoverOptions{
 		Owner: f.owner, Marks: marksOf(found),
 		Wanted: f.objects, Known: known, NameOf: r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
@@ -162,16 +163,16 @@ func (r *Reconciler) takeBackLast(ctx context.Context, f *facts) loop.Outcome {
 }
 
 // marksOf are those that helm gives the objects of a release which it made.
-func marksOf(found *release.ForeignHelm) apply.HelmMarks {
-	return apply.HelmMarks{ReleaseName: found.Name, ReleaseNamespace: found.Namespace}
+func marksOf(found *release.ForeignHelm) ownership.HelmMarks {
+	return ownership.HelmMarks{ReleaseName: found.Name, ReleaseNamespace: found.Namespace}
 }
 
 // releaseMarks are those of a release that is gone on with: what Helm made for it is the installation's to take.
-func releaseMarks(record *release.Record) *apply.HelmMarks {
+func releaseMarks(record *release.Record) *ownership.HelmMarks {
 	if record == nil || record.Helm == nil || !record.Helm.TakenOver {
 		return nil
 	}
-	return &apply.HelmMarks{ReleaseName: record.Helm.Name, ReleaseNamespace: record.Helm.Namespace}
+	return &ownership.HelmMarks{ReleaseName: record.Helm.Name, ReleaseNamespace: record.Helm.Namespace}
 }
 
 // isTaken says whether the copy could not be written since somebody made a revision of its number.
@@ -181,7 +182,7 @@ func isTaken(err error) bool {
 }
 
 // tellByHand tells of revisions that somebody made.
-func (r *Reconciler) tellByHand(f *facts, found *release.ForeignHelm, left apply.Inventory) {
+func (r *Reconciler) tellByHand(f *facts, found *release.ForeignHelm, left ownership.Inventory) {
 	text := "what they changed is put back"
 	if len(left) > 0 {
 		text += "; only they have, and it is to be pruned: " + status.Names(keyTexts(left), mostNamed)

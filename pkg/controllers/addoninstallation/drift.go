@@ -13,6 +13,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/release"
 )
 
@@ -45,7 +46,7 @@ func (r *Reconciler) repairDrift(ctx context.Context, f *facts) loop.Outcome {
 		survey = r.views.newSurvey(f.place(), r.Options.DriftInterval)
 	}
 	if r.askedFor(f) {
-		f.memory.repairs = map[apply.Key]repairCount{}
+		f.memory.repairs = map[ownership.Key]repairCount{}
 	}
 	drift, err := survey.Drifted(ctx, f.target(), f.owner, f.record().Inventory)
 	if err != nil {
@@ -71,8 +72,8 @@ func (r *Reconciler) rest(_ context.Context, f *facts) loop.Outcome {
 	return loop.Done{Recheck: max(f.memory.nextSurvey.Sub(f.now), firstLook)}
 }
 
-func keysOf(drift []apply.Drift) []apply.Key {
-	keys := make([]apply.Key, len(drift))
+func keysOf(drift []apply.Drift) []ownership.Key {
+	keys := make([]ownership.Key, len(drift))
 	for i, one := range drift {
 		keys[i] = one.Key
 	}
@@ -122,7 +123,7 @@ func (r *Reconciler) repair(ctx context.Context, f *facts, drift []apply.Drift) 
 			return failed(err)
 		}
 	}
-	notes, noted := slices.Concat(fixed.Refused, fixed.Waiting), map[apply.Key]bool{}
+	notes, noted := slices.Concat(fixed.Refused, fixed.Waiting), map[ownership.Key]bool{}
 	for _, note := range notes {
 		noted[note.Key] = true
 	}
@@ -172,8 +173,8 @@ func counted(before repairCount, now time.Time, interval time.Duration) repairCo
 }
 
 // sameContent keeps the counts of objects whose content is as it was: a new revision of others ends no fight about them.
-func sameContent(repairs map[apply.Key]repairCount, before, now apply.Inventory) map[apply.Key]repairCount {
-	kept, content := map[apply.Key]repairCount{}, map[apply.Key]string{}
+func sameContent(repairs map[ownership.Key]repairCount, before, now ownership.Inventory) map[ownership.Key]repairCount {
+	kept, content := map[ownership.Key]repairCount{}, map[ownership.Key]string{}
 	for _, entry := range now {
 		content[entry.Key] = entry.Content
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
@@ -25,7 +26,7 @@ type facts struct {
 	memory       *memory
 
 	cluster *kkpv1.Cluster
-	owner   apply.Owner
+	owner   ownership.Owner
 	// damaged: there are records, and none can be read.
 	damaged bool
 
@@ -54,7 +55,7 @@ type facts struct {
 
 	// foreign is somebody's Helm release that is gone on with; leftovers are its objects that are not among ours.
 	foreign   *release.ForeignHelm
-	leftovers apply.Inventory
+	leftovers ownership.Inventory
 
 	rendered render.Result
 	objects  []*unstructured.Unstructured
@@ -70,14 +71,14 @@ type facts struct {
 	unchanged bool
 	// repaired names objects that were put back, fights those that are left alone; drifted tells that a look was taken.
 	drifted  bool
-	repaired []apply.Key
-	fights   []apply.Key
+	repaired []ownership.Key
+	fights   []ownership.Key
 	// misbehaved has notes about objects of which the API server said what can't be.
 	misbehaved []apply.Note
 	// shared tells what is shared, and what is not any more, since this pass.
 	shared []string
 	// shown are objects that drifted and are left as they are, since the strategy is Once.
-	shown   []apply.Key
+	shown   []ownership.Key
 	applied bool
 	// saved is the record as this pass wrote it, whole.
 	saved *release.Record

@@ -10,6 +10,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/release"
 )
 
@@ -88,12 +89,12 @@ func isProof(record *release.Record) bool {
 }
 
 // news says whether an object finished that the inventory doesn't call finished yet.
-func news(inventory apply.Inventory, finished []apply.Key) bool {
-	ended := map[apply.Key]bool{}
+func news(inventory ownership.Inventory, finished []ownership.Key) bool {
+	ended := map[ownership.Key]bool{}
 	for _, key := range finished {
 		ended[key] = true
 	}
-	return slices.ContainsFunc(inventory, func(entry apply.Entry) bool { return ended[entry.Key] && !entry.Finished })
+	return slices.ContainsFunc(inventory, func(entry ownership.Entry) bool { return ended[entry.Key] && !entry.Finished })
 }
 
 func healthy(health *apply.Health) bool { return health.Healthy == health.Total }

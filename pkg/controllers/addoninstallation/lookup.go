@@ -16,6 +16,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
 )
@@ -43,7 +44,7 @@ func (r *Reconciler) lookup(ctx context.Context, f *facts) ([]*unstructured.Unst
 	if f.foreign == nil {
 		return found, nil
 	}
-	claimed := slices.DeleteFunc(slices.Clone(f.foreign.Objects), func(entry apply.Entry) bool { return !asked.has(entry.Kind) })
+	claimed := slices.DeleteFunc(slices.Clone(f.foreign.Objects), func(entry ownership.Entry) bool { return !asked.has(entry.Kind) })
 	limits := apply.FoundLimits{Total: render.MaxFoundBytes, Object: render.MaxFoundObject}
 	live, err := apply.OfRelease(ctx, f.target(), claimed, marksOf(f.foreign), limits)
 	if _, beyond := errors.AsType[*apply.FoundError](err); beyond {

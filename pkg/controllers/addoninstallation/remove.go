@@ -12,6 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/status"
 )
@@ -134,16 +135,16 @@ func (r *Reconciler) removeNamespaces(ctx context.Context, f *facts) loop.Outcom
 	if len(f.record().Hooks) == 0 {
 		return nil
 	}
-	namespaces := slices.DeleteFunc(removable(f.record()), func(entry apply.Entry) bool { return !isNamespaceEntry(entry) })
+	namespaces := slices.DeleteFunc(removable(f.record()), func(entry ownership.Entry) bool { return !isNamespaceEntry(entry) })
 	return r.removeWithNamespace(ctx, f, namespaces)
 }
 
-func isNamespaceEntry(entry apply.Entry) bool { return entry.GroupKind() == namespaceKind }
+func isNamespaceEntry(entry ownership.Entry) bool { return entry.GroupKind() == namespaceKind }
 
 // removeWithNamespace removes an inventory and, where the installation is the last one that asked for its namespace, the
 // namespace too, if a former one of them made it. Of those that are removed at the same time the last by name waits for the
 // others, as long as a removal may take: each would see another one otherwise, and none take the namespace.
-func (r *Reconciler) removeWithNamespace(ctx context.Context, f *facts, inventory apply.Inventory) loop.Outcome {
+func (r *Reconciler) removeWithNamespace(ctx context.Context, f *facts, inventory ownership.Inventory) loop.Outcome {
 	if !f.installation.Spec.CreateNamespace {
 		return r.removeInventory(ctx, f, inventory)
 	}
@@ -179,7 +180,7 @@ func isLastToGo(f *facts, sharing []kubermaticv1.AddonInstallation) bool {
 	})
 }
 
-func (r *Reconciler) removeInventory(ctx context.Context, f *facts, inventory apply.Inventory) loop.Outcome {
+func (r *Reconciler) removeInventory(ctx context.Context, f *facts, inventory ownership.Inventory) loop.Outcome {
 	record := f.record()
 	others, err := r.othersOfCluster(ctx, f)
 	if err != nil {
@@ -228,11 +229,11 @@ func (r *Reconciler) othersOfCluster(ctx context.Context, f *facts) ([]kubermati
 
 // removable is everything that a record says the user cluster may hold: what was applied, what was superseded and not
 // yet pruned. The inventory of a rollout that never came to its end holds what was planned, without UIDs.
-func removable(record *release.Record) apply.Inventory {
+func removable(record *release.Record) ownership.Inventory {
 	return slices.Concat(record.Superseded, record.Inventory)
 }
 
-func removing(f *facts, left apply.Inventory, blocked []apply.Note) loop.Outcome {
+func removing(f *facts, left ownership.Inventory, blocked []apply.Note) loop.Outcome {
 	f.memory.leaves(len(left))
 	outcome := loop.Waiting{
 		Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonRemoving,

@@ -14,6 +14,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/release"
 )
 
@@ -94,7 +95,7 @@ func TestProjectKeepsLaterConditions(t *testing.T) {
 }
 
 func TestDriftNeverMakesReadyFalse(t *testing.T) {
-	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}, drifted: true, fights: []apply.Key{{Kind: "ConfigMap", Name: "a"}}}
+	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}, drifted: true, fights: []ownership.Key{{Kind: "ConfigMap", Name: "a"}}}
 	project(f, loop.Done{})
 	conditions := f.installation.Status.Conditions
 	if drifted := meta.FindStatusCondition(conditions, kubermaticv1.ConditionDrifted); drifted == nil || drifted.Reason != kubermaticv1.ReasonFight {

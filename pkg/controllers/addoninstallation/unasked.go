@@ -10,6 +10,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
@@ -138,7 +139,7 @@ func differByChance(recorded, once, twice *facts) (bool, error) {
 func contentOf(f *facts) (map[string]any, error) {
 	named := map[string]any{}
 	for _, object := range f.objects {
-		named[apply.KeyOf(object).String()] = object.Object
+		named[ownership.KeyOf(object).String()] = object.Object
 	}
 	for _, hook := range f.hooks {
 		if release.HooksDigest([]release.Hook{hook}) != "" {

@@ -1,4 +1,4 @@
-package apply
+package fieldsets
 
 import (
 	"bytes"
@@ -108,17 +108,17 @@ func (r *fieldReader) below(each func(element fieldpath.PathElement) error) (isF
 	return isField || bare, err
 }
 
-// parseFields reads a field set; one that can't be read is empty.
-func parseFields(raw []byte) *fieldpath.Set {
-	set, err := readFields(raw)
+// Parse reads a field set; one that can't be read is empty.
+func Parse(raw []byte) *fieldpath.Set {
+	set, err := Read(raw)
 	if err != nil {
 		return fieldpath.NewSet()
 	}
 	return set
 }
 
-// readFields reads a field set; an empty text is an empty one.
-func readFields(raw []byte) (*fieldpath.Set, error) {
+// Read reads a field set; an empty text is an empty one.
+func Read(raw []byte) (*fieldpath.Set, error) {
 	if len(raw) == 0 {
 		return fieldpath.NewSet(), nil
 	}
@@ -165,9 +165,9 @@ func (r *fieldReader) set() (set *fieldpath.Set, isField bool, err error) {
 	return set, isField, nil
 }
 
-// searchFields are those of the wanted fields, which are sorted texts as the API server names fields in conflicts, that a field set
+// Search are those of the wanted fields, which are sorted texts as the API server names fields in conflicts, that a field set
 // has. What leads to none of them is passed over. A set that can't be read has none.
-func searchFields(raw []byte, wanted []string) []string {
+func Search(raw []byte, wanted []string) []string {
 	search := &fieldSearch{fieldReader: newFieldReader(raw), wanted: wanted}
 	if search.walk() != nil || search.end() != nil {
 		return nil

@@ -1,0 +1,2 @@
+// Package ownership says whose the objects of a user cluster are. It is pure.
+package ownership
