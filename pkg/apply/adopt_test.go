@@ -22,7 +22,7 @@ func (l *lab) named(names ...string) func(id string) string {
 	return func(id string) string { return known[id] }
 }
 
-// Red when take or settleFields adopt what an installation has that exists, or when livingNeighbour does not look at the label or
+// Red when take or settleFields adopt what an installation has that exists, or when package ownership does not look at the label or
 // at the manager; red too when what one left behind that is gone can't be adopted any more.
 func TestAdoptionStopsAtTheLiving(t *testing.T) {
 	l := newLab(t)
@@ -105,7 +105,7 @@ func TestLeftoversAreNobodyElses(t *testing.T) {
 }
 
 // What is on record of a rollout that adopts is the same after a crash in its midst: a CustomResourceDefinition that was there before is
-// none that we made, or it would go with the installation. Red when markAdopted marks nothing, and when isMadeBy does not look at
+// none that we made, or it would go with the installation. Red when markAdopted marks nothing, and when IsMade does not look at
 // the mark.
 func TestAdoptionAfterCrashKnowsWhatWasThere(t *testing.T) {
 	l := newLab(t)

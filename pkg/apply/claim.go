@@ -46,74 +46,65 @@ func (w *writer) look(ctx context.Context, client checkedClient, it *item) error
 	if err != nil {
 		return fmt.Errorf("reading %q: %w", it.key, err)
 	}
-	if live.DeletionTimestamp != nil && !w.isOurs(it, live) {
+	found := w.ownershipOf(it, live)
+	if live.DeletionTimestamp != nil && found.Whose != ownership.Ours {
 		w.awaitEnd(it, live)
 		return nil
 	}
-	if err := w.take(ctx, it, live); err != nil {
+	if err := w.decide(ctx, it, live, found); err != nil {
 		return err
 	}
 	if it.inherits {
 		return w.inherit(ctx, client, it, live)
 	}
-	if it.note == nil && !it.done && (!w.isOurs(it, live) || isOwnHook(live, w.owner)) {
-		return w.adoptFields(ctx, client, it, live)
+	if it.note == nil && !it.done && (found.Whose != ownership.Ours || found.IsHook()) {
+		return w.adoptFields(ctx, client, it, live, found)
 	}
 	return nil
 }
 
-// take decides about an object that exists: it is ours, or used, or adopted, or refused. What an installation has that still
+// ownershipOf says whose an object that exists is.
+func (w *writer) ownershipOf(it *item, live *metav1.PartialObjectMetadata) ownership.Ownership {
+	asked := ownership.Question{Owner: w.owner, Release: w.release, NameOf: w.nameOf}
+	if it.planned {
+		asked.Entry = &it.entry
+	}
+	if shared, found := w.shared[it.key]; found {
+		asked.Shared = &shared
+	}
+	return ownership.Of(live, asked)
+}
+
+// decide about an object that exists: it is ours, or used, or adopted, or refused. What an installation has that still
 // exists is refused whatever adopt says: both would write it for ever, and the one that goes would take it along. What installations of
 // one add-on share is no refusal.
-func (w *writer) take(ctx context.Context, it *item, live *metav1.PartialObjectMetadata) error {
-	neighbour := livingNeighbour(live, w.owner, w.nameOf)
-	if neighbour != "" && !w.isOurs(it, live) {
-		if settled, err := w.share(ctx, it, live, neighbour); err != nil || settled {
+func (w *writer) decide(
+	ctx context.Context, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership,
+) error {
+	if found.Whose == ownership.Anothers {
+		if settled, err := w.share(ctx, it, live, found); err != nil || settled {
 			return err
 		}
 	}
 	switch {
-	case neighbour == "" && w.isInherited(it, live):
+	case found.Whose == ownership.Inherited:
 		it.entry.UID, it.entry.Created, it.inherits = live.UID, w.shared[it.key].Created, true
-	case w.isOurs(it, live):
+	case found.Whose == ownership.Ours:
 		it.entry.UID, it.planned = live.UID, true
-		it.entry.Created = it.entry.Created || isMadeBy(live, w.owner)
+		it.entry.Created = it.entry.Created || found.IsMade()
 	case isNamespace(it.object), isCRD(it.object) && isCreateOnly(it.object):
 		it.done, it.used = true, true
-	case neighbour != "":
+	case found.Whose == ownership.Anothers:
 		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already and belongs to add-on installation %q: take it out of "+
-			"one of the two add-ons, or remove that installation", it.key, cutText(neighbour)))
-	case w.adopt, w.isOfRelease(live):
+			"one of the two add-ons, or remove that installation", it.key, cutText(found.OtherName)))
+	case w.adopt, found.Whose == ownership.OfRelease:
 		it.entry.UID, it.entry.Created = live.UID, false
 	default:
 		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already and belongs to %s: remove it there, "+
 			"take it out of the add-on, or annotate the installation with %s: \"true\"",
-			it.key, w.ownerOf(live), kubermaticv1.AnnotationAdopt))
+			it.key, w.ownerOf(live, found), kubermaticv1.AnnotationAdopt))
 	}
 	return nil
-}
-
-// isOfRelease says whether Helm made an object for the release that is gone on with.
-func (w *writer) isOfRelease(live *metav1.PartialObjectMetadata) bool {
-	return w.release != nil && w.release.AreOn(live.Annotations)
-}
-
-// isOurs says whether an object that exists is this owner's: it has our manager, or our record plans it and it has our
-// label. The label alone proves nothing, since anybody can write one.
-func (w *writer) isOurs(it *item, live *metav1.PartialObjectMetadata) bool {
-	return hasManager(live, w.owner.FieldManager()) || isOwnHook(live, w.owner) ||
-		it.planned && live.Labels[kubermaticv1.LabelInstallation] == w.owner.ID()
-}
-
-// isMadeBy says whether an object that is an owner's was made by it, and not there before.
-func isMadeBy(live *metav1.PartialObjectMetadata, owner ownership.Owner) bool {
-	return hasManager(live, owner.FieldManager()) && live.Annotations[kubermaticv1.AnnotationAdopted] == ""
-}
-
-func hasManager(live *metav1.PartialObjectMetadata, manager string) bool {
-	return slices.ContainsFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply
-	})
 }
 
 // marks are the fields by which tools that apply from the client side know their objects. Whoever wrote one applied the
@@ -201,11 +192,12 @@ func inOrder(live *metav1.PartialObjectMetadata, from sets.Set[string], to strin
 // adoptFields turns the fields of client-side tools into ours, after marking a definition that is adopted: once the fields are
 // ours nothing else tells that it was there before, until that is on record.
 func (w *writer) adoptFields(
-	ctx context.Context, client checkedClient, it *item, live *metav1.PartialObjectMetadata,
-) error {
-	live, err := w.markAdopted(ctx, client, it, live)
-	if err != nil {
-		return err
+	ctx context.Context, client checkedClient, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership,
+) (err error) {
+	if isCRD(it.object) && found.Whose != ownership.Ours && !found.WasAdopted() {
+		if live, err = markAdopted(ctx, client, it.key); err != nil {
+			return err
+		}
 	}
 	patch, err := adoptionPatch(live, w.owner.FieldManager())
 	if err != nil || len(patch) == 0 {
@@ -222,23 +214,18 @@ func (w *writer) adoptFields(
 var adoptedMark = fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, kubermaticv1.AnnotationAdopted)
 
 // markAdopted marks a CustomResourceDefinition that is adopted, and gives it as it is then.
-func (w *writer) markAdopted(
-	ctx context.Context, client checkedClient, it *item, live *metav1.PartialObjectMetadata,
-) (*metav1.PartialObjectMetadata, error) {
-	if !isCRD(it.object) || w.isOurs(it, live) || live.Annotations[kubermaticv1.AnnotationAdopted] != "" {
-		return live, nil
-	}
-	marked, err := client.Patch(ctx, it.key.Name, types.MergePatchType, adoptedMark, metav1.PatchOptions{FieldManager: adoptionManager})
+func markAdopted(ctx context.Context, client checkedClient, key ownership.Key) (*metav1.PartialObjectMetadata, error) {
+	marked, err := client.Patch(ctx, key.Name, types.MergePatchType, adoptedMark, metav1.PatchOptions{FieldManager: adoptionManager})
 	if err != nil {
-		return nil, fmt.Errorf("marking %q as adopted: %w", it.key, err)
+		return nil, fmt.Errorf("marking %q as adopted: %w", key, err)
 	}
 	return marked, nil
 }
 
 // ownerOf names whom an object belongs to, as far as its metadata tells. Our own label on it was written by somebody else.
-func (w *writer) ownerOf(live *metav1.PartialObjectMetadata) string {
-	if id := w.otherInstallation(live); id != "" {
-		return w.installationOf(id)
+func (w *writer) ownerOf(live *metav1.PartialObjectMetadata, found ownership.Ownership) string {
+	if found.OtherID != "" {
+		return w.installationOf(found.OtherID)
 	}
 	if release := live.Annotations[ownership.HelmReleaseAnnotation]; release != "" {
 		return fmt.Sprintf("Helm release %q in namespace %q", cutText(release), cutText(live.Annotations[ownership.HelmNamespaceAnnotation]))

@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
@@ -81,12 +80,12 @@ func (d *deleter) lookAt(ctx context.Context, one *presence) error {
 	if err != nil {
 		return fmt.Errorf("reading %q: %w", one.entry.Key, err)
 	}
-	ours := hasManager(live, d.owner.FieldManager())
-	switch {
-	case one.entry.UID == live.UID:
-		one.live = live
-	case one.entry.UID == "" && (ours || live.Labels[kubermaticv1.LabelInstallation] == d.owner.ID() && !one.entry.IsFoundation()):
-		one.live, one.entry.UID, one.entry.Created = live, live.UID, isMadeBy(live, d.owner)
+	found := ownership.Of(live, ownership.Question{Owner: d.owner, Entry: &one.entry})
+	if !found.IsDeletable() {
+		return nil
+	}
+	if one.live = live; one.entry.UID == "" {
+		one.entry.UID, one.entry.Created = live.UID, found.IsMade()
 	}
 	return nil
 }

@@ -7,14 +7,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Inherited is the entry of a namespace that another installation made, which is gone: the last one that asked for the
 // namespace removes it, as it would one of its own. Nil where somebody else made it, or its maker exists; nameOf is as in
 // RolloutOptions. What made a namespace is told by its field managers: none of ours applies one that was there before.
-func Inherited(ctx context.Context, target Target, name string, nameOf func(id string) string) (*ownership.Entry, error) {
+func Inherited(
+	ctx context.Context, target Target, owner ownership.Owner, name string, nameOf func(id string) string,
+) (*ownership.Entry, error) {
 	if name == "" || nameOf == nil {
 		return nil, nil
 	}
@@ -30,25 +31,8 @@ func Inherited(ctx context.Context, target Target, name string, nameOf func(id s
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", key, err)
 	}
-	if !isOrphaned(live, nameOf) {
+	if !ownership.Of(live, ownership.Question{Owner: owner, NameOf: nameOf}).IsOrphaned() {
 		return nil, nil
 	}
 	return &ownership.Entry{Key: key, Version: "v1", UID: live.UID, Created: true}, nil
-}
-
-// isOrphaned says whether installations made an object, and none of them exists any more.
-func isOrphaned(live *metav1.PartialObjectMetadata, nameOf func(id string) string) bool {
-	made := false
-	for i := range live.ManagedFields {
-		entry := &live.ManagedFields[i]
-		id, found := ownership.InstallationOf(entry.Manager)
-		if !found || entry.Operation != metav1.ManagedFieldsOperationApply {
-			continue
-		}
-		if nameOf(id) != "" {
-			return false
-		}
-		made = true
-	}
-	return made && live.Annotations[kubermaticv1.AnnotationAdopted] == ""
 }

@@ -109,13 +109,14 @@ func (l *leftovers) look(ctx context.Context, one *presence) error {
 }
 
 func (l *leftovers) isLeft(kind schema.GroupKind, live *metav1.PartialObjectMetadata) bool {
-	if l.Hooks {
-		return live.DeletionTimestamp == nil && isOfUpgrade(kind, live) &&
-			live.Namespace == l.Marks.ReleaseNamespace && !isOwnHook(live, l.Owner) &&
-			obstacle(live, l.Owner, l.Marks) == "" && !ownership.IsKeptByHelm(live)
+	if live.DeletionTimestamp != nil || ownership.IsKeptByHelm(live) {
+		return false
 	}
-	return live.DeletionTimestamp == nil && l.Marks.AreOn(live.Annotations) && !ownership.IsKeptByHelm(live) &&
-		livingNeighbour(live, l.Owner, l.NameOf) == ""
+	found := ownership.Of(live, ownership.Question{Owner: l.Owner, Release: &l.Marks, NameOf: l.NameOf})
+	if l.Hooks {
+		return isOfUpgrade(kind, live) && live.Namespace == l.Marks.ReleaseNamespace && found.IsLeftoverHook()
+	}
+	return found.IsLeftover()
 }
 
 // isOfUpgrade says whether what a hook made is nothing but a way through an upgrade or a rollback, which helm itself would delete with the

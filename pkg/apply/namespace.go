@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
@@ -28,9 +27,9 @@ func (r removal) keepsNamespace(ctx context.Context, entry ownership.Entry) (boo
 	if err != nil || !complete {
 		return true, err
 	}
-	census := &census{target: r.target, kinds: r.kinds, namespace: entry.Name, hooksOf: r.owner, uids: map[types.UID]bool{}}
-	if entry.Name == r.options.Namespace {
-		census.owner = r.owner.ID()
+	census := &census{
+		target: r.target, kinds: r.kinds, namespace: entry.Name, owner: r.owner, uids: map[types.UID]bool{},
+		hasReleases: entry.Name == r.options.Namespace,
 	}
 	if err := each(ctx, kinds, census.count); err != nil {
 		return true, err
@@ -102,10 +101,9 @@ type census struct {
 	target    Target
 	kinds     *kinds
 	namespace string
-	// owner is the ID of the installation whose release Secrets may be here; "" where none may.
-	owner string
-	// hooksOf is the installation whose hooks may have left objects here.
-	hooksOf ownership.Owner
+	// owner is the installation whose hooks may have left objects here, and, where it hasReleases, whose release Secrets may be here.
+	owner       ownership.Owner
+	hasReleases bool
 
 	lock sync.Mutex
 	uids map[types.UID]bool
@@ -201,8 +199,7 @@ func (c *census) isFurniture(where resource, object *metav1.PartialObjectMetadat
 	case "configmaps":
 		return object.Name == "kube-root-ca.crt"
 	case "secrets":
-		ours := c.owner != "" && object.Labels[kubermaticv1.LabelInstallation] == c.owner
-		return ours && object.Labels["owner"] == "helm"
+		return c.hasReleases && object.Labels["owner"] == "helm" && c.ownershipOf(object).IsLabelled()
 	case "events", "events.events.k8s.io", "pods.metrics.k8s.io":
 		return true
 	}
@@ -215,8 +212,11 @@ func (c *census) isHookOfOurs(where resource, object *metav1.PartialObjectMetada
 	if where.GroupResource() == volumeClaims || ownership.StaysBehind(object) {
 		return false
 	}
-	return object.Labels[kubermaticv1.LabelInstallation] == c.hooksOf.ID() && object.Annotations[ownership.HelmHookAnnotation] != "" &&
-		hasEntry(object, c.hooksOf, metav1.ManagedFieldsOperationUpdate)
+	return c.ownershipOf(object).IsLeftByHook()
+}
+
+func (c *census) ownershipOf(object *metav1.PartialObjectMetadata) ownership.Ownership {
+	return ownership.Of(object, ownership.Question{Owner: c.owner})
 }
 
 // hasForeign says whether something is in the namespace that would not go by itself: an object with an owner that lives. An owner

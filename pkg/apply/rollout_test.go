@@ -122,7 +122,7 @@ kind: ConfigMap
 metadata: {name: settings}
 data: {color: green}`
 
-// AC42, AC43. Red when claim takes what it finds, or isOurs believes a label without a plan.
+// AC42, AC43. Red when claim takes what it finds, or package ownership believes a label without a plan.
 func TestForeignObjectIsRefusedAndUntouched(t *testing.T) {
 	for name, test := range map[string]struct {
 		foreign, owner, why string
@@ -162,7 +162,7 @@ func TestForeignObjectIsRefusedAndUntouched(t *testing.T) {
 	}
 }
 
-// Red when isOurs does not look at item.planned: an object that a crashed rollout wrote, and whose managers somebody reset,
+// Red when package ownership does not look at what is planned: an object that a crashed rollout wrote, and whose managers somebody reset,
 // would be refused.
 func TestPlannedObjectWithOurLabelIsOurs(t *testing.T) {
 	l := newLab(t)

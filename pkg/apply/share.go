@@ -86,7 +86,9 @@ func differs(key ownership.Key, sibling string) string {
 
 // share decides about an object of a living installation: that of a sibling is used where it is the same or the sibling goes
 // first, and taken over where we do. False says that it is none of a sibling's.
-func (w *writer) share(ctx context.Context, it *item, live *metav1.PartialObjectMetadata, neighbour string) (settled bool, err error) {
+func (w *writer) share(
+	ctx context.Context, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership,
+) (settled bool, err error) {
 	if !ownership.CanBeShared(it.key) {
 		return false, nil
 	}
@@ -94,7 +96,7 @@ func (w *writer) share(ctx context.Context, it *item, live *metav1.PartialObject
 	if err != nil {
 		return false, err
 	}
-	at := slices.IndexFunc(siblings, func(sibling ownership.Sibling) bool { return sibling.Name == neighbour })
+	at := slices.IndexFunc(siblings, func(sibling ownership.Sibling) bool { return sibling.Name == found.OtherName })
 	if at < 0 || siblings[at].Foreign {
 		return false, nil
 	}
@@ -103,7 +105,7 @@ func (w *writer) share(ctx context.Context, it *item, live *metav1.PartialObject
 	if owned := sibling.Owned[it.key]; !has || owned.UID != "" && owned.UID != live.UID {
 		return false, nil
 	}
-	created := live.Annotations[kubermaticv1.AnnotationAdopted] == ""
+	created := !found.WasAdopted()
 	switch same := theirs == ownership.SharedContent(it.object) || isCreateOnly(it.object); {
 	case same || sibling.Rank > 0:
 		w.use(it, sibling, ownership.Entry{Key: it.key, UID: live.UID, Created: created})
@@ -113,14 +115,6 @@ func (w *writer) share(ctx context.Context, it *item, live *metav1.PartialObject
 		it.entry.UID, it.entry.Created, it.inherits = live.UID, created, true
 	}
 	return true, nil
-}
-
-// isInherited says whether an object that exists was shared with us by an installation that is gone: our record names it, or names
-// the installation that applied it, which may have made it anew.
-func (w *writer) isInherited(it *item, live *metav1.PartialObjectMetadata) bool {
-	known, found := w.shared[it.key]
-	former := ownership.Owner{ClusterUID: w.owner.ClusterUID, Installation: known.Owner}
-	return found && (known.UID == live.UID || hasManager(live, former.FieldManager()))
 }
 
 // inherit makes the fields that other installations applied ours, so that what we do not have goes with the next patch. It holds for

@@ -55,9 +55,10 @@ func LookAtHook(ctx context.Context, target Target, owner ownership.Owner, hook 
 
 func sightOf(live *unstructured.Unstructured, owner ownership.Owner, release ownership.HelmMarks) Sight {
 	kind := live.GroupVersionKind().GroupKind()
+	found := ownership.Of(live, ownership.Question{Owner: owner, Release: &release})
 	sight := Sight{
-		UID: live.GetUID(), Ours: isOwnHook(live, owner), Run: live.GetAnnotations()[kubermaticv1.AnnotationHookRun],
-		Applied: hasEntry(live, owner, metav1.ManagedFieldsOperationApply), Obstacle: obstacle(live, owner, release),
+		UID: live.GetUID(), Ours: found.IsHook(), Run: live.GetAnnotations()[kubermaticv1.AnnotationHookRun],
+		Applied: found.IsApplied(), Obstacle: obstacle(live, found),
 		Made: live.GetCreationTimestamp().Time, Deleting: live.GetDeletionTimestamp() != nil, Working: isWorking(kind, live),
 	}
 	switch {
@@ -74,51 +75,19 @@ func sightOf(live *unstructured.Unstructured, owner ownership.Owner, release own
 	return sight
 }
 
-// isOwnHook says whether we made an object as a hook, or helm did by hand from what we told it: then it has our label. What is
-// applied as well is an object of the add-on.
-func isOwnHook(live metav1.Object, owner ownership.Owner) bool {
-	if live.GetAnnotations()[kubermaticv1.AnnotationHookRun] != "" && hasEntry(live, owner, metav1.ManagedFieldsOperationUpdate) {
-		return true
-	}
-	return live.GetLabels()[kubermaticv1.LabelInstallation] == owner.ID() && live.GetAnnotations()[ownership.HelmHookAnnotation] != "" &&
-		!hasEntry(live, owner, metav1.ManagedFieldsOperationApply) && !isOfAnother(live, owner)
-}
-
-// hasEntry says whether the owner wrote an object in one way: hooks are made (Update), all else is applied.
-func hasEntry(live metav1.Object, owner ownership.Owner, operation metav1.ManagedFieldsOperationType) bool {
-	for _, entry := range live.GetManagedFields() {
-		if entry.Manager == owner.FieldManager() && entry.Operation == operation {
-			return true
-		}
-	}
-	return false
-}
-
-// isOfAnother says whether another installation wrote an object, or marked it.
-func isOfAnother(live metav1.Object, owner ownership.Owner) bool {
-	for _, entry := range live.GetManagedFields() {
-		if _, is := ownership.InstallationOf(entry.Manager); is && entry.Manager != owner.FieldManager() {
-			return true
-		}
-	}
-	id := live.GetLabels()[kubermaticv1.LabelInstallation]
-	return id != "" && id != owner.ID()
-}
-
-// obstacle says why an object that is no hook of ours makes no room for one. Helm puts no name on hooks, so one without a
-// name counts as of the release that is gone on with.
-func obstacle(live metav1.Object, owner ownership.Owner, release ownership.HelmMarks) string {
+// obstacle says why an object that is no hook of ours makes no room for one.
+func obstacle(live metav1.Object, found ownership.Ownership) string {
 	annotations := live.GetAnnotations()
-	name := annotations[ownership.HelmReleaseAnnotation]
-	switch {
-	case isOfAnother(live, owner):
+	switch found.Obstacle() {
+	case ownership.OfAnother:
 		return "it belongs to another installation"
-	case hasEntry(live, owner, metav1.ManagedFieldsOperationApply):
+	case ownership.OfTheAddon:
 		return "it is an object of the add-on itself so far"
-	case annotations[ownership.HelmHookAnnotation] == "":
+	case ownership.NoHook:
 		return "it is no hook"
-	case name != "" && !release.AreOn(annotations):
-		return fmt.Sprintf("it belongs to Helm release %q in namespace %q", cutText(name), cutText(annotations[ownership.HelmNamespaceAnnotation]))
+	case ownership.OfAnotherRelease:
+		return fmt.Sprintf("it belongs to Helm release %q in namespace %q",
+			cutText(annotations[ownership.HelmReleaseAnnotation]), cutText(annotations[ownership.HelmNamespaceAnnotation]))
 	}
 	return ""
 }

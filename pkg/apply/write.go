@@ -215,7 +215,7 @@ func (w *writer) settle(
 		return false, fmt.Errorf("reading %q: %w", it.key, err)
 	}
 	if live.UID != it.entry.UID && it.entry.UID != "" {
-		if err := w.take(ctx, it, live); err != nil {
+		if err := w.decide(ctx, it, live, w.ownershipOf(it, live)); err != nil {
 			return false, err
 		}
 		if how.force = false; it.inherits {
@@ -254,7 +254,7 @@ func (w *writer) settleFields(it *item, live *metav1.PartialObjectMetadata, fiel
 	fields = slices.DeleteFunc(fields, func(field string) bool { return ours[field] })
 	owners := fieldsets.OwnersOf(live.ManagedFields, fields, w.owner.FieldManager())
 	for _, field := range fields {
-		if w.adopt && !w.isLivingManager(owners[field]) {
+		if w.adopt && !w.exists(owners[field]) {
 			continue
 		}
 		it.refuse(kubermaticv1.ReasonConflict, fmt.Sprintf("%s: field %s belongs to %s: take it out of the add-on, or give it up there",

@@ -150,10 +150,8 @@ func FindHelm(ctx context.Context, place HelmPlace, name string, owner ownership
 
 // living names another installation that a revision belongs to and that still exists.
 func (p HelmPlace) living(item helmItem, owner ownership.Owner) string {
-	if p.NameOf == nil || item.owner == "" || item.owner == owner.ID() {
-		return ""
-	}
-	return p.NameOf(item.owner)
+	secret := &metav1.ObjectMeta{Labels: map[string]string{v1.LabelInstallation: item.owner}}
+	return ownership.Of(secret, ownership.Question{Owner: owner, NameOf: p.NameOf}).OtherName
 }
 
 // TakeOverHelm makes the revisions of a release before the given one the owner's, by their label alone: nothing is decoded. Those

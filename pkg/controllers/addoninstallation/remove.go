@@ -155,7 +155,7 @@ func (r *Reconciler) removeWithNamespace(ctx context.Context, f *facts, inventor
 	target := f.record().TargetNamespace
 	sharing := slices.DeleteFunc(others, func(other kubermaticv1.AddonInstallation) bool { return other.Spec.TargetNamespace != target })
 	if len(sharing) == 0 {
-		inherited, err := apply.Inherited(ctx, f.target(), target, r.namesIn(f.installation.Namespace, f.owner.ClusterUID))
+		inherited, err := apply.Inherited(ctx, f.target(), f.owner, target, r.namesIn(f.installation.Namespace, f.owner.ClusterUID))
 		if err != nil {
 			return r.remoteFailed(f, kubermaticv1.ConditionReady, err)
 		}
