@@ -19,8 +19,8 @@ func nestedInt(object *unstructured.Unstructured, fields ...string) (int64, bool
 // drift surveys anew.
 func (l *lab) drift(inventory ownership.Inventory) []apply.Drift {
 	l.Helper()
-	survey := apply.NewSurvey(time.Minute, time.Now)
-	return must(survey.Drifted(l.Context(), l.target, l.owner, inventory))(l)
+	s := apply.NewSurvey(time.Minute, time.Now)
+	return must(s.Drifted(l.Context(), l.target, l.owner, inventory))(l)
 }
 
 const twoMaps = settings + "\n---\n" + `apiVersion: v1
@@ -128,10 +128,10 @@ func TestSurveyListsOnceAKindAndRound(t *testing.T) {
 	l.namespace()
 	inventory := l.install(l.prepare(twoMaps), nil)
 	now := time.Now()
-	survey := apply.NewSurvey(time.Minute, func() time.Time { return now })
+	s := apply.NewSurvey(time.Minute, func() time.Time { return now })
 	look := func() []string {
 		return l.calls.during("", func() {
-			if drift := must(survey.Drifted(t.Context(), l.target, l.owner, inventory))(t); len(drift) > 0 {
+			if drift := must(s.Drifted(t.Context(), l.target, l.owner, inventory))(t); len(drift) > 0 {
 				t.Errorf("drift where nothing changed: %v", drift)
 			}
 		})
@@ -144,7 +144,7 @@ func TestSurveyListsOnceAKindAndRound(t *testing.T) {
 		t.Errorf("a second look in the same round asked %q", again)
 	}
 	now = now.Add(2 * time.Minute)
-	if survey.Due() != 0 {
+	if s.Due() != 0 {
 		t.Error("a round that is over is due")
 	}
 	if diff := cmp.Diff(want, look()); diff != "" {
@@ -159,8 +159,8 @@ func TestSecretVersionsComeFromOneList(t *testing.T) {
 	secret := `{apiVersion: v1, kind: Secret, metadata: {name: web, labels: {addons.kubermatic.k8c.io/installation: any}}}`
 	made := l.create(secrets, l.name, secret)
 	now := time.Now()
-	survey := apply.NewSurvey(time.Minute, func() time.Time { return now })
-	version := func(name string) string { return must(survey.SecretVersion(t.Context(), l.target, l.name, name))(t) }
+	s := apply.NewSurvey(time.Minute, func() time.Time { return now })
+	version := func(name string) string { return must(s.SecretVersion(t.Context(), l.target, l.name, name))(t) }
 	calls := l.calls.during("", func() {
 		if first, none := version("web"), version("none"); first != made.GetResourceVersion() || none != "" {
 			t.Errorf("versions %q and %q, want %q and none", first, none, made.GetResourceVersion())
@@ -180,11 +180,11 @@ func TestSecretVersionsComeFromOneList(t *testing.T) {
 func TestListOlderThanApplyIsNoDrift(t *testing.T) {
 	l := newLab(t)
 	l.namespace()
-	survey := apply.NewSurvey(time.Hour, time.Now)
+	s := apply.NewSurvey(time.Hour, time.Now)
 	inventory := l.install(l.prepare(settings), nil)
-	must(survey.Drifted(t.Context(), l.target, l.owner, inventory))(t)
+	must(s.Drifted(t.Context(), l.target, l.owner, inventory))(t)
 	inventory = l.install(l.prepare(twoMaps), inventory)
-	if drift := must(survey.Drifted(t.Context(), l.target, l.owner, inventory))(t); len(drift) > 0 {
+	if drift := must(s.Drifted(t.Context(), l.target, l.owner, inventory))(t); len(drift) > 0 {
 		t.Errorf("got %v, want no drift", drift)
 	}
 }
@@ -209,14 +209,14 @@ func TestRepairedObjectsAreReadAgainInTheSameRound(t *testing.T) {
 	inventory := l.install(objects, nil)
 	l.delete(configMaps, l.name, "settings")
 	l.delete(configMaps, l.name, "other")
-	survey := apply.NewSurvey(time.Minute, time.Now)
-	drift := must(survey.Drifted(t.Context(), l.target, l.owner, inventory))(t)
+	s := apply.NewSurvey(time.Minute, time.Now)
+	drift := must(s.Drifted(t.Context(), l.target, l.owner, inventory))(t)
 	if got := driftReasons(drift); got != apply.DriftMissing+" "+apply.DriftMissing {
 		t.Fatalf("got drift %q, want both missing", got)
 	}
 	repaired := must(apply.Repair(t.Context(), l.target, l.owner, keysOf(drift), apply.Applied{Objects: objects, Inventory: inventory}))(t)
 
-	if again := must(survey.Drifted(t.Context(), l.target, l.owner, repaired.Inventory))(t); len(again) > 0 {
+	if again := must(s.Drifted(t.Context(), l.target, l.owner, repaired.Inventory))(t); len(again) > 0 {
 		t.Errorf("what was put back has still drifted: %v", again)
 	}
 }

@@ -148,10 +148,10 @@ func TestInstallationsShareALookAtWorkloads(t *testing.T) {
 	inventory := l.install(l.prepare(deployment), nil)
 	l.eventually("the Deployment is healthy", func() bool { return l.assess(inventory).Healthy == 1 })
 	now := time.Now()
-	survey := apply.NewSurvey(time.Minute, func() time.Time { return now })
+	s := apply.NewSurvey(time.Minute, func() time.Time { return now })
 	look := func(want string) []string {
 		return l.calls.during("", func() {
-			if got := states(must(survey.Assess(t.Context(), l.target, l.owner, inventory))(t)); got != want {
+			if got := states(must(s.Assess(t.Context(), l.target, l.owner, inventory))(t)); got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		})
@@ -171,7 +171,7 @@ func TestInstallationsShareALookAtWorkloads(t *testing.T) {
 		owner ownership.Owner
 		has   ownership.Inventory
 	}{{l.owner, inventory}, {other.owner, second}} {
-		asked := l.calls.during("", func() { must(survey.Assess(t.Context(), l.target, one.owner, one.has))(t) })
+		asked := l.calls.during("", func() { must(s.Assess(t.Context(), l.target, one.owner, one.has))(t) })
 		if diff := cmp.Diff(list, asked); diff != "" {
 			t.Errorf("asked for %q (-want +got):\n%s", one.owner.Installation, diff)
 		}

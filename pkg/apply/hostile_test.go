@@ -61,12 +61,12 @@ func TestFieldsThatWereNotSentAreNotRecorded(t *testing.T) {
 		t.Errorf("%d bytes of fields are on record", size)
 	}
 	server.Set(hostile.Truth)
-	survey := apply.NewSurvey(0, time.Now)
-	if drift := must(survey.Drifted(t.Context(), l.target, l.owner, progress.Inventory))(t); len(drift) > 0 {
+	s := apply.NewSurvey(0, time.Now)
+	if drift := must(s.Drifted(t.Context(), l.target, l.owner, progress.Inventory))(t); len(drift) > 0 {
 		t.Errorf("nothing changed, and %v drifted", drift)
 	}
 	l.delete(configMaps, l.name, "settings")
-	drift := must(survey.Drifted(t.Context(), l.target, l.owner, progress.Inventory))(t)
+	drift := must(s.Drifted(t.Context(), l.target, l.owner, progress.Inventory))(t)
 	if len(drift) != 1 || drift[0].Reason != apply.DriftMissing {
 		t.Errorf("one object is gone, and %v drifted", drift)
 	}
@@ -114,16 +114,16 @@ func TestListsOfHostileClustersAreEndedForAllInstallations(t *testing.T) {
 			l.namespace()
 			inventory := l.install(l.prepare(settingsAndClaims), nil)
 			server.SetDose(hostile.ModeNamed(mode), hostile.Dose{Size: dose})
-			survey := apply.NewSurvey(patience, time.Now)
+			s := apply.NewSurvey(patience, time.Now)
 			for range 2 {
-				_, err := survey.Drifted(t.Context(), l.target, l.owner, inventory)
+				_, err := s.Drifted(t.Context(), l.target, l.owner, inventory)
 				expectMisbehaviour(t, "drift", err)
 			}
 			if lists := server.Count("requests"); lists > 2*400 {
 				t.Errorf("%d pages of two kinds were asked for", lists)
 			}
 			before := server.Count("requests")
-			_, err := survey.Drifted(t.Context(), l.target, ownership.Owner{ClusterUID: "5f3d", Installation: "another"}, inventory)
+			_, err := s.Drifted(t.Context(), l.target, ownership.Owner{ClusterUID: "5f3d", Installation: "another"}, inventory)
 			expectMisbehaviour(t, "drift of another", err)
 			if more := server.Count("requests") - before; more > 0 {
 				t.Errorf("another installation asked %d times in the same round", more)
@@ -142,17 +142,17 @@ func TestWaitingForAListEndsWithTheContext(t *testing.T) {
 	l.namespace()
 	inventory := l.install(l.prepare(settings), nil)
 	server.Set(hostile.ModeNamed("slow-pages"))
-	survey := apply.NewSurvey(patience, time.Now)
+	s := apply.NewSurvey(patience, time.Now)
 	first, end := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		_, err := survey.Drifted(first, l.target, l.owner, inventory)
+		_, err := s.Drifted(first, l.target, l.owner, inventory)
 		ended <- err
 	}()
 	l.eventually("the first list has begun", func() bool { return server.Count("requests") > 0 })
 	second, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := survey.Drifted(second, l.target, l.owner, inventory); !errors.Is(err, context.Canceled) {
+	if _, err := s.Drifted(second, l.target, l.owner, inventory); !errors.Is(err, context.Canceled) {
 		t.Errorf("waiting ended with %v", err)
 	}
 	end()

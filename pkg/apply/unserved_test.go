@@ -65,9 +65,9 @@ func (l *lab) unserve(plural string) {
 func (l *lab) putBack(objects string, inventory ownership.Inventory, change ...func(*apply.Options)) (now ownership.Inventory, missing []string) {
 	l.Helper()
 	prepared, now := l.prepare(objects, change...), inventory
-	survey := apply.NewSurvey(time.Hour, time.Now)
+	s := apply.NewSurvey(time.Hour, time.Now)
 	l.eventually("everything is put back", func() bool {
-		drift := must(survey.Drifted(l.Context(), l.target, l.owner, now))(l)
+		drift := must(s.Drifted(l.Context(), l.target, l.owner, now))(l)
 		if missing == nil {
 			for _, one := range drift {
 				missing = append(missing, one.Key.Kind+" "+one.Key.Name+": "+one.Reason)
@@ -138,8 +138,8 @@ func TestWhatGoesWithItsFoundationIsPutBack(t *testing.T) {
 	t.Run("a namespace", func(t *testing.T) {
 		l := newLab(t)
 		inventory := l.install(l.prepare(twoMaps, createNamespace), nil)
-		survey := apply.NewSurvey(time.Hour, time.Now)
-		must(survey.Drifted(t.Context(), l.target, l.owner, inventory))(t)
+		s := apply.NewSurvey(time.Hour, time.Now)
+		must(s.Drifted(t.Context(), l.target, l.owner, inventory))(t)
 		l.withdraw(namespaces, l.name)
 		_, missing := l.putBack(twoMaps, inventory, createNamespace)
 		want := []string{"ConfigMap other: Missing", "ConfigMap settings: Missing", "Namespace " + l.name + ": Missing"}
@@ -160,8 +160,8 @@ func TestWhatWasGoingIsPutBackInTheSameRound(t *testing.T) {
 	})
 	l.delete(definitions, "", "widgets."+l.name+".example.com")
 	l.eventually("both go", func() bool { return l.get(l.widgets(), l.name, "one").GetDeletionTimestamp() != nil })
-	survey := apply.NewSurvey(time.Hour, time.Now)
-	if drift := must(survey.Drifted(t.Context(), l.target, l.owner, inventory))(t); len(drift) > 0 {
+	s := apply.NewSurvey(time.Hour, time.Now)
+	if drift := must(s.Drifted(t.Context(), l.target, l.owner, inventory))(t); len(drift) > 0 {
 		t.Fatalf("what is being deleted is let go first, got drift %v", drift)
 	}
 	l.eventually("the hold is taken off", func() bool {
@@ -169,7 +169,7 @@ func TestWhatWasGoingIsPutBackInTheSameRound(t *testing.T) {
 	})
 	l.eventually("the definition is gone", func() bool { return l.get(definitions, "", "widgets."+l.name+".example.com") == nil })
 	l.eventually("both are missing", func() bool {
-		return driftReasons(must(survey.Drifted(t.Context(), l.target, l.owner, inventory))(t)) == apply.DriftMissing+" "+apply.DriftMissing
+		return driftReasons(must(s.Drifted(t.Context(), l.target, l.owner, inventory))(t)) == apply.DriftMissing+" "+apply.DriftMissing
 	})
 }
 
