@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/fieldsets"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
@@ -28,16 +29,16 @@ const adoptionManager = "addon-installation-adoption"
 
 // claim looks whether an object that the inventory does not have exists, and whose it is. One that changes while it is adopted,
 // as its status may at any time, is looked at again.
-func (w *writer) claim(ctx context.Context, client checkedClient, it *item) (err error) {
+func (w *writer) claim(ctx context.Context, client calls.Client, it *item) (err error) {
 	for range patchTries {
-		if err = w.look(ctx, client, it); !apierrors.IsConflict(err) {
+		if err = w.read(ctx, client, it); !apierrors.IsConflict(err) {
 			return err
 		}
 	}
 	return err
 }
 
-func (w *writer) look(ctx context.Context, client checkedClient, it *item) error {
+func (w *writer) read(ctx context.Context, client calls.Client, it *item) error {
 	live, err := client.Get(ctx, it.key.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		it.entry.Created = true
@@ -92,11 +93,11 @@ func (w *writer) decide(
 	case found.Whose == ownership.Ours:
 		it.entry.UID, it.planned = live.UID, true
 		it.entry.Created = it.entry.Created || found.IsMade()
-	case isNamespace(it.object), isCRD(it.object) && isCreateOnly(it.object):
+	case calls.IsNamespace(it.object), calls.IsCRD(it.object) && isCreateOnly(it.object):
 		it.done, it.used = true, true
 	case found.Whose == ownership.Anothers:
 		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already and belongs to add-on installation %q: take it out of "+
-			"one of the two add-ons, or remove that installation", it.key, cutText(found.OtherName)))
+			"one of the two add-ons, or remove that installation", it.key, calls.CutText(found.OtherName)))
 	case w.adopt, found.Whose == ownership.OfRelease:
 		it.entry.UID, it.entry.Created = live.UID, false
 	default:
@@ -148,7 +149,7 @@ var dropLastApplied = map[string]string{
 func adoptionPatch(live *metav1.PartialObjectMetadata, manager string) ([]byte, error) {
 	from := appliers(live.ManagedFields).Insert(manager) // a hook of ours
 	if len(from) > maxAppliers {
-		return nil, misbehaves("%q was applied by %d clients", live.Name, len(from))
+		return nil, calls.Misbehaves("%q was applied by %d clients", live.Name, len(from))
 	}
 	live, err := inOrder(live, from, manager)
 	if err != nil {
@@ -178,11 +179,11 @@ func inOrder(live *metav1.PartialObjectMetadata, from sets.Set[string], to strin
 		}
 		fields, err := fieldsets.Read(entry.FieldsV1.GetRawBytes())
 		if err != nil {
-			return nil, misbehaves("the fields of manager %q of %q are no field set", cutText(entry.Manager), live.Name)
+			return nil, calls.Misbehaves("the fields of manager %q of %q are no field set", calls.CutText(entry.Manager), live.Name)
 		}
 		text, err := fields.ToJSON()
 		if err != nil {
-			return nil, fmt.Errorf("encoding the fields of manager %q: %w", cutText(entry.Manager), err)
+			return nil, fmt.Errorf("encoding the fields of manager %q: %w", calls.CutText(entry.Manager), err)
 		}
 		entry.FieldsV1 = metav1.NewFieldsV1(string(text))
 	}
@@ -192,9 +193,9 @@ func inOrder(live *metav1.PartialObjectMetadata, from sets.Set[string], to strin
 // adoptFields turns the fields of client-side tools into ours, after marking a definition that is adopted: once the fields are
 // ours nothing else tells that it was there before, until that is on record.
 func (w *writer) adoptFields(
-	ctx context.Context, client checkedClient, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership,
+	ctx context.Context, client calls.Client, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership,
 ) (err error) {
-	if isCRD(it.object) && found.Whose != ownership.Ours && !found.WasAdopted() {
+	if calls.IsCRD(it.object) && found.Whose != ownership.Ours && !found.WasAdopted() {
 		if live, err = markAdopted(ctx, client, it.key); err != nil {
 			return err
 		}
@@ -214,7 +215,7 @@ func (w *writer) adoptFields(
 var adoptedMark = fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, kubermaticv1.AnnotationAdopted)
 
 // markAdopted marks a CustomResourceDefinition that is adopted, and gives it as it is then.
-func markAdopted(ctx context.Context, client checkedClient, key ownership.Key) (*metav1.PartialObjectMetadata, error) {
+func markAdopted(ctx context.Context, client calls.Client, key ownership.Key) (*metav1.PartialObjectMetadata, error) {
 	marked, err := client.Patch(ctx, key.Name, types.MergePatchType, adoptedMark, metav1.PatchOptions{FieldManager: adoptionManager})
 	if err != nil {
 		return nil, fmt.Errorf("marking %q as adopted: %w", key, err)
@@ -228,32 +229,18 @@ func (w *writer) ownerOf(live *metav1.PartialObjectMetadata, found ownership.Own
 		return w.installationOf(found.OtherID)
 	}
 	if release := live.Annotations[ownership.HelmReleaseAnnotation]; release != "" {
-		return fmt.Sprintf("Helm release %q in namespace %q", cutText(release), cutText(live.Annotations[ownership.HelmNamespaceAnnotation]))
+		return fmt.Sprintf("Helm release %q in namespace %q", calls.CutText(release), calls.CutText(live.Annotations[ownership.HelmNamespaceAnnotation]))
 	}
 	if addon := live.Labels[kkpAddonLabel]; addon != "" {
-		return fmt.Sprintf("KKP add-on %q", cutText(addon))
+		return fmt.Sprintf("KKP add-on %q", calls.CutText(addon))
 	}
 	if owner := metav1.GetControllerOfNoCopy(live); owner != nil {
-		return fmt.Sprintf("%s %q", cutText(owner.Kind), cutText(owner.Name))
+		return fmt.Sprintf("%s %q", calls.CutText(owner.Kind), calls.CutText(owner.Name))
 	}
 	for _, entry := range live.ManagedFields {
 		if entry.Subresource == "" {
-			return fmt.Sprintf("field manager %q", cutText(entry.Manager))
+			return fmt.Sprintf("field manager %q", calls.CutText(entry.Manager))
 		}
 	}
 	return "somebody else"
-}
-
-// heldBy names the finalizers that hold an object's end up.
-func heldBy(finalizers []string) string {
-	var names phrase
-	for _, name := range finalizers {
-		if !names.add(", ", name) {
-			break
-		}
-	}
-	if len(finalizers) == 0 {
-		return ""
-	}
-	return "; held by finalizer " + cutText(names.String())
 }

@@ -3,6 +3,7 @@ package apply
 import (
 	"fmt"
 
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
@@ -16,10 +17,10 @@ func (w *writer) exists(manager string) bool {
 func (w *writer) installationOf(id string) string {
 	if w.nameOf != nil {
 		if name := w.nameOf(id); name != "" {
-			return fmt.Sprintf("add-on installation %q", cutText(name))
+			return fmt.Sprintf("add-on installation %q", calls.CutText(name))
 		}
 	}
-	return fmt.Sprintf("another add-on installation (id %s)", cutText(id))
+	return fmt.Sprintf("another add-on installation (id %s)", calls.CutText(id))
 }
 
 // managerOf names a field manager: one of ours by its installation.
@@ -27,5 +28,5 @@ func (w *writer) managerOf(manager string) string {
 	if id, found := ownership.InstallationOf(manager); found {
 		return w.installationOf(id)
 	}
-	return fmt.Sprintf("%q", cutText(manager))
+	return fmt.Sprintf("%q", calls.CutText(manager))
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
@@ -30,8 +31,8 @@ var seenReasons = []string{
 
 // ObstacleOf is the first of the obstacles that notes tell of; nil where there is none that one call can see. While it is
 // there, the rollout does not come to its end, whatever becomes of the others.
-func ObstacleOf(notes []Note) *Obstacle {
-	at := slices.IndexFunc(notes, func(note Note) bool { return slices.Contains(seenReasons, note.Reason) })
+func ObstacleOf(notes []calls.Note) *Obstacle {
+	at := slices.IndexFunc(notes, func(note calls.Note) bool { return slices.Contains(seenReasons, note.Reason) })
 	switch {
 	case at < 0:
 		return nil
@@ -41,14 +42,14 @@ func ObstacleOf(notes []Note) *Obstacle {
 	return &Obstacle{notes[at].Key}
 }
 
-// Look sees with one call how the obstacle is: "" says that it is out of the way, and another text than before that something about
+// State sees with one call how the obstacle is: "" says that it is out of the way, and another text than before that something about
 // it changed which may let the rollout go on.
-func (o Obstacle) Look(ctx context.Context, target Target) (state string, err error) {
+func (o Obstacle) State(ctx context.Context, target calls.Target) (state string, err error) {
 	where, err := target.Mapper.RESTMapping(o.Key.GroupKind())
 	if err != nil {
 		return "", fmt.Errorf("looking up the kind of %q: %w", o.Key, err)
 	}
-	objects := resourceClient(target, resource{GroupVersionResource: where.Resource, namespaced: o.Key.Namespace != ""}, o.Key.Namespace)
+	objects := calls.ClientOf(target, calls.Resource{GroupVersionResource: where.Resource, Namespaced: o.Key.Namespace != ""}, o.Key.Namespace)
 	live, err := objects.Get(ctx, o.Key.Name, metav1.GetOptions{})
 	gone := apierrors.IsNotFound(err)
 	switch {

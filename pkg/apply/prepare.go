@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
@@ -53,10 +54,10 @@ func Prepare(objects []*unstructured.Unstructured, mapper meta.RESTMapper, optio
 	if len(flat) > ownership.MaxObjects {
 		return nil, &LimitError{What: "objects", Have: len(flat), Max: ownership.MaxObjects}
 	}
-	preparer := preparer{options: options, scopes: scopes{mapper: mapper, declared: declaredKinds(flat)}}
+	preparer := preparer{options: options, scopes: scopes{mapper: mapper, declared: calls.DeclaredKinds(flat)}}
 	prepared := make([]*unstructured.Unstructured, 0, len(flat)+1)
 	for index, object := range flat {
-		if isCRD(object) && options.CRDs == kubermaticv1.CRDSkip {
+		if calls.IsCRD(object) && options.CRDs == kubermaticv1.CRDSkip {
 			continue
 		}
 		next, err := preparer.prepare(index, object)
@@ -134,13 +135,13 @@ func (p preparer) mark(object *unstructured.Unstructured) {
 		annotations = map[string]string{}
 	}
 	labels[kubermaticv1.LabelInstallation] = p.options.Owner.ID()
-	if isNamespace(object) {
+	if calls.IsNamespace(object) {
 		labels[kubermaticv1.LabelCreatedBy] = p.options.Owner.ID()
 	}
-	if isCRD(object) && p.options.CRDs == kubermaticv1.CRDCreate {
+	if calls.IsCRD(object) && p.options.CRDs == kubermaticv1.CRDCreate {
 		annotations[kubermaticv1.AnnotationUpdate] = updateCreateOnly
 	}
-	if helm := p.options.Helm; helm != nil && (!isNamespace(object) || object.GetName() != helm.ReleaseNamespace) {
+	if helm := p.options.Helm; helm != nil && (!calls.IsNamespace(object) || object.GetName() != helm.ReleaseNamespace) {
 		labels[helmManagedByLabel] = helmManagedByValue
 		annotations[ownership.HelmReleaseAnnotation] = helm.ReleaseName
 		annotations[ownership.HelmNamespaceAnnotation] = helm.ReleaseNamespace
@@ -167,7 +168,7 @@ func ownNamespace(options Options) *unstructured.Unstructured {
 
 func bringsNamespace(objects []*unstructured.Unstructured, name string) bool {
 	for _, object := range objects {
-		if isNamespace(object) && object.GetName() == name {
+		if calls.IsNamespace(object) && object.GetName() == name {
 			return true
 		}
 	}

@@ -15,11 +15,8 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/test/lab"
 )
-
-func nestedString(object *unstructured.Unstructured, fields ...string) (string, bool, error) {
-	return unstructured.NestedString(object.Object, fields...)
-}
 
 var preparing = ownership.Owner{ClusterUID: "5f3d", Installation: "web"}
 
@@ -36,7 +33,7 @@ func fixedMapper() meta.RESTMapper {
 
 func parse(t *testing.T, manifests string) (objects []*unstructured.Unstructured) {
 	t.Helper()
-	return (&lab{T: t, name: "shop"}).objects(manifests)
+	return (&lab.Lab{T: t, Unique: "shop"}).Objects(manifests)
 }
 
 // AC44. Red, in the order of the cases, when: cleanMetadata copies everything; defaultNamespace ignores the scope; declaredKinds is

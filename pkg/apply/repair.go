@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/fieldsets"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
@@ -32,27 +33,27 @@ type Repaired struct {
 	// Written counts the patches that were accepted.
 	Written int
 	// Waiting and Refused are objects that could not be put back, Misbehaved those with an untrue answer, all as in Progress.
-	Waiting, Refused, Misbehaved []Note
+	Waiting, Refused, Misbehaved []calls.Note
 }
 
 // Repair puts back the objects of these keys, which drifted, and only those, with force for the fields recorded as ours. Repaired is filled
 // in also with an error, which is a call that failed.
-func Repair(ctx context.Context, target Target, owner ownership.Owner, drifted []ownership.Key, applied Applied) (Repaired, error) {
+func Repair(ctx context.Context, target calls.Target, owner ownership.Owner, drifted []ownership.Key, applied Applied) (Repaired, error) {
 	w := &writer{
 		owner: owner, target: target, adopt: applied.Adopt, release: applied.Release, nameOf: applied.NameOf,
 		siblings: applied.Siblings, shared: applied.Shared.ByKey(),
-		kinds: &kinds{mapper: target.Mapper, declared: declaredKinds(applied.Objects)},
+		kinds: &calls.Kinds{Mapper: target.Mapper, Declared: calls.DeclaredKinds(applied.Objects)},
 	}
 	items := driftedItems(drifted, applied)
 	var err error
-	for at := range stageCount {
+	for at := range calls.StageCount {
 		var now []*item
 		for _, it := range items {
 			if it.stage == at {
 				now = append(now, it)
 			}
 		}
-		if err = each(ctx, now, w.repair); err != nil {
+		if err = calls.Each(ctx, now, w.repair); err != nil {
 			break
 		}
 	}

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sort"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
@@ -34,24 +36,15 @@ type RolloutOptions struct {
 	Now func() time.Time
 }
 
-// Note says something about one object.
-type Note struct {
-	Key ownership.Key
-	// Reason is one of the reasons of condition Applied; of Health, a status word of kstatus.
-	Reason string
-	// Message for people: one line, with what to do.
-	Message string
-}
-
 // Progress is how far a rollout has come. It is filled in also where Advance returns an error.
 type Progress struct {
 	// Complete says that every object is applied; nothing is Waiting or Refused then.
 	Complete bool
 	// Waiting is for what comes by itself: WaitingForStage, NotEstablished, NamespaceTerminating, NamespaceMissing.
-	Waiting []Note
+	Waiting []calls.Note
 	// Refused is for what does not: ObjectExists, Conflict, ImmutableField, KindNotServed, ObjectInvalid. It is tried again
 	// by the next Advance.
-	Refused []Note
+	Refused []calls.Note
 	// Inventory has an entry for each object that is ours by now, in applying order; those of objects not reached yet are
 	// as they were known.
 	Inventory ownership.Inventory
@@ -61,7 +54,7 @@ type Progress struct {
 	// content that they are to have: those are not written.
 	Written, Kept int
 	// Misbehaved has a note, ClusterMisbehaves, about each object of which an answer said what can't be; that is dropped.
-	Misbehaved []Note
+	Misbehaved []calls.Note
 }
 
 // Rollout writes the objects of one installation, stage by stage. It keeps what it did in memory: no Advance writes again
@@ -70,7 +63,7 @@ type Rollout struct {
 	owner    ownership.Owner
 	options  RolloutOptions
 	items    []*item
-	declared map[schema.GroupVersionKind]resource
+	declared map[schema.GroupVersionKind]calls.Resource
 	// standing are namespaces that were seen, so that they are not asked for again.
 	standing map[string]bool
 	// gate stands behind the foundation; see Hold.
@@ -91,7 +84,7 @@ func (r *Rollout) ShareWith(siblings ownership.Siblings) { r.options.Siblings = 
 type item struct {
 	object *unstructured.Unstructured
 	key    ownership.Key
-	stage  stage
+	stage  calls.Stage
 	// entry as it was known, renewed when the object is applied; wanted is what it is to say then.
 	entry, wanted ownership.Entry
 	// planned says that the record knows the object, with or without a UID.
@@ -105,10 +98,10 @@ type item struct {
 	inherits bool
 	// ready is for the stage that is waited for.
 	ready bool
-	// looks counts how often it was looked for and not ready.
-	looks int
+	// reads counts how often it was looked for and not ready.
+	reads int
 	// note is why it is not done or not ready; waiting, that it comes by itself.
-	note    *Note
+	note    *calls.Note
 	waiting bool
 	written int
 	// sent is how many bytes the object took to send last; lied says that the answer gave it fields that it can't have.
@@ -119,11 +112,11 @@ type item struct {
 }
 
 func (i *item) wait(reason, message string) {
-	i.note, i.waiting = &Note{Key: i.key, Reason: reason, Message: message}, true
+	i.note, i.waiting = &calls.Note{Key: i.key, Reason: reason, Message: message}, true
 }
 
 func (i *item) refuse(reason, message string) {
-	i.note, i.waiting = &Note{Key: i.key, Reason: reason, Message: message}, false
+	i.note, i.waiting = &calls.Note{Key: i.key, Reason: reason, Message: message}, false
 }
 
 // Planned is the intent to record before the first write: the known entries, those that are about to change without their
@@ -144,7 +137,7 @@ func Planned(objects []*unstructured.Unstructured, known ownership.Inventory) ow
 		}
 	}
 	sort.SliceStable(planned, func(a, b int) bool {
-		return stageOf(planned[a].GroupKind()) < stageOf(planned[b].GroupKind())
+		return calls.StageOf(planned[a].GroupKind()) < calls.StageOf(planned[b].GroupKind())
 	})
 	return planned
 }
@@ -160,7 +153,7 @@ func plannedEntry(object *unstructured.Unstructured) ownership.Entry {
 // already, without for what is Planned. What it has as applied with the content of the object is not written.
 func NewRollout(owner ownership.Owner, objects []*unstructured.Unstructured, known ownership.Inventory, options RolloutOptions) *Rollout {
 	rollout := &Rollout{
-		owner: owner, options: options, declared: declaredKinds(objects), standing: map[string]bool{},
+		owner: owner, options: options, declared: calls.DeclaredKinds(objects), standing: map[string]bool{},
 	}
 	if rollout.options.Now == nil {
 		rollout.options.Now = time.Now
@@ -171,7 +164,7 @@ func NewRollout(owner ownership.Owner, objects []*unstructured.Unstructured, kno
 	}
 	for _, it := range rollout.items {
 		it.kept = it.entry.IsAppliedAs(it.wanted)
-		if it.entry.UID != "" || isNamespace(it.object) {
+		if it.entry.UID != "" || calls.IsNamespace(it.object) {
 			rollout.standing[it.namespace()] = true
 		}
 	}
@@ -181,7 +174,7 @@ func NewRollout(owner ownership.Owner, objects []*unstructured.Unstructured, kno
 
 func newItem(object *unstructured.Unstructured, have map[ownership.Key]ownership.Entry) *item {
 	wanted := plannedEntry(object)
-	it := &item{object: object, key: wanted.Key, stage: stageOf(wanted.GroupKind()), entry: wanted, wanted: wanted}
+	it := &item{object: object, key: wanted.Key, stage: calls.StageOf(wanted.GroupKind()), entry: wanted, wanted: wanted}
 	if entry, found := have[it.key]; found {
 		it.planned, it.entry = true, entry
 	}
@@ -190,7 +183,7 @@ func newItem(object *unstructured.Unstructured, have map[ownership.Key]ownership
 
 // namespace is the one the item stands in, or is.
 func (i *item) namespace() string {
-	if isNamespace(i.object) {
+	if calls.IsNamespace(i.object) {
 		return i.key.Name
 	}
 	return i.key.Namespace
@@ -198,27 +191,27 @@ func (i *item) namespace() string {
 
 // Advance applies as many stages as can be without waiting. An error is a call that failed and may be tried again at once
 // by calling Advance again; everything that needs somebody is in Progress instead.
-func (r *Rollout) Advance(ctx context.Context, target Target) (Progress, error) {
-	r.lookAgain()
+func (r *Rollout) Advance(ctx context.Context, target calls.Target) (Progress, error) {
+	r.beginAnew()
 	w := &writer{
-		owner: r.owner, target: target, adopt: r.options.Adopt, kinds: &kinds{mapper: target.Mapper, declared: r.declared},
+		owner: r.owner, target: target, adopt: r.options.Adopt, kinds: &calls.Kinds{Mapper: target.Mapper, Declared: r.declared},
 		nameOf: r.options.NameOf, now: r.options.Now(), release: r.options.Release,
 		siblings: r.options.Siblings, shared: r.options.Shared.ByKey(),
 	}
 	if err := r.checkNamespaces(ctx, w); err != nil || r.blocked(r.items) {
 		return r.progress(), err
 	}
-	for at := range stageCount {
+	for at := range calls.StageCount {
 		items := r.inStage(at)
 		err := r.applyStage(ctx, w, items)
 		r.revisit()
 		if err != nil || r.blocked(items) {
 			return r.progress(), err
 		}
-		if at == stageFoundation {
+		if at == calls.StageFoundation {
 			r.doubt(items)
 		}
-		if at != stageFoundation || r.gate == nil {
+		if at != calls.StageFoundation || r.gate == nil {
 			continue
 		}
 		if open, err := r.gate(ctx); err != nil || !open {
@@ -230,13 +223,13 @@ func (r *Rollout) Advance(ctx context.Context, target Target) (Progress, error) 
 	return r.progress(), nil
 }
 
-// lookAgain begins another look at what is not through. Where something waits for its kind, the definition may be gone by now.
-func (r *Rollout) lookAgain() {
+// beginAnew begins another look at what is not through. Where something waits for its kind, the definition may be gone by now.
+func (r *Rollout) beginAnew() {
 	waits := slices.ContainsFunc(r.items, func(it *item) bool {
-		return it.stage != stageFoundation && it.note != nil && it.waiting && it.note.Reason == kubermaticv1.ReasonWaitingForStage
+		return it.stage != calls.StageFoundation && it.note != nil && it.waiting && it.note.Reason == kubermaticv1.ReasonWaitingForStage
 	})
 	for _, it := range r.items {
-		it.note, it.ready = nil, it.ready && (!waits || !isCRD(it.object))
+		it.note, it.ready = nil, it.ready && (!waits || !calls.IsCRD(it.object))
 	}
 }
 
@@ -260,7 +253,7 @@ func (r *Rollout) Left() (count int) {
 	return count
 }
 
-func (r *Rollout) inStage(at stage) (items []*item) {
+func (r *Rollout) inStage(at calls.Stage) (items []*item) {
 	for _, it := range r.items {
 		if it.stage == at {
 			items = append(items, it)
@@ -271,7 +264,7 @@ func (r *Rollout) inStage(at stage) (items []*item) {
 
 // applyStage writes what is not written, and looks whether what has to be waited for is there.
 func (r *Rollout) applyStage(ctx context.Context, w *writer, items []*item) error {
-	return each(ctx, items, func(ctx context.Context, it *item) error {
+	return calls.Each(ctx, items, func(ctx context.Context, it *item) error {
 		if !it.done {
 			r.place(w, it)
 			if err := w.write(ctx, it); err != nil {
@@ -287,8 +280,8 @@ func (r *Rollout) applyStage(ctx context.Context, w *writer, items []*item) erro
 
 // place gives an object its namespace where Prepare did not know that its kind has one.
 func (r *Rollout) place(w *writer, it *item) {
-	where, served, err := w.kinds.find(it.object.GroupVersionKind())
-	if err != nil || !served || !where.namespaced || it.key.Namespace != "" {
+	where, served, err := w.kinds.Find(it.object.GroupVersionKind())
+	if err != nil || !served || !where.Namespaced || it.key.Namespace != "" {
 		return
 	}
 	it.object = it.object.DeepCopy()
@@ -347,7 +340,7 @@ func (r *Rollout) checkNamespaces(ctx context.Context, w *writer) error {
 	for _, it := range missing {
 		items = append(items, it)
 	}
-	err := each(ctx, items, w.findNamespace)
+	err := calls.Each(ctx, items, w.findNamespace)
 	for name, it := range missing {
 		if err == nil && it.note == nil {
 			r.standing[name] = true
@@ -355,4 +348,13 @@ func (r *Rollout) checkNamespaces(ctx context.Context, w *writer) error {
 		}
 	}
 	return err
+}
+
+// misbehaved is the note about an object whose answer gave it fields that it can't have.
+func misbehaved(key ownership.Key) calls.Note {
+	return calls.Note{
+		Key: key, Reason: kubermaticv1.ReasonClusterMisbehaves,
+		Message: fmt.Sprintf("the API server says of %s that it has more fields than were sent: "+
+			"they are not kept, and changes of the object's fields are not seen", key),
+	}
 }

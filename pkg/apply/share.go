@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/fieldsets"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
@@ -81,7 +82,7 @@ func (w *writer) use(it *item, sibling *ownership.Sibling, as ownership.Entry) {
 
 func differs(key ownership.Key, sibling string) string {
 	return fmt.Sprintf("%s is shared with installation %q of the same add-on, which has it with other content: give both the same version "+
-		"and the values that this object is made from, or remove one of the two", key, cutText(sibling))
+		"and the values that this object is made from, or remove one of the two", key, calls.CutText(sibling))
 }
 
 // share decides about an object of a living installation: that of a sibling is used where it is the same or the sibling goes
@@ -119,7 +120,7 @@ func (w *writer) share(
 
 // inherit makes the fields that other installations applied ours, so that what we do not have goes with the next patch. It holds for
 // the object as it was read only.
-func (w *writer) inherit(ctx context.Context, client checkedClient, it *item, live *metav1.PartialObjectMetadata) error {
+func (w *writer) inherit(ctx context.Context, client calls.Client, it *item, live *metav1.PartialObjectMetadata) error {
 	patch, err := inheritance(live, w.owner.FieldManager())
 	if err != nil || patch == nil {
 		return err
@@ -144,7 +145,7 @@ func inheritance(live *metav1.PartialObjectMetadata, manager string) ([]byte, er
 		}
 		set, err := fieldsets.Read(entry.FieldsV1.GetRawBytes())
 		if err != nil {
-			return nil, misbehaves("the fields of manager %q of %q are no field set", cutText(entry.Manager), live.Name)
+			return nil, calls.Misbehaves("the fields of manager %q of %q are no field set", calls.CutText(entry.Manager), live.Name)
 		}
 		others = others || entry.Manager != manager
 		if ours == nil || ours.APIVersion == entry.APIVersion {

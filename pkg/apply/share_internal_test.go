@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/cost"
 )
@@ -49,7 +50,7 @@ func TestInheritanceIsOfInstallationsOnly(t *testing.T) {
 	}
 	live.ManagedFields = []metav1.ManagedFieldsEntry{appliedBy(ownership.ManagerOf("one"), `["no", "set"]`)}
 	_, err = inheritance(live, ours)
-	if _, misbehaves := errors.AsType[*MisbehavesError](err); !misbehaves {
+	if _, misbehaves := errors.AsType[*calls.MisbehavesError](err); !misbehaves {
 		t.Errorf("what is no field set is the API server's doing, got %v", err)
 	}
 }

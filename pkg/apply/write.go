@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/fieldsets"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
@@ -24,11 +25,11 @@ const patchTries = 5
 // writer writes objects for one owner to one cluster.
 type writer struct {
 	owner  ownership.Owner
-	target Target
+	target calls.Target
 	adopt  bool
 	// release is one whose objects are taken over; nil: none.
 	release *ownership.HelmMarks
-	kinds   *kinds
+	kinds   *calls.Kinds
 	// nameOf names installations by their IDs; it may be nil.
 	nameOf func(id string) string
 	// now is when the pass began.
@@ -96,23 +97,16 @@ func (w *writer) refuseKind(it *item) {
 		"install what brings the kind, it is applied then", it.key, it.object.GroupVersionKind().GroupVersion()))
 }
 
-func (w *writer) client(object *unstructured.Unstructured) (checkedClient, bool, error) {
-	where, served, err := w.kinds.find(object.GroupVersionKind())
+func (w *writer) client(object *unstructured.Unstructured) (calls.Client, bool, error) {
+	where, served, err := w.kinds.Find(object.GroupVersionKind())
 	if err != nil || !served {
-		return checkedClient{}, false, err
+		return calls.Client{}, false, err
 	}
-	return resourceClient(w.target, where, object.GetNamespace()), true, nil
-}
-
-func resourceClient(target Target, where resource, namespace string) checkedClient {
-	if where.namespaced {
-		return checkedClient{target.Metadata.Resource(where.GroupVersionResource).Namespace(namespace), namespace}
-	}
-	return checkedClient{remote: target.Metadata.Resource(where.GroupVersionResource)}
+	return calls.ClientOf(w.target, where, object.GetNamespace()), true, nil
 }
 
 // patch sends the object until it is accepted, or there is nothing left to mend.
-func (w *writer) patch(ctx context.Context, client checkedClient, it *item, how attempt) error {
+func (w *writer) patch(ctx context.Context, client calls.Client, it *item, how attempt) error {
 	var err error
 	for range patchTries {
 		var live *metav1.PartialObjectMetadata
@@ -124,16 +118,16 @@ func (w *writer) patch(ctx context.Context, client checkedClient, it *item, how 
 			}
 			return nil
 		}
-		again, failure := w.settle(ctx, client, it, err, &how)
+		again, failure := w.resolveConflict(ctx, client, it, err, &how)
 		if failure != nil || !again {
 			return failure
 		}
 	}
-	return fmt.Errorf("applying %q: it changes under the hand: %w", it.key, masked(it.object, err))
+	return fmt.Errorf("applying %q: it changes under the hand: %w", it.key, calls.Masked(it.object, err))
 }
 
 func (w *writer) send(
-	ctx context.Context, client checkedClient, it *item, how attempt,
+	ctx context.Context, client calls.Client, it *item, how attempt,
 ) (*metav1.PartialObjectMetadata, error) {
 	body, err := patchBody(it, how).MarshalJSON()
 	if err != nil {
@@ -191,17 +185,17 @@ func (w *writer) accept(it *item, live *metav1.PartialObjectMetadata) {
 // awaitEnd waits for the end of an object that is being deleted; it is made anew then.
 func (w *writer) awaitEnd(it *item, live *metav1.PartialObjectMetadata) {
 	reason := kubermaticv1.ReasonWaitingForStage
-	if isNamespace(it.object) {
+	if calls.IsNamespace(it.object) {
 		reason = kubermaticv1.ReasonNamespaceTerminating
 	}
-	it.wait(reason, fmt.Sprintf("%s is being deleted, and is made anew when it is gone%s", it.key, heldBy(live.Finalizers)))
+	it.wait(reason, fmt.Sprintf("%s is being deleted, and is made anew when it is gone%s", it.key, calls.HeldBy(live.Finalizers)))
 }
 
-// settle looks at why a patch was refused, and says whether to send it again.
-func (w *writer) settle(
-	ctx context.Context, client checkedClient, it *item, cause error, how *attempt,
+// resolveConflict looks at why a patch was refused, and says whether to send it again.
+func (w *writer) resolveConflict(
+	ctx context.Context, client calls.Client, it *item, cause error, how *attempt,
 ) (again bool, err error) {
-	fields := conflictingFields(cause)
+	fields := calls.ConflictingFields(cause)
 	if len(fields) == 0 && !isUIDMismatch(cause) {
 		return w.explain(ctx, client, it, cause, how)
 	}
@@ -229,13 +223,13 @@ func (w *writer) settle(
 	if err := checkConflicts(it, fields); err != nil {
 		return false, err
 	}
-	return w.settleFields(it, live, fields, how), nil
+	return w.resolveFields(it, live, fields, how), nil
 }
 
-// settleFields decides about fields that others own: replicas are left to whoever scales, unless the add-on has changed them; fields
+// resolveFields decides about fields that others own: replicas are left to whoever scales, unless the add-on has changed them; fields
 // recorded as ours are repaired, all others are theirs.
-func (w *writer) settleFields(it *item, live *metav1.PartialObjectMetadata, fields []string, how *attempt) bool {
-	if isNamespace(it.object) && it.entry.UID == "" {
+func (w *writer) resolveFields(it *item, live *metav1.PartialObjectMetadata, fields []string, how *attempt) bool {
+	if calls.IsNamespace(it.object) && it.entry.UID == "" {
 		it.done, it.used = true, true // somebody made it since it was looked for
 		return false
 	}
@@ -258,7 +252,7 @@ func (w *writer) settleFields(it *item, live *metav1.PartialObjectMetadata, fiel
 			continue
 		}
 		it.refuse(kubermaticv1.ReasonConflict, fmt.Sprintf("%s: field %s belongs to %s: take it out of the add-on, or give it up there",
-			it.key, cutText(field), w.managerOf(owners[field])))
+			it.key, calls.CutText(field), w.managerOf(owners[field])))
 		return false
 	}
 	how.force = true

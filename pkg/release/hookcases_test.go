@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -39,7 +39,7 @@ func (s *hookStory) runner(record *Record) HookRunner {
 		s.t.Fatal(err)
 	}
 	return HookRunner{
-		Target:  apply.Target{Dynamic: remote, Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))},
+		Target:  calls.Target{Dynamic: remote, Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))},
 		Timeout: time.Minute, Now: time.Now(),
 		Save: func(context.Context) error {
 			s.save(record)

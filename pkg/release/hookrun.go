@@ -31,7 +31,7 @@ func (p *pass) advance(ctx context.Context, hook *Hook) (waiting, failed string,
 }
 
 func (p *pass) step(ctx context.Context, hook *Hook, made apply.Hook) (waiting, failed string, err error) {
-	sight, err := apply.LookAtHook(ctx, p.Target, p.record.Owner(), made)
+	sight, err := apply.ReadHook(ctx, p.Target, p.record.Owner(), made)
 	if err != nil {
 		return "", "", err
 	}
@@ -51,7 +51,7 @@ func (p *pass) step(ctx context.Context, hook *Hook, made apply.Hook) (waiting, 
 }
 
 // replace makes room for a hook where something stands in its place.
-func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, sight apply.Sight) (waiting, failed string, err error) {
+func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, sight apply.HookState) (waiting, failed string, err error) {
 	switch {
 	case sight.Deleting:
 		return fmt.Sprintf("hook %s waits for the end of an object of its name: %s", made.Key(), sight.Message), "", nil
@@ -96,7 +96,7 @@ func (p *pass) make(ctx context.Context, hook *Hook, made apply.Hook) (waiting, 
 }
 
 // judge looks how a hook's own object fares.
-func (p *pass) judge(hook *Hook, made apply.Hook, sight apply.Sight) (waiting, failed string, err error) {
+func (p *pass) judge(hook *Hook, made apply.Hook, sight apply.HookState) (waiting, failed string, err error) {
 	deadline := hook.Run.Started.Add(p.Timeout)
 	switch {
 	case sight.Ended:

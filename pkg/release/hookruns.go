@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
@@ -22,7 +23,7 @@ const (
 
 // HookRunner runs the hooks of one event, one after the other, as far as it goes without waiting.
 type HookRunner struct {
-	Target apply.Target
+	Target calls.Target
 	// Timeout is how long one hook may take.
 	Timeout time.Duration
 	Now     time.Time
@@ -231,18 +232,18 @@ func (p *pass) drop(ctx context.Context, hook *Hook, goes bool) (waiting string,
 }
 
 // remove deletes an object and looks at it again. One whose kind is not served any more went with its kind.
-func (p *pass) remove(ctx context.Context, made apply.Hook, uid types.UID) (apply.Sight, error) {
+func (p *pass) remove(ctx context.Context, made apply.Hook, uid types.UID) (apply.HookState, error) {
 	err := apply.DropHook(ctx, p.Target, made, uid)
 	if err == nil {
-		var sight apply.Sight
-		if sight, err = apply.LookAtHook(ctx, p.Target, p.record.Owner(), made); err == nil {
+		var sight apply.HookState
+		if sight, err = apply.ReadHook(ctx, p.Target, p.record.Owner(), made); err == nil {
 			return sight, nil
 		}
 	}
 	if _, ok := errors.AsType[*apply.NoPlaceError](err); ok && !made.Runs() {
-		return apply.Sight{}, nil
+		return apply.HookState{}, nil
 	}
-	return apply.Sight{}, err
+	return apply.HookState{}, err
 }
 
 func (p *pass) made(hook *Hook) (apply.Hook, error) {

@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -135,7 +135,7 @@ func (s *hookStory) live(kill *killer) (done bool) {
 	}
 	record := s.record()
 	runner := HookRunner{
-		Target:  apply.Target{Dynamic: remote, Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))},
+		Target:  calls.Target{Dynamic: remote, Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))},
 		Timeout: time.Minute, Now: time.Now(),
 		Save: func(context.Context) error {
 			return kill.write(func() error {

@@ -36,7 +36,7 @@ func (h HookRunner) Stop(ctx context.Context, record *Record) (waiting string, e
 
 // stop deletes an object that runs for the last attempt, which is on record or not.
 func (p *pass) stop(ctx context.Context, made apply.Hook) (waiting string, err error) {
-	sight, err := apply.LookAtHook(ctx, p.Target, p.record.Owner(), made)
+	sight, err := apply.ReadHook(ctx, p.Target, p.record.Owner(), made)
 	if err != nil || !sight.Ours || sight.Run != made.Run || sight.Ended || sight.Failed {
 		return "", err
 	}

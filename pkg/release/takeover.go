@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
@@ -216,7 +216,7 @@ func (p HelmPlace) revisions(ctx context.Context, selector labels.Selector, name
 			items = append(items, item)
 		}
 		if len(items) > foreignListed*foreignPages {
-			return nil, &apply.MisbehavesError{Did: fmt.Sprintf("Helm release %q has more than %d revisions", name, foreignListed*foreignPages)}
+			return nil, &calls.MisbehavesError{Did: fmt.Sprintf("Helm release %q has more than %d revisions", name, foreignListed*foreignPages)}
 		}
 		if options.Continue = page.Continue; options.Continue == "" {
 			break

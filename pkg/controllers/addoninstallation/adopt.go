@@ -16,6 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/removal"
 	"github.com/trellis-addons/trellis/pkg/status"
 )
 
@@ -103,10 +104,10 @@ func (r *Reconciler) takeOver(ctx context.Context, f *facts) loop.Outcome {
 			return nil
 		}
 		left = left[:min(len(left), max(0, ownership.MaxObjects-len(f.record().Superseded)))]
-		f.leftovers = apply.Prunable(left, f.record().Inventory) // what the revision before had is pruned with it
+		f.leftovers = removal.Prunable(left, f.record().Inventory) // what the revision before had is pruned with it
 		return nil
 	}
-	left, err := apply.Leftovers(ctx, f.target(), f.foreign.Objects, apply.LeftoverOptions{
+	left, err := removal.Leftovers(ctx, f.target(), f.foreign.Objects, removal.LeftoverOptions{
 		Owner: f.owner, Marks: marksOf(f.foreign), Wanted: f.objects, NameOf: r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
 	})
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/removal"
 	"github.com/trellis-addons/trellis/pkg/status"
 )
 
@@ -105,21 +105,21 @@ func (r *Reconciler) goOnAfter(ctx context.Context, f *facts, found *release.For
 func (r *Reconciler) leftBy(
 	ctx context.Context, f *facts, found *release.ForeignHelm, known ownership.Inventory,
 ) (ownership.Inventory, error) {
-	options := apply.LeftoverOptions{
+	options := removal.LeftoverOptions{
 		Owner: f.owner, Marks: marksOf(found),
 		Wanted: f.objects, Known: known, NameOf: r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
 	}
-	left, err := apply.Leftovers(ctx, f.target(), found.Objects, options)
+	left, err := removal.Leftovers(ctx, f.target(), found.Objects, options)
 	if err != nil {
 		return nil, err
 	}
 	options.Hooks = true
-	hooks, err := apply.Leftovers(ctx, f.target(), found.Hooks, options)
+	hooks, err := removal.Leftovers(ctx, f.target(), found.Hooks, options)
 	if err != nil || len(hooks) == 0 {
 		return left, err
 	}
 	hooks = hooks[:min(len(hooks), mostHooksLeft)]
-	_, _, err = apply.Prune(ctx, f.target(), hooks, apply.PruneOptions{Owner: f.owner, Total: 2 * len(hooks)})
+	_, _, err = removal.Prune(ctx, f.target(), hooks, removal.PruneOptions{Owner: f.owner, Total: 2 * len(hooks)})
 	return left, err
 }
 

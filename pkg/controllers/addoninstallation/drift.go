@@ -12,9 +12,11 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
 // fightRepairs is how many repairs of one object in a row mean that somebody else keeps changing it.
@@ -72,7 +74,7 @@ func (r *Reconciler) rest(_ context.Context, f *facts) loop.Outcome {
 	return loop.Done{Recheck: max(f.memory.nextSurvey.Sub(f.now), firstLook)}
 }
 
-func keysOf(drift []apply.Drift) []ownership.Key {
+func keysOf(drift []survey.Drift) []ownership.Key {
 	keys := make([]ownership.Key, len(drift))
 	for i, one := range drift {
 		keys[i] = one.Key
@@ -81,8 +83,8 @@ func keysOf(drift []apply.Drift) []ownership.Key {
 }
 
 // withoutFights leaves out objects that were repaired again and again: somebody else wants them otherwise.
-func (r *Reconciler) withoutFights(f *facts, drift []apply.Drift) []apply.Drift {
-	var wanted []apply.Drift
+func (r *Reconciler) withoutFights(f *facts, drift []survey.Drift) []survey.Drift {
+	var wanted []survey.Drift
 	for _, one := range drift {
 		if f.memory.repairs[one.Key].count >= fightRepairs {
 			f.fights = append(f.fights, one.Key)
@@ -93,7 +95,7 @@ func (r *Reconciler) withoutFights(f *facts, drift []apply.Drift) []apply.Drift 
 	return wanted
 }
 
-func (r *Reconciler) repair(ctx context.Context, f *facts, drift []apply.Drift) loop.Outcome {
+func (r *Reconciler) repair(ctx context.Context, f *facts, drift []survey.Drift) loop.Outcome {
 	if len(drift) == 0 {
 		return nil
 	}
@@ -131,7 +133,7 @@ func (r *Reconciler) repair(ctx context.Context, f *facts, drift []apply.Drift) 
 		noted[entry.Key] = true
 	}
 	for _, one := range drift {
-		if noted[one.Key] || one.Reason == apply.DriftLeft {
+		if noted[one.Key] || one.Reason == survey.DriftLeft {
 			continue
 		}
 		f.repaired = append(f.repaired, one.Key)
@@ -151,9 +153,9 @@ func (r *Reconciler) repair(ctx context.Context, f *facts, drift []apply.Drift) 
 
 // repairWait is how long to wait after so many looks in a row at which not everything could be put back. What waits for a
 // definition or a namespace of the user cluster is looked at soon; a kind that others bring may stay away for good.
-func repairWait(notes []apply.Note, looks int) time.Duration {
+func repairWait(notes []calls.Note, looks int) time.Duration {
 	waits := func(reasons ...string) bool {
-		return slices.ContainsFunc(notes, func(note apply.Note) bool { return slices.Contains(reasons, note.Reason) })
+		return slices.ContainsFunc(notes, func(note calls.Note) bool { return slices.Contains(reasons, note.Reason) })
 	}
 	switch {
 	case waits(kubermaticv1.ReasonWaitingForStage, kubermaticv1.ReasonNamespaceTerminating):

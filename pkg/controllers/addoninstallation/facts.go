@@ -10,12 +10,14 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/survey"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
@@ -61,7 +63,7 @@ type facts struct {
 	objects  []*unstructured.Unstructured
 	hooks    []release.Hook
 	progress apply.Progress
-	health   *apply.Health
+	health   *survey.Health
 
 	// rollingOut: the record's intent has these inputs, and its rollout is under way; nothing is rendered again.
 	rollingOut bool
@@ -74,7 +76,7 @@ type facts struct {
 	repaired []ownership.Key
 	fights   []ownership.Key
 	// misbehaved has notes about objects of which the API server said what can't be.
-	misbehaved []apply.Note
+	misbehaved []calls.Note
 	// shared tells what is shared, and what is not any more, since this pass.
 	shared []string
 	// shown are objects that drifted and are left as they are, since the strategy is Once.
@@ -117,8 +119,8 @@ func (f *facts) settled() bool {
 // place tells what was seen of the user cluster from what was seen of another: one that comes or was there under the same Cluster.
 func (f *facts) place() types.UID { return f.cluster.UID + "/" + f.connection.UserCluster }
 
-func (f *facts) target() apply.Target {
-	return apply.Target{
+func (f *facts) target() calls.Target {
+	return calls.Target{
 		Metadata: f.connection.Metadata, Dynamic: f.connection.Dynamic, Mapper: f.connection.Mapper, Served: f.connection,
 	}
 }

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
 // shelf has one record and keeps what is saved.
@@ -46,7 +47,7 @@ func TestFinishedJobsAreRecordedAtOnce(t *testing.T) {
 	kept := &shelf{record: &release.Record{Inventory: entries}}
 	r := &Reconciler{Dependencies: Dependencies{Records: kept}}
 	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{record: kept.record.Light()}}
-	unfinished := apply.Health{Total: 2, Healthy: 1, Finished: []ownership.Key{entries[0].Key}}
+	unfinished := survey.Health{Total: 2, Healthy: 1, Finished: []ownership.Key{entries[0].Key}}
 	for range 2 {
 		if outcome := r.settle(t.Context(), f, &unfinished); outcome != nil {
 			t.Fatal(outcome)
@@ -76,7 +77,7 @@ func TestRecordedObjectsKeepTheirDigits(t *testing.T) {
 
 // Red when the message does not name the object.
 func TestUnhealthyNamesTheObject(t *testing.T) {
-	health := apply.Health{Total: 2, Unhealthy: []apply.Note{
+	health := survey.Health{Total: 2, Unhealthy: []calls.Note{
 		{Key: ownership.Key{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Reason: "InProgress", Message: "Available: 0/1"}, {},
 	}}
 	f := &facts{memory: &memory{record: &release.Record{}}, now: time.Now()}

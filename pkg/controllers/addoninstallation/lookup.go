@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
 // lookup gives what function lookup of a chart finds: the installation's own objects as the record has them, and those of a release
@@ -45,9 +45,9 @@ func (r *Reconciler) lookup(ctx context.Context, f *facts) ([]*unstructured.Unst
 		return found, nil
 	}
 	claimed := slices.DeleteFunc(slices.Clone(f.foreign.Objects), func(entry ownership.Entry) bool { return !asked.has(entry.Kind) })
-	limits := apply.FoundLimits{Total: render.MaxFoundBytes, Object: render.MaxFoundObject}
-	live, err := apply.OfRelease(ctx, f.target(), claimed, marksOf(f.foreign), limits)
-	if _, beyond := errors.AsType[*apply.FoundError](err); beyond {
+	limits := survey.FoundLimits{Total: render.MaxFoundBytes, Object: render.MaxFoundObject}
+	live, err := survey.OfRelease(ctx, f.target(), claimed, marksOf(f.foreign), limits)
+	if _, beyond := errors.AsType[*survey.FoundError](err); beyond {
 		return nil, loop.Stalled{
 			Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonLimitExceeded, Message: err.Error(), Recheck: clusterRecheck,
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/release"
 	"github.com/trellis-addons/trellis/pkg/status"
+	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
 // memory is what one installation's passes keep between them. All of it can be lost: the record is read again, a rollout
@@ -42,7 +43,7 @@ type memory struct {
 	// siblings is how the other installations of the add-on stood when what is used of them was looked at last.
 	siblings string
 	// health as last assessed.
-	health *apply.Health
+	health *survey.Health
 	// helmWritten is the state of the Helm release that the user cluster is known to show.
 	helmWritten string
 	// helmTooLarge is the Secret that would show a revision of a Helm release and is too large; "" is none.

@@ -9,11 +9,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/removal"
 	"github.com/trellis-addons/trellis/pkg/status"
 )
 
@@ -155,7 +156,7 @@ func (r *Reconciler) removeWithNamespace(ctx context.Context, f *facts, inventor
 	target := f.record().TargetNamespace
 	sharing := slices.DeleteFunc(others, func(other kubermaticv1.AddonInstallation) bool { return other.Spec.TargetNamespace != target })
 	if len(sharing) == 0 {
-		inherited, err := apply.Inherited(ctx, f.target(), f.owner, target, r.namesIn(f.installation.Namespace, f.owner.ClusterUID))
+		inherited, err := removal.Inherited(ctx, f.target(), f.owner, target, r.namesIn(f.installation.Namespace, f.owner.ClusterUID))
 		if err != nil {
 			return r.remoteFailed(f, kubermaticv1.ConditionReady, err)
 		}
@@ -190,7 +191,7 @@ func (r *Reconciler) removeInventory(ctx context.Context, f *facts, inventory ow
 	for _, other := range others {
 		targeted = append(targeted, other.Spec.TargetNamespace)
 	}
-	left, blocked, err := apply.Remove(ctx, f.target(), inventory, apply.RemoveOptions{
+	left, blocked, err := removal.Remove(ctx, f.target(), inventory, removal.RemoveOptions{
 		Owner: f.owner, CRDs: record.CRDs.Remove, Namespace: record.TargetNamespace, KeepNamespaces: targeted,
 		All: slices.Concat(removable(record), record.Shared), Kept: func(namespace, why string) { r.tellKept(f, namespace, why) },
 	})
@@ -233,7 +234,7 @@ func removable(record *release.Record) ownership.Inventory {
 	return slices.Concat(record.Superseded, record.Inventory)
 }
 
-func removing(f *facts, left ownership.Inventory, blocked []apply.Note) loop.Outcome {
+func removing(f *facts, left ownership.Inventory, blocked []calls.Note) loop.Outcome {
 	f.memory.leaves(len(left))
 	outcome := loop.Waiting{
 		Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonRemoving,

@@ -12,6 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
 // Atomic upgrades (ADR 22): one that is not applied and healthy in time gives way to the revision that was healthy last.
@@ -35,7 +36,7 @@ func (r *Reconciler) lastGood(ctx context.Context, f *facts) (int, error) {
 	case f.memory.health != nil:
 		return record.LastGood, nil
 	}
-	health, err := apply.Assess(ctx, f.target(), f.owner, record.Inventory) // a process that has just begun knows nothing
+	health, err := survey.Assess(ctx, f.target(), f.owner, record.Inventory) // a process that has just begun knows nothing
 	if err == nil && healthy(&health) {
 		return record.Revision, nil
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
 // Installations of one add-on in one cluster share what is of the whole cluster (ADR 40): by their records, which are read when
@@ -151,10 +151,10 @@ func (r *Reconciler) inherit(ctx context.Context, f *facts) loop.Outcome {
 	if err != nil {
 		return failed(err)
 	}
-	var left []apply.Drift
+	var left []survey.Drift
 	for _, entry := range f.record().Shared {
 		if !slices.ContainsFunc(siblings, func(sibling ownership.Sibling) bool { return sibling.Keeps(entry) || sibling.Unknown }) {
-			left = append(left, apply.Drift{Key: entry.Key, Reason: apply.DriftLeft})
+			left = append(left, survey.Drift{Key: entry.Key, Reason: survey.DriftLeft})
 		}
 	}
 	if outcome := r.repair(ctx, f, left); outcome != nil {

@@ -1,0 +1,2 @@
+// Package removal takes objects out of a user cluster.
+package removal
