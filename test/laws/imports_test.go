@@ -10,9 +10,13 @@ import (
 // tiers are the floors of the house, the lowest first; imports run downward only.
 var tiers = [][]string{
 	{"apis/kkp", "apis/kubermatic"},
-	{"pkg/addresses"},
+	{"pkg/addresses", "pkg/fieldsets", "pkg/ownership"},
 	{"pkg/catalogue", "pkg/fence", "pkg/remote", "pkg/status", "pkg/templatedata", "pkg/values"},
-	{"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/loop", "pkg/mergedcatalogue", "pkg/release", "pkg/render"},
+	{"pkg/calls"},
+	{
+		"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/loop", "pkg/mergedcatalogue", "pkg/release", "pkg/removal", "pkg/render",
+		"pkg/survey",
+	},
 	{"pkg/cli", "pkg/controllers", "pkg/query", "pkg/webhook"},
 	{"cmd"},
 	{"hack", "test"},
@@ -106,6 +110,8 @@ func TestImportLawsCatch(t *testing.T) {
 		{"product uses test code", "pkg/apply/a.go", code("test/fleet"), "downward only"},
 		{"product uses a kit for tests", "pkg/fetch/git/a.go", code("pkg/fetch/fetchtest"), "kit for tests"},
 		{"sideways", "pkg/apply/a.go", code("pkg/release"), "one tier"},
+		{"a removal that applies", "pkg/removal/a.go", code("pkg/apply"), "one tier"},
+		{"an owner that calls", "pkg/ownership/a.go", code("pkg/calls"), "downward only"},
 		{"an API that knows another API", "apis/kubermatic/v1/a.go", code("apis/kkp/v1"), "one tier"},
 		{"past the contract", "pkg/controllers/addon/a.go", code("pkg/fetch/git"), "import the contract pkg/fetch"},
 		{"a contract that knows an implementation", "pkg/render/a.go", code("pkg/render/chart"), "does not know"},
@@ -116,7 +122,9 @@ func TestImportLawsCatch(t *testing.T) {
 }
 
 // pure rooms decide and do nothing else.
-var pure = []string{"pkg/addresses", "pkg/catalogue", "pkg/values", "pkg/templatedata", "pkg/status"}
+var pure = []string{
+	"pkg/addresses", "pkg/catalogue", "pkg/fieldsets", "pkg/ownership", "pkg/values", "pkg/templatedata", "pkg/status",
+}
 
 // impure are the packages, with everything below them, that do something.
 var impure = []string{
@@ -169,6 +177,7 @@ func TestPurityCatches(t *testing.T) {
 		{"other rooms act", "pkg/apply/a.go", "package x\nimport _ \"os\"", ""},
 		{"the environment", "pkg/values/a.go", "package x\nimport _ \"os\"", `must not import "os"`},
 		{"a server", "pkg/catalogue/a.go", "package x\nimport _ \"net/http\"", `must not import "net/http"`},
+		{"a look at the cluster", "pkg/ownership/a.go", "package x\nimport _ \"k8s.io/client-go/metadata\"", "must not import"},
 		{"a client", "pkg/status/a.go", "package x\nimport _ \"k8s.io/client-go/dynamic\"", "must not import"},
 		{"a clock", "pkg/status/a.go", "package x\nimport \"time\"\nvar x = time.Now()", "takes the clock"},
 	})
