@@ -39,13 +39,10 @@ func (w *writer) claim(ctx context.Context, client calls.Client, it *item) (err 
 }
 
 func (w *writer) read(ctx context.Context, client calls.Client, it *item) error {
-	live, err := client.Get(ctx, it.key.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		it.entry.Created = true
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading %q: %w", it.key, err)
+	live, err := client.Read(ctx, it.key)
+	if err != nil || live == nil {
+		it.entry.Created = it.entry.Created || err == nil
+		return err
 	}
 	found := w.ownershipOf(it, live)
 	if live.DeletionTimestamp != nil && found.Whose != ownership.Ours {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -50,19 +49,16 @@ func (o Obstacle) State(ctx context.Context, target calls.Target) (state string,
 		return "", fmt.Errorf("looking up the kind of %q: %w", o.Key, err)
 	}
 	objects := calls.ClientOf(target, calls.Resource{GroupVersionResource: where.Resource, Namespaced: o.Key.Namespace != ""}, o.Key.Namespace)
-	live, err := objects.Get(ctx, o.Key.Name, metav1.GetOptions{})
-	gone := apierrors.IsNotFound(err)
-	switch {
-	case err != nil && !gone:
-		return "", fmt.Errorf("reading %q: %w", o.Key, err)
-	case o.Key.GroupKind() != ownership.NamespaceGK && gone:
-		return "", nil
-	case o.Key.GroupKind() != ownership.NamespaceGK:
-		return stateOf(live), nil
-	case gone || live.DeletionTimestamp != nil:
+	live, err := objects.Read(ctx, o.Key)
+	switch isNamespace := o.Key.GroupKind() == ownership.NamespaceGK; {
+	case err != nil:
+		return "", err
+	case isNamespace && (live == nil || live.DeletionTimestamp != nil):
 		return "missing", nil
+	case isNamespace || live == nil:
+		return "", nil
 	}
-	return "", nil
+	return stateOf(live), nil
 }
 
 // stateOf covers whose an object is and who owns which of its fields, and nothing that changes by itself.

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -199,14 +198,14 @@ func (w *writer) resolveConflict(
 	if len(fields) == 0 && !isUIDMismatch(cause) {
 		return w.explain(ctx, client, it, cause, how)
 	}
-	live, err := client.Get(ctx, it.key.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	live, err := client.Read(ctx, it.key)
+	if err != nil {
+		return false, err
+	}
+	if live == nil {
 		it.entry.UID, it.entry.Fields, it.entry.Created, it.gone = "", nil, true, true
 		how.force, how.withoutReplicas = false, false
 		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading %q: %w", it.key, err)
 	}
 	if live.UID != it.entry.UID && it.entry.UID != "" {
 		if err := w.decide(ctx, it, live, w.ownershipOf(it, live)); err != nil {
@@ -261,4 +260,22 @@ func (w *writer) resolveFields(it *item, live *metav1.PartialObjectMetadata, fie
 
 func isCreateOnly(object *unstructured.Unstructured) bool {
 	return object.GetAnnotations()[kubermaticv1.AnnotationUpdate] == updateCreateOnly
+}
+
+// replicasOf are those of an object as rendered; nil where it has none.
+func replicasOf(object *unstructured.Unstructured) *int64 {
+	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "replicas")
+	switch typed := value.(type) {
+	case int64:
+		return &typed
+	case float64:
+		return new(int64(typed))
+	}
+	return nil
+}
+
+// changesReplicas says whether the add-on has other replicas than those that were applied last, as far as that is known.
+func (i *item) changesReplicas() bool {
+	before, now := i.entry.Replicas, i.wanted.Replicas
+	return i.entry.Applied && now != nil && (before == nil || *before != *now)
 }

@@ -2,6 +2,7 @@ package calls
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -75,6 +76,18 @@ type Client struct {
 	namespace string
 }
 
+// Read gives the metadata of an object; nil where there is none.
+func (c Client) Read(ctx context.Context, key ownership.Key) (*metav1.PartialObjectMetadata, error) {
+	live, err := c.Get(ctx, key.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading %q: %w", key, err)
+	}
+	return live, nil
+}
+
 func (c Client) Get(ctx context.Context, name string, options metav1.GetOptions) (*metav1.PartialObjectMetadata, error) {
 	live, err := c.remote.Get(ctx, name, options)
 	return c.checked(name, live, err)
@@ -141,4 +154,17 @@ func ClientOf(target Target, where Resource, namespace string) Client {
 		return Client{target.Metadata.Resource(where.GroupVersionResource).Namespace(namespace), namespace}
 	}
 	return Client{remote: target.Metadata.Resource(where.GroupVersionResource)}
+}
+
+// MisbehavesError says that a user cluster's API server answers as none does. It belongs to a tenant, so nothing of such an answer
+// is kept, and nothing is concluded from it: an object that it does not show is not gone.
+type MisbehavesError = remote.MisbehavesError
+
+func Misbehaves(format string, about ...any) error {
+	return &MisbehavesError{Did: fmt.Sprintf(format, about...)}
+}
+
+func IsMisbehaviour(err error) bool {
+	_, is := errors.AsType[*MisbehavesError](err)
+	return is
 }

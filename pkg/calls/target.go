@@ -76,3 +76,12 @@ func (t Target) IsRegistered(ctx context.Context, entry ownership.Entry) (regist
 	}
 	return true, true, nil
 }
+
+// Note says something about one object.
+type Note struct {
+	Key ownership.Key
+	// Reason is one of the reasons of condition Applied; of Health, a status word of kstatus.
+	Reason string
+	// Message for people: one line, with what to do.
+	Message string
+}

@@ -50,7 +50,7 @@ func (d *deleter) present(ctx context.Context, entries ownership.Inventory) (the
 	return there, err
 }
 
-// look reads the metadata of entries.
+// find reads the metadata of entries.
 func (d *deleter) find(ctx context.Context, entries ownership.Inventory) ([]*presence, error) {
 	seen := presences(entries, false)
 	return seen, calls.Each(ctx, seen, d.findOne)
@@ -61,12 +61,9 @@ func (d *deleter) findOne(ctx context.Context, one *presence) error {
 	if err != nil || !served {
 		return err
 	}
-	live, err := client.Get(ctx, one.entry.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading %q: %w", one.entry.Key, err)
+	live, err := client.Read(ctx, one.entry.Key)
+	if err != nil || live == nil {
+		return err
 	}
 	found := ownership.Of(live, ownership.Question{Owner: d.owner, Entry: &one.entry})
 	if !found.IsDeletable() {

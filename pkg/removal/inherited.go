@@ -2,10 +2,7 @@ package removal
 
 import (
 	"context"
-	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/ownership"
@@ -25,12 +22,9 @@ func Inherited(
 	if err != nil || !served {
 		return nil, err
 	}
-	live, err := calls.ClientOf(target, where, "").Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", key, err)
+	live, err := calls.ClientOf(target, where, "").Read(ctx, key)
+	if err != nil || live == nil {
+		return nil, err
 	}
 	if !ownership.Of(live, ownership.Question{Owner: owner, NameOf: nameOf}).IsOrphaned() {
 		return nil, nil

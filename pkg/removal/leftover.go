@@ -92,15 +92,12 @@ func (l *leftovers) read(ctx context.Context, one *presence) error {
 	if l.Hooks && (one.entry.IsFoundation() || one.entry.GroupKind() == calls.ClaimGK) {
 		return nil
 	}
-	live, err := calls.ClientOf(l.target, where, one.entry.Namespace).Get(ctx, one.entry.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
+	live, err := calls.ClientOf(l.target, where, one.entry.Namespace).Read(ctx, one.entry.Key)
 	if calls.IsKindTrouble(one.entry.GroupKind(), err) || isNoAnswerToGive(err) {
 		return nil // nobody can tell, and what is named by a claim holds up nothing
 	}
-	if err != nil {
-		return fmt.Errorf("reading %q: %w", one.entry.Key, err)
+	if err != nil || live == nil {
+		return err
 	}
 	if l.isLeft(one.entry.GroupKind(), live) {
 		one.live, one.entry.UID = live, live.UID

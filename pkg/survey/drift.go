@@ -8,8 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -168,12 +166,12 @@ func (l *comparison) compareKind(ctx context.Context, entries batch) error {
 }
 
 func (l *comparison) readAgain(ctx context.Context, where calls.Resource, entry ownership.Entry) (*Drift, error) {
-	live, err := calls.ClientOf(l.target, where, entry.Namespace).Get(ctx, entry.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return l.compare(entry, observation{}, false), nil
-	}
+	live, err := calls.ClientOf(l.target, where, entry.Namespace).Read(ctx, entry.Key)
 	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", entry.Key, err)
+		return nil, err
+	}
+	if live == nil {
+		return l.compare(entry, observation{}, false), nil
 	}
 	seen, err := observe(live)
 	if err != nil {
@@ -182,7 +180,7 @@ func (l *comparison) readAgain(ctx context.Context, where calls.Resource, entry 
 	return l.compare(entry, seen, true), nil
 }
 
-// compare says how a sighting differs from what was applied; nil if it does not. An object on its way out is let go first.
+// compare says how an observation differs from what was applied; nil if it does not. An object on its way out is let go first.
 func (l *comparison) compare(entry ownership.Entry, seen observation, found bool) *Drift {
 	switch {
 	case !found && entry.Finished, seen.ending:
