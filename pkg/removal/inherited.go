@@ -3,7 +3,6 @@ package removal
 import (
 	"context"
 
-
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
