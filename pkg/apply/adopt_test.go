@@ -15,7 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// Red when take or settleFields adopt what an installation has that exists, or when package ownership does not look at the label or
+// Red when decide or resolveFields adopt what an installation has that exists, or when package ownership does not look at the label or
 // at the manager; red too when what one left behind that is gone can't be adopted any more.
 func TestAdoptionStopsAtTheLiving(t *testing.T) {
 	l := lab.New(t)
@@ -46,7 +46,7 @@ func TestAdoptionStopsAtTheLiving(t *testing.T) {
 	}
 }
 
-// Red when settleFields forces a field that an installation has which exists, or when Repair knows nobody who exists.
+// Red when resolveFields forces a field that an installation has which exists, or when Repair knows nobody who exists.
 func TestAdoptionLeavesFieldsOfTheLiving(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()

@@ -27,8 +27,8 @@ var clientSideManagers = sets.New("kubectl-client-side-apply", "kubectl-create",
 // adoptionManager owns the mark of what was adopted, which outlives the fields of the owner.
 const adoptionManager = "addon-installation-adoption"
 
-// claim looks whether an object that the inventory does not have exists, and whose it is. One that changes while it is adopted,
-// as its status may at any time, is looked at again.
+// claim reads whether an object that the inventory does not have exists, and whose it is. One that changes while it is adopted,
+// as its status may at any time, is read again.
 func (w *writer) claim(ctx context.Context, client calls.Client, it *item) (err error) {
 	for range patchTries {
 		if err = w.read(ctx, client, it); !apierrors.IsConflict(err) {
@@ -226,7 +226,8 @@ func (w *writer) ownerOf(live *metav1.PartialObjectMetadata, found ownership.Own
 		return w.installationOf(found.OtherID)
 	}
 	if release := live.Annotations[ownership.HelmReleaseAnnotation]; release != "" {
-		return fmt.Sprintf("Helm release %q in namespace %q", calls.CutText(release), calls.CutText(live.Annotations[ownership.HelmNamespaceAnnotation]))
+		namespace := live.Annotations[ownership.HelmNamespaceAnnotation]
+		return fmt.Sprintf("Helm release %q in namespace %q", calls.CutText(release), calls.CutText(namespace))
 	}
 	if addon := live.Labels[kkpAddonLabel]; addon != "" {
 		return fmt.Sprintf("KKP add-on %q", calls.CutText(addon))
@@ -240,4 +241,28 @@ func (w *writer) ownerOf(live *metav1.PartialObjectMetadata, found ownership.Own
 		}
 	}
 	return "somebody else"
+}
+
+// exists says whether a field manager is another installation that exists: its fields are not for adoption.
+func (w *writer) exists(manager string) bool {
+	id, found := ownership.InstallationOf(manager)
+	return found && id != w.owner.ID() && w.nameOf != nil && w.nameOf(id) != ""
+}
+
+// installationOf names an installation by its ID.
+func (w *writer) installationOf(id string) string {
+	if w.nameOf != nil {
+		if name := w.nameOf(id); name != "" {
+			return fmt.Sprintf("add-on installation %q", calls.CutText(name))
+		}
+	}
+	return fmt.Sprintf("another add-on installation (id %s)", calls.CutText(id))
+}
+
+// managerOf names a field manager: one of ours by its installation.
+func (w *writer) managerOf(manager string) string {
+	if id, found := ownership.InstallationOf(manager); found {
+		return w.installationOf(id)
+	}
+	return fmt.Sprintf("%q", calls.CutText(manager))
 }

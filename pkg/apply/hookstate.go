@@ -16,7 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// HookState is what a look at a hook's object finds.
+// HookState is how the object of a hook stands.
 type HookState struct {
 	// UID is empty where there is no object.
 	UID types.UID

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -68,7 +69,7 @@ func Prepare(objects []*unstructured.Unstructured, mapper meta.RESTMapper, optio
 		prepared = append(prepared, next)
 	}
 	if options.CreateNamespace && !bringsNamespace(prepared, options.TargetNamespace) {
-		prepared = append([]*unstructured.Unstructured{ownNamespace(options)}, prepared...)
+		prepared = append([]*unstructured.Unstructured{preparer.ownNamespace()}, prepared...)
 	}
 	if err := checkDuplicates(prepared); err != nil {
 		return nil, err
@@ -153,18 +154,13 @@ func (p preparer) mark(object *unstructured.Unstructured) {
 	}
 }
 
-// ownNamespace is the target namespace as createNamespace makes it. It is no part of a Helm release.
-func ownNamespace(options Options) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Namespace",
-		"metadata": map[string]any{
-			"name": options.TargetNamespace,
-			"labels": map[string]any{
-				kubermaticv1.LabelInstallation: options.Owner.ID(),
-				kubermaticv1.LabelCreatedBy:    options.Owner.ID(),
-			},
-		},
-	}}
+// ownNamespace is the target namespace as createNamespace makes it.
+func (p preparer) ownNamespace() *unstructured.Unstructured {
+	namespace := &unstructured.Unstructured{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	namespace.SetName(p.options.TargetNamespace)
+	p.mark(namespace)
+	return namespace
 }
 
 func bringsNamespace(objects []*unstructured.Unstructured, name string) bool {

@@ -83,7 +83,8 @@ func (w *writer) serves(ctx context.Context, definition *unstructured.Unstructur
 
 // findNamespace looks for the namespace of an object.
 func (w *writer) findNamespace(ctx context.Context, it *item) error {
-	live, err := calls.ClientOf(w.target, calls.Resource{GroupVersionResource: calls.Namespaces}, "").Get(ctx, it.key.Namespace, metav1.GetOptions{})
+	all := calls.ClientOf(w.target, calls.Resource{GroupVersionResource: calls.Namespaces}, "")
+	live, err := all.Get(ctx, it.key.Namespace, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		it.wait(kubermaticv1.ReasonNamespaceMissing, calls.MissingNamespace(it.key.Namespace))

@@ -223,7 +223,7 @@ func (r *Rollout) Advance(ctx context.Context, target calls.Target) (Progress, e
 	return r.progress(), nil
 }
 
-// beginAnew begins another look at what is not through. Where something waits for its kind, the definition may be gone by now.
+// beginAnew forgets why items are not through. Where something waits for its kind, the definition may be gone by now.
 func (r *Rollout) beginAnew() {
 	waits := slices.ContainsFunc(r.items, func(it *item) bool {
 		return it.stage != calls.StageFoundation && it.note != nil && it.waiting && it.note.Reason == kubermaticv1.ReasonWaitingForStage
@@ -359,7 +359,7 @@ func misbehaved(key ownership.Key) calls.Note {
 	}
 }
 
-// revisit has a rollout look at a definition again that was ready and whose kind is not served: it may have been deleted meanwhile.
+// revisit has a rollout read a definition again that was ready and whose kind is not served: it may have been deleted meanwhile.
 // What was written of its kinds went with one that is made anew, and is written again.
 func (r *Rollout) revisit() {
 	lost, anew := map[string]bool{}, map[string]bool{}

@@ -174,7 +174,7 @@ func TestConflictNamesObjectFieldAndOwner(t *testing.T) {
 	}
 }
 
-// RS28: what users added stays. Red when settleFields does not force recorded fields.
+// RS28: what users added stays. Red when resolveFields does not force recorded fields.
 func TestConflictAboutRecordedFieldIsRepaired(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -187,7 +187,7 @@ func TestConflictAboutRecordedFieldIsRepaired(t *testing.T) {
 	}
 }
 
-// RS28. Red when settleFields or lostFields does not know about the scale subresource, or a repair forces replicas: the rollout
+// RS28. Red when resolveFields or fieldsets.Lost does not know about the scale subresource, or a repair forces replicas: the rollout
 // conflicts, or the scaling is undone.
 func TestReplicasOfAnAutoscalerStay(t *testing.T) {
 	l := lab.New(t)
@@ -223,7 +223,7 @@ func TestReplicasOfAnAutoscalerStay(t *testing.T) {
 	}
 }
 
-// Red when settleFields leaves replicas that the add-on has changed to whoever scaled, or goes on taking them after that.
+// Red when resolveFields leaves replicas that the add-on has changed to whoever scaled, or goes on taking them after that.
 func TestChangedReplicasAreAppliedOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, after string
@@ -395,7 +395,7 @@ func TestExistingNamespaceIsUsedNotOwned(t *testing.T) {
 	}
 }
 
-// Red when settle does not tell a gone object from a replaced one: "gone" is applied anew, "replaced" is refused.
+// Red when resolveConflict does not tell a gone object from a replaced one: "gone" is applied anew, "replaced" is refused.
 func TestRecordedUID(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()

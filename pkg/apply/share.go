@@ -75,8 +75,8 @@ func (w *writer) yieldTo(sibling *ownership.Sibling, it *item, content string) (
 func (w *writer) use(it *item, sibling *ownership.Sibling, as ownership.Entry) {
 	it.done, it.used = true, true
 	it.shared = &ownership.Entry{
-		Key: it.key, Version: it.wanted.Version, UID: as.UID, Content: ownership.SharedContent(it.object), Created: as.Created && as.IsFoundation(),
-		Orphan: it.wanted.Orphan, Owner: sibling.Name,
+		Key: it.key, Version: it.wanted.Version, UID: as.UID, Content: ownership.SharedContent(it.object),
+		Created: as.Created && as.IsFoundation(), Orphan: it.wanted.Orphan, Owner: sibling.Name,
 	}
 }
 

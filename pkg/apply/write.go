@@ -190,7 +190,7 @@ func (w *writer) awaitEnd(it *item, live *metav1.PartialObjectMetadata) {
 	it.wait(reason, fmt.Sprintf("%s is being deleted, and is made anew when it is gone%s", it.key, calls.HeldBy(live.Finalizers)))
 }
 
-// resolveConflict looks at why a patch was refused, and says whether to send it again.
+// resolveConflict finds out why a patch was refused, and says whether to send it again.
 func (w *writer) resolveConflict(
 	ctx context.Context, client calls.Client, it *item, cause error, how *attempt,
 ) (again bool, err error) {

@@ -54,6 +54,7 @@ func (p Place) Check(live metav1.Object) error {
 	return CheckManaged(partial.ManagedFields, p.Name)
 }
 
+// CheckManaged refuses field managers of an object as none has them.
 func CheckManaged(managed []metav1.ManagedFieldsEntry, name string) error {
 	size, installations := fieldsets.SizeOf(managed), 0
 	for i := range managed {
@@ -70,7 +71,7 @@ func CheckManaged(managed []metav1.ManagedFieldsEntry, name string) error {
 // IsUID says whether an answer may have this UID. Objects that aggregated API servers make up have none.
 func IsUID(uid types.UID) bool { return uid == "" || remote.IsUID(uid) }
 
-// Client reads and writes the metadata of a kind's objects in one namespace, and looks at what comes back.
+// Client reads and writes the metadata of a kind's objects in one namespace, and checks what comes back.
 type Client struct {
 	remote    metadata.ResourceInterface
 	namespace string
@@ -88,11 +89,13 @@ func (c Client) Read(ctx context.Context, key ownership.Key) (*metav1.PartialObj
 	return live, nil
 }
 
+// Get gives the metadata of the object of a name.
 func (c Client) Get(ctx context.Context, name string, options metav1.GetOptions) (*metav1.PartialObjectMetadata, error) {
 	live, err := c.remote.Get(ctx, name, options)
 	return c.checked(name, live, err)
 }
 
+// Patch writes to the object of a name, and gives its metadata after that.
 func (c Client) Patch(
 	ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions,
 ) (*metav1.PartialObjectMetadata, error) {
@@ -100,10 +103,6 @@ func (c Client) Patch(
 	defer release()
 	live, err := c.remote.Patch(held, name, kind, data, options)
 	return c.checked(name, live, err)
-}
-
-func (c Client) Delete(ctx context.Context, name string, options metav1.DeleteOptions) error {
-	return c.remote.Delete(ctx, name, options)
 }
 
 func (c Client) checked(name string, live *metav1.PartialObjectMetadata, err error) (*metav1.PartialObjectMetadata, error) {
@@ -116,7 +115,7 @@ func (c Client) checked(name string, live *metav1.PartialObjectMetadata, err err
 	return live, nil
 }
 
-// ReadWhole reads one object, and looks at what comes back.
+// ReadWhole reads one object, and checks what comes back.
 func ReadWhole(ctx context.Context, client dynamic.ResourceInterface, where Place) (*unstructured.Unstructured, error) {
 	live, err := client.Get(ctx, where.Name, metav1.GetOptions{})
 	if err != nil {
@@ -129,7 +128,7 @@ func ReadWhole(ctx context.Context, client dynamic.ResourceInterface, where Plac
 // replaced by another, is deleted.
 func DeleteObject(ctx context.Context, client Client, entry ownership.Entry) error {
 	background := metav1.DeletePropagationBackground
-	err := client.Delete(ctx, entry.Name, metav1.DeleteOptions{
+	err := client.remote.Delete(ctx, entry.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &entry.UID}, PropagationPolicy: &background,
 	})
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
@@ -149,6 +148,7 @@ func NameProblem(key ownership.Key) bool {
 	return len(content.IsPathSegmentName(key.Name)) > 0 || key.Namespace != "" && len(content.IsPathSegmentName(key.Namespace)) > 0
 }
 
+// ClientOf is for the objects of a kind, in a namespace where the kind has some.
 func ClientOf(target Target, where Resource, namespace string) Client {
 	if where.Namespaced {
 		return Client{target.Metadata.Resource(where.GroupVersionResource).Namespace(namespace), namespace}
@@ -160,10 +160,12 @@ func ClientOf(target Target, where Resource, namespace string) Client {
 // is kept, and nothing is concluded from it: an object that it does not show is not gone.
 type MisbehavesError = remote.MisbehavesError
 
+// Misbehaves is the error of an answer that no API server gives.
 func Misbehaves(format string, about ...any) error {
 	return &MisbehavesError{Did: fmt.Sprintf(format, about...)}
 }
 
+// IsMisbehaviour says whether an error is of that kind.
 func IsMisbehaviour(err error) bool {
 	_, is := errors.AsType[*MisbehavesError](err)
 	return is

@@ -18,17 +18,19 @@ var (
 	ClaimGK        = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 	PodGK          = schema.GroupKind{Kind: "Pod"}
 	JobGK          = schema.GroupKind{Group: "batch", Kind: "Job"}
-	ApiServiceGK   = schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}
+	APIServiceGK   = schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}
 	Namespaces     = corev1.SchemeGroupVersion.WithResource("namespaces")
 	Definitions    = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	apiServices    = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 	StorageClasses = schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
 )
 
+// IsNamespace says whether an object is a Namespace.
 func IsNamespace(object *unstructured.Unstructured) bool {
 	return object.GroupVersionKind().GroupKind() == ownership.NamespaceGK
 }
 
+// IsCRD says whether an object is a CustomResourceDefinition.
 func IsCRD(object *unstructured.Unstructured) bool {
 	return object.GroupVersionKind().GroupKind() == ownership.DefinitionGK
 }
@@ -95,6 +97,7 @@ func (k *Kinds) lookUp(kind schema.GroupKind, versions ...string) (Resource, boo
 	return Resource{mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameNamespace}, true, nil
 }
 
+// Runs says whether objects of a kind run to an end.
 func Runs(kind schema.GroupKind) bool { return kind == JobGK || kind == PodGK }
 
 // HasEnded says whether a Job is complete or a Pod succeeded.

@@ -21,7 +21,7 @@ const (
 // clients of package remote hold answers to the same totals as they come; a Target may have other clients, so pages are counted too.
 var ListTotals = remote.ListTotals
 
-// Page is what eachPage needs of a page: how many items it had, the token of the next one, "" for the last, and the size of its
+// Page is what EachPage needs of a page: how many items it had, the token of the next one, "" for the last, and the size of its
 // field sets where they are looked at.
 type Page struct {
 	Items  int

@@ -17,12 +17,14 @@ func IsKindTrouble(kind schema.GroupKind, err error) bool {
 		(apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err))
 }
 
+// IsNamespaceMissing says that a write was refused since there is no such namespace.
 func IsNamespaceMissing(err error) bool {
 	var answer apierrors.APIStatus
 	return apierrors.IsNotFound(err) && errors.As(err, &answer) && answer.Status().Details != nil &&
 		answer.Status().Details.Kind == Namespaces.Resource
 }
 
+// MissingNamespace says so to people.
 func MissingNamespace(name string) string {
 	return fmt.Sprintf("namespace %q does not exist in the user cluster: make it there or, if it is the target namespace, set "+
 		"createNamespace on the installation", name)

@@ -40,7 +40,7 @@ var stageOfKind = map[schema.GroupKind]Stage{
 	{Group: "rbac.authorization.k8s.io", Kind: "Role"}:               stageIdentity,
 	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:        stageIdentity,
 
-	ApiServiceGK: StageGates,
+	APIServiceGK: StageGates,
 }
 
 // stageOfGroup is the order of whole groups.
@@ -48,6 +48,7 @@ var stageOfGroup = map[string]Stage{
 	"admissionregistration.k8s.io": StageGates,
 }
 
+// StageOf is the stage of a kind.
 func StageOf(kind schema.GroupKind) Stage {
 	if at, found := stageOfKind[kind]; found {
 		return at

@@ -138,6 +138,7 @@ func (i Inventory) Doubted() Inventory {
 	return doubted
 }
 
+// ByKey are the entries by their keys.
 func (i Inventory) ByKey() map[Key]Entry {
 	entries := make(map[Key]Entry, len(i))
 	for _, entry := range i {

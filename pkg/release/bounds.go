@@ -24,7 +24,7 @@ const (
 	maxLevels = 512
 )
 
-// What a user cluster's answers may add to a record, in bytes: apply.FieldsPerByte for what was sent, something for each entry, and
+// What a user cluster's answers may add to a record, in bytes: fieldsets.PerByte for what was sent, something for each entry, and
 // something for all.
 const (
 	answeredEach = 512

@@ -31,7 +31,7 @@ func TestLeftoversAreNobodyElses(t *testing.T) {
 	}
 }
 
-// AC43. Red when Remove or Prune goes by what a list of our label finds, or lookAt takes an entry with another UID for ours
+// AC43. Red when Remove or Prune goes by what a list of our label finds, or findOne takes an entry with another UID for ours
 // because of its label.
 func TestAC43ForgedLabelsRemoveNothing(t *testing.T) {
 	l := lab.New(t)

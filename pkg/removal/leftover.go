@@ -23,8 +23,11 @@ import (
 // is not believed: an object without its marks is somebody else's, and so is one of another installation that still exists. Each
 // has its live UID, and none counts as made by us, so that Namespaces and CustomResourceDefinitions stay. Kinds that
 // are not served have no objects.
-func Leftovers(ctx context.Context, target calls.Target, claimed ownership.Inventory, options LeftoverOptions) (ownership.Inventory, error) {
-	search := &leftovers{LeftoverOptions: options, target: target, kinds: &calls.Kinds{Mapper: target.Mapper}, wanted: map[ownership.Key]bool{}}
+func Leftovers(
+	ctx context.Context, target calls.Target, claimed ownership.Inventory, options LeftoverOptions,
+) (ownership.Inventory, error) {
+	kinds := &calls.Kinds{Mapper: target.Mapper}
+	search := &leftovers{LeftoverOptions: options, target: target, kinds: kinds, wanted: map[ownership.Key]bool{}}
 	for _, object := range options.Wanted {
 		search.wanted[ownership.KeyOf(object)] = true
 	}

@@ -60,7 +60,9 @@ func Approval(objects ownership.Inventory) string {
 // CRDs that hold objects, or more than half of everything, are held back until approved: they are left, with one note
 // PruneNeedsApproval for all that carries the hash. What is left belongs into the inventory. An error is a call that failed; left is
 // right then as well.
-func Prune(ctx context.Context, target calls.Target, objects ownership.Inventory, options PruneOptions) (left ownership.Inventory, notes []calls.Note, err error) {
+func Prune(
+	ctx context.Context, target calls.Target, objects ownership.Inventory, options PruneOptions,
+) (left ownership.Inventory, notes []calls.Note, err error) {
 	d := newDeleter(target, options.Owner)
 	there, err := d.present(ctx, slices.DeleteFunc(slices.Clone(objects), func(entry ownership.Entry) bool {
 		return entry.Orphan || isKeptKind(entry, options.CRDs)

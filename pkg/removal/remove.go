@@ -52,7 +52,10 @@ var removalSteps = []step{
 	// Custom resources go while the controller that holds their finalizers still runs.
 	{about: removal.isOwnResource},
 	{about: func(_ removal, entry ownership.Entry) bool { return !entry.IsFoundation() }},
-	{about: func(_ removal, entry ownership.Entry) bool { return entry.GroupKind() == ownership.DefinitionGK }, keeps: removal.keepsDefinition},
+	{
+		about: func(_ removal, entry ownership.Entry) bool { return entry.GroupKind() == ownership.DefinitionGK },
+		keeps: removal.keepsDefinition,
+	},
 	{about: func(_ removal, entry ownership.Entry) bool { return entry.GroupKind() == ownership.NamespaceGK }, keeps: removal.keepsNamespace},
 }
 
@@ -61,8 +64,11 @@ var removalSteps = []step{
 // that hold nothing of anybody. Deletes carry UIDs; an object that is gone or was replaced is done with. It is called again
 // with what is left until nothing is; blocked names what holds the removal up, for a deadline of the caller's. An error is a
 // call that failed; left is right then as well.
-func Remove(ctx context.Context, target calls.Target, inventory ownership.Inventory, options RemoveOptions) (left ownership.Inventory, blocked []calls.Note, err error) {
-	r := removal{deleter: newDeleter(target, options.Owner), options: options, ownGroups: slices.Concat(inventory, options.All).DefinedGroups()}
+func Remove(
+	ctx context.Context, target calls.Target, inventory ownership.Inventory, options RemoveOptions,
+) (left ownership.Inventory, blocked []calls.Note, err error) {
+	groups := slices.Concat(inventory, options.All).DefinedGroups()
+	r := removal{deleter: newDeleter(target, options.Owner), options: options, ownGroups: groups}
 	left = slices.DeleteFunc(slices.Clone(inventory), func(entry ownership.Entry) bool { return entry.Orphan })
 	done := map[ownership.Key]bool{}
 	for at, step := range removalSteps {

@@ -128,7 +128,7 @@ func byKind(inventory ownership.Inventory) (all []batch) {
 	return all
 }
 
-// look is one installation's look at a round.
+// comparison is of one installation with a round.
 type comparison struct {
 	target calls.Target
 	owner  ownership.Owner

@@ -13,8 +13,8 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// Red, in the order of the cases, when: lostFields compares nothing; compare ignores what is not found; compare does not look
-// at the label; lostFields counts gained fields; the UID is not compared; Repair does not adopt.
+// Red, in the order of the cases, when: fieldsets.Lost compares nothing; compare ignores what is not found; compare does not look
+// at the label; fieldsets.Lost counts gained fields; the UID is not compared; Repair does not adopt.
 func TestDriftIsFoundAndRepaired(t *testing.T) {
 	for name, test := range map[string]struct {
 		disturb func(*lab.Lab)

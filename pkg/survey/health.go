@@ -41,7 +41,9 @@ const (
 )
 
 // changingKinds are the kinds of Kubernetes itself whose health can change, besides workloads; custom resources come on top.
-var changingKinds = map[schema.GroupKind]bool{calls.PodGK: true, calls.JobGK: true, calls.ClaimGK: true, ownership.DefinitionGK: true, calls.ApiServiceGK: true}
+var changingKinds = map[schema.GroupKind]bool{
+	calls.PodGK: true, calls.JobGK: true, calls.ClaimGK: true, ownership.DefinitionGK: true, calls.APIServiceGK: true,
+}
 
 // Assess tells by kstatus how the objects fare. Only kinds whose health can change are read; everything else counts as
 // healthy. It costs one call for each object, or one list where several of a kind stand in one namespace.
@@ -172,7 +174,7 @@ func (a *assessor) read(ctx context.Context, where calls.Resource, entries batch
 	})
 }
 
-// list judges the objects of a kind in a namespace that carry the owner's label, page by page; of none more is kept. Missed are
+// list assesses the objects of a kind in a namespace that carry the owner's label, page by page; of none more is kept. Missed are
 // entries that the list had not.
 func (a *assessor) list(ctx context.Context, client dynamic.ResourceInterface, entries batch) (missed batch, err error) {
 	waiting := make(map[string]ownership.Entry, len(entries))
@@ -205,7 +207,7 @@ func (a *assessor) list(ctx context.Context, client dynamic.ResourceInterface, e
 	return missed, nil
 }
 
-// readOne reads one object and judges it.
+// readOne reads one object and assesses it.
 func (a *assessor) readOne(ctx context.Context, client dynamic.ResourceInterface, entry ownership.Entry) error {
 	live, err := calls.ReadWhole(ctx, client, calls.Place{Namespace: entry.Namespace, Name: entry.Name})
 	if apierrors.IsNotFound(err) {
@@ -230,7 +232,8 @@ func (a *assessor) assessOne(ctx context.Context, entry ownership.Entry, live *u
 	case state == status.CurrentStatus && isFinishing(entry.GroupKind(), live):
 		a.add(finding{note: calls.Note{Key: entry.Key}, finished: true})
 	case state != status.CurrentStatus:
-		found := finding{note: calls.Note{Key: entry.Key, Reason: string(state), Message: calls.CutText(message)}, failed: state == status.FailedStatus}
+		note := calls.Note{Key: entry.Key, Reason: string(state), Message: calls.CutText(message)}
+		found := finding{note: note, failed: state == status.FailedStatus}
 		if workload, known := behindOf(entry.GroupKind(), live); known {
 			found.behind = &workload
 		}

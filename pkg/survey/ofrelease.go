@@ -28,6 +28,7 @@ type FoundError struct {
 	Have, Max int
 }
 
+// Error implements error.
 func (e *FoundError) Error() string {
 	whose := fmt.Sprintf("release %q has", e.Release)
 	if e.Object != nil {
@@ -100,7 +101,9 @@ func (k *keptOfRelease) keep(i int, live *unstructured.Unstructured) error {
 	return nil
 }
 
-func readOfRelease(ctx context.Context, target calls.Target, kinds *calls.Kinds, claimed ownership.Entry, marks ownership.HelmMarks) (*unstructured.Unstructured, error) {
+func readOfRelease(
+	ctx context.Context, target calls.Target, kinds *calls.Kinds, claimed ownership.Entry, marks ownership.HelmMarks,
+) (*unstructured.Unstructured, error) {
 	if calls.NameProblem(claimed.Key) {
 		return nil, nil
 	}

@@ -166,7 +166,7 @@ func (r *round) listObjects(ctx context.Context, target calls.Target, where call
 // sizes are what a list keeps so far, in bytes: all of it, and the whole field sets in it.
 type sizes struct{ all, fields int }
 
-// keep is a sighting that holds nothing of the answer it came from, as far as there is room.
+// keep is an observation that holds nothing of the answer it came from, as far as there is room.
 func (r *round) keep(seen observation, name int, kept *sizes) (observation, error) {
 	size := perObservation + name + len(seen.uid) + len(seen.version) + len(seen.owner)
 	if raw := seen.fields; r.whole.take(len(raw)) {

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// wellFor is how long a list of workloads counts as a look at each of them, or one wellShare-th of the Survey's interval if
+	// wellFor is how long a list of workloads counts as a read of each of them, or one wellShare-th of the Survey's interval if
 	// that is less.
 	wellFor   = 10 * time.Second
 	wellShare = 6
@@ -26,7 +26,7 @@ const (
 	wholePage = 100
 )
 
-// workloadKinds are the kinds that kstatus judges from the object alone. They never finish, so a list under our label tells of all
+// workloadKinds are the kinds that kstatus assesses from the object alone. They never finish, so a list under our label tells of all
 // owners at once.
 var workloadKinds = map[schema.GroupKind]bool{
 	{Group: "apps", Kind: "Deployment"}:  true,
