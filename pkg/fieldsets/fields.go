@@ -105,14 +105,14 @@ func WithReplicas(raw json.RawMessage) json.RawMessage {
 // Among says of each field whether a field set has it.
 func Among(raw []byte, fields []string) map[string]bool {
 	among := map[string]bool{}
-	for _, field := range Search(raw, slices.Sorted(slices.Values(fields))) {
+	for _, field := range search(raw, slices.Sorted(slices.Values(fields))) {
 		among[field] = true
 	}
 	return among
 }
 
 // Has says whether a field set has a field, by its text.
-func Has(raw []byte, field string) bool { return len(Search(raw, []string{field})) > 0 }
+func Has(raw []byte, field string) bool { return len(search(raw, []string{field})) > 0 }
 
 // OwnersOf are the managers, other than ours, that own fields; one for each field that somebody owns.
 func OwnersOf(managed []metav1.ManagedFieldsEntry, fields []string, ours string) map[string]string {
@@ -122,7 +122,7 @@ func OwnersOf(managed []metav1.ManagedFieldsEntry, fields []string, ours string)
 		if managed[i].Manager == ours || managed[i].FieldsV1 == nil {
 			continue
 		}
-		for _, field := range Search(managed[i].FieldsV1.GetRawBytes(), wanted) {
+		for _, field := range search(managed[i].FieldsV1.GetRawBytes(), wanted) {
 			if _, owned := owners[field]; !owned {
 				owners[field] = managed[i].Manager
 			}

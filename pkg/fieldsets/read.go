@@ -165,14 +165,14 @@ func (r *fieldReader) set() (set *fieldpath.Set, isField bool, err error) {
 	return set, isField, nil
 }
 
-// Search are those of the wanted fields, which are sorted texts as the API server names fields in conflicts, that a field set
+// search are those of the wanted fields, which are sorted texts as the API server names fields in conflicts, that a field set
 // has. What leads to none of them is passed over. A set that can't be read has none.
-func Search(raw []byte, wanted []string) []string {
-	search := &fieldSearch{fieldReader: newFieldReader(raw), wanted: wanted}
-	if search.walk() != nil || search.end() != nil {
+func search(raw []byte, wanted []string) []string {
+	walk := &fieldSearch{fieldReader: newFieldReader(raw), wanted: wanted}
+	if walk.walk() != nil || walk.end() != nil {
 		return nil
 	}
-	return search.found
+	return walk.found
 }
 
 // fieldSearch is a walk through a field set.
