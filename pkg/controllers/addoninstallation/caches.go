@@ -11,6 +11,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/listcache"
+	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
 // views hold one view per cluster, so that one list serves all its installations; by UIDs (facts.place), since a name may come back.
@@ -21,7 +22,7 @@ type views struct {
 
 // view is what the installations of a user cluster share of what was seen there.
 type view struct {
-	survey     *apply.Survey
+	survey     *survey.Survey
 	namespaces *apply.Namespaces
 	helmNames  *listcache.Lists
 	used       time.Time
@@ -30,18 +31,18 @@ type view struct {
 // viewKept is how many intervals a view is kept at least after the last look; it is dropped when the next cluster comes.
 const viewKept = 3
 
-func (v *views) surveyOf(uid types.UID, interval time.Duration) *apply.Survey {
+func (v *views) surveyOf(uid types.UID, interval time.Duration) *survey.Survey {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	return v.of(uid, interval).survey
 }
 
 // newSurvey begins a cluster's survey anew: whatever it has listed, of workloads too, is listed again.
-func (v *views) newSurvey(uid types.UID, interval time.Duration) *apply.Survey {
+func (v *views) newSurvey(uid types.UID, interval time.Duration) *survey.Survey {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	seen := v.of(uid, interval)
-	seen.survey = apply.NewSurvey(interval, time.Now)
+	seen.survey = survey.New(interval, time.Now)
 	return seen.survey
 }
 
@@ -66,7 +67,7 @@ func (v *views) of(uid types.UID, interval time.Duration) *view {
 	if _, ok := v.byUID[uid]; !ok {
 		maps.DeleteFunc(v.byUID, func(_ types.UID, other *view) bool { return now.Sub(other.used) > viewKept*interval })
 		v.byUID[uid] = &view{
-			survey: apply.NewSurvey(interval, time.Now), namespaces: apply.NewNamespaces(time.Now), helmNames: listcache.New(time.Now),
+			survey: survey.New(interval, time.Now), namespaces: apply.NewNamespaces(time.Now), helmNames: listcache.New(time.Now),
 		}
 	}
 	v.byUID[uid].used = now
