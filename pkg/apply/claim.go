@@ -15,6 +15,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/fieldsets"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // clientSideManagers are field managers of tools that apply from the client side or once. Adoption turns what they own into
@@ -24,101 +27,89 @@ var clientSideManagers = sets.New("kubectl-client-side-apply", "kubectl-create",
 // adoptionManager owns the mark of what was adopted, which outlives the fields of the owner.
 const adoptionManager = "addon-installation-adoption"
 
-// claim looks whether an object that the inventory does not have exists, and whose it is. One that changes while it is adopted,
-// as its status may at any time, is looked at again.
-func (w *writer) claim(ctx context.Context, client checkedClient, it *item) (err error) {
+// claim reads whether an object that the inventory does not have exists, and whose it is. One that changes while it is adopted,
+// as its status may at any time, is read again.
+func (w *writer) claim(ctx context.Context, client calls.Client, it *item) (err error) {
 	for range patchTries {
-		if err = w.look(ctx, client, it); !apierrors.IsConflict(err) {
+		if err = w.read(ctx, client, it); !apierrors.IsConflict(err) {
 			return err
 		}
 	}
 	return err
 }
 
-func (w *writer) look(ctx context.Context, client checkedClient, it *item) error {
-	live, err := client.Get(ctx, it.key.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		it.entry.Created = true
-		return nil
+func (w *writer) read(ctx context.Context, client calls.Client, it *item) error {
+	live, err := client.Read(ctx, it.key)
+	if err != nil || live == nil {
+		it.entry.Created = it.entry.Created || err == nil
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("reading %q: %w", it.key, err)
-	}
-	if live.DeletionTimestamp != nil && !w.isOurs(it, live) {
+	found := w.ownershipOf(it, live)
+	if live.DeletionTimestamp != nil && found.Whose != ownership.Ours {
 		w.awaitEnd(it, live)
 		return nil
 	}
-	if err := w.take(ctx, it, live); err != nil {
+	if err := w.decide(ctx, it, live, found); err != nil {
 		return err
 	}
 	if it.inherits {
 		return w.inherit(ctx, client, it, live)
 	}
-	if it.note == nil && !it.done && (!w.isOurs(it, live) || isOwnHook(live, w.owner)) {
-		return w.adoptFields(ctx, client, it, live)
+	if it.note == nil && !it.done && (found.Whose != ownership.Ours || found.IsHook()) {
+		return w.adoptFields(ctx, client, it, live, found)
 	}
 	return nil
 }
 
-// take decides about an object that exists: it is ours, or used, or adopted, or refused. What an installation has that still
+// ownershipOf says whose an object that exists is.
+func (w *writer) ownershipOf(it *item, live *metav1.PartialObjectMetadata) ownership.Ownership {
+	asked := ownership.Question{Owner: w.owner, Release: w.release, NameOf: w.nameOf}
+	if it.planned {
+		asked.Entry = &it.entry
+	}
+	if shared, found := w.shared[it.key]; found {
+		asked.Shared = &shared
+	}
+	return ownership.Of(live, asked)
+}
+
+// decide about an object that exists: it is ours, or used, or adopted, or refused. What an installation has that still
 // exists is refused whatever adopt says: both would write it for ever, and the one that goes would take it along. What installations of
 // one add-on share is no refusal.
-func (w *writer) take(ctx context.Context, it *item, live *metav1.PartialObjectMetadata) error {
-	neighbour := livingNeighbour(live, w.owner, w.nameOf)
-	if neighbour != "" && !w.isOurs(it, live) {
-		if settled, err := w.share(ctx, it, live, neighbour); err != nil || settled {
+func (w *writer) decide(
+	ctx context.Context, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership,
+) error {
+	if found.Whose == ownership.Anothers {
+		if settled, err := w.share(ctx, it, live, found); err != nil || settled {
 			return err
 		}
 	}
 	switch {
-	case neighbour == "" && w.isInherited(it, live):
+	case found.Whose == ownership.Inherited:
 		it.entry.UID, it.entry.Created, it.inherits = live.UID, w.shared[it.key].Created, true
-	case w.isOurs(it, live):
+	case found.Whose == ownership.Ours:
 		it.entry.UID, it.planned = live.UID, true
-		it.entry.Created = it.entry.Created || isMadeBy(live, w.owner)
-	case isNamespace(it.object), isCRD(it.object) && isCreateOnly(it.object):
+		it.entry.Created = it.entry.Created || found.IsMade()
+	case calls.IsNamespace(it.object), calls.IsCRD(it.object) && isCreateOnly(it.object):
 		it.done, it.used = true, true
-	case neighbour != "":
+	case found.Whose == ownership.Anothers:
 		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already and belongs to add-on installation %q: take it out of "+
-			"one of the two add-ons, or remove that installation", it.key, cutText(neighbour)))
-	case w.adopt, w.isOfRelease(live):
+			"one of the two add-ons, or remove that installation", it.key, calls.CutText(found.OtherName)))
+	case w.adopt, found.Whose == ownership.OfRelease:
 		it.entry.UID, it.entry.Created = live.UID, false
 	default:
 		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already and belongs to %s: remove it there, "+
 			"take it out of the add-on, or annotate the installation with %s: \"true\"",
-			it.key, w.ownerOf(live), kubermaticv1.AnnotationAdopt))
+			it.key, w.ownerOf(live, found), kubermaticv1.AnnotationAdopt))
 	}
 	return nil
-}
-
-// isOfRelease says whether Helm made an object for the release that is gone on with.
-func (w *writer) isOfRelease(live *metav1.PartialObjectMetadata) bool {
-	return w.release != nil && w.release.areOn(live.Annotations)
-}
-
-// isOurs says whether an object that exists is this owner's: it has our manager, or our record plans it and it has our
-// label. The label alone proves nothing, since anybody can write one.
-func (w *writer) isOurs(it *item, live *metav1.PartialObjectMetadata) bool {
-	return hasManager(live, w.owner.FieldManager()) || isOwnHook(live, w.owner) ||
-		it.planned && live.Labels[kubermaticv1.LabelInstallation] == w.owner.ID()
-}
-
-// isMadeBy says whether an object that is an owner's was made by it, and not there before.
-func isMadeBy(live *metav1.PartialObjectMetadata, owner Owner) bool {
-	return hasManager(live, owner.FieldManager()) && live.Annotations[kubermaticv1.AnnotationAdopted] == ""
-}
-
-func hasManager(live *metav1.PartialObjectMetadata, manager string) bool {
-	return slices.ContainsFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply
-	})
 }
 
 // marks are the fields by which tools that apply from the client side know their objects. Whoever wrote one applied the
 // object, whatever it calls itself: KKP and operators run such tools inside of their own programs.
 var marks = []fieldpath.Path{
 	fieldpath.MakePathOrDie("metadata", "annotations", lastApplied),
-	fieldpath.MakePathOrDie("metadata", "annotations", helmReleaseAnnotation),
+	fieldpath.MakePathOrDie("metadata", "annotations", ownership.HelmReleaseAnnotation),
 	fieldpath.MakePathOrDie("metadata", "labels", kkpAddonLabel),
 }
 
@@ -136,7 +127,7 @@ func appliers(managed []metav1.ManagedFieldsEntry) sets.Set[string] {
 		if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" || entry.FieldsV1 == nil {
 			continue
 		}
-		fields := parseFields(entry.FieldsV1.GetRawBytes())
+		fields := fieldsets.Parse(entry.FieldsV1.GetRawBytes())
 		if slices.ContainsFunc(marks, fields.Has) {
 			found.Insert(entry.Manager)
 		}
@@ -155,7 +146,7 @@ var dropLastApplied = map[string]string{
 func adoptionPatch(live *metav1.PartialObjectMetadata, manager string) ([]byte, error) {
 	from := appliers(live.ManagedFields).Insert(manager) // a hook of ours
 	if len(from) > maxAppliers {
-		return nil, misbehaves("%q was applied by %d clients", live.Name, len(from))
+		return nil, calls.Misbehaves("%q was applied by %d clients", live.Name, len(from))
 	}
 	live, err := inOrder(live, from, manager)
 	if err != nil {
@@ -183,13 +174,13 @@ func inOrder(live *metav1.PartialObjectMetadata, from sets.Set[string], to strin
 		if entry.FieldsV1 == nil || !moves && entry.Manager != to {
 			continue
 		}
-		fields, err := readFields(entry.FieldsV1.GetRawBytes())
+		fields, err := fieldsets.Read(entry.FieldsV1.GetRawBytes())
 		if err != nil {
-			return nil, misbehaves("the fields of manager %q of %q are no field set", cutText(entry.Manager), live.Name)
+			return nil, calls.Misbehaves("the fields of manager %q of %q are no field set", calls.CutText(entry.Manager), live.Name)
 		}
 		text, err := fields.ToJSON()
 		if err != nil {
-			return nil, fmt.Errorf("encoding the fields of manager %q: %w", cutText(entry.Manager), err)
+			return nil, fmt.Errorf("encoding the fields of manager %q: %w", calls.CutText(entry.Manager), err)
 		}
 		entry.FieldsV1 = metav1.NewFieldsV1(string(text))
 	}
@@ -199,11 +190,12 @@ func inOrder(live *metav1.PartialObjectMetadata, from sets.Set[string], to strin
 // adoptFields turns the fields of client-side tools into ours, after marking a definition that is adopted: once the fields are
 // ours nothing else tells that it was there before, until that is on record.
 func (w *writer) adoptFields(
-	ctx context.Context, client checkedClient, it *item, live *metav1.PartialObjectMetadata,
-) error {
-	live, err := w.markAdopted(ctx, client, it, live)
-	if err != nil {
-		return err
+	ctx context.Context, client calls.Client, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership,
+) (err error) {
+	if calls.IsCRD(it.object) && found.Whose != ownership.Ours && !found.WasAdopted() {
+		if live, err = markAdopted(ctx, client, it.key); err != nil {
+			return err
+		}
 	}
 	patch, err := adoptionPatch(live, w.owner.FieldManager())
 	if err != nil || len(patch) == 0 {
@@ -220,51 +212,57 @@ func (w *writer) adoptFields(
 var adoptedMark = fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, kubermaticv1.AnnotationAdopted)
 
 // markAdopted marks a CustomResourceDefinition that is adopted, and gives it as it is then.
-func (w *writer) markAdopted(
-	ctx context.Context, client checkedClient, it *item, live *metav1.PartialObjectMetadata,
-) (*metav1.PartialObjectMetadata, error) {
-	if !isCRD(it.object) || w.isOurs(it, live) || live.Annotations[kubermaticv1.AnnotationAdopted] != "" {
-		return live, nil
-	}
-	marked, err := client.Patch(ctx, it.key.Name, types.MergePatchType, adoptedMark, metav1.PatchOptions{FieldManager: adoptionManager})
+func markAdopted(ctx context.Context, client calls.Client, key ownership.Key) (*metav1.PartialObjectMetadata, error) {
+	marked, err := client.Patch(ctx, key.Name, types.MergePatchType, adoptedMark, metav1.PatchOptions{FieldManager: adoptionManager})
 	if err != nil {
-		return nil, fmt.Errorf("marking %q as adopted: %w", it.key, err)
+		return nil, fmt.Errorf("marking %q as adopted: %w", key, err)
 	}
 	return marked, nil
 }
 
 // ownerOf names whom an object belongs to, as far as its metadata tells. Our own label on it was written by somebody else.
-func (w *writer) ownerOf(live *metav1.PartialObjectMetadata) string {
-	if id := w.otherInstallation(live); id != "" {
-		return w.installationOf(id)
+func (w *writer) ownerOf(live *metav1.PartialObjectMetadata, found ownership.Ownership) string {
+	if found.OtherID != "" {
+		return w.installationOf(found.OtherID)
 	}
-	if release := live.Annotations[helmReleaseAnnotation]; release != "" {
-		return fmt.Sprintf("Helm release %q in namespace %q", cutText(release), cutText(live.Annotations[helmNamespaceAnnotation]))
+	if release := live.Annotations[ownership.HelmReleaseAnnotation]; release != "" {
+		namespace := live.Annotations[ownership.HelmNamespaceAnnotation]
+		return fmt.Sprintf("Helm release %q in namespace %q", calls.CutText(release), calls.CutText(namespace))
 	}
 	if addon := live.Labels[kkpAddonLabel]; addon != "" {
-		return fmt.Sprintf("KKP add-on %q", cutText(addon))
+		return fmt.Sprintf("KKP add-on %q", calls.CutText(addon))
 	}
 	if owner := metav1.GetControllerOfNoCopy(live); owner != nil {
-		return fmt.Sprintf("%s %q", cutText(owner.Kind), cutText(owner.Name))
+		return fmt.Sprintf("%s %q", calls.CutText(owner.Kind), calls.CutText(owner.Name))
 	}
 	for _, entry := range live.ManagedFields {
 		if entry.Subresource == "" {
-			return fmt.Sprintf("field manager %q", cutText(entry.Manager))
+			return fmt.Sprintf("field manager %q", calls.CutText(entry.Manager))
 		}
 	}
 	return "somebody else"
 }
 
-// heldBy names the finalizers that hold an object's end up.
-func heldBy(finalizers []string) string {
-	var names phrase
-	for _, name := range finalizers {
-		if !names.add(", ", name) {
-			break
+// exists says whether a field manager is another installation that exists: its fields are not for adoption.
+func (w *writer) exists(manager string) bool {
+	id, found := ownership.InstallationOf(manager)
+	return found && id != w.owner.ID() && w.nameOf != nil && w.nameOf(id) != ""
+}
+
+// installationOf names an installation by its ID.
+func (w *writer) installationOf(id string) string {
+	if w.nameOf != nil {
+		if name := w.nameOf(id); name != "" {
+			return fmt.Sprintf("add-on installation %q", calls.CutText(name))
 		}
 	}
-	if len(finalizers) == 0 {
-		return ""
+	return fmt.Sprintf("another add-on installation (id %s)", calls.CutText(id))
+}
+
+// managerOf names a field manager: one of ours by its installation.
+func (w *writer) managerOf(manager string) string {
+	if id, found := ownership.InstallationOf(manager); found {
+		return w.installationOf(id)
 	}
-	return "; held by finalizer " + cutText(names.String())
+	return fmt.Sprintf("%q", calls.CutText(manager))
 }

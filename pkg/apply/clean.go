@@ -8,6 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // lastApplied is kubectl's copy of an object as it was applied from the client; a stale one confuses kubectl.
@@ -26,7 +29,7 @@ func unpack(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured,
 			return nil
 		})
 		if err != nil {
-			return nil, &ObjectError{Object: KeyOf(object), Index: index, Problem: "its items are no objects"}
+			return nil, &ObjectError{Object: ownership.KeyOf(object), Index: index, Problem: "its items are no objects"}
 		}
 	}
 	return flat, nil
@@ -77,7 +80,7 @@ func cleanMetadata(object *unstructured.Unstructured) (clean map[string]any, pro
 // foldStringData turns a Secret's stringData into data, which is all that the API server keeps of it.
 func foldStringData(object *unstructured.Unstructured) (problem string) {
 	plain, present := object.Object["stringData"]
-	if !present || object.GroupVersionKind() != secretKind {
+	if !present || object.GroupVersionKind() != calls.SecretKind {
 		return ""
 	}
 	delete(object.Object, "stringData")
@@ -99,3 +102,9 @@ func foldStringData(object *unstructured.Unstructured) (problem string) {
 	object.Object["data"] = data
 	return ""
 }
+
+// The values of annotation update on a manifest.
+const (
+	updateCreateOnly = "create-only"
+	updateRecreate   = "recreate"
+)

@@ -5,6 +5,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/trellis-addons/trellis/pkg/calls"
 )
 
 // unusedVersion is a resource version that no object has: etcd's first write is its second revision. The API server creates what
@@ -16,8 +18,8 @@ const unusedVersion = "1"
 // the caller reads it then, to see whose it is. Left to the caller are kinds that may be served by somebody else's code, which may
 // not look at resource versions; what is to be adopted, which exists; and Namespaces, which mostly do: a webhook that is down
 // would hold up the use of one.
-func (w *writer) create(ctx context.Context, client checkedClient, it *item) (settled bool, err error) {
-	if w.adopt || isNamespace(it.object) || !scheme.Scheme.Recognizes(it.object.GroupVersionKind()) {
+func (w *writer) create(ctx context.Context, client calls.Client, it *item) (settled bool, err error) {
+	if w.adopt || calls.IsNamespace(it.object) || !scheme.Scheme.Recognizes(it.object.GroupVersionKind()) {
 		return false, nil
 	}
 	live, err := w.send(ctx, client, it, attempt{ifNew: true})

@@ -12,11 +12,12 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/lab"
 )
 
 // full answers writes as an API server does whose etcd takes no more of them: with a Status that has no reason.
 func full(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(request *http.Request) (*http.Response, error) {
+	return lab.RoundTripper(func(request *http.Request) (*http.Response, error) {
 		if request.Method == http.MethodGet || request.URL.Query().Get("dryRun") != "" {
 			return next.RoundTrip(request)
 		}
@@ -31,22 +32,22 @@ func full(next http.RoundTripper) http.RoundTripper {
 // Red when an internal error without a reason is the object's fault whatever a dry run says: an add-on would be told to mend what
 // is right, and tried again minutes later, not seconds. TestRefusalsKeepValuesToThemselves has those whose fault it is.
 func TestAFullEtcdIsNoFaultOfTheObject(t *testing.T) {
-	l := newLab(t)
-	l.namespace()
-	inventory := l.install(l.prepare(settings), nil)
+	l := lab.New(t)
+	l.Namespace()
+	inventory := l.Install(l.Prepare(lab.Settings), nil)
 	config := rest.CopyConfig(fleet.Shared().Cluster("user").Config)
 	config.Wrap(full)
-	l.target.Metadata, l.target.Dynamic = must(metadata.NewForConfig(config))(t), must(dynamic.NewForConfig(config))(t)
+	l.Target.Metadata, l.Target.Dynamic = lab.Must(metadata.NewForConfig(config))(t), lab.Must(dynamic.NewForConfig(config))(t)
 	for why, objects := range map[string]string{
-		"a change": strings.Replace(settings, "green", "blue", 1), "a new object": strings.Replace(settings, "settings", "other", 1),
+		"a change": strings.Replace(lab.Settings, "green", "blue", 1), "a new object": strings.Replace(lab.Settings, "settings", "other", 1),
 	} {
-		progress, err := apply.NewRollout(l.owner, l.prepare(objects), inventory, apply.RolloutOptions{}).Advance(t.Context(), l.target)
+		progress, err := apply.NewRollout(l.Owner, l.Prepare(objects), inventory, apply.RolloutOptions{}).Advance(t.Context(), l.Target)
 		if err == nil || len(progress.Refused) > 0 {
 			t.Errorf("%s: got %v, refused %v; want an error that passes", why, err, progress.Refused)
 		}
 	}
-	hook := apply.Hook{Object: l.prepare(strings.Replace(settings, "settings", "hook", 1))[0], Run: "1"}
-	if _, refused, err := apply.MakeHook(t.Context(), l.target, l.owner, hook); err == nil || refused != "" {
+	hook := apply.Hook{Object: l.Prepare(strings.Replace(lab.Settings, "settings", "hook", 1))[0], Run: "1"}
+	if _, refused, err := apply.MakeHook(t.Context(), l.Target, l.Owner, hook); err == nil || refused != "" {
 		t.Errorf("a hook: got %v, refused %q; want an error that passes", err, refused)
 	}
 }

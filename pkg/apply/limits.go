@@ -5,12 +5,12 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Limits of an installation's objects, checked before the first write.
 const (
-	// MaxObjects of one installation.
-	MaxObjects = 2000
 	// MaxObjectBytes of one object as JSON.
 	MaxObjectBytes = 1 << 20
 	// MaxTotalBytes of all objects as JSON.
@@ -20,23 +20,13 @@ const (
 // LimitError says that the objects are too many or too large.
 type LimitError struct {
 	// Object that is too large; nil where the sum is.
-	Object *Key
+	Object *ownership.Key
 	// What is limited ("objects", "bytes"), how much there is and how much may be.
 	What      string
 	Have, Max int
-	// Release is that of Helm whose objects are read for function lookup; empty where an installation's own are counted.
-	Release string
 }
 
 func (e *LimitError) Error() string {
-	if e.Release != "" {
-		whose := fmt.Sprintf("release %q has", e.Release)
-		if e.Object != nil {
-			whose = fmt.Sprintf("object %q of release %q has", *e.Object, e.Release)
-		}
-		return fmt.Sprintf("%s %d %s for function lookup, at most %d are allowed: delete or shrink what the chart need not find",
-			whose, e.Have, e.What, e.Max)
-	}
 	if e.Object != nil {
 		return fmt.Sprintf("object %q has %d %s, at most %d are allowed", e.Object, e.Have, e.What, e.Max)
 	}
@@ -44,7 +34,7 @@ func (e *LimitError) Error() string {
 }
 
 // DuplicateError says that two of the objects are the same one.
-type DuplicateError struct{ Object Key }
+type DuplicateError struct{ Object ownership.Key }
 
 func (e *DuplicateError) Error() string {
 	return fmt.Sprintf("object %q is rendered twice: keep one of them, or give one another name", e.Object)
@@ -53,7 +43,7 @@ func (e *DuplicateError) Error() string {
 // ObjectError says that a rendered object lacks what every object needs.
 type ObjectError struct {
 	// Object as far as it is known; Index is its place among the rendered ones, from 0.
-	Object Key
+	Object ownership.Key
 	Index  int
 	// Problem says what is wrong.
 	Problem string
@@ -64,9 +54,9 @@ func (e *ObjectError) Error() string {
 }
 
 func checkDuplicates(objects []*unstructured.Unstructured) error {
-	seen := make(map[Key]bool, len(objects))
+	seen := make(map[ownership.Key]bool, len(objects))
 	for _, object := range objects {
-		key := KeyOf(object)
+		key := ownership.KeyOf(object)
 		if seen[key] {
 			return &DuplicateError{Object: key}
 		}
@@ -76,12 +66,12 @@ func checkDuplicates(objects []*unstructured.Unstructured) error {
 }
 
 func checkSizes(objects []*unstructured.Unstructured) error {
-	if len(objects) > MaxObjects {
-		return &LimitError{What: "objects", Have: len(objects), Max: MaxObjects}
+	if len(objects) > ownership.MaxObjects {
+		return &LimitError{What: "objects", Have: len(objects), Max: ownership.MaxObjects}
 	}
 	total := 0
 	for index, object := range objects {
-		key := KeyOf(object)
+		key := ownership.KeyOf(object)
 		text, err := json.Marshal(object.Object)
 		if err != nil {
 			return &ObjectError{Object: key, Index: index, Problem: "it is no JSON"}

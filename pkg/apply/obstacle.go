@@ -9,17 +9,18 @@ import (
 	"slices"
 	"strconv"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Obstacle is what keeps a rollout from going on until somebody does something in the user cluster: a namespace that is not there, or
 // an object that is, or is otherwise than it should be.
 type Obstacle struct {
 	// Key of the object, or of the Namespace.
-	Key Key
+	Key ownership.Key
 }
 
 // seenReasons are reasons of notes about what one call can see.
@@ -29,38 +30,35 @@ var seenReasons = []string{
 
 // ObstacleOf is the first of the obstacles that notes tell of; nil where there is none that one call can see. While it is
 // there, the rollout does not come to its end, whatever becomes of the others.
-func ObstacleOf(notes []Note) *Obstacle {
-	at := slices.IndexFunc(notes, func(note Note) bool { return slices.Contains(seenReasons, note.Reason) })
+func ObstacleOf(notes []calls.Note) *Obstacle {
+	at := slices.IndexFunc(notes, func(note calls.Note) bool { return slices.Contains(seenReasons, note.Reason) })
 	switch {
 	case at < 0:
 		return nil
 	case notes[at].Reason == kubermaticv1.ReasonNamespaceMissing:
-		return &Obstacle{Key{Kind: namespaceKind.Kind, Name: notes[at].Key.Namespace}}
+		return &Obstacle{Key: ownership.Key{Kind: ownership.NamespaceGK.Kind, Name: notes[at].Key.Namespace}}
 	}
 	return &Obstacle{notes[at].Key}
 }
 
-// Look sees with one call how the obstacle is: "" says that it is out of the way, and another text than before that something about
+// State sees with one call how the obstacle is: "" says that it is out of the way, and another text than before that something about
 // it changed which may let the rollout go on.
-func (o Obstacle) Look(ctx context.Context, target Target) (state string, err error) {
+func (o Obstacle) State(ctx context.Context, target calls.Target) (state string, err error) {
 	where, err := target.Mapper.RESTMapping(o.Key.GroupKind())
 	if err != nil {
 		return "", fmt.Errorf("looking up the kind of %q: %w", o.Key, err)
 	}
-	objects := resourceClient(target, resource{where.Resource, o.Key.Namespace != ""}, o.Key.Namespace)
-	live, err := objects.Get(ctx, o.Key.Name, metav1.GetOptions{})
-	gone := apierrors.IsNotFound(err)
-	switch {
-	case err != nil && !gone:
-		return "", fmt.Errorf("reading %q: %w", o.Key, err)
-	case o.Key.GroupKind() != namespaceGK && gone:
-		return "", nil
-	case o.Key.GroupKind() != namespaceGK:
-		return stateOf(live), nil
-	case gone || live.DeletionTimestamp != nil:
+	objects := calls.ClientOf(target, calls.Resource{GroupVersionResource: where.Resource, Namespaced: o.Key.Namespace != ""}, o.Key.Namespace)
+	live, err := objects.Read(ctx, o.Key)
+	switch isNamespace := o.Key.GroupKind() == ownership.NamespaceGK; {
+	case err != nil:
+		return "", err
+	case isNamespace && (live == nil || live.DeletionTimestamp != nil):
 		return "missing", nil
+	case isNamespace || live == nil:
+		return "", nil
 	}
-	return "", nil
+	return stateOf(live), nil
 }
 
 // stateOf covers whose an object is and who owns which of its fields, and nothing that changes by itself.

@@ -3,50 +3,37 @@ package apply
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Options say how rendered objects become those of an installation.
 type Options struct {
 	// Owner gives the objects' installation label.
-	Owner Owner
+	Owner ownership.Owner
 	// TargetNamespace is for namespaced objects without a namespace.
 	TargetNamespace string
 	// CreateNamespace adds the target namespace to the objects.
 	CreateNamespace bool
 	// Helm marks the objects as those of a Helm release; nil for go-template.
-	Helm *HelmMarks
+	Helm *ownership.HelmMarks
 	// CRDs says how CustomResourceDefinitions are written; "" is CreateReplace.
 	CRDs kubermaticv1.CRDApply
 }
 
-// HelmMarks are what Helm asks of objects before it takes them over: a label and two annotations.
-type HelmMarks struct {
-	ReleaseName, ReleaseNamespace string
-}
-
-// areOn says whether annotations are those of the release.
-func (m HelmMarks) areOn(annotations map[string]string) bool {
-	return annotations[helmReleaseAnnotation] == m.ReleaseName && annotations[helmNamespaceAnnotation] == m.ReleaseNamespace
-}
-
-// Helm's marks, from helm.sh/helm/v3/pkg/action/validate.go.
+// The label by which Helm knows its objects, from helm.sh/helm/v3/pkg/action/validate.go.
 const (
-	helmManagedByLabel         = "app.kubernetes.io/managed-by"
-	helmManagedByValue         = "Helm"
-	helmReleaseAnnotation      = "meta.helm.sh/release-name"
-	helmNamespaceAnnotation    = "meta.helm.sh/release-namespace"
-	helmPolicyAnnotation       = "helm.sh/resource-policy"
-	helmHookAnnotation         = "helm.sh/hook"
-	helmDeletePolicyAnnotation = "helm.sh/hook-delete-policy"
-	helmPolicyKeep             = "keep"
+	helmManagedByLabel = "app.kubernetes.io/managed-by"
+	helmManagedByValue = "Helm"
 )
 
 // Prepare makes rendered objects those of an installation, in their order, without changing its input. It is pure, and
@@ -66,13 +53,13 @@ func Prepare(objects []*unstructured.Unstructured, mapper meta.RESTMapper, optio
 	if err != nil {
 		return nil, err
 	}
-	if len(flat) > MaxObjects {
-		return nil, &LimitError{What: "objects", Have: len(flat), Max: MaxObjects}
+	if len(flat) > ownership.MaxObjects {
+		return nil, &LimitError{What: "objects", Have: len(flat), Max: ownership.MaxObjects}
 	}
-	preparer := preparer{options: options, scopes: scopes{mapper: mapper, declared: declaredKinds(flat)}}
+	preparer := preparer{options: options, scopes: scopes{mapper: mapper, declared: calls.DeclaredKinds(flat)}}
 	prepared := make([]*unstructured.Unstructured, 0, len(flat)+1)
 	for index, object := range flat {
-		if isCRD(object) && options.CRDs == kubermaticv1.CRDSkip {
+		if calls.IsCRD(object) && options.CRDs == kubermaticv1.CRDSkip {
 			continue
 		}
 		next, err := preparer.prepare(index, object)
@@ -82,7 +69,7 @@ func Prepare(objects []*unstructured.Unstructured, mapper meta.RESTMapper, optio
 		prepared = append(prepared, next)
 	}
 	if options.CreateNamespace && !bringsNamespace(prepared, options.TargetNamespace) {
-		prepared = append([]*unstructured.Unstructured{ownNamespace(options)}, prepared...)
+		prepared = append([]*unstructured.Unstructured{preparer.ownNamespace()}, prepared...)
 	}
 	if err := checkDuplicates(prepared); err != nil {
 		return nil, err
@@ -94,19 +81,9 @@ func Prepare(objects []*unstructured.Unstructured, mapper meta.RESTMapper, optio
 func ObjectsDigest(objects []*unstructured.Unstructured) string {
 	sum := sha256.New()
 	for _, object := range objects {
-		sum.Write([]byte(contentDigest(object)))
+		sum.Write([]byte(ownership.ContentDigest(object)))
 	}
 	return hex.EncodeToString(sum.Sum(nil))
-}
-
-// contentDigest is the SHA-256 of one object. JSON of maps has its keys sorted, so it is canonical.
-func contentDigest(object *unstructured.Unstructured) string {
-	text, err := json.Marshal(object.Object)
-	if err != nil { // cannot be: the object was JSON or YAML before
-		panic(fmt.Sprintf("object %q is no JSON: %v", KeyOf(object), err))
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }
 
 // preparer prepares one object at a time.
@@ -117,20 +94,20 @@ type preparer struct {
 
 func (p preparer) prepare(index int, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if problem := identityProblem(object); problem != "" {
-		return nil, &ObjectError{Object: KeyOf(object), Index: index, Problem: problem}
+		return nil, &ObjectError{Object: ownership.KeyOf(object), Index: index, Problem: problem}
 	}
 	next := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
 	delete(next.Object, "status")
 	metadata, problem := cleanMetadata(object)
 	if problem != "" {
-		return nil, &ObjectError{Object: KeyOf(object), Index: index, Problem: problem}
+		return nil, &ObjectError{Object: ownership.KeyOf(object), Index: index, Problem: problem}
 	}
 	next.Object["metadata"] = metadata
 	if err := p.defaultNamespace(next); err != nil {
 		return nil, err
 	}
 	if problem := foldStringData(next); problem != "" {
-		return nil, &ObjectError{Object: KeyOf(object), Index: index, Problem: problem}
+		return nil, &ObjectError{Object: ownership.KeyOf(object), Index: index, Problem: problem}
 	}
 	p.mark(next)
 	return next, nil
@@ -139,7 +116,7 @@ func (p preparer) prepare(index int, object *unstructured.Unstructured) (*unstru
 func (p preparer) defaultNamespace(object *unstructured.Unstructured) error {
 	scope, err := p.scopes.of(object.GroupVersionKind())
 	if err != nil {
-		return fmt.Errorf("looking up the kind of %q: %w", KeyOf(object), err)
+		return fmt.Errorf("looking up the kind of %q: %w", ownership.KeyOf(object), err)
 	}
 	switch {
 	case scope == scopeCluster:
@@ -160,16 +137,16 @@ func (p preparer) mark(object *unstructured.Unstructured) {
 		annotations = map[string]string{}
 	}
 	labels[kubermaticv1.LabelInstallation] = p.options.Owner.ID()
-	if isNamespace(object) {
+	if calls.IsNamespace(object) {
 		labels[kubermaticv1.LabelCreatedBy] = p.options.Owner.ID()
 	}
-	if isCRD(object) && p.options.CRDs == kubermaticv1.CRDCreate {
+	if calls.IsCRD(object) && p.options.CRDs == kubermaticv1.CRDCreate {
 		annotations[kubermaticv1.AnnotationUpdate] = updateCreateOnly
 	}
-	if helm := p.options.Helm; helm != nil && (!isNamespace(object) || object.GetName() != helm.ReleaseNamespace) {
+	if helm := p.options.Helm; helm != nil && (!calls.IsNamespace(object) || object.GetName() != helm.ReleaseNamespace) {
 		labels[helmManagedByLabel] = helmManagedByValue
-		annotations[helmReleaseAnnotation] = helm.ReleaseName
-		annotations[helmNamespaceAnnotation] = helm.ReleaseNamespace
+		annotations[ownership.HelmReleaseAnnotation] = helm.ReleaseName
+		annotations[ownership.HelmNamespaceAnnotation] = helm.ReleaseNamespace
 	}
 	object.SetLabels(labels)
 	if len(annotations) > 0 {
@@ -177,25 +154,55 @@ func (p preparer) mark(object *unstructured.Unstructured) {
 	}
 }
 
-// ownNamespace is the target namespace as createNamespace makes it. It is no part of a Helm release.
-func ownNamespace(options Options) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Namespace",
-		"metadata": map[string]any{
-			"name": options.TargetNamespace,
-			"labels": map[string]any{
-				kubermaticv1.LabelInstallation: options.Owner.ID(),
-				kubermaticv1.LabelCreatedBy:    options.Owner.ID(),
-			},
-		},
-	}}
+// ownNamespace is the target namespace as createNamespace makes it.
+func (p preparer) ownNamespace() *unstructured.Unstructured {
+	namespace := &unstructured.Unstructured{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	namespace.SetName(p.options.TargetNamespace)
+	p.mark(namespace)
+	return namespace
 }
 
 func bringsNamespace(objects []*unstructured.Unstructured, name string) bool {
 	for _, object := range objects {
-		if isNamespace(object) && object.GetName() == name {
+		if calls.IsNamespace(object) && object.GetName() == name {
 			return true
 		}
 	}
 	return false
+}
+
+// scope of a kind, as far as it is known.
+type scope int
+
+const (
+	scopeUnknown scope = iota
+	scopeCluster
+	scopeNamespaced
+)
+
+// scopes looks a kind's scope up.
+type scopes struct {
+	mapper   meta.RESTMapper
+	declared map[schema.GroupVersionKind]calls.Resource
+}
+
+func (s scopes) of(gvk schema.GroupVersionKind) (scope, error) {
+	var namespaced bool
+	if own, found := s.declared[gvk]; found {
+		namespaced = own.Namespaced
+	} else {
+		mapping, err := s.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		if meta.IsNoMatchError(err) {
+			return scopeUnknown, nil
+		}
+		if err != nil {
+			return scopeUnknown, err
+		}
+		namespaced = mapping.Scope.Name() == meta.RESTScopeNameNamespace
+	}
+	if namespaced {
+		return scopeNamespaced, nil
+	}
+	return scopeCluster, nil
 }

@@ -14,13 +14,11 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/test/lab"
 )
 
-func nestedString(object *unstructured.Unstructured, fields ...string) (string, bool, error) {
-	return unstructured.NestedString(object.Object, fields...)
-}
-
-var preparing = apply.Owner{ClusterUID: "5f3d", Installation: "web"}
+var preparing = ownership.Owner{ClusterUID: "5f3d", Installation: "web"}
 
 // fixedMapper knows a handful of kinds; Prepare is pure and asks no API server.
 func fixedMapper() meta.RESTMapper {
@@ -35,7 +33,7 @@ func fixedMapper() meta.RESTMapper {
 
 func parse(t *testing.T, manifests string) (objects []*unstructured.Unstructured) {
 	t.Helper()
-	return (&lab{T: t, name: "shop"}).objects(manifests)
+	return (&lab.Lab{T: t, Unique: "shop"}).Objects(manifests)
 }
 
 // AC44. Red, in the order of the cases, when: cleanMetadata copies everything; defaultNamespace ignores the scope; declaredKinds is
@@ -92,7 +90,7 @@ status: {ready: true}`,
 		},
 		"helm": {
 			manifests: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`,
-			options:   apply.Options{CreateNamespace: true, Helm: &apply.HelmMarks{ReleaseName: "r", ReleaseNamespace: "shop"}},
+			options:   apply.Options{CreateNamespace: true, Helm: &ownership.HelmMarks{ReleaseName: "r", ReleaseNamespace: "shop"}},
 			want: `[{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {addons.kubermatic.k8c.io/created-by: ID, LABEL}}},
   {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, labels: {app.kubernetes.io/managed-by: Helm, LABEL},
   annotations: {meta.helm.sh/release-name: r, meta.helm.sh/release-namespace: shop}}}]`,
@@ -146,7 +144,7 @@ func contents(objects []*unstructured.Unstructured) []map[string]any {
 
 // AC44 (generateName), AC46. Red when a check is left out.
 func TestPrepareRefuses(t *testing.T) {
-	many := make([]string, apply.MaxObjects+1)
+	many := make([]string, ownership.MaxObjects+1)
 	for i := range many {
 		many[i] = fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: a%d}}", i)
 	}

@@ -3,7 +3,6 @@ package apply
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/calls"
 )
 
 // patientLooks is how often a definition that is not served yet is not asked why: most are served a moment later.
@@ -21,15 +21,15 @@ const patientLooks = 2
 // Definitions are served once they are established, which costs less to ask than reading one of several hundred KiB; one
 // that is not served after some looks is read, for the reason.
 func (w *writer) checkReady(ctx context.Context, it *item) error {
-	if !isCRD(it.object) || w.serves(ctx, it.object) {
+	if !calls.IsCRD(it.object) || w.serves(ctx, it.object) {
 		it.ready = true
 		return nil
 	}
-	if it.looks++; it.looks <= patientLooks && definedResource(it.object).Version != "" {
+	if it.reads++; it.reads <= patientLooks && calls.DefinedResource(it.object).Version != "" {
 		w.awaitEstablishment(it, "")
 		return nil
 	}
-	live, err := readWhole(ctx, w.target.Dynamic.Resource(definitions), place{name: it.key.Name})
+	live, err := calls.ReadWhole(ctx, w.target.Dynamic.Resource(calls.Definitions), calls.Place{Name: it.key.Name})
 	if apierrors.IsNotFound(err) {
 		it.vanish()
 		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is gone again, and is made anew", it.key))
@@ -38,12 +38,12 @@ func (w *writer) checkReady(ctx context.Context, it *item) error {
 	if err != nil {
 		return fmt.Errorf("reading %q: %w", it.key, err)
 	}
-	established, trouble := establishment(live)
+	established, trouble := calls.Establishment(live)
 	switch {
 	case live.GetDeletionTimestamp() != nil:
 		it.vanish()
 		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is being deleted, and is made anew when it is gone%s",
-			it.key, heldBy(live.GetFinalizers())))
+			it.key, calls.HeldBy(live.GetFinalizers())))
 	case established:
 		it.ready = true
 	default:
@@ -73,7 +73,7 @@ func (w *writer) awaitEstablishment(it *item, trouble string) {
 
 // serves says whether the objects of a definition can be listed.
 func (w *writer) serves(ctx context.Context, definition *unstructured.Unstructured) bool {
-	where := definedResource(definition)
+	where := calls.DefinedResource(definition)
 	if where.Version == "" {
 		return false
 	}
@@ -81,46 +81,18 @@ func (w *writer) serves(ctx context.Context, definition *unstructured.Unstructur
 	return err == nil
 }
 
-// establishment reads the conditions of a CustomResourceDefinition.
-func establishment(definition *unstructured.Unstructured) (established bool, trouble string) {
-	conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
-	for _, condition := range conditions {
-		fields, _ := condition.(map[string]any)
-		state, _ := fields["status"].(string)
-		switch fields["type"] {
-		case "Established":
-			established = state == string(metav1.ConditionTrue)
-		case "NamesAccepted":
-			if state == string(metav1.ConditionFalse) {
-				trouble = ": its names are not accepted" + saidBy(fields)
-			}
-		case "NonStructuralSchema":
-			if state == string(metav1.ConditionTrue) {
-				trouble = ": its schema is not structural" + saidBy(fields)
-			}
-		}
-	}
-	return established, trouble
-}
-
-// saidBy is a condition's reason and message. Those of a definition hold its names and paths.
-func saidBy(condition map[string]any) string {
-	reason, _ := condition["reason"].(string)
-	message, _ := condition["message"].(string)
-	return ", " + cutText(strings.TrimSuffix(reason+": "+message, ": "))
-}
-
 // findNamespace looks for the namespace of an object.
 func (w *writer) findNamespace(ctx context.Context, it *item) error {
-	live, err := resourceClient(w.target, resource{GroupVersionResource: namespaces}, "").Get(ctx, it.key.Namespace, metav1.GetOptions{})
+	all := calls.ClientOf(w.target, calls.Resource{GroupVersionResource: calls.Namespaces}, "")
+	live, err := all.Get(ctx, it.key.Namespace, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		it.wait(kubermaticv1.ReasonNamespaceMissing, missingNamespace(it.key.Namespace))
+		it.wait(kubermaticv1.ReasonNamespaceMissing, calls.MissingNamespace(it.key.Namespace))
 	case err != nil:
 		return fmt.Errorf("reading namespace %q: %w", it.key.Namespace, err)
 	case live.DeletionTimestamp != nil:
 		it.wait(kubermaticv1.ReasonNamespaceTerminating, fmt.Sprintf("namespace %q is being deleted%s",
-			it.key.Namespace, heldBy(live.Finalizers)))
+			it.key.Namespace, calls.HeldBy(live.Finalizers)))
 	}
 	return nil
 }

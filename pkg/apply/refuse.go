@@ -2,9 +2,7 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,17 +13,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // neverRecreated are kinds whose objects hold more than themselves.
-var neverRecreated = []schema.GroupKind{namespaceGK, definitionGK, claimGK}
+var neverRecreated = []schema.GroupKind{ownership.NamespaceGK, ownership.DefinitionGK, calls.ClaimGK}
 
 // isUIDMismatch says that another object stands where ours was, or none.
 func isUIDMismatch(err error) bool {
 	if apierrors.IsConflict(err) {
 		return true
 	}
-	return apierrors.IsInvalid(err) && slices.ContainsFunc(causesOf(err), func(cause metav1.StatusCause) bool {
+	return apierrors.IsInvalid(err) && slices.ContainsFunc(calls.CausesOf(err), func(cause metav1.StatusCause) bool {
 		return cause.Field == "metadata.uid"
 	})
 }
@@ -33,22 +33,22 @@ func isUIDMismatch(err error) bool {
 // explain turns a refusal into a note; what is none of the object's fault is an error. Again is true where the object was
 // deleted to be made anew.
 func (w *writer) explain(
-	ctx context.Context, client checkedClient, it *item, cause error, how *attempt,
+	ctx context.Context, client calls.Client, it *item, cause error, how *attempt,
 ) (again bool, err error) {
 	switch {
 	case apierrors.HasStatusCause(cause, corev1.NamespaceTerminatingCause):
 		it.wait(kubermaticv1.ReasonNamespaceTerminating, fmt.Sprintf("namespace %q is being deleted: %s waits until it is gone",
 			it.key.Namespace, it.key))
-	case isNamespaceMissing(cause):
-		it.wait(kubermaticv1.ReasonNamespaceMissing, missingNamespace(it.key.Namespace))
+	case calls.IsNamespaceMissing(cause):
+		it.wait(kubermaticv1.ReasonNamespaceMissing, calls.MissingNamespace(it.key.Namespace))
 	case apierrors.IsNotFound(cause):
 		w.explainNotFound(it)
 	case apierrors.IsInvalid(cause) && it.entry.UID != "" && w.wouldBeCreated(ctx, client, it):
 		return w.replace(ctx, client, it, cause, how)
-	case isRefusal(cause) || isUnexplained(cause) && w.isToBlame(ctx, client, it, *how):
-		it.refuse(kubermaticv1.ReasonObjectInvalid, fmt.Sprintf("the user cluster refuses %s: %s", it.key, problemOf(it, cause)))
+	case calls.IsRefusal(cause) || calls.IsUnexplained(cause) && w.isToBlame(ctx, client, it, *how):
+		it.refuse(kubermaticv1.ReasonObjectInvalid, fmt.Sprintf("the user cluster refuses %s: %s", it.key, calls.ProblemOf(it.object, cause)))
 	default:
-		return false, fmt.Errorf("applying %q: %w", it.key, masked(it, cause))
+		return false, fmt.Errorf("applying %q: %w", it.key, calls.Masked(it.object, cause))
 	}
 	return false, nil
 }
@@ -56,59 +56,29 @@ func (w *writer) explain(
 // explainNotFound: the path is not there. A definition of ours may just have been established; otherwise the kind was
 // served when the mapper asked, and is not any more.
 func (w *writer) explainNotFound(it *item) {
-	if _, own := w.kinds.declared[it.object.GroupVersionKind()]; own {
+	if _, own := w.kinds.Declared[it.object.GroupVersionKind()]; own {
 		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s waits until its kind is served", it.key))
 		return
 	}
-	w.kinds.once.Do(w.kinds.mapper.Reset)
+	w.kinds.Reset()
 	it.refuse(kubermaticv1.ReasonKindNotServed, fmt.Sprintf("%s: the user cluster does not serve the kind any more", it.key))
-}
-
-func isNamespaceMissing(err error) bool {
-	var answer apierrors.APIStatus
-	return apierrors.IsNotFound(err) && errors.As(err, &answer) && answer.Status().Details != nil &&
-		answer.Status().Details.Kind == namespaces.Resource
-}
-
-func missingNamespace(name string) string {
-	return fmt.Sprintf("namespace %q does not exist in the user cluster: make it there or, if it is the target namespace, set "+
-		"createNamespace on the installation", name)
-}
-
-// isRefusal says that the API server understood and does not want the object as it is.
-func isRefusal(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
-		apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsMethodNotSupported(err) ||
-		apierrors.IsUnsupportedMediaType(err) || apierrors.IsNotAcceptable(err)
-}
-
-// isUnexplained says that the API server answers with an internal error and no reason. That is its answer to an object that
-// does not fit its schema, and to any object while its etcd takes no more writes.
-func isUnexplained(err error) bool {
-	var answer apierrors.APIStatus
-	return errors.As(err, &answer) && answer.Status().Code == http.StatusInternalServerError &&
-		answer.Status().Reason == metav1.StatusReasonUnknown
 }
 
 // isToBlame asks, without writing, whether the API server has something against the object. If not, the write failed for the
 // server's own trouble, such as an etcd that is full or has no leader, and passes with it.
-func (w *writer) isToBlame(ctx context.Context, client checkedClient, it *item, how attempt) bool {
+func (w *writer) isToBlame(ctx context.Context, client calls.Client, it *item, how attempt) bool {
 	how.dryRun = true
 	_, err := w.send(ctx, client, it, how)
-	if !isUnexplained(err) {
-		return isRefusal(err)
+	if !calls.IsUnexplained(err) {
+		return calls.IsRefusal(err)
 	}
 	_, err = client.Get(ctx, it.key.Name, metav1.GetOptions{})
-	return isReadable(err)
+	return calls.IsReadable(err)
 }
-
-// isReadable says by the error of a read whether what is behind the API server answers: then an internal error is the object's
-// fault.
-func isReadable(err error) bool { return err == nil || apierrors.IsNotFound(err) }
 
 // wouldBeCreated asks, without writing, whether the same content would be taken as a new object. If so, it was refused
 // because it changes what can't be changed. Nothing is proven where the API server can't tell.
-func (w *writer) wouldBeCreated(ctx context.Context, client checkedClient, it *item) bool {
+func (w *writer) wouldBeCreated(ctx context.Context, client calls.Client, it *item) bool {
 	probe := w.probeOf(it.object)
 	body, err := probe.MarshalJSON()
 	if err != nil {
@@ -123,7 +93,7 @@ func (w *writer) wouldBeCreated(ctx context.Context, client checkedClient, it *i
 // probeOf is an object under a name that nobody has. A definition is named after what it defines.
 func (w *writer) probeOf(object *unstructured.Unstructured) *unstructured.Unstructured {
 	probe, name := object.DeepCopy(), "trellis-probe-"+w.owner.ID()
-	if isCRD(object) {
+	if calls.IsCRD(object) {
 		group, _, _ := unstructured.NestedString(object.Object, "spec", "group")
 		if unstructured.SetNestedField(probe.Object, name, "spec", "names", "plural") == nil {
 			name += "." + group
@@ -135,17 +105,17 @@ func (w *writer) probeOf(object *unstructured.Unstructured) *unstructured.Unstru
 
 // replace deletes an object whose manifest says so, to make it anew; others are refused, with the field named.
 func (w *writer) replace(
-	ctx context.Context, client checkedClient, it *item, cause error, how *attempt,
+	ctx context.Context, client calls.Client, it *item, cause error, how *attempt,
 ) (again bool, err error) {
 	wanted := it.object.GetAnnotations()[kubermaticv1.AnnotationUpdate] == updateRecreate
 	switch {
 	case slices.Contains(neverRecreated, it.key.GroupKind()):
 		it.refuse(kubermaticv1.ReasonImmutableField, fmt.Sprintf("%s: %s can't be changed on an object that exists: "+
-			"take the change back", it.key, fieldsOf(cause)))
+			"take the change back", it.key, calls.FieldsOf(cause)))
 		return false, nil
 	case !wanted:
 		it.refuse(kubermaticv1.ReasonImmutableField, fmt.Sprintf("%s: %s can't be changed on an object that exists: "+
-			"take the change back, or mark the manifest with %s: %s", it.key, fieldsOf(cause),
+			"take the change back, or mark the manifest with %s: %s", it.key, calls.FieldsOf(cause),
 			kubermaticv1.AnnotationUpdate, updateRecreate))
 		return false, nil
 	case how.recreated:
@@ -153,8 +123,31 @@ func (w *writer) replace(
 		return false, nil
 	}
 	how.recreated = true
-	if err := deleteObject(ctx, client, it.entry); err != nil {
+	if err := calls.DeleteObject(ctx, client, it.entry); err != nil {
 		return false, err
 	}
 	return true, nil
+}
+
+// checkConflicts refuses conflicts about more fields than an object has.
+func checkConflicts(it *item, fields []string) error {
+	if have := nodes(it.object.Object); len(fields) > have {
+		return calls.Misbehaves("its refusal of %s names %d fields, and %d were sent", it.key, len(fields), have)
+	}
+	return nil
+}
+
+// nodes counts the maps, lists and values of a tree.
+func nodes(value any) (count int) {
+	switch typed := value.(type) {
+	case map[string]any:
+		for _, inner := range typed {
+			count += nodes(inner)
+		}
+	case []any:
+		for _, inner := range typed {
+			count += nodes(inner)
+		}
+	}
+	return count + 1
 }

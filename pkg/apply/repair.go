@@ -5,73 +5,77 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/fieldsets"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Applied is what was applied last: the prepared objects, and the inventory that came of them.
 type Applied struct {
 	Objects   []*unstructured.Unstructured
-	Inventory Inventory
+	Inventory ownership.Inventory
 	// Adopt takes over objects of somebody else that stand where ours were, but for those of an installation that NameOf knows.
 	Adopt bool
 	// Release, NameOf, Siblings and Shared are as in RolloutOptions.
-	Release  *HelmMarks
+	Release  *ownership.HelmMarks
 	NameOf   func(id string) string
-	Siblings Siblings
-	Shared   Inventory
+	Siblings ownership.Siblings
+	Shared   ownership.Inventory
 }
 
 // Repaired is what a repair did.
 type Repaired struct {
 	// Inventory with the entries of the repaired objects renewed.
-	Inventory Inventory
+	Inventory ownership.Inventory
 	// Shared is as in Progress; objects that are in it now are not in the Inventory any more.
-	Shared Inventory
+	Shared ownership.Inventory
 	// Written counts the patches that were accepted.
 	Written int
 	// Waiting and Refused are objects that could not be put back, Misbehaved those with an untrue answer, all as in Progress.
-	Waiting, Refused, Misbehaved []Note
+	Waiting, Refused, Misbehaved []calls.Note
 }
 
-// Repair puts back the objects that drifted, and only those, with force for the fields recorded as ours. Repaired is filled
+// Repair puts back the objects of these keys, which drifted, and only those, with force for the fields recorded as ours. Repaired is filled
 // in also with an error, which is a call that failed.
-func Repair(ctx context.Context, target Target, owner Owner, drift []Drift, applied Applied) (Repaired, error) {
+func Repair(ctx context.Context, target calls.Target, owner ownership.Owner, drifted []ownership.Key, applied Applied) (Repaired, error) {
 	w := &writer{
 		owner: owner, target: target, adopt: applied.Adopt, release: applied.Release, nameOf: applied.NameOf,
-		siblings: applied.Siblings, shared: applied.Shared.byKey(),
-		kinds: &kinds{mapper: target.Mapper, declared: declaredKinds(applied.Objects)},
+		siblings: applied.Siblings, shared: applied.Shared.ByKey(),
+		kinds: &calls.Kinds{Mapper: target.Mapper, Declared: calls.DeclaredKinds(applied.Objects)},
 	}
-	items := driftedItems(drift, applied)
+	items := driftedItems(drifted, applied)
 	var err error
-	for at := range stageCount {
+	for at := range calls.StageCount {
 		var now []*item
 		for _, it := range items {
 			if it.stage == at {
 				now = append(now, it)
 			}
 		}
-		if err = each(ctx, now, w.repair); err != nil {
+		if err = calls.Each(ctx, now, w.repair); err != nil {
 			break
 		}
 	}
 	return repaired(items, applied), err
 }
 
-func driftedItems(drift []Drift, applied Applied) (items []*item) {
-	have := applied.Inventory.byKey()
-	drifted, placed := make(map[Key]bool, len(drift)), map[Key]string{}
-	for _, one := range drift {
-		drifted[one.Key] = true
-		without := one.Key
+func driftedItems(keys []ownership.Key, applied Applied) (items []*item) {
+	have := applied.Inventory.ByKey()
+	drifted, placed := make(map[ownership.Key]bool, len(keys)), map[ownership.Key]string{}
+	for _, key := range keys {
+		drifted[key] = true
+		without := key
 		without.Namespace = ""
-		placed[without] = one.Key.Namespace
+		placed[without] = key.Namespace
 	}
 	for _, object := range applied.Objects {
-		key := KeyOf(object)
+		key := ownership.KeyOf(object)
 		if namespace := placed[key]; namespace != "" && !drifted[key] { // its kind was not known when it was prepared
 			object = object.DeepCopy()
 			object.SetNamespace(namespace)
 		}
-		if drifted[KeyOf(object)] {
+		if drifted[ownership.KeyOf(object)] {
 			items = append(items, newItem(object, have))
 		}
 	}
@@ -101,7 +105,7 @@ func (w *writer) repair(ctx context.Context, it *item) error {
 		return err
 	}
 	_, hasReplicas, _ := unstructured.NestedFieldNoCopy(it.object.Object, "spec", "replicas")
-	leaves := hasReplicas && !hasField(it.entry.Fields, replicasPath)
+	leaves := hasReplicas && !fieldsets.Has(it.entry.Fields, fieldsets.ReplicasPath)
 	return w.patch(ctx, client, it, attempt{force: !hasReplicas, withoutReplicas: leaves})
 }
 
@@ -121,8 +125,8 @@ func (r *Repaired) count(it *item) {
 }
 
 func repaired(items []*item, applied Applied) Repaired {
-	done, renewed, ours := Repaired{}, map[Key]Entry{}, map[Key]bool{}
-	shared := sharedOf(items, nil).byKey()
+	done, renewed, ours := Repaired{}, map[ownership.Key]ownership.Entry{}, map[ownership.Key]bool{}
+	shared := sharedOf(items, nil).ByKey()
 	for _, it := range items {
 		done.count(it)
 		if it.done && !it.used {
@@ -140,7 +144,7 @@ func repaired(items []*item, applied Applied) Repaired {
 	}
 	for _, it := range items {
 		if entry, found := renewed[it.key]; found && !ours[it.key] { // it was a sibling's
-			entry.Created = entry.Created && isShared(entry)
+			entry.Created = entry.Created && entry.IsFoundation()
 			done.Inventory = append(done.Inventory, entry)
 		}
 		if it.shared != nil {

@@ -2,15 +2,17 @@ package apply
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sort"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // RolloutOptions say how a rollout treats what it finds.
@@ -20,27 +22,18 @@ type RolloutOptions struct {
 	// Adopt takes over objects that belong to somebody else, but for those of an installation that NameOf knows.
 	Adopt bool
 	// Release is a Helm release that is gone on with: what Helm made for it is taken over like that, too; nil: there is none.
-	Release *HelmMarks
+	Release *ownership.HelmMarks
 	// NameOf gives the name of the installation with an ID, for messages about what is not ours; "" where there is none, or none any
 	// more. It may be nil.
 	NameOf func(id string) string
 	// Siblings are the other installations of the add-on, with which what is of the whole cluster is shared; it may be nil.
-	Siblings Siblings
+	Siblings ownership.Siblings
 	// Shared are the objects of siblings that the record says are used.
-	Shared Inventory
+	Shared ownership.Inventory
 	// Namespaces are those that other rollouts on the cluster saw; it may be nil.
 	Namespaces *Namespaces
 	// Now tells the time; nil is time.Now.
 	Now func() time.Time
-}
-
-// Note says something about one object.
-type Note struct {
-	Key Key
-	// Reason is one of the reasons of condition Applied; of Health, a status word of kstatus.
-	Reason string
-	// Message for people: one line, with what to do.
-	Message string
 }
 
 // Progress is how far a rollout has come. It is filled in also where Advance returns an error.
@@ -48,29 +41,29 @@ type Progress struct {
 	// Complete says that every object is applied; nothing is Waiting or Refused then.
 	Complete bool
 	// Waiting is for what comes by itself: WaitingForStage, NotEstablished, NamespaceTerminating, NamespaceMissing.
-	Waiting []Note
+	Waiting []calls.Note
 	// Refused is for what does not: ObjectExists, Conflict, ImmutableField, KindNotServed, ObjectInvalid. It is tried again
 	// by the next Advance.
-	Refused []Note
+	Refused []calls.Note
 	// Inventory has an entry for each object that is ours by now, in applying order; those of objects not reached yet are
 	// as they were known.
-	Inventory Inventory
+	Inventory ownership.Inventory
 	// Shared has an entry for each object of another installation of the add-on that is used.
-	Shared Inventory
+	Shared ownership.Inventory
 	// Written counts the patches that were accepted, over the whole rollout, Kept the objects that are recorded as applied with the
 	// content that they are to have: those are not written.
 	Written, Kept int
 	// Misbehaved has a note, ClusterMisbehaves, about each object of which an answer said what can't be; that is dropped.
-	Misbehaved []Note
+	Misbehaved []calls.Note
 }
 
 // Rollout writes the objects of one installation, stage by stage. It keeps what it did in memory: no Advance writes again
 // what an earlier one has written. One goroutine at a time may use it.
 type Rollout struct {
-	owner    Owner
+	owner    ownership.Owner
 	options  RolloutOptions
 	items    []*item
-	declared map[schema.GroupVersionKind]resource
+	declared map[schema.GroupVersionKind]calls.Resource
 	// standing are namespaces that were seen, so that they are not asked for again.
 	standing map[string]bool
 	// gate stands behind the foundation; see Hold.
@@ -85,15 +78,15 @@ type Gate func(ctx context.Context) (open bool, err error)
 func (r *Rollout) Hold(gate Gate) { r.gate = gate }
 
 // ShareWith has the rollout ask for the siblings by this function from now on.
-func (r *Rollout) ShareWith(siblings Siblings) { r.options.Siblings = siblings }
+func (r *Rollout) ShareWith(siblings ownership.Siblings) { r.options.Siblings = siblings }
 
 // item is one object on its way.
 type item struct {
 	object *unstructured.Unstructured
-	key    Key
-	stage  stage
+	key    ownership.Key
+	stage  calls.Stage
 	// entry as it was known, renewed when the object is applied; wanted is what it is to say then.
-	entry, wanted Entry
+	entry, wanted ownership.Entry
 	// planned says that the record knows the object, with or without a UID.
 	planned bool
 	// kept says that the record has the object as applied just so: it is not written. gone, that the record has one that is no more.
@@ -101,14 +94,14 @@ type item struct {
 	// done says that nothing is to be written any more; used, that the object stays somebody else's.
 	done, used bool
 	// shared is the entry of an object that a sibling has; inherits, that one of another installation becomes ours.
-	shared   *Entry
+	shared   *ownership.Entry
 	inherits bool
 	// ready is for the stage that is waited for.
 	ready bool
-	// looks counts how often it was looked for and not ready.
-	looks int
+	// reads counts how often it was looked for and not ready.
+	reads int
 	// note is why it is not done or not ready; waiting, that it comes by itself.
-	note    *Note
+	note    *calls.Note
 	waiting bool
 	written int
 	// sent is how many bytes the object took to send last; lied says that the answer gave it fields that it can't have.
@@ -119,19 +112,19 @@ type item struct {
 }
 
 func (i *item) wait(reason, message string) {
-	i.note, i.waiting = &Note{Key: i.key, Reason: reason, Message: message}, true
+	i.note, i.waiting = &calls.Note{Key: i.key, Reason: reason, Message: message}, true
 }
 
 func (i *item) refuse(reason, message string) {
-	i.note, i.waiting = &Note{Key: i.key, Reason: reason, Message: message}, false
+	i.note, i.waiting = &calls.Note{Key: i.key, Reason: reason, Message: message}, false
 }
 
 // Planned is the intent to record before the first write: the known entries, those that are about to change without their
 // content, and one without a UID for each object that is not among them. A rollout takes an object that exists for ours if it is
 // planned and carries our label, which is how one goes on after a crash.
-func Planned(objects []*unstructured.Unstructured, known Inventory) Inventory {
-	planned := append(Inventory{}, known...)
-	at := make(map[Key]int, len(known))
+func Planned(objects []*unstructured.Unstructured, known ownership.Inventory) ownership.Inventory {
+	planned := append(ownership.Inventory{}, known...)
+	at := make(map[ownership.Key]int, len(known))
 	for i := range planned {
 		at[planned[i].Key] = i
 	}
@@ -144,62 +137,34 @@ func Planned(objects []*unstructured.Unstructured, known Inventory) Inventory {
 		}
 	}
 	sort.SliceStable(planned, func(a, b int) bool {
-		return stageOf(planned[a].GroupKind()) < stageOf(planned[b].GroupKind())
+		return calls.StageOf(planned[a].GroupKind()) < calls.StageOf(planned[b].GroupKind())
 	})
 	return planned
 }
 
-func plannedEntry(object *unstructured.Unstructured) Entry {
-	return Entry{
-		Key: KeyOf(object), Version: object.GroupVersionKind().Version,
-		Content: contentDigest(object), Orphan: staysBehind(object), Replicas: replicasOf(object),
+func plannedEntry(object *unstructured.Unstructured) ownership.Entry {
+	return ownership.Entry{
+		Key: ownership.KeyOf(object), Version: object.GroupVersionKind().Version,
+		Content: ownership.ContentDigest(object), Orphan: ownership.StaysBehind(object), Replicas: replicasOf(object),
 	}
-}
-
-// isAppliedAs says whether the last write of an object was of just what is wanted.
-func (e Entry) isAppliedAs(wanted Entry) bool {
-	return e.Applied && e.UID != "" && e.Content == wanted.Content
-}
-
-// Doubted is an inventory of a cluster that may have something else: a rollout over it writes every object.
-func (i Inventory) Doubted() Inventory {
-	doubted := slices.Clone(i)
-	for at := range doubted {
-		doubted[at].Applied = false
-	}
-	return doubted
-}
-
-// staysBehind says whether a manifest asks to keep its object when the installation goes, in our words or in Helm's.
-func staysBehind(object metav1.Object) bool {
-	annotations := object.GetAnnotations()
-	return annotations[kubermaticv1.AnnotationOnDelete] == "orphan" || annotations[helmPolicyAnnotation] == helmPolicyKeep
-}
-
-func (i Inventory) byKey() map[Key]Entry {
-	entries := make(map[Key]Entry, len(i))
-	for _, entry := range i {
-		entries[entry.Key] = entry
-	}
-	return entries
 }
 
 // NewRollout plans the rollout of prepared objects. Known is the inventory of the record: with UIDs for what is ours
 // already, without for what is Planned. What it has as applied with the content of the object is not written.
-func NewRollout(owner Owner, objects []*unstructured.Unstructured, known Inventory, options RolloutOptions) *Rollout {
+func NewRollout(owner ownership.Owner, objects []*unstructured.Unstructured, known ownership.Inventory, options RolloutOptions) *Rollout {
 	rollout := &Rollout{
-		owner: owner, options: options, declared: declaredKinds(objects), standing: map[string]bool{},
+		owner: owner, options: options, declared: calls.DeclaredKinds(objects), standing: map[string]bool{},
 	}
 	if rollout.options.Now == nil {
 		rollout.options.Now = time.Now
 	}
-	have := known.byKey()
+	have := known.ByKey()
 	for _, object := range objects {
 		rollout.items = append(rollout.items, newItem(object, have))
 	}
 	for _, it := range rollout.items {
-		it.kept = it.entry.isAppliedAs(it.wanted)
-		if it.entry.UID != "" || isNamespace(it.object) {
+		it.kept = it.entry.IsAppliedAs(it.wanted)
+		if it.entry.UID != "" || calls.IsNamespace(it.object) {
 			rollout.standing[it.namespace()] = true
 		}
 	}
@@ -207,9 +172,9 @@ func NewRollout(owner Owner, objects []*unstructured.Unstructured, known Invento
 	return rollout
 }
 
-func newItem(object *unstructured.Unstructured, have map[Key]Entry) *item {
+func newItem(object *unstructured.Unstructured, have map[ownership.Key]ownership.Entry) *item {
 	wanted := plannedEntry(object)
-	it := &item{object: object, key: wanted.Key, stage: stageOf(wanted.GroupKind()), entry: wanted, wanted: wanted}
+	it := &item{object: object, key: wanted.Key, stage: calls.StageOf(wanted.GroupKind()), entry: wanted, wanted: wanted}
 	if entry, found := have[it.key]; found {
 		it.planned, it.entry = true, entry
 	}
@@ -218,7 +183,7 @@ func newItem(object *unstructured.Unstructured, have map[Key]Entry) *item {
 
 // namespace is the one the item stands in, or is.
 func (i *item) namespace() string {
-	if isNamespace(i.object) {
+	if calls.IsNamespace(i.object) {
 		return i.key.Name
 	}
 	return i.key.Namespace
@@ -226,27 +191,27 @@ func (i *item) namespace() string {
 
 // Advance applies as many stages as can be without waiting. An error is a call that failed and may be tried again at once
 // by calling Advance again; everything that needs somebody is in Progress instead.
-func (r *Rollout) Advance(ctx context.Context, target Target) (Progress, error) {
-	r.lookAgain()
+func (r *Rollout) Advance(ctx context.Context, target calls.Target) (Progress, error) {
+	r.beginAnew()
 	w := &writer{
-		owner: r.owner, target: target, adopt: r.options.Adopt, kinds: &kinds{mapper: target.Mapper, declared: r.declared},
+		owner: r.owner, target: target, adopt: r.options.Adopt, kinds: &calls.Kinds{Mapper: target.Mapper, Declared: r.declared},
 		nameOf: r.options.NameOf, now: r.options.Now(), release: r.options.Release,
-		siblings: r.options.Siblings, shared: r.options.Shared.byKey(),
+		siblings: r.options.Siblings, shared: r.options.Shared.ByKey(),
 	}
 	if err := r.checkNamespaces(ctx, w); err != nil || r.blocked(r.items) {
 		return r.progress(), err
 	}
-	for at := range stageCount {
+	for at := range calls.StageCount {
 		items := r.inStage(at)
 		err := r.applyStage(ctx, w, items)
 		r.revisit()
 		if err != nil || r.blocked(items) {
 			return r.progress(), err
 		}
-		if at == stageFoundation {
+		if at == calls.StageFoundation {
 			r.doubt(items)
 		}
-		if at != stageFoundation || r.gate == nil {
+		if at != calls.StageFoundation || r.gate == nil {
 			continue
 		}
 		if open, err := r.gate(ctx); err != nil || !open {
@@ -258,13 +223,13 @@ func (r *Rollout) Advance(ctx context.Context, target Target) (Progress, error) 
 	return r.progress(), nil
 }
 
-// lookAgain begins another look at what is not through. Where something waits for its kind, the definition may be gone by now.
-func (r *Rollout) lookAgain() {
+// beginAnew forgets why items are not through. Where something waits for its kind, the definition may be gone by now.
+func (r *Rollout) beginAnew() {
 	waits := slices.ContainsFunc(r.items, func(it *item) bool {
-		return it.stage != stageFoundation && it.note != nil && it.waiting && it.note.Reason == kubermaticv1.ReasonWaitingForStage
+		return it.stage != calls.StageFoundation && it.note != nil && it.waiting && it.note.Reason == kubermaticv1.ReasonWaitingForStage
 	})
 	for _, it := range r.items {
-		it.note, it.ready = nil, it.ready && (!waits || !isCRD(it.object))
+		it.note, it.ready = nil, it.ready && (!waits || !calls.IsCRD(it.object))
 	}
 }
 
@@ -288,7 +253,7 @@ func (r *Rollout) Left() (count int) {
 	return count
 }
 
-func (r *Rollout) inStage(at stage) (items []*item) {
+func (r *Rollout) inStage(at calls.Stage) (items []*item) {
 	for _, it := range r.items {
 		if it.stage == at {
 			items = append(items, it)
@@ -299,7 +264,7 @@ func (r *Rollout) inStage(at stage) (items []*item) {
 
 // applyStage writes what is not written, and looks whether what has to be waited for is there.
 func (r *Rollout) applyStage(ctx context.Context, w *writer, items []*item) error {
-	return each(ctx, items, func(ctx context.Context, it *item) error {
+	return calls.Each(ctx, items, func(ctx context.Context, it *item) error {
 		if !it.done {
 			r.place(w, it)
 			if err := w.write(ctx, it); err != nil {
@@ -315,13 +280,13 @@ func (r *Rollout) applyStage(ctx context.Context, w *writer, items []*item) erro
 
 // place gives an object its namespace where Prepare did not know that its kind has one.
 func (r *Rollout) place(w *writer, it *item) {
-	where, served, err := w.kinds.find(it.object.GroupVersionKind())
-	if err != nil || !served || !where.namespaced || it.key.Namespace != "" {
+	where, served, err := w.kinds.Find(it.object.GroupVersionKind())
+	if err != nil || !served || !where.Namespaced || it.key.Namespace != "" {
 		return
 	}
 	it.object = it.object.DeepCopy()
 	it.object.SetNamespace(r.options.TargetNamespace)
-	it.key = KeyOf(it.object)
+	it.key = ownership.KeyOf(it.object)
 	it.entry.Key, it.wanted.Key = it.key, it.key
 }
 
@@ -337,7 +302,7 @@ func (r *Rollout) blocked(items []*item) bool {
 }
 
 func (r *Rollout) progress() Progress {
-	progress := Progress{Complete: true, Shared: sharedOf(r.items, r.options.Shared.byKey())}
+	progress := Progress{Complete: true, Shared: sharedOf(r.items, r.options.Shared.ByKey())}
 	for _, it := range r.items {
 		progress.Complete = progress.Complete && it.done && it.ready
 		progress.Written += it.written
@@ -356,7 +321,7 @@ func (r *Rollout) progress() Progress {
 		}
 		if !it.used && (it.done || it.planned) {
 			entry := it.entry
-			entry.Created = entry.Created && isShared(entry)
+			entry.Created = entry.Created && entry.IsFoundation()
 			progress.Inventory = append(progress.Inventory, entry)
 		}
 	}
@@ -375,7 +340,7 @@ func (r *Rollout) checkNamespaces(ctx context.Context, w *writer) error {
 	for _, it := range missing {
 		items = append(items, it)
 	}
-	err := each(ctx, items, w.findNamespace)
+	err := calls.Each(ctx, items, w.findNamespace)
 	for name, it := range missing {
 		if err == nil && it.note == nil {
 			r.standing[name] = true
@@ -383,4 +348,37 @@ func (r *Rollout) checkNamespaces(ctx context.Context, w *writer) error {
 		}
 	}
 	return err
+}
+
+// misbehaved is the note about an object whose answer gave it fields that it can't have.
+func misbehaved(key ownership.Key) calls.Note {
+	return calls.Note{
+		Key: key, Reason: kubermaticv1.ReasonClusterMisbehaves,
+		Message: fmt.Sprintf("the API server says of %s that it has more fields than were sent: "+
+			"they are not kept, and changes of the object's fields are not seen", key),
+	}
+}
+
+// revisit has a rollout read a definition again that was ready and whose kind is not served: it may have been deleted meanwhile.
+// What was written of its kinds went with one that is made anew, and is written again.
+func (r *Rollout) revisit() {
+	lost, anew := map[string]bool{}, map[string]bool{}
+	for _, it := range r.items {
+		_, own := r.declared[it.object.GroupVersionKind()]
+		if own && it.note != nil && it.note.Reason == kubermaticv1.ReasonWaitingForStage {
+			lost[it.key.Group] = true
+		}
+	}
+	for _, it := range r.items {
+		if calls.IsCRD(it.object) {
+			group := ownership.GroupOf(it.key)
+			it.ready = it.ready && !lost[group]
+			anew[group] = anew[group] || it.written > 0 && !it.done
+		}
+	}
+	for _, it := range r.items {
+		if _, own := r.declared[it.object.GroupVersionKind()]; own && anew[it.key.Group] {
+			it.done, it.ready = false, false
+		}
+	}
 }

@@ -7,57 +7,23 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/test/lab"
 )
-
-// widgets sort the custom resource before its definition, and both before their namespace.
-const widgets = `apiVersion: NAME.example.com/v1
-kind: Widget
-metadata: {name: first, namespace: NAME}
-spec: {size: 3}
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: widgets.NAME.example.com, creationTimestamp: null}
-spec:
-  group: NAME.example.com
-  names: {kind: Widget, plural: widgets, singular: widget, listKind: WidgetList}
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-status: {storedVersions: []}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: settings}
-data: {color: green}
----
-apiVersion: v1
-kind: Namespace
-metadata: {name: NAME}
-`
-
-func (l *lab) widgets() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: l.name + ".example.com", Version: "v1", Resource: "widgets"}
-}
 
 // Red when all kinds are put into stageRest, or when declaredKinds gives nothing.
 func TestFirstAttemptInAnyFileOrder(t *testing.T) {
-	l := newLab(t)
-	progress := l.rollout(l.prepare(widgets), nil, apply.RolloutOptions{})
+	l := lab.New(t)
+	progress := l.Rollout(l.Prepare(lab.Widgets), nil, apply.RolloutOptions{})
 	if !progress.Complete || len(progress.Refused) > 0 {
 		t.Fatalf("got %+v, want a complete rollout", progress)
 	}
 	if progress.Written != 4 {
 		t.Errorf("%d patches were written, want one for each of the 4 objects", progress.Written)
 	}
-	if l.get(l.widgets(), l.name, "first") == nil {
+	if l.Get(l.Widgets(), l.Unique, "first") == nil {
 		t.Error("the custom resource does not exist")
 	}
 	var kinds []string
@@ -76,12 +42,12 @@ func TestFirstAttemptInAnyFileOrder(t *testing.T) {
 
 // Red when Advance does not look at item.done.
 func TestAdvanceAgainAsksNothing(t *testing.T) {
-	l := newLab(t)
-	rollout := apply.NewRollout(l.owner, l.prepare(widgets), nil, apply.RolloutOptions{})
-	l.eventually("the rollout", func() bool {
-		return must(rollout.Advance(t.Context(), l.target))(t).Complete
+	l := lab.New(t)
+	rollout := apply.NewRollout(l.Owner, l.Prepare(lab.Widgets), nil, apply.RolloutOptions{})
+	l.Eventually("the rollout", func() bool {
+		return lab.Must(rollout.Advance(t.Context(), l.Target))(t).Complete
 	})
-	again := l.calls.during("", func() { must(rollout.Advance(t.Context(), l.target))(t) })
+	again := l.Calls.During("", func() { lab.Must(rollout.Advance(t.Context(), l.Target))(t) })
 	if len(again) > 0 {
 		t.Errorf("a complete rollout made requests when advanced again: %q", again)
 	}
@@ -89,40 +55,35 @@ func TestAdvanceAgainAsksNothing(t *testing.T) {
 
 // Red when patches carry something that differs each time, or when what is ours as it stands is not taken for it.
 func TestRolloutAfterCrashChangesNothing(t *testing.T) {
-	l := newLab(t)
-	objects := l.prepare(widgets)
+	l := lab.New(t)
+	objects := l.Prepare(lab.Widgets)
 	planned := apply.Planned(objects, nil)
-	first := l.install(objects, planned)
-	before := l.get(configMaps, l.name, "settings").GetResourceVersion()
+	first := l.Install(objects, planned)
+	before := l.Get(lab.ConfigMaps, l.Unique, "settings").GetResourceVersion()
 
-	second := l.install(objects, planned)
+	second := l.Install(objects, planned)
 
 	if diff := cmp.Diff(first, second); diff != "" {
 		t.Errorf("the inventory after a crash (-clean +crashed):\n%s", diff)
 	}
-	if after := l.get(configMaps, l.name, "settings").GetResourceVersion(); after != before {
+	if after := l.Get(lab.ConfigMaps, l.Unique, "settings").GetResourceVersion(); after != before {
 		t.Errorf("resourceVersion %s became %s: the second rollout wrote", before, after)
 	}
 }
 
 // Red when what is new is looked for before it is written.
 func TestNewObjectsCostOneCallEach(t *testing.T) {
-	l := newLab(t)
-	l.namespace()
-	objects := l.prepare(deployment + "\n---\n" + twoMaps)
-	made := l.calls.during("", func() { l.install(objects, apply.Planned(objects, nil)) })
+	l := lab.New(t)
+	l.Namespace()
+	objects := l.Prepare(lab.Deployment + "\n---\n" + lab.TwoMaps)
+	made := l.Calls.During("", func() { l.Install(objects, apply.Planned(objects, nil)) })
 	patches := slices.DeleteFunc(slices.Clone(made), func(call string) bool { return !strings.HasPrefix(call, "PATCH") })
-	if want := "GET /api/v1/namespaces/" + l.name; len(patches) != 3 || len(made) != 4 || !slices.Contains(made, want) {
+	if want := "GET /api/v1/namespaces/" + l.Unique; len(patches) != 3 || len(made) != 4 || !slices.Contains(made, want) {
 		t.Errorf("calls %q; want %q and a PATCH for each of three objects", made, want)
 	}
 }
 
-const settings = `apiVersion: v1
-kind: ConfigMap
-metadata: {name: settings}
-data: {color: green}`
-
-// AC42, AC43. Red when claim takes what it finds, or isOurs believes a label without a plan.
+// AC42, AC43. Red when claim takes what it finds, or package ownership believes a label without a plan.
 func TestForeignObjectIsRefusedAndUntouched(t *testing.T) {
 	for name, test := range map[string]struct {
 		foreign, owner, why string
@@ -142,17 +103,17 @@ func TestForeignObjectIsRefusedAndUntouched(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLab(t)
-			l.namespace()
-			before := l.create(configMaps, l.name, strings.ReplaceAll(test.foreign, "ID", l.owner.ID()))
-			progress := l.rollout(l.prepare(settings), nil, apply.RolloutOptions{})
-			if diff := cmp.Diff([]string{"ConfigMap settings: ObjectExists"}, reasons(progress.Refused)); diff != "" {
+			l := lab.New(t)
+			l.Namespace()
+			before := l.Create(lab.ConfigMaps, l.Unique, strings.ReplaceAll(test.foreign, "ID", l.Owner.ID()))
+			progress := l.Rollout(l.Prepare(lab.Settings), nil, apply.RolloutOptions{})
+			if diff := cmp.Diff([]string{"ConfigMap settings: ObjectExists"}, lab.Reasons(progress.Refused)); diff != "" {
 				t.Fatalf("%s (-want +got):\n%s", test.why, diff)
 			}
 			if message := progress.Refused[0].Message; !strings.Contains(message, test.owner) {
 				t.Errorf("%s: the message does not name %q: %s", test.why, test.owner, message)
 			}
-			if diff := cmp.Diff(before, l.get(configMaps, l.name, "settings")); diff != "" {
+			if diff := cmp.Diff(before, l.Get(lab.ConfigMaps, l.Unique, "settings")); diff != "" {
 				t.Errorf("the foreign object changed:\n%s", diff)
 			}
 			if len(progress.Inventory) > 0 {
@@ -162,27 +123,27 @@ func TestForeignObjectIsRefusedAndUntouched(t *testing.T) {
 	}
 }
 
-// Red when isOurs does not look at item.planned: an object that a crashed rollout wrote, and whose managers somebody reset,
+// Red when package ownership does not look at what is planned: an object that a crashed rollout wrote, and whose managers somebody reset,
 // would be refused.
 func TestPlannedObjectWithOurLabelIsOurs(t *testing.T) {
-	l := newLab(t)
-	l.namespace()
-	l.create(configMaps, l.name, `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: `+
-		`{addons.kubermatic.k8c.io/installation: `+l.owner.ID()+`}}, data: {color: green}}`)
-	objects := l.prepare(settings)
-	l.install(objects, apply.Planned(objects, nil))
+	l := lab.New(t)
+	l.Namespace()
+	l.Create(lab.ConfigMaps, l.Unique, `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: `+
+		`{addons.kubermatic.k8c.io/installation: `+l.Owner.ID()+`}}, data: {color: green}}`)
+	objects := l.Prepare(lab.Settings)
+	l.Install(objects, apply.Planned(objects, nil))
 }
 
 // Red when adoption does not force, or does not move the fields of client-side tools (the key "old" would stay for ever).
 func TestAdoption(t *testing.T) {
-	l := newLab(t)
-	l.namespace()
-	before := l.create(configMaps, l.name, `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red, old: "1"}}`)
-	progress := l.rollout(l.prepare(settings), nil, apply.RolloutOptions{Adopt: true})
+	l := lab.New(t)
+	l.Namespace()
+	before := l.Create(lab.ConfigMaps, l.Unique, `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red, old: "1"}}`)
+	progress := l.Rollout(l.Prepare(lab.Settings), nil, apply.RolloutOptions{Adopt: true})
 	if !progress.Complete || progress.Inventory[0].Created {
 		t.Fatalf("got %+v, want the object taken over, not created", progress)
 	}
-	after := l.get(configMaps, l.name, "settings")
+	after := l.Get(lab.ConfigMaps, l.Unique, "settings")
 	if after.GetUID() != before.GetUID() {
 		t.Error("the object was made anew")
 	}
@@ -191,29 +152,19 @@ func TestAdoption(t *testing.T) {
 	}
 }
 
-const deployment = `apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  replicas: 1
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec: {containers: [{name: web, image: "example.com/web:1", env: [{name: KEY, value: hunter-two}]}]}`
-
 // RS28. Red when conflicts are forced whatever the record says, or when the owner is not looked up.
 func TestConflictNamesObjectFieldAndOwner(t *testing.T) {
-	l := newLab(t)
-	l.namespace()
-	inventory := l.install(l.prepare(settings), nil)
-	l.edit(configMaps, "settings", `{data: {size: "9"}}`)
+	l := lab.New(t)
+	l.Namespace()
+	inventory := l.Install(l.Prepare(lab.Settings), nil)
+	l.Edit(lab.ConfigMaps, "settings", `{data: {size: "9"}}`)
 
-	progress := l.rollout(l.prepare(settings[:len(settings)-1]+`, size: "1"}`), inventory, apply.RolloutOptions{})
+	progress := l.Rollout(l.Prepare(lab.Settings[:len(lab.Settings)-1]+`, size: "1"}`), inventory, apply.RolloutOptions{})
 
-	if diff := cmp.Diff([]string{"ConfigMap settings: Conflict"}, reasons(progress.Refused)); diff != "" {
+	if diff := cmp.Diff([]string{"ConfigMap settings: Conflict"}, lab.Reasons(progress.Refused)); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-	for _, word := range []string{"ConfigMap " + l.name + "/settings", ".data.size", `"kubectl-edit"`} {
+	for _, word := range []string{"ConfigMap " + l.Unique + "/settings", ".data.size", `"kubectl-edit"`} {
 		if !strings.Contains(progress.Refused[0].Message, word) {
 			t.Errorf("the message does not name %s: %s", word, progress.Refused[0].Message)
 		}
@@ -223,56 +174,56 @@ func TestConflictNamesObjectFieldAndOwner(t *testing.T) {
 	}
 }
 
-// RS28: what users added stays. Red when settleFields does not force recorded fields.
+// RS28: what users added stays. Red when resolveFields does not force recorded fields.
 func TestConflictAboutRecordedFieldIsRepaired(t *testing.T) {
-	l := newLab(t)
-	l.namespace()
-	inventory := l.install(l.prepare(settings), nil)
-	l.edit(configMaps, "settings", `{data: {color: pink, users: kept}}`)
-	l.install(l.prepare(strings.Replace(settings, "green", "blue", 1)), inventory)
+	l := lab.New(t)
+	l.Namespace()
+	inventory := l.Install(l.Prepare(lab.Settings), nil)
+	l.Edit(lab.ConfigMaps, "settings", `{data: {color: pink, users: kept}}`)
+	l.Install(l.Prepare(strings.Replace(lab.Settings, "green", "blue", 1)), inventory)
 	want := map[string]any{"color": "blue", "users": "kept"}
-	if diff := cmp.Diff(want, l.get(configMaps, l.name, "settings").Object["data"]); diff != "" {
+	if diff := cmp.Diff(want, l.Get(lab.ConfigMaps, l.Unique, "settings").Object["data"]); diff != "" {
 		t.Errorf("data (-want +got):\n%s", diff)
 	}
 }
 
-// RS28. Red when settleFields or lostFields does not know about the scale subresource, or a repair forces replicas: the rollout
+// RS28. Red when resolveFields or fieldsets.Lost does not know about the scale subresource, or a repair forces replicas: the rollout
 // conflicts, or the scaling is undone.
 func TestReplicasOfAnAutoscalerStay(t *testing.T) {
-	l := newLab(t)
-	l.namespace()
-	objects := l.prepare(deployment)
-	inventory := l.install(objects, nil)
-	l.edit(deployments, "web", `{spec: {replicas: 4}}`, "scale")
-	if drift := l.drift(inventory); len(drift) > 0 {
+	l := lab.New(t)
+	l.Namespace()
+	objects := l.Prepare(lab.Deployment)
+	inventory := l.Install(objects, nil)
+	l.Edit(lab.Deployments, "web", `{spec: {replicas: 4}}`, "scale")
+	if drift := l.Drift(inventory); len(drift) > 0 {
 		t.Errorf("replicas of an autoscaler are no drift: %v", drift)
 	}
 	insist := func(after string) {
 		t.Helper()
-		if replicas, _, _ := nestedInt(l.get(deployments, l.name, "web"), "spec", "replicas"); replicas != 4 {
+		if replicas, _, _ := lab.NestedInt(l.Get(lab.Deployments, l.Unique, "web"), "spec", "replicas"); replicas != 4 {
 			t.Errorf("after %s there are %d replicas, want the 4 of the autoscaler", after, replicas)
 		}
 	}
 
 	loseLabel := `{spec: {paused: true}, metadata: {labels: {addons.kubermatic.k8c.io/installation: null}}}`
-	l.edit(deployments, "web", loseLabel)
+	l.Edit(lab.Deployments, "web", loseLabel)
 	applied := apply.Applied{Objects: objects, Inventory: inventory}
-	repaired := must(apply.Repair(t.Context(), l.target, l.owner, l.drift(inventory), applied))(t)
+	repaired := lab.Must(apply.Repair(t.Context(), l.Target, l.Owner, lab.KeysOf(l.Drift(inventory)), applied))(t)
 	insist("a repair")
 
-	l.edit(deployments, "web", loseLabel)
+	l.Edit(lab.Deployments, "web", loseLabel)
 	applied.Inventory = repaired.Inventory
-	repaired = must(apply.Repair(t.Context(), l.target, l.owner, l.drift(repaired.Inventory), applied))(t)
+	repaired = lab.Must(apply.Repair(t.Context(), l.Target, l.Owner, lab.KeysOf(l.Drift(repaired.Inventory)), applied))(t)
 	insist("a second repair")
 
-	inventory = l.install(l.prepare(strings.Replace(deployment, "web:1", "web:2", 1)), repaired.Inventory)
+	inventory = l.Install(l.Prepare(strings.Replace(lab.Deployment, "web:1", "web:2", 1)), repaired.Inventory)
 	insist("an upgrade")
-	if drift := l.drift(inventory); len(drift) > 0 {
+	if drift := l.Drift(inventory); len(drift) > 0 {
 		t.Errorf("replicas of an autoscaler are no drift: %v", drift)
 	}
 }
 
-// Red when settleFields leaves replicas that the add-on has changed to whoever scaled, or goes on taking them after that.
+// Red when resolveFields leaves replicas that the add-on has changed to whoever scaled, or goes on taking them after that.
 func TestChangedReplicasAreAppliedOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, after string
@@ -283,22 +234,22 @@ func TestChangedReplicasAreAppliedOnce(t *testing.T) {
 		"the same":                 {"replicas: 1", "replicas: 1\n  paused: true", 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLab(t)
-			l.namespace()
-			before := strings.Replace(deployment, "replicas: 1", test.before, 1)
-			inventory := l.update(before, nil)
-			l.edit(deployments, "web", `{spec: {replicas: 4}}`, "scale")
+			l := lab.New(t)
+			l.Namespace()
+			before := strings.Replace(lab.Deployment, "replicas: 1", test.before, 1)
+			inventory := l.Update(before, nil)
+			l.Edit(lab.Deployments, "web", `{spec: {replicas: 4}}`, "scale")
 			changed := strings.Replace(before, test.before, test.after, 1)
-			inventory = l.update(changed, inventory)
-			l.expectReplicas("the change", test.want)
+			inventory = l.Update(changed, inventory)
+			l.ExpectReplicas("the change", test.want)
 
-			l.edit(deployments, "web", `{spec: {replicas: 5}}`, "scale")
-			if drift := l.drift(inventory); len(drift) > 0 {
+			l.Edit(lab.Deployments, "web", `{spec: {replicas: 5}}`, "scale")
+			if drift := l.Drift(inventory); len(drift) > 0 {
 				t.Errorf("scaling is drift: %v", drift)
 			}
-			inventory = l.update(strings.Replace(changed, "web:1", "web:2", 1), inventory)
-			l.expectReplicas("another change", 5)
-			if drift := l.drift(inventory); len(drift) > 0 {
+			inventory = l.Update(strings.Replace(changed, "web:1", "web:2", 1), inventory)
+			l.ExpectReplicas("another change", 5)
+			if drift := l.Drift(inventory); len(drift) > 0 {
 				t.Errorf("scaling is drift: %v", drift)
 			}
 		})
@@ -307,36 +258,29 @@ func TestChangedReplicasAreAppliedOnce(t *testing.T) {
 
 // Replicas go back to the add-on with a write that does not scale. Red when what is left to a scaler is not recorded any more.
 func TestReplicasAreGivenBack(t *testing.T) {
-	l := newLab(t)
-	l.namespace()
-	inventory := l.update(deployment, nil)
-	l.edit(deployments, "web", `{spec: {replicas: 4}}`, "scale")
-	changed := strings.Replace(deployment, "web:1", "web:2", 1)
-	inventory = l.update(changed, inventory)
-	l.expectReplicas("a change", 4)
+	l := lab.New(t)
+	l.Namespace()
+	inventory := l.Update(lab.Deployment, nil)
+	l.Edit(lab.Deployments, "web", `{spec: {replicas: 4}}`, "scale")
+	changed := strings.Replace(lab.Deployment, "web:1", "web:2", 1)
+	inventory = l.Update(changed, inventory)
+	l.ExpectReplicas("a change", 4)
 
-	l.edit(deployments, "web", `{spec: {replicas: 3}}`)
-	drift := l.drift(inventory)
-	must(apply.Repair(t.Context(), l.target, l.owner, drift, apply.Applied{Objects: l.prepare(changed), Inventory: inventory}))(t)
-	l.expectReplicas("a repair", 1)
-}
-
-func (l *lab) expectReplicas(after string, want int64) {
-	l.Helper()
-	if replicas, _, _ := nestedInt(l.get(deployments, l.name, "web"), "spec", "replicas"); replicas != want {
-		l.Errorf("after %s there are %d replicas, want %d", after, replicas, want)
-	}
+	l.Edit(lab.Deployments, "web", `{spec: {replicas: 3}}`)
+	drift := l.Drift(inventory)
+	lab.Must(apply.Repair(t.Context(), l.Target, l.Owner, lab.KeysOf(drift), apply.Applied{Objects: l.Prepare(changed), Inventory: inventory}))(t)
+	l.ExpectReplicas("a repair", 1)
 }
 
 // RS30. Red when immutability is not probed (the reason becomes ObjectInvalid), or when values get into messages.
 func TestImmutableField(t *testing.T) {
-	l := newLab(t)
-	l.namespace()
-	inventory := l.install(l.prepare(deployment), nil)
-	changed := strings.ReplaceAll(deployment, "app: web", "app: shop")
+	l := lab.New(t)
+	l.Namespace()
+	inventory := l.Install(l.Prepare(lab.Deployment), nil)
+	changed := strings.ReplaceAll(lab.Deployment, "app: web", "app: shop")
 
-	progress := l.rollout(l.prepare(changed), inventory, apply.RolloutOptions{})
-	if diff := cmp.Diff([]string{"Deployment web: ImmutableField"}, reasons(progress.Refused)); diff != "" {
+	progress := l.Rollout(l.Prepare(changed), inventory, apply.RolloutOptions{})
+	if diff := cmp.Diff([]string{"Deployment web: ImmutableField"}, lab.Reasons(progress.Refused)); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
 	if message := progress.Refused[0].Message; !strings.Contains(message, "field spec.selector") {
@@ -344,7 +288,7 @@ func TestImmutableField(t *testing.T) {
 	}
 
 	marked := strings.Replace(changed, "{name: web}", "{name: web, annotations: {addons.kubermatic.k8c.io/update: recreate}}", 1)
-	again := l.install(l.prepare(marked), inventory)
+	again := l.Install(l.Prepare(marked), inventory)
 	if again[0].UID == inventory[0].UID {
 		t.Error("the object marked recreate was not made anew")
 	}
@@ -354,14 +298,14 @@ func TestImmutableField(t *testing.T) {
 func TestRefusalsKeepValuesToThemselves(t *testing.T) {
 	for name, test := range map[string]struct{ manifest, says string }{
 		"secret":      {`{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {key: "hunter-two!"}}`, "is a Secret"},
-		"schema":      {strings.Replace(deployment, "value: hunter-two", "valeu: hunter-two", 1), "valeu"},
-		"wrong type":  {strings.Replace(deployment, "value: hunter-two", "value: {a: hunter-two}", 1), "KEY"},
-		"bad content": {strings.Replace(deployment, "app: web}", "app: -hunter-two}", 1), "spec.selector"},
+		"schema":      {strings.Replace(lab.Deployment, "value: hunter-two", "valeu: hunter-two", 1), "valeu"},
+		"wrong type":  {strings.Replace(lab.Deployment, "value: hunter-two", "value: {a: hunter-two}", 1), "KEY"},
+		"bad content": {strings.Replace(lab.Deployment, "app: web}", "app: -hunter-two}", 1), "spec.selector"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLab(t)
-			l.namespace()
-			progress := l.rollout(l.prepare(test.manifest), nil, apply.RolloutOptions{})
+			l := lab.New(t)
+			l.Namespace()
+			progress := l.Rollout(l.Prepare(test.manifest), nil, apply.RolloutOptions{})
 			if len(progress.Refused) != 1 || progress.Refused[0].Reason != kubermaticv1.ReasonObjectInvalid {
 				t.Fatalf("got %v, want ObjectInvalid", progress.Refused)
 			}
@@ -375,114 +319,114 @@ func TestRefusalsKeepValuesToThemselves(t *testing.T) {
 
 // Red when a kind that is not served stops the rollout, or its object is put in no namespace once it is served.
 func TestKindNotServedIsHeldBack(t *testing.T) {
-	l := newLab(t)
-	l.namespace()
-	parts := strings.Split(widgets, "\n---\n")
+	l := lab.New(t)
+	l.Namespace()
+	parts := strings.Split(lab.Widgets, "\n---\n")
 	addon := strings.Replace(parts[0], ", namespace: NAME", "", 1) + "\n---\n" + parts[2] + "\n---\n" + strings.Split(everyStage, "\n---\n")[0]
-	objects := l.prepare(addon)
-	options := apply.RolloutOptions{TargetNamespace: l.name}
+	objects := l.Prepare(addon)
+	options := apply.RolloutOptions{TargetNamespace: l.Unique}
 
-	progress := l.rollout(objects, nil, options)
-	if diff := cmp.Diff([]string{"Widget first: KindNotServed"}, reasons(progress.Refused)); diff != "" {
+	progress := l.Rollout(objects, nil, options)
+	if diff := cmp.Diff([]string{"Widget first: KindNotServed"}, lab.Reasons(progress.Refused)); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-	if progress.Complete || progress.Written != 2 || l.get(configMaps, l.name, "settings") == nil {
+	if progress.Complete || progress.Written != 2 || l.Get(lab.ConfigMaps, l.Unique, "settings") == nil {
 		t.Error("the rest has to be applied, later stages too, and the rollout not to be complete")
 	}
 
-	l.create(definitions, "", parts[1])
-	l.eventually("the kind is served", func() bool {
-		return l.rollout(objects, progress.Inventory, options).Complete
+	l.Create(lab.Definitions, "", parts[1])
+	l.Eventually("the kind is served", func() bool {
+		return l.Rollout(objects, progress.Inventory, options).Complete
 	})
-	if l.get(l.widgets(), l.name, "first") == nil {
+	if l.Get(l.Widgets(), l.Unique, "first") == nil {
 		t.Error("the object is not in the target namespace")
 	}
 }
 
 // Red when checkNamespaces is left out: the ClusterRole is written before anybody knows that the namespace is missing.
 func TestMissingNamespaceIsWaitedFor(t *testing.T) {
-	l := newLab(t)
+	l := lab.New(t)
 	role := "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: NAME}\n---\n"
-	objects := l.prepare(role + settings)
-	rollout := apply.NewRollout(l.owner, objects, nil, apply.RolloutOptions{})
-	writes := l.calls.during("PATCH", func() {
-		progress := must(rollout.Advance(t.Context(), l.target))(t)
-		if diff := cmp.Diff([]string{"ConfigMap settings: NamespaceMissing"}, reasons(progress.Waiting)); diff != "" {
+	objects := l.Prepare(role + lab.Settings)
+	rollout := apply.NewRollout(l.Owner, objects, nil, apply.RolloutOptions{})
+	writes := l.Calls.During("PATCH", func() {
+		progress := lab.Must(rollout.Advance(t.Context(), l.Target))(t)
+		if diff := cmp.Diff([]string{"ConfigMap settings: NamespaceMissing"}, lab.Reasons(progress.Waiting)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
 	if len(writes) > 0 {
 		t.Errorf("written before the namespace was there: %q", writes)
 	}
-	l.namespace()
-	if !must(rollout.Advance(t.Context(), l.target))(t).Complete {
+	l.Namespace()
+	if !lab.Must(rollout.Advance(t.Context(), l.Target))(t).Complete {
 		t.Error("the rollout does not go on when the namespace is there")
 	}
 }
 
 // Red when awaitEnd or the namespace's deletionTimestamp is not looked at.
 func TestTerminatingNamespaceIsWaitedFor(t *testing.T) {
-	l := newLab(t)
-	l.namespace()
-	l.create(configMaps, l.name, `{apiVersion: v1, kind: ConfigMap, metadata: {name: holder, finalizers: [example.com/hold]}}`)
-	l.delete(namespaces, "", l.name)
-	rollout := apply.NewRollout(l.owner, l.prepare(settings, createNamespace), nil, apply.RolloutOptions{})
-	progress := must(rollout.Advance(t.Context(), l.target))(t)
-	if diff := cmp.Diff([]string{"Namespace " + l.name + ": NamespaceTerminating"}, reasons(progress.Waiting)); diff != "" {
+	l := lab.New(t)
+	l.Namespace()
+	l.Create(lab.ConfigMaps, l.Unique, `{apiVersion: v1, kind: ConfigMap, metadata: {name: holder, finalizers: [example.com/hold]}}`)
+	l.Delete(lab.Namespaces, "", l.Unique)
+	rollout := apply.NewRollout(l.Owner, l.Prepare(lab.Settings, lab.CreateNamespace), nil, apply.RolloutOptions{})
+	progress := lab.Must(rollout.Advance(t.Context(), l.Target))(t)
+	if diff := cmp.Diff([]string{"Namespace " + l.Unique + ": NamespaceTerminating"}, lab.Reasons(progress.Waiting)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	l.edit(configMaps, "holder", `{metadata: {finalizers: null}}`)
-	l.eventually("the rollout in a new namespace", func() bool {
-		return must(rollout.Advance(t.Context(), l.target))(t).Complete
+	l.Edit(lab.ConfigMaps, "holder", `{metadata: {finalizers: null}}`)
+	l.Eventually("the rollout in a new namespace", func() bool {
+		return lab.Must(rollout.Advance(t.Context(), l.Target))(t).Complete
 	})
 }
 
 // Red when an existing Namespace gets into the inventory, or is written to.
 func TestExistingNamespaceIsUsedNotOwned(t *testing.T) {
-	l := newLab(t)
-	l.namespace()
-	before := l.get(namespaces, "", l.name)
-	inventory := l.install(l.prepare(settings, createNamespace), nil)
+	l := lab.New(t)
+	l.Namespace()
+	before := l.Get(lab.Namespaces, "", l.Unique)
+	inventory := l.Install(l.Prepare(lab.Settings, lab.CreateNamespace), nil)
 	if len(inventory) != 1 || inventory[0].Kind != "ConfigMap" {
 		t.Errorf("the inventory is %v, want the ConfigMap alone", inventory)
 	}
-	if diff := cmp.Diff(before, l.get(namespaces, "", l.name)); diff != "" {
+	if diff := cmp.Diff(before, l.Get(lab.Namespaces, "", l.Unique)); diff != "" {
 		t.Errorf("the namespace changed:\n%s", diff)
 	}
 }
 
-// Red when settle does not tell a gone object from a replaced one: "gone" is applied anew, "replaced" is refused.
+// Red when resolveConflict does not tell a gone object from a replaced one: "gone" is applied anew, "replaced" is refused.
 func TestRecordedUID(t *testing.T) {
-	l := newLab(t)
-	l.namespace()
-	inventory := l.install(l.prepare(settings), nil)
-	l.delete(configMaps, l.name, "settings")
-	again := l.install(l.prepare(settings), inventory.Doubted())
+	l := lab.New(t)
+	l.Namespace()
+	inventory := l.Install(l.Prepare(lab.Settings), nil)
+	l.Delete(lab.ConfigMaps, l.Unique, "settings")
+	again := l.Install(l.Prepare(lab.Settings), inventory.Doubted())
 	if again[0].UID == inventory[0].UID {
 		t.Error("the object that was gone still has its UID")
 	}
 
-	l.delete(configMaps, l.name, "settings")
-	l.create(configMaps, l.name, `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: mine}}`)
-	progress := l.rollout(l.prepare(settings), again.Doubted(), apply.RolloutOptions{})
-	if diff := cmp.Diff([]string{"ConfigMap settings: ObjectExists"}, reasons(progress.Refused)); diff != "" {
+	l.Delete(lab.ConfigMaps, l.Unique, "settings")
+	l.Create(lab.ConfigMaps, l.Unique, `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: mine}}`)
+	progress := l.Rollout(l.Prepare(lab.Settings), again.Doubted(), apply.RolloutOptions{})
+	if diff := cmp.Diff([]string{"ConfigMap settings: ObjectExists"}, lab.Reasons(progress.Refused)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 // Red when a namespace that somebody makes between our look and our write is a conflict instead of one that exists.
 func TestNamespaceMadeMeanwhileIsUsed(t *testing.T) {
-	l := newLab(t)
+	l := lab.New(t)
 	var first sync.Once
-	l.calls.before = func(call string) {
-		if call == "PATCH /api/v1/namespaces/"+l.name {
+	l.Calls.Before = func(call string) {
+		if call == "PATCH /api/v1/namespaces/"+l.Unique {
 			first.Do(func() {
-				l.create(namespaces, "", `{apiVersion: v1, kind: Namespace, metadata: {name: NAME, labels: `+
+				l.Create(lab.Namespaces, "", `{apiVersion: v1, kind: Namespace, metadata: {name: NAME, labels: `+
 					`{addons.kubermatic.k8c.io/created-by: another}}}`)
 			})
 		}
 	}
-	progress := l.rollout(l.prepare(settings, createNamespace), nil, apply.RolloutOptions{})
+	progress := l.Rollout(l.Prepare(lab.Settings, lab.CreateNamespace), nil, apply.RolloutOptions{})
 	if !progress.Complete || len(progress.Inventory) != 1 {
 		t.Errorf("refused %v, inventory %v; want the namespace used and not owned", progress.Refused, progress.Inventory)
 	}

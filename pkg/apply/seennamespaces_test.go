@@ -8,35 +8,36 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/test/lab"
 )
 
 // Red when each rollout asks for its namespace, when it is never asked for again, or when one that was missing is remembered.
 func TestRolloutsShareALookAtTheirNamespace(t *testing.T) {
-	l := newLab(t)
+	l := lab.New(t)
 	now := time.Now()
 	seen := apply.NewNamespaces(func() time.Time { return now })
 	roll := func(installation string, want ...string) (progress apply.Progress) {
 		t.Helper()
-		l.owner.Installation = installation
-		rollout := apply.NewRollout(l.owner, l.prepare(settings), nil, apply.RolloutOptions{Namespaces: seen})
-		asked := l.calls.during("GET /api/v1/namespaces/"+l.name, func() {
-			progress = must(rollout.Advance(t.Context(), l.target))(t)
+		l.Owner.Installation = installation
+		rollout := apply.NewRollout(l.Owner, l.Prepare(lab.Settings), nil, apply.RolloutOptions{Namespaces: seen})
+		asked := l.Calls.During("GET /api/v1/namespaces/"+l.Unique, func() {
+			progress = lab.Must(rollout.Advance(t.Context(), l.Target))(t)
 		})
 		if diff := cmp.Diff(want, asked); diff != "" {
 			t.Errorf("%s asked (-want +got):\n%s", installation, diff)
 		}
 		return progress
 	}
-	look := "GET /api/v1/namespaces/" + l.name
+	look := "GET /api/v1/namespaces/" + l.Unique
 	missing := roll("first", look)
-	if diff := cmp.Diff([]string{"ConfigMap settings: " + kubermaticv1.ReasonNamespaceMissing}, reasons(missing.Waiting)); diff != "" {
+	if diff := cmp.Diff([]string{"ConfigMap settings: " + kubermaticv1.ReasonNamespaceMissing}, lab.Reasons(missing.Waiting)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	l.namespace()
+	l.Namespace()
 	roll("first", look)
-	l.delete(configMaps, l.name, "settings")
+	l.Delete(lab.ConfigMaps, l.Unique, "settings")
 	roll("second")
-	l.delete(configMaps, l.name, "settings")
+	l.Delete(lab.ConfigMaps, l.Unique, "settings")
 	now = now.Add(time.Minute)
 	roll("third", look)
 }

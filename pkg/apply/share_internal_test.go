@@ -7,6 +7,10 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/test/cost"
 )
 
 func appliedBy(manager, fields string) metav1.ManagedFieldsEntry {
@@ -18,10 +22,10 @@ func appliedBy(manager, fields string) metav1.ManagedFieldsEntry {
 // Red when the field sets of people or of controllers are taken over, when those of more than one installation are not, or when the
 // patch would hold for another state of the object.
 func TestInheritanceIsOfInstallationsOnly(t *testing.T) {
-	ours := managerPrefix + "ours"
+	ours := ownership.ManagerOf("ours")
 	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "shared", ResourceVersion: "7", ManagedFields: []metav1.ManagedFieldsEntry{
 		appliedBy("kubectl", `{"f:data":{"f:theirs":{}}}`),
-		appliedBy(managerPrefix+"one", `{"f:data":{"f:a":{}}}`), appliedBy(managerPrefix+"two", `{"f:data":{"f:b":{}}}`),
+		appliedBy(ownership.ManagerOf("one"), `{"f:data":{"f:a":{}}}`), appliedBy(ownership.ManagerOf("two"), `{"f:data":{"f:b":{}}}`),
 	}}}
 	patch, err := inheritance(live, ours)
 	if err != nil {
@@ -36,7 +40,7 @@ func TestInheritanceIsOfInstallationsOnly(t *testing.T) {
 			t.Errorf("no %s in %s", want, text)
 		}
 	}
-	if strings.Contains(text, managerPrefix+"one") || strings.Contains(text, managerPrefix+"two") {
+	if strings.Contains(text, ownership.ManagerOf("one")) || strings.Contains(text, ownership.ManagerOf("two")) {
 		t.Errorf("others are left in %s", text)
 	}
 
@@ -44,9 +48,9 @@ func TestInheritanceIsOfInstallationsOnly(t *testing.T) {
 	if patch, err := inheritance(live, ours); patch != nil || err != nil {
 		t.Errorf("nothing is to be taken over, got %s, %v", patch, err)
 	}
-	live.ManagedFields = []metav1.ManagedFieldsEntry{appliedBy(managerPrefix+"one", `["no", "set"]`)}
+	live.ManagedFields = []metav1.ManagedFieldsEntry{appliedBy(ownership.ManagerOf("one"), `["no", "set"]`)}
 	_, err = inheritance(live, ours)
-	if _, misbehaves := errors.AsType[*MisbehavesError](err); !misbehaves {
+	if _, misbehaves := errors.AsType[*calls.MisbehavesError](err); !misbehaves {
 		t.Errorf("what is no field set is the API server's doing, got %v", err)
 	}
 }
@@ -56,10 +60,10 @@ func TestInheritanceOfManyTakesLinearTime(t *testing.T) {
 	of := func(count int) *metav1.PartialObjectMetadata {
 		live := &metav1.PartialObjectMetadata{}
 		for i := range count {
-			live.ManagedFields = append(live.ManagedFields, appliedBy(fmt.Sprintf("%s%d", managerPrefix, i), fmt.Sprintf(`{"f:data":{"f:%d":{}}}`, i)))
+			live.ManagedFields = append(live.ManagedFields, appliedBy(ownership.ManagerOf(fmt.Sprint(i)), fmt.Sprintf(`{"f:data":{"f:%d":{}}}`, i)))
 		}
 		return live
 	}
 	few, many := of(500), of(8000)
-	expectShare(t, 48, func() { inheritance(few, "ours") }, func() { inheritance(many, "ours") })
+	cost.Share(t, 48, func() { inheritance(few, "ours") }, func() { inheritance(many, "ours") })
 }

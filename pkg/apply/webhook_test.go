@@ -10,9 +10,10 @@ import (
 	"sync"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/removal"
+	"github.com/trellis-addons/trellis/test/lab"
 )
 
 // gate is the backend of a validating webhook, in the test's process.
@@ -77,39 +78,29 @@ webhooks:
   clientConfig: {url: "` + g.URL + `/", caBundle: ` + base64.StdEncoding.EncodeToString(authority) + `}`
 }
 
-// shut waits until the API server asks the gate.
-func (l *lab) shut() {
-	l.Helper()
-	probe := l.objects(`{apiVersion: v1, kind: ConfigMap, metadata: {name: probe}}`)[0]
-	l.eventually("the webhook is asked", func() bool {
-		_, err := l.others.Resource(configMaps).Namespace(l.name).Create(l.Context(), probe, metav1.CreateOptions{DryRun: []string{"All"}})
-		return err != nil
-	})
-}
-
 // RS26. Red when webhook configurations are of stageRest (the ConfigMap comes after them), when a call that failed for the
 // webhook's sake is a refusal instead of an error that is tried again, or when each stops at it: the rest of the stage is applied.
 func TestRS26WebhookOfTheAddonItself(t *testing.T) {
-	l, g := newLab(t), newGate(t)
-	l.namespace()
-	addon := g.manifest() + "\n---\n" + settings + "\n---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: web}\n---\n" +
+	l, g := lab.New(t), newGate(t)
+	l.Namespace()
+	addon := g.manifest() + "\n---\n" + lab.Settings + "\n---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: web}\n---\n" +
 		"apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 80}]}"
 	g.turn("it starts", "")
-	var inventory apply.Inventory
-	writes := l.calls.during("PATCH", func() { inventory = l.install(l.prepare(addon), nil) })
-	if last := writes[len(writes)-1]; !strings.HasSuffix(last, "/validatingwebhookconfigurations/"+l.name) {
+	var inventory ownership.Inventory
+	writes := l.Calls.During("PATCH", func() { inventory = l.Install(l.Prepare(addon), nil) })
+	if last := writes[len(writes)-1]; !strings.HasSuffix(last, "/validatingwebhookconfigurations/"+l.Unique) {
 		t.Errorf("the webhook's configuration was not written last: %q", writes)
 	}
-	defer l.remove(inventory, apply.RemoveOptions{})
-	l.shut()
+	defer l.Remove(inventory, removal.RemoveOptions{})
+	l.Shut()
 
 	upgrade := strings.Replace(strings.Replace(addon, "green", "blue", 1), "port: 80", "port: 81", 1)
-	rollout := apply.NewRollout(l.owner, l.prepare(upgrade), inventory, apply.RolloutOptions{})
-	progress, err := rollout.Advance(t.Context(), l.target)
+	rollout := apply.NewRollout(l.Owner, l.Prepare(upgrade), inventory, apply.RolloutOptions{})
+	progress, err := rollout.Advance(t.Context(), l.Target)
 	if err == nil || progress.Complete || len(progress.Refused) > 0 {
 		t.Fatalf("got %v and %+v, want an error to be tried again", err, progress)
 	}
-	for _, word := range []string{"ConfigMap " + l.name + "/settings", "gate.example.com"} {
+	for _, word := range []string{"ConfigMap " + l.Unique + "/settings", "gate.example.com"} {
 		if !strings.Contains(err.Error(), word) {
 			t.Errorf("the error does not name %s: %v", word, err)
 		}
@@ -119,7 +110,7 @@ func TestRS26WebhookOfTheAddonItself(t *testing.T) {
 	}
 
 	g.turn("", "")
-	progress, err = rollout.Advance(t.Context(), l.target)
+	progress, err = rollout.Advance(t.Context(), l.Target)
 	if err != nil || !progress.Complete || progress.Written != 2 {
 		t.Errorf("got %v and %+v once the backend is up, want the rollout at its end and nothing written twice", err, progress)
 	}
@@ -128,12 +119,12 @@ func TestRS26WebhookOfTheAddonItself(t *testing.T) {
 // AC45. Red, in the order of the cases, when problemOf repeats an answer about a Secret; when maskValues does not look at data,
 // at labels and annotations, at lines, or at quoted forms; when failed calls are not masked, about a Secret or others.
 func TestAC45AnswersOfWebhooksAreNotRepeated(t *testing.T) {
-	l, g := newLab(t), newGate(t)
-	l.namespace()
-	configuration := l.install(l.prepare(g.manifest()), nil)
-	defer l.remove(configuration, apply.RemoveOptions{})
+	l, g := lab.New(t), newGate(t)
+	l.Namespace()
+	configuration := l.Install(l.Prepare(g.manifest()), nil)
+	defer l.Remove(configuration, removal.RemoveOptions{})
 	g.turn("it starts", "")
-	l.shut()
+	l.Shut()
 	const secret = `{apiVersion: v1, kind: Secret, metadata: {name: keys}, stringData: {key: hunter-two}}`
 	for name, test := range map[string]struct{ manifest, down, denial, says string }{
 		"secret":       {manifest: secret, denial: "key hunter-two (aHVudGVyLXR3bw==) is bad", says: "Secret NAME/keys"},
@@ -147,8 +138,8 @@ func TestAC45AnswersOfWebhooksAreNotRepeated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g.turn(test.down, test.denial)
-			rollout := apply.NewRollout(l.owner, l.prepare(test.manifest), nil, apply.RolloutOptions{})
-			progress, err := rollout.Advance(t.Context(), l.target)
+			rollout := apply.NewRollout(l.Owner, l.Prepare(test.manifest), nil, apply.RolloutOptions{})
+			progress, err := rollout.Advance(t.Context(), l.Target)
 			var said string
 			switch {
 			case err != nil && test.down != "":
@@ -158,7 +149,7 @@ func TestAC45AnswersOfWebhooksAreNotRepeated(t *testing.T) {
 			default:
 				t.Fatalf("got %v and %+v, want it refused", err, progress)
 			}
-			says := strings.ReplaceAll(test.says, "NAME", l.name)
+			says := strings.ReplaceAll(test.says, "NAME", l.Unique)
 			if strings.Contains(said, "hunter") || strings.Contains(said, "aHVud") || !strings.Contains(said, says) {
 				t.Errorf("it repeats a value, or does not say %q: %s", says, said)
 			}

@@ -7,12 +7,14 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/fieldsets"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // patchTries bounds how often one object is patched in one go: plainly, with the UID mended, without replicas, with force,
@@ -21,23 +23,23 @@ const patchTries = 5
 
 // writer writes objects for one owner to one cluster.
 type writer struct {
-	owner  Owner
-	target Target
+	owner  ownership.Owner
+	target calls.Target
 	adopt  bool
 	// release is one whose objects are taken over; nil: none.
-	release *HelmMarks
-	kinds   *kinds
+	release *ownership.HelmMarks
+	kinds   *calls.Kinds
 	// nameOf names installations by their IDs; it may be nil.
 	nameOf func(id string) string
 	// now is when the pass began.
 	now time.Time
 	// siblings may be nil; shared are the objects of theirs that the record says are used.
-	siblings Siblings
-	shared   map[Key]Entry
+	siblings ownership.Siblings
+	shared   map[ownership.Key]ownership.Entry
 
 	lock  sync.Mutex
 	asked bool
-	found []Sibling
+	found []ownership.Sibling
 }
 
 // attempt is how the next patch of an object is sent.
@@ -94,23 +96,16 @@ func (w *writer) refuseKind(it *item) {
 		"install what brings the kind, it is applied then", it.key, it.object.GroupVersionKind().GroupVersion()))
 }
 
-func (w *writer) client(object *unstructured.Unstructured) (checkedClient, bool, error) {
-	where, served, err := w.kinds.find(object.GroupVersionKind())
+func (w *writer) client(object *unstructured.Unstructured) (calls.Client, bool, error) {
+	where, served, err := w.kinds.Find(object.GroupVersionKind())
 	if err != nil || !served {
-		return checkedClient{}, false, err
+		return calls.Client{}, false, err
 	}
-	return resourceClient(w.target, where, object.GetNamespace()), true, nil
-}
-
-func resourceClient(target Target, where resource, namespace string) checkedClient {
-	if where.namespaced {
-		return checkedClient{target.Metadata.Resource(where.GroupVersionResource).Namespace(namespace), namespace}
-	}
-	return checkedClient{remote: target.Metadata.Resource(where.GroupVersionResource)}
+	return calls.ClientOf(w.target, where, object.GetNamespace()), true, nil
 }
 
 // patch sends the object until it is accepted, or there is nothing left to mend.
-func (w *writer) patch(ctx context.Context, client checkedClient, it *item, how attempt) error {
+func (w *writer) patch(ctx context.Context, client calls.Client, it *item, how attempt) error {
 	var err error
 	for range patchTries {
 		var live *metav1.PartialObjectMetadata
@@ -118,20 +113,20 @@ func (w *writer) patch(ctx context.Context, client checkedClient, it *item, how 
 		if err == nil {
 			w.accept(it, live)
 			if how.withoutReplicas {
-				it.entry.Fields = withReplicas(it.entry.Fields)
+				it.entry.Fields = fieldsets.WithReplicas(it.entry.Fields)
 			}
 			return nil
 		}
-		again, failure := w.settle(ctx, client, it, err, &how)
+		again, failure := w.resolveConflict(ctx, client, it, err, &how)
 		if failure != nil || !again {
 			return failure
 		}
 	}
-	return fmt.Errorf("applying %q: it changes under the hand: %w", it.key, masked(it, err))
+	return fmt.Errorf("applying %q: it changes under the hand: %w", it.key, calls.Masked(it.object, err))
 }
 
 func (w *writer) send(
-	ctx context.Context, client checkedClient, it *item, how attempt,
+	ctx context.Context, client calls.Client, it *item, how attempt,
 ) (*metav1.PartialObjectMetadata, error) {
 	body, err := patchBody(it, how).MarshalJSON()
 	if err != nil {
@@ -175,7 +170,7 @@ func (w *writer) accept(it *item, live *metav1.PartialObjectMetadata) {
 	it.entry, it.planned = it.wanted, true
 	it.entry.UID, it.entry.Created = live.UID, created
 	if !isCreateOnly(it.object) {
-		fields, ok := trueFields(live.ManagedFields, w.owner.FieldManager(), it.sent)
+		fields, ok := fieldsets.Believable(live.ManagedFields, w.owner.FieldManager(), it.sent)
 		it.entry.Fields, it.lied = fields, !ok
 	}
 	it.entry.Applied = !it.lied
@@ -189,31 +184,31 @@ func (w *writer) accept(it *item, live *metav1.PartialObjectMetadata) {
 // awaitEnd waits for the end of an object that is being deleted; it is made anew then.
 func (w *writer) awaitEnd(it *item, live *metav1.PartialObjectMetadata) {
 	reason := kubermaticv1.ReasonWaitingForStage
-	if isNamespace(it.object) {
+	if calls.IsNamespace(it.object) {
 		reason = kubermaticv1.ReasonNamespaceTerminating
 	}
-	it.wait(reason, fmt.Sprintf("%s is being deleted, and is made anew when it is gone%s", it.key, heldBy(live.Finalizers)))
+	it.wait(reason, fmt.Sprintf("%s is being deleted, and is made anew when it is gone%s", it.key, calls.HeldBy(live.Finalizers)))
 }
 
-// settle looks at why a patch was refused, and says whether to send it again.
-func (w *writer) settle(
-	ctx context.Context, client checkedClient, it *item, cause error, how *attempt,
+// resolveConflict finds out why a patch was refused, and says whether to send it again.
+func (w *writer) resolveConflict(
+	ctx context.Context, client calls.Client, it *item, cause error, how *attempt,
 ) (again bool, err error) {
-	fields := conflictingFields(cause)
+	fields := calls.ConflictingFields(cause)
 	if len(fields) == 0 && !isUIDMismatch(cause) {
 		return w.explain(ctx, client, it, cause, how)
 	}
-	live, err := client.Get(ctx, it.key.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	live, err := client.Read(ctx, it.key)
+	if err != nil {
+		return false, err
+	}
+	if live == nil {
 		it.entry.UID, it.entry.Fields, it.entry.Created, it.gone = "", nil, true, true
 		how.force, how.withoutReplicas = false, false
 		return true, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("reading %q: %w", it.key, err)
-	}
 	if live.UID != it.entry.UID && it.entry.UID != "" {
-		if err := w.take(ctx, it, live); err != nil {
+		if err := w.decide(ctx, it, live, w.ownershipOf(it, live)); err != nil {
 			return false, err
 		}
 		if how.force = false; it.inherits {
@@ -227,36 +222,36 @@ func (w *writer) settle(
 	if err := checkConflicts(it, fields); err != nil {
 		return false, err
 	}
-	return w.settleFields(it, live, fields, how), nil
+	return w.resolveFields(it, live, fields, how), nil
 }
 
-// settleFields decides about fields that others own: replicas are left to whoever scales, unless the add-on has changed them; fields
+// resolveFields decides about fields that others own: replicas are left to whoever scales, unless the add-on has changed them; fields
 // recorded as ours are repaired, all others are theirs.
-func (w *writer) settleFields(it *item, live *metav1.PartialObjectMetadata, fields []string, how *attempt) bool {
-	if isNamespace(it.object) && it.entry.UID == "" {
+func (w *writer) resolveFields(it *item, live *metav1.PartialObjectMetadata, fields []string, how *attempt) bool {
+	if calls.IsNamespace(it.object) && it.entry.UID == "" {
 		it.done, it.used = true, true // somebody made it since it was looked for
 		return false
 	}
-	if isScaled(live.ManagedFields) && slices.Contains(fields, replicasPath) {
+	if fieldsets.IsScaled(live.ManagedFields) && slices.Contains(fields, fieldsets.ReplicasPath) {
 		if it.changesReplicas() {
 			how.force = true
 		} else {
 			how.withoutReplicas = true
 		}
-		fields = slices.DeleteFunc(fields, func(field string) bool { return field == replicasPath })
+		fields = slices.DeleteFunc(fields, func(field string) bool { return field == fieldsets.ReplicasPath })
 	}
 	if len(fields) == 0 {
 		return true
 	}
-	ours := fieldsAmong(it.entry.Fields, fields)
+	ours := fieldsets.Among(it.entry.Fields, fields)
 	fields = slices.DeleteFunc(fields, func(field string) bool { return ours[field] })
-	owners := fieldOwners(live.ManagedFields, fields, w.owner.FieldManager())
+	owners := fieldsets.OwnersOf(live.ManagedFields, fields, w.owner.FieldManager())
 	for _, field := range fields {
-		if w.adopt && !w.isLivingManager(owners[field]) {
+		if w.adopt && !w.exists(owners[field]) {
 			continue
 		}
 		it.refuse(kubermaticv1.ReasonConflict, fmt.Sprintf("%s: field %s belongs to %s: take it out of the add-on, or give it up there",
-			it.key, cutText(field), w.managerOf(owners[field])))
+			it.key, calls.CutText(field), w.managerOf(owners[field])))
 		return false
 	}
 	how.force = true
@@ -265,4 +260,22 @@ func (w *writer) settleFields(it *item, live *metav1.PartialObjectMetadata, fiel
 
 func isCreateOnly(object *unstructured.Unstructured) bool {
 	return object.GetAnnotations()[kubermaticv1.AnnotationUpdate] == updateCreateOnly
+}
+
+// replicasOf are those of an object as rendered; nil where it has none.
+func replicasOf(object *unstructured.Unstructured) *int64 {
+	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "replicas")
+	switch typed := value.(type) {
+	case int64:
+		return &typed
+	case float64:
+		return new(int64(typed))
+	}
+	return nil
+}
+
+// changesReplicas says whether the add-on has other replicas than those that were applied last, as far as that is known.
+func (i *item) changesReplicas() bool {
+	before, now := i.entry.Replicas, i.wanted.Replicas
+	return i.entry.Applied && now != nil && (before == nil || *before != *now)
 }

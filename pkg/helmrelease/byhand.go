@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // IsFollowed says whether there is a revision after ours in a release: one call, whoever made it.
@@ -35,7 +35,7 @@ const mostByHand = 10 * history
 // FindByHand finds what somebody else made of a release that is ours: revisions after our newest one, and those that no installation
 // made. Nil where there are none. Of the newest, as many as Helm keeps are read for the objects that they name; what can't be
 // read, or says to be another, names none. The error is the API server's.
-func FindByHand(ctx context.Context, place Place, ours *Release, owner apply.Owner) (*Foreign, error) {
+func FindByHand(ctx context.Context, place Place, ours *Release, owner ownership.Owner) (*Foreign, error) {
 	items, err := place.revisions(ctx, labels.SelectorFromSet(labels.Set{"owner": "helm", "name": ours.Name}), ours.Name)
 	if err != nil {
 		return nil, err
@@ -67,13 +67,13 @@ func FindByHand(ctx context.Context, place Place, ours *Release, owner apply.Own
 }
 
 // merged adds what is not there yet, up to what one revision may name.
-func merged(all, more []apply.Entry) []apply.Entry {
-	known := map[apply.Key]bool{}
+func merged(all, more []ownership.Entry) []ownership.Entry {
+	known := map[ownership.Key]bool{}
 	for _, entry := range all {
 		known[entry.Key] = true
 	}
 	for _, entry := range more {
-		if !known[entry.Key] && len(all) < apply.MaxObjects {
+		if !known[entry.Key] && len(all) < ownership.MaxObjects {
 			known[entry.Key] = true
 			all = append(all, entry)
 		}

@@ -19,8 +19,9 @@ import (
 	"k8s.io/client-go/metadata"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/listcache"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
@@ -100,9 +101,9 @@ type Foreign struct {
 	Problem string
 	// Objects are those of the newest revision's manifest, each with the version of its kind. Where Namespace is empty and the
 	// kind has one, it is the release's.
-	Objects []apply.Entry
+	Objects []ownership.Entry
 	// Hooks are the objects of its hooks.
-	Hooks []apply.Entry
+	Hooks []ownership.Entry
 	// ByHand says that the release is ours, and that these are revisions of it that somebody else made.
 	ByHand bool
 	// PendingSince is since when the newest one is said to be under way; zero: it is not.
@@ -110,14 +111,14 @@ type Foreign struct {
 }
 
 // Marks are those that helm gives the objects of the release.
-func (f *Foreign) Marks() apply.HelmMarks {
-	return apply.HelmMarks{ReleaseName: f.Name, ReleaseNamespace: f.Namespace}
+func (f *Foreign) Marks() ownership.HelmMarks {
+	return ownership.HelmMarks{ReleaseName: f.Name, ReleaseNamespace: f.Namespace}
 }
 
 // Find looks for a Helm release of the name; nil where there is none. It is for owners that have no record of one: theirs
 // would be found too. Of the Secrets only the newest is read, decoded with bounds, and believed as far as it says the same as its
 // name. The error is the API server's.
-func Find(ctx context.Context, place Place, name string, owner apply.Owner) (*Foreign, error) {
+func Find(ctx context.Context, place Place, name string, owner ownership.Owner) (*Foreign, error) {
 	if lacks, err := place.lacks(ctx, name); lacks || err != nil {
 		return nil, err
 	}
@@ -147,17 +148,15 @@ func Find(ctx context.Context, place Place, name string, owner apply.Owner) (*Fo
 }
 
 // living names another installation that a revision belongs to and that still exists.
-func (p Place) living(item item, owner apply.Owner) string {
-	if p.NameOf == nil || item.owner == "" || item.owner == owner.ID() {
-		return ""
-	}
-	return p.NameOf(item.owner)
+func (p Place) living(item item, owner ownership.Owner) string {
+	secret := &metav1.ObjectMeta{Labels: map[string]string{v1.LabelInstallation: item.owner}}
+	return ownership.Of(secret, ownership.Question{Owner: owner, NameOf: p.NameOf}).OtherName
 }
 
 // Adopt makes the revisions of a release before the given one the owner's, by their label alone: nothing is decoded. Those
 // of another installation that still exists stay its own. Of the others, what says that it is current is superseded by Write
 // then, old ones are trimmed, and all go with the installation.
-func Adopt(ctx context.Context, place Place, before *Release, owner apply.Owner) error {
+func Adopt(ctx context.Context, place Place, before *Release, owner ownership.Owner) error {
 	selector := labels.SelectorFromSet(labels.Set{"owner": "helm", "name": before.Name}).
 		Add(requirement(v1.LabelInstallation, selection.NotIn, owner.ID()))
 	items, err := place.revisions(ctx, selector, before.Name)
@@ -216,7 +215,7 @@ func (p Place) revisions(ctx context.Context, selector labels.Selector, name str
 			items = append(items, item)
 		}
 		if len(items) > foreignListed*foreignPages {
-			return nil, &apply.MisbehavesError{Did: fmt.Sprintf("Helm release %q has more than %d revisions", name, foreignListed*foreignPages)}
+			return nil, &calls.MisbehavesError{Did: fmt.Sprintf("Helm release %q has more than %d revisions", name, foreignListed*foreignPages)}
 		}
 		if options.Continue = page.Continue; options.Continue == "" {
 			break

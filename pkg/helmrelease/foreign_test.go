@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/listcache"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -26,7 +26,7 @@ func (h *helmCluster) place(names ...string) Place {
 	}
 	known := map[string]string{}
 	for _, name := range names {
-		known[apply.Owner{ClusterUID: "uid", Installation: name}.ID()] = name
+		known[ownership.Owner{ClusterUID: "uid", Installation: name}.ID()] = name
 	}
 	return Place{
 		Metadata: client, Secrets: h.secrets, Namespace: h.namespace, NameOf: func(id string) string { return known[id] },
@@ -48,7 +48,7 @@ func TestFindTellsWhose(t *testing.T) {
 		{"another's that exists", "shop", []string{"shop", "web"}, false, "web"},
 		{"another's that is gone", "shop", []string{"shop"}, false, ""},
 	} {
-		owner := apply.Owner{ClusterUID: "uid", Installation: test.installation}
+		owner := ownership.Owner{ClusterUID: "uid", Installation: test.installation}
 		found, err := Find(t.Context(), h.place(test.living...), "web", owner)
 		if err != nil || found == nil {
 			t.Fatalf("%s: got %v, %v", test.why, found, err)
@@ -57,7 +57,7 @@ func TestFindTellsWhose(t *testing.T) {
 			t.Errorf("%s: got %+v", test.why, found)
 		}
 	}
-	if found, err := Find(t.Context(), h.place(), "other", apply.Owner{}); err != nil || found != nil {
+	if found, err := Find(t.Context(), h.place(), "other", ownership.Owner{}); err != nil || found != nil {
 		t.Errorf("got %v, %v; want no release", found, err)
 	}
 }
@@ -100,7 +100,7 @@ func TestNamesOfANamespaceComeFromOneList(t *testing.T) {
 	find := func(name string, found bool, want ...string) {
 		t.Helper()
 		calls = nil
-		got, err := Find(t.Context(), place, name, apply.Owner{ClusterUID: "uid", Installation: "web"})
+		got, err := Find(t.Context(), place, name, ownership.Owner{ClusterUID: "uid", Installation: "web"})
 		if err != nil || (got != nil) != found {
 			t.Errorf("%s: got %v, %v", name, got, err)
 		}
@@ -120,7 +120,7 @@ func TestNamesOfANamespaceComeFromOneList(t *testing.T) {
 	place.Names = listcache.New(stopped)
 	var gone *url.Error
 	place.Metadata = h.unreachable()
-	if _, err := Find(t.Context(), place, "a", apply.Owner{}); !errors.As(err, &gone) {
+	if _, err := Find(t.Context(), place, "a", ownership.Owner{}); !errors.As(err, &gone) {
 		t.Errorf("got %v of a cluster that can't be reached", err)
 	}
 }

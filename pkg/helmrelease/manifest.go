@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
@@ -15,7 +15,7 @@ const (
 	// ones it is a tenth of what an object may have in annotations, of which there are 256 KiB.
 	headLimit = 1 << 20
 	// headsLimit bounds the heads of all documents together, in bytes, and documentsLimit the documents that say something.
-	headsLimit, documentsLimit = 8 << 20, 5 * apply.MaxObjects
+	headsLimit, documentsLimit = 8 << 20, 5 * ownership.MaxObjects
 	// headPieces is about how many maps, lists and values a head may have, and headDepth how deep they may be in one another.
 	headPieces, headDepth = 50_000, 64
 	// longestSign is more than anything that a line is known by has.
@@ -36,7 +36,7 @@ type manifest struct {
 	head               []byte
 	budget             *strictyaml.Budget
 
-	objects []apply.Entry
+	objects []ownership.Entry
 	// unread counts documents that can't be read, documents all that say something, and heads their bytes.
 	unread, documents, heads int
 }
@@ -141,12 +141,12 @@ func (m *manifest) end() {
 	if err != nil || about.GetKind() == "" || about.GetName() == "" {
 		return
 	}
-	m.objects = append(m.objects, apply.Entry{Version: gv.Version, Key: apply.Key{
+	m.objects = append(m.objects, ownership.Entry{Version: gv.Version, Key: ownership.Key{
 		Group: gv.Group, Kind: about.GetKind(), Namespace: about.GetNamespace(), Name: about.GetName(),
 	}})
 }
 
 // isTooLarge says whether there is more in it than is read; nothing of it is believed then.
 func (m *manifest) isTooLarge() bool {
-	return m.documents > documentsLimit || m.heads > headsLimit || len(m.objects) > apply.MaxObjects
+	return m.documents > documentsLimit || m.heads > headsLimit || len(m.objects) > ownership.MaxObjects
 }

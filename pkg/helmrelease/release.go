@@ -10,8 +10,8 @@ import (
 	helm "helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/hooks"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Release is what a Helm release of the user cluster shows of a revision.
@@ -63,8 +63,8 @@ func (r *Release) IsSameChart(other *Release) bool {
 }
 
 // Marks are those that helm, and we as helm, put on the release's objects.
-func (r *Release) Marks() apply.HelmMarks {
-	return apply.HelmMarks{ReleaseName: r.Name, ReleaseNamespace: r.Namespace}
+func (r *Release) Marks() ownership.HelmMarks {
+	return ownership.HelmMarks{ReleaseName: r.Name, ReleaseNamespace: r.Namespace}
 }
 
 // Words that the helm program shows, from its pkg/action.

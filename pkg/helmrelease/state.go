@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/hooks"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // reservedValues is the key of values that helm does not show.
@@ -21,7 +21,7 @@ const reservedValues = "kkp"
 
 // Object builds Helm's own form of a release with its hooks, labelled with the owner. It has no
 // templates, no files and no value under kkp.
-func (r *Release) Object(owner apply.Owner, run []hooks.Hook) *helm.Release {
+func (r *Release) Object(owner ownership.Owner, run []hooks.Hook) *helm.Release {
 	config := maps.Clone(r.Config)
 	delete(config, reservedValues)
 	return &helm.Release{

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // packers are kept, since each holds more than a megabyte. Releases are packed as helm packs them, so what fitted fits again.
@@ -68,7 +68,7 @@ type storedRelease struct {
 	Version         int
 	Info            storedInfo
 	// Objects are those that its manifest names, and Hooks those of its hooks.
-	Objects, Hooks []apply.Entry
+	Objects, Hooks []ownership.Entry
 	// Unread counts the documents that can't be read.
 	Unread int
 }

@@ -14,7 +14,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // history is the number of revisions of a Helm release that are kept in the user cluster; helm's own default.
@@ -52,7 +52,7 @@ func Write(
 }
 
 // Remove deletes every revision of a Helm release that carries the owner's label, without reading any.
-func Remove(ctx context.Context, secrets corev1client.SecretInterface, name string, owner apply.Owner) error {
+func Remove(ctx context.Context, secrets corev1client.SecretInterface, name string, owner ownership.Owner) error {
 	err := secrets.DeleteCollection(ctx, metav1.DeleteOptions{}, ours(name, owner.ID()))
 	if err != nil {
 		return fmt.Errorf("removing Helm release %q: %w", name, err)

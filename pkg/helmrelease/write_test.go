@@ -21,7 +21,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -32,8 +32,8 @@ type record struct {
 	Helm         *Release
 }
 
-func (r *record) Owner() apply.Owner {
-	return apply.Owner{ClusterUID: "uid", Installation: r.Installation}
+func (r *record) Owner() ownership.Owner {
+	return ownership.Owner{ClusterUID: "uid", Installation: r.Installation}
 }
 
 func (r *record) HelmObject() *helm.Release { return r.Helm.Object(r.Owner(), nil) }
@@ -223,7 +223,7 @@ func TestSomebodyElsesRelease(t *testing.T) {
 		t.Errorf("got %v, want a NameTakenError", err)
 	}
 	h.write(2, "deployed")
-	if err := Remove(t.Context(), h.secrets, "web", apply.Owner{ClusterUID: "uid", Installation: "web"}); err != nil {
+	if err := Remove(t.Context(), h.secrets, "web", ownership.Owner{ClusterUID: "uid", Installation: "web"}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"1 deployed"}, h.history()); diff != "" {

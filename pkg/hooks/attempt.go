@@ -31,7 +31,7 @@ func (p *pass) advance(ctx context.Context, hook *Hook) (waiting, failed string,
 }
 
 func (p *pass) step(ctx context.Context, hook *Hook, made apply.Hook) (waiting, failed string, err error) {
-	seen, err := apply.LookAtHook(ctx, p.Target, p.Owner, made)
+	seen, err := apply.ReadHook(ctx, p.Target, p.Owner, made)
 	if err != nil {
 		return "", "", err
 	}
@@ -51,7 +51,7 @@ func (p *pass) step(ctx context.Context, hook *Hook, made apply.Hook) (waiting, 
 }
 
 // replace makes room for a hook where something stands in its place.
-func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, seen apply.Sight) (waiting, failed string, err error) {
+func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, seen apply.HookState) (waiting, failed string, err error) {
 	switch {
 	case seen.Deleting:
 		return fmt.Sprintf("hook %s waits for the end of an object of its name: %s", made.Key(), seen.Message), "", nil
@@ -96,7 +96,7 @@ func (p *pass) make(ctx context.Context, hook *Hook, made apply.Hook) (waiting, 
 }
 
 // check sees how a hook's own object fares.
-func (p *pass) check(hook *Hook, made apply.Hook, seen apply.Sight) (waiting, failed string, err error) {
+func (p *pass) check(hook *Hook, made apply.Hook, seen apply.HookState) (waiting, failed string, err error) {
 	deadline := hook.Run.Started.Add(p.Timeout)
 	switch {
 	case seen.Ended:

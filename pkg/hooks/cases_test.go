@@ -21,7 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -38,7 +39,7 @@ func (s *hookStory) runner(record *Set) Runner {
 		s.t.Fatal(err)
 	}
 	return Runner{
-		Target:  apply.Target{Dynamic: remote, Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))},
+		Target:  calls.Target{Dynamic: remote, Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))},
 		Timeout: time.Minute, Now: time.Now(),
 		Save: func(context.Context) error {
 			s.save(record)
@@ -321,9 +322,9 @@ func TestObjectsThatBecameHooks(t *testing.T) {
 	record := Set{Hooks: []Hook{
 		hook("left", done("")), hook("same", done("1")), hook("replaced", done("2")), hook("later", nil), hook("failed", &Run{Phase: PhaseFailed}),
 	}}
-	var inventory apply.Inventory
+	var inventory ownership.Inventory
 	for _, name := range []string{"left", "same", "replaced", "later", "failed", "other"} {
-		inventory = append(inventory, apply.Entry{Key: apply.Key{Kind: "ConfigMap", Namespace: "NAMESPACE", Name: name}, UID: "1"})
+		inventory = append(inventory, ownership.Entry{Key: ownership.Key{Kind: "ConfigMap", Namespace: "NAMESPACE", Name: name}, UID: "1"})
 	}
 	var got []string
 	for _, entry := range record.WithoutHooked(inventory) {

@@ -15,6 +15,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Action is what a revision of a Helm release does; the events of its hooks are named after it.
@@ -155,15 +156,15 @@ func NotRun(hooks []Hook) []Hook {
 
 // WithoutHooked are the entries of an inventory that no hook has made its own: a hook that found an
 // object of the add-on and left it as it is, or made it anew, is what the object belongs to since.
-func (s *Set) WithoutHooked(inventory apply.Inventory) apply.Inventory {
-	hooked := map[apply.Key]types.UID{}
+func (s *Set) WithoutHooked(inventory ownership.Inventory) ownership.Inventory {
+	hooked := map[ownership.Key]types.UID{}
 	for i := range s.Hooks {
 		object, err := s.Hooks[i].Decode()
 		if run := s.Hooks[i].Run; err == nil && run != nil && run.Phase == PhaseSucceeded {
 			hooked[apply.Hook{Object: object}.Key()] = run.UID
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(inventory), func(entry apply.Entry) bool {
+	return slices.DeleteFunc(slices.Clone(inventory), func(entry ownership.Entry) bool {
 		uid, found := hooked[entry.Key]
 		return found && (uid == "" || entry.UID == "" || uid == entry.UID)
 	})

@@ -12,6 +12,8 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 const (
@@ -23,7 +25,7 @@ const (
 
 // Runner runs the hooks of one event, one after the other, as far as it goes without waiting.
 type Runner struct {
-	Target apply.Target
+	Target calls.Target
 	// Timeout is how long one hook may take.
 	Timeout time.Duration
 	Now     time.Time
@@ -56,11 +58,11 @@ type Progress struct {
 type Revision struct {
 	// Set is what is on record of its hooks; a run changes it.
 	*Set
-	Owner           apply.Owner
+	Owner           ownership.Owner
 	TargetNamespace string
 	// Release is marked on objects. Number of the revision and Time of its being made tell it from
 	// all others, also from one of the same number before the release was removed.
-	Release apply.HelmMarks
+	Release ownership.HelmMarks
 	Number  int
 	Time    metav1.Time
 	// Shown is changed with the record.
@@ -257,18 +259,18 @@ func (p *pass) drop(ctx context.Context, hook *Hook, goes bool) (waiting string,
 
 // remove deletes an object and reads it again. One whose kind is not served any more went with its
 // kind.
-func (p *pass) remove(ctx context.Context, made apply.Hook, uid types.UID) (apply.Sight, error) {
+func (p *pass) remove(ctx context.Context, made apply.Hook, uid types.UID) (apply.HookState, error) {
 	err := apply.DropHook(ctx, p.Target, made, uid)
 	if err == nil {
-		var seen apply.Sight
-		if seen, err = apply.LookAtHook(ctx, p.Target, p.Owner, made); err == nil {
+		var seen apply.HookState
+		if seen, err = apply.ReadHook(ctx, p.Target, p.Owner, made); err == nil {
 			return seen, nil
 		}
 	}
 	if _, ok := errors.AsType[*apply.NoPlaceError](err); ok && !made.Runs() {
-		return apply.Sight{}, nil
+		return apply.HookState{}, nil
 	}
-	return apply.Sight{}, err
+	return apply.HookState{}, err
 }
 
 func (p *pass) made(hook *Hook) (apply.Hook, error) {

@@ -25,7 +25,8 @@ import (
 	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -94,15 +95,15 @@ func newHookStory(t *testing.T, namespace string, hooks ...Hook) *hookStory {
 	return s
 }
 
-func (s *hookStory) owner() apply.Owner {
-	return apply.Owner{ClusterUID: "uid", Installation: s.namespace}
+func (s *hookStory) owner() ownership.Owner {
+	return ownership.Owner{ClusterUID: "uid", Installation: s.namespace}
 }
 
 // revision is what hooks run for, by the seed's copy.
 func (s *hookStory) revision(record *Set) Revision {
 	return Revision{
 		Set: record, Owner: s.owner(), TargetNamespace: s.namespace, Shown: unshown{},
-		Release: apply.HelmMarks{ReleaseName: "web", ReleaseNamespace: s.namespace},
+		Release: ownership.HelmMarks{ReleaseName: "web", ReleaseNamespace: s.namespace},
 		Number:  1, Time: metav1.NewTime(time.Unix(1800000000, 0)),
 	}
 }
@@ -150,7 +151,7 @@ func (s *hookStory) live(kill *killer) (done bool) {
 	}
 	record := s.record()
 	runner := Runner{
-		Target:  apply.Target{Dynamic: remote, Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))},
+		Target:  calls.Target{Dynamic: remote, Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))},
 		Timeout: time.Minute, Now: time.Now(),
 		Save: func(context.Context) error {
 			return kill.write(func() error {

@@ -36,7 +36,7 @@ func (h Runner) Stop(ctx context.Context, revision Revision) (waiting string, er
 
 // stop deletes an object that runs for the last attempt, which is on record or not.
 func (p *pass) stop(ctx context.Context, made apply.Hook) (waiting string, err error) {
-	seen, err := apply.LookAtHook(ctx, p.Target, p.Owner, made)
+	seen, err := apply.ReadHook(ctx, p.Target, p.Owner, made)
 	if err != nil || !seen.Ours || seen.Run != made.Run || seen.Ended || seen.Failed {
 		return "", err
 	}

@@ -6,16 +6,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/fieldsets"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
 // What a record may have. What is written keeps within these, so that nothing else needs to be read.
 const (
 	// maxEntries of inventory and superseded objects: those of the revision, and of some before it that are not pruned yet.
-	maxEntries = 5 * apply.MaxObjects
+	maxEntries = 5 * ownership.MaxObjects
 	// maxHooks of a revision: they are rendered objects, too.
-	maxHooks = apply.MaxObjects
+	maxHooks = ownership.MaxObjects
 	// maxPieces is how many values, lists and maps there may be besides what is kept as text: entries and hooks with their fields,
 	// and twice the values, of 256 KiB.
 	maxPieces = 1 << 20
@@ -23,7 +24,7 @@ const (
 	maxLevels = 512
 )
 
-// What a user cluster's answers may add to a record, in bytes: apply.FieldsPerByte for what was sent, something for each entry, and
+// What a user cluster's answers may add to a record, in bytes: fieldsets.PerByte for what was sent, something for each entry, and
 // something for all.
 const (
 	answeredEach = 512
@@ -54,8 +55,8 @@ func (r *Record) bound() error {
 }
 
 // withoutFields are entries without the fields of their objects, which matter only for objects that are applied.
-func withoutFields(inventory apply.Inventory) apply.Inventory {
-	if !slices.ContainsFunc(inventory, func(entry apply.Entry) bool { return len(entry.Fields) > 0 }) {
+func withoutFields(inventory ownership.Inventory) ownership.Inventory {
+	if !slices.ContainsFunc(inventory, func(entry ownership.Entry) bool { return len(entry.Fields) > 0 }) {
 		return inventory
 	}
 	bare := slices.Clone(inventory)
@@ -75,7 +76,7 @@ func (r *Record) answered() int {
 			sum += len(r.Inventory[i].Fields)
 		}
 	}
-	for _, inventory := range []apply.Inventory{r.Superseded, r.Shared} {
+	for _, inventory := range []ownership.Inventory{r.Superseded, r.Shared} {
 		for i := range inventory {
 			sum += len(inventory[i].UID)
 		}
@@ -103,7 +104,7 @@ func (r *Record) explained() int {
 	for i := range r.Hooks {
 		sent += len(r.Hooks[i].Object)
 	}
-	return answeredBase + apply.FieldsPerByte*sent + answeredEach*(len(r.Inventory)+len(r.Superseded)+len(r.Shared)+len(r.Hooks))
+	return answeredBase + fieldsets.PerByte*sent + answeredEach*(len(r.Inventory)+len(r.Superseded)+len(r.Shared)+len(r.Hooks))
 }
 
 // shed leaves out of an earlier record what a user cluster answered beyond what explains it: the largest fields first.
@@ -116,7 +117,7 @@ func (r *Record) shed() {
 	if r.Helm != nil {
 		r.Helm.Description = cut(r.Helm.Description)
 	}
-	for _, inventory := range []apply.Inventory{r.Inventory, r.Superseded, r.Shared} {
+	for _, inventory := range []ownership.Inventory{r.Inventory, r.Superseded, r.Shared} {
 		for i := range inventory {
 			if !remote.IsUID(inventory[i].UID) {
 				inventory[i].UID = "" // as one that was never seen: it is read anew

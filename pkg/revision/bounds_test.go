@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // stored is how many bytes and Secrets a namespace has.
@@ -83,8 +83,8 @@ func TestHonestAnswersAreSaved(t *testing.T) {
 		record.Objects, record.Inventory, record.State = nil, nil, StateApplied
 		for i := range 500 {
 			record.Objects = append(record.Objects, json.RawMessage(test.object))
-			record.Inventory = append(record.Inventory, apply.Entry{
-				Key: apply.Key{Kind: "Odd", Name: fmt.Sprint(i)}, UID: "3f1b6a7c-0d4e-4b7a-9a52-2f6f6c1d9e10", Fields: json.RawMessage(test.fields),
+			record.Inventory = append(record.Inventory, ownership.Entry{
+				Key: ownership.Key{Kind: "Odd", Name: fmt.Sprint(i)}, UID: "3f1b6a7c-0d4e-4b7a-9a52-2f6f6c1d9e10", Fields: json.RawMessage(test.fields),
 			})
 		}
 		if err := record.bound(); err != nil {
@@ -98,7 +98,7 @@ func TestHonestAnswersAreSaved(t *testing.T) {
 func TestLeftoversAreCounted(t *testing.T) {
 	record := sample(1, 0)
 	for i := range maxEntries + 1 {
-		entry := apply.Entry{Key: apply.Key{Kind: "ConfigMap", Name: fmt.Sprint(i)}, Fields: json.RawMessage(`{"f:data":{}}`)}
+		entry := ownership.Entry{Key: ownership.Key{Kind: "ConfigMap", Name: fmt.Sprint(i)}, Fields: json.RawMessage(`{"f:data":{}}`)}
 		if i%2 == 0 {
 			record.Inventory = append(record.Inventory, entry)
 		} else {

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/listcache"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // listing counts lists.
@@ -45,7 +45,7 @@ func TestOneListLoadsTheRecordsOfANamespace(t *testing.T) {
 	records.revisions = listcache.New(func() time.Time { return begun })
 	load := func(name string, revision int) {
 		t.Helper()
-		owner := apply.Owner{ClusterUID: sample(1, 0).ClusterUID, Installation: name}
+		owner := ownership.Owner{ClusterUID: sample(1, 0).ClusterUID, Installation: name}
 		record, err := records.LoadFirst(t.Context(), "together", owner)
 		if err != nil || (record == nil) != (revision == 0) || record != nil && record.Revision != revision {
 			t.Errorf("%s: got %v, %v; want revision %d", name, record, err, revision)

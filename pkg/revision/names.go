@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 	highestRevision = 1 << 30
 )
 
-func headName(owner apply.Owner, revision int) string { return nameOf(owner.LongID(), revision) }
+func headName(owner ownership.Owner, revision int) string { return nameOf(owner.LongID(), revision) }
 
 func nameOf(id string, revision int) string { return fmt.Sprintf("addon-%s-%d", id, revision) }
 
@@ -56,7 +56,7 @@ func (n named) isHead() bool { return n.part == 0 }
 func (n named) head() string { return nameOf(n.id, n.revision) }
 
 // isOf says whether an item that has the name is an owner's. In former names the label tells owners apart.
-func (n named) isOf(owner apply.Owner, item *metav1.PartialObjectMetadata) bool {
+func (n named) isOf(owner ownership.Owner, item *metav1.PartialObjectMetadata) bool {
 	if n.isFormer() {
 		return n.id == owner.ID()[:formerDigits] && item.Labels[v1.LabelInstallation] == owner.ID()
 	}
@@ -64,7 +64,7 @@ func (n named) isOf(owner apply.Owner, item *metav1.PartialObjectMetadata) bool 
 }
 
 // headsOf are the heads of an owner, newest first; of one revision the one with a former name is last.
-func headsOf(items []metav1.PartialObjectMetadata, owner apply.Owner) []named {
+func headsOf(items []metav1.PartialObjectMetadata, owner ownership.Owner) []named {
 	var heads []named
 	for i := range items {
 		if name, ok := parseName(items[i].Name); ok && name.isHead() && name.isOf(owner, &items[i]) {

@@ -14,7 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 const (
@@ -76,7 +76,7 @@ func freeNumbers(used []int, count int) []int {
 
 // read puts together the record of an owner's revision. What is not sealed is not unpacked, and of a newer format no more is
 // decoded than its index.
-func (r *Records) read(ctx context.Context, head *corev1.Secret, owner apply.Owner, revision int) (*Record, error) {
+func (r *Records) read(ctx context.Context, head *corev1.Secret, owner ownership.Owner, revision int) (*Record, error) {
 	about, err := r.seal.open(head)
 	if err != nil {
 		return nil, err

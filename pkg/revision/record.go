@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/hooks"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Format is the number of the record format that this release writes; records of format 1 had no seal. A newer one is a
@@ -92,11 +92,11 @@ type Record struct {
 	// Objects are the rendered objects, as they are applied.
 	Objects []json.RawMessage `json:"objects,omitempty"`
 	// Inventory is what this revision has in the user cluster.
-	Inventory apply.Inventory `json:"inventory,omitempty"`
+	Inventory ownership.Inventory `json:"inventory,omitempty"`
 	// Superseded are objects of earlier revisions that are not in Objects and still have to be pruned.
-	Superseded apply.Inventory `json:"superseded,omitempty"`
+	Superseded ownership.Inventory `json:"superseded,omitempty"`
 	// Shared are objects of other installations of the add-on that this one uses; Inventory has none of them.
-	Shared apply.Inventory `json:"shared,omitempty"`
+	Shared ownership.Inventory `json:"shared,omitempty"`
 	// FormerAddon is the add-on of earlier revisions, where it was another one.
 	FormerAddon string `json:"formerAddon,omitempty"`
 	// SupersededOf is how many objects there were when Superseded was put together, those of it included.
@@ -179,7 +179,7 @@ func (r *Record) Holds(objectsDigest string, wanted []hooks.Hook) bool {
 
 // Standing is what the user cluster has at a record, as far as that is known: where newer ones can't be read, any object may have
 // another content.
-func (r *Record) Standing() apply.Inventory {
+func (r *Record) Standing() ownership.Inventory {
 	if r.Skipped > 0 {
 		return r.Inventory.Doubted()
 	}
@@ -187,6 +187,6 @@ func (r *Record) Standing() apply.Inventory {
 }
 
 // Owner is the installation that the record belongs to.
-func (r *Record) Owner() apply.Owner {
-	return apply.Owner{ClusterUID: cmp.Or(r.Origin, r.ClusterUID), Installation: r.Installation}
+func (r *Record) Owner() ownership.Owner {
+	return ownership.Owner{ClusterUID: cmp.Or(r.Origin, r.ClusterUID), Installation: r.Installation}
 }

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/listcache"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Kept is the number of revisions that Trim keeps.
@@ -41,7 +41,7 @@ func NewRecords(c client.Client, reader client.Reader, seal Seal) *Records {
 
 // Load returns the newest complete record of an installation, nil where there is none. Errors: NewerFormatError,
 // DamagedError, TooManyError, or the API server's.
-func (r *Records) Load(ctx context.Context, namespace string, owner apply.Owner) (*Record, error) {
+func (r *Records) Load(ctx context.Context, namespace string, owner ownership.Owner) (*Record, error) {
 	if err := r.ready(ctx, namespace); err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (r *Records) Load(ctx context.Context, namespace string, owner apply.Owner)
 // LoadFirst is Load for an installation that this process knows nothing of yet: which revisions there are is asked for all
 // installations of the namespace together, and believed for ten seconds of those that were not written since. Whose they are is
 // read of each.
-func (r *Records) LoadFirst(ctx context.Context, namespace string, owner apply.Owner) (*Record, error) {
+func (r *Records) LoadFirst(ctx context.Context, namespace string, owner ownership.Owner) (*Record, error) {
 	if err := r.ready(ctx, namespace); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (r *Records) LoadFirst(ctx context.Context, namespace string, owner apply.O
 }
 
 // newest is the first of these revisions that can be read.
-func (r *Records) newest(ctx context.Context, namespace string, owner apply.Owner, heads []named) (*Record, error) {
+func (r *Records) newest(ctx context.Context, namespace string, owner ownership.Owner, heads []named) (*Record, error) {
 	var newest, damaged *DamagedError
 	for _, head := range heads[:min(len(heads), triedHeads)] {
 		record, err := r.loadHead(ctx, namespace, owner, head)
@@ -103,7 +103,7 @@ func (r *Records) newest(ctx context.Context, namespace string, owner apply.Owne
 	return nil, nil
 }
 
-func (r *Records) loadHead(ctx context.Context, namespace string, owner apply.Owner, head named) (*Record, error) {
+func (r *Records) loadHead(ctx context.Context, namespace string, owner ownership.Owner, head named) (*Record, error) {
 	if head.isFormer() { // those that could be read were sealed and have other names since
 		return nil, unsealed(head.head())
 	}
@@ -111,14 +111,14 @@ func (r *Records) loadHead(ctx context.Context, namespace string, owner apply.Ow
 }
 
 // LoadRevision returns one revision of an installation, nil where it is not kept.
-func (r *Records) LoadRevision(ctx context.Context, namespace string, owner apply.Owner, revision int) (*Record, error) {
+func (r *Records) LoadRevision(ctx context.Context, namespace string, owner ownership.Owner, revision int) (*Record, error) {
 	if err := r.ready(ctx, namespace); err != nil {
 		return nil, err
 	}
 	return r.load(ctx, namespace, owner, revision)
 }
 
-func (r *Records) load(ctx context.Context, namespace string, owner apply.Owner, revision int) (*Record, error) {
+func (r *Records) load(ctx context.Context, namespace string, owner ownership.Owner, revision int) (*Record, error) {
 	head, err := r.head(ctx, namespace, headName(owner, revision))
 	if err != nil || head == nil {
 		return nil, err
@@ -273,7 +273,7 @@ func (r *Records) writePart(ctx context.Context, part *corev1.Secret) error {
 }
 
 // Trim removes all but the newest five revisions and those to keep.
-func (r *Records) Trim(ctx context.Context, namespace string, owner apply.Owner, keep ...int) error {
+func (r *Records) Trim(ctx context.Context, namespace string, owner ownership.Owner, keep ...int) error {
 	items, err := r.list(ctx, namespace, recordsOf(owner))
 	heads := headsOf(items, owner)
 	if err != nil || len(heads) <= Kept {
@@ -286,7 +286,7 @@ func (r *Records) Trim(ctx context.Context, namespace string, owner apply.Owner,
 
 // Reown gives an owner's records to the Cluster of today, which came back with another UID over the same user cluster: they keep their
 // names, and are sealed anew. The newest goes first. What can't be read stays with the former Cluster.
-func (r *Records) Reown(ctx context.Context, namespace string, owner apply.Owner, now v1.ClusterIdentity) error {
+func (r *Records) Reown(ctx context.Context, namespace string, owner ownership.Owner, now v1.ClusterIdentity) error {
 	if err := r.ready(ctx, namespace); err != nil {
 		return err
 	}
@@ -313,6 +313,6 @@ func (r *Records) Reown(ctx context.Context, namespace string, owner apply.Owner
 }
 
 // Forget removes every record of an installation, which is the last act of its removal.
-func (r *Records) Forget(ctx context.Context, namespace string, owner apply.Owner) error {
+func (r *Records) Forget(ctx context.Context, namespace string, owner ownership.Owner) error {
 	return r.remove(ctx, namespace, owner, func(named) bool { return true })
 }

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // sample is a record whose objects take about size bytes which don't compress.
@@ -38,11 +38,11 @@ func sample(revision, size int) *Record {
 		Artifact: v1.Artifact{Revision: "abc", Digest: "sha256:1"}, Inputs: "i", ObjectsDigest: "o",
 		TargetNamespace: "monitoring", CRDs: v1.CRDPolicy{Apply: v1.CRDCreate, Remove: v1.CRDRemoveKeep},
 		Timeout: metav1.Duration{Duration: time.Minute}, Settled: true, Objects: objects,
-		Inventory: apply.Inventory{{
-			Key: apply.Key{Kind: "ConfigMap", Namespace: "monitoring", Name: "a"}, Version: "v1", UID: "u",
+		Inventory: ownership.Inventory{{
+			Key: ownership.Key{Kind: "ConfigMap", Namespace: "monitoring", Name: "a"}, Version: "v1", UID: "u",
 			Fields: json.RawMessage(`{"f:data":{}}`), Created: true,
 		}},
-		Superseded: apply.Inventory{{Key: apply.Key{Kind: "Secret", Namespace: "monitoring", Name: "b"}, Version: "v1", Orphan: true}},
+		Superseded: ownership.Inventory{{Key: ownership.Key{Kind: "Secret", Namespace: "monitoring", Name: "b"}, Version: "v1", Orphan: true}},
 		Helm:       &helmrelease.Release{Name: "prometheus", Revision: 2, Status: "deployed", Config: map[string]any{"a": "b"}},
 		Time:       metav1.NewTime(time.Unix(1800000000, 0)),
 	}

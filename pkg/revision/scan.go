@@ -3,7 +3,7 @@ package revision
 import (
 	"bytes"
 
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // scanner counts what a record would become when it is decoded, without decoding any of it. A text can be decoded to a thousand
@@ -44,7 +44,7 @@ func scan(plain []byte) (problem string) {
 }
 
 func (s *scanner) isOver() bool {
-	return s.depth > maxLevels || s.pieces > maxPieces || s.objects > apply.MaxObjects || s.entries > maxEntries || s.hooks > maxHooks
+	return s.depth > maxLevels || s.pieces > maxPieces || s.objects > ownership.MaxObjects || s.entries > maxEntries || s.hooks > maxHooks
 }
 
 // text goes to the end of a string.

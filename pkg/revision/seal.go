@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Seal makes and checks the seals of a seed's records. Only the manager has its key. The zero value seals nothing and believes nothing.
@@ -75,7 +75,7 @@ func indexOf(record *Record, packed []byte, parts []int) index {
 }
 
 // is says whether the index is of an owner's revision.
-func (i index) is(owner apply.Owner, revision int) bool {
+func (i index) is(owner ownership.Owner, revision int) bool {
 	return i.ClusterUID == owner.ClusterUID && i.Installation == owner.Installation && i.Revision == revision
 }
 

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/hooks"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // bomb is a record of 13 KB that becomes gigabytes when it is decoded.
@@ -106,15 +106,15 @@ func TestTheLargestRecordComesBack(t *testing.T) {
 	record := sample(1, 0)
 	record.Objects, record.Inventory, record.Superseded, record.Values = nil, nil, nil, map[string]any{"list": []any{}}
 	object := fmt.Sprintf(`{"kind":"ConfigMap","data":[%s1]}`, strings.Repeat("1,", 4000))
-	for i := range apply.MaxObjects {
+	for i := range ownership.MaxObjects {
 		record.Objects = append(record.Objects, json.RawMessage(object))
-		entry := apply.Entry{Key: apply.Key{Kind: "ConfigMap", Name: fmt.Sprint(i)}, Version: "v1", UID: "u"}
+		entry := ownership.Entry{Key: ownership.Key{Kind: "ConfigMap", Name: fmt.Sprint(i)}, Version: "v1", UID: "u"}
 		entry.Fields = json.RawMessage(`{"f:data":{".":{},` + strings.Repeat(`"v:1":{},`, 400) + `"v:2":{}}}`)
 		record.Inventory = append(record.Inventory, entry)
 		record.Hooks = append(record.Hooks, hooks.Hook{Path: "a", Events: []string{"pre-install", "post-install"}, Object: json.RawMessage(`{"kind":"Job"}`)})
 	}
-	for i := range maxEntries - apply.MaxObjects {
-		record.Superseded = append(record.Superseded, apply.Entry{Key: apply.Key{Kind: "Secret", Name: fmt.Sprint(i)}, Version: "v1", UID: "u"})
+	for i := range maxEntries - ownership.MaxObjects {
+		record.Superseded = append(record.Superseded, ownership.Entry{Key: ownership.Key{Kind: "Secret", Name: fmt.Sprint(i)}, Version: "v1", UID: "u"})
 	}
 	var list []any
 	for range 128 << 10 {
@@ -151,11 +151,11 @@ func TestCopiedRecordsAreNotBelieved(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "copied", Name: headName(original.Owner(), 1)}, &head); err != nil {
 		t.Fatal(err)
 	}
-	neighbour := apply.Owner{ClusterUID: original.ClusterUID, Installation: "grafana"}
-	swapped := apply.Owner{ClusterUID: "uid-2", Installation: original.Installation}
+	neighbour := ownership.Owner{ClusterUID: original.ClusterUID, Installation: "grafana"}
+	swapped := ownership.Owner{ClusterUID: "uid-2", Installation: original.Installation}
 	for _, test := range []struct {
 		why, namespace string
-		owner          apply.Owner
+		owner          ownership.Owner
 		revision       int
 	}{
 		{"another revision", "copied", original.Owner(), 2},
@@ -205,9 +205,9 @@ func TestReplacedPartsAreNotUnpacked(t *testing.T) {
 }
 
 // collision is two owners of one cluster whose IDs begin with the same 10 hex digits.
-func collision(t *testing.T) (a, b apply.Owner) {
+func collision(t *testing.T) (a, b ownership.Owner) {
 	t.Helper()
-	a, b = apply.Owner{ClusterUID: "uid-1", Installation: "c1423356"}, apply.Owner{ClusterUID: "uid-1", Installation: "c1424612"}
+	a, b = ownership.Owner{ClusterUID: "uid-1", Installation: "c1423356"}, ownership.Owner{ClusterUID: "uid-1", Installation: "c1424612"}
 	if a.ID()[:10] != b.ID()[:10] || a.ID() == b.ID() {
 		t.Fatalf("IDs %s and %s", a.ID(), b.ID())
 	}
@@ -220,17 +220,17 @@ func TestCollidingInstallationsHaveRecordsOfTheirOwn(t *testing.T) {
 	c := seed(t, "collide")
 	records := NewRecords(c, c, testSeal)
 	a, b := collision(t)
-	of := func(owner apply.Owner, revision int) *Record {
+	of := func(owner ownership.Owner, revision int) *Record {
 		record := sample(revision, 0)
 		record.Installation, record.Addon = owner.Installation, owner.Installation
 		return record
 	}
-	for _, owner := range []apply.Owner{a, b} {
+	for _, owner := range []ownership.Owner{a, b} {
 		if err := records.SaveIntent(t.Context(), "collide", of(owner, 1)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, owner := range []apply.Owner{a, b} {
+	for _, owner := range []ownership.Owner{a, b} {
 		record, err := records.Load(t.Context(), "collide", owner)
 		if err != nil || record == nil || record.Addon != owner.Installation {
 			t.Fatalf("%s: got %v, %v", owner.Installation, record, err)
@@ -355,7 +355,7 @@ func TestRecordsGoOnWithAnotherCluster(t *testing.T) {
 	}
 	for _, record := range []*Record{second, first} {
 		record.ClusterUID, record.Origin = "uid-2", "uid-1"
-		got, err := records.LoadRevision(t.Context(), "reowned", apply.Owner{ClusterUID: "uid-1", Installation: "prometheus"}, record.Revision)
+		got, err := records.LoadRevision(t.Context(), "reowned", ownership.Owner{ClusterUID: "uid-1", Installation: "prometheus"}, record.Revision)
 		if err != nil || got == nil {
 			t.Fatalf("got %v, %v", got, err)
 		}

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // unsealedRecords are two revisions as they were written before records were sealed, byte for byte: 1 is applied, 2 an intent.
@@ -297,7 +297,7 @@ func TestRecordsAreSealedAgainAfterAnotherKeyWasRestored(t *testing.T) {
 func TestNamespacesAreSealedOnceEach(t *testing.T) {
 	c := seed(t, "many")
 	seed(t, "many-platform")
-	var owners []apply.Owner
+	var owners []ownership.Owner
 	for i := range 6 {
 		record := sample(1, 0)
 		record.Installation, record.State = fmt.Sprintf("a%d", i), StateApplied

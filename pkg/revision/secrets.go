@@ -17,7 +17,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // SecretType is the type of every Secret that holds a record or a part of one.
@@ -141,7 +141,7 @@ func (r *Records) each(
 }
 
 // recordsOf selects what may be an installation's records; names say which are.
-func recordsOf(owner apply.Owner) client.ListOption {
+func recordsOf(owner ownership.Owner) client.ListOption {
 	return client.MatchingLabels{v1.LabelInstallation: owner.ID()}
 }
 
@@ -157,7 +157,7 @@ func (r *Records) Clusters(ctx context.Context, namespace, installation string) 
 	}
 	var found []v1.ClusterIdentity
 	for _, identity := range claimed(items, installation) {
-		owner := apply.Owner{ClusterUID: identity, Installation: installation}
+		owner := ownership.Owner{ClusterUID: identity, Installation: installation}
 		record, err := r.newest(ctx, namespace, owner, headsOf(items, owner))
 		if err != nil {
 			return nil, err
@@ -175,7 +175,7 @@ func claimed(items []metav1.PartialObjectMetadata, installation string) []types.
 	for i := range items {
 		for _, reference := range items[i].OwnerReferences {
 			uid := cmp.Or(types.UID(items[i].Labels[LabelOrigin]), reference.UID)
-			owner := apply.Owner{ClusterUID: uid, Installation: installation}
+			owner := ownership.Owner{ClusterUID: uid, Installation: installation}
 			if len(headsOf(items[i:i+1], owner)) > 0 && !slices.Contains(found, uid) {
 				found = append(found, uid)
 			}
@@ -185,7 +185,7 @@ func claimed(items []metav1.PartialObjectMetadata, installation string) []types.
 }
 
 // remove deletes the Secrets of revisions, heads first: a part without a head is never read.
-func (r *Records) remove(ctx context.Context, namespace string, owner apply.Owner, goes func(name named) bool) error {
+func (r *Records) remove(ctx context.Context, namespace string, owner ownership.Owner, goes func(name named) bool) error {
 	items, err := r.list(ctx, namespace, recordsOf(owner))
 	if err != nil {
 		return err

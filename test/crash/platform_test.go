@@ -17,7 +17,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
 )
@@ -125,7 +125,7 @@ type subject struct {
 	name, story string
 	cluster     *kkpv1.Cluster
 	// before are the UIDs of what the user cluster had when the story began.
-	before map[apply.Key]types.UID
+	before map[ownership.Key]types.UID
 	// adopts: its installation takes over what is there.
 	adopts bool
 }
@@ -153,8 +153,8 @@ func (p *platform) newSubject(t testing.TB, story string) *subject {
 
 func (s *subject) namespace() string { return "cluster-" + s.name }
 
-func (s *subject) owner() apply.Owner {
-	return apply.Owner{ClusterUID: s.cluster.UID, Installation: s.name}
+func (s *subject) owner() ownership.Owner {
+	return ownership.Owner{ClusterUID: s.cluster.UID, Installation: s.name}
 }
 
 // controller starts a process that works on this installation alone.

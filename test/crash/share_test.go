@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // sibling is the second installation of a subject's add-on, in a namespace of its own.
@@ -19,8 +19,8 @@ func (s *subject) sibling() *kubermaticv1.AddonInstallation {
 	return &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace(), Name: s.name + "-also"}}
 }
 
-func (s *subject) siblingOwner() apply.Owner {
-	return apply.Owner{ClusterUID: s.cluster.UID, Installation: s.sibling().Name}
+func (s *subject) siblingOwner() ownership.Owner {
+	return ownership.Owner{ClusterUID: s.cluster.UID, Installation: s.sibling().Name}
 }
 
 // notSharing says what the sibling lacks to be ready and to use what the subject's installation has.

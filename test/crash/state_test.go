@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 )
@@ -73,17 +73,17 @@ func (s sight) of(one *subject) (found []unstructured.Unstructured) {
 }
 
 // uids are those of the subject's objects.
-func (s sight) uids(one *subject) map[apply.Key]types.UID {
-	uids := map[apply.Key]types.UID{}
+func (s sight) uids(one *subject) map[ownership.Key]types.UID {
+	uids := map[ownership.Key]types.UID{}
 	for _, object := range s.of(one) {
 		uids[keyOfObject(object)] = object.GetUID()
 	}
 	return uids
 }
 
-func keyOfObject(object unstructured.Unstructured) apply.Key {
+func keyOfObject(object unstructured.Unstructured) ownership.Key {
 	kind := object.GroupVersionKind()
-	return apply.Key{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+	return ownership.Key{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
 // state is stateIn of this moment.
@@ -97,7 +97,7 @@ func (s *subject) state(t testing.TB) map[string]string {
 func (s *subject) stateIn(t testing.TB, seen sight) map[string]string {
 	t.Helper()
 	state := map[string]string{}
-	uids := map[apply.Key]types.UID{}
+	uids := map[ownership.Key]types.UID{}
 	for _, object := range slices.Concat(seen.of(s), s.probes(t)) {
 		key := keyOfObject(object)
 		uids[key] = object.GetUID()
@@ -219,7 +219,7 @@ func (s *subject) addInstallation(t testing.TB, state map[string]string) {
 }
 
 // addRecords adds every record, and what the newest says; of UIDs it is said whether they are those of the living objects.
-func (s *subject) addRecords(t testing.TB, state map[string]string, uids map[apply.Key]types.UID) {
+func (s *subject) addRecords(t testing.TB, state map[string]string, uids map[ownership.Key]types.UID) {
 	t.Helper()
 	secrets := &corev1.SecretList{}
 	labels := client.MatchingLabels{kubermaticv1.LabelInstallation: s.owner().ID()}
@@ -236,7 +236,7 @@ func (s *subject) addRecords(t testing.TB, state map[string]string, uids map[app
 	if record == nil {
 		return
 	}
-	for _, entries := range []apply.Inventory{record.Inventory, record.Superseded} {
+	for _, entries := range []ownership.Inventory{record.Inventory, record.Superseded} {
 		for i := range entries {
 			known := "not that of the object"
 			if uids[entries[i].Key] == entries[i].UID {

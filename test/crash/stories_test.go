@@ -12,7 +12,7 @@ import (
 var templateStories = []story{
 	{
 		// RS06: killed after the namespace was made and before the CRD. RS08: killed between the objects and the record of them.
-		// Red when isOurs of pkg/apply knows nothing for ours that has no UID on record: the namespace stays in the end, and
+		// Red when package ownership knows nothing for ours that has no UID on record: the namespace stays in the end, and
 		// everything else is refused as somebody else's.
 		name: "install", addon: "probe", to: "1.0.0",
 		through: []string{
@@ -52,7 +52,7 @@ var templateStories = []story{
 		},
 	},
 	{
-		// Objects that KKP applied. Red when isMadeBy of pkg/apply does not look at the mark of what was adopted: the definition goes
+		// Objects that KKP applied. Red when IsMade of pkg/ownership does not look at the mark of what was adopted: the definition goes
 		// with the installation.
 		name: "adopt", addon: "probe", former: kkpAddon, to: "1.0.0",
 		through: []string{"user PATCH /apis/apiextensions.k8s.io/v1/customresourcedefinitions/", "user PATCH /api/v1/namespaces/NAME/configmaps/settings"},

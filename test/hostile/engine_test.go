@@ -18,7 +18,10 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/survey"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/hostile"
@@ -55,7 +58,7 @@ type stage struct {
 	server *hostile.Server
 	seed   client.Client
 	kkp    *kkpv1.Cluster
-	owner  apply.Owner
+	owner  ownership.Owner
 }
 
 func newStage(t testing.TB) *stage {
@@ -65,7 +68,7 @@ func newStage(t testing.TB) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{server: hostile.New(t, user), seed: seed, owner: apply.Owner{ClusterUID: "u", Installation: "a"}}
+	s := &stage{server: hostile.New(t, user), seed: seed, owner: ownership.Owner{ClusterUID: "u", Installation: "a"}}
 	s.kkp = &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "user", UID: "u"}}
 	s.kkp.Status.NamespaceName, s.kkp.Status.Versions.ControlPlane = "cluster-user", user.Release
 	s.kkp.Status.ExtendedHealth.APIServer = kkpv1.HealthUp
@@ -84,22 +87,22 @@ func newStage(t testing.TB) *stage {
 }
 
 // acts are what the engine does with a cluster, in order; errors are what lies are answered with.
-func (s *stage) acts() []func(context.Context, apply.Target) {
+func (s *stage) acts() []func(context.Context, calls.Target) {
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "acted", "namespace": "default"},
 		"data": map[string]any{"a": "b"},
 	}}
-	inventory := apply.Inventory{{Key: apply.KeyOf(object), Version: "v1", UID: types.UID("00000000-0000-4000-8000-000000000000")}}
-	survey := apply.NewSurvey(time.Nanosecond, time.Now)
-	return []func(context.Context, apply.Target){
-		func(ctx context.Context, target apply.Target) {
+	inventory := ownership.Inventory{{Key: ownership.KeyOf(object), Version: "v1", UID: types.UID("00000000-0000-4000-8000-000000000000")}}
+	survey := survey.New(time.Nanosecond, time.Now)
+	return []func(context.Context, calls.Target){
+		func(ctx context.Context, target calls.Target) {
 			known := apply.Planned([]*unstructured.Unstructured{object}, nil)
 			rollout := apply.NewRollout(s.owner, []*unstructured.Unstructured{object.DeepCopy()}, known, apply.RolloutOptions{})
 			_, _ = rollout.Advance(ctx, target)
 		},
-		func(ctx context.Context, target apply.Target) { _, _ = survey.Drifted(ctx, target, s.owner, inventory) },
-		func(ctx context.Context, target apply.Target) { _, _ = survey.Assess(ctx, target, s.owner, inventory) },
-		func(ctx context.Context, target apply.Target) { _, _ = survey.Drifted(ctx, target, s.owner, inventory) },
+		func(ctx context.Context, target calls.Target) { _, _ = survey.Drifted(ctx, target, s.owner, inventory) },
+		func(ctx context.Context, target calls.Target) { _, _ = survey.Assess(ctx, target, s.owner, inventory) },
+		func(ctx context.Context, target calls.Target) { _, _ = survey.Drifted(ctx, target, s.owner, inventory) },
 	}
 }
 
@@ -113,7 +116,7 @@ func (s *stage) play(t *testing.T, sequence []byte, size uint8) {
 	var running sync.WaitGroup
 	running.Go(func() { _ = connections.Start(ctx) })
 	if connection := s.connect(ctx, connections); connection != nil {
-		target := apply.Target{
+		target := calls.Target{
 			Metadata: connection.Metadata, Dynamic: connection.Dynamic, Mapper: connection.Mapper, Served: connection,
 		}
 		for i, act := range s.acts() {

@@ -11,11 +11,12 @@ import (
 // tiers are the floors of the house, the lowest first; imports run downward only.
 var tiers = [][]string{
 	{"apis/kkp", "apis/kubermatic"},
-	{"pkg/addresses", "pkg/lru", "pkg/text"},
+	{"pkg/addresses", "pkg/fieldsets", "pkg/lru", "pkg/ownership", "pkg/text"},
 	{"pkg/backoff", "pkg/catalogue", "pkg/certificate", "pkg/conditions", "pkg/fence", "pkg/listcache", "pkg/remote", "pkg/target", "pkg/templatedata", "pkg/values"},
+	{"pkg/calls"},
 	{
 		"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/helmrelease", "pkg/hooks", "pkg/loop", "pkg/mergedcatalogue",
-		"pkg/render", "pkg/revision",
+		"pkg/removal", "pkg/render", "pkg/revision", "pkg/survey",
 	},
 	compositions,
 	{"pkg/controllers", "pkg/query", "pkg/webhook"},
@@ -29,10 +30,10 @@ var compositions = []string{"pkg/resolution"}
 
 // neighbours are the rooms of its own tier that a room may import.
 var neighbours = map[string][]string{
-	"pkg/helmrelease": {"pkg/apply", "pkg/hooks"},
+	"pkg/helmrelease": {"pkg/hooks"},
 	"pkg/hooks":       {"pkg/apply"},
 	"pkg/render":      {"pkg/fetch"},
-	"pkg/revision":    {"pkg/apply", "pkg/helmrelease", "pkg/hooks"},
+	"pkg/revision":    {"pkg/helmrelease", "pkg/hooks"},
 }
 
 // foundations are inner parts of a room, or of a part of it, that the other parts of the same stand on.
@@ -117,7 +118,7 @@ func TestImportLawsCatch(t *testing.T) {
 	catches(t, importLaws, []law{
 		{"a controller uses a contract", "pkg/controllers/addon/a.go", code("pkg/fetch"), ""},
 		{"cmd names implementations", "cmd/seed-controller-manager/a.go", code("pkg/fetch/git"), ""},
-		{"revision stands on apply", "pkg/revision/a.go", code("pkg/apply"), ""},
+		{"hooks stand on apply", "pkg/hooks/a.go", code("pkg/apply"), ""},
 		{"an implementation knows its contract", "pkg/fetch/git/a.go", code("pkg/fetch"), ""},
 		{"implementations share a foundation", "pkg/fetch/git/a.go", code("pkg/fetch/archive"), ""},
 		{"tests may use anything", "pkg/apply/a_test.go", code("test/fleet"), ""},
@@ -130,6 +131,8 @@ func TestImportLawsCatch(t *testing.T) {
 		{"product uses test code", "pkg/apply/a.go", code("test/fleet"), "downward only"},
 		{"product uses a kit for tests", "pkg/fetch/git/a.go", code("pkg/fetch/fetchtest"), "kit for tests"},
 		{"sideways", "pkg/apply/a.go", code("pkg/revision"), "one tier"},
+		{"a removal that applies", "pkg/removal/a.go", code("pkg/apply"), "one tier"},
+		{"an owner that calls", "pkg/ownership/a.go", code("pkg/calls"), "downward only"},
 		{"hooks that know records", "pkg/hooks/a.go", code("pkg/revision"), "one tier"},
 		{"an API that knows another API", "apis/kubermatic/v1/a.go", code("apis/kkp/v1"), "one tier"},
 		{"past the contract", "pkg/controllers/addon/a.go", code("pkg/fetch/git"), "import the contract pkg/fetch"},
@@ -147,7 +150,10 @@ func TestImportLawsCatch(t *testing.T) {
 }
 
 // pure rooms decide and do nothing else.
-var pure = []string{"pkg/addresses", "pkg/catalogue", "pkg/conditions", "pkg/target", "pkg/templatedata", "pkg/text", "pkg/values"}
+var pure = []string{
+	"pkg/addresses", "pkg/catalogue", "pkg/conditions", "pkg/fieldsets", "pkg/ownership", "pkg/target", "pkg/templatedata", "pkg/text",
+	"pkg/values",
+}
 
 // impure are the packages, with everything below them, that do something.
 var impure = []string{
@@ -200,6 +206,7 @@ func TestPurityCatches(t *testing.T) {
 		{"other rooms act", "pkg/apply/a.go", "package x\nimport _ \"os\"", ""},
 		{"the environment", "pkg/values/a.go", "package x\nimport _ \"os\"", `must not import "os"`},
 		{"a server", "pkg/catalogue/a.go", "package x\nimport _ \"net/http\"", `must not import "net/http"`},
+		{"a look at the cluster", "pkg/ownership/a.go", "package x\nimport _ \"k8s.io/client-go/metadata\"", "must not import"},
 		{"a client", "pkg/conditions/a.go", "package x\nimport _ \"k8s.io/client-go/dynamic\"", "must not import"},
 		{"a clock", "pkg/conditions/a.go", "package x\nimport \"time\"\nvar x = time.Now()", "takes the clock"},
 	})

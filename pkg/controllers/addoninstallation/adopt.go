@@ -15,6 +15,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/removal"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
@@ -72,7 +74,7 @@ func (r *Reconciler) helmReleaseFree(ctx context.Context, f *facts) loop.Outcome
 		f.foreign = found
 		return nil
 	}
-	f.obstacle = &apply.Obstacle{Key: apply.Key{Kind: "Secret", Namespace: found.Namespace, Name: found.Secret}}
+	f.obstacle = &apply.Obstacle{Key: ownership.Key{Kind: "Secret", Namespace: found.Namespace, Name: found.Secret}}
 	return loop.Waiting{
 		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonReleaseNameTaken, Recheck: refusedRecheck,
 		Message: fmt.Sprintf("the user cluster has a Helm release %q in namespace %q that is somebody else's (revision %d): uninstall it, "+
@@ -101,11 +103,11 @@ func (r *Reconciler) takeOver(ctx context.Context, f *facts) loop.Outcome {
 			logHands(ctx, err)
 			return nil
 		}
-		left = left[:min(len(left), max(0, apply.MaxObjects-len(f.record().Superseded)))]
-		f.leftovers = apply.Prunable(left, f.record().Inventory) // what the revision before had is pruned with it
+		left = left[:min(len(left), max(0, ownership.MaxObjects-len(f.record().Superseded)))]
+		f.leftovers = removal.Prunable(left, f.record().Inventory) // what the revision before had is pruned with it
 		return nil
 	}
-	left, err := apply.Leftovers(ctx, f.target(), f.foreign.Objects, apply.LeftoverOptions{
+	left, err := removal.Leftovers(ctx, f.target(), f.foreign.Objects, removal.LeftoverOptions{
 		Owner: f.owner, Marks: f.foreign.Marks(), Wanted: f.objects, NameOf: r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
 	})
 	if err != nil {
@@ -116,7 +118,7 @@ func (r *Reconciler) takeOver(ctx context.Context, f *facts) loop.Outcome {
 }
 
 // tellTakeOver says once, when it is on record, what was there and what becomes of it.
-func (r *Reconciler) tellTakeOver(f *facts, found *helmrelease.Foreign, left apply.Inventory) {
+func (r *Reconciler) tellTakeOver(f *facts, found *helmrelease.Foreign, left ownership.Inventory) {
 	if found == nil {
 		return
 	}
@@ -143,7 +145,7 @@ func (r *Reconciler) tellTakeOver(f *facts, found *helmrelease.Foreign, left app
 		"Helm release %q in namespace %q goes on after its revision %d; %s", found.Name, found.Namespace, found.Revision, shown)
 }
 
-func keyTexts(entries apply.Inventory) []string {
+func keyTexts(entries ownership.Inventory) []string {
 	texts := make([]string, len(entries))
 	for i, entry := range entries {
 		texts[i] = entry.Key.String()

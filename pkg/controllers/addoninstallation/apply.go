@@ -14,8 +14,11 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/removal"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
@@ -71,7 +74,7 @@ func (r *Reconciler) intent(f *facts, digest string) (*revision.Record, error) {
 	if f.owner.ClusterUID != f.cluster.UID { // it came back over the same user cluster
 		intent.Origin = f.owner.ClusterUID
 	}
-	var known apply.Inventory
+	var known ownership.Inventory
 	if previous := f.record(); previous != nil {
 		known, intent.Superseded, intent.Settled = previous.Standing(), previous.Superseded, previous.Settled
 		intent.Shared, intent.FormerAddon = previous.Shared, previous.FormerAddon
@@ -163,8 +166,8 @@ func (r *Reconciler) rollOut(ctx context.Context, f *facts) loop.Outcome {
 	return r.orRollBack(ctx, f, unfinished(progress, looks))
 }
 
-func hasReason(notes []apply.Note, reason string) bool {
-	return slices.ContainsFunc(notes, func(note apply.Note) bool { return note.Reason == reason })
+func hasReason(notes []calls.Note, reason string) bool {
+	return slices.ContainsFunc(notes, func(note calls.Note) bool { return note.Reason == reason })
 }
 
 // unfinished says what a rollout waits for, or what was refused, after so many looks in a row at which nothing more could be
@@ -197,7 +200,7 @@ func unfinished(progress apply.Progress, looks int) loop.Outcome {
 func stageWait(looks int) time.Duration { return backoff.Slowly(looks, stageRecheck, slowestLook) }
 
 // noteText is the first note, and how many more there are.
-func noteText(notes []apply.Note) string {
+func noteText(notes []calls.Note) string {
 	text := notes[0].Message
 	if len(notes) > 1 {
 		text += fmt.Sprintf(" (and %d more)", len(notes)-1)
@@ -225,8 +228,8 @@ func (r *Reconciler) recordApplied(ctx context.Context, f *facts) loop.Outcome {
 	applied, before := *f.record(), f.record().Inventory
 	applied.State, applied.Time = revision.StateApplied, f.stamp()
 	applied.SupersededOf = countEarlier(f.record())
-	applied.Superseded = append(apply.Prunable(f.record().Inventory, f.progress.Inventory), f.record().Superseded...)
-	applied.Superseded = apply.Prunable(applied.Superseded, f.progress.Inventory).Without(applied.Shared)
+	applied.Superseded = append(removal.Prunable(f.record().Inventory, f.progress.Inventory), f.record().Superseded...)
+	applied.Superseded = removal.Prunable(applied.Superseded, f.progress.Inventory).Without(applied.Shared)
 	applied.Inventory = f.progress.Inventory
 	if !applied.HasHooks(applied.Action.Post()) {
 		applied.Deployed()

@@ -40,7 +40,7 @@ func (r *Reconciler) await(ctx context.Context, f *facts, outcome loop.Outcome) 
 	if !ok || f.obstacle == nil || waiting.Condition != kubermaticv1.ConditionApplied || waiting.Recheck == 0 {
 		return outcome
 	}
-	seen, err := f.obstacle.Look(ctx, f.target())
+	seen, err := f.obstacle.State(ctx, f.target())
 	if err != nil {
 		return outcome
 	}
@@ -63,7 +63,7 @@ func (r *Reconciler) isInTheWay(ctx context.Context, request ctrl.Request, f *fa
 	if r.locate(ctx, f) != nil || f.memory.awaited != known || r.connect(ctx, f) != nil {
 		return false
 	}
-	seen, err := known.obstacle.Look(ctx, f.target())
+	seen, err := known.obstacle.State(ctx, f.target())
 	if err != nil || seen == "" || seen != known.seen {
 		return false
 	}

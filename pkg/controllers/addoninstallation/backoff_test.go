@@ -6,12 +6,13 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
 // RS05, what the user cluster refuses. Red when a refused object is tried every minute for ever.
 func TestRS05RefusedIsTriedEveryFiveMinutes(t *testing.T) {
-	refused := apply.Progress{Refused: []apply.Note{{Reason: kubermaticv1.ReasonObjectInvalid, Message: "field spec.ports is required"}}}
+	refused := apply.Progress{Refused: []calls.Note{{Reason: kubermaticv1.ReasonObjectInvalid, Message: "field spec.ports is required"}}}
 	var last time.Duration
 	for looks := range 40 {
 		wait := loop.ComeBack(unfinished(refused, looks+1))
@@ -32,7 +33,7 @@ func TestKindsThatStayAwayAreLookedForRarely(t *testing.T) {
 		kubermaticv1.ReasonKindNotServed: slowestRetry, kubermaticv1.ReasonWaitingForStage: slowestLook,
 		kubermaticv1.ReasonNamespaceTerminating: slowestLook, kubermaticv1.ReasonObjectInvalid: refusedRecheck,
 	} {
-		notes := []apply.Note{{Reason: reason}}
+		notes := []calls.Note{{Reason: reason}}
 		if got := repairWait(notes, maxLooks); got != want {
 			t.Errorf("%s: after many looks it waits %s, want %s", reason, got, want)
 		}

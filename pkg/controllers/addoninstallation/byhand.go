@@ -8,10 +8,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/removal"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
@@ -85,7 +86,7 @@ func (r *Reconciler) goOnAfter(ctx context.Context, f *facts, found *helmrelease
 		logHands(ctx, err)
 		return nil
 	}
-	left = left[:min(len(left), max(0, apply.MaxObjects-len(record.Superseded)))] // the rest stays where it is
+	left = left[:min(len(left), max(0, ownership.MaxObjects-len(record.Superseded)))] // the rest stays where it is
 	err = r.amend(ctx, f, func(kept *revision.Record) {
 		kept.ContinueAfter(found.Revision, f.stamp())
 		kept.Superseded = append(kept.Superseded, left...)
@@ -104,23 +105,23 @@ func (r *Reconciler) goOnAfter(ctx context.Context, f *facts, found *helmrelease
 // leftBy finds what revisions that somebody made have and the installation has not, and removes what their hooks made: it would stand
 // in the way of ours. A hook that runs stops with it, as with the next `helm upgrade`.
 func (r *Reconciler) leftBy(
-	ctx context.Context, f *facts, found *helmrelease.Foreign, known apply.Inventory,
-) (apply.Inventory, error) {
-	options := apply.LeftoverOptions{
+	ctx context.Context, f *facts, found *helmrelease.Foreign, known ownership.Inventory,
+) (ownership.Inventory, error) {
+	options := removal.LeftoverOptions{
 		Owner: f.owner, Marks: found.Marks(),
 		Wanted: f.objects, Known: known, NameOf: r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
 	}
-	left, err := apply.Leftovers(ctx, f.target(), found.Objects, options)
+	left, err := removal.Leftovers(ctx, f.target(), found.Objects, options)
 	if err != nil {
 		return nil, err
 	}
 	options.Hooks = true
-	hooks, err := apply.Leftovers(ctx, f.target(), found.Hooks, options)
+	hooks, err := removal.Leftovers(ctx, f.target(), found.Hooks, options)
 	if err != nil || len(hooks) == 0 {
 		return left, err
 	}
 	hooks = hooks[:min(len(hooks), mostHooksLeft)]
-	_, _, err = apply.Prune(ctx, f.target(), hooks, apply.PruneOptions{Owner: f.owner, Total: 2 * len(hooks)})
+	_, _, err = removal.Prune(ctx, f.target(), hooks, removal.PruneOptions{Owner: f.owner, Total: 2 * len(hooks)})
 	return left, err
 }
 
@@ -164,7 +165,7 @@ func (r *Reconciler) takeBackLast(ctx context.Context, f *facts) loop.Outcome {
 }
 
 // releaseMarks are those of a release that is gone on with: what Helm made for it is the installation's to take.
-func releaseMarks(record *revision.Record) *apply.HelmMarks {
+func releaseMarks(record *revision.Record) *ownership.HelmMarks {
 	if record == nil || record.Helm == nil || !record.Helm.TakenOver {
 		return nil
 	}
@@ -179,7 +180,7 @@ func isTaken(err error) bool {
 }
 
 // tellByHand tells of revisions that somebody made.
-func (r *Reconciler) tellByHand(f *facts, found *helmrelease.Foreign, left apply.Inventory) {
+func (r *Reconciler) tellByHand(f *facts, found *helmrelease.Foreign, left ownership.Inventory) {
 	shown := "what they changed is put back"
 	if len(left) > 0 {
 		shown += "; only they have, and it is to be pruned: " + text.Names(keyTexts(left), mostNamed)

@@ -9,6 +9,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/listcache"
 	"github.com/trellis-addons/trellis/pkg/lru"
+	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
 // views hold one view per cluster, so that one list serves all its installations; by UIDs (facts.place), since a name may come back.
@@ -19,7 +20,7 @@ type views struct {
 
 // view is what the installations of a user cluster share of what was seen there.
 type view struct {
-	survey     *apply.Survey
+	survey     *survey.Survey
 	namespaces *apply.Namespaces
 	helmNames  *listcache.Lists
 }
@@ -27,18 +28,18 @@ type view struct {
 // viewKept is how many intervals a view is kept after its last use.
 const viewKept = 3
 
-func (v *views) surveyOf(uid types.UID, interval time.Duration) *apply.Survey {
+func (v *views) surveyOf(uid types.UID, interval time.Duration) *survey.Survey {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	return v.of(uid, interval).survey
 }
 
 // newSurvey begins a cluster's survey anew: whatever it has listed, of workloads too, is listed again.
-func (v *views) newSurvey(uid types.UID, interval time.Duration) *apply.Survey {
+func (v *views) newSurvey(uid types.UID, interval time.Duration) *survey.Survey {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	seen := v.of(uid, interval)
-	seen.survey = apply.NewSurvey(interval, time.Now)
+	seen.survey = survey.New(interval, time.Now)
 	return seen.survey
 }
 
@@ -58,7 +59,7 @@ func (v *views) helmNamesOf(uid types.UID, interval time.Duration) *listcache.Li
 func (v *views) of(uid types.UID, interval time.Duration) *view {
 	return v.byUID.Renew(uid, viewKept*interval, func() *view {
 		return &view{
-			survey: apply.NewSurvey(interval, time.Now), namespaces: apply.NewNamespaces(time.Now), helmNames: listcache.New(time.Now),
+			survey: survey.New(interval, time.Now), namespaces: apply.NewNamespaces(time.Now), helmNames: listcache.New(time.Now),
 		}
 	})
 }

@@ -6,16 +6,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/render/images"
 )
 
 // Red when a chart is rendered anew because its own kinds are served now.
 func TestOwnKindsAreNoCapability(t *testing.T) {
 	versions := []string{"apps/v1", "apps/v1/Deployment", "example.com/v1", "example.com/v1/Widget", "sub.example.com/v1", "v1", "v1/Pod"}
-	inventory := apply.Inventory{
-		{Key: apply.Key{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "widgets.example.com"}},
-		{Key: apply.Key{Group: "apps", Kind: "Deployment", Name: "web.apps"}},
+	inventory := ownership.Inventory{
+		{Key: ownership.Key{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "widgets.example.com"}},
+		{Key: ownership.Key{Group: "apps", Kind: "Deployment", Name: "web.apps"}},
 	}
 	want := []string{"apps/v1", "apps/v1/Deployment", "sub.example.com/v1", "v1", "v1/Pod"}
 	if diff := cmp.Diff(want, withoutOwn(versions, inventory.DefinedGroups())); diff != "" {

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
@@ -95,7 +95,7 @@ func (r *Reconciler) remoteFailed(f *facts, condition string, err error) loop.Ou
 
 // callFailed is what a call that failed makes of a condition. Where the API server misbehaves, nothing is known.
 func callFailed(condition string, err error) loop.Outcome {
-	if _, ok := errors.AsType[*apply.MisbehavesError](err); ok {
+	if _, ok := errors.AsType[*calls.MisbehavesError](err); ok {
 		return loop.RetryAt{
 			Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonClusterMisbehaves, Message: err.Error(), Unknown: true,
 		}

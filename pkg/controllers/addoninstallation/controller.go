@@ -14,13 +14,13 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
@@ -56,17 +56,17 @@ type Records interface {
 	RecordReader
 	SaveIntent(ctx context.Context, namespace string, record *revision.Record) error
 	SaveApplied(ctx context.Context, namespace string, record *revision.Record) error
-	Trim(ctx context.Context, namespace string, owner apply.Owner, keep ...int) error
-	Forget(ctx context.Context, namespace string, owner apply.Owner) error
-	Reown(ctx context.Context, namespace string, owner apply.Owner, now kubermaticv1.ClusterIdentity) error
+	Trim(ctx context.Context, namespace string, owner ownership.Owner, keep ...int) error
+	Forget(ctx context.Context, namespace string, owner ownership.Owner) error
+	Reown(ctx context.Context, namespace string, owner ownership.Owner, now kubermaticv1.ClusterIdentity) error
 }
 
 // RecordReader reads release records: the newest, or one revision; and the Clusters that an installation has some of.
 type RecordReader interface {
 	Clusters(ctx context.Context, namespace, installation string) ([]kubermaticv1.ClusterIdentity, error)
-	Load(ctx context.Context, namespace string, owner apply.Owner) (*revision.Record, error)
-	LoadFirst(ctx context.Context, namespace string, owner apply.Owner) (*revision.Record, error)
-	LoadRevision(ctx context.Context, namespace string, owner apply.Owner, revision int) (*revision.Record, error)
+	Load(ctx context.Context, namespace string, owner ownership.Owner) (*revision.Record, error)
+	LoadFirst(ctx context.Context, namespace string, owner ownership.Owner) (*revision.Record, error)
+	LoadRevision(ctx context.Context, namespace string, owner ownership.Owner, revision int) (*revision.Record, error)
 }
 
 // Images rewrites the images of objects in place. Canonical is the same for the same rules.

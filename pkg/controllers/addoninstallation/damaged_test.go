@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 )
@@ -28,7 +28,7 @@ func TestDamagedRecordHoldsNothingUp(t *testing.T) {
 	w.expectInstalled(object, "2.0.0", "")
 
 	var heads corev1.SecretList
-	owner := apply.Owner{ClusterUID: w.cluster.UID, Installation: "damaged"}
+	owner := ownership.Owner{ClusterUID: w.cluster.UID, Installation: "damaged"}
 	if err := w.seed.List(t.Context(), &heads, client.InNamespace(w.namespace), client.MatchingLabels{
 		kubermaticv1.LabelInstallation: owner.ID(), revision.LabelRevision: "2",
 	}); err != nil || len(heads.Items) != 1 {
@@ -66,7 +66,7 @@ func TestDamagedRecordsAreOrphaned(t *testing.T) {
 	before := uids(w.configMaps(object.Spec.TargetNamespace))
 	stop()
 
-	owner := apply.Owner{ClusterUID: w.cluster.UID, Installation: object.Name}
+	owner := ownership.Owner{ClusterUID: w.cluster.UID, Installation: object.Name}
 	ours := []client.ListOption{client.InNamespace(w.namespace), client.MatchingLabels{kubermaticv1.LabelInstallation: owner.ID()}}
 	var records corev1.SecretList
 	if err := w.seed.List(t.Context(), &records, ours...); err != nil || len(records.Items) == 0 {
@@ -105,7 +105,7 @@ func TestForgedRecordHoldsNothingUp(t *testing.T) {
 	w.expectInstalled(object, "1.0.0", "2.0.0")
 	stop()
 
-	owner := apply.Owner{ClusterUID: w.cluster.UID, Installation: "forged"}
+	owner := ownership.Owner{ClusterUID: w.cluster.UID, Installation: "forged"}
 	var head corev1.Secret
 	name := "addon-" + owner.LongID() + "-"
 	if err := w.seed.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: name + "1"}, &head); err != nil {

@@ -13,8 +13,11 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
 // fightRepairs is how many repairs of one object in a row mean that somebody else keeps changing it.
@@ -46,7 +49,7 @@ func (r *Reconciler) repairDrift(ctx context.Context, f *facts) loop.Outcome {
 		survey = r.views.newSurvey(f.place(), r.Options.DriftInterval)
 	}
 	if r.askedFor(f) {
-		f.memory.repairs = map[apply.Key]repairCount{}
+		f.memory.repairs = map[ownership.Key]repairCount{}
 	}
 	drift, err := survey.Drifted(ctx, f.target(), f.owner, f.record().Inventory)
 	if err != nil {
@@ -72,8 +75,8 @@ func (r *Reconciler) rest(_ context.Context, f *facts) loop.Outcome {
 	return loop.Done{Recheck: max(f.memory.nextSurvey.Sub(f.now), firstLook)}
 }
 
-func keysOf(drift []apply.Drift) []apply.Key {
-	keys := make([]apply.Key, len(drift))
+func keysOf(drift []survey.Drift) []ownership.Key {
+	keys := make([]ownership.Key, len(drift))
 	for i, one := range drift {
 		keys[i] = one.Key
 	}
@@ -81,8 +84,8 @@ func keysOf(drift []apply.Drift) []apply.Key {
 }
 
 // withoutFights leaves out objects that were repaired again and again: somebody else wants them otherwise.
-func (r *Reconciler) withoutFights(f *facts, drift []apply.Drift) []apply.Drift {
-	var wanted []apply.Drift
+func (r *Reconciler) withoutFights(f *facts, drift []survey.Drift) []survey.Drift {
+	var wanted []survey.Drift
 	for _, one := range drift {
 		if f.memory.repairs[one.Key].count >= fightRepairs {
 			f.fights = append(f.fights, one.Key)
@@ -93,7 +96,7 @@ func (r *Reconciler) withoutFights(f *facts, drift []apply.Drift) []apply.Drift 
 	return wanted
 }
 
-func (r *Reconciler) repair(ctx context.Context, f *facts, drift []apply.Drift) loop.Outcome {
+func (r *Reconciler) repair(ctx context.Context, f *facts, drift []survey.Drift) loop.Outcome {
 	if len(drift) == 0 {
 		return nil
 	}
@@ -101,7 +104,7 @@ func (r *Reconciler) repair(ctx context.Context, f *facts, drift []apply.Drift) 
 	if err != nil {
 		return failed(err)
 	}
-	fixed, err := apply.Repair(ctx, f.target(), f.owner, drift, apply.Applied{
+	fixed, err := apply.Repair(ctx, f.target(), f.owner, keysOf(drift), apply.Applied{
 		Objects: objects, Inventory: record.Inventory, Adopt: f.adopts(), Release: releaseMarks(record),
 		NameOf:   r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
 		Siblings: r.siblings(f), Shared: record.Shared,
@@ -123,7 +126,7 @@ func (r *Reconciler) repair(ctx context.Context, f *facts, drift []apply.Drift) 
 			return failed(err)
 		}
 	}
-	notes, noted := slices.Concat(fixed.Refused, fixed.Waiting), map[apply.Key]bool{}
+	notes, noted := slices.Concat(fixed.Refused, fixed.Waiting), map[ownership.Key]bool{}
 	for _, note := range notes {
 		noted[note.Key] = true
 	}
@@ -131,7 +134,7 @@ func (r *Reconciler) repair(ctx context.Context, f *facts, drift []apply.Drift) 
 		noted[entry.Key] = true
 	}
 	for _, one := range drift {
-		if noted[one.Key] || one.Reason == apply.DriftLeft {
+		if noted[one.Key] || one.Reason == survey.DriftLeft {
 			continue
 		}
 		f.repaired = append(f.repaired, one.Key)
@@ -151,9 +154,9 @@ func (r *Reconciler) repair(ctx context.Context, f *facts, drift []apply.Drift) 
 
 // repairWait is how long to wait after so many looks in a row at which not everything could be put back. What waits for a
 // definition or a namespace of the user cluster is looked at soon; a kind that others bring may stay away for good.
-func repairWait(notes []apply.Note, looks int) time.Duration {
+func repairWait(notes []calls.Note, looks int) time.Duration {
 	waits := func(reasons ...string) bool {
-		return slices.ContainsFunc(notes, func(note apply.Note) bool { return slices.Contains(reasons, note.Reason) })
+		return slices.ContainsFunc(notes, func(note calls.Note) bool { return slices.Contains(reasons, note.Reason) })
 	}
 	switch {
 	case waits(kubermaticv1.ReasonWaitingForStage, kubermaticv1.ReasonNamespaceTerminating):
@@ -173,8 +176,8 @@ func counted(before repairCount, now time.Time, interval time.Duration) repairCo
 }
 
 // sameContent keeps the counts of objects whose content is as it was: a new revision of others ends no fight about them.
-func sameContent(repairs map[apply.Key]repairCount, before, now apply.Inventory) map[apply.Key]repairCount {
-	kept, content := map[apply.Key]repairCount{}, map[apply.Key]string{}
+func sameContent(repairs map[ownership.Key]repairCount, before, now ownership.Inventory) map[ownership.Key]repairCount {
+	kept, content := map[ownership.Key]repairCount{}, map[ownership.Key]string{}
 	for _, entry := range now {
 		content[entry.Key] = entry.Content
 	}

@@ -10,14 +10,17 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/survey"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
@@ -27,7 +30,7 @@ type facts struct {
 	memory       *memory
 
 	cluster *kkpv1.Cluster
-	owner   apply.Owner
+	owner   ownership.Owner
 	// damaged: there are records, and none can be read.
 	damaged bool
 
@@ -47,26 +50,26 @@ type facts struct {
 
 	// foreign is somebody's Helm release that is gone on with; leftovers are its objects that are not among ours.
 	foreign   *helmrelease.Foreign
-	leftovers apply.Inventory
+	leftovers ownership.Inventory
 
 	rendered render.Result
 	objects  []*unstructured.Unstructured
 	hooks    []hooks.Hook
 	progress apply.Progress
-	health   *apply.Health
+	health   *survey.Health
 
 	// decision is what this pass does; steps go by it, and not by the record.
 	decision revision.Decision
 	// repaired names objects that were put back, fights those that are left alone; drifted tells that a look was taken.
 	drifted  bool
-	repaired []apply.Key
-	fights   []apply.Key
+	repaired []ownership.Key
+	fights   []ownership.Key
 	// misbehaved has notes about objects of which the API server said what can't be.
-	misbehaved []apply.Note
+	misbehaved []calls.Note
 	// shared tells what is shared, and what is not any more, since this pass.
 	shared []string
 	// shown are objects that drifted and are left as they are, since the strategy is Once.
-	shown   []apply.Key
+	shown   []ownership.Key
 	applied bool
 	// saved is the record as this pass wrote it, whole.
 	saved *revision.Record
@@ -95,8 +98,8 @@ func (f *facts) adopts() bool {
 // place tells what was seen of the user cluster from what was seen of another: one that comes or was there under the same Cluster.
 func (f *facts) place() types.UID { return f.cluster.UID + "/" + f.connection.UserCluster }
 
-func (f *facts) target() apply.Target {
-	return apply.Target{
+func (f *facts) target() calls.Target {
+	return calls.Target{
 		Metadata: f.connection.Metadata, Dynamic: f.connection.Dynamic, Mapper: f.connection.Mapper, Served: f.connection,
 	}
 }

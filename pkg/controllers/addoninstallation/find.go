@@ -7,9 +7,9 @@ import (
 	"time"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 const (
@@ -32,7 +32,7 @@ func (r *Reconciler) locate(ctx context.Context, f *facts) error {
 		return err
 	}
 	f.cluster = found
-	f.owner = apply.Owner{ClusterUID: origin, Installation: f.installation.Name}
+	f.owner = ownership.Owner{ClusterUID: origin, Installation: f.installation.Name}
 	f.memory.belongTo(f.owner)
 	return nil
 }

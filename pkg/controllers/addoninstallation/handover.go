@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // errHandover says that an installation of the add-on is just being removed, by a pass that may not know of this one.
@@ -52,7 +52,7 @@ func (h *handovers) underWay(namespace string) bool {
 }
 
 // pruned are the superseded objects that go: neither those that a hook made its own, nor those that siblings have.
-func (r *Reconciler) pruned(ctx context.Context, f *facts) (apply.Inventory, error) {
+func (r *Reconciler) pruned(ctx context.Context, f *facts) (ownership.Inventory, error) {
 	superseded := f.record().WithoutHooked(f.record().Superseded)
 	if !canBeShared(superseded) {
 		return superseded, nil
@@ -62,13 +62,13 @@ func (r *Reconciler) pruned(ctx context.Context, f *facts) (apply.Inventory, err
 	return free, err
 }
 
-func canBeShared(objects apply.Inventory) bool {
-	return slices.ContainsFunc(objects, func(entry apply.Entry) bool { return apply.CanBeShared(entry.Key) })
+func canBeShared(objects ownership.Inventory) bool {
+	return slices.ContainsFunc(objects, func(entry ownership.Entry) bool { return ownership.CanBeShared(entry.Key) })
 }
 
 // goes is everything that goes with an installation: what it has, or used of siblings, and no sibling has that stays. Of those that go
 // together the last by name takes along what they shared, once the others are gone; waits names one of them.
-func (r *Reconciler) goes(ctx context.Context, f *facts) (objects apply.Inventory, waits string, err error) {
+func (r *Reconciler) goes(ctx context.Context, f *facts) (objects ownership.Inventory, waits string, err error) {
 	record := f.record()
 	objects = removable(record)
 	if len(record.Shared) == 0 && !canBeShared(objects) {
@@ -86,7 +86,7 @@ func (r *Reconciler) goes(ctx context.Context, f *facts) (objects apply.Inventor
 	free, _ := objects.Held(siblings)
 	objects = nil
 	for _, entry := range free {
-		others := apply.TakenAlong(entry, siblings)
+		others := ownership.TakenAlong(entry, siblings)
 		if len(others) == 0 {
 			objects = append(objects, entry)
 			continue

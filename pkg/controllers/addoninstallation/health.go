@@ -8,10 +8,12 @@ import (
 	"time"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/removal"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
 const (
@@ -35,7 +37,7 @@ func (r *Reconciler) assess(ctx context.Context, f *facts) loop.Outcome {
 		return r.remoteFailed(f, kubermaticv1.ConditionHealthy, err)
 	}
 	if !healthy(&health) && (f.memory.looks >= explainFrom || isLate(f)) {
-		health = apply.Explain(ctx, f.target(), health)
+		health = survey.Explain(ctx, f.target(), health)
 	}
 	f.health, f.memory.health = &health, &health
 	if outcome := r.settle(ctx, f, &health); outcome != nil {
@@ -51,22 +53,22 @@ func (r *Reconciler) assess(ctx context.Context, f *facts) loop.Outcome {
 
 // look reads the objects whose health can change; between two looks at all of them, those that were not healthy. Where
 // everything was, and is looked at again with a drift pass, installations of a cluster share what they read.
-func (r *Reconciler) look(ctx context.Context, f *facts) (apply.Health, error) {
+func (r *Reconciler) look(ctx context.Context, f *facts) (survey.Health, error) {
 	before := f.memory.health
 	if before != nil && !f.drifted && f.memory.looks%wholeLook != 0 {
-		return apply.Reassess(ctx, f.target(), f.owner, f.record().Inventory, *before)
+		return survey.Reassess(ctx, f.target(), f.owner, f.record().Inventory, *before)
 	}
 	if before != nil && f.drifted && healthy(before) {
 		survey := r.views.surveyOf(f.place(), r.Options.DriftInterval)
 		return survey.Assess(ctx, f.target(), f.owner, f.record().Inventory)
 	}
-	return apply.Assess(ctx, f.target(), f.owner, f.record().Inventory)
+	return survey.Assess(ctx, f.target(), f.owner, f.record().Inventory)
 }
 
 // settle puts on record which Jobs have run to their end, so that their going is no drift: at once, since a Job may be taken
 // away before everything else works. Where everything does, it records for strategy Once that nothing more is to be applied, and for
 // revisions that may have to give way, or be come back to, that they were healthy once.
-func (r *Reconciler) settle(ctx context.Context, f *facts, health *apply.Health) loop.Outcome {
+func (r *Reconciler) settle(ctx context.Context, f *facts, health *survey.Health) loop.Outcome {
 	finished := health.Finished
 	once := healthy(health) && f.installation.Spec.ReconcileStrategy == kubermaticv1.ReconcileOnce && !f.record().Settled
 	proof := healthy(health) && f.record().AwaitsProof()
@@ -84,15 +86,15 @@ func (r *Reconciler) settle(ctx context.Context, f *facts, health *apply.Health)
 }
 
 // news says whether an object finished that the inventory doesn't call finished yet.
-func news(inventory apply.Inventory, finished []apply.Key) bool {
-	ended := map[apply.Key]bool{}
+func news(inventory ownership.Inventory, finished []ownership.Key) bool {
+	ended := map[ownership.Key]bool{}
 	for _, key := range finished {
 		ended[key] = true
 	}
-	return slices.ContainsFunc(inventory, func(entry apply.Entry) bool { return ended[entry.Key] && !entry.Finished })
+	return slices.ContainsFunc(inventory, func(entry ownership.Entry) bool { return ended[entry.Key] && !entry.Finished })
 }
 
-func healthy(health *apply.Health) bool { return health.Healthy == health.Total }
+func healthy(health *survey.Health) bool { return health.Healthy == health.Total }
 
 // isLate says whether the objects have had the time to become healthy.
 func isLate(f *facts) bool {
@@ -107,7 +109,7 @@ func failingObjects(f *facts) int {
 	return f.health.Failing
 }
 
-func unhealthy(f *facts, health *apply.Health) loop.Outcome {
+func unhealthy(f *facts, health *survey.Health) loop.Outcome {
 	message := fmt.Sprintf("%d of %d objects are healthy", health.Healthy, health.Total)
 	if len(health.Unhealthy) > 0 {
 		message += fmt.Sprintf("; %s: %s", health.Unhealthy[0].Key, noteText(health.Unhealthy))
@@ -141,7 +143,7 @@ func (r *Reconciler) prune(ctx context.Context, f *facts) loop.Outcome {
 	if err != nil {
 		return failed(err)
 	}
-	left, notes, err := apply.Prune(ctx, f.target(), superseded, apply.PruneOptions{
+	left, notes, err := removal.Prune(ctx, f.target(), superseded, removal.PruneOptions{
 		Owner: f.owner, Total: record.SupersededOf,
 		Approved: f.installation.Annotations[kubermaticv1.AnnotationPruneApproved], CRDs: record.CRDs.Remove,
 	})

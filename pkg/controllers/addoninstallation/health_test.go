@@ -8,9 +8,11 @@ import (
 	"time"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
 // shelf has one record and keeps what is saved.
@@ -21,7 +23,7 @@ type shelf struct {
 }
 
 // Load gives the record.
-func (s *shelf) Load(context.Context, string, apply.Owner) (*revision.Record, error) {
+func (s *shelf) Load(context.Context, string, ownership.Owner) (*revision.Record, error) {
 	return s.record, nil
 }
 
@@ -31,9 +33,9 @@ func (s *shelf) SaveApplied(_ context.Context, _ string, record *revision.Record
 	return nil
 }
 
-func inventoryOf(names ...string) (entries apply.Inventory) {
+func inventoryOf(names ...string) (entries ownership.Inventory) {
 	for _, name := range names {
-		entries = append(entries, apply.Entry{Key: apply.Key{Kind: "Job", Namespace: "shop", Name: name}, UID: "1", Content: name})
+		entries = append(entries, ownership.Entry{Key: ownership.Key{Kind: "Job", Namespace: "shop", Name: name}, UID: "1", Content: name})
 	}
 	return entries
 }
@@ -45,7 +47,7 @@ func TestFinishedJobsAreRecordedAtOnce(t *testing.T) {
 	kept := &shelf{record: &revision.Record{State: revision.StateApplied, Inventory: entries}}
 	r := &Reconciler{Dependencies: Dependencies{Records: kept}}
 	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{record: kept.record.Light()}}
-	unfinished := apply.Health{Total: 2, Healthy: 1, Finished: []apply.Key{entries[0].Key}}
+	unfinished := survey.Health{Total: 2, Healthy: 1, Finished: []ownership.Key{entries[0].Key}}
 	for range 2 {
 		if outcome := r.settle(t.Context(), f, &unfinished); outcome != nil {
 			t.Fatal(outcome)
@@ -75,8 +77,8 @@ func TestRecordedObjectsKeepTheirDigits(t *testing.T) {
 
 // Red when the message does not name the object.
 func TestUnhealthyNamesTheObject(t *testing.T) {
-	health := apply.Health{Total: 2, Unhealthy: []apply.Note{
-		{Key: apply.Key{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Reason: "InProgress", Message: "Available: 0/1"}, {},
+	health := survey.Health{Total: 2, Unhealthy: []calls.Note{
+		{Key: ownership.Key{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Reason: "InProgress", Message: "Available: 0/1"}, {},
 	}}
 	f := &facts{memory: &memory{record: &revision.Record{}}, now: time.Now()}
 	message := unhealthy(f, &health).(loop.Waiting).Message
@@ -91,7 +93,7 @@ func TestFightsOutliveRevisionsOfOtherObjects(t *testing.T) {
 	after := inventoryOf("a", "b")
 	after[1].Content = "new"
 	count := repairCount{count: fightRepairs}
-	kept := sameContent(map[apply.Key]repairCount{before[0].Key: count, before[1].Key: count, before[2].Key: count}, before, after)
+	kept := sameContent(map[ownership.Key]repairCount{before[0].Key: count, before[1].Key: count, before[2].Key: count}, before, after)
 	if len(kept) != 1 || kept[before[0].Key] != count {
 		t.Errorf("kept %+v, want the count of the first object alone", kept)
 	}

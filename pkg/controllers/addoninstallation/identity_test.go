@@ -15,7 +15,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -309,7 +309,7 @@ func TestClusterOfAFormerNameBeginsAnew(t *testing.T) {
 	w.expectBackAgain(object, "1.0.0")
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: "settings"}}
 	expect.Object(t, w.elsewhere(), settings, func(settings *corev1.ConfigMap) error {
-		own := apply.Owner{ClusterUID: w.cluster.UID, Installation: object.Name}.ID()
+		own := ownership.Owner{ClusterUID: w.cluster.UID, Installation: object.Name}.ID()
 		if has := settings.Labels[kubermaticv1.LabelInstallation]; has != own {
 			return fmt.Errorf("it carries ID %s, want %s", has, own)
 		}

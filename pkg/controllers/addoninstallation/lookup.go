@@ -14,11 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
 // lookup gives what function lookup of a chart finds: the installation's own objects as the record has them, and those of a release
@@ -44,10 +45,10 @@ func (r *Reconciler) lookup(ctx context.Context, f *facts) ([]*unstructured.Unst
 	if f.foreign == nil {
 		return found, nil
 	}
-	claimed := slices.DeleteFunc(slices.Clone(f.foreign.Objects), func(entry apply.Entry) bool { return !asked.has(entry.Kind) })
-	limits := apply.FoundLimits{Total: render.MaxFoundBytes, Object: render.MaxFoundObject}
-	live, err := apply.OfRelease(ctx, f.target(), claimed, f.foreign.Marks(), limits)
-	if _, beyond := errors.AsType[*apply.LimitError](err); beyond {
+	claimed := slices.DeleteFunc(slices.Clone(f.foreign.Objects), func(entry ownership.Entry) bool { return !asked.has(entry.Kind) })
+	limits := survey.FoundLimits{Total: render.MaxFoundBytes, Object: render.MaxFoundObject}
+	live, err := survey.OfRelease(ctx, f.target(), claimed, f.foreign.Marks(), limits)
+	if _, beyond := errors.AsType[*survey.FoundError](err); beyond {
 		return nil, loop.Stalled{
 			Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonLimitExceeded, Message: err.Error(), Recheck: clusterRecheck,
 		}

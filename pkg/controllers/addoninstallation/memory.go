@@ -9,7 +9,9 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/conditions"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
 // memory is what one installation's passes keep between them. All of it can be lost: the record is read again, a rollout
@@ -18,7 +20,7 @@ type memory struct {
 	// uid of the installation.
 	uid types.UID
 	// owner that record and rollout belong to; with another Cluster in the namespace everything begins anew.
-	owner apply.Owner
+	owner ownership.Owner
 	// loaded says that the record was read, also when there is none.
 	loaded bool
 	record *revision.Record
@@ -41,7 +43,7 @@ type memory struct {
 	// siblings is how the other installations of the add-on stood when what is used of them was looked at last.
 	siblings string
 	// health as last assessed.
-	health *apply.Health
+	health *survey.Health
 	// helmWritten is the state of the Helm release that the user cluster is known to show.
 	helmWritten string
 	// helmTooLarge is the Secret that would show a revision of a Helm release and is too large; "" is none.
@@ -58,7 +60,7 @@ type memory struct {
 	// hookLooks counts the looks in a row at hooks that run.
 	hookLooks int
 	// repairs counts repairs object by object.
-	repairs map[apply.Key]repairCount
+	repairs map[ownership.Key]repairCount
 	// reconcileAt is the annotation's value that was last acted on.
 	reconcileAt string
 	// renderedAnew is the value of annotation reconcile-at that was rendered for; changesTold the inputs whose second
@@ -133,7 +135,7 @@ func (m *memories) of(installation *kubermaticv1.AddonInstallation) *memory {
 	known, ok := m.byName[name]
 	if !ok || known.uid != installation.UID {
 		known = &memory{
-			uid: installation.UID, repairs: map[apply.Key]repairCount{},
+			uid: installation.UID, repairs: map[ownership.Key]repairCount{},
 			reconcileAt:  installation.Annotations[kubermaticv1.AnnotationReconcileAt],
 			renderedAnew: installation.Annotations[kubermaticv1.AnnotationReconcileAt], trouble: troubleOf(installation),
 		}
@@ -150,10 +152,10 @@ func (m *memories) forget(name types.NamespacedName) {
 }
 
 // belongTo empties the memory if it is about another Cluster.
-func (m *memory) belongTo(owner apply.Owner) {
+func (m *memory) belongTo(owner ownership.Owner) {
 	if m.owner != owner {
 		*m = memory{
-			uid: m.uid, owner: owner, repairs: map[apply.Key]repairCount{}, reconcileAt: m.reconcileAt, renderedAnew: m.renderedAnew,
+			uid: m.uid, owner: owner, repairs: map[ownership.Key]repairCount{}, reconcileAt: m.reconcileAt, renderedAnew: m.renderedAnew,
 			trouble: m.trouble,
 		}
 	}
@@ -166,7 +168,7 @@ func (m *memory) reach(userCluster types.UID) {
 		m.doubtCluster()
 		m.health, m.nextSurvey = nil, time.Time{}
 		m.helmWritten, m.helmTooLarge, m.helmVersion = "", "", ""
-		m.repairs = map[apply.Key]repairCount{}
+		m.repairs = map[ownership.Key]repairCount{}
 	}
 	m.userCluster = userCluster
 }

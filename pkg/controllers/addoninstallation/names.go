@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // namesIn finds the name of the installation in a cluster whose objects carry an ID; "" where there is none, or none any more.
@@ -21,7 +21,7 @@ func (r *Reconciler) namesIn(namespace string, origin types.UID) func(id string)
 			return id
 		}
 		for i := range list.Items {
-			if (apply.Owner{ClusterUID: origin, Installation: list.Items[i].Name}).ID() == id {
+			if (ownership.Owner{ClusterUID: origin, Installation: list.Items[i].Name}).ID() == id {
 				return list.Items[i].Name
 			}
 		}

@@ -9,10 +9,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/remote"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
@@ -91,21 +91,21 @@ func (s savedRecords) Clusters(ctx context.Context, namespace, installation stri
 }
 
 // Load implements Records.
-func (s savedRecords) Load(ctx context.Context, namespace string, owner apply.Owner) (*revision.Record, error) {
+func (s savedRecords) Load(ctx context.Context, namespace string, owner ownership.Owner) (*revision.Record, error) {
 	ctx, cancel := saving(ctx)
 	defer cancel()
 	return s.records.Load(ctx, namespace, owner)
 }
 
 // LoadFirst implements Records.
-func (s savedRecords) LoadFirst(ctx context.Context, namespace string, owner apply.Owner) (*revision.Record, error) {
+func (s savedRecords) LoadFirst(ctx context.Context, namespace string, owner ownership.Owner) (*revision.Record, error) {
 	ctx, cancel := saving(ctx)
 	defer cancel()
 	return s.records.LoadFirst(ctx, namespace, owner)
 }
 
 // LoadRevision implements Records.
-func (s savedRecords) LoadRevision(ctx context.Context, namespace string, owner apply.Owner, revision int) (*revision.Record, error) {
+func (s savedRecords) LoadRevision(ctx context.Context, namespace string, owner ownership.Owner, revision int) (*revision.Record, error) {
 	ctx, cancel := saving(ctx)
 	defer cancel()
 	return s.records.LoadRevision(ctx, namespace, owner, revision)
@@ -126,21 +126,21 @@ func (s savedRecords) SaveApplied(ctx context.Context, namespace string, record 
 }
 
 // Trim implements Records.
-func (s savedRecords) Trim(ctx context.Context, namespace string, owner apply.Owner, keep ...int) error {
+func (s savedRecords) Trim(ctx context.Context, namespace string, owner ownership.Owner, keep ...int) error {
 	ctx, cancel := saving(ctx)
 	defer cancel()
 	return s.records.Trim(ctx, namespace, owner, keep...)
 }
 
 // Forget implements Records.
-func (s savedRecords) Forget(ctx context.Context, namespace string, owner apply.Owner) error {
+func (s savedRecords) Forget(ctx context.Context, namespace string, owner ownership.Owner) error {
 	ctx, cancel := saving(ctx)
 	defer cancel()
 	return s.records.Forget(ctx, namespace, owner)
 }
 
 // Reown implements Records.
-func (s savedRecords) Reown(ctx context.Context, namespace string, owner apply.Owner, now kubermaticv1.ClusterIdentity) error {
+func (s savedRecords) Reown(ctx context.Context, namespace string, owner ownership.Owner, now kubermaticv1.ClusterIdentity) error {
 	ctx, cancel := saving(ctx)
 	defer cancel()
 	return s.records.Reown(ctx, namespace, owner, now)

@@ -9,12 +9,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/removal"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
@@ -137,16 +139,16 @@ func (r *Reconciler) removeNamespaces(ctx context.Context, f *facts) loop.Outcom
 	if len(f.record().Hooks) == 0 {
 		return nil
 	}
-	namespaces := slices.DeleteFunc(removable(f.record()), func(entry apply.Entry) bool { return !isNamespaceEntry(entry) })
+	namespaces := slices.DeleteFunc(removable(f.record()), func(entry ownership.Entry) bool { return !isNamespaceEntry(entry) })
 	return r.removeWithNamespace(ctx, f, namespaces)
 }
 
-func isNamespaceEntry(entry apply.Entry) bool { return entry.GroupKind() == namespaceKind }
+func isNamespaceEntry(entry ownership.Entry) bool { return entry.GroupKind() == namespaceKind }
 
 // removeWithNamespace removes an inventory and, where the installation is the last one that asked for its namespace, the
 // namespace too, if a former one of them made it. Of those that are removed at the same time the last by name waits for the
 // others, as long as a removal may take: each would see another one otherwise, and none take the namespace.
-func (r *Reconciler) removeWithNamespace(ctx context.Context, f *facts, inventory apply.Inventory) loop.Outcome {
+func (r *Reconciler) removeWithNamespace(ctx context.Context, f *facts, inventory ownership.Inventory) loop.Outcome {
 	if !f.installation.Spec.CreateNamespace {
 		return r.removeInventory(ctx, f, inventory)
 	}
@@ -157,7 +159,7 @@ func (r *Reconciler) removeWithNamespace(ctx context.Context, f *facts, inventor
 	target := f.record().TargetNamespace
 	sharing := slices.DeleteFunc(others, func(other kubermaticv1.AddonInstallation) bool { return other.Spec.TargetNamespace != target })
 	if len(sharing) == 0 {
-		inherited, err := apply.Inherited(ctx, f.target(), target, r.namesIn(f.installation.Namespace, f.owner.ClusterUID))
+		inherited, err := removal.Inherited(ctx, f.target(), f.owner, target, r.namesIn(f.installation.Namespace, f.owner.ClusterUID))
 		if err != nil {
 			return r.remoteFailed(f, kubermaticv1.ConditionReady, err)
 		}
@@ -182,7 +184,7 @@ func isLastToGo(f *facts, sharing []kubermaticv1.AddonInstallation) bool {
 	})
 }
 
-func (r *Reconciler) removeInventory(ctx context.Context, f *facts, inventory apply.Inventory) loop.Outcome {
+func (r *Reconciler) removeInventory(ctx context.Context, f *facts, inventory ownership.Inventory) loop.Outcome {
 	record := f.record()
 	others, err := r.othersOfCluster(ctx, f)
 	if err != nil {
@@ -192,7 +194,7 @@ func (r *Reconciler) removeInventory(ctx context.Context, f *facts, inventory ap
 	for _, other := range others {
 		targeted = append(targeted, other.Spec.TargetNamespace)
 	}
-	left, blocked, err := apply.Remove(ctx, f.target(), inventory, apply.RemoveOptions{
+	left, blocked, err := removal.Remove(ctx, f.target(), inventory, removal.RemoveOptions{
 		Owner: f.owner, CRDs: record.CRDs.Remove, Namespace: record.TargetNamespace, KeepNamespaces: targeted,
 		All: slices.Concat(removable(record), record.Shared), Kept: func(namespace, why string) { r.tellKept(f, namespace, why) },
 	})
@@ -231,11 +233,11 @@ func (r *Reconciler) othersOfCluster(ctx context.Context, f *facts) ([]kubermati
 
 // removable is everything that a record says the user cluster may hold: what was applied, what was superseded and not
 // yet pruned. The inventory of a rollout that never came to its end holds what was planned, without UIDs.
-func removable(record *revision.Record) apply.Inventory {
+func removable(record *revision.Record) ownership.Inventory {
 	return slices.Concat(record.Superseded, record.Inventory)
 }
 
-func removing(f *facts, left apply.Inventory, blocked []apply.Note) loop.Outcome {
+func removing(f *facts, left ownership.Inventory, blocked []calls.Note) loop.Outcome {
 	f.memory.leaves(len(left))
 	outcome := loop.Waiting{
 		Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonRemoving,

@@ -10,6 +10,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/revision"
@@ -159,7 +160,7 @@ func (r *Reconciler) prepare(f *facts) loop.Outcome {
 		CRDs:            crdPolicy(f).Apply,
 	}
 	if f.rendered.Chart != nil {
-		options.Helm = &apply.HelmMarks{ReleaseName: releaseName(f), ReleaseNamespace: f.installation.Spec.TargetNamespace}
+		options.Helm = &ownership.HelmMarks{ReleaseName: releaseName(f), ReleaseNamespace: f.installation.Spec.TargetNamespace}
 	}
 	r.Images.Rewrite(f.rendered.Objects)
 	objects, err := apply.Prepare(f.rendered.Objects, f.connection.Mapper, options)

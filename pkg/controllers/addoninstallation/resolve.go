@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
@@ -35,7 +35,7 @@ func (r *Reconciler) loadRecord(ctx context.Context, f *facts) loop.Outcome {
 	return r.loadRecordBy(ctx, f, r.Records.LoadFirst)
 }
 
-type recordLoader func(ctx context.Context, namespace string, owner apply.Owner) (*revision.Record, error)
+type recordLoader func(ctx context.Context, namespace string, owner ownership.Owner) (*revision.Record, error)
 
 func (r *Reconciler) loadRecordBy(ctx context.Context, f *facts, load recordLoader) loop.Outcome {
 	if f.memory.loaded {

@@ -13,6 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
 // Atomic upgrades (ADR 22): one that is not applied and healthy in time gives way to the revision that was healthy last.
@@ -33,7 +34,7 @@ func (r *Reconciler) lastGood(ctx context.Context, f *facts) (int, error) {
 	case f.memory.health != nil:
 		return good, nil
 	}
-	health, err := apply.Assess(ctx, f.target(), f.owner, record.Inventory) // a process that has just begun knows nothing
+	health, err := survey.Assess(ctx, f.target(), f.owner, record.Inventory) // a process that has just begun knows nothing
 	if err == nil && healthy(&health) {
 		return record.Revision, nil
 	}

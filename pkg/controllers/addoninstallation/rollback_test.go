@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 )
@@ -63,7 +63,7 @@ const hookJob = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: told, an
 func (w *world) revisions(object *kubermaticv1.AddonInstallation) []string {
 	w.t.Helper()
 	records := revision.NewRecords(w.seed, w.seed, revision.NewSeal([]byte("key")))
-	owner := apply.Owner{ClusterUID: w.cluster.UID, Installation: object.Name}
+	owner := ownership.Owner{ClusterUID: w.cluster.UID, Installation: object.Name}
 	newest, err := records.Load(w.t.Context(), w.namespace, owner)
 	if err != nil {
 		w.t.Fatal(err)

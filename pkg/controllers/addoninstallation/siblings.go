@@ -11,17 +11,18 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
 // Installations of one add-on in one cluster share what is of the whole cluster (ADR 40): by their records, which are read when
 // there is something to decide.
 
 // siblings gives the other installations of the add-on, or of the one that the record had before.
-func (r *Reconciler) siblings(f *facts) apply.Siblings {
-	return func(ctx context.Context) ([]apply.Sibling, error) {
+func (r *Reconciler) siblings(f *facts) ownership.Siblings {
+	return func(ctx context.Context) ([]ownership.Sibling, error) {
 		others, err := r.siblingsOfCluster(ctx, f)
 		if err != nil {
 			return nil, err
@@ -30,7 +31,7 @@ func (r *Reconciler) siblings(f *facts) apply.Siblings {
 		if leaving && !isRemoved(f.installation) && r.handovers.underWay(f.installation.Namespace) {
 			return nil, errHandover
 		}
-		var found []apply.Sibling
+		var found []ownership.Sibling
 		for i := range others {
 			sibling, err := r.sibling(ctx, f, &others[i])
 			if err != nil {
@@ -54,12 +55,12 @@ func (r *Reconciler) siblingsOfCluster(ctx context.Context, f *facts) ([]kuberma
 	}), err
 }
 
-func (r *Reconciler) sibling(ctx context.Context, f *facts, other *kubermaticv1.AddonInstallation) (apply.Sibling, error) {
+func (r *Reconciler) sibling(ctx context.Context, f *facts, other *kubermaticv1.AddonInstallation) (ownership.Sibling, error) {
 	age := other.CreationTimestamp.Compare(f.installation.CreationTimestamp.Time)
-	sibling := apply.Sibling{
+	sibling := ownership.Sibling{
 		Name: other.Name, Leaving: isLeaving(other), Elder: cmp.Or(age, strings.Compare(other.Name, f.installation.Name)) < 0,
 	}
-	record, err := r.Records.Load(ctx, f.installation.Namespace, apply.Owner{ClusterUID: f.owner.ClusterUID, Installation: other.Name})
+	record, err := r.Records.Load(ctx, f.installation.Namespace, ownership.Owner{ClusterUID: f.owner.ClusterUID, Installation: other.Name})
 	if _, damaged := errors.AsType[*revision.DamagedError](err); damaged || err == nil && record != nil && record.Skipped > 0 {
 		sibling.Unknown = true
 		return sibling, nil
@@ -74,10 +75,10 @@ func (r *Reconciler) sibling(ctx context.Context, f *facts, other *kubermaticv1.
 	if err != nil {
 		return sibling, err
 	}
-	sibling.Objects, sibling.Owned, sibling.Used = map[apply.Key]string{}, map[apply.Key]apply.Entry{}, map[apply.Key]apply.Entry{}
+	sibling.Objects, sibling.Owned, sibling.Used = map[ownership.Key]string{}, map[ownership.Key]ownership.Entry{}, map[ownership.Key]ownership.Entry{}
 	for _, object := range objects {
-		if key := apply.KeyOf(object); apply.CanBeShared(key) {
-			sibling.Objects[key] = apply.SharedContent(object)
+		if key := ownership.KeyOf(object); ownership.CanBeShared(key) {
+			sibling.Objects[key] = ownership.SharedContent(object)
 		}
 	}
 	for _, entry := range record.Inventory {
@@ -150,10 +151,10 @@ func (r *Reconciler) inherit(ctx context.Context, f *facts) loop.Outcome {
 	if err != nil {
 		return failed(err)
 	}
-	var left []apply.Drift
+	var left []survey.Drift
 	for _, entry := range f.record().Shared {
-		if !slices.ContainsFunc(siblings, func(sibling apply.Sibling) bool { return sibling.Keeps(entry) || sibling.Unknown }) {
-			left = append(left, apply.Drift{Key: entry.Key, Reason: apply.DriftLeft})
+		if !slices.ContainsFunc(siblings, func(sibling ownership.Sibling) bool { return sibling.Keeps(entry) || sibling.Unknown }) {
+			left = append(left, survey.Drift{Key: entry.Key, Reason: survey.DriftLeft})
 		}
 	}
 	if outcome := r.repair(ctx, f, left); outcome != nil {
@@ -183,19 +184,19 @@ func (r *Reconciler) keepShared(ctx context.Context, f *facts) error {
 	return err
 }
 
-func sameUse(a, b apply.Entry) bool {
+func sameUse(a, b ownership.Entry) bool {
 	return a.Key == b.Key && a.UID == b.UID && a.Owner == b.Owner && a.Content == b.Content
 }
 
 // tellShared remembers what is to be told of what is shared since this pass.
-func (f *facts) tellShared(before, now, inventory apply.Inventory) {
+func (f *facts) tellShared(before, now, inventory ownership.Inventory) {
 	for _, entry := range now {
-		if !slices.ContainsFunc(before, func(known apply.Entry) bool { return known.Key == entry.Key && known.Owner == entry.Owner }) {
+		if !slices.ContainsFunc(before, func(known ownership.Entry) bool { return known.Key == entry.Key && known.Owner == entry.Owner }) {
 			f.shared = append(f.shared, fmt.Sprintf("%s belongs to installation %q of the same add-on, and is used", entry.Key, entry.Owner))
 		}
 	}
 	for _, entry := range inventory {
-		if slices.ContainsFunc(before, func(known apply.Entry) bool { return known.Key == entry.Key }) && entry.UID != "" {
+		if slices.ContainsFunc(before, func(known ownership.Entry) bool { return known.Key == entry.Key }) && entry.UID != "" {
 			f.shared = append(f.shared, fmt.Sprintf("%s was shared and belongs to this installation now", entry.Key))
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -71,7 +71,7 @@ func (w *world) ownerOf(object client.Object, among ...*kubermaticv1.AddonInstal
 		}
 	}
 	for _, one := range among {
-		owner := apply.Owner{ClusterUID: w.cluster.UID, Installation: one.Name}
+		owner := ownership.Owner{ClusterUID: w.cluster.UID, Installation: one.Name}
 		if object.GetLabels()[kubermaticv1.LabelInstallation] == owner.ID() && managers[owner.FieldManager()] && len(managers) == 1 {
 			return one.Name
 		}
@@ -347,7 +347,7 @@ func TestWhatAnUnreadableRecordMayHaveStays(t *testing.T) {
 	w.expectOwner("first", definition, first)
 	w.edit(second, func(object *kubermaticv1.AddonInstallation) { object.Spec.Paused = true })
 	w.expectReady(second, kubermaticv1.ReasonPaused)
-	owner := apply.Owner{ClusterUID: w.cluster.UID, Installation: "second"}
+	owner := ownership.Owner{ClusterUID: w.cluster.UID, Installation: "second"}
 	var sound []corev1.Secret
 	for _, secret := range w.recordSecrets() {
 		if secret.Labels[kubermaticv1.LabelInstallation] == owner.ID() {

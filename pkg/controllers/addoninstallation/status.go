@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
@@ -231,7 +231,7 @@ func objectCount(objects int) string {
 	return fmt.Sprintf("%d objects", objects)
 }
 
-func repairedText(repaired []apply.Key) string {
+func repairedText(repaired []ownership.Key) string {
 	text := fmt.Sprintf("%s was put back", repaired[0])
 	if len(repaired) > 1 {
 		text += fmt.Sprintf(", and %d more", len(repaired)-1)

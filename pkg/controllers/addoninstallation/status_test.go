@@ -13,8 +13,11 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
 func TestProjectSaysHowFarAPassCame(t *testing.T) {
@@ -110,7 +113,7 @@ func TestOutcomesBesideSuccessAndFailure(t *testing.T) {
 }
 
 func TestDriftNeverMakesReadyFalse(t *testing.T) {
-	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}, drifted: true, fights: []apply.Key{{Kind: "ConfigMap", Name: "a"}}}
+	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}, drifted: true, fights: []ownership.Key{{Kind: "ConfigMap", Name: "a"}}}
 	project(f, loop.Done{})
 	conditions := f.installation.Status.Conditions
 	if drifted := meta.FindStatusCondition(conditions, kubermaticv1.ConditionDrifted); drifted == nil || drifted.Reason != kubermaticv1.ReasonFight {
@@ -122,8 +125,8 @@ func TestDriftNeverMakesReadyFalse(t *testing.T) {
 }
 
 func TestUnfinished(t *testing.T) {
-	waiting := []apply.Note{{Reason: kubermaticv1.ReasonWaitingForStage, Message: "CRD a"}, {Reason: kubermaticv1.ReasonWaitingForStage, Message: "CRD b"}}
-	refused := []apply.Note{{Reason: kubermaticv1.ReasonObjectExists, Message: "ConfigMap x exists"}}
+	waiting := []calls.Note{{Reason: kubermaticv1.ReasonWaitingForStage, Message: "CRD a"}, {Reason: kubermaticv1.ReasonWaitingForStage, Message: "CRD b"}}
+	refused := []calls.Note{{Reason: kubermaticv1.ReasonObjectExists, Message: "ConfigMap x exists"}}
 	for _, test := range []struct {
 		why      string
 		progress apply.Progress
@@ -138,7 +141,7 @@ func TestUnfinished(t *testing.T) {
 			loop.Waiting{Condition: "Applied", Reason: "ObjectExists", Message: "ConfigMap x exists", Recheck: refusedRecheck},
 		},
 		{
-			"a missing namespace is somebody's to make", apply.Progress{Waiting: []apply.Note{{Reason: kubermaticv1.ReasonNamespaceMissing, Message: "m"}}},
+			"a missing namespace is somebody's to make", apply.Progress{Waiting: []calls.Note{{Reason: kubermaticv1.ReasonNamespaceMissing, Message: "m"}}},
 			loop.Waiting{Condition: "Applied", Reason: "NamespaceMissing", Message: "m", Recheck: refusedRecheck},
 		},
 	} {
@@ -203,7 +206,7 @@ func TestMaintenanceIsLookedAtInTime(t *testing.T) {
 func TestUnhealthyAfterTheDeadline(t *testing.T) {
 	applied := time.Now()
 	record := &revision.Record{Time: metav1.NewTime(applied), Timeout: metav1.Duration{Duration: time.Minute}}
-	health := &apply.Health{Total: 3, Healthy: 2, InProgress: true}
+	health := &survey.Health{Total: 3, Healthy: 2, InProgress: true}
 	for _, test := range []struct {
 		why    string
 		now    time.Time
@@ -243,7 +246,7 @@ func TestAsksForCapabilities(t *testing.T) {
 
 // Red when what a misbehaving API server did counts as bad news about the objects, or gets no back-off.
 func TestMisbehaviourIsUnknown(t *testing.T) {
-	err := fmt.Errorf("listing the ConfigMap objects of add-ons: %w", &apply.MisbehavesError{Did: "a list has more than 400 pages"})
+	err := fmt.Errorf("listing the ConfigMap objects of add-ons: %w", &calls.MisbehavesError{Did: "a list has more than 400 pages"})
 	want := loop.RetryAt{
 		Condition: "Ready", Reason: "ClusterMisbehaves", Unknown: true,
 		Message: "listing the ConfigMap objects of add-ons: the API server misbehaves: a list has more than 400 pages",

@@ -10,6 +10,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
@@ -97,7 +98,7 @@ func differByChance(recorded, once, twice *facts) (bool, error) {
 func contentOf(f *facts) (map[string]any, error) {
 	named := map[string]any{}
 	for _, object := range f.objects {
-		named[apply.KeyOf(object).String()] = object.Object
+		named[ownership.KeyOf(object).String()] = object.Object
 	}
 	for _, hook := range f.hooks {
 		if hooks.Digest([]hooks.Hook{hook}) != "" {

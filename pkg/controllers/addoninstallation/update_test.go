@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 )
@@ -158,7 +158,7 @@ func TestUpdateOverDamagedRecordWritesEverything(t *testing.T) {
 	w.want(object, "2.0.0")
 	w.expectInstalled(object, "2.0.0", "")
 	stop()
-	owner := apply.Owner{ClusterUID: w.cluster.UID, Installation: object.Name}
+	owner := ownership.Owner{ClusterUID: w.cluster.UID, Installation: object.Name}
 	var heads corev1.SecretList
 	err := w.seed.List(t.Context(), &heads, client.InNamespace(w.namespace), client.MatchingLabels{
 		kubermaticv1.LabelInstallation: owner.ID(), revision.LabelRevision: "2",

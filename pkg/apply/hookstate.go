@@ -1,0 +1,126 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+)
+
+// HookState is how the object of a hook stands.
+type HookState struct {
+	// UID is empty where there is no object.
+	UID types.UID
+	// Ours says that it was made as a hook of this installation, for whichever run; Run is for which.
+	Ours bool
+	Run  string
+	// Applied says that it is an object of the add-on itself, so far.
+	Applied bool
+	// Obstacle says why no hook takes the place of an object that is not Ours, whatever is allowed; "" where one may.
+	Obstacle string
+	// Made is when the API server got it, by its clock.
+	Made time.Time
+	// Deleting says that it goes, Working that a container of it runs now.
+	Deleting, Working bool
+	// Ended says that it did its work, Failed that it never will, also where it goes by now. Other kinds than Job and Pod do
+	// theirs by being there.
+	Ended, Failed bool
+	// Message for people, about what it waits for or why it failed.
+	Message string
+}
+
+// ReadHook reads a hook's object. Errors: NoPlaceError, or the API server's.
+func ReadHook(ctx context.Context, target calls.Target, owner ownership.Owner, hook Hook) (HookState, error) {
+	client, at, err := hook.client(target)
+	if err != nil {
+		return HookState{}, err
+	}
+	live, err := calls.ReadWhole(ctx, client, at)
+	if apierrors.IsNotFound(err) {
+		return HookState{}, nil
+	}
+	if err != nil {
+		return HookState{}, fmt.Errorf("reading hook %q: %w", hook.Key(), err)
+	}
+	return hookStateOf(live, owner, hook.Release), nil
+}
+
+func hookStateOf(live *unstructured.Unstructured, owner ownership.Owner, release ownership.HelmMarks) HookState {
+	kind := live.GroupVersionKind().GroupKind()
+	found := ownership.Of(live, ownership.Question{Owner: owner, Release: &release})
+	sight := HookState{
+		UID: live.GetUID(), Ours: found.IsHook(), Run: live.GetAnnotations()[kubermaticv1.AnnotationHookRun],
+		Applied: found.IsApplied(), Obstacle: obstacle(live, found),
+		Made: live.GetCreationTimestamp().Time, Deleting: live.GetDeletionTimestamp() != nil, Working: isWorking(kind, live),
+	}
+	switch {
+	case calls.Runs(kind) && calls.HasEnded(kind, live):
+		sight.Ended = true
+	case calls.Runs(kind):
+		sight.Failed, sight.Message = hasFailed(kind, live)
+	default:
+		sight.Ended = !sight.Deleting
+	}
+	if sight.Deleting && !sight.Failed {
+		sight.Message = "it is being deleted" + calls.HeldBy(live.GetFinalizers())
+	}
+	return sight
+}
+
+// obstacle says why an object that is no hook of ours makes no room for one.
+func obstacle(live metav1.Object, found ownership.Ownership) string {
+	annotations := live.GetAnnotations()
+	switch found.Obstacle() {
+	case ownership.OfAnother:
+		return "it belongs to another installation"
+	case ownership.OfTheAddon:
+		return "it is an object of the add-on itself so far"
+	case ownership.NoHook:
+		return "it is no hook"
+	case ownership.OfAnotherRelease:
+		return fmt.Sprintf("it belongs to Helm release %q in namespace %q",
+			calls.CutText(annotations[ownership.HelmReleaseAnnotation]), calls.CutText(annotations[ownership.HelmNamespaceAnnotation]))
+	}
+	return ""
+}
+
+// hasFailed says whether a Job or Pod failed for good, and why; or what it is at.
+func hasFailed(kind schema.GroupKind, live *unstructured.Unstructured) (failed bool, message string) {
+	if kind == calls.PodGK {
+		phase, _, _ := unstructured.NestedString(live.Object, "status", "phase")
+		reason, _, _ := unstructured.NestedString(live.Object, "status", "message")
+		if phase == "Failed" {
+			return true, "the Pod failed: " + calls.CutText(reason)
+		}
+		return false, "the Pod is " + calls.CutText(phase)
+	}
+	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
+	for _, condition := range conditions {
+		fields, _ := condition.(map[string]any)
+		if fields["type"] == "Failed" && fields["status"] == string(metav1.ConditionTrue) {
+			reason, _ := fields["reason"].(string)
+			said, _ := fields["message"].(string)
+			return true, calls.CutText(reason + ": " + said)
+		}
+	}
+	return false, "it runs"
+}
+
+// isWorking says whether a container runs, as far as the API server knows. A Pod that can't be started is no work.
+func isWorking(kind schema.GroupKind, live *unstructured.Unstructured) bool {
+	if kind == calls.PodGK {
+		phase, _, _ := unstructured.NestedString(live.Object, "status", "phase")
+		return phase == "Running"
+	}
+	ready, _, _ := unstructured.NestedInt64(live.Object, "status", "ready")
+	return ready > 0
+}

@@ -1,0 +1,117 @@
+package calls
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/trellis-addons/trellis/pkg/text"
+)
+
+// wordLimit is the longest word from a user cluster inside one of our sentences, in bytes.
+const wordLimit = 200
+
+// CausesOf are the causes that a refusal names, as many as the API server likes.
+func CausesOf(err error) []metav1.StatusCause {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) || answer.Status().Details == nil {
+		return nil
+	}
+	return answer.Status().Details.Causes
+}
+
+// ConflictingFields are the fields that a refused apply names, each once; none where the conflict is about the UID.
+func ConflictingFields(err error) (fields []string) {
+	seen := map[string]bool{}
+	for _, cause := range CausesOf(err) {
+		if cause.Type == metav1.CauseTypeFieldManagerConflict && !seen[cause.Field] {
+			seen[cause.Field] = true
+			fields = append(fields, cause.Field)
+		}
+	}
+	return fields
+}
+
+// FieldsOf names the first fields that a refusal is about.
+func FieldsOf(err error) string {
+	var fields phrase
+	seen := map[string]bool{}
+	for _, cause := range CausesOf(err) {
+		if cause.Field != "" && !seen[cause.Field] {
+			seen[cause.Field] = true
+			if !fields.add(", ", cause.Field) {
+				break
+			}
+		}
+	}
+	if fields.Len() == 0 {
+		return "a field"
+	}
+	return "field " + CutText(fields.String())
+}
+
+// problems are words for causes whose text would repeat the value.
+var problems = map[metav1.CauseType]string{
+	metav1.CauseTypeFieldValueInvalid:      "has an invalid value",
+	metav1.CauseTypeFieldValueNotSupported: "has a value that is not supported",
+	metav1.CauseTypeFieldValueDuplicate:    "is there twice",
+	metav1.CauseTypeFieldValueNotFound:     "names something that does not exist",
+	metav1.CauseTypeTypeInvalid:            "has a value of the wrong type",
+	metav1.CauseTypeFieldValueRequired:     "is required",
+	"FieldValueTooLong":                    "is too long",
+	"FieldValueTooMany":                    "has too many items",
+}
+
+// ProblemOf says why the API server refuses an object, without repeating what the object holds.
+func ProblemOf(object *unstructured.Unstructured, err error) string {
+	var said phrase
+	for _, cause := range CausesOf(err) {
+		words, known := problems[cause.Type]
+		if known && cause.Field != "" && !said.add("; ", fmt.Sprintf("field %s %s", Excerpt(cause.Field), words)) {
+			break
+		}
+	}
+	if said.Len() > 0 {
+		return CutText(said.String())
+	}
+	return answerOf(object, err)
+}
+
+// phrase is words put together for one of our sentences; it is full when there is more than is shown.
+type phrase struct{ strings.Builder }
+
+// add puts one more behind the others, and says whether there is room for a further one.
+func (p *phrase) add(separator, word string) bool {
+	if p.Len() > 0 {
+		p.WriteString(separator)
+	}
+	p.WriteString(Excerpt(word))
+	return p.Len() <= excerptLimit
+}
+
+// excerptLimit is how much of a foreign word is looked at, in bytes. Half of what is shown may be characters that are not.
+const excerptLimit = 2 * wordLimit
+
+// Excerpt is the begin of a foreign word: words may have the length of an answer.
+func Excerpt(word string) string { return word[:min(len(word), excerptLimit)] }
+
+// CutText makes a word from a user cluster fit for one of our sentences.
+func CutText(word string) string { return text.Cut(text.Line(Excerpt(word)), wordLimit) }
+
+// HeldBy names the finalizers that hold an object's end up.
+func HeldBy(finalizers []string) string {
+	var names phrase
+	for _, name := range finalizers {
+		if !names.add(", ", name) {
+			break
+		}
+	}
+	if len(finalizers) == 0 {
+		return ""
+	}
+	return "; held by finalizer " + CutText(names.String())
+}

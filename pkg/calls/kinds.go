@@ -1,0 +1,117 @@
+package calls
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/trellis-addons/trellis/pkg/ownership"
+)
+
+// Kinds that are treated in a way of their own.
+var (
+	SecretKind     = corev1.SchemeGroupVersion.WithKind("Secret")
+	ClaimGK        = schema.GroupKind{Kind: "PersistentVolumeClaim"}
+	PodGK          = schema.GroupKind{Kind: "Pod"}
+	JobGK          = schema.GroupKind{Group: "batch", Kind: "Job"}
+	APIServiceGK   = schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}
+	Namespaces     = corev1.SchemeGroupVersion.WithResource("namespaces")
+	Definitions    = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	apiServices    = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+	StorageClasses = schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
+)
+
+// IsNamespace says whether an object is a Namespace.
+func IsNamespace(object *unstructured.Unstructured) bool {
+	return object.GroupVersionKind().GroupKind() == ownership.NamespaceGK
+}
+
+// IsCRD says whether an object is a CustomResourceDefinition.
+func IsCRD(object *unstructured.Unstructured) bool {
+	return object.GroupVersionKind().GroupKind() == ownership.DefinitionGK
+}
+
+// Resource is where objects of a kind are read and written.
+type Resource struct {
+	schema.GroupVersionResource
+	Namespaced bool
+}
+
+// Kinds finds the resources of kinds. It resets the mapper at most once, when a kind is not known: it may have been
+// established after the mapper had asked.
+type Kinds struct {
+	Mapper   meta.ResettableRESTMapper
+	Declared map[schema.GroupVersionKind]Resource
+	once     sync.Once
+}
+
+// Reset has the mapper ask anew, once.
+func (k *Kinds) Reset() { k.once.Do(k.Mapper.Reset) }
+
+// Find gives the resource of a kind in a version; false where it is not served.
+func (k *Kinds) Find(gvk schema.GroupVersionKind) (Resource, bool, error) {
+	if own, found := k.Declared[gvk]; found {
+		return own, true, nil
+	}
+	return k.ask(gvk.GroupKind(), gvk.Version)
+}
+
+// FindAny is find, but is content with any version that is served: enough to read metadata and to delete.
+func (k *Kinds) FindAny(key ownership.Key, version string) (Resource, bool, error) {
+	if where, known, err := k.Known(key, version); err != nil || known {
+		return where, known, err
+	}
+	k.Reset()
+	return k.Known(key, version)
+}
+
+// Known is findAny without a reset.
+func (k *Kinds) Known(key ownership.Key, version string) (Resource, bool, error) {
+	where, served, err := k.lookUp(key.GroupKind(), version)
+	if err != nil || served {
+		return where, served, err
+	}
+	return k.lookUp(key.GroupKind())
+}
+
+func (k *Kinds) ask(kind schema.GroupKind, version string) (Resource, bool, error) {
+	if where, served, err := k.lookUp(kind, version); err != nil || served {
+		return where, served, err
+	}
+	k.Reset()
+	return k.lookUp(kind, version)
+}
+
+func (k *Kinds) lookUp(kind schema.GroupKind, versions ...string) (Resource, bool, error) {
+	mapping, err := k.Mapper.RESTMapping(kind, versions...)
+	if meta.IsNoMatchError(err) {
+		return Resource{}, false, nil
+	}
+	if err != nil {
+		return Resource{}, false, err
+	}
+	return Resource{mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameNamespace}, true, nil
+}
+
+// Runs says whether objects of a kind run to an end.
+func Runs(kind schema.GroupKind) bool { return kind == JobGK || kind == PodGK }
+
+// HasEnded says whether a Job is complete or a Pod succeeded.
+func HasEnded(kind schema.GroupKind, live *unstructured.Unstructured) bool {
+	if kind == PodGK {
+		phase, _, _ := unstructured.NestedString(live.Object, "status", "phase")
+		return phase == "Succeeded"
+	}
+	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
+	for _, condition := range conditions {
+		fields, _ := condition.(map[string]any)
+		if fields["type"] == "Complete" && fields["status"] == string(metav1.ConditionTrue) {
+			return true
+		}
+	}
+	return false
+}

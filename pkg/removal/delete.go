@@ -1,0 +1,171 @@
+package removal
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+)
+
+// deleter deletes what inventories name.
+type deleter struct {
+	target calls.Target
+	owner  ownership.Owner
+	kinds  *calls.Kinds
+}
+
+func newDeleter(target calls.Target, owner ownership.Owner) *deleter {
+	return &deleter{target: target, owner: owner, kinds: &calls.Kinds{Mapper: target.Mapper}}
+}
+
+// presence is what became of an entry in the cluster.
+type presence struct {
+	entry ownership.Entry
+	// live is its metadata; nil if it is gone, or not ours.
+	live *metav1.PartialObjectMetadata
+	// unknown says that the kind's group can't be told; deleted, that the object was told to go, or is gone.
+	unknown, deleted bool
+}
+
+func presences(entries ownership.Inventory, unknown bool) (all []*presence) {
+	for _, entry := range entries {
+		all = append(all, &presence{entry: entry, unknown: unknown})
+	}
+	return all
+}
+
+// present are the entries whose objects still stand, in their order. Entries without a UID get it, if the object is ours.
+func (d *deleter) present(ctx context.Context, entries ownership.Inventory) (there ownership.Inventory, err error) {
+	seen, err := d.find(ctx, entries)
+	for _, one := range seen {
+		if one.live != nil || one.unknown {
+			there = append(there, one.entry)
+		}
+	}
+	return there, err
+}
+
+// find reads the metadata of entries.
+func (d *deleter) find(ctx context.Context, entries ownership.Inventory) ([]*presence, error) {
+	seen := presences(entries, false)
+	return seen, calls.Each(ctx, seen, d.findOne)
+}
+
+func (d *deleter) findOne(ctx context.Context, one *presence) error {
+	client, served, err := d.client(ctx, one)
+	if err != nil || !served {
+		return err
+	}
+	live, err := client.Read(ctx, one.entry.Key)
+	if err != nil || live == nil {
+		return err
+	}
+	found := ownership.Of(live, ownership.Question{Owner: d.owner, Entry: &one.entry})
+	if !found.IsDeletable() {
+		return nil
+	}
+	if one.live = live; one.entry.UID == "" {
+		one.entry.UID, one.entry.Created = live.UID, found.IsMade()
+	}
+	return nil
+}
+
+// client is for an entry's object. Where the kind is not served, the entry is gone with its kind, unless the API server
+// behind its group is down: then nobody knows. The group's registration is looked at before discovery is asked again, since
+// that costs far more.
+func (d *deleter) client(ctx context.Context, one *presence) (calls.Client, bool, error) {
+	registered := false
+	where, served, err := d.kinds.Known(one.entry.Key, one.entry.Version)
+	if err == nil && !served {
+		registered, one.unknown, err = d.target.IsRegistered(ctx, one.entry)
+		if err == nil && registered {
+			where, served, err = d.kinds.FindAny(one.entry.Key, one.entry.Version)
+		}
+	}
+	if err != nil {
+		return calls.Client{}, false, fmt.Errorf("looking up the kind of %q: %w", one.entry.Key, err)
+	}
+	if !served {
+		one.unknown = one.unknown || registered && d.target.IsMissing(one.entry.Group)
+		return calls.Client{}, false, nil
+	}
+	one.unknown = false
+	return calls.ClientOf(d.target, where, one.entry.Namespace), true, nil
+}
+
+// deleteAll deletes in reverse order, stage by stage, several at a time. Stuck are those that could not be deleted.
+func (d *deleter) deleteAll(ctx context.Context, entries ownership.Inventory) (stuck ownership.Inventory, err error) {
+	for at := calls.StageCount - 1; at >= 0; at-- {
+		var now []*presence
+		for _, entry := range slices.Backward(entries) {
+			if calls.StageOf(entry.GroupKind()) == at {
+				now = append(now, &presence{entry: entry})
+			}
+		}
+		failed := calls.Each(ctx, now, d.deleteOne)
+		for _, one := range slices.Backward(now) {
+			if !one.deleted {
+				stuck = append(stuck, one.entry)
+			}
+		}
+		if err == nil {
+			err = failed
+		}
+	}
+	return stuck, err
+}
+
+func (d *deleter) deleteOne(ctx context.Context, one *presence) error {
+	client, served, err := d.client(ctx, one)
+	if err != nil {
+		return err
+	}
+	if served {
+		err = calls.DeleteObject(ctx, client, one.entry)
+	}
+	one.deleted = err == nil && !one.unknown
+	return err
+}
+
+// holdsMore says whether an object takes more with it than itself: what stands in a Namespace, the data behind a claim, the
+// objects of a CustomResourceDefinition.
+func (d *deleter) holdsMore(ctx context.Context, entry ownership.Entry) (bool, error) {
+	switch entry.GroupKind() {
+	case ownership.NamespaceGK, calls.ClaimGK:
+		return true, nil
+	case ownership.DefinitionGK:
+		return d.isInUse(ctx, entry)
+	}
+	return false, nil
+}
+
+// isInUse says whether a CustomResourceDefinition holds objects. It asks in the version they are stored in, so that no
+// conversion webhook is needed. One that does not serve that version can't be asked, and counts as in use; one that was never
+// established has none.
+func (d *deleter) isInUse(ctx context.Context, entry ownership.Entry) (bool, error) {
+	definition, err := calls.ReadWhole(ctx, d.target.Dynamic.Resource(calls.Definitions), calls.Place{Name: entry.Name})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading %q: %w", entry.Key, err)
+	}
+	where := calls.DefinedResource(definition)
+	if where.Version == "" {
+		return true, nil
+	}
+	established, _ := calls.Establishment(definition)
+	page, err := d.target.Metadata.Resource(where).List(ctx, metav1.ListOptions{Limit: 1})
+	if calls.IsUnserved(err) && !established {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("listing the objects of %q: %w", entry.Key, err)
+	}
+	return len(page.Items) > 0, nil
+}

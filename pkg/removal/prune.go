@@ -1,0 +1,132 @@
+package removal
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/text"
+)
+
+// PruneOptions guard a prune.
+type PruneOptions struct {
+	Owner ownership.Owner
+	// Total is the number of objects in the old inventory: pruning more than half of it, and more than five, needs approval.
+	Total int
+	// Approved is the hash that somebody approved, see Approval; "" for none.
+	Approved string
+	// CRDs says whether CustomResourceDefinitions go at all; "" keeps them.
+	CRDs kubermaticv1.CRDRemove
+}
+
+// prunedFreely is the number of objects that may always be pruned at once, whatever their share.
+const prunedFreely = 5
+
+// maxHeldNamed is how many objects that are held back a note names.
+const maxHeldNamed = 10
+
+// Prunable are the entries of the old inventory that the new one does not have.
+func Prunable(old, next ownership.Inventory) ownership.Inventory {
+	have := next.ByKey()
+	var gone ownership.Inventory
+	for _, entry := range old {
+		if now, found := have[entry.Key]; !found || entry.UID != "" && now.UID != "" && entry.UID != now.UID {
+			gone = append(gone, entry)
+		}
+	}
+	return gone
+}
+
+// Approval is the hash that approves the removal of exactly these objects, in whatever order.
+func Approval(objects ownership.Inventory) string {
+	words := make([]string, 0, len(objects))
+	for _, entry := range objects {
+		words = append(words, entry.Key.String()+" "+string(entry.UID))
+	}
+	slices.Sort(words)
+	sum := sha256.New()
+	for _, word := range words {
+		sum.Write([]byte(word + "\n"))
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// Prune deletes objects by UID, in reverse order, without waiting for their end. Namespaces, PersistentVolumeClaims and
+// CRDs that hold objects, or more than half of everything, are held back until approved: they are left, with one note
+// PruneNeedsApproval for all that carries the hash. What is left belongs into the inventory. An error is a call that failed; left is
+// right then as well.
+func Prune(
+	ctx context.Context, target calls.Target, objects ownership.Inventory, options PruneOptions,
+) (left ownership.Inventory, notes []calls.Note, err error) {
+	d := newDeleter(target, options.Owner)
+	there, err := d.present(ctx, slices.DeleteFunc(slices.Clone(objects), func(entry ownership.Entry) bool {
+		return entry.Orphan || isKeptKind(entry, options.CRDs)
+	}))
+	if err != nil {
+		return objects, nil, err
+	}
+	mass := len(there) > prunedFreely && len(there)*2 > options.Total
+	free, held, err := d.sortOut(ctx, there, mass)
+	if err != nil {
+		return there, nil, err
+	}
+	if options.Approved != "" && options.Approved == Approval(held) {
+		free, held = there, nil
+	}
+	stuck, err := d.deleteAll(ctx, free)
+	return append(held, stuck...), approvalNote(held, mass), err
+}
+
+// sortOut tells objects that go at once from those that are held back until approved.
+func (d *deleter) sortOut(ctx context.Context, objects ownership.Inventory, mass bool) (free, held ownership.Inventory, err error) {
+	for _, entry := range objects {
+		holds := mass
+		if !holds {
+			if holds, err = d.holdsMore(ctx, entry); err != nil {
+				return nil, nil, err
+			}
+		}
+		if holds {
+			held = append(held, entry)
+			continue
+		}
+		free = append(free, entry)
+	}
+	return free, held, nil
+}
+
+// isKeptKind says whether an entry is of those that are not ours to remove: Namespaces and CRDs that we did not make, CRDs
+// that are to be kept.
+func isKeptKind(entry ownership.Entry, crds kubermaticv1.CRDRemove) bool {
+	switch entry.GroupKind() {
+	case ownership.NamespaceGK:
+		return entry.UID != "" && !entry.Created
+	case ownership.DefinitionGK:
+		return entry.UID != "" && !entry.Created || crds != kubermaticv1.CRDRemoveWhenUnused
+	}
+	return false
+}
+
+// approvalNote carries the hash of what is held back: it stays the same when what was free to go is gone. It names the objects,
+// since whoever approves lets all of them go.
+func approvalNote(held ownership.Inventory, mass bool) []calls.Note {
+	if len(held) == 0 {
+		return nil
+	}
+	why := "each holds more than itself"
+	if mass {
+		why = fmt.Sprintf("%d objects are more than half of the installation", len(held))
+	}
+	names := make([]string, len(held))
+	for i, entry := range held {
+		names[i] = calls.CutText(entry.Key.String())
+	}
+	return []calls.Note{{Key: held[0].Key, Reason: kubermaticv1.ReasonPruneNeedsApproval, Message: fmt.Sprintf(
+		"no longer part of the add-on, and waiting to be removed since %s: annotate the installation with %s: %s to let them go: %s",
+		why, kubermaticv1.AnnotationPruneApproved, Approval(held), text.Names(names, maxHeldNamed))}}
+}

@@ -1,0 +1,244 @@
+package removal_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/removal"
+	"github.com/trellis-addons/trellis/test/lab"
+)
+
+// Red when a step does not wait for the one before (the definition would go first and hide the finalizer), or when keeps is
+// not asked.
+func TestRemoveTakesWhatIsOursAndNothingElse(t *testing.T) {
+	for name, test := range map[string]struct {
+		prepare func(*lab.Lab)
+		stays   []string
+		why     string
+	}{
+		"everything is ours": {prepare: func(*lab.Lab) {}, why: "nobody else has anything there"},
+		"a foreign object in our namespace": {
+			prepare: func(l *lab.Lab) {
+				l.Create(lab.ConfigMaps, l.Unique, `{apiVersion: v1, kind: ConfigMap, metadata: {name: foreign}}`)
+			},
+			stays: []string{"namespace", "foreign"}, why: "a namespace with somebody's object stays",
+		},
+		"a foreign custom resource": {
+			prepare: func(l *lab.Lab) {
+				l.NamespaceNamed(l.Unique + "-b")
+				l.Create(l.Widgets(), l.Unique+"-b", `{apiVersion: NAME.example.com/v1, kind: Widget, metadata: {name: foreign}}`)
+			},
+			stays: []string{"definition"}, why: "a definition that holds others' objects stays",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := lab.New(t)
+			inventory := l.Install(l.Prepare(lab.Widgets), nil)
+			test.prepare(l)
+			told := ""
+			l.Remove(inventory, removal.RemoveOptions{CRDs: lab.WhenUnused, Kept: func(namespace, why string) { told = namespace + ": " + why }})
+			there := map[string]bool{
+				"namespace":  l.Get(lab.Namespaces, "", l.Unique) != nil,
+				"definition": l.Get(lab.Definitions, "", "widgets."+l.Unique+".example.com") != nil,
+				"foreign":    l.Get(lab.ConfigMaps, l.Unique, "foreign") != nil,
+				"settings":   l.Get(lab.ConfigMaps, l.Unique, "settings") != nil,
+				"widget":     l.Get(l.Widgets(), l.Unique, "first") != nil,
+			}
+			if want := l.Unique + ": it has configmaps foreign of somebody else"; there["foreign"] != (told == want) || !there["foreign"] && told != "" {
+				t.Errorf("%s: told %q of what stays", test.why, told)
+			}
+			for what, exists := range there {
+				if exists != slices.Contains(test.stays, what) {
+					t.Errorf("%s: %s exists: %t", test.why, what, exists)
+				}
+			}
+		})
+	}
+}
+
+// Red when leftovers with an owner hold the namespace back, or a release Secret of ours does: Pods and ReplicaSets are still
+// there when their Deployment is gone.
+func TestNamespaceGoesWithLeftovers(t *testing.T) {
+	l := lab.New(t)
+	inventory := l.Install(l.Prepare(lab.Deployment, lab.CreateNamespace), nil)
+	l.Eventually("the Deployment is healthy", func() bool { return l.Assess(inventory).Healthy == 2 })
+	l.Create(lab.Secrets, l.Unique, `{apiVersion: v1, kind: Secret, metadata: {name: sh.helm.release.v1.web.v1, labels: `+
+		`{owner: helm, addons.kubermatic.k8c.io/installation: `+l.Owner.ID()+`}}}`)
+	var once sync.Once
+	l.Calls.Before = func(call string) { // the garbage collector would take it away, so it is made just before the look
+		if call == "GET /api/v1/namespaces/"+l.Unique+"/configmaps" {
+			once.Do(func() {
+				l.Create(lab.ConfigMaps, l.Unique, `{apiVersion: v1, kind: ConfigMap, metadata: {name: leftover, ownerReferences: `+
+					`[{apiVersion: apps/v1, kind: Deployment, name: web, uid: `+string(inventory[1].UID)+`}]}}`)
+			})
+		}
+	}
+	l.Remove(inventory, removal.RemoveOptions{Namespace: l.Unique})
+	if l.Get(lab.Namespaces, "", l.Unique) != nil {
+		t.Error("the namespace is still there")
+	}
+}
+
+// Red when removal goes on past a step that is not done: the rest would go while the finalizer still needs its controller.
+func TestRemoveWaitsForCustomResources(t *testing.T) {
+	l := lab.New(t)
+	inventory := l.Install(l.Prepare(lab.Widgets), nil)
+	l.Edit(l.Widgets(), "first", `{metadata: {finalizers: [example.com/hold]}}`)
+	options := removal.RemoveOptions{Owner: l.Owner, CRDs: lab.WhenUnused}
+
+	left, blocked, err := removal.Remove(t.Context(), l.Target, inventory, options)
+	if err != nil || len(left) != len(inventory) {
+		t.Fatalf("left %v, %v; want everything to wait for the custom resource", left, err)
+	}
+	if len(blocked) != 1 || !strings.Contains(blocked[0].Message, "example.com/hold") {
+		t.Errorf("blocked does not name the finalizer: %v", blocked)
+	}
+	if l.Get(lab.ConfigMaps, l.Unique, "settings") == nil {
+		t.Error("the rest went before the custom resource")
+	}
+
+	l.Edit(l.Widgets(), "first", `{metadata: {finalizers: null}}`)
+	l.Remove(left, options)
+}
+
+// AC43. Red when a Namespace that we did not make, or an object that replaced ours, is deleted.
+func TestRemoveLeavesWhatWasThereBefore(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	inventory := l.Install(l.Prepare(lab.TwoMaps, lab.CreateNamespace), nil)
+	l.Delete(lab.ConfigMaps, l.Unique, "other")
+	l.Create(lab.ConfigMaps, l.Unique, `{apiVersion: v1, kind: ConfigMap, metadata: {name: other}}`)
+	l.Remove(inventory, removal.RemoveOptions{CRDs: lab.WhenUnused, KeepNamespaces: nil})
+	if live := l.Get(lab.Namespaces, "", l.Unique); live == nil || live.GetDeletionTimestamp() != nil {
+		t.Error("the namespace that was there before is gone")
+	}
+	if l.Get(lab.ConfigMaps, l.Unique, "other") == nil {
+		t.Error("the object that replaced ours is gone")
+	}
+	if l.Get(lab.ConfigMaps, l.Unique, "settings") != nil {
+		t.Error("our object is still there")
+	}
+}
+
+// AC43. Red when deletes carry no UID: an object that is replaced between the look and the delete would go.
+func TestDeletesCarryUIDs(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	inventory := l.Install(l.Prepare(lab.Settings), nil)
+	var once sync.Once
+	l.Calls.Before = func(call string) {
+		if strings.HasPrefix(call, "DELETE ") {
+			once.Do(func() {
+				l.Delete(lab.ConfigMaps, l.Unique, "settings")
+				l.Create(lab.ConfigMaps, l.Unique, `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}`)
+			})
+		}
+	}
+	l.Remove(inventory, removal.RemoveOptions{})
+	if l.Get(lab.ConfigMaps, l.Unique, "settings") == nil {
+		t.Error("the object that took the place of ours was deleted")
+	}
+}
+
+// Red when entries without a UID are taken for gone (a crash between a write and its record would leave an orphan), or are
+// deleted without a look at the manager.
+func TestRemoveAfterCrashGoesByTheIntent(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	objects := l.Prepare(lab.TwoMaps)
+	l.Install(objects[:1], nil)
+	l.Create(lab.ConfigMaps, l.Unique, `{apiVersion: v1, kind: ConfigMap, metadata: {name: other}}`)
+	l.Remove(apply.Planned(objects, nil), removal.RemoveOptions{})
+	if l.Get(lab.ConfigMaps, l.Unique, "settings") != nil {
+		t.Error("what was written before the crash is still there")
+	}
+	if l.Get(lab.ConfigMaps, l.Unique, "other") == nil {
+		t.Error("a planned name that somebody else used is gone")
+	}
+}
+
+// Red when on-delete or Helm's keep policy is not read, or when KeepNamespaces is not.
+func TestWhatStaysBehind(t *testing.T) {
+	l := lab.New(t)
+	manifests := strings.Replace(lab.TwoMaps, "{name: settings}", `{name: settings, annotations: {"helm.sh/resource-policy": keep}}`, 1)
+	manifests = strings.Replace(manifests, "{name: other}", "{name: other, annotations: {addons.kubermatic.k8c.io/on-delete: orphan}}", 1)
+	inventory := l.Install(l.Prepare(manifests, lab.CreateNamespace), nil)
+	l.Remove(inventory, removal.RemoveOptions{CRDs: lab.WhenUnused})
+	for _, name := range []string{"settings", "other"} {
+		if l.Get(lab.ConfigMaps, l.Unique, name) == nil {
+			t.Errorf("ConfigMap %s is gone", name)
+		}
+	}
+	if live := l.Get(lab.Namespaces, "", l.Unique); live == nil || live.GetDeletionTimestamp() != nil {
+		t.Error("the namespace went with what was to stay in it")
+	}
+
+	empty := lab.New(t)
+	inventory = empty.Install(empty.Prepare(lab.Settings, lab.CreateNamespace), nil)
+	empty.Remove(inventory, removal.RemoveOptions{KeepNamespaces: []string{empty.Unique}})
+	if live := empty.Get(lab.Namespaces, "", empty.Unique); live == nil || live.GetDeletionTimestamp() != nil {
+		t.Error("the namespace that another installation targets is gone")
+	}
+}
+
+// AC43, AC47. Red when Prune goes by name, forgets the guarded kinds, or takes a wrong hash.
+func TestPrune(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	old := l.Install(l.Prepare(lab.TwoMaps+lab.Claim), nil)
+	next := l.Install(l.Prepare(lab.Settings), old)
+	stale := removal.Prunable(old, next)
+	l.Delete(lab.ConfigMaps, l.Unique, "other")
+	l.Create(lab.ConfigMaps, l.Unique, `{apiVersion: v1, kind: ConfigMap, metadata: {name: other}}`)
+	options := removal.PruneOptions{Owner: l.Owner, Total: len(old), Approved: "no such hash"}
+
+	left, notes, err := removal.Prune(t.Context(), l.Target, stale, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Get(lab.ConfigMaps, l.Unique, "other") == nil {
+		t.Error("an object of the same name and another UID was pruned")
+	}
+	want := []string{"PersistentVolumeClaim data: PruneNeedsApproval"}
+	if diff := cmp.Diff(want, lab.Reasons(notes)); diff != "" || len(left) != 1 {
+		t.Fatalf("left %v, notes (-want +got):\n%s", left, diff)
+	}
+
+	options.Approved = removal.Approval(left)
+	if !strings.Contains(notes[0].Message, options.Approved) {
+		t.Errorf("the message does not show the hash: %s", notes[0].Message)
+	}
+	left, notes, err = removal.Prune(t.Context(), l.Target, left, options)
+	if err != nil || len(left)+len(notes) > 0 {
+		t.Errorf("approved, but left %v, %v, %v", left, notes, err)
+	}
+}
+
+// AC47. Red when the share is not computed of the old inventory.
+func TestPruneOfMoreThanHalfNeedsApproval(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	var manifests []string
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		manifests = append(manifests, strings.Replace(lab.Settings, "settings", name, 1))
+	}
+	old := l.Install(l.Prepare(strings.Join(manifests, "\n---\n")), nil)
+	left, notes, err := removal.Prune(t.Context(), l.Target, old[:6], removal.PruneOptions{Owner: l.Owner, Total: len(old)})
+	if err != nil || len(left) != 6 || len(notes) != 1 {
+		t.Fatalf("left %v, notes %v, %v; want all six held back", left, notes, err)
+	}
+	for _, entry := range left {
+		if !strings.Contains(notes[0].Message, entry.Key.String()) {
+			t.Errorf("it does not say that %s is to go: %s", entry.Key, notes[0].Message)
+		}
+	}
+	left, notes, err = removal.Prune(t.Context(), l.Target, old[:4], removal.PruneOptions{Owner: l.Owner, Total: len(old)})
+	if err != nil || len(left)+len(notes) > 0 {
+		t.Errorf("left %v, notes %v, %v; want four pruned", left, notes, err)
+	}
+}

@@ -1,0 +1,251 @@
+package survey
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+)
+
+// Health is how the objects of an installation fare.
+type Health struct {
+	// Total, Healthy and Failing count objects; the others are on their way.
+	Total, Healthy, Failing int
+	// Unhealthy names the first twenty that are not healthy, failed ones first.
+	Unhealthy []calls.Note
+	// InProgress says that some object is on its way and may still get healthy.
+	InProgress bool
+	// Finished are Jobs and Pods that ran to their end; give them to Inventory.Finish.
+	Finished []ownership.Key
+	// unhealthy are all objects that are not healthy, for the next look; behind is what workloads among them tell about their pods.
+	unhealthy []ownership.Key
+	behind    map[ownership.Key]behind
+}
+
+const (
+	// maxUnhealthy is how many objects Health.Unhealthy names; status.unhealthy has room for as many.
+	maxUnhealthy = 20
+	// listFrom is the number of objects of a kind in a namespace from which on one list costs less than single reads.
+	listFrom = 3
+)
+
+// changingKinds are the kinds of Kubernetes itself whose health can change, besides workloads; custom resources come on top.
+var changingKinds = map[schema.GroupKind]bool{
+	calls.PodGK: true, calls.JobGK: true, calls.ClaimGK: true, ownership.DefinitionGK: true, calls.APIServiceGK: true,
+}
+
+// Assess tells by kstatus how the objects fare. Only kinds whose health can change are read; everything else counts as
+// healthy. It costs one call for each object, or one list where several of a kind stand in one namespace.
+func Assess(ctx context.Context, target calls.Target, owner ownership.Owner, inventory ownership.Inventory) (Health, error) {
+	return (&assessor{owner: owner, target: target}).all(ctx, inventory)
+}
+
+// batch is the entries of one kind in one namespace.
+type batch []ownership.Entry
+
+func batches(inventory ownership.Inventory) (all []batch) {
+	type place struct{ group, kind, version, namespace string }
+	at := map[place]int{}
+	for _, entry := range inventory {
+		kind := entry.GroupKind()
+		if entry.Finished || !workloadKinds[kind] && !changingKinds[kind] && !calls.IsCustom(kind) {
+			continue
+		}
+		where := place{entry.Group, entry.Kind, entry.Version, entry.Namespace}
+		if _, found := at[where]; !found {
+			at[where] = len(all)
+			all = append(all, nil)
+		}
+		all[at[where]] = append(all[at[where]], entry)
+	}
+	return all
+}
+
+// finding is what is to be said about one object that is not healthy, or finished.
+type finding struct {
+	note     calls.Note
+	failed   bool
+	finished bool
+	// behind is what a workload tells about its pods; nil for everything else.
+	behind *behind
+}
+
+func sum(total int, verdicts []finding) Health {
+	health := Health{Total: total, Healthy: total, behind: map[ownership.Key]behind{}}
+	slices.SortStableFunc(verdicts, func(a, b finding) int {
+		if a.failed != b.failed {
+			return map[bool]int{true: -1, false: 1}[a.failed]
+		}
+		return slices.Compare([]string{a.note.Key.String()}, []string{b.note.Key.String()})
+	})
+	for _, verdict := range verdicts {
+		if verdict.finished {
+			health.Finished = append(health.Finished, verdict.note.Key)
+			continue
+		}
+		health.Healthy--
+		if verdict.failed {
+			health.Failing++
+		}
+		health.unhealthy = append(health.unhealthy, verdict.note.Key)
+		health.InProgress = health.InProgress || !verdict.failed
+		if len(health.Unhealthy) == maxUnhealthy {
+			continue
+		}
+		health.Unhealthy = append(health.Unhealthy, verdict.note)
+		if verdict.behind != nil {
+			health.behind[verdict.note.Key] = *verdict.behind
+		}
+	}
+	return health
+}
+
+// assessor reads objects and collects verdicts.
+type assessor struct {
+	owner  ownership.Owner
+	target calls.Target
+	kinds  *calls.Kinds
+	// survey, where set, knows which workloads are well.
+	survey *Survey
+
+	lock     sync.Mutex
+	findings []finding
+}
+
+func (a *assessor) all(ctx context.Context, inventory ownership.Inventory) (Health, error) {
+	a.kinds = &calls.Kinds{Mapper: a.target.Mapper}
+	if err := calls.Each(ctx, batches(inventory), a.assess); err != nil {
+		return Health{}, err
+	}
+	return sum(len(inventory), a.findings), nil
+}
+
+func (a *assessor) assess(ctx context.Context, entries batch) error {
+	gvk := schema.GroupVersionKind{Group: entries[0].Group, Version: entries[0].Version, Kind: entries[0].Kind}
+	where, served, err := a.kinds.Find(gvk)
+	if err != nil {
+		return fmt.Errorf("looking up the kind of %q: %w", entries[0].Key, err)
+	}
+	if !served {
+		a.unknown(entries, "its kind is not served")
+		return nil
+	}
+	if a.survey != nil && workloadKinds[gvk.GroupKind()] {
+		if entries, err = a.survey.withoutWell(ctx, a.target, where, entries); err != nil || len(entries) == 0 {
+			return err
+		}
+	}
+	if err = a.read(ctx, where, entries); calls.IsKindTrouble(entries[0].GroupKind(), err) {
+		a.unknown(entries, "the API server can't read objects of its kind")
+		return nil
+	}
+	return err
+}
+
+func (a *assessor) unknown(entries batch, why string) {
+	for _, entry := range entries {
+		a.add(finding{note: calls.Note{Key: entry.Key, Reason: string(status.UnknownStatus), Message: why}})
+	}
+}
+
+func (a *assessor) read(ctx context.Context, where calls.Resource, entries batch) (err error) {
+	var client dynamic.ResourceInterface = a.target.Dynamic.Resource(where.GroupVersionResource)
+	if where.Namespaced {
+		client = a.target.Dynamic.Resource(where.GroupVersionResource).Namespace(entries[0].Namespace)
+	}
+	if len(entries) >= listFrom {
+		if entries, err = a.list(ctx, client, entries); err != nil {
+			return err
+		}
+	}
+	return calls.Each(ctx, entries, func(ctx context.Context, entry ownership.Entry) error {
+		return a.readOne(ctx, client, entry)
+	})
+}
+
+// list assesses the objects of a kind in a namespace that carry the owner's label, page by page; of none more is kept. Missed are
+// entries that the list had not.
+func (a *assessor) list(ctx context.Context, client dynamic.ResourceInterface, entries batch) (missed batch, err error) {
+	waiting := make(map[string]ownership.Entry, len(entries))
+	for _, entry := range entries {
+		waiting[entry.Name] = entry
+	}
+	selector := kubermaticv1.LabelInstallation + "=" + a.owner.ID()
+	err = calls.EachPage(ctx, selector, func(ctx context.Context, options metav1.ListOptions) (calls.Page, error) {
+		page, err := client.List(ctx, options)
+		if err != nil {
+			return calls.Page{}, err
+		}
+		for i := range page.Items {
+			live := &page.Items[i]
+			if entry, wanted := waiting[live.GetName()]; wanted && ctx.Err() == nil {
+				delete(waiting, entry.Name)
+				a.assessOne(ctx, entry, live)
+			}
+		}
+		return calls.Page{Items: len(page.Items), Next: page.GetContinue()}, ctx.Err()
+	})
+	if err != nil && !calls.IsUnserved(err) {
+		return nil, fmt.Errorf("listing the %s objects in namespace %q: %w", entries[0].Kind, entries[0].Namespace, err)
+	}
+	for _, entry := range entries {
+		if _, still := waiting[entry.Name]; still {
+			missed = append(missed, entry)
+		}
+	}
+	return missed, nil
+}
+
+// readOne reads one object and assesses it.
+func (a *assessor) readOne(ctx context.Context, client dynamic.ResourceInterface, entry ownership.Entry) error {
+	live, err := calls.ReadWhole(ctx, client, calls.Place{Namespace: entry.Namespace, Name: entry.Name})
+	if apierrors.IsNotFound(err) {
+		a.add(finding{note: calls.Note{Key: entry.Key, Reason: string(status.NotFoundStatus), Message: "it does not exist"}})
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading %q: %w", entry.Key, err)
+	}
+	a.assessOne(ctx, entry, live)
+	return nil
+}
+
+// assessOne tells how one object fares.
+func (a *assessor) assessOne(ctx context.Context, entry ownership.Entry, live *unstructured.Unstructured) {
+	if live.GetUID() != entry.UID {
+		a.add(finding{note: calls.Note{Key: entry.Key, Reason: string(status.NotFoundStatus), Message: "another object stands in its place"}})
+		return
+	}
+	state, message := a.state(ctx, live)
+	switch {
+	case state == status.CurrentStatus && isFinishing(entry.GroupKind(), live):
+		a.add(finding{note: calls.Note{Key: entry.Key}, finished: true})
+	case state != status.CurrentStatus:
+		note := calls.Note{Key: entry.Key, Reason: string(state), Message: calls.CutText(message)}
+		found := finding{note: note, failed: state == status.FailedStatus}
+		if workload, known := behindOf(entry.GroupKind(), live); known {
+			found.behind = &workload
+		}
+		if words := wordsOf(live); entry.GroupKind() == calls.PodGK && words.rank != rankWell {
+			found.note.Message = words.text
+		}
+		a.add(found)
+	}
+}
+
+func (a *assessor) add(v finding) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	a.findings = append(a.findings, v)
+}

@@ -1,0 +1,137 @@
+package survey
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+)
+
+// FoundLimits are for what OfRelease keeps, in bytes as JSON.
+type FoundLimits struct{ Total, Object int }
+
+// FoundError says that a release has more than OfRelease keeps.
+type FoundError struct {
+	Release string
+	// Object that is too large; nil where the sum is.
+	Object *ownership.Key
+	// Have is how many bytes there are, Max how many may be.
+	Have, Max int
+}
+
+// Error implements error.
+func (e *FoundError) Error() string {
+	whose := fmt.Sprintf("release %q has", e.Release)
+	if e.Object != nil {
+		whose = fmt.Sprintf("object %q of release %q has", *e.Object, e.Release)
+	}
+	return fmt.Sprintf("%s %d bytes for function lookup, at most %d are allowed: delete or shrink what the chart need not find",
+		whose, e.Have, e.Max)
+}
+
+// OfRelease reads the objects that a Helm release claims, as they stand in the user cluster. What it claims is not believed: an
+// object without Helm's marks of that release is somebody else's. Kinds that are not served have no objects. What changes by itself
+// is left out: status, resource version, generation and managed fields. Objects beyond the limits are a *FoundError: whoever can
+// write a release's record says what is read.
+func OfRelease(
+	ctx context.Context, target calls.Target, claimed ownership.Inventory, marks ownership.HelmMarks, limits FoundLimits,
+) ([]*unstructured.Unstructured, error) {
+	kinds := &calls.Kinds{Mapper: target.Mapper}
+	numbers := make([]int, len(claimed))
+	for i := range numbers {
+		numbers[i] = i
+	}
+	kept := &keptOfRelease{release: marks.ReleaseName, limits: limits, objects: make([]*unstructured.Unstructured, len(claimed))}
+	err := calls.Each(ctx, numbers, func(ctx context.Context, i int) error {
+		live, err := readOfRelease(ctx, target, kinds, claimed[i], marks)
+		if err != nil || live == nil {
+			return err
+		}
+		return kept.keep(i, live)
+	})
+	if limit, ok := errors.AsType[*FoundError](err); ok {
+		return nil, limit
+	}
+	if err != nil {
+		return nil, err
+	}
+	var found []*unstructured.Unstructured
+	for _, live := range kept.objects {
+		if live != nil {
+			found = append(found, live)
+		}
+	}
+	return found, nil
+}
+
+// keptOfRelease are the objects that are kept, never more than the limits.
+type keptOfRelease struct {
+	release string
+	limits  FoundLimits
+
+	mutex   sync.Mutex
+	bytes   int
+	objects []*unstructured.Unstructured
+}
+
+func (k *keptOfRelease) keep(i int, live *unstructured.Unstructured) error {
+	text, err := json.Marshal(live.Object)
+	if err != nil {
+		return fmt.Errorf("encoding %q: %w", ownership.KeyOf(live), err)
+	}
+	if len(text) > k.limits.Object {
+		key := ownership.KeyOf(live)
+		return &FoundError{Object: &key, Release: k.release, Have: len(text), Max: k.limits.Object}
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if have := k.bytes + len(text); have > k.limits.Total {
+		return &FoundError{Release: k.release, Have: have, Max: k.limits.Total}
+	}
+	k.bytes, k.objects[i] = k.bytes+len(text), live
+	return nil
+}
+
+func readOfRelease(
+	ctx context.Context, target calls.Target, kinds *calls.Kinds, claimed ownership.Entry, marks ownership.HelmMarks,
+) (*unstructured.Unstructured, error) {
+	if calls.NameProblem(claimed.Key) {
+		return nil, nil
+	}
+	where, served, err := kinds.Known(claimed.Key, claimed.Version)
+	if err != nil || !served {
+		return nil, err
+	}
+	at := calls.Place{Name: claimed.Name}
+	var client dynamic.ResourceInterface = target.Dynamic.Resource(where.GroupVersionResource)
+	if where.Namespaced {
+		if at.Namespace = claimed.Namespace; at.Namespace == "" {
+			at.Namespace = marks.ReleaseNamespace
+		}
+		client = target.Dynamic.Resource(where.GroupVersionResource).Namespace(at.Namespace)
+	}
+	live, err := calls.ReadWhole(ctx, client, at)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", claimed.Key, err)
+	}
+	if !marks.AreOn(live.GetAnnotations()) {
+		return nil, nil
+	}
+	delete(live.Object, "status")
+	live.SetManagedFields([]metav1.ManagedFieldsEntry(nil))
+	live.SetResourceVersion("")
+	live.SetGeneration(0)
+	return live, nil
+}

@@ -1,0 +1,86 @@
+package survey_test
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trellis-addons/trellis/pkg/survey"
+	"github.com/trellis-addons/trellis/test/lab"
+)
+
+// Red when a workload whose claim is missing is told in kstatus's words alone.
+func TestAMissingClaimIsToldByThePod(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	stuck := strings.Replace(lab.Deployment, "spec: {", `spec: {volumes: [{name: data, persistentVolumeClaim: {claimName: nobody-made-it}}], `, 1)
+	inventory := l.Install(l.Prepare(stuck), nil)
+	health := l.Explained(inventory, `persistentvolumeclaim "nobody-made-it" not found`)
+	if said := health.Unhealthy[0].Message; !strings.HasPrefix(said, "pod web-") || !strings.Contains(said, " is not scheduled (Unschedulable): ") {
+		t.Errorf("it says %q", said)
+	}
+	if health.Failing != 0 {
+		t.Error("a pod that waits for a place counts as failing: it may come")
+	}
+	asked := l.Calls.During("GET /api/v1", func() { survey.Explain(t.Context(), l.Target, health) })
+	if len(asked) != 1 {
+		t.Errorf("one workload was explained by %q, want one list", asked)
+	}
+}
+
+// Red when reasons, exit codes and images are not told, when what a container wrote or was called with is, when foreign words are told
+// as they come, or when a workload whose pods crash does not count as failing.
+func TestContainersAreToldWithoutTheirMessages(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	inventory := l.Install(l.Prepare(strings.Replace(lab.Deployment, "spec: {", "spec: "+nowhere, 1)), nil)
+	pod := l.OnePod()
+	for _, test := range []struct{ why, status, want string }{
+		{
+			"a crash loop has its exit code", `restartCount: 6, state: {waiting: {reason: CrashLoopBackOff, message: hunter2}}, ` +
+				`lastState: {terminated: {exitCode: 137, reason: OOMKilled, message: "password=hunter2"}}`,
+			`crashes: container "web" ended with exit code 137 (OOMKilled), started 7 times (CrashLoopBackOff)`,
+		},
+		{
+			"an image has its name", `state: {waiting: {reason: ImagePullBackOff, message: "https://user:hunter2@registry"}}`,
+			`waits: container "web" can't get image "example.com/web:1" (ImagePullBackOff)`,
+		},
+		{
+			"what is missing is named", `state: {waiting: {reason: CreateContainerConfigError, message: "secret \"keys\" not found"}}`,
+			`waits: container "web": CreateContainerConfigError: secret "keys" not found`,
+		},
+		{
+			"a command line is not repeated", `state: {waiting: {reason: RunContainerError, message: "exec: --password=hunter2"}}`,
+			`waits: container "web": RunContainerError`,
+		},
+		{
+			"a reason is one word", `state: {waiting: {reason: "hunter2 is\nthe password"}}`, `waits: container "web": no reason told`,
+		},
+	} {
+		l.Edit(lab.PodsOf, pod, `{status: {containerStatuses: [{name: web, image: "example.com/web:1", imageID: x, ready: false, `+
+			`restartCount: 0, `+test.status+`}]}}`, "status")
+		health := l.Explained(inventory, test.want)
+		if said := health.Unhealthy[0].Message; said != "pod "+pod+" "+test.want || strings.Contains(said, "hunter2") {
+			t.Errorf("%s: it says %q", test.why, said)
+		}
+		if health.Failing != 1 || health.Unhealthy[0].Reason != "Failed" {
+			t.Errorf("%s: %d failing, %s", test.why, health.Failing, health.Unhealthy[0].Reason)
+		}
+	}
+}
+
+// Red when a workload whose pods are refused says nothing of why, or repeats the refusal.
+func TestRefusedPodsAreTold(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	lab.Must(l.Others.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Patch(l.Context(), l.Unique,
+		types.MergePatchType, []byte(`{"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}`), metav1.PatchOptions{}))(l)
+	inventory := l.Install(l.Prepare(lab.Deployment), nil)
+	health := l.Explained(inventory, "no pod can be made")
+	if said := health.Unhealthy[0].Message; said != `no pod can be made: FailedCreate: violates PodSecurity "restricted:latest"` {
+		t.Errorf("it says %q", said)
+	}
+}
