@@ -203,20 +203,35 @@ func (r *Reconciler) recordedObjects(ctx context.Context, f *facts) (*release.Re
 	return record, objects, err
 }
 
-// keep writes a changed record and remembers it without its objects.
+// keep writes a changed record in the state that it has, and remembers it: one that is applied without its objects.
 func (r *Reconciler) keep(ctx context.Context, f *facts, record *release.Record) error {
-	if err := r.Records.SaveApplied(ctx, f.installation.Namespace, record); err != nil {
+	if err := r.save(ctx, f, record); err != nil {
 		return err
 	}
-	f.memory.record = record.Light()
+	f.memory.record = record
+	if record.State == release.StateApplied {
+		f.memory.record = record.Light()
+	}
 	return nil
 }
 
-// amend reads the record whole, changes it and writes it back.
+// save writes a record in the state that it has: an intent that gets another name is not applied by that.
+func (r *Reconciler) save(ctx context.Context, f *facts, record *release.Record) error {
+	if record.State == release.StateIntent {
+		return r.Records.SaveIntent(ctx, f.installation.Namespace, record)
+	}
+	return r.Records.SaveApplied(ctx, f.installation.Namespace, record)
+}
+
+// amend changes the record, read whole, and writes it back. That of an intent is whole in memory.
 func (r *Reconciler) amend(ctx context.Context, f *facts, change func(*release.Record)) error {
-	record, err := r.Records.Load(ctx, f.installation.Namespace, f.owner)
-	if err != nil || record == nil {
-		return err
+	var err error
+	amended := *f.record()
+	record := &amended
+	if record.IsLight() {
+		if record, err = r.Records.Load(ctx, f.installation.Namespace, f.owner); err != nil || record == nil {
+			return err
+		}
 	}
 	if record.Skipped > 0 {
 		f.memory.doubt() // the next pass goes on from the record before

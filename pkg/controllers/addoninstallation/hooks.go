@@ -179,8 +179,5 @@ func (r *Reconciler) saveHooks(ctx context.Context, f *facts, record *release.Re
 	if err != nil {
 		return err
 	}
-	if whole.State == release.StateIntent {
-		return r.Records.SaveIntent(ctx, f.installation.Namespace, whole)
-	}
-	return r.Records.SaveApplied(ctx, f.installation.Namespace, whole)
+	return r.save(ctx, f, whole)
 }

@@ -101,6 +101,40 @@ func TestVersionsOfTheSameContentHaveTheirNames(t *testing.T) {
 	})
 }
 
+// A version of the same content gives an intent another name, and no more. Red when the record says that it is applied by that: a process
+// that starts then applies nothing of it.
+func TestAnotherNameAppliesNoIntent(t *testing.T) {
+	w := newHookWorld(t)
+	var first kubermaticv1.AddonVersion
+	w.publishChart("renamed", "renamed", func(version *kubermaticv1.AddonVersion) { first = *version },
+		map[string]string{"settings": settings, "before": job("before", "pre-install", "")})
+	second := *first.DeepCopy()
+	second.Version = "1.2.0"
+	w.publishVersions("renamed", kubermaticv1.CatalogueCustom, []kubermaticv1.AddonVersion{first, second})
+	stop := w.startUntil()
+	object := w.install("renamed", "1.0.0")
+	before := w.awaitJob(object, "before")
+	w.want(object, "1.2.0")
+	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		if object.Status.Target != "1.2.0" || object.Status.ObservedGeneration != object.Generation {
+			return fmt.Errorf("target %q of generation %d", object.Status.Target, object.Status.ObservedGeneration)
+		}
+		return nil
+	})
+	for _, secret := range w.recordSecrets() {
+		if labels := secret.Labels; labels[release.LabelState] != string(release.StateIntent) || labels[release.LabelVersion] != "1.2.0" {
+			t.Errorf("the record says %v while its first hook runs", labels)
+		}
+	}
+	stop()
+	w.start()
+	w.end(before, true)
+	w.expectVersion(object, "1.2.0")
+	if !w.has(&corev1.ConfigMap{}, object.Spec.TargetNamespace, "settings") {
+		t.Error("the intent was not carried out")
+	}
+}
+
 // expectVersion waits until the status names that version, and Ready.
 func (w *world) expectVersion(object *kubermaticv1.AddonInstallation, version string) {
 	w.t.Helper()
