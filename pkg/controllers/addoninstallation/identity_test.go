@@ -269,10 +269,13 @@ func (w *world) recordSecrets() []corev1.Secret {
 	return list.Items
 }
 
+// dropRecords removes the records, some of which may be on their way out with the Cluster that owned them.
 func (w *world) dropRecords() {
 	w.t.Helper()
 	for _, item := range w.recordSecrets() {
-		w.delete(&item)
+		if err := w.seed.Delete(w.t.Context(), &item); client.IgnoreNotFound(err) != nil {
+			w.t.Fatal(err)
+		}
 	}
 }
 
