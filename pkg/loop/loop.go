@@ -35,7 +35,8 @@ func StartShared[O client.Object](c client.Client, object O) *Loop[O] {
 }
 
 // SetFinalizer puts a finalizer on the object, or takes it off, in a patch of its own; nothing is written where it is
-// right already. The patch carries the resourceVersion, since a list can only be replaced whole.
+// right already. The patch carries the resourceVersion, since a list can only be replaced whole. An object that is gone
+// needs none taken off; where one is wanted it is the API server's NotFound, and what the finalizer is for must not begin.
 func (l *Loop[O]) SetFinalizer(ctx context.Context, finalizer string, wanted bool) error {
 	next, changed := withFinalizer(l.before.GetFinalizers(), finalizer, wanted)
 	if !changed {
@@ -44,7 +45,11 @@ func (l *Loop[O]) SetFinalizer(ctx context.Context, finalizer string, wanted boo
 	target := l.before.DeepCopyObject().(O)
 	target.SetFinalizers(next)
 	patch := client.MergeFromWithOptions(l.before, client.MergeFromWithOptimisticLock{})
-	if err := l.client.Patch(ctx, target, patch); client.IgnoreNotFound(err) != nil {
+	err := l.client.Patch(ctx, target, patch)
+	if apierrors.IsNotFound(err) && !wanted {
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("patching the finalizers of %q: %w", client.ObjectKeyFromObject(l.object), err)
 	}
 	for _, object := range []O{l.before, l.object} {

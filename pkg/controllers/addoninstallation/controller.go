@@ -157,7 +157,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if installation.DeletionTimestamp.IsZero() { // what is being deleted gets no new finalizers
 		if err := pass.SetFinalizer(ctx, kubermaticv1.FinalizerCleanupInstallation, true); err != nil {
-			return ctrl.Result{}, err
+			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}
 	}
 	outcome := asGivenUp(facts, loop.Run(within, r.steps(), facts))

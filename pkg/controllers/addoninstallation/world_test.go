@@ -74,6 +74,8 @@ type world struct {
 	restrictions catalogue.Restrictions
 	// records, where set, stands before the release records.
 	records func(addoninstallation.Records) addoninstallation.Records
+	// client, where set, stands before the controller's client.
+	client func(client.Client) client.Client
 	// logger, where set, takes what the controller logs.
 	logger logr.Logger
 	// marks tell merged catalogues from others.
@@ -256,8 +258,12 @@ func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencie
 	if w.records != nil {
 		records = w.records(records)
 	}
+	controllers := made.GetClient()
+	if w.client != nil {
+		controllers = w.client(controllers)
+	}
 	return addoninstallation.Dependencies{
-		Client: made.GetClient(), Marks: w.marks, Marked: marked, Direct: made.GetAPIReader(), Recorder: made.GetEventRecorder("addoninstallation"),
+		Client: controllers, Marks: w.marks, Marked: marked, Direct: made.GetAPIReader(), Recorder: made.GetEventRecorder("addoninstallation"),
 		Finder:      finder,
 		Connections: connections, Store: content, SourceKinds: kinds,
 		Renders: renders, Values: renders, Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()),

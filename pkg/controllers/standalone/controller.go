@@ -81,7 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return pass.Finish(ctx, outcome)
 	}
 	if err := pass.SetFinalizer(ctx, v1.FinalizerCleanupNamespace, true); err != nil {
-		return ctrl.Result{}, err
+		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	return pass.Finish(ctx, loop.Run(ctx, r.living, facts))
 }
