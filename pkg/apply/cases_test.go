@@ -135,6 +135,7 @@ func TestRS30ImmutableFields(t *testing.T) {
 			l.Namespace()
 			inventory := l.Install(l.Prepare(test.before), nil)
 			defer l.Remove(inventory, removal.RemoveOptions{CRDs: lab.WhenUnused})
+			l.Established(inventory)
 			if test.anew {
 				if again := l.Install(l.Prepare(test.after), inventory); again[0].UID == inventory[0].UID {
 					t.Error("it was not made anew")

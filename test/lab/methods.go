@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/survey"
 )
@@ -153,6 +154,25 @@ func (l *Lab) Unserve(plural string) {
 		_, err := l.Others.Resource(where).List(l.Context(), metav1.ListOptions{})
 		return err != nil
 	})
+}
+
+// Established waits until the API server says so of the definitions among these objects. It serves their kinds a moment
+// before, and takes changes until then that it refuses afterwards.
+func (l *Lab) Established(inventory ownership.Inventory) {
+	l.Helper()
+	for _, entry := range inventory {
+		if entry.GroupKind() != ownership.DefinitionGK {
+			continue
+		}
+		l.Eventually(entry.Name+" is established", func() bool {
+			live := l.Get(Definitions, "", entry.Name)
+			if live == nil {
+				return false
+			}
+			established, _ := calls.Establishment(live)
+			return established
+		})
+	}
 }
 
 // PutBack looks for drift and repairs it until nothing is left, and gives what was missing at first.
