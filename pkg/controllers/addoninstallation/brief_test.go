@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/release"
+	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // faster is a client before whose first patch of an installation of that name somebody else deletes it.
@@ -43,7 +43,7 @@ func TestInstallationThatGoesBeforeItsFinalizerLeavesNothing(t *testing.T) {
 	}
 	w.expectReady(w.install("next", "1.0.0"), kubermaticv1.ReasonReady)
 	for _, record := range w.recordSecrets() {
-		if name := record.Labels[release.LabelName]; name == "brief" {
+		if name := record.Labels[revision.LabelName]; name == "brief" {
 			t.Errorf("there is record %q of installation %q, which is gone", record.Name, name)
 		}
 	}
