@@ -36,7 +36,7 @@ func parse(t *testing.T, manifests string) (objects []*unstructured.Unstructured
 	return (&lab.Lab{T: t, Unique: "shop"}).Objects(manifests)
 }
 
-// AC44. Red, in the order of the cases, when: cleanMetadata copies everything; defaultNamespace ignores the scope; declaredKinds is
+// AC44. Red, in the order of the cases, when: cleanMetadata copies everything; defaultNamespace ignores the scope; DeclaredKinds is
 // empty; unknown kinds are guessed; stringData stays; lists stay; Helm's marks are left out; Skip or Create is ignored.
 func TestPrepare(t *testing.T) {
 	id := preparing.ID()

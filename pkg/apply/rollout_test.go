@@ -13,7 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// Red when all kinds are put into stageRest, or when declaredKinds gives nothing.
+// Red when all kinds are put into stageRest, or when DeclaredKinds gives nothing.
 func TestFirstAttemptInAnyFileOrder(t *testing.T) {
 	l := lab.New(t)
 	progress := l.Rollout(l.Prepare(lab.Widgets), nil, apply.RolloutOptions{})

@@ -60,7 +60,7 @@ func (k *Kinds) Find(gvk schema.GroupVersionKind) (Resource, bool, error) {
 	return k.ask(gvk.GroupKind(), gvk.Version)
 }
 
-// FindAny is find, but is content with any version that is served: enough to read metadata and to delete.
+// FindAny is Find, but is content with any version that is served: enough to read metadata and to delete.
 func (k *Kinds) FindAny(key ownership.Key, version string) (Resource, bool, error) {
 	if where, known, err := k.Known(key, version); err != nil || known {
 		return where, known, err
@@ -69,7 +69,7 @@ func (k *Kinds) FindAny(key ownership.Key, version string) (Resource, bool, erro
 	return k.Known(key, version)
 }
 
-// Known is findAny without a reset.
+// Known is FindAny without a reset.
 func (k *Kinds) Known(key ownership.Key, version string) (Resource, bool, error) {
 	where, served, err := k.lookUp(key.GroupKind(), version)
 	if err != nil || served {

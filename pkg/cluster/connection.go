@@ -25,7 +25,7 @@ type Connection struct {
 	// Config for what the clients below don't cover. Its transport carries credentials, deadlines and limits; it has none
 	// to read.
 	Config *rest.Config
-	// Metadata, Dynamic and Mapper are an apply.Target.
+	// Metadata, Dynamic and Mapper are a calls.Target.
 	Metadata metadata.Interface
 	Dynamic  dynamic.Interface
 	Mapper   meta.ResettableRESTMapper

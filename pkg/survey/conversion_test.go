@@ -9,7 +9,7 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// RS25. Red when isKindTrouble is always false: one kind's conversion webhook would hold health and drift of all others up.
+// RS25. Red when calls.IsKindTrouble is always false: one kind's conversion webhook would hold health and drift of all others up.
 func TestBrokenConversionHoldsNothingElseUp(t *testing.T) {
 	l := lab.New(t)
 	objects := l.Prepare(lab.Widgets)

@@ -26,5 +26,5 @@
 //
 // The port answers the API server only: a Gate (gate.go) lets requests through that come by a secret path.
 //
-// Package pkg/certificate keeps the serving certificate.
+// Package certificate keeps the serving certificate.
 package webhook

@@ -82,7 +82,7 @@ func (s database) free(t *testing.T) {
 
 // RS05. The etcd of a user cluster is full: the object that could not be written is named with what etcd says, which is not the
 // object's fault, nothing of a later stage is tried (TestRS05FailedIsTriedEveryFiveMinutes of the controller has the waits), and
-// with room again the upgrade ends. Red when what isUnexplained of pkg/apply finds is a refusal whatever a dry run says.
+// with room again the upgrade ends. Red when what calls.IsUnexplained finds is a refusal whatever a dry run says.
 func TestRS05UserEtcdFull(t *testing.T) {
 	small, err := fleet.Start(t.Context(), fleet.Options{Clusters: []fleet.ClusterOptions{{Name: "full"}}, EtcdQuota: smallQuota})
 	if err != nil {

@@ -63,7 +63,7 @@ func TestEqualInputsMakeNoCall(t *testing.T) {
 }
 
 // expectQuietRestart starts another controller and waits for its look at drift, which it takes at once: it writes nothing to
-// the user cluster. Red when stamp of the controller and helmTime of pkg/release both keep fractions of a second, which the record loses.
+// the user cluster. Red when stamp of the controller and timeOf of pkg/helmrelease both keep fractions of a second, which the record loses.
 func (s *subject) expectQuietRestart(t *testing.T) {
 	t.Helper()
 	before := s.userGate.Counts(s.name)

@@ -44,7 +44,7 @@ var templateStories = []story{
 	},
 	{
 		// The owner of what two share goes. Red when the removal takes along what a sibling has (goes without Held): the definition
-		// does not stand as before; and when the sibling takes over by the object's label only (isInherited without the UID on record).
+		// does not stand as before; and when the sibling takes over by the object's label only (ownership's Inherited without the UID on record).
 		name: "hand-over", addon: "probe", from: "2.0.0", shares: true,
 		through: []string{
 			"seed DELETE /api/v1/namespaces/cluster-NAME/secrets/addon-OWNER-1", "seed PUT /api/v1/namespaces/cluster-NAME/secrets/addon-SIBLING-1",

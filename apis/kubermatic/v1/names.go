@@ -11,7 +11,7 @@ const (
 	LabelManagedBy = Prefix + "managed-by"
 	// LabelUse says what a Secret or ConfigMap may be read for.
 	LabelUse = Prefix + "use"
-	// LabelInstallation is on every applied object; its value is apply.Owner's label value.
+	// LabelInstallation is on every applied object; its value is ownership.Owner's label value.
 	LabelInstallation = Prefix + "installation"
 	// LabelCreatedBy is on a Namespace that an installation made.
 	LabelCreatedBy = Prefix + "created-by"

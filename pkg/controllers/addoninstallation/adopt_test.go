@@ -163,7 +163,7 @@ func (w *world) adopt(object *kubermaticv1.AddonInstallation) {
 
 // Red when a release of somebody else is written beside, or before it is seen (helmReleaseFree taken out of render): history then
 // has a foreign 1 and ours of the same number; when the number does not go on (helmRecord without f.foreign); when older revisions
-// stay deployed (TakeOverHelm taken out of writeCopy); when what only the old release had stays, or goes without Helm's marks
+// stay deployed (helmrelease.Adopt taken out of writeCopy); when what only the old release had stays, or goes without Helm's marks
 // (takeOver taken out; isLeft always true); when an object is made anew.
 func TestHelmReleaseIsGoneOnWith(t *testing.T) {
 	w := newWorld(t)

@@ -196,7 +196,7 @@ func TestHooksRunInOrder(t *testing.T) {
 }
 
 // Red when a failed hook is forgotten, when hook-failed is not followed, when a hook that succeeded runs again with the retry,
-// and when an edit does not begin at the beginning. Package release has the pauses between attempts.
+// and when an edit does not begin at the beginning. Package hooks has the pauses between attempts.
 func TestFailedHook(t *testing.T) {
 	w := newHookWorld(t)
 	w.publishChart("failing", "failing", nil, map[string]string{

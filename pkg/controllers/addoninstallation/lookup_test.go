@@ -236,7 +236,7 @@ func (w *world) versionsIn(namespace string) map[string]string {
 	return found
 }
 
-// A revision on its way goes on where nobody asked for another one. Red without takeWhatCame: the release is at revision 2, and the
+// A revision on its way goes on where nobody asked for another one. Red without Amend of revision.Decision: the release is at revision 2, and the
 // hook runs again.
 func TestRolloutGoesOnWhereNobodyAsked(t *testing.T) {
 	w := newHookWorld(t)

@@ -104,7 +104,7 @@ func TestReleaseOfAnInstallationThatExistsIsRefused(t *testing.T) {
 	}
 }
 
-// Red when the revisions that deletionPolicy Orphan left are not gone on with (FindHelm of another label alone): the copy would
+// Red when the revisions that deletionPolicy Orphan left are not gone on with (helmrelease.Find of another label alone): the copy would
 // begin at revision 1, below what `helm list` shows; red too when what only they have goes, or when adopt is asked for.
 func TestOrphanedReleaseIsGoneOnWith(t *testing.T) {
 	w := newWorld(t)

@@ -60,7 +60,7 @@ func (w *world) expectSources(object *v1.AddonCatalogue, reason, row string, wor
 	})
 }
 
-// Red without projectSources; the first half where secretProblems are not looked at, the second where add does not look at the
+// Red without sourcesReady; the first half where secretProblems are not looked at, the second where add does not look at the
 // column, or the worker does not report what it counted.
 func TestSourcesThatCannotBeHadAreTold(t *testing.T) {
 	w := newWorld(t)

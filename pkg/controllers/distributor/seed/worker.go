@@ -78,7 +78,7 @@ func (w *worker) run(ctx context.Context) {
 		}
 		w.log(ctx, state)
 		w.Report(state)
-		if w.count(ctx) {
+		if w.count(ctx) && ctx.Err() == nil {
 			state.Unfetched = w.unfetched
 			w.Report(state)
 		}
