@@ -16,8 +16,8 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// Red in all cases but the namespace's when a list that is answered with 404 fails the look (calls.IsUnserved not asked in comparison.list), or when
-// a kind that is not served counts as no drift.
+// Red in all cases but the namespace's when a list that is answered with 404 fails the look (calls.IsUnserved not asked in
+// comparison.list), or when a kind that is not served counts as no drift.
 func TestWhatGoesWithItsFoundationIsPutBack(t *testing.T) {
 	three := lab.Manifests(lab.Custom("Widget", "v1", "one"), lab.Custom("Widget", "v1", "two"), lab.Custom("Widget", "v1", "three"))
 	createOnly := strings.Replace(lab.Definition("Widget", "Namespaced", ""), "metadata: {",

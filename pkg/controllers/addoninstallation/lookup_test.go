@@ -236,8 +236,8 @@ func (w *world) versionsIn(namespace string) map[string]string {
 	return found
 }
 
-// A revision on its way goes on where nobody asked for another one. Red without Amend of revision.Decision: the release is at revision 2, and the
-// hook runs again.
+// A revision on its way goes on where nobody asked for another one. Red without revision.AmendInputs: the release is at
+// revision 2, and the hook runs again.
 func TestRolloutGoesOnWhereNobodyAsked(t *testing.T) {
 	w := newHookWorld(t)
 	w.publishChart("underway", "underway", nil, map[string]string{"login": madeUp, "a": job("prepare", "pre-install", "")})
