@@ -53,7 +53,7 @@ func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
 		return failed(err)
 	}
 	f.memory.begin(intent)
-	claimName(f, intent.Helm)
+	f.claimName(intent.Helm)
 	r.tellTakeOver(f, f.foreign, f.leftovers)
 	return nil
 }

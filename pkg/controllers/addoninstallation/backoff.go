@@ -3,8 +3,6 @@ package addoninstallation
 import (
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/loop"
@@ -13,25 +11,26 @@ import (
 // slowestRetry is the longest wait between two attempts of what keeps failing.
 const slowestRetry = 5 * time.Minute
 
-// backOff gives a failure without a wait of its own the wait that its number in a row earns, and tells both in the status.
+// retries are attempts in a row that failed, and when the next one begins; zero where none did.
+type retries struct {
+	count int32
+	next  time.Time
+}
+
+// backOff gives a failure without a wait of its own the wait that its number in a row earns.
 // Waiting for something is no failure.
 func (f *facts) backOff(outcome loop.Outcome) loop.Outcome {
-	state := &f.installation.Status
 	retry, failed := outcome.(loop.RetryAt)
 	if !failed || retry.After > 0 {
-		f.memory.failures, state.Failures, state.NextAttempt = 0, f.attempts, nil
-		if f.attempts > 0 {
-			next := metav1.NewTime(f.nextAttempt)
-			state.NextAttempt = &next
-			return outcome
+		f.memory.failures, f.retries = 0, f.hookRetries
+		if f.retries.count == 0 {
+			f.refused(outcome)
 		}
-		f.refused(outcome)
 		return outcome
 	}
 	f.memory.failures++
 	retry.After = backoff.After(f.memory.failures, time.Second, slowestRetry)
-	next := metav1.NewTime(time.Now().Add(retry.After))
-	state.Failures, state.NextAttempt = f.memory.failures, &next
+	f.retries = retries{f.memory.failures, time.Now().Add(retry.After)}
 	return retry
 }
 
@@ -44,8 +43,7 @@ func (f *facts) refused(outcome loop.Outcome) {
 		return
 	}
 	f.memory.refusals++
-	next := metav1.NewTime(time.Now().Add(wait))
-	f.installation.Status.Failures, f.installation.Status.NextAttempt = f.memory.refusals, &next
+	f.retries = retries{f.memory.refusals, time.Now().Add(wait)}
 }
 
 // triedAgain are reasons of what is tried again although nothing is known to have changed.

@@ -54,11 +54,11 @@ func TestRS05FailedIsTriedEveryFiveMinutes(t *testing.T) {
 		}
 		last = retry.After
 	}
-	if last != 5*time.Minute || f.installation.Status.Failures != 40 {
-		t.Errorf("after %d failures it waits %s", f.installation.Status.Failures, last)
+	if last != 5*time.Minute || f.retries.count != 40 {
+		t.Errorf("after %d failures it waits %s", f.retries.count, last)
 	}
 	f.backOff(loop.Done{})
-	if retry := f.backOff(loop.RetryAt{}).(loop.RetryAt); retry.After != time.Second || f.installation.Status.Failures != 1 {
-		t.Errorf("the first failure after a success waits %s as number %d", retry.After, f.installation.Status.Failures)
+	if retry := f.backOff(loop.RetryAt{}).(loop.RetryAt); retry.After != time.Second || f.retries.count != 1 {
+		t.Errorf("the first failure after a success waits %s as number %d", retry.After, f.retries.count)
 	}
 }

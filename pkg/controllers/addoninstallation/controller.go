@@ -152,7 +152,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			return ctrl.Result{}, pass.SetFinalizer(ctx, kubermaticv1.FinalizerCleanupInstallation, false)
 		}
 		outcome = facts.backOff(facts.overdue(within, outcome))
-		projectRemoval(facts, outcome)
+		project(facts, outcome)
 		return r.finish(ctx, pass, facts, outcome)
 	}
 	if installation.DeletionTimestamp.IsZero() { // what is being deleted gets no new finalizers

@@ -67,11 +67,11 @@ func wantedOf(f *facts) *revision.Wanted {
 
 // offerUpdate says that what strategy Once leaves alone is not what would be chosen today.
 func (f *facts) offerUpdate() {
-	state, installed := &f.installation.Status, f.record().Version
+	installed := f.record().Version
 	if f.choice.Version.Version != installed {
-		state.AvailableUpdate = cmp.Or(state.AvailableUpdate, f.choice.Version.Version)
+		f.selected.availableUpdate = cmp.Or(f.selected.availableUpdate, f.choice.Version.Version)
 	}
-	state.Target = installed
+	f.selected.target = installed
 }
 
 // amendName puts on record that what is installed has another name now: that of an add-on's version

@@ -34,6 +34,14 @@ type facts struct {
 	// damaged: there are records, and none can be read.
 	damaged bool
 
+	// identity is the Cluster's, of an installation that is worked on.
+	identity *kubermaticv1.ClusterIdentity
+	// selected is what the installation would have by the catalogue; nil before that is known.
+	selected *selected
+	// helm is the Helm release that the installation has by its record, one without a name for
+	// none; nil where this pass says nothing of it.
+	helm *helmrelease.Release
+
 	// choice is the version that it gets; without one before step resolve, and where it ended the pass.
 	choice resolution.Choice
 	// withdrawn says that the installed version left the catalogue, where that was not said before.
@@ -77,11 +85,13 @@ type facts struct {
 	held loop.Outcome
 	// obstacle is what is in the way in the user cluster, where one call can see it.
 	obstacle *apply.Obstacle
-	// attempts of a hook that failed in a row, and when the next begins; 0: none did.
-	attempts    int32
-	nextAttempt time.Time
-	now         time.Time
+	// hookRetries are those of a hook, retries those of the installation.
+	hookRetries, retries retries
+	now                  time.Time
 }
+
+// selected are the version that an installation is to have, and a newer one that would fit.
+type selected struct{ target, availableUpdate string }
 
 // stamp is the time of the pass as it is after it was stored: finer, what is written now would not equal what a restarted
 // process writes from the record.

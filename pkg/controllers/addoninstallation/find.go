@@ -50,7 +50,7 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 	}
 	identity := kubermaticv1.ClusterIdentity{Name: f.cluster.Name, UID: f.cluster.UID}
 	known := f.installation.Status.Cluster
-	f.installation.Status.Cluster = &identity
+	f.identity = &identity
 	if known == nil && f.installation.Spec.CoreAddon || known != nil && *known != identity {
 		return loop.Checkpoint{
 			Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonProgressing,

@@ -106,10 +106,10 @@ func (f *facts) awaitsCopy() bool {
 func (r *Reconciler) copyHelm(ctx context.Context, f *facts) {
 	record := f.record()
 	if record.Helm == nil {
-		f.installation.Status.Release = nil
+		f.helm = &helmrelease.Release{}
 		return
 	}
-	f.installation.Status.Release = releaseState(record.Helm)
+	f.claimName(record.Helm)
 	if f.memory.helmTooLarge == record.Helm.Secret() {
 		return
 	}
@@ -137,15 +137,12 @@ func (r *Reconciler) tellMissingCopy(f *facts, err error) {
 		"the Helm release's copy in the user cluster could not be written, %s: %v", outlook, err)
 }
 
-// claimName shows which release name the installation has as soon as its record does: others may not take it from then on.
-func claimName(f *facts, helm *helmrelease.Release) {
+// claimName has the release name shown as soon as it is on record: others may not take it from then
+// on.
+func (f *facts) claimName(helm *helmrelease.Release) {
 	if helm != nil {
-		f.installation.Status.Release = releaseState(helm)
+		f.helm = &helmrelease.Release{Name: helm.Name, Revision: helm.Revision, Status: helm.Status}
 	}
-}
-
-func releaseState(helm *helmrelease.Release) *kubermaticv1.HelmReleaseState {
-	return &kubermaticv1.HelmReleaseState{Name: helm.Name, Revision: int32(helm.Revision), Status: helm.Status}
 }
 
 // copyStands says whether the copy is as it was written, as far as the list shows that installations of the cluster share.

@@ -123,7 +123,7 @@ func (r *Reconciler) advanceHooks(ctx context.Context, f *facts, event string) l
 
 // hookFailed tells of a failed attempt.
 func hookFailed(f *facts, progress hooks.Progress) loop.Outcome {
-	f.attempts, f.nextAttempt = int32(progress.Attempt), progress.Retry
+	f.hookRetries = retries{int32(progress.Attempt), progress.Retry}
 	return loop.Waiting{
 		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonHookFailed,
 		Message: fmt.Sprintf("%s; attempt %d, tried again at %s, or once the add-on, its values or annotation %s change",

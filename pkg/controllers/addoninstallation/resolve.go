@@ -74,22 +74,21 @@ func (r *Reconciler) resolve(ctx context.Context, f *facts) loop.Outcome {
 	if err != nil {
 		return failed(err)
 	}
-	state, installed := &f.installation.Status, installedVersion(f)
+	installed := installedVersion(f)
 	choice, refusal := resolution.Request{
 		Installation: f.installation, Installed: installed, Cluster: cluster.Describe(f.cluster),
 		AllowPrereleases: r.Options.AllowPrereleases,
 	}.Choose(entry)
-	state.AvailableUpdate = choice.AvailableUpdate
+	f.selected = &selected{target: installed, availableUpdate: choice.AvailableUpdate} // it stays at that without another
 	if refusal != nil {
-		state.Target = installed // it stays at that
 		return f.incompatible(refusal.Reason(), refusal.Error())
 	}
 	f.choice = choice
-	if choice.Leaves && state.Target != choice.Version.Version { // it is news once
+	if choice.Leaves && f.installation.Status.Target != choice.Version.Version { // it is news once
 		f.left = fmt.Sprintf("version %q is left for version %q: a Core catalogue says so (annotation %s)",
 			installed, choice.Version.Version, kubermaticv1.AnnotationLeaveVersions)
 	}
-	state.Target = choice.Version.Version
+	f.selected.target = choice.Version.Version
 	return nil
 }
 

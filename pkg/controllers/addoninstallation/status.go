@@ -76,29 +76,65 @@ func judge(outcome loop.Outcome) verdict {
 	return verdict{done: true}
 }
 
-// project writes the conditions of a living installation, and what its record and health say: the only place that does.
-// What a step learns on its way (version, artifact, release) the step itself puts into the status.
+// project writes the status, whole, from facts and outcome. Nothing else writes any of its fields; steps find facts.
 func project(f *facts, outcome loop.Outcome) {
 	if outcome == (loop.NotMine{}) {
 		return
 	}
-	result := judge(outcome)
-	state := &f.installation.Status
-	defer func() { inOrder(state.Conditions) }()
-	generation := f.installation.Generation
-	state.ObservedGeneration = generation
+	result, state := judge(outcome), &f.installation.Status
+	state.ObservedGeneration = f.installation.Generation
+	projectRetries(f)
+	if isRemoved(f.installation) {
+		projectRemoval(f, result)
+		return
+	}
+	projectSelected(f)
 	projectPipeline(f, result)
 	projectInstalled(f)
 	projectHealth(f, result)
 	projectObjects(f)
 	projectDrift(f)
 	projectProtection(f)
+	projectReady(f, result)
+	inOrder(state.Conditions)
+}
+
+func projectReady(f *facts, result verdict) {
+	state, generation := &f.installation.Status, f.installation.Generation
 	if result.done {
 		conditions.True(&state.Conditions, generation, kubermaticv1.ConditionReady, kubermaticv1.ReasonReady,
 			fmt.Sprintf("%s %s is installed and healthy", f.installation.Spec.AddonRef.Name, state.Version))
 		return
 	}
 	conditions.Set(&state.Conditions, result.as(kubermaticv1.ConditionReady, generation))
+}
+
+// projectRetries says what failed how often, and when it is tried again.
+func projectRetries(f *facts) {
+	state := &f.installation.Status
+	state.Failures, state.NextAttempt = f.retries.count, nil
+	if f.retries.count > 0 {
+		next := metav1.NewTime(f.retries.next)
+		state.NextAttempt = &next
+	}
+}
+
+// projectSelected says which Cluster, version and Helm release these are, as far as the pass came.
+func projectSelected(f *facts) {
+	state := &f.installation.Status
+	if f.identity != nil {
+		state.Cluster = f.identity
+	}
+	if f.selected != nil {
+		state.Target, state.AvailableUpdate = f.selected.target, f.selected.availableUpdate
+	}
+	if f.helm == nil {
+		return
+	}
+	state.Release = nil
+	if f.helm.Name != "" {
+		state.Release = &kubermaticv1.HelmReleaseState{Name: f.helm.Name, Revision: int32(f.helm.Revision), Status: f.helm.Status}
+	}
 }
 
 // projectPipeline: the steps before the failing one have passed; what comes after keeps what it last said.
@@ -247,14 +283,25 @@ func listed(texts []string) string {
 	return fmt.Sprintf("%s (and %d more)", texts[0], len(texts)-1)
 }
 
-// projectRemoval writes the status of an installation that is being removed.
-func projectRemoval(f *facts, outcome loop.Outcome) {
-	if outcome == (loop.NotMine{}) {
-		return
+// projectProtection tells why a core add-on that is being deleted stays.
+func projectProtection(f *facts) {
+	if !f.installation.DeletionTimestamp.IsZero() {
+		conditions.True(&f.installation.Status.Conditions, f.installation.Generation, kubermaticv1.ConditionDeletionBlocked,
+			kubermaticv1.ReasonInCoreSet, kubermaticv1.DeletionBlockedMessage)
 	}
-	result := judge(outcome)
+}
+
+// projectRelease ends that once it may go.
+func projectRelease(f *facts) {
+	list := &f.installation.Status.Conditions
+	if meta.IsStatusConditionTrue(*list, kubermaticv1.ConditionDeletionBlocked) {
+		conditions.False(list, f.installation.Generation, kubermaticv1.ConditionDeletionBlocked, kubermaticv1.ReasonRemoving, "")
+	}
+}
+
+// projectRemoval says how a removal stands.
+func projectRemoval(f *facts, result verdict) {
 	list, generation := &f.installation.Status.Conditions, f.installation.Generation
-	f.installation.Status.ObservedGeneration = generation
 	projectRelease(f)
 	if notConnectedReasons[result.reason] {
 		result.message += "; the removal waits for it: deletionPolicy Orphan would let the installation go at once, and leave everything there"

@@ -101,7 +101,6 @@ func TestProjectKeepsLaterConditions(t *testing.T) {
 func TestOutcomesBesideSuccessAndFailure(t *testing.T) {
 	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}}
 	project(f, loop.NotMine{})
-	projectRemoval(f, loop.NotMine{})
 	if diff := cmp.Diff(kubermaticv1.AddonInstallationStatus{}, f.installation.Status); diff != "" {
 		t.Errorf("the status of another worker's:\n%s", diff)
 	}
@@ -159,8 +158,8 @@ func TestARemovalThatWaitsForItsCluster(t *testing.T) {
 		kubermaticv1.ReasonClusterUnreachable: true, kubermaticv1.ReasonKubeconfigInvalid: true, kubermaticv1.ReasonClusterSwapped: true,
 		kubermaticv1.ReasonRemoving: false,
 	} {
-		f := &facts{installation: &kubermaticv1.AddonInstallation{}}
-		projectRemoval(f, loop.Waiting{Condition: kubermaticv1.ConditionReady, Reason: reason, Message: "m"})
+		f := &facts{installation: &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: time.Now()}}}}
+		project(f, loop.Waiting{Condition: kubermaticv1.ConditionReady, Reason: reason, Message: "m"})
 		ready := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionReady)
 		if ready == nil || !strings.HasPrefix(ready.Message, "m") || waits != strings.Contains(ready.Message, "deletionPolicy Orphan") {
 			t.Errorf("%s: got %+v", reason, ready)
