@@ -31,3 +31,11 @@ func grown[Count int | int32](tries Count, pause, most time.Duration, share time
 func Around(pause time.Duration, share float64) time.Duration {
 	return wait.Jitter(time.Duration(float64(pause)*(1-share)), 2*share/(1-share))
 }
+
+// Sooner is the shorter of two waits, where 0 is never.
+func Sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}

@@ -48,3 +48,9 @@ func IsUnexplained(err error) bool {
 // IsReadable says by the error of a read whether what is behind the API server answers: then an internal error is the object's
 // fault.
 func IsReadable(err error) bool { return err == nil || apierrors.IsNotFound(err) }
+
+// IsAnswer says whether an error was given by the API server, rather than by the way to it.
+func IsAnswer(err error) bool {
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer)
+}

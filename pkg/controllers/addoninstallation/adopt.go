@@ -11,13 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/ownership"
-	"github.com/trellis-addons/trellis/pkg/removal"
-	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // Taking over what was there before: KKP's own add-ons and Helm releases.
@@ -50,107 +45,6 @@ func kkpAddonText(addon *metav1.PartialObjectMetadata) string {
 		"finalizer %q off the Addon, delete it, annotate the installation with %s: \"true\" and unpause (a default add-on has to leave KKP's "+
 		"list besides); or delete the Addon alone to have KKP remove its objects first",
 		name, cluster.KKPAddonFinalizer, kubermaticv1.AnnotationAdopt)
-}
-
-// helmReleaseFree looks, before the first write, whether the user cluster has a Helm release of the name that no record of ours
-// knows. Without annotation adopt that is a refusal; with it, the release is to be gone on with. What an installation of our name
-// left behind is gone on with in any case, and what one has that still exists never.
-func (r *Reconciler) helmReleaseFree(ctx context.Context, f *facts) loop.Outcome {
-	name := releaseName(f)
-	if name == "" {
-		return nil
-	}
-	if known := previousHelm(f); known != nil && known.Name == name {
-		return r.byHandBefore(ctx, f, known)
-	}
-	found, err := helmrelease.Find(ctx, r.helmPlace(f, f.installation.Spec.TargetNamespace), name, f.owner)
-	if err != nil {
-		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
-	}
-	if found != nil && found.Installation != "" {
-		return releaseTaken(found.Installation, name, found.Namespace)
-	}
-	if found == nil || found.Own || f.adopts() {
-		f.foreign = found
-		return nil
-	}
-	f.obstacle = &apply.Obstacle{Key: ownership.Key{Kind: "Secret", Namespace: found.Namespace, Name: found.Secret}}
-	return loop.Waiting{
-		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonReleaseNameTaken, Recheck: refusedRecheck,
-		Message: fmt.Sprintf("the user cluster has a Helm release %q in namespace %q that is somebody else's (revision %d): uninstall it, "+
-			"choose another template.helm.releaseName in the catalogue, or annotate the installation with %s: \"true\" to go on with it",
-			name, found.Namespace, found.Revision, kubermaticv1.AnnotationAdopt),
-	}
-}
-
-func (r *Reconciler) helmPlace(f *facts, namespace string) helmrelease.Place {
-	return helmrelease.Place{
-		Metadata: f.connection.Metadata, Secrets: f.connection.Secrets.Secrets(namespace), Namespace: namespace,
-		NameOf: r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
-		Names:  r.views.helmNamesOf(f.place(), r.Options.DriftInterval),
-	}
-}
-
-// takeOver finds what the Helm release that is gone on with has and the add-on has not. It is pruned like what an earlier
-// revision of ours had, with the same guards; without annotation adopt nobody asked for that, and it stays.
-func (r *Reconciler) takeOver(ctx context.Context, f *facts) loop.Outcome {
-	if f.foreign == nil || !f.foreign.ByHand && !f.adopts() {
-		return nil
-	}
-	if f.foreign.ByHand {
-		left, err := r.leftBy(ctx, f, f.foreign, f.record().Superseded)
-		if err != nil {
-			logHands(ctx, err)
-			return nil
-		}
-		left = left[:min(len(left), max(0, ownership.MaxObjects-len(f.record().Superseded)))]
-		f.leftovers = removal.Prunable(left, f.record().Inventory) // what the revision before had is pruned with it
-		return nil
-	}
-	left, err := removal.Leftovers(ctx, f.target(), f.foreign.Objects, removal.LeftoverOptions{
-		Owner: f.owner, Marks: f.foreign.Marks(), Wanted: f.objects, NameOf: r.namesIn(f.installation.Namespace, f.owner.ClusterUID),
-	})
-	if err != nil {
-		return r.remoteFailed(f, kubermaticv1.ConditionApplied, err)
-	}
-	f.leftovers = left
-	return nil
-}
-
-// tellTakeOver says once, when it is on record, what was there and what becomes of it.
-func (r *Reconciler) tellTakeOver(f *facts, found *helmrelease.Foreign, left ownership.Inventory) {
-	if found == nil {
-		return
-	}
-	if found.Problem != "" {
-		shown := "Secret %q of Helm release %q is not believed, since %s: objects that only it has stay where they are"
-		if len(found.Objects) > 0 {
-			shown = "Secret %q of Helm release %q can't be read in whole, since %s: objects that only the rest of it has stay where they are"
-		}
-		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventReleaseUnreadable, "Adopt", shown,
-			found.Secret, found.Name, found.Problem)
-	}
-	if found.ByHand {
-		r.tellByHand(f, found, left)
-		return
-	}
-	shown := "every object of it is part of the add-on"
-	switch {
-	case !f.adopts():
-		shown = "it was left behind by an installation of this name, and objects that only it has stay"
-	case len(left) > 0:
-		shown = "no longer part of the add-on, to be pruned: " + text.Names(keyTexts(left), mostNamed)
-	}
-	r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventAdopted, "Adopt",
-		"Helm release %q in namespace %q goes on after its revision %d; %s", found.Name, found.Namespace, found.Revision, shown)
-}
-
-func keyTexts(entries ownership.Inventory) []string {
-	texts := make([]string, len(entries))
-	for i, entry := range entries {
-		texts[i] = entry.Key.String()
-	}
-	return texts
 }
 
 // ofKKPAddon are the installations of the add-on that an Addon of KKP stands for.

@@ -97,7 +97,7 @@ func (d dice) installation() *kubermaticv1.AddonInstallation {
 
 // history has revisions of add-ons come about, to their ends or not, and their passes show them in the status.
 func (d dice) history(f *facts) {
-	f.memory.loaded = true
+	f.memory.Loaded = true
 	for range d.IntN(5) {
 		f.installation.Spec.AddonRef.Name = kubermaticv1.AddonName(d.one("web", "web", "other"))
 		intent := revision.Record{
@@ -105,13 +105,13 @@ func (d dice) history(f *facts) {
 		}
 		applied := intent
 		applied.State = revision.StateApplied
-		f.memory.record = &intent
+		f.memory.Record = &intent
 		if d.odds(2) { // else the next pass came first, or the status could not be written
 			projectInstalled(f)
 			projectObjects(f)
 		}
 		if !d.odds(3) {
-			f.memory.record = &applied
+			f.memory.Record = &applied
 		}
 		projectInstalled(f)
 		projectObjects(f)
@@ -205,9 +205,8 @@ func TestControllerAdmissionAndUpgradeCheckAgree(t *testing.T) {
 	d := dice{rand.New(rand.NewPCG(seed, 0))}
 	seen := map[string]int{}
 	for i := range 4000 {
-		a := asked{object: d.merged(), preReleases: d.odds(2), f: &facts{
-			cluster: &kkpv1.Cluster{}, memory: &memory{}, installation: d.installation(),
-		}}
+		a := asked{object: d.merged(), preReleases: d.odds(2), f: passOver(d.installation(), &memory{})}
+		a.f.cluster = &kkpv1.Cluster{}
 		a.f.cluster.Status.Versions.ControlPlane = d.one("v1.35.9", "1.36.3", "1.36.0-rc.1", "1.37.1-gke.100", "")
 		d.history(a.f)
 		why := fmt.Sprintf("seed %d, number %d: add-on %q, wanted %q, installed %q, Kubernetes %q", seed, i, addonOf(a.f),

@@ -32,17 +32,17 @@ func (e *NotAllowedError) Error() string { return e.Subject + ": " + e.Problem }
 // allowed refuses, before anything is recorded or written, what an add-on of a Custom catalogue may not have. What is applied
 // already was allowed when it was, and stays.
 func (r *Reconciler) allowed(_ context.Context, f *facts) loop.Outcome {
-	if f.choice.Core || f.decision.IsRecorded() {
+	if f.choice.Core || f.Decision.IsRecorded() {
 		return nil
 	}
 	restrictions := r.Options.Restrictions
-	run, broken := hooks.Objects(f.hooks)
+	run, broken := hooks.Objects(f.Hooks)
 	if broken != nil {
 		return failed(broken)
 	}
 	err := checkTarget(f.installation.Spec.TargetNamespace, restrictions)
 	if err == nil {
-		err = checkObjects(f.objects, restrictions)
+		err = checkObjects(f.Objects, restrictions)
 	}
 	if err == nil {
 		err = checkObjects(run, restrictions)

@@ -9,10 +9,11 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// firstAwait is the wait before what is in the way is looked at again; it doubles up to slowestLook.
+// firstAwait is the wait before what is in the way is looked at again; it doubles up to installer.SlowestLook.
 const firstAwait = time.Second
 
 // awaited is what an installation waits for that somebody has to do in the user cluster.
@@ -28,7 +29,7 @@ type awaited struct {
 
 // next is how long to wait before the next look.
 func (a *awaited) next() time.Duration {
-	return max(min(backoff.After(a.looks, firstAwait, slowestLook), time.Until(a.until)), atOnce)
+	return max(min(backoff.After(a.looks, firstAwait, installer.SlowestLook), time.Until(a.until)), atOnce)
 }
 
 // await has what is in the way of the installation looked at soon, by one call a look: it is tried again once that changed, and not
@@ -37,14 +38,14 @@ func (r *Reconciler) await(ctx context.Context, f *facts, outcome loop.Outcome) 
 	before := f.memory.awaited
 	f.memory.awaited = nil
 	waiting, ok := outcome.(loop.Waiting)
-	if !ok || f.obstacle == nil || waiting.Condition != kubermaticv1.ConditionApplied || waiting.Recheck == 0 {
+	if !ok || f.Obstacle == nil || waiting.Condition != kubermaticv1.ConditionApplied || waiting.Recheck == 0 {
 		return outcome
 	}
-	seen, err := f.obstacle.State(ctx, f.target())
+	seen, err := f.ObstacleState(ctx, *f.Obstacle)
 	if err != nil {
 		return outcome
 	}
-	now := &awaited{obstacle: *f.obstacle, seen: seen, looks: 1, until: time.Now().Add(waiting.Recheck)}
+	now := &awaited{obstacle: *f.Obstacle, seen: seen, looks: 1, until: time.Now().Add(waiting.Recheck)}
 	if before != nil && before.obstacle == now.obstacle {
 		now.looks = before.looks + 1
 	}
@@ -63,7 +64,7 @@ func (r *Reconciler) isInTheWay(ctx context.Context, request ctrl.Request, f *fa
 	if r.locate(ctx, f) != nil || f.memory.awaited != known || r.connect(ctx, f) != nil {
 		return false
 	}
-	seen, err := known.obstacle.State(ctx, f.target())
+	seen, err := f.ObstacleState(ctx, known.obstacle)
 	if err != nil || seen == "" || seen != known.seen {
 		return false
 	}

@@ -5,11 +5,9 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
-
-// slowestRetry is the longest wait between two attempts of what keeps failing.
-const slowestRetry = 5 * time.Minute
 
 // retries are attempts in a row that failed, and when the next one begins; zero where none did.
 type retries struct {
@@ -22,14 +20,14 @@ type retries struct {
 func (f *facts) backOff(outcome loop.Outcome) loop.Outcome {
 	retry, failed := outcome.(loop.RetryAt)
 	if !failed || retry.After > 0 {
-		f.memory.failures, f.retries = 0, f.hookRetries
+		f.memory.failures, f.retries = 0, retries{f.HookAttempts, f.HookRetry}
 		if f.retries.count == 0 {
 			f.refused(outcome)
 		}
 		return outcome
 	}
 	f.memory.failures++
-	retry.After = backoff.After(f.memory.failures, time.Second, slowestRetry)
+	retry.After = backoff.After(f.memory.failures, time.Second, installer.SlowestRetry)
 	f.retries = retries{f.memory.failures, time.Now().Add(retry.After)}
 	return retry
 }
@@ -38,7 +36,7 @@ func (f *facts) backOff(outcome loop.Outcome) loop.Outcome {
 // again at the latest. Each of these is in the status once an attempt, and attempts are minutes apart.
 func (f *facts) refused(outcome loop.Outcome) {
 	said, wait := judge(outcome), loop.ComeBack(outcome)
-	if !triedAgain[said.reason] || wait < refusedRecheck {
+	if !triedAgain[said.reason] || wait < installer.RefusedRecheck {
 		f.memory.refusals = 0
 		return
 	}

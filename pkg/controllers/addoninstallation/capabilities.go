@@ -24,10 +24,10 @@ func (r *Reconciler) servedVersions(f *facts) ([]string, error) {
 // served are the group versions and kinds of the user cluster that a chart learns of.
 func served(f *facts) []string {
 	own := f.memory.brought.by(contentKey(f))
-	if record := f.record(); record != nil {
+	if record := f.Record(); record != nil {
 		own = slices.Concat(own, record.Inventory.DefinedGroups(), record.Shared.DefinedGroups())
 	}
-	return withoutOwn(f.connection.APIVersions(), own)
+	return withoutOwn(f.Connection.APIVersions(), own)
 }
 
 // withoutOwn leaves out the groups of CustomResourceDefinitions that the installation itself brings: with them, applying a chart
@@ -62,7 +62,7 @@ func (r *Reconciler) learnsOwn(f *facts) (bool, error) {
 		return false, err
 	}
 	var brought []string
-	for _, group := range apply.Planned(f.objects, nil).DefinedGroups() {
+	for _, group := range apply.Planned(f.Objects, nil).DefinedGroups() {
 		if slices.ContainsFunc(asks, func(version string) bool { return strings.HasPrefix(version, group+"/") }) {
 			brought = append(brought, group)
 		}

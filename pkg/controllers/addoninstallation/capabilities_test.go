@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/images"
 )
 
@@ -33,16 +34,17 @@ func TestPrepareRewritesImages(t *testing.T) {
 		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "web"},
 		"spec": map[string]any{"containers": []any{map[string]any{"name": "web", "image": "nginx:1"}}},
 	}}
-	f := factsToPrepare(pod)
+	f := factsToPrepare()
 	r := New(Dependencies{Images: images.Rules{Mirrors: mirrors, PullSecret: "mirror"}})
-	if outcome := r.prepare(f); outcome != nil {
+	made, outcome := r.prepare(f, render.Result{Objects: []*unstructured.Unstructured{pod}})
+	if outcome != nil {
 		t.Fatalf("got %#v", outcome)
 	}
 	want := map[string]any{
 		"containers":       []any{map[string]any{"name": "web", "image": "mirror.example.com/library/nginx:1"}},
 		"imagePullSecrets": []any{map[string]any{"name": "mirror"}},
 	}
-	if diff := cmp.Diff(want, f.objects[0].Object["spec"]); diff != "" {
+	if diff := cmp.Diff(want, made.objects[0].Object["spec"]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
@@ -24,35 +25,29 @@ func (r *Reconciler) connect(ctx context.Context, f *facts) loop.Outcome {
 	connection, err := r.Connections.Get(f.cluster, f.installation.Name, r.waker(f.installation))
 	var without *cluster.NotConnectedError
 	if err != nil {
-		f.memory.watched = time.Time{}
+		f.memory.Watched = time.Time{}
 	}
 	if errors.As(err, &without) {
-		return notConnected(without)
+		return outcomeOf(notConnected(without))
 	}
 	if err != nil {
 		return failed(err)
 	}
-	if connection.Origin != f.owner.ClusterUID { // another Cluster of the name, over another user cluster, as is known only now
+	if connection.Origin != f.Owner.ClusterUID { // another Cluster of the name, over another user cluster, as is known only now
 		return waiting(kubermaticv1.ReasonProgressing, fmt.Sprintf("cluster %q has another user cluster than before", f.cluster.Name), atOnce)
 	}
-	if record := f.record(); record != nil && record.ClusterUID != f.cluster.UID {
+	if record := f.Record(); record != nil && record.ClusterUID != f.cluster.UID {
 		return r.comeBack(ctx, f)
 	}
-	f.connection = connection
-	f.memory.reach(connection.UserCluster)
-	if f.memory.watched.IsZero() {
-		f.memory.watched = f.now
-	}
+	f.Connect(connection)
 	return nil
 }
 
 // comeBack makes a Cluster that came back with another UID the owner of the records, once its user cluster is known to be the same.
 func (r *Reconciler) comeBack(ctx context.Context, f *facts) loop.Outcome {
-	now := kubermaticv1.ClusterIdentity{Name: f.cluster.Name, UID: f.cluster.UID}
-	if err := r.Records.Reown(ctx, f.installation.Namespace, f.owner, now); err != nil {
+	if err := f.Reown(ctx); err != nil {
 		return failed(err)
 	}
-	f.memory.doubt()
 	return waiting(kubermaticv1.ReasonProgressing, fmt.Sprintf("cluster %q came back over the same user cluster", f.cluster.Name), atOnce)
 }
 
@@ -67,38 +62,38 @@ func (r *Reconciler) watchSwaps(ctx context.Context, queue workqueue.TypedRateLi
 }
 
 // notConnected says why. What only people can mend is waited for: the connection wakes the installation.
-func notConnected(without *cluster.NotConnectedError) loop.Outcome {
-	if without.Reason == kubermaticv1.ReasonClusterSwapped || without.Reason == kubermaticv1.ReasonClusterShared {
-		return waiting(without.Reason, without.Error(), clusterRecheck)
+func notConnected(without *cluster.NotConnectedError) *installer.Stop {
+	stop := &installer.Stop{About: installer.AboutAll, Reason: without.Reason, Message: without.Error(), Recheck: clusterRecheck}
+	switch without.Reason {
+	case kubermaticv1.ReasonClusterSwapped, kubermaticv1.ReasonClusterShared:
+		return stop
+	case kubermaticv1.ReasonClusterUnreachable, kubermaticv1.ReasonClusterMisbehaves:
+		stop.Unknown = true
 	}
-	unknown := without.Reason == kubermaticv1.ReasonClusterUnreachable || without.Reason == kubermaticv1.ReasonClusterMisbehaves
-	return loop.RetryAt{
-		Condition: kubermaticv1.ConditionReady, Reason: without.Reason, Message: without.Error(), Unknown: unknown,
-		After: connectRecheck,
-	}
+	stop.Retry, stop.Recheck = true, connectRecheck
+	return stop
 }
 
-// remoteFailed is a call to the user cluster that failed. The connection learns of it. Where that takes it out, the cluster is what there
+// callFailed is a call to the user cluster that failed. The connection learns of it. Where that takes it out, the cluster is what there
 // is to tell of, in the words of the next pass, and nothing of the add-on.
-func (r *Reconciler) remoteFailed(f *facts, condition string, err error) loop.Outcome {
+func (r *Reconciler) callFailed(f *facts, about installer.About, err error) *installer.Stop {
 	r.Connections.Report(f.cluster, err)
-	if isAnswer(err) {
-		return callFailed(condition, err)
+	if calls.IsAnswer(err) {
+		return stopOf(about, err)
 	}
-	f.memory.watched = time.Time{}
+	f.memory.Watched = time.Time{}
 	_, problem := r.Connections.Get(f.cluster, f.installation.Name, r.waker(f.installation))
 	if without, ok := errors.AsType[*cluster.NotConnectedError](problem); ok {
 		return notConnected(without)
 	}
-	return callFailed(condition, err)
+	return stopOf(about, err)
 }
 
-// callFailed is what a call that failed makes of a condition. Where the API server misbehaves, nothing is known.
-func callFailed(condition string, err error) loop.Outcome {
+// stopOf is what a call that failed says of what it is about. Where the API server misbehaves, nothing is known.
+func stopOf(about installer.About, err error) *installer.Stop {
+	stop := &installer.Stop{About: about, Reason: kubermaticv1.ReasonFailed, Message: err.Error(), Retry: true}
 	if _, ok := errors.AsType[*calls.MisbehavesError](err); ok {
-		return loop.RetryAt{
-			Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonClusterMisbehaves, Message: err.Error(), Unknown: true,
-		}
+		stop.About, stop.Reason, stop.Unknown = installer.AboutAll, kubermaticv1.ReasonClusterMisbehaves, true
 	}
-	return loop.RetryAt{Condition: condition, Reason: kubermaticv1.ReasonFailed, Message: err.Error()}
+	return stop
 }

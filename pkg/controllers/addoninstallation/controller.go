@@ -18,11 +18,10 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 // Options are the controller's settings.
@@ -53,20 +52,9 @@ type Connections interface {
 
 // Records keep release records on the seed.
 type Records interface {
-	RecordReader
-	SaveIntent(ctx context.Context, namespace string, record *revision.Record) error
-	SaveApplied(ctx context.Context, namespace string, record *revision.Record) error
-	Trim(ctx context.Context, namespace string, owner ownership.Owner, keep ...int) error
-	Forget(ctx context.Context, namespace string, owner ownership.Owner) error
-	Reown(ctx context.Context, namespace string, owner ownership.Owner, now kubermaticv1.ClusterIdentity) error
-}
-
-// RecordReader reads release records: the newest, or one revision; and the Clusters that an installation has some of.
-type RecordReader interface {
+	installer.Records
+	// Clusters are those that an installation has some of.
 	Clusters(ctx context.Context, namespace, installation string) ([]kubermaticv1.ClusterIdentity, error)
-	Load(ctx context.Context, namespace string, owner ownership.Owner) (*revision.Record, error)
-	LoadFirst(ctx context.Context, namespace string, owner ownership.Owner) (*revision.Record, error)
-	LoadRevision(ctx context.Context, namespace string, owner ownership.Owner, revision int) (*revision.Record, error)
 }
 
 // Images rewrites the images of objects in place. Canonical is the same for the same rules.
@@ -111,9 +99,8 @@ type Dependencies struct {
 // Reconciler is the AddonInstallationController.
 type Reconciler struct {
 	Dependencies
+	installer        *installer.Installer
 	memories         memories
-	views            views
-	handovers        handovers
 	capabilityCharts searches[bool]
 	secretContents   searches[bool]
 	lookupCharts     searches[kindsAsked]
@@ -125,6 +112,7 @@ func New(dependencies Dependencies) *Reconciler {
 	dependencies.Records = savedRecords{dependencies.Records}
 	return &Reconciler{
 		Dependencies:     dependencies,
+		installer:        &installer.Installer{Records: dependencies.Records, Interval: dependencies.Options.DriftInterval},
 		capabilityCharts: newSearches[bool](), secretContents: newSearches[bool](), lookupCharts: newSearches[kindsAsked](),
 	}
 }
@@ -136,7 +124,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.memories.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	facts := &facts{installation: installation, memory: r.memories.of(installation)}
+	facts := r.factsOf(installation)
 	facts.memory.catchUp(installation)
 	pass := loop.Start(r.Client, installation)
 	within, end := r.begin(ctx, request)

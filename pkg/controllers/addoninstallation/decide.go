@@ -22,30 +22,28 @@ func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
 	if err := r.hashInputs(f); err != nil {
 		return failed(err)
 	}
-	if f.memory.adopting != f.adopts() {
-		f.memory.rollout = nil // it would go on refusing what it may take over now
-	}
+	f.RenewRollout()
 	f.decide(ctx, wantedOf(f))
-	if f.decision.Do == revision.Once {
+	if f.Decision.Do == revision.Once {
 		f.offerUpdate()
 	}
-	if f.decision.Amend == revision.AmendName {
+	if f.Decision.Amend == revision.AmendName {
 		return r.amendName(ctx, f)
 	}
 	return nil
 }
 
 // compareRendered decides by the objects, and puts on record what needs no new revision.
-func (r *Reconciler) compareRendered(ctx context.Context, f *facts, digest string) loop.Outcome {
+func (r *Reconciler) compareRendered(ctx context.Context, f *facts, made revision.Record) loop.Outcome {
 	wanted := wantedOf(f)
 	wanted.Rendered = &revision.Rendered{
-		ObjectsDigest: digest, Hooks: f.hooks, Helm: helmRecord(f), Adopts: f.foreign != nil,
+		ObjectsDigest: made.ObjectsDigest, Hooks: f.Hooks, Helm: made.Helm, Adopts: f.Foreign != nil,
 	}
 	f.decide(ctx, wanted)
 	switch {
-	case f.decision.Amend != revision.AmendInputs:
+	case f.Decision.Amend != revision.AmendInputs:
 		return nil
-	case f.decision.Do == revision.Keep:
+	case f.Decision.Do == revision.Keep:
 		return r.amendInputs(ctx, f)
 	}
 	return r.amendIntent(ctx, f)
@@ -53,12 +51,12 @@ func (r *Reconciler) compareRendered(ctx context.Context, f *facts, digest strin
 
 // decide decides; wanted is nil where it can't be had.
 func (f *facts) decide(ctx context.Context, wanted *revision.Wanted) {
-	f.decision = revision.Decide(f.record(), wanted, revision.Seen{
+	f.Decision = revision.Decide(f.Record(), wanted, revision.Seen{
 		Once:        f.installation.Spec.ReconcileStrategy == kubermaticv1.ReconcileOnce,
 		ReconcileAt: f.installation.Annotations[kubermaticv1.AnnotationReconcileAt], Anew: isAskedAnew(f),
-		Rollout: f.memory.rollout != nil, Watched: f.memory.watched, Now: f.now,
+		Rollout: f.IsRolling(), Watched: f.memory.Watched, Now: f.Now,
 	})
-	ctrl.LoggerFrom(ctx).V(1).Info("decided what to do", "decision", f.decision.String())
+	ctrl.LoggerFrom(ctx).V(1).Info("decided what to do", "decision", f.Decision.String())
 }
 
 func wantedOf(f *facts) *revision.Wanted {
@@ -67,7 +65,7 @@ func wantedOf(f *facts) *revision.Wanted {
 
 // offerUpdate says that what strategy Once leaves alone is not what would be chosen today.
 func (f *facts) offerUpdate() {
-	installed := f.record().Version
+	installed := f.Record().Version
 	if f.choice.Version.Version != installed {
 		f.selected.availableUpdate = cmp.Or(f.selected.availableUpdate, f.choice.Version.Version)
 	}
@@ -77,39 +75,30 @@ func (f *facts) offerUpdate() {
 // amendName puts on record that what is installed has another name now: that of an add-on's version
 // with the same content. The user cluster isn't asked.
 func (r *Reconciler) amendName(ctx context.Context, f *facts) loop.Outcome {
-	return r.amendOrDoubt(ctx, f, func(kept *revision.Record) {
+	return outcomeOf(f.Amend(ctx, func(kept *revision.Record) {
 		kept.Version, kept.Origins = f.choice.Version.Version, f.values.Origins
 		if addon := addonOf(f); kept.Addon != addon {
 			kept.Addon, kept.FormerAddon = addon, kept.Addon
 		}
-	})
+	}))
 }
 
 // amendInputs puts new inputs on record that give the objects which the user cluster has already:
 // nothing is written there.
 func (r *Reconciler) amendInputs(ctx context.Context, f *facts) loop.Outcome {
-	return r.amendOrDoubt(ctx, f, func(kept *revision.Record) {
+	return outcomeOf(f.Amend(ctx, func(kept *revision.Record) {
 		kept.Inputs, kept.Wanted, kept.Version, kept.EntryDigest = f.inputs, f.wanted, f.choice.Version.Version, f.choice.Origin.Digest
 		kept.Artifact = kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest}
 		kept.CRDs, kept.Timeout = crdPolicy(f), timeoutOf(f)
 		kept.Values, kept.Origins = f.values.Merged, f.values.Origins
-		kept.Hooks = hooks.CarryRuns(kept.Hooks, f.hooks) // those of tests may be others
+		kept.Hooks = hooks.CarryRuns(kept.Hooks, f.Hooks) // those of tests may be others
 		kept.HooksState.FailedAt = metav1.Time{}          // with new inputs, what failed is tried at once
 		kept.Atomic, kept.Rollback = f.choice.Version.Template.Atomic, nil
-	})
+	}))
 }
 
 // amendIntent puts new inputs on record for an intent that has the same objects; its rollout goes
 // on.
 func (r *Reconciler) amendIntent(ctx context.Context, f *facts) loop.Outcome {
-	return r.amendOrDoubt(ctx, f, func(kept *revision.Record) { kept.Inputs, kept.Wanted = f.inputs, f.wanted })
-}
-
-// amendOrDoubt amends the record; where that fails it is read again.
-func (r *Reconciler) amendOrDoubt(ctx context.Context, f *facts, change func(*revision.Record)) loop.Outcome {
-	if err := r.amend(ctx, f, change); err != nil {
-		f.memory.doubt()
-		return failed(err)
-	}
-	return nil
+	return outcomeOf(f.Amend(ctx, func(kept *revision.Record) { kept.Inputs, kept.Wanted = f.inputs, f.wanted }))
 }

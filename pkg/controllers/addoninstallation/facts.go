@@ -1,115 +1,135 @@
 package addoninstallation
 
 import (
-	"time"
+	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
-	"github.com/trellis-addons/trellis/pkg/calls"
-	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/helmrelease"
-	"github.com/trellis-addons/trellis/pkg/hooks"
+	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/resolution"
-	"github.com/trellis-addons/trellis/pkg/revision"
-	"github.com/trellis-addons/trellis/pkg/survey"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
-// facts is what a pass has found out so far. Each step fills in its part and reads those of the steps before.
+// facts is what a pass has found out so far, in groups by the steps that find them. From connect on, what
+// is found is the installer's.
 type facts struct {
 	installation *kubermaticv1.AddonInstallation
 	memory       *memory
+	installer.Pass
+	clusterFacts
+	versionFacts
+	valuesFacts
+	renderFacts
+	// retries of the installation, which failed or was refused.
+	retries retries
+}
 
+// clusterFacts are those of steps find-cluster and load-record.
+type clusterFacts struct {
 	cluster *kkpv1.Cluster
-	owner   ownership.Owner
-	// damaged: there are records, and none can be read.
-	damaged bool
-
 	// identity is the Cluster's, of an installation that is worked on.
 	identity *kubermaticv1.ClusterIdentity
+	// damaged: there are records, and none can be read.
+	damaged bool
+}
+
+// versionFacts are those of step resolve.
+type versionFacts struct {
+	// choice is the version that the installation gets; without one where the step ended the pass.
+	choice resolution.Choice
 	// selected is what the installation would have by the catalogue; nil before that is known.
 	selected *selected
-	// helm is the Helm release that the installation has by its record, one without a name for
-	// none; nil where this pass says nothing of it.
-	helm *helmrelease.Release
+	// withdrawn says that the installed version left the catalogue, left that it is left for another one
+	// (choice.Leaves), where that was not said before.
+	withdrawn, left string
+}
 
-	// choice is the version that it gets; without one before step resolve, and where it ended the pass.
-	choice resolution.Choice
-	// withdrawn says that the installed version left the catalogue, where that was not said before.
-	withdrawn string
-	// left tells once that the installed version is left (choice.Leaves); nothing goes back to it.
-	left string
-
-	data       templatedata.Data
-	values     resolution.Values
-	snapshot   fetch.Snapshot
-	connection *cluster.Connection
+// valuesFacts are those of steps values, fetch and compare.
+type valuesFacts struct {
+	data     templatedata.Data
+	values   resolution.Values
+	snapshot fetch.Snapshot
 	// wanted is a hash over all that people say, inputs one over all that objects depend on.
 	wanted, inputs string
+}
 
-	// foreign is somebody's Helm release that is gone on with; leftovers are its objects that are not among ours.
-	foreign   *helmrelease.Foreign
-	leftovers ownership.Inventory
-
-	rendered render.Result
-	objects  []*unstructured.Unstructured
-	hooks    []hooks.Hook
-	progress apply.Progress
-	health   *survey.Health
-
-	// decision is what this pass does; steps go by it, and not by the record.
-	decision revision.Decision
-	// repaired names objects that were put back, fights those that are left alone; drifted tells that a look was taken.
-	drifted  bool
-	repaired []ownership.Key
-	fights   []ownership.Key
-	// misbehaved has notes about objects of which the API server said what can't be.
-	misbehaved []calls.Note
-	// shared tells what is shared, and what is not any more, since this pass.
-	shared []string
-	// shown are objects that drifted and are left as they are, since the strategy is Once.
-	shown   []ownership.Key
-	applied bool
-	// saved is the record as this pass wrote it, whole.
-	saved *revision.Record
-	// held is why the hooks that run before everything but the foundation keep the rest back.
-	held loop.Outcome
-	// obstacle is what is in the way in the user cluster, where one call can see it.
-	obstacle *apply.Obstacle
-	// hookRetries are those of a hook, retries those of the installation.
-	hookRetries, retries retries
-	now                  time.Time
+// renderFacts are those of step render.
+type renderFacts struct {
+	// chart is what the rendering says of a Helm chart; nil for other methods, and where nothing was rendered.
+	chart *render.Chart
 }
 
 // selected are the version that an installation is to have, and a newer one that would fit.
 type selected struct{ target, availableUpdate string }
 
-// stamp is the time of the pass as it is after it was stored: finer, what is written now would not equal what a restarted
-// process writes from the record.
-func (f *facts) stamp() metav1.Time { return metav1.Time{Time: f.now}.Rfc3339Copy() }
-
-// record is the latest record, nil before the first intent.
-func (f *facts) record() *revision.Record { return f.memory.record }
-
-// adopts says whether objects that exist may be taken over.
-func (f *facts) adopts() bool {
-	return f.installation.Annotations[kubermaticv1.AnnotationAdopt] == "true"
+// factsOf begins a pass.
+func (r *Reconciler) factsOf(installation *kubermaticv1.AddonInstallation) *facts {
+	f := &facts{installation: installation, memory: r.memories.of(installation)}
+	f.Pass = r.installer.Pass(&f.memory.State, installation.Namespace, askedOf(installation), r.seed(f))
+	f.Refusals = f.memory.refusals
+	return f
 }
 
-// place tells what was seen of the user cluster from what was seen of another: one that comes or was there under the same Cluster.
-func (f *facts) place() types.UID { return f.cluster.UID + "/" + f.connection.UserCluster }
-
-func (f *facts) target() calls.Target {
-	return calls.Target{
-		Metadata: f.connection.Metadata, Dynamic: f.connection.Dynamic, Mapper: f.connection.Mapper, Served: f.connection,
+// askedOf is what people ask of an installation besides its revision.
+func askedOf(installation *kubermaticv1.AddonInstallation) installer.Asked {
+	spec, annotations := installation.Spec, installation.Annotations
+	asked := installer.Asked{
+		Addon: string(spec.AddonRef.Name), TargetNamespace: spec.TargetNamespace, CreateNamespace: spec.CreateNamespace,
+		Adopt:         annotations[kubermaticv1.AnnotationAdopt] == "true",
+		Once:          spec.ReconcileStrategy == kubermaticv1.ReconcileOnce,
+		ReconcileAt:   annotations[kubermaticv1.AnnotationReconcileAt],
+		PruneApproved: annotations[kubermaticv1.AnnotationPruneApproved],
+		SkipHooks:     annotations[kubermaticv1.AnnotationSkipHooks] == "true",
 	}
+	if isRemoved(installation) {
+		asked.RemovedSince = installation.DeletionTimestamp.Time
+	}
+	return asked
+}
+
+// seed is what the installer asks of the seed.
+func (r *Reconciler) seed(f *facts) installer.Seed {
+	namespace := f.installation.Namespace // names are asked for after the pass too
+	return installer.Seed{
+		Others: func(ctx context.Context) ([]installer.Other, error) { return r.others(ctx, f.installation) },
+		NameOf: func(origin types.UID, id string) string { return r.nameOf(namespace, origin, id) },
+		Notify: func(event installer.Event) {
+			kind := corev1.EventTypeNormal
+			if event.Warning {
+				kind = corev1.EventTypeWarning
+			}
+			r.Recorder.Eventf(f.installation, nil, kind, event.Reason, event.Action, "%s", event.Message)
+		},
+		CallFailed: func(about installer.About, err error) *installer.Stop { return r.callFailed(f, about, err) },
+	}
+}
+
+// conditionOf is the condition that an answer of the installer is about.
+var conditionOf = map[installer.About]string{
+	installer.AboutAll:    kubermaticv1.ConditionReady,
+	installer.AboutApply:  kubermaticv1.ConditionApplied,
+	installer.AboutHealth: kubermaticv1.ConditionHealthy,
+	aboutRender:           kubermaticv1.ConditionRendered,
+}
+
+// aboutRender is that objects can be made.
+const aboutRender installer.About = "Render"
+
+// outcomeOf is an answer of the installer as the outcome of a pass.
+func outcomeOf(stop *installer.Stop) loop.Outcome {
+	switch {
+	case stop == nil:
+		return nil
+	case stop.Retry:
+		return loop.RetryAt{
+			Condition: conditionOf[stop.About], Reason: stop.Reason, Message: stop.Message, Unknown: stop.Unknown, After: stop.Recheck,
+		}
+	}
+	return loop.Waiting{Condition: conditionOf[stop.About], Reason: stop.Reason, Message: stop.Message, Recheck: stop.Recheck}
 }

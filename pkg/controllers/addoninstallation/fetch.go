@@ -9,6 +9,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
@@ -18,7 +19,7 @@ func (r *Reconciler) fetch(ctx context.Context, f *facts) loop.Outcome {
 	if err != nil {
 		return fetchOutcome(err)
 	}
-	if r.askedFor(f) && !f.memory.refreshed {
+	if f.IsAskedFor() && !f.memory.refreshed {
 		r.Store.Refresh(reference)
 		f.memory.refreshed = true
 	}
@@ -53,6 +54,6 @@ func fetchOutcome(err error) loop.Outcome {
 		reason = kubermaticv1.ReasonSourceNotServed
 	}
 	return loop.Waiting{
-		Condition: kubermaticv1.ConditionFetched, Reason: reason, Message: err.Error(), Recheck: slowestRetry,
+		Condition: kubermaticv1.ConditionFetched, Reason: reason, Message: err.Error(), Recheck: installer.SlowestRetry,
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 // locate finds the one Cluster whose namespace this is, and what hangs on it: every pass begins with that, a removal too. A Cluster
 // that comes back over the same user cluster has the same IDs as before.
 func (r *Reconciler) locate(ctx context.Context, f *facts) error {
-	f.now = time.Now()
+	f.Now = time.Now()
 	found, err := r.Finder.InNamespace(ctx, f.installation.Namespace)
 	if err != nil {
 		return err
@@ -32,8 +33,9 @@ func (r *Reconciler) locate(ctx context.Context, f *facts) error {
 		return err
 	}
 	f.cluster = found
-	f.owner = ownership.Owner{ClusterUID: origin, Installation: f.installation.Name}
-	f.memory.belongTo(f.owner)
+	f.Cluster = target.Ref{Namespace: f.installation.Namespace, Name: found.Name, UID: found.UID}
+	f.Owner = ownership.Owner{ClusterUID: origin, Installation: f.installation.Name}
+	f.memory.belongTo(f.Owner)
 	return nil
 }
 
@@ -61,10 +63,10 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 	case cluster.Deleted(f.cluster):
 		return waiting(kubermaticv1.ReasonClusterNotReady, fmt.Sprintf("cluster %q is being deleted", f.cluster.Name), 0)
 	case f.cluster.Spec.Pause:
-		f.memory.watched = time.Time{}
+		f.memory.Watched = time.Time{}
 		return pausedCluster(f)
 	case f.installation.Spec.Paused:
-		f.memory.watched = time.Time{}
+		f.memory.Watched = time.Time{}
 		return waiting(kubermaticv1.ReasonPaused, "the installation is paused: set spec.paused to false to go on", 0)
 	case f.cluster.Status.Versions.ControlPlane == "":
 		return waiting(kubermaticv1.ReasonClusterNotReady, fmt.Sprintf("cluster %q has no version yet", f.cluster.Name), clusterRecheck)

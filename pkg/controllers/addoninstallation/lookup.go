@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,7 +15,6 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/survey"
@@ -33,8 +31,8 @@ func (r *Reconciler) lookup(ctx context.Context, f *facts) ([]*unstructured.Unst
 		return nil, nil
 	}
 	var found []*unstructured.Unstructured
-	if record := f.record(); record != nil {
-		whole, err := r.readWhole(ctx, f, record)
+	if record := f.Record(); record != nil {
+		whole, err := f.ReadWhole(ctx, record)
 		if err != nil {
 			return nil, failed(err)
 		}
@@ -42,26 +40,21 @@ func (r *Reconciler) lookup(ctx context.Context, f *facts) ([]*unstructured.Unst
 			return nil, failed(err)
 		}
 	}
-	if f.foreign == nil {
-		return found, nil
-	}
-	claimed := slices.DeleteFunc(slices.Clone(f.foreign.Objects), func(entry ownership.Entry) bool { return !asked.has(entry.Kind) })
-	limits := survey.FoundLimits{Total: render.MaxFoundBytes, Object: render.MaxFoundObject}
-	live, err := survey.OfRelease(ctx, f.target(), claimed, f.foreign.Marks(), limits)
+	live, err := f.ForeignObjects(ctx, asked.has, survey.FoundLimits{Total: render.MaxFoundBytes, Object: render.MaxFoundObject})
 	if _, beyond := errors.AsType[*survey.FoundError](err); beyond {
 		return nil, loop.Stalled{
 			Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonLimitExceeded, Message: err.Error(), Recheck: clusterRecheck,
 		}
 	}
 	if err != nil {
-		return nil, r.remoteFailed(f, kubermaticv1.ConditionRendered, err)
+		return nil, outcomeOf(r.callFailed(f, aboutRender, err))
 	}
 	return append(found, live...), nil
 }
 
 // recordedObjects are the objects of a record of kinds that are asked for, and the hooks that have run and stay.
 func recordedObjects(record *revision.Record, asked kindsAsked) ([]*unstructured.Unstructured, error) {
-	objects, err := decodeObjects(record.Objects)
+	objects, err := revision.DecodeObjects(record.Objects)
 	if err != nil {
 		return nil, err
 	}

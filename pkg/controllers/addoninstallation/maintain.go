@@ -4,6 +4,8 @@ import (
 	"context"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
@@ -25,13 +27,13 @@ func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcom
 		return outcome
 	}
 	f.decide(ctx, nil)
-	switch f.decision.Do {
+	switch f.Decision.Do {
 	case revision.Keep:
 		return earlier(outcome, loop.Run(ctx, r.maintenanceSteps(), f))
 	case revision.GiveWay:
-		return earlier(outcome, r.orRollBack(ctx, f, loop.Waiting{
-			Message: "it was not applied in time: " + judge(outcome).message, Recheck: refusedRecheck,
-		}))
+		return earlier(outcome, outcomeOf(f.GiveWay(ctx, &installer.Stop{
+			Message: "it was not applied in time: " + judge(outcome).message, Recheck: installer.RefusedRecheck,
+		})))
 	case revision.GoBack:
 		return earlier(outcome, loop.Run(ctx, r.rollbackSteps(), f))
 	}
@@ -59,10 +61,10 @@ func earlier(outcome, kept loop.Outcome) loop.Outcome {
 	}
 	switch o := outcome.(type) {
 	case loop.Waiting:
-		o.Recheck = sooner(o.Recheck, recheck)
+		o.Recheck = backoff.Sooner(o.Recheck, recheck)
 		return o
 	case loop.Stalled:
-		o.Recheck = sooner(o.Recheck, recheck)
+		o.Recheck = backoff.Sooner(o.Recheck, recheck)
 		return o
 	}
 	return outcome

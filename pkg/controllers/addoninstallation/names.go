@@ -10,21 +10,19 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// namesIn finds the name of the installation in a cluster whose objects carry an ID; "" where there is none, or none any more.
+// nameOf finds the name of the installation in a cluster whose objects carry an ID; "" where there is none, or none any more.
 // Where that can't be told the ID stands for the name: nothing is taken from what may still exist. It outlives a pass and reads
 // from the cache, so it has no context of one.
-func (r *Reconciler) namesIn(namespace string, origin types.UID) func(id string) string {
-	return func(id string) string {
-		list := &kubermaticv1.AddonInstallationList{} // shared with the cache, and only read
-		err := r.Client.List(context.Background(), list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy)
-		if err != nil {
-			return id
-		}
-		for i := range list.Items {
-			if (ownership.Owner{ClusterUID: origin, Installation: list.Items[i].Name}).ID() == id {
-				return list.Items[i].Name
-			}
-		}
-		return ""
+func (r *Reconciler) nameOf(namespace string, origin types.UID, id string) string {
+	list := &kubermaticv1.AddonInstallationList{} // shared with the cache, and only read
+	err := r.Client.List(context.Background(), list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return id
 	}
+	for i := range list.Items {
+		if (ownership.Owner{ClusterUID: origin, Installation: list.Items[i].Name}).ID() == id {
+			return list.Items[i].Name
+		}
+	}
+	return ""
 }

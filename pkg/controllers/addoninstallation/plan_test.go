@@ -4,17 +4,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
 func TestBackOff(t *testing.T) {
-	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}}
+	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
 	failure := loop.RetryAt{Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonFailed}
 	for attempt, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 		if got := loop.ComeBack(f.backOff(failure)); got != want {
@@ -49,38 +46,14 @@ func TestLongRolloutsAreAnnounced(t *testing.T) {
 		{"a new edit with few of them", quicklyApplied, 1, false},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}, objects: make([]*unstructured.Unstructured, 2*quicklyApplied)}
+			f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
+			f.Objects = make([]*unstructured.Unstructured, 2*quicklyApplied)
 			f.installation.Generation, f.installation.Status.ObservedGeneration = 2, test.observed
 			if outcome := announceRollout(f, test.left); (outcome != nil) != test.told {
 				t.Errorf("got %v", outcome)
 			}
 			if outcome := announceRollout(f, test.left); outcome != nil {
 				t.Errorf("got %v at the next pass", outcome)
-			}
-		})
-	}
-}
-
-func TestFormerRelease(t *testing.T) {
-	web := func(name string) *helmrelease.Release {
-		return &helmrelease.Release{Name: name, Namespace: "web", Manifest: "…"}
-	}
-	gone := &helmrelease.Release{Name: "old", Namespace: "web"}
-	for _, test := range []struct {
-		why      string
-		previous *revision.Record
-		next     *helmrelease.Release
-		want     *helmrelease.Release
-	}{
-		{"the first revision", nil, web("a"), nil},
-		{"the same release goes on", &revision.Record{Helm: web("a")}, web("a"), nil},
-		{"another method", &revision.Record{Helm: web("old")}, nil, gone},
-		{"another name", &revision.Record{Helm: web("old")}, web("a"), gone},
-		{"what could not be removed yet is kept in mind", &revision.Record{Former: gone}, nil, gone},
-	} {
-		t.Run(test.why, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, formerRelease(test.previous, test.next)); diff != "" {
-				t.Errorf("former release (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/render"
@@ -45,25 +48,25 @@ func (r *Reconciler) hashInputs(f *facts) error {
 func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 	anew := rendersAnew(f)
 	switch {
-	case f.decision.IsApplied(), f.decision.IsUnderWay():
+	case f.Decision.IsApplied(), f.Decision.IsUnderWay():
 		r.compareRendering(ctx, f, anew)
 		return nil
-	case f.decision.Do == revision.GoBack:
+	case f.Decision.Do == revision.GoBack:
 		return readIntent(f)
 	}
 	if outcome := r.releaseNameFree(ctx, f); outcome != nil {
 		return outcome
 	}
-	if outcome := r.helmReleaseFree(ctx, f); outcome != nil {
-		return outcome
+	if stop := f.ReleaseFree(ctx, releaseName(f)); stop != nil {
+		return outcomeOf(stop)
 	}
-	if f.decision.FromRecord {
+	if f.Decision.FromRecord {
 		return readIntent(f)
 	}
 	if outcome := r.secretsAskedFor(f); outcome != nil {
 		return outcome
 	}
-	if f.decision.Unasked && f.foreign == nil {
+	if f.Decision.Unasked && f.Foreign == nil {
 		if stays, outcome := r.staysAsRecorded(ctx, f); stays || outcome != nil {
 			return outcome
 		}
@@ -74,10 +77,11 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 // renderChange renders what the next revision is to have, with what the user cluster serves but for what the content brings itself.
 func (r *Reconciler) renderChange(ctx context.Context, f *facts, anew bool) loop.Outcome {
 	seen := nextSight(f)
-	var outcome loop.Outcome
-	if seen.found, outcome = r.lookup(ctx, f); outcome != nil {
+	found, outcome := r.lookup(ctx, f)
+	if outcome != nil {
 		return outcome
 	}
+	seen.found = found
 	request, err := r.renderRequest(f, seen)
 	if err != nil {
 		return failed(err)
@@ -88,10 +92,11 @@ func (r *Reconciler) renderChange(ctx context.Context, f *facts, anew bool) loop
 		return renderOutcome(err)
 	}
 	r.warnOfChanges(f, namesOf(f, rendered.Changed))
-	f.rendered = rendered.Result
-	if outcome := r.prepare(f); outcome != nil {
+	made, outcome := r.prepare(f, rendered.Result)
+	if outcome != nil {
 		return outcome
 	}
+	f.use(made)
 	again, err := r.learnsOwn(f)
 	switch {
 	case err != nil:
@@ -150,30 +155,42 @@ func renderOutcome(err error) loop.Outcome {
 	return stalled
 }
 
+// prepared is a rendering that is ready for the user cluster.
+type prepared struct {
+	objects []*unstructured.Unstructured
+	hooks   []hooks.Hook
+	chart   *render.Chart
+}
+
+// use has a rendering be what the pass goes on with.
+func (f *facts) use(made prepared) {
+	f.Objects, f.Hooks, f.chart = made.objects, made.hooks, made.chart
+}
+
 // prepare makes rendered objects ready for the user cluster: images, namespaces, labels, limits.
-func (r *Reconciler) prepare(f *facts) loop.Outcome {
+func (r *Reconciler) prepare(f *facts, rendered render.Result) (made prepared, outcome loop.Outcome) {
 	spec := f.installation.Spec
 	options := apply.Options{
-		Owner:           f.owner,
+		Owner:           f.Owner,
 		TargetNamespace: spec.TargetNamespace,
 		CreateNamespace: spec.CreateNamespace && !catalogue.IsKubeNamespace(spec.TargetNamespace), // those are always there
 		CRDs:            crdPolicy(f).Apply,
 	}
-	if f.rendered.Chart != nil {
+	if rendered.Chart != nil {
 		options.Helm = &ownership.HelmMarks{ReleaseName: releaseName(f), ReleaseNamespace: f.installation.Spec.TargetNamespace}
 	}
-	r.Images.Rewrite(f.rendered.Objects)
-	objects, err := apply.Prepare(f.rendered.Objects, f.connection.Mapper, options)
+	r.Images.Rewrite(rendered.Objects)
+	objects, err := apply.Prepare(rendered.Objects, f.Connection.Mapper, options)
 	if err == nil {
-		f.hooks, err = r.prepareHooks(f)
+		made.hooks, err = r.prepareHooks(f, rendered.Chart)
 	}
-	var limit *apply.LimitError
-	if errors.As(err, &limit) {
-		return loop.Stalled{Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonLimitExceeded, Message: err.Error()}
+	reason := kubermaticv1.ReasonRenderFailed
+	if _, beyond := errors.AsType[*apply.LimitError](err); beyond {
+		reason = kubermaticv1.ReasonLimitExceeded
 	}
 	if err != nil {
-		return loop.Stalled{Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonRenderFailed, Message: err.Error()}
+		return prepared{}, loop.Stalled{Condition: kubermaticv1.ConditionRendered, Reason: reason, Message: err.Error()}
 	}
-	f.objects = objects
-	return nil
+	made.objects, made.chart = objects, rendered.Chart
+	return made, nil
 }

@@ -83,12 +83,11 @@ func TestIntentIsNotRenderedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &facts{inputs: "1", memory: &memory{record: &revision.Record{
-		State: revision.StateIntent, Inputs: "1", Objects: []json.RawMessage{encoded},
-	}}}
+	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
+	f.inputs, f.memory.Record = "1", &revision.Record{State: revision.StateIntent, Inputs: "1", Objects: []json.RawMessage{encoded}}
 	isTaken := func() bool {
 		wanted := &revision.Wanted{Inputs: f.inputs}
-		return revision.Decide(f.record(), wanted, revision.Seen{}).FromRecord
+		return revision.Decide(f.Record(), wanted, revision.Seen{}).FromRecord
 	}
 	if !isTaken() {
 		t.Fatal("the intent is not taken up")
@@ -96,11 +95,11 @@ func TestIntentIsNotRenderedAgain(t *testing.T) {
 	if outcome := readIntent(f); outcome != nil {
 		t.Fatal(outcome)
 	}
-	if diff := cmp.Diff([]*unstructured.Unstructured{configMap("a", "made up")}, f.objects); diff != "" {
+	if diff := cmp.Diff([]*unstructured.Unstructured{configMap("a", "made up")}, f.Objects); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for why, change := range map[string]func(){
-		"other inputs": func() { f.inputs = "2" }, "it is applied": func() { f.inputs, f.memory.record.State = "1", revision.StateApplied },
+		"other inputs": func() { f.inputs = "2" }, "it is applied": func() { f.inputs, f.memory.Record.State = "1", revision.StateApplied },
 	} {
 		if change(); isTaken() {
 			t.Errorf("%s: the intent is taken up", why)
@@ -111,7 +110,7 @@ func TestIntentIsNotRenderedAgain(t *testing.T) {
 // TestReconcileAtRendersOnceMore: once for each value of the annotation, also where passes follow each other before the look
 // at the objects that it asks for.
 func TestReconcileAtRendersOnceMore(t *testing.T) {
-	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}}
+	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
 	for _, pass := range []struct {
 		value string
 		want  bool
@@ -127,7 +126,8 @@ func TestReconcileAtRendersOnceMore(t *testing.T) {
 func TestNonDeterministicIsToldOnce(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	r := New(Dependencies{Recorder: recorder})
-	f := &facts{inputs: "1", installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}}
+	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
+	f.inputs = "1"
 	r.warnOfChanges(f, nil)
 	r.warnOfChanges(f, []string{"Secret n/certificate", "b", "c", "d", "e", "f", "g"})
 	r.warnOfChanges(f, []string{"Secret n/certificate"})

@@ -6,14 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
@@ -60,14 +58,11 @@ func TestRequiredResourceTypes(t *testing.T) {
 	mapper.Reset()
 	heard := &hearing{}
 	r := New(Dependencies{Connections: heard})
-	f := &facts{
-		installation: &kubermaticv1.AddonInstallation{},
-		memory:       &memory{},
-		connection:   &cluster.Connection{Mapper: mapper},
-		choice: resolution.Choice{Version: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{RequiredResourceTypes: []kubermaticv1.ResourceType{
-			{Group: rule.Group, Version: rule.Version, Kind: rule.Kind}, {Group: monitor.Group, Version: monitor.Version, Kind: monitor.Kind},
-		}}}},
-	}
+	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
+	f.Connection = &cluster.Connection{Mapper: mapper}
+	f.choice = resolution.Choice{Version: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{RequiredResourceTypes: []kubermaticv1.ResourceType{
+		{Group: rule.Group, Version: rule.Version, Kind: rule.Kind}, {Group: monitor.Group, Version: monitor.Version, Kind: monitor.Kind},
+	}}}}
 	missing := func(kinds string) loop.Outcome {
 		return loop.Waiting{
 			Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonKindNotServed, Recheck: requiredRecheck,
@@ -97,19 +92,18 @@ func TestRequiredResourceTypes(t *testing.T) {
 	if outcome, ok := r.required(t.Context(), f).(loop.RetryAt); !ok || heard.reported == nil {
 		t.Errorf("no answer: got %#v, reported %v", outcome, heard.reported)
 	}
-	f.decision.Do = revision.Keep
+	f.Decision.Do = revision.Keep
 	if outcome := r.required(t.Context(), f); outcome != nil {
 		t.Errorf("what is installed needs nothing any more, got %v", outcome)
 	}
 }
 
 // factsToPrepare are those of an installation whose objects are rendered.
-func factsToPrepare(objects ...*unstructured.Unstructured) *facts {
+func factsToPrepare() *facts {
 	mapper := &servedKinds{next: []schema.GroupVersionKind{{Version: "v1", Kind: "Pod"}}}
 	mapper.Reset()
-	return &facts{
-		installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}, connection: &cluster.Connection{Mapper: mapper},
-		choice:   resolution.Choice{Version: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}}},
-		rendered: render.Result{Objects: objects},
-	}
+	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
+	f.Connection = &cluster.Connection{Mapper: mapper}
+	f.choice = resolution.Choice{Version: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}}}
+	return f
 }

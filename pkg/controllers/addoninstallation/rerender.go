@@ -2,7 +2,6 @@ package addoninstallation
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,6 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
@@ -50,29 +49,16 @@ func isAskedAnew(f *facts) bool {
 
 // readIntent has the objects of the intent on record. Rendered again they could be others, such as a certificate that the chart makes.
 func readIntent(f *facts) loop.Outcome {
-	objects, err := decodeObjects(f.record().Objects)
-	if err != nil {
+	if err := f.ReadIntent(); err != nil {
 		return failed(err)
 	}
-	f.objects, f.hooks = objects, f.record().Hooks
 	return nil
-}
-
-func decodeObjects(encoded []json.RawMessage) ([]*unstructured.Unstructured, error) {
-	objects := make([]*unstructured.Unstructured, len(encoded))
-	for i, raw := range encoded {
-		objects[i] = &unstructured.Unstructured{}
-		if err := utiljson.Unmarshal(raw, &objects[i].Object); err != nil {
-			return nil, fmt.Errorf("decoding object %d of the record: %w", i, err)
-		}
-	}
-	return objects, nil
 }
 
 // compareRendering renders once more, where somebody asked for a look at everything, and tells whether the same comes out.
 // What is applied stays as it is.
 func (r *Reconciler) compareRendering(ctx context.Context, f *facts, anew bool) {
-	record := f.record()
+	record := f.Record()
 	if !anew && !f.memory.comparing || record == nil || record.Inputs != f.inputs {
 		return
 	}
@@ -103,16 +89,15 @@ func (r *Reconciler) compareRendering(ctx context.Context, f *facts, anew bool) 
 
 // compareWithRecord is for renderings of an earlier process, of which nothing is kept but the record.
 func (r *Reconciler) compareWithRecord(ctx context.Context, f *facts, rendered render.Result) {
-	again := *f
-	again.rendered = rendered
-	if r.prepare(&again) != nil || f.record().Holds(apply.ObjectsDigest(again.objects), again.hooks) {
+	again, outcome := r.prepare(f, rendered)
+	if outcome != nil || f.Record().Holds(apply.ObjectsDigest(again.objects), again.hooks) {
 		return
 	}
-	record, err := r.Records.Load(ctx, f.installation.Namespace, f.owner)
+	record, err := r.Records.Load(ctx, f.installation.Namespace, f.Owner)
 	if err != nil || record == nil || record.Inputs != f.inputs {
 		return
 	}
-	applied, err := decodeObjects(record.Objects)
+	applied, err := revision.DecodeObjects(record.Objects)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "comparing a rendering with the record")
 		return
@@ -175,7 +160,7 @@ func namesOf(f *facts, changed []render.ObjectName) []string {
 }
 
 func isNamespaced(f *facts, kind schema.GroupVersionKind) bool {
-	mapping, err := f.connection.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	mapping, err := f.Connection.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	return err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace
 }
 

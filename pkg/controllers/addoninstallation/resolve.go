@@ -11,8 +11,8 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
@@ -21,47 +21,24 @@ func waiting(reason, message string, recheck time.Duration) loop.Outcome {
 	return loop.Waiting{Condition: kubermaticv1.ConditionReady, Reason: reason, Message: message, Recheck: recheck}
 }
 
-// failed is a call on the seed that failed, or a record that the user cluster made larger than its objects explain.
-func failed(err error) loop.Outcome {
-	if grown, ok := errors.AsType[*revision.GrowthError](err); ok {
-		return loop.RetryAt{
-			Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonClusterMisbehaves, Unknown: true, Message: grown.Error(),
-		}
-	}
-	return loop.RetryAt{Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonFailed, Message: err.Error()}
-}
+// failed is a call on the seed that failed.
+func failed(err error) loop.Outcome { return outcomeOf(installer.Failed(err)) }
 
 func (r *Reconciler) loadRecord(ctx context.Context, f *facts) loop.Outcome {
-	return r.loadRecordBy(ctx, f, r.Records.LoadFirst)
+	return loaded(f, f.Load(ctx))
 }
 
-type recordLoader func(ctx context.Context, namespace string, owner ownership.Owner) (*revision.Record, error)
-
-func (r *Reconciler) loadRecordBy(ctx context.Context, f *facts, load recordLoader) loop.Outcome {
-	if f.memory.loaded {
-		return nil
-	}
-	record, err := load(ctx, f.installation.Namespace, f.owner)
-	var newer *revision.NewerFormatError
-	if errors.As(err, &newer) {
+// loaded is what comes of reading the record.
+func loaded(f *facts, err error) loop.Outcome {
+	if newer, ok := errors.AsType[*revision.NewerFormatError](err); ok {
 		return loop.Stalled{
 			Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonRecordFromNewerRelease,
 			Message: newer.Error() + ": upgrade this seed's controller manager",
 		}
 	}
-	var damaged *revision.DamagedError
-	f.damaged = errors.As(err, &damaged)
+	_, f.damaged = errors.AsType[*revision.DamagedError](err)
 	if err != nil {
 		return failed(err)
-	}
-	f.memory.record, f.memory.loaded = record, true
-	if record != nil && record.State == revision.StateApplied {
-		f.memory.record = record.Light() // whatever needs the rest reads it
-	}
-	if record != nil && record.Skipped > 0 {
-		r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventRecordDamaged, "LoadRecord",
-			"the record of revision %d can't be read: %s. Everything is applied anew on top of revision %d, and objects that only the damaged "+
-				"record knew stay where they are", record.Skipped, record.Damage, record.Revision)
 	}
 	return nil
 }
@@ -102,4 +79,4 @@ func (f *facts) incompatible(reason, message string) loop.Outcome {
 }
 
 // installedVersion is the version in the user cluster, of the same add-on, or "". status.version shows it.
-func installedVersion(f *facts) string { return resolution.InstalledOnRecord(f.record(), addonOf(f)) }
+func installedVersion(f *facts) string { return resolution.InstalledOnRecord(f.Record(), addonOf(f)) }

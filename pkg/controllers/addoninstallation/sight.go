@@ -25,16 +25,16 @@ type sight struct {
 
 // nextSight is that of a change, as helm gives it.
 func nextSight(f *facts) sight {
-	next := nextHelm(f)
+	next := f.NextRelease(releaseName(f))
 	if next == nil {
 		return sight{}
 	}
-	return sight{revision: next.Revision, isInstall: revision.NextAction(f.record(), next) == hooks.ActionInstall}
+	return sight{revision: next.Revision, isInstall: revision.NextAction(f.Record(), next) == hooks.ActionInstall}
 }
 
 // recordedSight is that of the revision on record.
 func recordedSight(f *facts) sight {
-	record := f.record()
+	record := f.Record()
 	if record == nil || record.Helm == nil {
 		return nextSight(f)
 	}

@@ -128,12 +128,12 @@ func projectSelected(f *facts) {
 	if f.selected != nil {
 		state.Target, state.AvailableUpdate = f.selected.target, f.selected.availableUpdate
 	}
-	if f.helm == nil {
+	if f.Release == nil {
 		return
 	}
 	state.Release = nil
-	if f.helm.Name != "" {
-		state.Release = &kubermaticv1.HelmReleaseState{Name: f.helm.Name, Revision: int32(f.helm.Revision), Status: f.helm.Status}
+	if f.Release.Name != "" {
+		state.Release = &kubermaticv1.HelmReleaseState{Name: f.Release.Name, Revision: int32(f.Release.Revision), Status: f.Release.Status}
 	}
 }
 
@@ -150,7 +150,7 @@ func projectPipeline(f *facts, result verdict) {
 		}
 		reason, message := step.reason, ""
 		if step.condition == kubermaticv1.ConditionApplied {
-			message = sharedText(f.record())
+			message = sharedText(f.Record())
 		}
 		if step.condition == kubermaticv1.ConditionCompatible && f.choice.Version != nil && f.choice.Version.Deprecated != "" {
 			reason, message = kubermaticv1.ReasonDeprecated, deprecation(f)
@@ -178,12 +178,12 @@ func projectHealth(f *facts, result verdict) {
 	if result.done || result.condition == kubermaticv1.ConditionHealthy {
 		return
 	}
-	record := f.record()
+	record := f.Record()
 	switch {
-	case f.health != nil && healthy(f.health):
+	case f.IsHealthy():
 		conditions.True(list, generation, kubermaticv1.ConditionHealthy, kubermaticv1.ReasonHealthy, "")
-	case f.health != nil:
-		conditions.Set(list, judge(unhealthy(f, f.health)).as(kubermaticv1.ConditionHealthy, generation))
+	case f.Health != nil:
+		conditions.Set(list, judge(outcomeOf(f.Unhealthy())).as(kubermaticv1.ConditionHealthy, generation))
 	case record != nil && !record.IsApplied() && meta.FindStatusCondition(*list, kubermaticv1.ConditionHealthy) != nil:
 		conditions.Set(list, metav1.Condition{
 			Type: kubermaticv1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: kubermaticv1.ReasonProgressing,
@@ -194,8 +194,8 @@ func projectHealth(f *facts, result verdict) {
 
 // projectInstalled says what the user cluster has, which may be something else than is wanted.
 func projectInstalled(f *facts) {
-	state, record := &f.installation.Status, f.record()
-	if !f.memory.loaded {
+	state, record := &f.installation.Status, f.Record()
+	if !f.memory.Loaded {
 		return
 	}
 	state.Version = installedVersion(f)
@@ -214,22 +214,22 @@ func projectInstalled(f *facts) {
 
 func projectObjects(f *facts) {
 	state := &f.installation.Status
-	if record := f.record(); record.IsComplete() {
+	if record := f.Record(); record.IsComplete() {
 		applied := record.Time.Rfc3339Copy() // as the API server keeps it: finer, it would differ in every pass
 		state.LastApplied = &kubermaticv1.AppliedState{
 			Addon: record.Addon, Version: record.Version, ArtifactDigest: record.Artifact.Digest, Inputs: record.Inputs,
 			Objects: record.ObjectsDigest, Time: &applied,
 		}
 	}
-	if f.health == nil {
+	if f.Health == nil {
 		return
 	}
 	state.Objects = &kubermaticv1.ObjectCounts{
-		Total: int32(f.health.Total), Healthy: int32(f.health.Healthy), Failing: int32(failingObjects(f)),
-		Summary: fmt.Sprintf("%d/%d", f.health.Healthy, f.health.Total),
+		Total: int32(f.Health.Total), Healthy: int32(f.Health.Healthy), Failing: int32(f.Failing()),
+		Summary: fmt.Sprintf("%d/%d", f.Health.Healthy, f.Health.Total),
 	}
 	state.Unhealthy = nil
-	for _, note := range f.health.Unhealthy[:min(len(f.health.Unhealthy), maxUnhealthy)] {
+	for _, note := range f.Health.Unhealthy[:min(len(f.Health.Unhealthy), maxUnhealthy)] {
 		state.Unhealthy = append(state.Unhealthy, kubermaticv1.UnhealthyObject{
 			Ref: note.Key.String(), Reason: note.Reason, Message: text.Message(note.Message),
 		})
@@ -238,41 +238,33 @@ func projectObjects(f *facts) {
 
 func projectDrift(f *facts) {
 	list, generation := &f.installation.Status.Conditions, f.installation.Generation
-	if f.applied && meta.FindStatusCondition(*list, kubermaticv1.ConditionDrifted) == nil {
+	if f.Applied && meta.FindStatusCondition(*list, kubermaticv1.ConditionDrifted) == nil {
 		conditions.False(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonNoDrift, "") // it was just written
 	}
-	if !f.drifted {
+	if !f.Surveyed {
 		return
 	}
 	switch {
-	case len(f.fights) > 0:
+	case len(f.Fights) > 0:
 		conditions.True(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonFight, fmt.Sprintf(
 			"%s is changed again and again by somebody else and is left alone: end that, then set annotation %s",
-			f.fights[0], kubermaticv1.AnnotationReconcileAt))
-	case len(f.shown) > 0:
+			f.Fights[0], kubermaticv1.AnnotationReconcileAt))
+	case len(f.Drifted) > 0:
 		conditions.True(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonDriftShown, fmt.Sprintf(
-			"%s differs from what was applied (%s in all) and stays so: the strategy is Once", f.shown[0], objectCount(len(f.shown))))
-	case len(f.repaired) > 0:
-		conditions.False(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonRepaired, repairedText(f.repaired))
+			"%s differs from what was applied (%s in all) and stays so: the strategy is Once", f.Drifted[0], text.Count(len(f.Drifted), "object")))
+	case len(f.Repaired) > 0:
+		conditions.False(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonRepaired, repairedText(f.Repaired))
 	default:
 		conditions.False(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonNoDrift, "")
 	}
 }
 
-// objectCount says how many objects there are, as people say it.
-func objectCount(objects int) string {
-	if objects == 1 {
-		return "1 object"
-	}
-	return fmt.Sprintf("%d objects", objects)
-}
-
 func repairedText(repaired []ownership.Key) string {
-	text := fmt.Sprintf("%s was put back", repaired[0])
+	shown := fmt.Sprintf("%s was put back", repaired[0])
 	if len(repaired) > 1 {
-		text += fmt.Sprintf(", and %d more", len(repaired)-1)
+		shown += fmt.Sprintf(", and %d more", len(repaired)-1)
 	}
-	return text
+	return shown
 }
 
 // listed is the first of some sentences, and how many more there are.

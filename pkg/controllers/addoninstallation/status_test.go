@@ -12,12 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
-	"github.com/trellis-addons/trellis/pkg/revision"
-	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
 func TestProjectSaysHowFarAPassCame(t *testing.T) {
@@ -50,7 +48,7 @@ func TestProjectSaysHowFarAPassCame(t *testing.T) {
 		},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}}
+			f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
 			project(f, test.outcome)
 			conditions := f.installation.Status.Conditions
 			got := map[string]string{}
@@ -88,7 +86,7 @@ func TestConditionsAreInOneOrder(t *testing.T) {
 }
 
 func TestProjectKeepsLaterConditions(t *testing.T) {
-	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}}
+	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
 	project(f, loop.Done{})
 	project(f, loop.Stalled{Condition: "Compatible", Reason: "Withdrawn", Message: "left the catalogue"})
 	if !meta.IsStatusConditionTrue(f.installation.Status.Conditions, kubermaticv1.ConditionHealthy) {
@@ -99,7 +97,7 @@ func TestProjectKeepsLaterConditions(t *testing.T) {
 // Red when a pass over another worker's installation writes its conditions, or when one that is saved first
 // says that all is well.
 func TestOutcomesBesideSuccessAndFailure(t *testing.T) {
-	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}}
+	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
 	project(f, loop.NotMine{})
 	if diff := cmp.Diff(kubermaticv1.AddonInstallationStatus{}, f.installation.Status); diff != "" {
 		t.Errorf("the status of another worker's:\n%s", diff)
@@ -112,7 +110,8 @@ func TestOutcomesBesideSuccessAndFailure(t *testing.T) {
 }
 
 func TestDriftNeverMakesReadyFalse(t *testing.T) {
-	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}, drifted: true, fights: []ownership.Key{{Kind: "ConfigMap", Name: "a"}}}
+	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
+	f.Surveyed, f.Fights = true, []ownership.Key{{Kind: "ConfigMap", Name: "a"}}
 	project(f, loop.Done{})
 	conditions := f.installation.Status.Conditions
 	if drifted := meta.FindStatusCondition(conditions, kubermaticv1.ConditionDrifted); drifted == nil || drifted.Reason != kubermaticv1.ReasonFight {
@@ -123,42 +122,13 @@ func TestDriftNeverMakesReadyFalse(t *testing.T) {
 	}
 }
 
-func TestUnfinished(t *testing.T) {
-	waiting := []calls.Note{{Reason: kubermaticv1.ReasonWaitingForStage, Message: "CRD a"}, {Reason: kubermaticv1.ReasonWaitingForStage, Message: "CRD b"}}
-	refused := []calls.Note{{Reason: kubermaticv1.ReasonObjectExists, Message: "ConfigMap x exists"}}
-	for _, test := range []struct {
-		why      string
-		progress apply.Progress
-		want     loop.Outcome
-	}{
-		{
-			"what waits for itself is looked at soon", apply.Progress{Waiting: waiting},
-			loop.Waiting{Condition: "Applied", Reason: "WaitingForStage", Message: "CRD a (and 1 more)", Recheck: stageRecheck},
-		},
-		{
-			"a refusal says more than a wait", apply.Progress{Waiting: waiting, Refused: refused},
-			loop.Waiting{Condition: "Applied", Reason: "ObjectExists", Message: "ConfigMap x exists", Recheck: refusedRecheck},
-		},
-		{
-			"a missing namespace is somebody's to make", apply.Progress{Waiting: []calls.Note{{Reason: kubermaticv1.ReasonNamespaceMissing, Message: "m"}}},
-			loop.Waiting{Condition: "Applied", Reason: "NamespaceMissing", Message: "m", Recheck: refusedRecheck},
-		},
-	} {
-		t.Run(test.why, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, unfinished(test.progress, 1)); diff != "" {
-				t.Errorf("outcome (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 // Red when a removal hangs at a cluster that can't be reached, and does not say so, nor the way out.
 func TestARemovalThatWaitsForItsCluster(t *testing.T) {
 	for reason, waits := range map[string]bool{
 		kubermaticv1.ReasonClusterUnreachable: true, kubermaticv1.ReasonKubeconfigInvalid: true, kubermaticv1.ReasonClusterSwapped: true,
 		kubermaticv1.ReasonRemoving: false,
 	} {
-		f := &facts{installation: &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: time.Now()}}}}
+		f := passOver(&kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: time.Now()}}}, &memory{})
 		project(f, loop.Waiting{Condition: kubermaticv1.ConditionReady, Reason: reason, Message: "m"})
 		ready := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionReady)
 		if ready == nil || !strings.HasPrefix(ready.Message, "m") || waits != strings.Contains(ready.Message, "deletionPolicy Orphan") {
@@ -167,59 +137,11 @@ func TestARemovalThatWaitsForItsCluster(t *testing.T) {
 	}
 }
 
-func TestStageWaitGrowsWhileNothingIsWritten(t *testing.T) {
-	m := &memory{}
-	for range 30 {
-		m.waited(2)
-	}
-	if got := stageWait(m.stageLooks); got != slowestLook {
-		t.Errorf("after 30 looks in vain the wait is %s", got)
-	}
-	if m.waited(3); stageWait(m.stageLooks) != stageRecheck {
-		t.Errorf("after progress the wait is %s", stageWait(m.stageLooks))
-	}
-}
-
-func TestRepairsCountAsAFightOnlyInARow(t *testing.T) {
-	begin := time.Now()
-	count := repairCount{}
-	for i := range fightRepairs {
-		count = counted(count, begin.Add(time.Duration(i)*time.Minute), time.Minute)
-	}
-	if count.count != fightRepairs {
-		t.Errorf("%d repairs a minute apart count as %d", fightRepairs, count.count)
-	}
-	if later := counted(count, begin.Add(time.Hour), time.Minute); later.count != 1 {
-		t.Errorf("a repair long after counts as number %d", later.count)
-	}
-}
-
 func TestMaintenanceIsLookedAtInTime(t *testing.T) {
 	stalled := loop.Stalled{Condition: kubermaticv1.ConditionCompatible, Reason: kubermaticv1.ReasonWithdrawn}
 	got := earlier(stalled, loop.Done{Recheck: time.Minute})
 	if loop.ComeBack(got) != time.Minute {
 		t.Errorf("comes back after %s", loop.ComeBack(got))
-	}
-}
-
-func TestUnhealthyAfterTheDeadline(t *testing.T) {
-	applied := time.Now()
-	record := &revision.Record{Time: metav1.NewTime(applied), Timeout: metav1.Duration{Duration: time.Minute}}
-	health := &survey.Health{Total: 3, Healthy: 2, InProgress: true}
-	for _, test := range []struct {
-		why    string
-		now    time.Time
-		reason string
-	}{
-		{"within the timeout", applied.Add(time.Second), kubermaticv1.ReasonProgressing},
-		{"past it", applied.Add(2 * time.Minute), kubermaticv1.ReasonTimeout},
-	} {
-		t.Run(test.why, func(t *testing.T) {
-			outcome := unhealthy(&facts{memory: &memory{record: record}, now: test.now}, health)
-			if got := judge(outcome).reason; got != test.reason {
-				t.Errorf("reason %q, want %q", got, test.reason)
-			}
-		})
 	}
 }
 
@@ -250,7 +172,7 @@ func TestMisbehaviourIsUnknown(t *testing.T) {
 		Condition: "Ready", Reason: "ClusterMisbehaves", Unknown: true,
 		Message: "listing the ConfigMap objects of add-ons: the API server misbehaves: a list has more than 400 pages",
 	}
-	if diff := cmp.Diff(loop.Outcome(want), callFailed(kubermaticv1.ConditionHealthy, err)); diff != "" {
+	if diff := cmp.Diff(loop.Outcome(want), outcomeOf(stopOf(installer.AboutHealth, err))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

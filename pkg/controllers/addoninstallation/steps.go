@@ -1,45 +1,50 @@
 package addoninstallation
 
-import "github.com/trellis-addons/trellis/pkg/loop"
+import (
+	"context"
+
+	"github.com/trellis-addons/trellis/pkg/installer"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
 
 // steps of a pass, in order.
 func (r *Reconciler) steps() []loop.Step[facts] {
 	return []loop.Step[facts]{
-		{Name: "find-cluster", Run: r.findCluster}, // the one Cluster whose namespace this is; paused ones end here
-		{Name: "kkp-addon", Run: r.kkpAddonGone},   // KKP's own add-on of that name has to be gone
-		{Name: "load-record", Run: r.loadRecord},   // what was applied last, read once per process
-		{Name: "resolve", Run: r.resolve},          // the add-on's version that fits
-		{Name: "values", Run: r.resolveValues},     // the layers of values, checked against the form
-		{Name: "fetch", Run: r.fetch},              // the version's content, from the store
-		{Name: "connect", Run: r.connect},          // a live connection to the user cluster
-		{Name: "compare", Run: r.compare},          // inputs equal: no render, no write
-		{Name: "required", Run: r.required},        // kinds that the version needs the cluster to serve
-		{Name: "render", Run: r.render},            // content and values become objects; helm: its release name is free
-		{Name: "allowed", Run: r.allowed},          // what the seed keeps from Custom catalogues
-		{Name: "take-over", Run: r.takeOver},       // helm: what a release that is gone on with has besides
-		{Name: "intent", Run: r.recordIntent},      // on record before the first write
-		{Name: "apply", Run: r.apply},              // stage by stage; helm: behind namespaces and CRDs the hooks that come first
-		{Name: "record", Run: r.recordApplied},     // on record with every UID
-		{Name: "release", Run: r.writeHelmRelease}, // helm: the copy that `helm list` shows
-		{Name: "inherit", Run: r.inherit},          // what was used of an installation that went, or left it
-		{Name: "drift", Run: r.repairDrift},        // now and then, healthy or not: is it still what was applied?
-		{Name: "post-hooks", Run: r.postHooks},     // helm: hooks that run once everything is applied
-		{Name: "health", Run: r.assess},            // until everything works
-		{Name: "last-hooks", Run: r.lastHooks},     // the same, where atomic asks for health first
-		{Name: "prune", Run: r.prune},              // what the new revision no longer has
-		{Name: "rest", Run: r.rest},                // until the next look
+		{Name: "find-cluster", Run: r.findCluster},                       // the one Cluster whose namespace this is; paused ones end here
+		{Name: "kkp-addon", Run: r.kkpAddonGone},                         // KKP's own add-on of that name has to be gone
+		{Name: "load-record", Run: r.loadRecord},                         // what was applied last, read once per process
+		{Name: "resolve", Run: r.resolve},                                // the add-on's version that fits
+		{Name: "values", Run: r.resolveValues},                           // the layers of values, checked against the form
+		{Name: "fetch", Run: r.fetch},                                    // the version's content, from the store
+		{Name: "connect", Run: r.connect},                                // a live connection to the user cluster
+		{Name: "compare", Run: r.compare},                                // inputs equal: no render, no write
+		{Name: "required", Run: r.required},                              // kinds that the version needs the cluster to serve
+		{Name: "render", Run: r.render},                                  // content and values become objects; helm: its release name is free
+		{Name: "allowed", Run: r.allowed},                                // what the seed keeps from Custom catalogues
+		{Name: "take-over", Run: installs((*installer.Pass).TakeOver)},   // helm: what a release that is gone on with has besides
+		{Name: "intent", Run: r.recordIntent},                            // on record before the first write
+		{Name: "apply", Run: r.apply},                                    // stage by stage; helm: behind namespaces and CRDs the hooks that come first
+		{Name: "record", Run: installs((*installer.Pass).RecordApplied)}, // on record with every UID
+		{Name: "release", Run: installs((*installer.Pass).WriteRelease)}, // helm: the copy that `helm list` shows
+		{Name: "inherit", Run: installs((*installer.Pass).Inherit)},      // what was used of an installation that went, or left it
+		{Name: "drift", Run: r.repairDrift},                              // now and then, healthy or not: is it still what was applied?
+		{Name: "post-hooks", Run: installs((*installer.Pass).PostHooks)}, // helm: hooks that run once everything is applied
+		{Name: "health", Run: installs((*installer.Pass).Assess)},        // until everything works
+		{Name: "last-hooks", Run: installs((*installer.Pass).LastHooks)}, // the same, where atomic asks for health first
+		{Name: "prune", Run: installs((*installer.Pass).Prune)},          // what the new revision no longer has
+		{Name: "rest", Run: r.rest},                                      // until the next look
 	}
 }
 
 // maintenanceSteps look after what is installed where what is wanted can't be had.
 func (r *Reconciler) maintenanceSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
-		{Name: "connect", Run: r.connect},          // a live connection to the user cluster
-		{Name: "release", Run: r.writeHelmRelease}, // before drift, which counts as the look that was asked for
-		{Name: "inherit", Run: r.inherit},          // what was used of an installation that went, or left it
-		{Name: "drift", Run: r.repairDrift},        // is it still what was applied?
-		{Name: "health", Run: r.assess},            // an atomic upgrade has a deadline, and the status speaks of what is there
-		{Name: "rest", Run: r.rest},                // until the next look
+		{Name: "connect", Run: r.connect},                                // a live connection to the user cluster
+		{Name: "release", Run: installs((*installer.Pass).WriteRelease)}, // before drift, which counts as the look that was asked for
+		{Name: "inherit", Run: installs((*installer.Pass).Inherit)},      // what was used of an installation that went, or left it
+		{Name: "drift", Run: r.repairDrift},                              // is it still what was applied?
+		{Name: "health", Run: installs((*installer.Pass).Assess)},        // an atomic upgrade has a deadline, and the status speaks of what is there
+		{Name: "rest", Run: r.rest},                                      // until the next look
 	}
 }
 
@@ -47,28 +52,33 @@ func (r *Reconciler) maintenanceSteps() []loop.Step[facts] {
 // first write on, but for drift, which the next pass looks for.
 func (r *Reconciler) rollbackSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
-		{Name: "connect", Run: r.connect},          // a live connection to the user cluster
-		{Name: "apply", Run: r.goBack},             // the objects on record, stage by stage
-		{Name: "record", Run: r.recordApplied},     // on record with every UID
-		{Name: "release", Run: r.writeHelmRelease}, // helm: the copy that `helm list` shows
-		{Name: "post-hooks", Run: r.postHooks},     // helm: hooks that run once everything is applied
-		{Name: "health", Run: r.assess},            // until everything works
-		{Name: "last-hooks", Run: r.lastHooks},     // the same, where atomic asks for health first
-		{Name: "prune", Run: r.prune},              // what only the failed revision had
-		{Name: "rest", Run: r.rest},                // until the next look
+		{Name: "connect", Run: r.connect},                                // a live connection to the user cluster
+		{Name: "apply", Run: installs((*installer.Pass).GoBack)},         // the objects on record, stage by stage
+		{Name: "record", Run: installs((*installer.Pass).RecordApplied)}, // on record with every UID
+		{Name: "release", Run: installs((*installer.Pass).WriteRelease)}, // helm: the copy that `helm list` shows
+		{Name: "post-hooks", Run: installs((*installer.Pass).PostHooks)}, // helm: hooks that run once everything is applied
+		{Name: "health", Run: installs((*installer.Pass).Assess)},        // until everything works
+		{Name: "last-hooks", Run: installs((*installer.Pass).LastHooks)}, // the same, where atomic asks for health first
+		{Name: "prune", Run: installs((*installer.Pass).Prune)},          // what only the failed revision had
+		{Name: "rest", Run: r.rest},                                      // until the next look
 	}
 }
 
 // removalSteps of an installation that is being deleted, in order. Done lets it go.
 func (r *Reconciler) removalSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
-		{Name: "let-go", Run: r.letGo},             // cluster deleted or gone, nothing applied, or Orphan: no call
-		{Name: "connect", Run: r.connect},          // a live connection to the user cluster
-		{Name: "pre-delete", Run: r.preDelete},     // helm: hooks that run before anything goes
-		{Name: "remove", Run: r.removeObjects},     // in reverse order, by UID, until nothing is left
-		{Name: "post-delete", Run: r.postDelete},   // helm: hooks that run after everything went
-		{Name: "emptied", Run: r.removeNamespaces}, // the namespaces that such hooks ran in
-		{Name: "release", Run: r.removeHelm},       // helm: the release's Secrets
-		{Name: "forget", Run: r.forgetRecords},     // last, so that a crash begins again
+		{Name: "let-go", Run: r.letGo},                                       // cluster deleted or gone, nothing applied, or Orphan: no call
+		{Name: "connect", Run: r.connect},                                    // a live connection to the user cluster
+		{Name: "pre-delete", Run: installs((*installer.Pass).PreDelete)},     // helm: hooks that run before anything goes
+		{Name: "remove", Run: installs((*installer.Pass).RemoveObjects)},     // in reverse order, by UID, until nothing is left
+		{Name: "post-delete", Run: installs((*installer.Pass).PostDelete)},   // helm: hooks that run after everything went
+		{Name: "emptied", Run: installs((*installer.Pass).RemoveNamespaces)}, // the namespaces that such hooks ran in
+		{Name: "release", Run: installs((*installer.Pass).RemoveRelease)},    // helm: the release's Secrets
+		{Name: "forget", Run: r.forgetRecords},                               // last, so that a crash begins again
 	}
+}
+
+// installs is a step that the installer takes by itself.
+func installs(step func(*installer.Pass, context.Context) *installer.Stop) func(context.Context, *facts) loop.Outcome {
+	return func(ctx context.Context, f *facts) loop.Outcome { return outcomeOf(step(&f.Pass, ctx)) }
 }

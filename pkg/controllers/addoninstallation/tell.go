@@ -10,6 +10,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/conditions"
+	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
@@ -31,7 +32,7 @@ func announceRollout(f *facts, left int) loop.Outcome {
 	f.memory.told = generation // also where the status can't be written
 	return loop.Waiting{
 		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonProgressing, Recheck: atOnce,
-		Message: fmt.Sprintf("%d of %d objects are about to be written", left, len(f.objects)),
+		Message: fmt.Sprintf("%d of %d objects are about to be written", left, len(f.Objects)),
 	}
 }
 
@@ -43,27 +44,27 @@ func (r *Reconciler) announce(ctx context.Context, f *facts) {
 	if f.withdrawn != "" {
 		r.tell(ctx, f, telling{corev1.EventTypeWarning, kubermaticv1.EventWithdrawn, "Resolve"}, f.withdrawn)
 	}
-	if record := f.record(); f.applied && record.Rollback != nil {
+	if record := f.Record(); f.Applied && record.Rollback != nil {
 		r.tell(ctx, f, telling{corev1.EventTypeWarning, kubermaticv1.EventRolledBack, "RollBack"}, givenUpText(record))
-	} else if f.applied {
+	} else if f.Applied {
 		r.tell(ctx, f, telling{corev1.EventTypeNormal, kubermaticv1.EventApplied, "Apply"}, fmt.Sprintf("applied %s %s: %s, %d written",
-			f.installation.Spec.AddonRef.Name, f.record().Version, objectCount(len(f.record().Inventory)), f.progress.Written))
+			f.installation.Spec.AddonRef.Name, f.Record().Version, text.Count(len(f.Record().Inventory), "object"), f.Progress.Written))
 	}
-	if len(f.misbehaved) > 0 {
-		r.tell(ctx, f, telling{corev1.EventTypeWarning, kubermaticv1.ReasonClusterMisbehaves, "Apply"}, noteText(f.misbehaved))
+	if len(f.Misbehaved) > 0 {
+		r.tell(ctx, f, telling{corev1.EventTypeWarning, kubermaticv1.ReasonClusterMisbehaves, "Apply"}, installer.TextOf(f.Misbehaved))
 	}
-	if len(f.shared) > 0 {
-		r.tell(ctx, f, telling{corev1.EventTypeNormal, kubermaticv1.EventShared, "Apply"}, listed(f.shared))
+	if len(f.Shared) > 0 {
+		r.tell(ctx, f, telling{corev1.EventTypeNormal, kubermaticv1.EventShared, "Apply"}, listed(f.Shared))
 	}
-	if len(f.repaired) > 0 {
-		r.tell(ctx, f, telling{corev1.EventTypeNormal, kubermaticv1.EventRepaired, "Repair"}, repairedText(f.repaired))
+	if len(f.Repaired) > 0 {
+		r.tell(ctx, f, telling{corev1.EventTypeNormal, kubermaticv1.EventRepaired, "Repair"}, repairedText(f.Repaired))
 	}
 }
 
 // tellTrouble tells, once it is in the status, why an installation is not ready, and when it is ready again. What was applied since
 // makes old trouble new: nobody who reads the events is to take what was applied for what works.
 func (r *Reconciler) tellTrouble(ctx context.Context, f *facts) {
-	if f.applied {
+	if f.Applied {
 		f.memory.trouble = conditions.Told{}
 	}
 	ready, isNews := f.memory.trouble.News(f.installation.Status.Conditions)
@@ -71,7 +72,7 @@ func (r *Reconciler) tellTrouble(ctx context.Context, f *facts) {
 	case !isNews:
 	case ready.Reason == kubermaticv1.ReasonReady:
 		r.tell(ctx, f, telling{corev1.EventTypeNormal, ready.Reason, "Reconcile"}, ready.Message)
-	case ready.Reason == kubermaticv1.ReasonRolledBack && f.applied, ready.Reason == kubermaticv1.ReasonWithdrawn && f.withdrawn != "":
+	case ready.Reason == kubermaticv1.ReasonRolledBack && f.Applied, ready.Reason == kubermaticv1.ReasonWithdrawn && f.withdrawn != "":
 		// announce told it in the same words
 	default:
 		r.tell(ctx, f, telling{corev1.EventTypeWarning, ready.Reason, "Reconcile"}, ready.Message)

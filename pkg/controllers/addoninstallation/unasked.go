@@ -25,42 +25,44 @@ func (r *Reconciler) staysAsRecorded(ctx context.Context, f *facts) (bool, loop.
 	if seen.found, outcome = r.lookup(ctx, f); outcome != nil {
 		return false, outcome
 	}
-	record, err := r.readWhole(ctx, f, f.record())
+	record, err := f.ReadWhole(ctx, f.Record())
 	if err != nil {
 		return false, failed(err)
 	}
-	recorded := *f
-	if recorded.objects, err = decodeObjects(record.Objects); err != nil {
+	recorded := prepared{hooks: record.Hooks}
+	if recorded.objects, err = revision.DecodeObjects(record.Objects); err != nil {
 		return false, failed(err)
 	}
-	recorded.hooks = record.Hooks
-	stays, outcome := r.comesOutAs(ctx, record, &recorded, seen)
+	stays, outcome := r.comesOutAs(ctx, f, record, &recorded, seen)
 	if !stays && outcome == nil && len(seen.found) > 0 {
 		seen.found = nil
-		stays, outcome = r.comesOutAs(ctx, record, &recorded, seen)
+		stays, outcome = r.comesOutAs(ctx, f, record, &recorded, seen)
 	}
 	if stays {
-		f.objects, f.hooks, f.rendered = recorded.objects, recorded.hooks, recorded.rendered
+		f.use(recorded)
 	}
 	return stays, outcome
 }
 
 // comesOutAs says whether a rendering differs by chance only from what is on record, if at all. Where they differ it renders once more,
 // at another moment, to learn what chance makes.
-func (r *Reconciler) comesOutAs(ctx context.Context, record *revision.Record, recorded *facts, seen sight) (bool, loop.Outcome) {
-	once, twice := *recorded, *recorded
-	if outcome := r.renderAs(ctx, &once, seen); outcome != nil {
+func (r *Reconciler) comesOutAs(
+	ctx context.Context, f *facts, record *revision.Record, recorded *prepared, seen sight,
+) (bool, loop.Outcome) {
+	once, outcome := r.renderAs(ctx, f, seen)
+	if outcome != nil {
 		return false, outcome
 	}
-	recorded.rendered = once.rendered
+	recorded.chart = once.chart
 	if record.Holds(apply.ObjectsDigest(once.objects), once.hooks) {
 		return true, nil
 	}
 	seen.otherMoment = true
-	if outcome := r.renderAs(ctx, &twice, seen); outcome != nil {
+	twice, outcome := r.renderAs(ctx, f, seen)
+	if outcome != nil {
 		return false, outcome
 	}
-	byChance, err := differByChance(recorded, &once, &twice)
+	byChance, err := differByChance(*recorded, once, twice)
 	if err != nil {
 		return false, failed(err)
 	}
@@ -68,25 +70,24 @@ func (r *Reconciler) comesOutAs(ctx context.Context, record *revision.Record, re
 }
 
 // renderAs renders and prepares the objects with a view.
-func (r *Reconciler) renderAs(ctx context.Context, f *facts, seen sight) loop.Outcome {
+func (r *Reconciler) renderAs(ctx context.Context, f *facts, seen sight) (prepared, loop.Outcome) {
 	request, err := r.renderRequest(f, seen)
 	if err != nil {
-		return failed(err)
+		return prepared{}, failed(err)
 	}
 	rendered, err := r.Renders.Render(ctx, request)
 	if err != nil {
-		return renderOutcome(err)
+		return prepared{}, renderOutcome(err)
 	}
-	f.rendered = rendered.Result
-	return r.prepare(f)
+	return r.prepare(f, rendered.Result)
 }
 
 // differByChance says whether what is on record differs from a rendering only where two renderings differ.
-func differByChance(recorded, once, twice *facts) (bool, error) {
+func differByChance(recorded, once, twice prepared) (bool, error) {
 	var contents [3]map[string]any
 	var failures [3]error
-	for i, one := range []*facts{recorded, once, twice} {
-		contents[i], failures[i] = contentOf(one)
+	for i, one := range []prepared{recorded, once, twice} {
+		contents[i], failures[i] = one.content()
 	}
 	if err := errors.Join(failures[:]...); err != nil {
 		return false, err
@@ -94,13 +95,13 @@ func differByChance(recorded, once, twice *facts) (bool, error) {
 	return byChance(contents[0], contents[1], contents[2]), nil
 }
 
-// contentOf are objects and hooks by name, in the kinds of values that JSON has. Hooks of tests count for nothing.
-func contentOf(f *facts) (map[string]any, error) {
+// content are objects and hooks by name, in the kinds of values that JSON has. Hooks of tests count for nothing.
+func (p prepared) content() (map[string]any, error) {
 	named := map[string]any{}
-	for _, object := range f.objects {
+	for _, object := range p.objects {
 		named[ownership.KeyOf(object).String()] = object.Object
 	}
-	for _, hook := range f.hooks {
+	for _, hook := range p.hooks {
 		if hooks.Digest([]hooks.Hook{hook}) != "" {
 			hook.Run = nil
 			named[hookNameOf(hook)] = hook

@@ -69,13 +69,12 @@ func TestKindsAreReadFromTheChart(t *testing.T) {
 
 // Red when what lookup finds for a Core add-on is no secret, or the catalogue's own values count as a user's.
 func TestWhatCoreAddonsLookUpIsGuarded(t *testing.T) {
-	f := &facts{
-		cluster: &kkpv1.Cluster{}, installation: &kubermaticv1.AddonInstallation{}, memory: &memory{},
-		choice: resolution.Choice{
-			Core: true, Version: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}},
-		},
-		values: resolution.Values{Layers: []values.Layer{{Values: map[string]any{"a": "b"}}}},
+	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
+	f.cluster = &kkpv1.Cluster{}
+	f.choice = resolution.Choice{
+		Core: true, Version: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}},
 	}
+	f.values = resolution.Values{Layers: []values.Layer{{Values: map[string]any{"a": "b"}}}}
 	found := []*unstructured.Unstructured{configMap("a", "b")}
 	if input := (&Reconciler{}).renderInput(f, sight{found: found}); !input.GuardFound || input.CatalogueValues == nil {
 		t.Errorf("guarded is %t, with %v", input.GuardFound, input.CatalogueValues)

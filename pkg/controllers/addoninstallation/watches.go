@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -114,7 +113,7 @@ func siblingChanged() predicate.Predicate {
 		UpdateFunc: func(update event.UpdateEvent) bool {
 			before, one := update.ObjectOld.(*kubermaticv1.AddonInstallation)
 			after, other := update.ObjectNew.(*kubermaticv1.AddonInstallation)
-			return one && other && standOf([]kubermaticv1.AddonInstallation{*before}) != standOf([]kubermaticv1.AddonInstallation{*after})
+			return one && other && standOf(before) != standOf(after)
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
@@ -194,12 +193,4 @@ func (r *Reconciler) requests(ctx context.Context, options ...client.ListOption)
 		requests[i].NamespacedName = client.ObjectKeyFromObject(&installations[i])
 	}
 	return requests
-}
-
-// sooner is the shorter of two waits, where 0 is never.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b > 0 && b < a {
-		return b
-	}
-	return a
 }

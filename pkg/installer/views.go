@@ -1,4 +1,4 @@
-package addoninstallation
+package installer
 
 import (
 	"sync"

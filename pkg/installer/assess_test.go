@@ -1,4 +1,4 @@
-package addoninstallation
+package installer
 
 import (
 	"context"
@@ -7,9 +7,7 @@ import (
 	"testing"
 	"time"
 
-	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/calls"
-	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/survey"
@@ -40,23 +38,22 @@ func inventoryOf(names ...string) (entries ownership.Inventory) {
 	return entries
 }
 
-// Red when settle waits until everything is healthy: a Job that is taken away before would be run once more. Or when it writes
+// Red when recordHealth waits until everything is healthy: a Job that is taken away before would be run once more. Or when it writes
 // what is on record already.
 func TestFinishedJobsAreRecordedAtOnce(t *testing.T) {
 	entries := inventoryOf("quick", "slow")
 	kept := &shelf{record: &revision.Record{State: revision.StateApplied, Inventory: entries}}
-	r := &Reconciler{Dependencies: Dependencies{Records: kept}}
-	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{record: kept.record.Light()}}
+	p := (&Installer{Records: kept}).Pass(&State{Record: kept.record.Light()}, "cluster-a", Asked{}, Seed{})
 	unfinished := survey.Health{Total: 2, Healthy: 1, Finished: []ownership.Key{entries[0].Key}}
 	for range 2 {
-		if outcome := r.settle(t.Context(), f, &unfinished); outcome != nil {
+		if outcome := p.recordHealth(t.Context(), &unfinished); outcome != nil {
 			t.Fatal(outcome)
 		}
 	}
-	if kept.saves != 1 || !f.record().Inventory[0].Finished || f.record().Inventory[1].Finished {
-		t.Errorf("%d saves, inventory %+v; want the first Job finished, on record once", kept.saves, f.record().Inventory)
+	if kept.saves != 1 || !p.Record().Inventory[0].Finished || p.Record().Inventory[1].Finished {
+		t.Errorf("%d saves, inventory %+v; want the first Job finished, on record once", kept.saves, p.Record().Inventory)
 	}
-	if f.record().Settled {
+	if p.Record().Settled {
 		t.Error("what is not healthy is settled")
 	}
 }
@@ -65,12 +62,12 @@ func TestFinishedJobsAreRecordedAtOnce(t *testing.T) {
 func TestRecordedObjectsKeepTheirDigits(t *testing.T) {
 	const object = `{"apiVersion":"example.com/v1","kind":"Widget","spec":{"serial":9007199254740993}}`
 	kept := &shelf{record: &revision.Record{Objects: []json.RawMessage{json.RawMessage(object)}}}
-	r := &Reconciler{Dependencies: Dependencies{Records: kept}}
-	_, objects, err := r.recordedObjects(t.Context(), &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}})
+	p := (&Installer{Records: kept}).Pass(&State{}, "cluster-a", Asked{}, Seed{})
+	_, objects, err := p.recordedObjects(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := encodeObjects(objects); err != nil || string(again[0]) != object {
+	if again, err := revision.EncodeObjects(objects); err != nil || string(again[0]) != object {
 		t.Errorf("%s became %s: %v", object, again, err)
 	}
 }
@@ -80,8 +77,8 @@ func TestUnhealthyNamesTheObject(t *testing.T) {
 	health := survey.Health{Total: 2, Unhealthy: []calls.Note{
 		{Key: ownership.Key{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Reason: "InProgress", Message: "Available: 0/1"}, {},
 	}}
-	f := &facts{memory: &memory{record: &revision.Record{}}, now: time.Now()}
-	message := unhealthy(f, &health).(loop.Waiting).Message
+	p := &Pass{State: &State{Record: &revision.Record{}}, Now: time.Now(), Health: &health}
+	message := p.Unhealthy().Message
 	if !strings.Contains(message, "Deployment.apps shop/web: Available: 0/1 (and 1 more)") {
 		t.Errorf("got %q", message)
 	}

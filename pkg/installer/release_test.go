@@ -1,4 +1,4 @@
-package addoninstallation
+package installer
 
 import (
 	"context"
@@ -18,14 +18,12 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
-	"k8s.io/client-go/tools/events"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
-	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -45,34 +43,32 @@ func TestACopyThatIsTooLargeIsTriedOnce(t *testing.T) {
 		Revision: 1, Installation: "large", ClusterUID: "uid",
 		Helm: &helmrelease.Release{Name: "large", Namespace: "default", Status: "deployed", Manifest: hex.EncodeToString(noise)},
 	}
-	recorder := events.NewFakeRecorder(10)
-	r := New(Dependencies{Recorder: recorder})
-	f := &facts{
-		installation: &kubermaticv1.AddonInstallation{}, memory: &memory{record: record}, saved: record,
-		connection: &cluster.Connection{Secrets: secrets}, owner: ownership.Owner{ClusterUID: "uid", Installation: "large"},
-		cluster: &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{UID: "uid"}},
-	}
+	var told []Event
+	p := (&Installer{}).Pass(&State{Record: record}, "cluster-a", Asked{}, Seed{Notify: func(event Event) { told = append(told, event) }})
+	p.saved, p.Connection, p.Owner = record, &cluster.Connection{Secrets: secrets}, ownership.Owner{ClusterUID: "uid", Installation: "large"}
+	p.Cluster = target.Ref{UID: "uid"}
 	for revision := 1; revision <= 2; revision++ {
 		record.Helm.Revision = revision
 		for range 3 {
-			r.copyHelm(t.Context(), f)
+			p.copyHelm(t.Context())
 		}
-		if f.awaitsCopy() {
+		if p.awaitsCopy() {
 			t.Errorf("revision %d: the former release waits for what never comes", revision)
 		}
-		if told := len(recorder.Events); told != 1 {
-			t.Fatalf("revision %d: %d events, want one", revision, told)
+		if len(told) != 1 {
+			t.Fatalf("revision %d: %d events, want one", revision, len(told))
 		}
-		if text := <-recorder.Events; !strings.Contains(text, "helm does not show this revision") || !strings.Contains(text, "1024") {
+		text := told[0].Message
+		if told = nil; !strings.Contains(text, "helm does not show this revision") || !strings.Contains(text, "1024") {
 			t.Errorf("revision %d: it says %q", revision, text)
 		}
 	}
 	record.Helm.Name, record.Helm.Manifest = "small", "small"
-	if !f.awaitsCopy() {
+	if !p.awaitsCopy() {
 		t.Error("another release is not waited for")
 	}
-	r.copyHelm(t.Context(), f)
-	if len(recorder.Events) > 0 || f.memory.helmWritten == "" {
+	p.copyHelm(t.Context())
+	if len(told) > 0 || p.State.helmWritten == "" {
 		t.Error("a release that fits is not shown")
 	}
 }
@@ -104,19 +100,17 @@ func TestACopyIsLookedAtByItsVersion(t *testing.T) {
 	secrets := clients.CoreV1().Secrets("default")
 	name := record.Helm.Secret()
 	t.Cleanup(func() { _ = secrets.Delete(context.Background(), name, metav1.DeleteOptions{}) })
-	r := New(Dependencies{Recorder: events.NewFakeRecorder(10), Options: Options{DriftInterval: time.Hour}})
-	f := &facts{
-		installation: &kubermaticv1.AddonInstallation{}, memory: &memory{record: record}, saved: record,
-		cluster: &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}, owner: ownership.Owner{ClusterUID: "uid", Installation: "resting"},
-		connection: &cluster.Connection{
-			Secrets: clients.CoreV1(), Metadata: lister,
-			Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memorycache.NewMemCacheClient(clients.Discovery())),
-		},
+	i := &Installer{Interval: time.Hour}
+	p := i.Pass(&State{Record: record}, "cluster-a", Asked{}, Seed{Notify: func(Event) {}})
+	p.saved, p.Cluster, p.Owner = record, target.Ref{UID: "uid"}, ownership.Owner{ClusterUID: "uid", Installation: "resting"}
+	p.Connection = &cluster.Connection{
+		Secrets: clients.CoreV1(), Metadata: lister,
+		Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memorycache.NewMemCacheClient(clients.Discovery())),
 	}
 	look := func(want ...string) {
 		t.Helper()
 		calls = nil
-		if r.copyHelm(t.Context(), f); !slices.Equal(calls, want) {
+		if p.copyHelm(t.Context()); !slices.Equal(calls, want) {
 			t.Errorf("calls %q, want %q", calls, want)
 		}
 	}
@@ -128,7 +122,7 @@ func TestACopyIsLookedAtByItsVersion(t *testing.T) {
 	if _, err := secrets.Patch(t.Context(), name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r.views.newSurvey(f.place(), time.Hour)
+	i.views.newSurvey(p.place(), time.Hour)
 	look("GET /api/v1/secrets", "GET "+one, "PUT "+one)
 	stored, err := secrets.Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil || string(stored.Data["release"]) == "by hand" {

@@ -1,0 +1,174 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/removal"
+	"github.com/trellis-addons/trellis/pkg/revision"
+)
+
+const (
+	// stageRecheck is the wait before namespaces and CRDs that are waited for are looked at again;
+	// it grows by half each time, up to SlowestLook.
+	stageRecheck = 150 * time.Millisecond
+	// maxLooks is more than any back-off counts.
+	maxLooks = 1 << 10
+)
+
+// Left begins the rollout of the record's objects, unless it is under way, and says how many of
+// them are to be written.
+func (p *Pass) Left() int {
+	p.beginRollout()
+	return p.State.rollout.Left()
+}
+
+// beginRollout plans the rollout of the record's objects, unless it is under way.
+func (p *Pass) beginRollout() {
+	if p.State.rollout != nil {
+		return
+	}
+	p.State.rollout = apply.NewRollout(p.Owner, p.Objects, p.Record().Inventory, apply.RolloutOptions{
+		TargetNamespace: p.Asked.TargetNamespace,
+		Adopt:           p.Asked.Adopt,
+		Release:         releaseMarks(p.Record()),
+		NameOf:          p.nameOf(),
+		Namespaces:      p.installer.views.namespacesOf(p.place(), p.installer.Interval),
+		Shared:          p.Record().Shared,
+	})
+	p.State.adopting = p.Asked.Adopt
+	p.State.stageLooks, p.State.stageWritten = 0, 0
+}
+
+// Advance takes the rollout as far as it goes now. A rollout lives from the recorded intent to the record of its end; after
+// a restart it begins anew, and what is there already is not written again.
+func (p *Pass) Advance(ctx context.Context) *Stop {
+	p.beginRollout()
+	var held *Stop // what stands on the foundation waits for the hooks that run before it
+	p.State.rollout.Hold(func(ctx context.Context) (bool, error) {
+		held = p.runHooks(ctx, p.Record().Action.Pre())
+		return held == nil, nil
+	})
+	p.State.rollout.ShareWith(p.siblings)
+	progress, err := p.State.rollout.Advance(ctx, p.target())
+	p.Progress, p.Misbehaved = progress, progress.Misbehaved
+	p.State.waited(progress.Written)
+	if err := p.recordShared(ctx); err != nil {
+		return Failed(err)
+	}
+	if errors.Is(err, errHandover) {
+		return handover()
+	}
+	if err != nil {
+		return p.GiveWay(ctx, p.remoteFailed(AboutApply, err))
+	}
+	if held != nil {
+		return p.GiveWay(ctx, held)
+	}
+	if progress.Complete {
+		return nil
+	}
+	looks := p.State.stageLooks
+	if hasReason(progress.Waiting, v1.ReasonNamespaceMissing) {
+		p.State.doubtCluster() // what went with the namespace is made anew
+		looks = int(p.Refusals) + 1
+	}
+	p.Obstacle = apply.ObstacleOf(slices.Concat(progress.Refused, progress.Waiting))
+	return p.GiveWay(ctx, unfinished(progress, looks))
+}
+
+func hasReason(notes []calls.Note, reason string) bool {
+	return slices.ContainsFunc(notes, func(note calls.Note) bool { return note.Reason == reason })
+}
+
+// unfinished says what a rollout waits for, or what was refused, after so many looks in a row at which nothing more could be
+// written. What is refused is a write each time: it is tried ever more rarely, down to what keeps failing.
+func unfinished(progress apply.Progress, looks int) *Stop {
+	if len(progress.Refused) > 0 {
+		first := progress.Refused[0]
+		return &Stop{
+			About: AboutApply, Reason: first.Reason, Message: TextOf(progress.Refused),
+			Recheck: backoff.After(looks, RefusedRecheck, SlowestRetry),
+		}
+	}
+	wait := stageWait(looks)
+	if len(progress.Waiting) == 0 {
+		return &Stop{Retry: true, About: AboutApply, Reason: v1.ReasonProgressing, Recheck: wait}
+	}
+	switch {
+	case progress.Waiting[0].Reason != v1.ReasonNamespaceMissing:
+	case progress.Kept > 0:
+		wait = atOnce // it may be ours, and was not written since it was there
+	default:
+		wait = backoff.After(looks, RefusedRecheck, SlowestRetry)
+	}
+	return &Stop{
+		About: AboutApply, Reason: progress.Waiting[0].Reason, Message: TextOf(progress.Waiting), Recheck: wait,
+	}
+}
+
+// stageWait is how long to wait after so many looks in a row at which nothing more could be written.
+func stageWait(looks int) time.Duration { return backoff.Slowly(looks, stageRecheck, SlowestLook) }
+
+// TextOf is the first note, and how many more there are.
+func TextOf(notes []calls.Note) string {
+	text := notes[0].Message
+	if len(notes) > 1 {
+		text += fmt.Sprintf(" (and %d more)", len(notes)-1)
+	}
+	return text
+}
+
+// RecordApplied puts on record that the rollout is through, with the UID of every object.
+func (p *Pass) RecordApplied(ctx context.Context) *Stop {
+	if p.Decision.IsApplied() {
+		return nil
+	}
+	applied, before := *p.Record(), p.Record().Inventory
+	applied.State, applied.Time = revision.StateApplied, p.stamp()
+	applied.SupersededOf = countEarlier(p.Record())
+	applied.Superseded = append(removal.Prunable(p.Record().Inventory, p.Progress.Inventory), p.Record().Superseded...)
+	applied.Superseded = removal.Prunable(applied.Superseded, p.Progress.Inventory).Without(applied.Shared)
+	applied.Inventory = p.Progress.Inventory
+	if !applied.HasHooks(applied.Action.Post()) {
+		applied.Deployed()
+	}
+	if err := p.installer.Records.SaveApplied(ctx, p.Namespace, &applied); err != nil {
+		p.State.doubt()
+		return Failed(err)
+	}
+	p.State.Record, p.State.rollout, p.State.looks = applied.Light(), nil, 0
+	p.saved = &applied
+	p.surveyAfter()
+	p.State.health = nil
+	p.State.repairs = sameContent(p.State.repairs, before, applied.Inventory)
+	p.Applied = true
+	if applied.Revision <= revision.Kept {
+		return nil // revisions count from 1: there are no more than are kept
+	}
+	if err := p.installer.Records.Trim(ctx, p.Namespace, p.Owner, applied.LastGood); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "trimming release records; tried again with the next revision")
+	}
+	return nil
+}
+
+// surveyAfter says when a rollout is followed by a look for drift. Where everything was written, nothing can have drifted yet. Else
+// the look comes when it was to come; behind hooks that ran it comes at once, since they may have taken away what the update
+// does not write.
+func (p *Pass) surveyAfter() {
+	switch {
+	case p.Progress.Kept == 0:
+		p.State.nextSurvey = p.Now.Add(p.installer.Interval)
+	case p.Record().RanHooks(p.Record().Action.Pre()):
+		p.State.nextSurvey, p.State.surveyAnew = time.Time{}, true
+	}
+}

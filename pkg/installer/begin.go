@@ -1,0 +1,96 @@
+package installer
+
+import (
+	"context"
+
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/hooks"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/survey"
+)
+
+// Begin records the intent of a new revision, before anything of it is written: what is wanted, of which the caller
+// says what the catalogue and the values come to, with the objects of this pass, and what the revision before had.
+// Where leaves is set nothing goes back to the version that is installed.
+func (p *Pass) Begin(ctx context.Context, wanted revision.Record, leaves bool) *Stop {
+	intent, err := p.intent(wanted)
+	if err != nil {
+		return Failed(err)
+	}
+	if !leaves {
+		if intent.LastGood, err = p.lastGood(ctx, intent.Atomic); err != nil {
+			return p.remoteFailed(AboutApply, err)
+		}
+	}
+	if err := p.installer.Records.SaveIntent(ctx, p.Namespace, intent); err != nil {
+		p.State.doubt()
+		return Failed(err)
+	}
+	p.State.begin(intent)
+	p.claimName(intent.Helm)
+	p.reportAdoption(p.Foreign, p.leftovers)
+	return nil
+}
+
+func (p *Pass) intent(wanted revision.Record) (*revision.Record, error) {
+	objects, err := revision.EncodeObjects(p.Objects)
+	if err != nil {
+		return nil, err
+	}
+	intent := &wanted
+	intent.Format, intent.Revision, intent.State = revision.Format, p.Record().Next(), revision.StateIntent
+	intent.Installation, intent.ClusterName, intent.ClusterUID = p.Owner.Installation, p.Cluster.Name, p.Cluster.UID
+	intent.TargetNamespace = p.Asked.TargetNamespace
+	intent.Objects, intent.Time = objects, p.stamp()
+	if p.Owner.ClusterUID != p.Cluster.UID { // it came back over the same user cluster
+		intent.Origin = p.Owner.ClusterUID
+	}
+	var known ownership.Inventory
+	if previous := p.Record(); previous != nil {
+		known, intent.Superseded, intent.Settled = previous.Standing(), previous.Superseded, previous.Settled
+		intent.Shared, intent.FormerAddon = previous.Shared, previous.FormerAddon
+		if previous.Addon != intent.Addon {
+			intent.FormerAddon = previous.Addon
+		}
+	}
+	intent.Superseded = append(intent.Superseded, p.leftovers...)
+	intent.Inventory = apply.Planned(p.Objects, known)
+	intent.Former = formerRelease(p.Record(), intent.Helm)
+	intent.Hooks, intent.HooksDigest = p.Hooks, hooks.Digest(p.Hooks)
+	intent.Begin(revision.NextAction(p.Record(), intent.Helm))
+	return intent, nil
+}
+
+// countEarlier counts the objects that earlier revisions left, of which a prune may take half at once: what the present one
+// brings does not count, or an upgrade could drop everything by bringing more.
+func countEarlier(intent *revision.Record) int {
+	count := len(intent.Superseded) + len(intent.Shared)
+	for _, entry := range intent.Inventory {
+		if entry.UID != "" {
+			count++
+		}
+	}
+	return count
+}
+
+// lastGood is the revision that the next one would give way to: the present one if it was healthy once, else the one that it
+// would give way to itself. Of an upgrade that does not give way only what is on record
+// counts: what else this process happened to see would differ with its pace.
+func (p *Pass) lastGood(ctx context.Context, atomic bool) (int, error) {
+	record := p.Record()
+	good, sure := record.Good()
+	switch {
+	case sure, !atomic:
+		return good, nil
+	case p.State.health != nil && healthy(p.State.health):
+		return record.Revision, nil
+	case p.State.health != nil:
+		return good, nil
+	}
+	health, err := survey.Assess(ctx, p.target(), p.Owner, record.Inventory) // a process that has just begun knows nothing
+	if err == nil && healthy(&health) {
+		return record.Revision, nil
+	}
+	return good, err
+}

@@ -1,0 +1,101 @@
+package installer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/hooks"
+	"github.com/trellis-addons/trellis/pkg/revision"
+)
+
+// slowestHookLook is the longest wait between two looks at a hook that runs.
+const slowestHookLook = 5 * time.Second
+
+// PostHooks runs the hooks that follow the writes. They don't wait for health, as with `helm install`; where the version is
+// atomic they do, as with `helm install --atomic`.
+func (p *Pass) PostHooks(ctx context.Context) *Stop {
+	if p.waitsForHealth() {
+		return nil
+	}
+	return p.runHooks(ctx, p.Record().Action.Post())
+}
+
+// LastHooks are the same for atomic versions.
+func (p *Pass) LastHooks(ctx context.Context) *Stop {
+	if outcome := p.runHooks(ctx, p.Record().Action.Post()); outcome != nil {
+		return p.GiveWay(ctx, outcome)
+	}
+	return p.recordHealth(ctx, p.Health) // an atomic revision proved itself only now
+}
+
+func (p *Pass) waitsForHealth() bool { return p.Record().Atomic }
+
+// runHooks goes on with the hooks of an event; nil where all of them did their work.
+func (p *Pass) runHooks(ctx context.Context, event string) *Stop {
+	if p.Record().Action == "" || !p.Record().HasHooks(event) {
+		return nil
+	}
+	p.copyHelm(ctx)
+	outcome := p.advanceHooks(ctx, event)
+	if p.State.Loaded { // else nobody knows what the seed has
+		p.copyHelm(ctx)
+	}
+	return outcome
+}
+
+// advanceHooks runs hooks as far as they go without waiting.
+func (p *Pass) advanceHooks(ctx context.Context, event string) *Stop {
+	record := p.Record()
+	var unsaved error
+	runner := hooks.Runner{
+		Target: p.target(), Timeout: record.Timeout.Duration, Now: p.Now, Adopt: p.Asked.Adopt,
+		AskedFor: p.Asked.ReconcileAt,
+		Save: func(ctx context.Context) error {
+			p.State.hookLooks = 0
+			unsaved = p.saveHooks(ctx, record)
+			return unsaved
+		},
+		Skipped: func(message string) {
+			p.report(Event{Reason: v1.EventHookSkipped, Action: "RunHook"}, "%s", message)
+		},
+	}
+	progress, err := runner.Run(ctx, record.HooksRevision(), event)
+	switch {
+	case unsaved != nil:
+		p.State.doubt()
+		return Failed(unsaved)
+	case err != nil:
+		return p.remoteFailed(AboutApply, err)
+	case progress.Done:
+		return nil
+	case progress.Failed != "":
+		return p.hookFailed(progress)
+	}
+	p.State.hookLooks++
+	return &Stop{
+		About: AboutApply, Reason: v1.ReasonHookRunning, Message: progress.Waiting,
+		Recheck: min(stageWait(p.State.hookLooks), slowestHookLook),
+	}
+}
+
+// hookFailed tells of a failed attempt.
+func (p *Pass) hookFailed(progress hooks.Progress) *Stop {
+	p.HookAttempts, p.HookRetry = int32(progress.Attempt), progress.Retry
+	return &Stop{
+		About: AboutApply, Reason: v1.ReasonHookFailed,
+		Message: fmt.Sprintf("%s; attempt %d, tried again at %s, or once the add-on, its values or annotation %s change",
+			progress.Failed, progress.Attempt, progress.Retry.UTC().Format(time.RFC3339), v1.AnnotationReconcileAt),
+		Recheck: max(progress.Retry.Sub(p.Now), time.Second),
+	}
+}
+
+// saveHooks writes what hooks did, in whichever state the record is.
+func (p *Pass) saveHooks(ctx context.Context, record *revision.Record) error {
+	whole, err := p.ReadWhole(ctx, record)
+	if err != nil {
+		return err
+	}
+	return p.save(ctx, whole)
+}

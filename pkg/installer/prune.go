@@ -1,0 +1,42 @@
+package installer
+
+import (
+	"context"
+	"errors"
+
+	"github.com/trellis-addons/trellis/pkg/removal"
+	"github.com/trellis-addons/trellis/pkg/revision"
+)
+
+// Prune removes what earlier revisions had and this one has not, once everything else is healthy.
+func (p *Pass) Prune(ctx context.Context) *Stop {
+	record := p.Record()
+	if len(record.Superseded) == 0 {
+		return nil
+	}
+	superseded, err := p.pruned(ctx)
+	if errors.Is(err, errHandover) {
+		return handover()
+	}
+	if err != nil {
+		return Failed(err)
+	}
+	left, notes, err := removal.Prune(ctx, p.target(), superseded, removal.PruneOptions{
+		Owner: p.Owner, Total: record.SupersededOf,
+		Approved: p.Asked.PruneApproved, CRDs: record.CRDs.Remove,
+	})
+	if err != nil {
+		return p.remoteFailed(AboutApply, err)
+	}
+	if len(left) != len(record.Superseded) {
+		if err := p.amend(ctx, func(kept *revision.Record) { kept.Superseded = left }); err != nil {
+			return Failed(err)
+		}
+	}
+	if len(notes) == 0 {
+		return nil
+	}
+	return &Stop{
+		About: AboutApply, Reason: notes[0].Reason, Message: TextOf(notes), Recheck: RefusedRecheck,
+	}
+}

@@ -1,0 +1,170 @@
+package installer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
+	"github.com/trellis-addons/trellis/pkg/hooks"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/removal"
+	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/text"
+)
+
+const (
+	// removalRecheck is how often a removal that waits for something else than objects is looked at. Objects that go are looked for after
+	// firstLook, and while none goes ever more rarely, up to slowestRemovalLook; removalBlocked is when the message says that it hangs.
+	removalRecheck     = 300 * time.Millisecond
+	slowestRemovalLook = 3 * time.Second
+	removalBlocked     = time.Minute
+)
+
+// RemoveObjects takes the removal as far as it goes now. Namespaces are left where hooks have to run once all else is gone.
+func (p *Pass) RemoveObjects(ctx context.Context) *Stop {
+	defer p.installer.handovers.begin(p.Namespace)()
+	objects, waits, err := p.removable(ctx)
+	if err != nil {
+		return Failed(err)
+	}
+	var outcome *Stop
+	if p.deletesWithHooks(hooks.ActionDelete.Post()) {
+		outcome = p.removeInventory(ctx, slices.DeleteFunc(objects, isNamespaceEntry))
+	} else {
+		outcome = p.removeWithNamespace(ctx, objects)
+	}
+	if outcome == nil && waits != "" && p.Now.Sub(p.Asked.RemovedSince) < removalBlocked {
+		return &Stop{
+			About: AboutAll, Reason: v1.ReasonRemoving, Recheck: removalRecheck,
+			Message: fmt.Sprintf("installation %q, which is removed too, goes first: both have objects of the whole cluster", waits),
+		}
+	}
+	return outcome
+}
+
+// RemoveNamespaces removes the namespaces that were left for hooks.
+func (p *Pass) RemoveNamespaces(ctx context.Context) *Stop {
+	if len(p.Record().Hooks) == 0 {
+		return nil
+	}
+	namespaces := slices.DeleteFunc(onRecord(p.Record()), func(entry ownership.Entry) bool { return !isNamespaceEntry(entry) })
+	return p.removeWithNamespace(ctx, namespaces)
+}
+
+func isNamespaceEntry(entry ownership.Entry) bool {
+	return entry.GroupKind() == (schema.GroupKind{Kind: "Namespace"})
+}
+
+// removeWithNamespace removes an inventory and, where the installation is the last one that asked for its namespace, the
+// namespace too, if a former one of them made it. Of those that are removed at the same time the last by name waits for the
+// others, as long as a removal may take: each would see another one otherwise, and none take the namespace.
+func (p *Pass) removeWithNamespace(ctx context.Context, inventory ownership.Inventory) *Stop {
+	if !p.Asked.CreateNamespace {
+		return p.removeInventory(ctx, inventory)
+	}
+	others, err := p.Seed.Others(ctx)
+	if err != nil {
+		return Failed(err)
+	}
+	target := p.Record().TargetNamespace
+	sharing := slices.DeleteFunc(others, func(other Other) bool { return other.TargetNamespace != target })
+	if len(sharing) == 0 {
+		inherited, err := removal.Inherited(ctx, p.target(), p.Owner, target, p.nameOf())
+		if err != nil {
+			return p.remoteFailed(AboutAll, err)
+		}
+		if inherited != nil {
+			inventory = append(inventory, *inherited)
+		}
+	}
+	outcome := p.removeInventory(ctx, inventory)
+	if outcome == nil && p.isLastToGo(sharing) && p.Now.Sub(p.Asked.RemovedSince) < removalBlocked {
+		return &Stop{
+			About: AboutAll, Reason: v1.ReasonRemoving, Recheck: removalRecheck,
+			Message: fmt.Sprintf("installation %q, which is removed too, goes first: both have namespace %q", sharing[0].Name, target),
+		}
+	}
+	return outcome
+}
+
+// isLastToGo says whether all that share a namespace with an installation are being removed, and it is the last by name.
+func (p *Pass) isLastToGo(sharing []Other) bool {
+	return len(sharing) > 0 && !slices.ContainsFunc(sharing, func(other Other) bool {
+		return !other.Deleted || other.Name > p.Owner.Installation
+	})
+}
+
+func (p *Pass) removeInventory(ctx context.Context, inventory ownership.Inventory) *Stop {
+	record := p.Record()
+	others, err := p.Seed.Others(ctx)
+	if err != nil {
+		return Failed(err)
+	}
+	var targeted []string // they stay, even if nothing is in them
+	for _, other := range others {
+		targeted = append(targeted, other.TargetNamespace)
+	}
+	left, blocked, err := removal.Remove(ctx, p.target(), inventory, removal.RemoveOptions{
+		Owner: p.Owner, CRDs: record.CRDs.Remove, Namespace: record.TargetNamespace, KeepNamespaces: targeted,
+		All: slices.Concat(onRecord(record), record.Shared), Kept: p.reportKept,
+	})
+	if err != nil {
+		return p.remoteFailed(AboutAll, err)
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return p.removing(left, blocked)
+}
+
+// reportKept tells once of a namespace that was made for add-ons and stays.
+func (p *Pass) reportKept(namespace, why string) {
+	if p.State.kept[namespace] {
+		return
+	}
+	if p.State.kept == nil {
+		p.State.kept = map[string]bool{}
+	}
+	p.State.kept[namespace] = true
+	p.report(Event{Reason: v1.EventNamespaceKept, Action: "Remove"}, "namespace %q of the user cluster stays: %s", namespace, text.Message(why))
+}
+
+// onRecord is everything that a record says the user cluster may hold: what was applied, what was superseded and not
+// yet pruned. The inventory of a rollout that never came to its end holds what was planned, without UIDs.
+func onRecord(record *revision.Record) ownership.Inventory {
+	return slices.Concat(record.Superseded, record.Inventory)
+}
+
+func (p *Pass) removing(left ownership.Inventory, blocked []calls.Note) *Stop {
+	p.State.leaves(len(left))
+	outcome := &Stop{
+		About: AboutAll, Reason: v1.ReasonRemoving,
+		Message: fmt.Sprintf("still to go: %s, next %s", text.Count(len(left), "object"), left[len(left)-1].Key),
+		Recheck: backoff.After(p.State.removalLooks, firstLook, slowestRemovalLook),
+	}
+	if len(blocked) > 0 && p.Now.Sub(p.Asked.RemovedSince) > removalBlocked {
+		outcome.Reason, outcome.Message = v1.ReasonRemovalBlocked, TextOf(blocked)
+		outcome.Recheck = SlowestLook
+	}
+	return outcome
+}
+
+// RemoveRelease takes the release's Secrets away.
+func (p *Pass) RemoveRelease(ctx context.Context) *Stop {
+	for _, helm := range []*helmrelease.Release{p.Record().Helm, p.Record().Former} {
+		if helm == nil {
+			continue
+		}
+		if err := helmrelease.Remove(ctx, p.Connection.Secrets.Secrets(helm.Namespace), helm.Name, p.Owner); err != nil {
+			return p.remoteFailed(AboutAll, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"time"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/survey"
+)
+
+// fightRepairs is how many repairs of one object in a row mean that somebody else keeps changing it.
+const fightRepairs = 5
+
+// repairCount counts an object's repairs, each within two intervals of the one before.
+type repairCount struct {
+	count int
+	last  time.Time
+}
+
+// surveyDue says whether the objects are to be looked at in this pass.
+func (p *Pass) surveyDue() bool {
+	return !p.Now.Before(p.State.nextSurvey) || p.IsAskedFor()
+}
+
+// IsAskedFor says whether annotation reconcile-at asks for a look now.
+func (p *Pass) IsAskedFor() bool {
+	return p.Asked.ReconcileAt != p.State.reconcileAt
+}
+
+// RepairDrift looks whether the user cluster still has what was applied, and puts back what differs.
+func (p *Pass) RepairDrift(ctx context.Context) *Stop {
+	if !p.surveyDue() {
+		return nil
+	}
+	survey := p.installer.views.surveyOf(p.place(), p.installer.Interval)
+	if p.IsAskedFor() || p.State.surveyAnew {
+		survey = p.installer.views.newSurvey(p.place(), p.installer.Interval)
+	}
+	if p.IsAskedFor() {
+		p.State.repairs = map[ownership.Key]repairCount{}
+	}
+	drift, err := survey.Drifted(ctx, p.target(), p.Owner, p.Record().Inventory)
+	if err != nil {
+		return p.remoteFailed(AboutHealth, err)
+	}
+	if p.Decision.ShowsDrift {
+		p.Drifted, drift = keysOf(drift), nil
+	}
+	if outcome := p.repair(ctx, p.withoutFights(drift)); outcome != nil {
+		return outcome
+	}
+	p.Surveyed, p.State.surveyAnew = true, false
+	p.State.nextSurvey = p.Now.Add(max(survey.Due(), time.Second))
+	p.State.reconcileAt = p.Asked.ReconcileAt
+	if len(p.Repaired) > 0 {
+		p.State.health = nil
+	}
+	return nil
+}
+
+func keysOf(drift []survey.Drift) []ownership.Key {
+	keys := make([]ownership.Key, len(drift))
+	for i, one := range drift {
+		keys[i] = one.Key
+	}
+	return keys
+}
+
+// withoutFights leaves out objects that were repaired again and again: somebody else wants them otherwise.
+func (p *Pass) withoutFights(drift []survey.Drift) []survey.Drift {
+	var wanted []survey.Drift
+	for _, one := range drift {
+		if p.State.repairs[one.Key].count >= fightRepairs {
+			p.Fights = append(p.Fights, one.Key)
+			continue
+		}
+		wanted = append(wanted, one)
+	}
+	return wanted
+}
+
+func (p *Pass) repair(ctx context.Context, drift []survey.Drift) *Stop {
+	if len(drift) == 0 {
+		return nil
+	}
+	record, objects, err := p.recordedObjects(ctx)
+	if err != nil {
+		return Failed(err)
+	}
+	fixed, err := apply.Repair(ctx, p.target(), p.Owner, keysOf(drift), apply.Applied{
+		Objects: objects, Inventory: record.Inventory, Adopt: p.Asked.Adopt, Release: releaseMarks(record),
+		NameOf:   p.nameOf(),
+		Siblings: p.siblings, Shared: record.Shared,
+	})
+	if errors.Is(err, errHandover) {
+		return handover()
+	}
+	if err != nil {
+		return p.remoteFailed(AboutHealth, err)
+	}
+	p.Misbehaved = fixed.Misbehaved
+	isShared := slices.EqualFunc(record.Shared, fixed.Shared, sameUse)
+	if !isShared {
+		p.reportShared(record.Shared, fixed.Shared, fixed.Inventory)
+	}
+	if !isShared || !reflect.DeepEqual(record.Inventory, fixed.Inventory) { // what was put back as it was is on record already
+		record.Inventory, record.Shared = fixed.Inventory, fixed.Shared
+		if err := p.saveAmended(ctx, record); err != nil {
+			return Failed(err)
+		}
+	}
+	notes, noted := slices.Concat(fixed.Refused, fixed.Waiting), map[ownership.Key]bool{}
+	for _, note := range notes {
+		noted[note.Key] = true
+	}
+	for _, entry := range fixed.Shared { // left to another, and not put back
+		noted[entry.Key] = true
+	}
+	for _, one := range drift {
+		if noted[one.Key] || one.Reason == survey.DriftLeft {
+			continue
+		}
+		p.Repaired = append(p.Repaired, one.Key)
+		p.State.repairs[one.Key] = counted(p.State.repairs[one.Key], p.Now, p.installer.Interval)
+	}
+	if len(notes) > 0 {
+		p.State.repairLooks = min(p.State.repairLooks+1, maxLooks)
+		p.Obstacle = apply.ObstacleOf(notes)
+		return &Stop{
+			About: AboutApply, Reason: notes[0].Reason, Message: TextOf(notes),
+			Recheck: repairWait(notes, p.State.repairLooks),
+		}
+	}
+	p.State.repairLooks = 0
+	return nil
+}
+
+// repairWait is how long to wait after so many looks in a row at which not everything could be put back. What waits for a
+// definition or a namespace of the user cluster is looked at soon; a kind that others bring may stay away for good.
+func repairWait(notes []calls.Note, looks int) time.Duration {
+	waits := func(reasons ...string) bool {
+		return slices.ContainsFunc(notes, func(note calls.Note) bool { return slices.Contains(reasons, note.Reason) })
+	}
+	switch {
+	case waits(v1.ReasonWaitingForStage, v1.ReasonNamespaceTerminating):
+		return backoff.After(looks, firstLook, SlowestLook)
+	case waits(v1.ReasonKindNotServed):
+		return backoff.After(looks, firstLook, SlowestRetry)
+	}
+	return RefusedRecheck
+}
+
+// counted counts on while repairs come within two intervals of each other, with the jitter of one.
+func counted(before repairCount, now time.Time, interval time.Duration) repairCount {
+	if now.Sub(before.last) > 2*interval+interval/5 {
+		return repairCount{count: 1, last: now}
+	}
+	return repairCount{count: before.count + 1, last: now}
+}
+
+// sameContent keeps the counts of objects whose content is as it was: a new revision of others ends no fight about them.
+func sameContent(repairs map[ownership.Key]repairCount, before, now ownership.Inventory) map[ownership.Key]repairCount {
+	kept, content := map[ownership.Key]repairCount{}, map[ownership.Key]string{}
+	for _, entry := range now {
+		content[entry.Key] = entry.Content
+	}
+	for _, entry := range before {
+		next, there := content[entry.Key]
+		if repair, counted := repairs[entry.Key]; counted && there && next == entry.Content {
+			kept[entry.Key] = repair
+		}
+	}
+	return kept
+}

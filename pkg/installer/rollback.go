@@ -1,0 +1,86 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
+	"github.com/trellis-addons/trellis/pkg/hooks"
+	"github.com/trellis-addons/trellis/pkg/revision"
+)
+
+// GiveWay is what is said of a revision that is not applied or not healthy yet, or the beginning of its
+// rollback.
+func (p *Pass) GiveWay(ctx context.Context, outcome *Stop) *Stop {
+	left, limited := p.Record().TimeLeft(p.State.Watched, p.Now)
+	switch {
+	case !limited:
+		return outcome
+	case left > 0:
+		return outcome.within(left + atOnce)
+	}
+	good, err := p.installer.Records.LoadRevision(ctx, p.Namespace, p.Owner, p.Record().LastGood)
+	var damaged *revision.DamagedError
+	if errors.As(err, &damaged) || err == nil && good == nil {
+		return outcome // nothing to go back to
+	}
+	if err != nil {
+		return Failed(err)
+	}
+	back, err := p.rollbackOf(good, outcome.Message)
+	if err != nil {
+		return Failed(err)
+	}
+	if err := p.installer.Records.SaveIntent(ctx, p.Namespace, back); err != nil {
+		p.State.doubt()
+		return Failed(err)
+	}
+	p.State.begin(back)
+	p.State.health, p.State.looks = nil, 0
+	return &Stop{
+		About: AboutApply, Reason: v1.ReasonProgressing, Recheck: atOnce,
+		Message: fmt.Sprintf("version %q failed: version %q is brought back", back.Rollback.Version, back.Version),
+	}
+}
+
+// rollbackOf is the revision that brings a good one back: its objects and values from the record, over whatever the failed one
+// has left in the user cluster.
+func (p *Pass) rollbackOf(good *revision.Record, problem string) (*revision.Record, error) {
+	failed := p.Record()
+	objects, err := revision.DecodeObjects(good.Objects)
+	if err != nil {
+		return nil, err
+	}
+	back := good.Again()
+	back.Revision, back.State, back.Time, back.From = failed.Revision+1, revision.StateIntent, p.stamp(), good.Version
+	back.Healthy, back.LastGood, back.Settled = false, failed.LastGood, failed.Settled
+	back.Inventory, back.Superseded = apply.Planned(objects, failed.Standing()), failed.Superseded
+	back.Shared, back.FormerAddon = failed.Shared, failed.FormerAddon
+	back.Rollback = &revision.Rollback{
+		To: good.Revision, Failed: failed.Revision, Version: failed.Version, Inputs: failed.Inputs, Problem: problem,
+		ReconcileAt: p.Asked.ReconcileAt,
+	}
+	back.Helm = p.helmRollback(good)
+	back.Former = formerRelease(failed, back.Helm)
+	back.Hooks, back.HooksState = hooks.NotRun(good.Hooks), hooks.State{}
+	back.Begin(hooks.ActionRollback)
+	return back, nil
+}
+
+// helmRollback is the good revision's Helm release, as the next revision of its history.
+func (p *Pass) helmRollback(good *revision.Record) *helmrelease.Release {
+	if good.Helm == nil {
+		return nil
+	}
+	helm := *good.Helm
+	helm.Description = fmt.Sprintf("Rollback to %d", helm.Revision)
+	if newest := p.PreviousRelease(); newest != nil && newest.Name == helm.Name {
+		helm.Revision = max(helm.Revision, newest.Revision)
+	}
+	helm.Revision++
+	helm.LastDeployed = p.stamp()
+	return &helm
+}

@@ -1,0 +1,262 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/Masterminds/semver/v3"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/survey"
+)
+
+// siblings gives the other installations of the add-on, or of the one that the record had before.
+func (p *Pass) siblings(ctx context.Context) ([]ownership.Sibling, error) {
+	others, err := p.others(ctx)
+	if err != nil {
+		return nil, err
+	}
+	leaving := slices.ContainsFunc(others, func(other Other) bool { return other.Leaving })
+	if leaving && !p.Asked.IsRemoved() && p.installer.handovers.underWay(p.Namespace) {
+		return nil, errHandover
+	}
+	var found []ownership.Sibling
+	for _, other := range others {
+		sibling, err := p.sibling(ctx, other)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, sibling)
+	}
+	return found, nil
+}
+
+// others are those of the cluster that may have objects in common with this installation.
+func (p *Pass) others(ctx context.Context) ([]Other, error) {
+	addons := []string{p.Asked.Addon}
+	if record := p.Record(); record != nil {
+		addons = append(addons, record.Addon, record.FormerAddon)
+	}
+	others, err := p.Seed.Others(ctx)
+	return slices.DeleteFunc(others, func(other Other) bool { return !slices.Contains(addons, other.Addon) }), err
+}
+
+func (p *Pass) sibling(ctx context.Context, other Other) (ownership.Sibling, error) {
+	sibling := ownership.Sibling{Name: other.Name, Leaving: other.Leaving, Elder: other.Elder}
+	record, err := p.installer.Records.Load(ctx, p.Namespace, ownership.Owner{ClusterUID: p.Owner.ClusterUID, Installation: other.Name})
+	if _, damaged := errors.AsType[*revision.DamagedError](err); damaged || err == nil && record != nil && record.Skipped > 0 {
+		sibling.Unknown = true
+		return sibling, nil
+	}
+	if err != nil || record == nil {
+		return sibling, err
+	}
+	if own := p.Record(); own != nil {
+		sibling.Foreign, sibling.Rank = record.Addon != own.Addon, rank(record, own)
+	}
+	objects, err := revision.DecodeObjects(record.Objects)
+	if err != nil {
+		return sibling, err
+	}
+	sibling.Objects, sibling.Owned, sibling.Used = map[ownership.Key]string{}, map[ownership.Key]ownership.Entry{}, map[ownership.Key]ownership.Entry{}
+	for _, object := range objects {
+		if key := ownership.KeyOf(object); ownership.CanBeShared(key) {
+			sibling.Objects[key] = ownership.SharedContent(object)
+		}
+	}
+	for _, entry := range record.Inventory {
+		sibling.Owned[entry.Key] = entry
+	}
+	for _, entry := range record.Shared {
+		delete(sibling.Owned, entry.Key)
+		sibling.Used[entry.Key] = entry
+	}
+	return sibling, nil
+}
+
+// rank says whose objects go first: those of core add-ons, then those of the higher version. Versions that can't be compared are
+// the same.
+func rank(theirs, ours *revision.Record) int {
+	if theirs.Core != ours.Core {
+		if theirs.Core {
+			return 1
+		}
+		return -1
+	}
+	a, err := semver.NewVersion(theirs.Version)
+	if err != nil {
+		return 0
+	}
+	b, err := semver.NewVersion(ours.Version)
+	if err != nil {
+		return 0
+	}
+	return a.Compare(b)
+}
+
+// Inherit looks whether those whose objects are used still have them, and takes over what they have not any more, or have older
+// than we do.
+func (p *Pass) Inherit(ctx context.Context) *Stop {
+	if !p.Record().IsComplete() || len(p.Record().Shared) == 0 || p.Decision.ShowsDrift {
+		return nil
+	}
+	others, err := p.others(ctx)
+	if err != nil {
+		return Failed(err)
+	}
+	stand := ""
+	for _, other := range others {
+		stand += other.Stand
+	}
+	if stand == p.State.stand && !p.surveyDue() {
+		return nil
+	}
+	siblings, err := p.siblings(ctx)
+	if errors.Is(err, errHandover) {
+		return handover()
+	}
+	if err != nil {
+		return Failed(err)
+	}
+	var left []survey.Drift
+	for _, entry := range p.Record().Shared {
+		if !slices.ContainsFunc(siblings, func(sibling ownership.Sibling) bool { return sibling.Keeps(entry) || sibling.Unknown }) {
+			left = append(left, survey.Drift{Key: entry.Key, Reason: survey.DriftLeft})
+		}
+	}
+	if outcome := p.repair(ctx, left); outcome != nil {
+		return outcome
+	}
+	p.State.stand = stand
+	return nil
+}
+
+// recordShared puts on record which objects of siblings a rollout uses, as soon as that is known: they are ours to take over when the
+// others go. What is used no more is pruned, if nobody else has it.
+func (p *Pass) recordShared(ctx context.Context) error {
+	record := p.Record()
+	if slices.EqualFunc(record.Shared, p.Progress.Shared, sameUse) {
+		return nil
+	}
+	p.reportShared(record.Shared, p.Progress.Shared, p.Progress.Inventory)
+	left := record.Shared.Without(p.Progress.Shared).Without(p.Progress.Inventory)
+	for i := range left {
+		left[i].Owner = ""
+	}
+	record.Superseded, record.Shared = append(record.Superseded, left...), p.Progress.Shared
+	err := p.installer.Records.SaveIntent(ctx, p.Namespace, record)
+	if err != nil {
+		p.State.doubt()
+	}
+	return err
+}
+
+func sameUse(a, b ownership.Entry) bool {
+	return a.Key == b.Key && a.UID == b.UID && a.Owner == b.Owner && a.Content == b.Content
+}
+
+// reportShared remembers what is to be told of what is shared since this pass.
+func (p *Pass) reportShared(before, now, inventory ownership.Inventory) {
+	for _, entry := range now {
+		if !slices.ContainsFunc(before, func(known ownership.Entry) bool { return known.Key == entry.Key && known.Owner == entry.Owner }) {
+			p.Shared = append(p.Shared, fmt.Sprintf("%s belongs to installation %q of the same add-on, and is used", entry.Key, entry.Owner))
+		}
+	}
+	for _, entry := range inventory {
+		if slices.ContainsFunc(before, func(known ownership.Entry) bool { return known.Key == entry.Key }) && entry.UID != "" {
+			p.Shared = append(p.Shared, fmt.Sprintf("%s was shared and belongs to this installation now", entry.Key))
+		}
+	}
+}
+
+// errHandover says that an installation of the add-on is just being removed, by a pass that may not know of this one.
+var errHandover = errors.New("another installation of the add-on is being removed")
+
+func handover() *Stop {
+	return &Stop{
+		About: AboutApply, Reason: v1.ReasonWaitingForStage, Recheck: removalRecheck,
+		Message: "another installation of the add-on is being removed: what both have is looked at after that",
+	}
+}
+
+// handovers knows the namespaces in which a pass removes what may be shared. An installation whose intent was recorded during it may
+// not be seen by it; the passes after that do.
+type handovers struct {
+	mutex  sync.Mutex
+	passes map[string]int
+}
+
+// begin notes a pass; it is over when end is called.
+func (h *handovers) begin(namespace string) (end func()) {
+	h.count(namespace, 1)
+	return func() { h.count(namespace, -1) }
+}
+
+func (h *handovers) count(namespace string, change int) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.passes == nil {
+		h.passes = map[string]int{}
+	}
+	if h.passes[namespace] += change; h.passes[namespace] == 0 {
+		delete(h.passes, namespace)
+	}
+}
+
+func (h *handovers) underWay(namespace string) bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.passes[namespace] > 0
+}
+
+// pruned are the superseded objects that go: neither those that a hook made its own, nor those that siblings have.
+func (p *Pass) pruned(ctx context.Context) (ownership.Inventory, error) {
+	superseded := p.Record().WithoutHooked(p.Record().Superseded)
+	if !canBeShared(superseded) {
+		return superseded, nil
+	}
+	siblings, err := p.siblings(ctx)
+	free, _ := superseded.Held(siblings)
+	return free, err
+}
+
+func canBeShared(objects ownership.Inventory) bool {
+	return slices.ContainsFunc(objects, func(entry ownership.Entry) bool { return ownership.CanBeShared(entry.Key) })
+}
+
+// removable is everything that goes with an installation: what it has, or used of siblings, and no sibling has that stays. Of those that go
+// together the last by name takes along what they shared, once the others are gone; waits names one of them.
+func (p *Pass) removable(ctx context.Context) (objects ownership.Inventory, waits string, err error) {
+	record := p.Record()
+	objects = onRecord(record)
+	if len(record.Shared) == 0 && !canBeShared(objects) {
+		return objects, "", nil
+	}
+	siblings, err := p.siblings(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	objects = objects.Without(record.Shared)
+	for _, used := range record.Shared {
+		used.Owner = ""
+		objects = append(objects, used)
+	}
+	free, _ := objects.Held(siblings)
+	objects = nil
+	for _, entry := range free {
+		others := ownership.TakenAlong(entry, siblings)
+		if len(others) == 0 {
+			objects = append(objects, entry)
+			continue
+		}
+		if slices.Max(others) < p.Owner.Installation {
+			waits = others[0]
+		}
+	}
+	return objects, waits, nil
+}

@@ -1,0 +1,81 @@
+package installer
+
+import (
+	"context"
+	"fmt"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
+	"github.com/trellis-addons/trellis/pkg/hooks"
+)
+
+// deletesWithHooks says whether hooks of an event of the removal are still to be run. A release that never came to its end
+// has none: what they work on is not there.
+func (p *Pass) deletesWithHooks(event string) bool {
+	record := p.Record()
+	skipped := p.Asked.SkipHooks
+	begun := !record.IsApplied() && record.Action == hooks.ActionInstall
+	return record.Helm != nil && !skipped && !begun && record.HasHooks(event)
+}
+
+// PreDelete ends what still runs, shows the Helm release as uninstalling and runs the hooks that come before the removal.
+func (p *Pass) PreDelete(ctx context.Context) *Stop {
+	waiting, err := hooks.Runner{Target: p.target()}.Stop(ctx, p.Record().HooksRevision())
+	switch {
+	case err != nil:
+		return p.remoteFailed(AboutAll, err)
+	case waiting != "":
+		return &Stop{
+			About: AboutAll, Reason: v1.ReasonRemoving, Message: waiting, Recheck: removalRecheck,
+		}
+	}
+	if outcome := p.followByHandLast(ctx); outcome != nil {
+		return outcome
+	}
+	p.copyUninstalling(ctx)
+	return p.deletionHooks(ctx, hooks.ActionDelete.Pre())
+}
+
+// PostDelete runs the hooks that come after the removal, in namespaces that still stand.
+func (p *Pass) PostDelete(ctx context.Context) *Stop {
+	return p.deletionHooks(ctx, hooks.ActionDelete.Post())
+}
+
+func (p *Pass) deletionHooks(ctx context.Context, event string) *Stop {
+	if !p.deletesWithHooks(event) {
+		return nil
+	}
+	waiting := p.advanceHooks(ctx, event)
+	if waiting == nil || waiting.Retry {
+		return waiting
+	}
+	waiting.About = AboutAll
+	if waiting.Reason == v1.ReasonHookFailed {
+		waiting.Reason = v1.ReasonRemovalBlocked
+		waiting.Message += fmt.Sprintf("; annotation %s: \"true\" removes without hooks", v1.AnnotationSkipHooks)
+		return waiting
+	}
+	waiting.Reason = v1.ReasonRemoving
+	return waiting
+}
+
+// copyGoes is what is known of the copy of a release that goes.
+const copyGoes = "uninstalling"
+
+// copyUninstalling has `helm list` show that the release goes. Nothing depends on it.
+func (p *Pass) copyUninstalling(ctx context.Context) {
+	record := p.Record()
+	if record.Helm == nil || p.State.helmWritten == copyGoes {
+		return
+	}
+	p.State.helmWritten = copyGoes
+	record, err := p.ReadWhole(ctx, record)
+	if err == nil {
+		_, err = helmrelease.Write(ctx, p.Connection.Secrets.Secrets(record.Helm.Namespace), record.Uninstalling(), false)
+	}
+	if err != nil {
+		ctrl.LoggerFrom(ctx).V(1).Info("the Helm release could not be shown as uninstalling", "error", err.Error())
+	}
+}

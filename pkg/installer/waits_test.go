@@ -1,0 +1,151 @@
+package installer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
+	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/survey"
+)
+
+func TestUnfinished(t *testing.T) {
+	waiting := []calls.Note{{Reason: v1.ReasonWaitingForStage, Message: "CRD a"}, {Reason: v1.ReasonWaitingForStage, Message: "CRD b"}}
+	refused := []calls.Note{{Reason: v1.ReasonObjectExists, Message: "ConfigMap x exists"}}
+	for _, test := range []struct {
+		why      string
+		progress apply.Progress
+		want     *Stop
+	}{
+		{
+			"what waits for itself is looked at soon", apply.Progress{Waiting: waiting},
+			&Stop{About: AboutApply, Reason: "WaitingForStage", Message: "CRD a (and 1 more)", Recheck: stageRecheck},
+		},
+		{
+			"a refusal says more than a wait", apply.Progress{Waiting: waiting, Refused: refused},
+			&Stop{About: AboutApply, Reason: "ObjectExists", Message: "ConfigMap x exists", Recheck: RefusedRecheck},
+		},
+		{
+			"a missing namespace is somebody's to make", apply.Progress{Waiting: []calls.Note{{Reason: v1.ReasonNamespaceMissing, Message: "m"}}},
+			&Stop{About: AboutApply, Reason: "NamespaceMissing", Message: "m", Recheck: RefusedRecheck},
+		},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, unfinished(test.progress, 1)); diff != "" {
+				t.Errorf("outcome (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestStageWaitGrowsWhileNothingIsWritten(t *testing.T) {
+	m := &State{}
+	for range 30 {
+		m.waited(2)
+	}
+	if got := stageWait(m.stageLooks); got != SlowestLook {
+		t.Errorf("after 30 looks in vain the wait is %s", got)
+	}
+	if m.waited(3); stageWait(m.stageLooks) != stageRecheck {
+		t.Errorf("after progress the wait is %s", stageWait(m.stageLooks))
+	}
+}
+
+func TestRepairsCountAsAFightOnlyInARow(t *testing.T) {
+	begin := time.Now()
+	count := repairCount{}
+	for i := range fightRepairs {
+		count = counted(count, begin.Add(time.Duration(i)*time.Minute), time.Minute)
+	}
+	if count.count != fightRepairs {
+		t.Errorf("%d repairs a minute apart count as %d", fightRepairs, count.count)
+	}
+	if later := counted(count, begin.Add(time.Hour), time.Minute); later.count != 1 {
+		t.Errorf("a repair long after counts as number %d", later.count)
+	}
+}
+
+func TestUnhealthyAfterTheDeadline(t *testing.T) {
+	applied := time.Now()
+	record := &revision.Record{Time: metav1.NewTime(applied), Timeout: metav1.Duration{Duration: time.Minute}}
+	health := &survey.Health{Total: 3, Healthy: 2, InProgress: true}
+	for _, test := range []struct {
+		why    string
+		now    time.Time
+		reason string
+	}{
+		{"within the timeout", applied.Add(time.Second), v1.ReasonProgressing},
+		{"past it", applied.Add(2 * time.Minute), v1.ReasonTimeout},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			pass := &Pass{State: &State{Record: record}, Now: test.now, Health: health}
+			if got := pass.Unhealthy().Reason; got != test.reason {
+				t.Errorf("reason %q, want %q", got, test.reason)
+			}
+		})
+	}
+}
+
+// RS05, what the user cluster refuses. Red when a refused object is tried every minute for ever.
+func TestRS05RefusedIsTriedEveryFiveMinutes(t *testing.T) {
+	refused := apply.Progress{Refused: []calls.Note{{Reason: v1.ReasonObjectInvalid, Message: "field spec.ports is required"}}}
+	var last time.Duration
+	for looks := range 40 {
+		wait := unfinished(refused, looks+1).Recheck
+		if wait < last || wait > 5*time.Minute {
+			t.Fatalf("look %d waits %s after %s", looks+1, wait, last)
+		}
+		last = wait
+	}
+	if last != 5*time.Minute {
+		t.Errorf("after 40 looks it waits %s", last)
+	}
+}
+
+// A kind that others bring may stay away for good. Red when whatever waits is looked at every 15 seconds for ever, each time with all
+// lists of a look for drift.
+func TestKindsThatStayAwayAreLookedForRarely(t *testing.T) {
+	for reason, want := range map[string]time.Duration{
+		v1.ReasonKindNotServed: SlowestRetry, v1.ReasonWaitingForStage: SlowestLook,
+		v1.ReasonNamespaceTerminating: SlowestLook, v1.ReasonObjectInvalid: RefusedRecheck,
+	} {
+		notes := []calls.Note{{Reason: reason}}
+		if got := repairWait(notes, maxLooks); got != want {
+			t.Errorf("%s: after many looks it waits %s, want %s", reason, got, want)
+		}
+		if first := repairWait(notes, 0); want != RefusedRecheck && first > time.Second {
+			t.Errorf("%s: at first it waits %s", reason, first)
+		}
+	}
+}
+
+func TestFormerRelease(t *testing.T) {
+	web := func(name string) *helmrelease.Release {
+		return &helmrelease.Release{Name: name, Namespace: "web", Manifest: "…"}
+	}
+	gone := &helmrelease.Release{Name: "old", Namespace: "web"}
+	for _, test := range []struct {
+		why      string
+		previous *revision.Record
+		next     *helmrelease.Release
+		want     *helmrelease.Release
+	}{
+		{"the first revision", nil, web("a"), nil},
+		{"the same release goes on", &revision.Record{Helm: web("a")}, web("a"), nil},
+		{"another method", &revision.Record{Helm: web("old")}, nil, gone},
+		{"another name", &revision.Record{Helm: web("old")}, web("a"), gone},
+		{"what could not be removed yet is kept in mind", &revision.Record{Former: gone}, nil, gone},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, formerRelease(test.previous, test.next)); diff != "" {
+				t.Errorf("former release (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
