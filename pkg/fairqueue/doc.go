@@ -12,7 +12,7 @@
 // A pass that takes longer than Limits.SlowAfter makes its cluster a slow one. Slow clusters take turns among themselves, in a lane
 // of their own: each holds one worker, and together they hold Limits.SlowLane at most. A pass goes on beyond SlowAfter
 // only with a place in that lane, and ends at Limits.Deadline in any case; without a place it ends at SlowAfter. Ending is by
-// the context that Begin gives, whose cause is an OverdueError. Quick passes make a cluster well again: one after the
+// the context that Begin gives, whose cause is an OverdueError. Quick passes end that: one after the
 // first time, twice as many after each relapse, so that a cluster gains nothing by being slow now and then. After
 // an hour without a slow pass nothing is held against it.
 //

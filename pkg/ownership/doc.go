@@ -13,7 +13,7 @@
 // one table in the tests:
 //
 //   - writing: what is Ours or Inherited; what is OfRelease, or a Stranger's under annotation adopt, after adoption
-//   - never, whatever annotations say: what is Another's, an installation that exists (ADR 24)
+//   - never, also not with annotation adopt: what is Another's, an installation that exists (ADR 24)
 //   - deleting by record: IsDeletable; leftovers of a Helm release: IsLeftover, IsLeftoverHook
 //   - a Namespace of an installation that is gone: IsOrphaned
 //   - taking the place of an object for a hook, which deletes it: IsHook, Obstacle
@@ -21,6 +21,6 @@
 // The rules differ where an error would cost more: writing goes on after a crash by an intent and a label, deleting
 // a Namespace or a CustomResourceDefinition takes a UID or a field manager.
 //
-// A label alone is never a reason. Anybody can write one: beside a record it tells an object of ours whose managers
-// somebody reset, and without one it can only hold something up.
+// A label alone is never a reason to write or delete: every user of the cluster can write one. Beside a record it
+// finds an object of ours whose field managers were reset; without a record it can only refuse something.
 package ownership

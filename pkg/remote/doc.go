@@ -12,8 +12,8 @@
 //
 // Memory. All clients of a process share a Budget. An answer that is still coming holds a place by its size, with a share for each
 // client; once it is there it waits for its weight, which it gives back when it has been decoded: Hold says when that is, and the
-// clients of clients.go do so by themselves. Only computing holds weight, so nobody waits for a slow server; small answers need
-// neither.
+// clients of clients.go do so by themselves. Only computing holds weight, so a slow server keeps no other waiting; small answers
+// need neither.
 //
 // Time. Each step of a call has a deadline. A body comes at 64 KiB in five seconds at least, the first time in ten (body.go); what
 // waits for our own budget is excused. Retry-After is cut.
@@ -22,6 +22,6 @@
 // close the connection (traffic.go). Redirects are not followed, proxies and compression not used, headers bounded, and addresses
 // at which no API server is are not dialled.
 //
-// What goes beyond is a MisbehavesError or a TooSlowError, which the owner of the client hears of too, so that he can leave the
-// server alone for a while. Errors say what was asked and what was done, in words of our own, and hold no text of an answer.
+// What goes beyond is a MisbehavesError or a TooSlowError, which the owner of the client is told of too, so that it can stop
+// calling the server for a while. Errors say what was asked and what was done, in words of our own, and hold no text of an answer.
 package remote

@@ -8,7 +8,7 @@
 //
 // CheckTemplate says whether a valuesTemplate parses, without running it; UnknownKeys finds what may be a misspelt field.
 //
-// CheckMarks finds what a template would take for its own, where templates see secrets.
+// CheckMarks finds template marks ("{{") in values of users, where templates see secrets.
 //
 // CheckFormSpec checks a form itself, FormSchema makes JSON schema of it for user interfaces.
 //

@@ -11,7 +11,7 @@
 //	seed    brings one seed to what is wanted: merged catalogues, Secrets, the key of the marks;
 //	        ConfigMap addon-seeds has the identity of each seed
 //	usage   counts what the installations of a seed say, for ConfigMap addon-usage
-//	report  writes the status of every catalogue that is nobody's copy
+//	report  writes the status of every catalogue that is authored or generated
 //
 // One request stands for all catalogues, since a merge needs all of them. A pass takes these steps,
 // each in the file of its name:

@@ -1,7 +1,7 @@
 // Package chart renders Helm charts with Helm's own parts: its loader (from memory, never from a folder, so that links and
 // lock files on disk do not matter), its way of merging values, its engine and its order of manifests.
 //
-// What Helm does beyond that is left out or done here. There is no cluster to ask (`lookup` finds what it is handed, lookup.go),
+// What Helm does beyond that is left out or done here. There is no cluster to ask (`lookup` finds the objects of the Input only, lookup.go),
 // no name service, no environment, no plugin and no download: a dependency that is not vendored is refused. The values' schema is checked
 // here, since Helm's check reads files and URLs that a schema names (V14). Notes are dropped. Hooks are given beside the
 // objects, those of tests too; they count in the same limits. One of an event that Helm does not know is left out, as Helm

@@ -1,7 +1,7 @@
 // Package seed brings to one seed what it should have, and reports how far that got.
 //
 // Each seed has a worker: a goroutine with its own client, its own back-off and its own knowledge
-// of the seed. A seed that hangs or is gone holds up nobody else. In order, a worker
+// of the seed. A seed that hangs or is gone holds up no other seed. In order, a worker
 //
 //	connects   one client for one kubeconfig, by pkg/remote: answers and lists are bounded, redirects
 //	           lead nowhere, and what a seed answers is reported in fixed words (describe.go)
