@@ -13,13 +13,14 @@
 // with an outcome. In order they find the Cluster, see that KKP's own Addon is gone, read the record, resolve the version and
 // its values, fetch its content, connect, compare with what is installed, wait for the kinds that the version requires, render,
 // see that the add-on may have these objects, find what a release that is adopted has besides, record the intent, apply,
-// record what was applied, copy the Helm release, repair drift, run the hooks that come last, assess health, prune, and rest.
+// record what was applied, copy the Helm release, take over what is shared and has no owner any more, repair drift, run the hooks that come last, assess health, prune, and rest.
 // Everything that takes long happens elsewhere and wakes the installation when it is done: the
 // store fetches, the Keeper renders, the connections connect, the user cluster establishes CRDs.
 //
 // A pass begins with the Cluster (find.go), for a living installation as for one that is removed. Its name and UID go into the
 // status with the first status that is written, and in any case into status or records before the first remote write; those of core
-// add-ons into the status first. A removal that finds no Cluster takes the finalizer off an installation that never had one, and off no other.
+// add-ons into the status first. A removal that finds no Cluster takes the finalizer off an installation that never had one, or whose Clusters are gone:
+// two reads past caches, half a minute apart, did not find them.
 //
 // While KKP has an Addon of the add-on's name in the cluster, a living installation does nothing at all: KKP would undo it
 // (adopt.go). A Helm release in the user cluster that is not this installation's is refused before the first write; with
@@ -91,9 +92,9 @@
 //
 // # Removal
 //
-// An installation that is being deleted takes the removal steps of steps.go instead. Nothing is called where the cluster
-// goes or is gone, nothing was applied, or the objects are to stay (deletionPolicy Orphan); a Cluster that can't be found
-// lets nothing go. The finalizer is taken off once the records are forgotten.
+// An installation that is being deleted takes the removal steps of steps.go instead. The user cluster is not called where the Cluster is
+// deleted or gone, nothing was applied, or the objects are to stay (deletionPolicy Orphan); a Cluster that can't be
+// found, and is not known to be gone, keeps the finalizer. The finalizer is taken off once the records are forgotten.
 //
 // Core add-ons are made by the core add-on controller. One that is deleted while that controller's finalizer protects
 // it is not removed: it is reconciled as before, and condition DeletionBlocked says why it stays (core.go).
