@@ -172,6 +172,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 func (r *Reconciler) finish(
 	ctx context.Context, pass *loop.Loop[*kubermaticv1.AddonInstallation], f *facts, outcome loop.Outcome,
 ) (ctrl.Result, error) {
+	if outcome == (loop.NotMine{}) { // its worker tells of it, and changes what was remembered
+		r.memories.forget(client.ObjectKeyFromObject(f.installation))
+		return pass.Finish(ctx, outcome)
+	}
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
 	before := f.installation.ResourceVersion

@@ -1,6 +1,7 @@
 package addoninstallation_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,9 +15,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -142,6 +145,54 @@ func TestEventsOfWhatFailsDoNotEndInApplied(t *testing.T) {
 	w.expectEvents(object, "Normal Applied", "Warning Timeout")
 	publish("1.1.0") // applied once more, without an edit
 	w.expectEvents(object, "Normal Applied", "Warning Timeout", "Normal Applied", "Warning Timeout")
+}
+
+// Red when trouble is told that another worker found.
+func TestTroubleOfAnotherWorkerIsItsToTell(t *testing.T) {
+	w := newWorld(t)
+	var log lines
+	w.logger = funcr.New(log.add, funcr.Options{Verbosity: 1})
+	w.start()
+	w.publish("lent", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	object := w.install("lent", "9.9.9")
+	w.expectSummary(object, "False", kubermaticv1.ReasonVersionUnknown, "9.9.9")
+	w.expectEvents(object, "Warning VersionUnknown")
+	leaves := func(edit func()) { // it is seen that the installation is not this worker's
+		t.Helper()
+		before := log.with("NotMine")
+		edit()
+		expect.Eventually(t, expect.Patience, func() error {
+			if log.with("NotMine") == before {
+				return errors.New("no pass since")
+			}
+			return nil
+		})
+	}
+	leaves(func() { w.giveTo("another") })
+	read := object.DeepCopy()
+	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(object), read); err != nil {
+		t.Fatal(err)
+	}
+	told := read.DeepCopy()
+	apimeta.FindStatusCondition(told.Status.Conditions, kubermaticv1.ConditionReady).Reason = kubermaticv1.ReasonObjectExists
+	if err := w.seed.Status().Patch(t.Context(), told, client.MergeFrom(read)); err != nil {
+		t.Fatal(err)
+	}
+	leaves(func() { w.want(object, "1.0.0") })
+
+	w.giveTo("")
+	w.ready(object)
+	w.expectEvents(object, "Warning VersionUnknown", "Normal Applied")
+}
+
+// giveTo has the controllers with that worker name work on the Cluster.
+func (w *world) giveTo(worker string) {
+	w.t.Helper()
+	before := w.cluster.DeepCopy()
+	w.cluster.Labels = map[string]string{kkpv1.LabelWorkerName: worker}
+	if err := w.seed.Patch(w.t.Context(), w.cluster, client.MergeFrom(before)); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 const stuckJob = `apiVersion: batch/v1
