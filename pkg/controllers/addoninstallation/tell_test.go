@@ -157,18 +157,7 @@ func TestTroubleOfAnotherWorkerIsItsToTell(t *testing.T) {
 	object := w.install("lent", "9.9.9")
 	w.expectSummary(object, "False", kubermaticv1.ReasonVersionUnknown, "9.9.9")
 	w.expectEvents(object, "Warning VersionUnknown")
-	leaves := func(edit func()) { // it is seen that the installation is not this worker's
-		t.Helper()
-		before := log.with("NotMine")
-		edit()
-		expect.Eventually(t, expect.Patience, func() error {
-			if log.with("NotMine") == before {
-				return errors.New("no pass since")
-			}
-			return nil
-		})
-	}
-	leaves(func() { w.giveTo("another") })
+	w.leavesAlone(&log, func() { w.giveTo("another") })
 	read := object.DeepCopy()
 	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(object), read); err != nil {
 		t.Fatal(err)
@@ -178,11 +167,48 @@ func TestTroubleOfAnotherWorkerIsItsToTell(t *testing.T) {
 	if err := w.seed.Status().Patch(t.Context(), told, client.MergeFrom(read)); err != nil {
 		t.Fatal(err)
 	}
-	leaves(func() { w.want(object, "1.0.0") })
+	w.leavesAlone(&log, func() { w.want(object, "1.0.0") })
 
 	w.giveTo("")
 	w.ready(object)
 	w.expectEvents(object, "Warning VersionUnknown", "Normal Applied")
+}
+
+// Red when a worker goes by what it remembers of an installation that another one had since: it would take revision 1 for what is there.
+func TestWhatAnotherWorkerAppliedIsOnRecord(t *testing.T) {
+	w := newWorld(t)
+	w.driftInterval = time.Hour // the look for drift would put it back
+	var first, second lines
+	w.logger = funcr.New(first.add, funcr.Options{Verbosity: 1})
+	w.start()
+	w.worker, w.logger = "second", funcr.New(second.add, funcr.Options{Verbosity: 1})
+	w.start()
+	w.publish("lent", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
+	object := w.install("lent", "1.0.0")
+	w.expectInstalled(object, "1.0.0", "2.0.0")
+	w.leavesAlone(&first, func() { w.giveTo("second") })
+	w.want(object, "2.0.0")
+	w.expectInstalled(object, "2.0.0", "")
+	w.leavesAlone(&second, func() { w.giveTo("nobody") })
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+		object.Spec.AddonRef.Version = "1.0.0"
+		object.Annotations = map[string]string{kubermaticv1.AnnotationAllowDowngrade: "true"}
+	})
+	w.giveTo("")
+	w.expectInstalled(object, "1.0.0", "2.0.0")
+}
+
+// leavesAlone waits until a controller has seen, after an edit, that the installation is another worker's.
+func (w *world) leavesAlone(log *lines, edit func()) {
+	w.t.Helper()
+	before := log.with("NotMine")
+	edit()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		if log.with("NotMine") == before {
+			return errors.New("no pass has left it alone since")
+		}
+		return nil
+	})
 }
 
 // giveTo has the controllers with that worker name work on the Cluster.
