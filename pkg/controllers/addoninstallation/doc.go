@@ -9,7 +9,7 @@
 //
 // # A pass
 //
-// Reconcile runs the steps listed in steps.go; each looks at facts, does one thing and either goes on or ends the pass
+// Reconcile runs the steps listed in steps.go; each reads facts, does one thing and either goes on or ends the pass
 // with an outcome. In order they find the Cluster, see that KKP's own Addon is gone, read the record, resolve the version and
 // its values, fetch its content, connect, compare with what is installed, wait for the kinds that the version requires, render,
 // see that the add-on may have these objects, find what a release that is adopted has besides, record the intent, apply,
