@@ -10,7 +10,7 @@
 // namespace. MakeHook, ReadHook and DropHook are for the objects of hooks.
 //
 // Writing. An object that the inventory does not have is created only if there is none of its name
-// (create.go, ADR 25). One that exists is read, and package ownership says whose it is. All writes
+// (ADR 25). One that exists is read, and package ownership says whose it is. All writes
 // are server-side apply with one field manager for each installation, without force; force is for
 // repairing fields that are recorded as ours, and for replicas that the add-on has changed (ADR
 // 39). Objects without a namespace are shared between the installations of one add-on, and get

@@ -13,7 +13,7 @@
 //
 // Of a list only what is used is kept, and all lists of a round keep 24 MiB at most (round.go). A
 // pass that waits for a list that another installation makes waits no longer than its own context
-// lasts (turns.go).
+// lasts.
 //
 // OfRelease reads the objects of a Helm release that charts may look up.
 package survey
