@@ -5,7 +5,6 @@ import "fmt"
 // NameTakenError says that the user cluster has a Helm release of the name which is not ours.
 type NameTakenError struct{ Secret string }
 
-// Error implements error.
 func (e *NameTakenError) Error() string {
 	return fmt.Sprintf("the Helm release in Secret %q belongs to somebody else", e.Secret)
 }
@@ -18,7 +17,6 @@ type CopyTooLargeError struct {
 	Size int
 }
 
-// Error implements error.
 func (e *CopyTooLargeError) Error() string {
 	return fmt.Sprintf("Secret %q would have %d KiB, and at most 1024 are taken", e.Secret, e.Size>>10)
 }

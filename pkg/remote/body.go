@@ -74,7 +74,6 @@ func (b *body) watch() {
 	b.timer.Reset(rateWindow)
 }
 
-// Read implements io.Reader.
 func (b *body) Read(buffer []byte) (int, error) {
 	if b.failed != nil {
 		return 0, b.failed
@@ -188,7 +187,6 @@ func (b *body) let() {
 	}
 }
 
-// Close implements io.Closer.
 func (b *body) Close() error {
 	b.let()
 	err := b.inner.Close() // before the context ends: it waits for the stream, so that the connection is idle

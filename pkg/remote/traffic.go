@@ -74,7 +74,6 @@ type gauge struct {
 	client *Client
 }
 
-// Read implements net.Conn.
 func (g *gauge) Read(buffer []byte) (int, error) {
 	n, err := g.Conn.Read(buffer)
 	if n > 0 && g.client.traffic.heard(n, time.Now()) {

@@ -66,7 +66,6 @@ type PutOffError struct {
 	Until time.Time
 }
 
-// Error implements error.
 func (e *PutOffError) Error() string {
 	return fmt.Sprintf("%v; tried again at %s", e.Err, e.Until.UTC().Format(time.RFC3339))
 }

@@ -63,7 +63,6 @@ func (r *Records) SealEarlier(namespace string, inputsKey []byte) *Sealing {
 // ChangedKeyError says that the Secret of the inputs key has another key than this process: it has to be started again.
 type ChangedKeyError struct{ Secret string }
 
-// Error implements error.
 func (e *ChangedKeyError) Error() string {
 	return fmt.Sprintf("secret %q has another key than this process began with", e.Secret)
 }

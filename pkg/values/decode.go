@@ -22,7 +22,6 @@ type DecodeError struct {
 	Problem string
 }
 
-// Error implements error.
 func (e *DecodeError) Error() string {
 	return "values: " + (&strictyaml.Error{Line: e.Line, Problem: e.Problem}).Error()
 }

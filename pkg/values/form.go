@@ -18,7 +18,6 @@ type FieldError struct {
 	Problem            string
 }
 
-// Error implements error.
 func (e *FieldError) Error() string {
 	return fmt.Sprintf("field %q (%s) %s", e.DisplayName, e.Field, e.Problem)
 }
@@ -29,7 +28,6 @@ type FormError struct{ Fields []*FieldError }
 // toldBytes is how long the text of a FormError may grow before fields are counted instead of told.
 const toldBytes = 800
 
-// Error implements error.
 func (e *FormError) Error() string {
 	text := ""
 	for i, field := range e.Fields {

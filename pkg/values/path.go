@@ -27,7 +27,6 @@ type Step struct {
 // PathError says what is wrong with a path, or why it leads nowhere.
 type PathError struct{ Path, Problem string }
 
-// Error implements error.
 func (e *PathError) Error() string { return fmt.Sprintf("path %q %s", e.Path, e.Problem) }
 
 // ParsePath reads a path of at most MaxDepth steps. The error is a *PathError.

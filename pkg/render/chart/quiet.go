@@ -15,7 +15,6 @@ type gate struct {
 
 var standardLog gate
 
-// Write implements io.Writer.
 func (g *gate) Write(line []byte) (int, error) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()

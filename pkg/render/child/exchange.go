@@ -24,7 +24,6 @@ type pipe struct {
 	broken bool
 }
 
-// Write implements io.Writer.
 func (p *pipe) Write(data []byte) (int, error) {
 	written, err := p.file.Write(data)
 	p.broken = p.broken || err != nil
