@@ -10,7 +10,7 @@
 //     (attempt.go);
 //  3. at the end: what goes by its policy goes, and the event is over.
 //
-// Runner.Stop ends what still runs where the release is removed (stop.go).
+// Runner.Stop ends what still runs where the release is removed (attempt.go).
 //
 // The Set is saved before anything that the user cluster could not tell afterwards. An object that
 // was made just before the process ended is known by its annotation. Objects of hooks are in no

@@ -8,7 +8,7 @@
 // Reassess, for looks that follow each other closely, reads only what was not healthy. Explain says by their pods why
 // workloads are not well: reasons, exit codes, images and the scheduler's words, never what a container wrote.
 //
-// Of a list only what is used is kept, and all lists of a round keep at most so much (turns.go). Whoever waits for a
+// Of a list only what is used is kept, and all lists of a round keep at most so much (round.go). Whoever waits for a
 // list that another makes waits as long as its own context lasts.
 //
 // OfRelease reads the objects of a Helm release that charts may look up.

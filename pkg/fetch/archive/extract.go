@@ -2,11 +2,15 @@ package archive
 
 import (
 	"archive/tar"
+	"bufio"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
@@ -194,4 +198,33 @@ func (g *guard) Read(into []byte) (int, error) {
 		}
 	}
 	return count, err
+}
+
+// Packing is how an archive is compressed.
+type Packing string
+
+// The packings of charts and of image layers.
+const (
+	Gzip  Packing = "gzip"
+	Zstd  Packing = "zstd"
+	Plain Packing = "tar"
+)
+
+// windowLimit is how far zstd may look back, which is memory. Its levels up to 19 need 8 MiB.
+const windowLimit = 16 << 20
+
+// open gives the bytes of the tar.
+func (p Packing) open(from io.Reader) (io.ReadCloser, error) {
+	switch p {
+	case Gzip:
+		return gzip.NewReader(bufio.NewReader(from))
+	case Zstd:
+		decoder, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(windowLimit))
+		if err != nil {
+			return nil, err
+		}
+		return decoder.IOReadCloser(), nil
+	}
+	return io.NopCloser(from), nil
 }

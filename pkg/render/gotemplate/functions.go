@@ -11,6 +11,7 @@ import (
 	"github.com/Masterminds/sprig/v3"
 
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/render/images"
 )
 
 // functions are sprig's without environment and network, KKP's, and bounded ones in place of those that make much from
@@ -64,4 +65,17 @@ func semverCompare(version, constraint any) bool {
 	}
 	wanted, err := semver.NewConstraint(fmt.Sprint(constraint))
 	return err == nil && wanted.Check(parsed)
+}
+
+// image writes a reference out in full, and puts another registry in place of its own where one is set. Path, tag and
+// digest stay.
+func image(text, registry string) (string, error) {
+	reference, ok := images.Parse(text)
+	if !ok {
+		return "", fmt.Errorf("an image reference that is none")
+	}
+	if registry != "" {
+		reference.Domain = registry
+	}
+	return reference.String(), nil
 }
