@@ -19,7 +19,7 @@ const unusedVersion = "1"
 // not look at resource versions; what is to be adopted, which exists; and Namespaces, which mostly do: a webhook that is down
 // would hold up the use of one.
 func (w *writer) create(ctx context.Context, client calls.Client, it *item) (settled bool, err error) {
-	if w.adopt || calls.IsNamespace(it.object) || !scheme.Scheme.Recognizes(it.object.GroupVersionKind()) {
+	if w.Adopt || calls.IsNamespace(it.object) || !scheme.Scheme.Recognizes(it.object.GroupVersionKind()) {
 		return false, nil
 	}
 	live, err := w.send(ctx, client, it, attempt{ifNew: true})

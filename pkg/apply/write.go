@@ -23,19 +23,14 @@ const patchTries = 5
 
 // writer writes objects for one owner to one cluster.
 type writer struct {
+	RolloutOptions
 	owner  ownership.Owner
 	target calls.Target
-	adopt  bool
-	// release is one whose objects are taken over; nil: none.
-	release *ownership.HelmMarks
-	kinds   *calls.Kinds
-	// nameOf names installations by their IDs; it may be nil.
-	nameOf func(id string) string
+	kinds  *calls.Kinds
 	// now is when the pass began.
 	now time.Time
-	// siblings may be nil; shared are the objects of theirs that the record says are used.
-	siblings ownership.Siblings
-	shared   map[ownership.Key]ownership.Entry
+	// shared are the objects of siblings that the record says are used.
+	shared map[ownership.Key]ownership.Entry
 
 	lock  sync.Mutex
 	asked bool
@@ -56,13 +51,9 @@ type attempt struct {
 
 // write applies one object: it ends done, or with a note, or with the error of a call that may be tried again.
 func (w *writer) write(ctx context.Context, it *item) error {
-	client, served, err := w.client(it.object)
-	if err != nil {
-		return fmt.Errorf("looking up the kind of %q: %w", it.key, err)
-	}
-	if !served {
-		w.refuseKind(it)
-		return nil
+	client, served, err := w.client(it)
+	if err != nil || !served {
+		return err
 	}
 	if settled, err := w.yield(ctx, it); err != nil || settled {
 		return err
@@ -91,17 +82,18 @@ func (i *item) isWrittenOnce() bool {
 	return i.entry.UID != "" && (isCreateOnly(i.object) || i.entry.Finished && i.entry.Content == i.wanted.Content)
 }
 
-func (w *writer) refuseKind(it *item) {
-	it.refuse(kubermaticv1.ReasonKindNotServed, fmt.Sprintf("%s: the user cluster does not serve %s: "+
-		"install what brings the kind, it is applied then", it.key, it.object.GroupVersionKind().GroupVersion()))
-}
-
-func (w *writer) client(object *unstructured.Unstructured) (calls.Client, bool, error) {
-	where, served, err := w.kinds.Find(object.GroupVersionKind())
-	if err != nil || !served {
-		return calls.Client{}, false, err
+// client is for an object; one of a kind that is not served is refused.
+func (w *writer) client(it *item) (client calls.Client, served bool, err error) {
+	where, served, err := w.kinds.Find(it.object.GroupVersionKind())
+	if err != nil {
+		return calls.Client{}, false, fmt.Errorf("looking up the kind of %q: %w", it.key, err)
 	}
-	return calls.ClientOf(w.target, where, object.GetNamespace()), true, nil
+	if !served {
+		it.refuse(kubermaticv1.ReasonKindNotServed, fmt.Sprintf("%s: the user cluster does not serve %s: "+
+			"install what brings the kind, it is applied then", it.key, it.object.GroupVersionKind().GroupVersion()))
+		return calls.Client{}, false, nil
+	}
+	return calls.ClientOf(w.target, where, it.object.GetNamespace()), true, nil
 }
 
 // patch sends the object until it is accepted, or there is nothing left to mend.
@@ -244,10 +236,10 @@ func (w *writer) resolveFields(it *item, live *metav1.PartialObjectMetadata, fie
 		return true
 	}
 	ours := fieldsets.Among(it.entry.Fields, fields)
-	fields = slices.DeleteFunc(fields, func(field string) bool { return ours[field] })
+	fields = slices.DeleteFunc(fields, ours.Has)
 	owners := fieldsets.OwnersOf(live.ManagedFields, fields, w.owner.FieldManager())
 	for _, field := range fields {
-		if w.adopt && !w.exists(owners[field]) {
+		if w.Adopt && !w.exists(owners[field]) {
 			continue
 		}
 		it.refuse(kubermaticv1.ReasonConflict, fmt.Sprintf("%s: field %s belongs to %s: take it out of the add-on, or give it up there",

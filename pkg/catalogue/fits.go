@@ -42,23 +42,17 @@ type side struct {
 type verdict struct{ reason, message string }
 
 func newJudge(platform Platform) *judge {
-	return &judge{
-		kkp: newSide(side{
-			reason: v1.ExcludedKKPVersion, field: "kkpVersion", product: "KKP", text: platform.KKPVersion,
-		}, platform.AllowPrereleases),
-		k8s: newSide(side{
-			reason: v1.ExcludedK8sVersion, field: "k8sVersion", product: "Kubernetes", text: platform.K8sVersion,
-		}, platform.AllowPrereleases),
+	made := &judge{
+		kkp: side{reason: v1.ExcludedKKPVersion, field: "kkpVersion", product: "KKP", text: platform.KKPVersion},
+		k8s: side{reason: v1.ExcludedK8sVersion, field: "k8sVersion", product: "Kubernetes", text: platform.K8sVersion},
 	}
-}
-
-func newSide(words side, preReleases bool) side {
-	words.preReleases = preReleases
-	words.seen = map[string]verdict{}
-	if version, ok := PlatformVersion(words.text); ok {
-		words.version = version
+	for _, one := range []*side{&made.kkp, &made.k8s} {
+		one.preReleases, one.seen = platform.AllowPrereleases, map[string]verdict{}
+		if version, ok := PlatformVersion(one.text); ok {
+			one.version = version
+		}
 	}
-	return words
+	return made
 }
 
 // fits says whether a version with these constraints fits: both results are empty then. Otherwise reason is one of

@@ -150,12 +150,9 @@ func (e *Entry) Detail(version string) (VersionDetail, bool) {
 	}
 	detail := VersionDetail{
 		Addon: string(e.Addon.Name), DisplayName: e.Addon.DisplayName,
-		Description: e.Addon.Description, DocumentationURL: e.Addon.DocumentationURL, Type: e.Type,
+		Description: e.Addon.Description, DocumentationURL: e.Addon.DocumentationURL, Type: cmp.Or(e.Type, v1.CatalogueCustom),
 		VersionOrigin: found.named(), Digest: found.origin.Digest, Deprecated: found.version.Deprecated,
 		Constraints: found.version.Constraints, FormSpec: []v1.FormField{},
-	}
-	if detail.Type == "" {
-		detail.Type = v1.CatalogueCustom
 	}
 	if template := found.version.Template; template != nil {
 		detail.Method = template.Method

@@ -87,9 +87,7 @@ func texts(of any) []string {
 func digest(parts []string) [sha256.Size]byte {
 	hasher := sha256.New()
 	for _, part := range parts {
-		var length [8]byte
-		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
-		hasher.Write(length[:])
+		hasher.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
 		hasher.Write([]byte(part))
 	}
 	return [sha256.Size]byte(hasher.Sum(nil))

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -102,13 +103,9 @@ func WithReplicas(raw json.RawMessage) json.RawMessage {
 	return whole
 }
 
-// Among says of each field whether a field set has it.
-func Among(raw []byte, fields []string) map[string]bool {
-	among := map[string]bool{}
-	for _, field := range search(raw, slices.Sorted(slices.Values(fields))) {
-		among[field] = true
-	}
-	return among
+// Among are those of the fields that a field set has.
+func Among(raw []byte, fields []string) sets.Set[string] {
+	return sets.New(search(raw, slices.Sorted(slices.Values(fields)))...)
 }
 
 // Has says whether a field set has a field, by its text.

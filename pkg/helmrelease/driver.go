@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -71,12 +72,9 @@ func (s *driver) update(ctx context.Context, have, want *corev1.Secret) (*corev1
 
 // sameRelease compares bytes: the encoding of a release is always the same, so nothing needs to be decoded.
 func sameRelease(have, want *corev1.Secret) bool {
-	for _, label := range []string{"name", "owner", "status", "version"} {
-		if have.Labels[label] != want.Labels[label] {
-			return false
-		}
-	}
-	return bytes.Equal(have.Data[dataKey], want.Data[dataKey])
+	differs := func(label string) bool { return have.Labels[label] != want.Labels[label] }
+	return !slices.ContainsFunc([]string{"name", "owner", "status", "version"}, differs) &&
+		bytes.Equal(have.Data[dataKey], want.Data[dataKey])
 }
 
 // NameTakenError says that the user cluster has a Helm release of the name which is not ours.

@@ -204,7 +204,7 @@ func (p Place) revisions(ctx context.Context, selector labels.Selector, name str
 		for i := range page.Items {
 			item := item{
 				name: page.Items[i].Name, revision: revisionIn(page.Items[i].Name, name),
-				pending: isPending(page.Items[i].Labels["status"]), made: page.Items[i].CreationTimestamp.Time,
+				pending: strings.HasPrefix(page.Items[i].Labels["status"], "pending-"), made: page.Items[i].CreationTimestamp.Time,
 			}
 			if item.revision == 0 {
 				continue

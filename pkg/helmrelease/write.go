@@ -65,11 +65,11 @@ func (s *driver) write(ctx context.Context, rel *helm.Release) (*corev1.Secret, 
 	if err != nil {
 		return nil, err
 	}
-	secret, err := secretFor(rel.Name, rel.Version, rel.Info.Status, s.owner, plain)
+	packed, err := packRelease(plain)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("packing revision %d of Helm release %q: %w", rel.Version, rel.Name, err)
 	}
-	return s.put(ctx, secret)
+	return s.put(ctx, secretFor(rel.Name, rel.Version, rel.Info.Status, s.owner, packed))
 }
 
 // supersede marks earlier revisions that still look current. What can't be decoded is left as it is.

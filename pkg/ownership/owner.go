@@ -20,9 +20,7 @@ type Owner struct {
 }
 
 // ID is 16 hex digits, unique for an installation of a cluster; the value of label addons.kubermatic.k8c.io/installation.
-func (o Owner) ID() string {
-	return o.LongID()[:16]
-}
+func (o Owner) ID() string { return o.LongID()[:IDLength] }
 
 // LongID is 32 hex digits that begin with the ID: two owners can't be made that share it, while two that share an ID can be
 // searched for. It names what one owner must never have of another.

@@ -102,7 +102,10 @@ func (b *body) Read(buffer []byte) (int, error) {
 		b.failed = io.EOF
 		return n, io.EOF
 	}
-	return 0, b.fail(b.why(err))
+	if slow, ok := errors.AsType[*TooSlowError](context.Cause(b.request.Context())); ok { // our own watch, not the transport
+		err = slow
+	}
+	return 0, b.fail(err)
 }
 
 // room waits until the process may hold what is read next. The places hold what clients copy an answer to, too.
@@ -159,15 +162,6 @@ func (b *body) finish() error {
 	return nil
 }
 
-// why is the cause of a failed read: our own watch, or what the transport says.
-func (b *body) why(err error) error {
-	var slow *TooSlowError
-	if errors.As(context.Cause(b.request.Context()), &slow) {
-		return slow
-	}
-	return err
-}
-
 func (b *body) fail(err error) error {
 	b.failed = err
 	b.let()
@@ -209,5 +203,3 @@ type cutBody struct {
 	io.Reader
 	io.Closer
 }
-
-func cut(body io.ReadCloser) io.ReadCloser { return cutBody{io.LimitReader(body, plainLimit), body} }

@@ -81,16 +81,11 @@ func isCollection(path string) bool {
 	if !found {
 		return false
 	}
-	segments := strings.Count(rest, "/") + 1
-	if strings.HasPrefix(rest, "namespaces/") {
-		return segments == 3 && !isNamespacePart(rest)
+	segments := strings.Split(rest, "/")
+	if segments[0] == "namespaces" && len(segments) > 1 {
+		return len(segments) == 3 && segments[2] != "status" && segments[2] != "finalize" // these are parts of the Namespace itself
 	}
-	return segments == 1
-}
-
-// isNamespacePart says whether the third segment is a part of the Namespace itself and no kind.
-func isNamespacePart(rest string) bool {
-	return strings.HasSuffix(rest, "/status") || strings.HasSuffix(rest, "/finalize")
+	return len(segments) == 1
 }
 
 // UIDLength is that of the UIDs which API servers make (RFC 9562).

@@ -162,7 +162,6 @@ func blockedNotes(remaining []*presence) (notes []calls.Note) {
 	return notes
 }
 
-// ownGroups are the groups of the CRDs in the inventory, which are named "plural.group".
 // isOwnResource says whether an entry is a custom resource of a CRD of the same add-on.
 func (r removal) isOwnResource(entry ownership.Entry) bool {
 	return slices.Contains(r.ownGroups, entry.Group) && !entry.IsFoundation()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -90,9 +91,7 @@ func (s *Survey) Drifted(ctx context.Context, target calls.Target, owner ownersh
 	if err := calls.Each(ctx, byKind(inventory), look.compareKind); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(look.found, func(a, b Drift) int {
-		return slices.Compare([]string{a.Key.String()}, []string{b.Key.String()})
-	})
+	slices.SortFunc(look.found, func(a, b Drift) int { return strings.Compare(a.Key.String(), b.Key.String()) })
 	return look.found, nil
 }
 
@@ -112,20 +111,8 @@ func (s *Survey) SecretVersion(ctx context.Context, target calls.Target, namespa
 }
 
 // byKind are the entries that have been applied, those of a kind together.
-func byKind(inventory ownership.Inventory) (all []batch) {
-	at := map[schema.GroupKind]int{}
-	for _, entry := range inventory {
-		if entry.UID == "" {
-			continue
-		}
-		kind := entry.GroupKind()
-		if _, found := at[kind]; !found {
-			at[kind] = len(all)
-			all = append(all, nil)
-		}
-		all[at[kind]] = append(all[at[kind]], entry)
-	}
-	return all
+func byKind(inventory ownership.Inventory) []batch {
+	return grouped(inventory, func(entry ownership.Entry) (schema.GroupKind, bool) { return entry.GroupKind(), entry.UID != "" })
 }
 
 // comparison is of one installation with a round.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
@@ -51,25 +52,34 @@ func Assess(ctx context.Context, target calls.Target, owner ownership.Owner, inv
 	return (&assessor{owner: owner, target: target}).all(ctx, inventory)
 }
 
-// batch is the entries of one kind in one namespace.
+// batch is entries that are read together.
 type batch []ownership.Entry
 
-func batches(inventory ownership.Inventory) (all []batch) {
-	type place struct{ group, kind, version, namespace string }
-	at := map[place]int{}
+// grouped puts the entries that have the same group together, in the order of the first of each.
+func grouped[G comparable](inventory ownership.Inventory, groupOf func(ownership.Entry) (group G, counts bool)) (all []batch) {
+	at := map[G]int{}
 	for _, entry := range inventory {
-		kind := entry.GroupKind()
-		if entry.Finished || !workloadKinds[kind] && !changingKinds[kind] && !calls.IsCustom(kind) {
+		group, counts := groupOf(entry)
+		if !counts {
 			continue
 		}
-		where := place{entry.Group, entry.Kind, entry.Version, entry.Namespace}
-		if _, found := at[where]; !found {
-			at[where] = len(all)
+		if _, found := at[group]; !found {
+			at[group] = len(all)
 			all = append(all, nil)
 		}
-		all[at[where]] = append(all[at[where]], entry)
+		all[at[group]] = append(all[at[group]], entry)
 	}
 	return all
+}
+
+// batches are the entries whose health can change, those of one kind in one namespace together.
+func batches(inventory ownership.Inventory) []batch {
+	type place struct{ group, kind, version, namespace string }
+	return grouped(inventory, func(entry ownership.Entry) (place, bool) {
+		kind := entry.GroupKind()
+		changes := workloadKinds[kind] || changingKinds[kind] || calls.IsCustom(kind)
+		return place{entry.Group, entry.Kind, entry.Version, entry.Namespace}, changes && !entry.Finished
+	})
 }
 
 // finding is what is to be said about one object that is not healthy, or finished.
@@ -87,7 +97,7 @@ func sum(total int, verdicts []finding) Health {
 		if a.failed != b.failed {
 			return map[bool]int{true: -1, false: 1}[a.failed]
 		}
-		return slices.Compare([]string{a.note.Key.String()}, []string{b.note.Key.String()})
+		return strings.Compare(a.note.Key.String(), b.note.Key.String())
 	})
 	for _, verdict := range verdicts {
 		if verdict.finished {
@@ -268,6 +278,6 @@ func Reassess(
 		return Assess(ctx, target, owner, inventory)
 	}
 	health.Total, health.Healthy = len(inventory), health.Healthy+len(inventory)-len(rest)
-	health.Finished = append(append([]ownership.Key{}, before.Finished...), health.Finished...)
+	health.Finished = slices.Concat(before.Finished, health.Finished)
 	return health, nil
 }

@@ -131,7 +131,7 @@ func CheckForm(form []kubermaticv1.FormField, given, effective map[string]any) e
 	var wrong []*FieldError
 	for _, field := range form {
 		if problem := problemOf(field, given, effective); problem != "" {
-			wrong = append(wrong, newFieldError(field, problem))
+			wrong = append(wrong, fieldError(field, problem))
 		}
 	}
 	if len(wrong) == 0 {
@@ -232,10 +232,6 @@ func number(value any) (float64, bool) {
 	return 0, false
 }
 
-func fieldError(field kubermaticv1.FormField, problem string) error {
-	return newFieldError(field, problem)
-}
-
-func newFieldError(field kubermaticv1.FormField, problem string) *FieldError {
+func fieldError(field kubermaticv1.FormField, problem string) *FieldError {
 	return &FieldError{Field: field.InternalName, DisplayName: field.DisplayName, Problem: problem}
 }

@@ -141,7 +141,11 @@ func (n *schemaNode) schema() map[string]any {
 				required = append(required, key)
 			}
 		}
-		return withRequired(map[string]any{"type": "object", "properties": properties}, required)
+		schema := map[string]any{"type": "object", "properties": properties}
+		if len(required) > 0 {
+			schema["required"] = required
+		}
+		return schema
 	case "list":
 		items, least := make([]any, len(n.items)), 0
 		for i, child := range n.items {
@@ -157,13 +161,6 @@ func (n *schemaNode) schema() map[string]any {
 		return schema
 	}
 	return map[string]any{}
-}
-
-func withRequired(schema map[string]any, required []any) map[string]any {
-	if len(required) > 0 {
-		schema["required"] = required
-	}
-	return schema
 }
 
 // fieldSchema is the schema of one field's value.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -55,6 +56,7 @@ func New(dependencies Dependencies) *Reconciler {
 	return &Reconciler{
 		options: options, master: dependencies.Master, store: dependencies.Store, kinds: dependencies.SourceKinds, recorder: dependencies.Recorder,
 		cached: dependencies.Master.GetClient(), direct: dependencies.Master.GetAPIReader(),
+		memories: memories{kept: map[types.NamespacedName]*memory{}, waiting: map[string][]types.NamespacedName{}},
 	}
 }
 

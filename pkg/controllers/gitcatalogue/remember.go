@@ -60,9 +60,6 @@ type memories struct {
 func (m *memories) of(name types.NamespacedName) *memory {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if m.kept == nil {
-		m.kept = map[types.NamespacedName]*memory{}
-	}
 	if m.kept[name] == nil {
 		m.kept[name] = &memory{}
 	}

@@ -108,9 +108,6 @@ func (m *memories) await(catalogue types.NamespacedName, names map[string]string
 		delete(m.waiting, name)
 	}
 	for name := range names {
-		if m.waiting == nil {
-			m.waiting = map[string][]types.NamespacedName{}
-		}
 		m.waiting[name] = append(m.waiting[name], catalogue)
 	}
 }

@@ -48,7 +48,7 @@ func (s *Source) pack(
 		return nil, err
 	}
 	defer link.close()
-	search := search{commit: commit}
+	search := search{commit: commit, known: map[plumbing.Hash]bool{}}
 	found, err := advertise(ctx, link, search.visit)
 	if err != nil {
 		return nil, err
@@ -116,9 +116,6 @@ func (s *search) visit(ref advertised) {
 		s.tip = ref.hash
 	}
 	s.last = ref
-	if s.known == nil {
-		s.known = map[plumbing.Hash]bool{}
-	}
 	if isBranchOrTag(ref.name) && !s.known[ref.hash] && len(s.all) <= wantLimit {
 		s.known[ref.hash] = true
 		s.all = append(s.all, ref.hash)

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,10 +153,7 @@ func (*Source) Locate(kind v1.SourceKind) (Location, bool) {
 		return Location{}, false
 	}
 	location := Location{Remote: string(source.Remote), Path: source.Path}
-	ref := source.Ref
-	if ref == nil {
-		ref = &v1.GitRef{Branch: defaultBranch}
-	}
+	ref := cmp.Or(source.Ref, &v1.GitRef{Branch: defaultBranch})
 	location.Branch, location.Tag = fetch.Selector(ref.Branch), fetch.Selector(ref.Tag)
 	location.Commit, location.Semver = fetch.Selector(ref.Commit), fetch.Selector(ref.Semver)
 	return location, true

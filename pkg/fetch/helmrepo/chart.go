@@ -3,7 +3,6 @@ package helmrepo
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -133,7 +132,7 @@ func (s *Source) download(ctx context.Context, request outbound.Request, file *o
 	if _, err := io.Copy(io.MultiWriter(file, hasher), answer.Body); err != nil {
 		return "", err
 	}
-	return "sha256:" + hex.EncodeToString(hasher.Sum(nil)), nil
+	return fmt.Sprintf("sha256:%x", hasher.Sum(nil)), nil
 }
 
 // unpack takes the archive's one top folder off and checks that what is below is the chart that was asked for.
@@ -162,8 +161,8 @@ func unpack(ctx context.Context, file io.Reader, folder string, location Locatio
 
 // inChart says of a refusal which chart it is about.
 func inChart(err error, location Location) error {
-	var refusal *fetch.RefusedError
-	if !errors.As(err, &refusal) {
+	refusal, ok := errors.AsType[*fetch.RefusedError](err)
+	if !ok {
 		return err
 	}
 	subject := fmt.Sprintf("chart %q version %q: %s", location.Chart, location.Version, refusal.Subject)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"sync"
@@ -106,10 +107,7 @@ func (i *index) refresh(ctx context.Context, network *outbound.Network, chart st
 		return err
 	}
 	i.mu.Lock()
-	looked := map[string]bool{}
-	for name := range i.wanted {
-		looked[name] = true // charts asked for from now on may have passed by already
-	}
+	looked := maps.Clone(i.wanted) // charts asked for from now on may have passed by already
 	i.mu.Unlock()
 	charts, err := readIndex(answer.Body, outbound.Shown(&at), i.isWanted)
 	if err != nil {

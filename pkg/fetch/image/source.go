@@ -79,7 +79,7 @@ func (s *Source) Fetch(
 	if err != nil {
 		return "", err
 	}
-	about := subject(named.Repository, revision.Name)
+	about := fmt.Sprintf("image %s@%s", named.Repository, revision.Name)
 	layers, err := findLayers(ctx, session, revision.Name, about)
 	if err != nil {
 		return "", err
@@ -113,10 +113,6 @@ func (s *Source) unpack(ctx context.Context, session *registry.Session, layers [
 		return "", &fetch.NotFoundError{What: fmt.Sprintf("path %q in %s", below, job.about)}
 	}
 	return into.Digest(), nil
-}
-
-func subject(repository registry.Repository, digest string) string {
-	return fmt.Sprintf("image %s@%s", repository, digest)
 }
 
 // inImage says of a refusal which image it is about.

@@ -7,11 +7,11 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/trellis-addons/trellis/pkg/addresses"
-	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
 // Connection is a checked connection for protocols other than http. It ends itself when too much comes, when nothing
@@ -89,12 +89,6 @@ func (c *Connection) Ended() bool {
 
 var errHungUp = errors.New("the server hangs up")
 
-// MeantFor says whether credentials of a reference may be sent to a host: to that of the origin, where their Secret names
-// no hosts, else to those it names, under the origin's scheme.
-func MeantFor(credentials fetch.Credentials, origin, target *url.URL) bool {
-	return meantFor(credentials, origin, target)
-}
-
 // addressRules say which addresses may be dialled.
 type addressRules struct {
 	allowed []netip.Prefix
@@ -126,12 +120,7 @@ func (r addressRules) refusal(address netip.Addr) string {
 }
 
 func contains(prefixes []netip.Prefix, address netip.Addr) bool {
-	for _, prefix := range prefixes {
-		if prefix.Contains(address) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(prefixes, func(prefix netip.Prefix) bool { return prefix.Contains(address) })
 }
 
 // clusterName says whether a host name belongs to the cluster's own DNS, whatever address it has.

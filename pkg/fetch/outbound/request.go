@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -142,10 +143,8 @@ func (n *Network) exchange(
 
 // finished turns statuses about credentials into an error.
 func finished(answer *Answer, challenged bool) (*Answer, error) {
-	if answer.Status != http.StatusUnauthorized && answer.Status != http.StatusForbidden {
-		return answer, nil
-	}
-	if challenged && answer.Status == http.StatusUnauthorized {
+	isChallenge := challenged && answer.Status == http.StatusUnauthorized
+	if isChallenge || answer.Status != http.StatusUnauthorized && answer.Status != http.StatusForbidden {
 		return answer, nil
 	}
 	answer.Body.Close()
@@ -223,7 +222,7 @@ func authorize(outgoing *http.Request, request Request) bool {
 	if credentials.BearerToken == "" && credentials.Username == "" && credentials.Password == "" {
 		return false
 	}
-	if request.Origin == nil || !meantFor(credentials, request.Origin, outgoing.URL) {
+	if request.Origin == nil || !MeantFor(credentials, request.Origin, outgoing.URL) {
 		return false
 	}
 	if credentials.BearerToken != "" {
@@ -234,21 +233,15 @@ func authorize(outgoing *http.Request, request Request) bool {
 	return true
 }
 
-// meantFor: credentials are bound to scheme, host and port of their origin. A list of hosts narrows that, and names other
-// hosts which they may go to under the same scheme.
-func meantFor(credentials fetch.Credentials, origin, target *url.URL) bool {
+// MeantFor says whether credentials of a reference may be sent to a host: to scheme, host and port of the origin, where
+// their Secret names no hosts, else to those it names, under the origin's scheme.
+func MeantFor(credentials fetch.Credentials, origin, target *url.URL) bool {
 	if len(credentials.Hosts) == 0 {
 		return sameOrigin(origin, target)
 	}
-	if origin.Scheme != target.Scheme {
-		return false
-	}
-	for _, entry := range credentials.Hosts {
-		if listed(strings.TrimSpace(entry), origin, target) {
-			return true
-		}
-	}
-	return false
+	return origin.Scheme == target.Scheme && slices.ContainsFunc(credentials.Hosts, func(entry string) bool {
+		return listed(strings.TrimSpace(entry), origin, target)
+	})
 }
 
 // listed: an entry with a port means that port; one without means the default port, or the origin's own.

@@ -3,7 +3,6 @@ package registry
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
@@ -52,8 +51,7 @@ func (s *Session) Manifest(ctx context.Context, word string) (*Manifest, error) 
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(content)
-	digest := "sha256:" + hex.EncodeToString(sum[:])
+	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(content))
 	if IsDigest(word) && digest != word {
 		return nil, s.refused(word, "the registry gives other content for this digest")
 	}
@@ -78,7 +76,7 @@ func (s *Session) Blob(ctx context.Context, digest string, limit int64, into io.
 	if _, err := io.Copy(io.MultiWriter(into, hasher), answer.Body); err != nil {
 		return err
 	}
-	if "sha256:"+hex.EncodeToString(hasher.Sum(nil)) != digest {
+	if fmt.Sprintf("sha256:%x", hasher.Sum(nil)) != digest {
 		return s.refused(digest, "the registry gives other content for this digest")
 	}
 	return nil

@@ -53,9 +53,6 @@ func (e *entry) ask(now time.Time, subscriber string, wake func(), interval time
 	if wake == nil {
 		return
 	}
-	if e.waiters == nil {
-		e.waiters = map[string]waiter{}
-	}
 	e.waiters[subscriber] = waiter{wake: wake, until: now.Add(rememberedFor), interval: interval}
 }
 
@@ -105,8 +102,5 @@ func (e *entry) fixed() bool { return e.reference.Location.IsFixed() }
 
 // isDue says whether a look is to be made now.
 func (e *entry) isDue(now time.Time) bool {
-	if e.queued || e.running || e.due.After(now) || now.Sub(e.asked) > rememberedFor {
-		return false
-	}
-	return true
+	return !e.queued && !e.running && !e.due.After(now) && now.Sub(e.asked) <= rememberedFor
 }

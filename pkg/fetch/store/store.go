@@ -165,7 +165,7 @@ func (s *Store) entry(reference fetch.Reference, now time.Time) *entry {
 	if found, ok := s.entries[key]; ok {
 		return found
 	}
-	made := &entry{key: key, reference: reference, host: reference.Location.Host(), due: now, asked: now}
+	made := &entry{key: key, reference: reference, host: reference.Location.Host(), due: now, asked: now, waiters: map[string]waiter{}}
 	if s.disk.index.isPrepared(reference.Credentials) {
 		s.recall(made)
 	} else {

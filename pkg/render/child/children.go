@@ -152,5 +152,5 @@ func (p *Pool) Close() {
 		p.release(at)
 	}
 	p.background.Wait()
-	p.starter.close()
+	close(p.starter.calls)
 }

@@ -135,8 +135,7 @@ func (p *Pool) do(ctx context.Context, job job) (*answer, error) {
 	}
 	defer p.leave(at)
 	read, err := p.renderAt(ctx, at, job)
-	var lost *render.LostError
-	if errors.As(err, &lost) && at.child != nil && at.child.waited {
+	if _, lost := errors.AsType[*render.LostError](err); lost && at.child != nil && at.child.waited {
 		p.end(at) // it may have been killed while it waited; a fresh one tells
 		read, err = p.renderAt(ctx, at, job)
 	}

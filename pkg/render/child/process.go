@@ -74,8 +74,6 @@ func newStarter() *starter {
 	return made
 }
 
-func (s *starter) close() { close(s.calls) }
-
 // start starts a child and waits until it is ready.
 func (s *starter) start(told order) (*process, error) {
 	encoded, err := json.Marshal(told)

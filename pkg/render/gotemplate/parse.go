@@ -3,7 +3,6 @@ package gotemplate
 import (
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"strings"
 	"text/template"
@@ -43,18 +42,9 @@ func (r *rendering) parse(files []file) error {
 }
 
 func sortedTemplates(set *template.Template) []*template.Template {
-	byName := map[string]*template.Template{}
-	for _, one := range set.Templates() {
-		if one.Tree != nil {
-			byName[one.Name()] = one
-		}
-	}
-	names := slices.Sorted(maps.Keys(byName))
-	sorted := make([]*template.Template, 0, len(names))
-	for _, name := range names {
-		sorted = append(sorted, byName[name])
-	}
-	return sorted
+	parsed := slices.DeleteFunc(set.Templates(), func(one *template.Template) bool { return one.Tree == nil })
+	slices.SortFunc(parsed, func(a, b *template.Template) int { return strings.Compare(a.Name(), b.Name()) })
+	return parsed
 }
 
 const (

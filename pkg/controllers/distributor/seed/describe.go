@@ -1,26 +1,14 @@
 package seed
 
 import (
-	"errors"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/trellis-addons/trellis/pkg/cluster"
 )
 
-// describe puts an error of a call into words that are fit for status: they name no address, and
-// they are the same when the same goes wrong again, so that status is not written over and over.
+// Describe puts an error of a call into words that are fit for status: they name no address, quote no
+// answer, and are the same when the same goes wrong again, so that status is not written over and over.
 func Describe(err error) string {
-	var answer apierrors.APIStatus
-	if errors.As(err, &answer) {
-		return describeAnswer(err)
-	}
-	return cluster.DescribeFailure(err)
-}
-
-// describeAnswer has words of our own for an answer: whoever answers in a seed's place would be
-// quoted otherwise.
-func describeAnswer(err error) string {
 	switch {
 	case apierrors.IsBadRequest(err):
 		return "SeedOutdated: the seed's CRD does not know a field: upgrade chart trellis-seed there"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -103,8 +103,6 @@ func newSession(to Target, platform, namespace string, budget *remote.Budget, fe
 		counter: counter, platform: platform, stored: map[string]string{}, stamps: map[string]knownStamp{},
 	}, nil
 }
-
-func (s *session) close() { s.remote.Close() }
 
 // uid is the identity of the cluster.
 func (s *session) uid(ctx context.Context) (types.UID, error) {
@@ -215,12 +213,11 @@ func originsOf(annotation string) []string {
 	if err := json.Unmarshal([]byte(annotation), &versions); err != nil {
 		return nil
 	}
-	names := make([]string, 0, len(versions))
+	names := sets.New[string]()
 	for _, origin := range versions {
-		names = append(names, origin.Catalogue)
+		names.Insert(origin.Catalogue)
 	}
-	slices.Sort(names)
-	return slices.Clip(slices.Compact(names))
+	return sets.List(names)
 }
 
 func isMerged(object client.Object) bool { return object.GetLabels()[v1.LabelRole] == v1.RoleMerged }
@@ -228,14 +225,13 @@ func isMerged(object client.Object) bool { return object.GetLabels()[v1.LabelRol
 // ensureNamespace makes the catalogue namespace where it is missing.
 func (s *session) ensureNamespace(ctx context.Context) error {
 	var have corev1.Namespace
-	err := s.client.Get(ctx, client.ObjectKey{Name: s.namespace}, &have)
-	if !apierrors.IsNotFound(err) {
-		if err != nil {
-			return fmt.Errorf("reading namespace %q: %w", s.namespace, err)
-		}
+	switch err := s.client.Get(ctx, client.ObjectKey{Name: s.namespace}, &have); {
+	case err == nil:
 		return nil
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("reading namespace %q: %w", s.namespace, err)
 	}
-	err = s.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}})
+	err := s.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating namespace %q: %w", s.namespace, err)
 	}

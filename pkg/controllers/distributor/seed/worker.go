@@ -187,7 +187,7 @@ func (w *worker) connect(ctx context.Context, to Target) (problem string) {
 
 func (w *worker) disconnect() {
 	if w.session != nil {
-		w.session.close()
+		w.session.remote.Close()
 	}
 	w.session = nil
 }
