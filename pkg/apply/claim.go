@@ -61,7 +61,6 @@ func (w *writer) read(ctx context.Context, client calls.Client, it *item) error 
 	return nil
 }
 
-// ownershipOf says whose an object that exists is.
 func (w *writer) ownershipOf(it *item, live *metav1.PartialObjectMetadata) ownership.Ownership {
 	asked := ownership.Question{Owner: w.owner, Release: w.Release, NameOf: w.NameOf}
 	if it.planned {
@@ -76,9 +75,7 @@ func (w *writer) ownershipOf(it *item, live *metav1.PartialObjectMetadata) owner
 // decide about an object that exists: it is ours, or used, or adopted, or refused. What an installation has that still
 // exists is refused whatever adopt says: both would write it for ever, and the one that goes would take it along. What installations of
 // one add-on share is no refusal.
-func (w *writer) decide(
-	ctx context.Context, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership,
-) error {
+func (w *writer) decide(ctx context.Context, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership) error {
 	if found.Whose == ownership.Anothers {
 		if settled, err := w.share(ctx, it, live, found); err != nil || settled {
 			return err
@@ -249,7 +246,6 @@ func (w *writer) exists(manager string) bool {
 	return found && id != w.owner.ID() && w.NameOf != nil && w.NameOf(id) != ""
 }
 
-// installationOf names an installation by its ID.
 func (w *writer) installationOf(id string) string {
 	if w.NameOf != nil {
 		if name := w.NameOf(id); name != "" {

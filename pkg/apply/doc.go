@@ -7,7 +7,7 @@
 // on, and is read with one call until it is out of the way. Namespaces spare rollouts that begin together a call each
 // for the same namespace. MakeHook, ReadHook and DropHook are for objects that do their work once.
 //
-// Writing. An object that the inventory does not have is written only if there is none of its name (create.go, ADR 25);
+// Writing. An object that the inventory does not have is written only if there is none of its name (write.go, ADR 25);
 // one that exists is read, and package ownership says whose it is. All writes are server-side apply with one field
 // manager an installation, without force; force is for repairing fields that are recorded as ours, and for replicas
 // that the add-on has changed (ADR 39). What is of the whole cluster is shared between the installations of one add-on,

@@ -90,7 +90,6 @@ func ObjectsDigest(objects []*unstructured.Unstructured) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// preparer prepares one object at a time.
 type preparer struct {
 	options  Options
 	mapper   meta.RESTMapper

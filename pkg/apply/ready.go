@@ -82,7 +82,6 @@ func (w *writer) serves(ctx context.Context, definition *unstructured.Unstructur
 	return err == nil
 }
 
-// findNamespace looks for the namespace of an object.
 func (w *writer) findNamespace(ctx context.Context, it *item) error {
 	all := calls.ClientOf(w.target, calls.Resource{GroupVersionResource: calls.Namespaces}, "")
 	live, err := all.Get(ctx, it.key.Namespace, metav1.GetOptions{})

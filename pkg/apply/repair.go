@@ -98,26 +98,12 @@ func (w *writer) repair(ctx context.Context, it *item) error {
 	return w.patch(ctx, client, it, attempt{force: !hasReplicas, withoutReplicas: leaves})
 }
 
-// count adds what was written for an object, and what is to be told of it.
-func (r *Repaired) count(it *item) {
-	r.Written += it.written
-	if it.lied {
-		r.Misbehaved = append(r.Misbehaved, misbehaved(it.key))
-	}
-	switch {
-	case it.note == nil:
-	case it.waiting:
-		r.Waiting = append(r.Waiting, *it.note)
-	default:
-		r.Refused = append(r.Refused, *it.note)
-	}
-}
-
 func repaired(items []*item, applied Applied) Repaired {
 	done, renewed, ours := Repaired{}, map[ownership.Key]ownership.Entry{}, map[ownership.Key]bool{}
 	shared := sharedOf(items, nil).ByKey()
 	for _, it := range items {
-		done.count(it)
+		done.Written += it.written
+		it.report(&done.Waiting, &done.Refused, &done.Misbehaved)
 		if it.done && !it.used {
 			renewed[it.key] = it.entry
 		}

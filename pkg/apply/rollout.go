@@ -81,7 +81,6 @@ func (r *Rollout) Hold(gate Gate) { r.gate = gate }
 // ShareWith has the rollout ask for the siblings by this function from now on.
 func (r *Rollout) ShareWith(siblings ownership.Siblings) { r.options.Siblings = siblings }
 
-// item is one object on its way.
 type item struct {
 	object *unstructured.Unstructured
 	key    ownership.Key
@@ -301,16 +300,7 @@ func (r *Rollout) progress() Progress {
 		if it.done && it.kept {
 			progress.Kept++
 		}
-		if it.lied {
-			progress.Misbehaved = append(progress.Misbehaved, misbehaved(it.key))
-		}
-		switch {
-		case it.note == nil:
-		case it.waiting:
-			progress.Waiting = append(progress.Waiting, *it.note)
-		default:
-			progress.Refused = append(progress.Refused, *it.note)
-		}
+		it.report(&progress.Waiting, &progress.Refused, &progress.Misbehaved)
 		if !it.used && (it.done || it.planned) {
 			entry := it.entry
 			entry.Created = entry.Created && entry.IsFoundation()
@@ -338,12 +328,21 @@ func (r *Rollout) checkNamespaces(ctx context.Context, w *writer) error {
 	return err
 }
 
-// misbehaved is the note about an object whose answer gave it fields that it can't have.
-func misbehaved(key ownership.Key) calls.Note {
-	return calls.Note{
-		Key: key, Reason: kubermaticv1.ReasonClusterMisbehaves,
-		Message: fmt.Sprintf("the API server says of %s that it has more fields than were sent: "+
-			"they are not kept, and changes of the object's fields are not seen", key),
+// report adds the notes about an object to those of others.
+func (i *item) report(waiting, refused, misbehaved *[]calls.Note) {
+	if i.lied {
+		*misbehaved = append(*misbehaved, calls.Note{
+			Key: i.key, Reason: kubermaticv1.ReasonClusterMisbehaves,
+			Message: fmt.Sprintf("the API server says of %s that it has more fields than were sent: "+
+				"they are not kept, and changes of the object's fields are not seen", i.key),
+		})
+	}
+	switch {
+	case i.note == nil:
+	case i.waiting:
+		*waiting = append(*waiting, *i.note)
+	default:
+		*refused = append(*refused, *i.note)
 	}
 }
 

@@ -7,9 +7,11 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/calls"
@@ -117,9 +119,7 @@ func (w *writer) patch(ctx context.Context, client calls.Client, it *item, how a
 	return fmt.Errorf("applying %q: it changes under the hand: %w", it.key, calls.Masked(it.object, err))
 }
 
-func (w *writer) send(
-	ctx context.Context, client calls.Client, it *item, how attempt,
-) (*metav1.PartialObjectMetadata, error) {
+func (w *writer) send(ctx context.Context, client calls.Client, it *item, how attempt) (*metav1.PartialObjectMetadata, error) {
 	body, err := patchBody(it, how).MarshalJSON()
 	if err != nil {
 		return nil, fmt.Errorf("encoding %q: %w", it.key, err)
@@ -183,9 +183,7 @@ func (w *writer) awaitEnd(it *item, live *metav1.PartialObjectMetadata) {
 }
 
 // resolveConflict finds out why a patch was refused, and says whether to send it again.
-func (w *writer) resolveConflict(
-	ctx context.Context, client calls.Client, it *item, cause error, how *attempt,
-) (again bool, err error) {
+func (w *writer) resolveConflict(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {
 	fields := calls.ConflictingFields(cause)
 	if len(fields) == 0 && !isUIDMismatch(cause) {
 		return w.explain(ctx, client, it, cause, how)
@@ -270,4 +268,30 @@ func replicasOf(object *unstructured.Unstructured) *int64 {
 func (i *item) changesReplicas() bool {
 	before, now := i.entry.Replicas, i.wanted.Replicas
 	return i.entry.Applied && now != nil && (before == nil || *before != *now)
+}
+
+// unusedVersion is a resource version that no object has: etcd's first write is its second revision. The API server creates what
+// is applied with it where there is nothing (it wipes the version), and answers Conflict where there is something (Update in
+// k8s.io/apiserver/pkg/registry/generic/registry/store.go).
+const unusedVersion = "1"
+
+// create applies an object in one call if there is none of its name. Where there is one, nothing is written and settled is false:
+// the caller reads it then, to see whose it is. Left to the caller are kinds that may be served by somebody else's code, which may
+// not look at resource versions; what is to be adopted, which exists; and Namespaces, which mostly do: a webhook that is down
+// would hold up the use of one.
+func (w *writer) create(ctx context.Context, client calls.Client, it *item) (settled bool, err error) {
+	if w.Adopt || calls.IsNamespace(it.object) || !scheme.Scheme.Recognizes(it.object.GroupVersionKind()) {
+		return false, nil
+	}
+	live, err := w.send(ctx, client, it, attempt{ifNew: true})
+	if apierrors.IsConflict(err) {
+		return false, nil
+	}
+	if err != nil {
+		_, err := w.explain(ctx, client, it, err, &attempt{}) // without ifNew: it is not the version that is refused
+		return true, err
+	}
+	it.entry.Created = true
+	w.accept(it, live)
+	return true, nil
 }

@@ -37,9 +37,7 @@ func EachPage(ctx context.Context, selector string, ask func(context.Context, me
 	return err
 }
 
-func askPages(
-	ctx context.Context, options metav1.ListOptions, ask func(context.Context, metav1.ListOptions) (Page, error),
-) error {
+func askPages(ctx context.Context, options metav1.ListOptions, ask func(context.Context, metav1.ListOptions) (Page, error)) error {
 	listed, fields, tokens := 0, int64(0), []string{}
 	for range remote.ListTotals.Calls {
 		if err := ctx.Err(); err != nil {

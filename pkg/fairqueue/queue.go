@@ -157,7 +157,6 @@ func (q *Queue[T]) Get() (item T, shutdown bool) {
 	return item, true
 }
 
-// take gives the object whose turn it is to a worker.
 func (q *Queue[T]) take() (item T, ok bool) {
 	if !q.lanes.choose() {
 		return item, false
@@ -363,7 +362,6 @@ func (q *Queue[T]) countRetry() {
 	q.retries.AddAfter(none, 0)
 }
 
-// tell puts the lanes' figures into the metrics.
 func (q *Queue[T]) tell() {
 	q.options.Metrics.show(q.lanes.ready, q.lanes.running, q.lanes.slow)
 }

@@ -75,7 +75,6 @@ func (w *waiting[T]) drop(item T) {
 	}
 }
 
-// first is the object that becomes ready first.
 func (w *waiting[T]) first() (item T, at time.Time, ok bool) {
 	if len(w.entries) == 0 {
 		return item, at, false

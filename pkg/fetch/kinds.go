@@ -104,9 +104,7 @@ func (k Kinds) Reference(source v1.SourceKind, secret func(name string) (*corev1
 	return Reference{}, errNotServed
 }
 
-func (k Kinds) credentials(
-	source v1.SourceKind, kind Served, secret func(name string) (*corev1.Secret, error),
-) (Credentials, error) {
+func (k Kinds) credentials(source v1.SourceKind, kind Served, secret func(name string) (*corev1.Secret, error)) (Credentials, error) {
 	var credentials Credentials
 	login, authorities := source.Secrets()
 	if login != nil {

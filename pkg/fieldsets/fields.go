@@ -56,7 +56,6 @@ const maxScaleFields = 4 << 10
 // one that is larger is not compared.
 const liveSurplus = 16 << 10
 
-// maxLost is how many fields Lost names.
 const maxLost = 5
 
 // Lost are the first few of the recorded fields that the live set of our manager does not have any more. Replicas that were

@@ -139,7 +139,6 @@ func Of(live metav1.Object, asked Question) Ownership {
 	return found
 }
 
-// recorded is what the record says.
 func (q Question) recorded(live metav1.Object) (says evidence) {
 	switch {
 	case q.Entry == nil:
@@ -156,7 +155,6 @@ func (q Question) recorded(live metav1.Object) (says evidence) {
 	return says
 }
 
-// marked is what labels and annotations say.
 func (q Question) marked(live metav1.Object) (says evidence) {
 	annotations := live.GetAnnotations()
 	if live.GetLabels()[kubermaticv1.LabelInstallation] == q.Owner.ID() {

@@ -12,7 +12,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// deleter deletes what inventories name.
 type deleter struct {
 	target calls.Target
 	owner  ownership.Owner
@@ -50,7 +49,6 @@ func (d *deleter) present(ctx context.Context, entries ownership.Inventory) (the
 	return there, err
 }
 
-// find reads the metadata of entries.
 func (d *deleter) find(ctx context.Context, entries ownership.Inventory) ([]*presence, error) {
 	seen := presences(entries, false)
 	return seen, calls.Each(ctx, seen, d.findOne)

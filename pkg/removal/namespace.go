@@ -50,7 +50,6 @@ func (r removal) keepsNamespace(ctx context.Context, entry ownership.Entry) (boo
 // endpoints are deprecated shadows of Services and come and go with them; asking for them makes the API server warn.
 var endpoints = schema.GroupResource{Resource: "endpoints"}
 
-// volumeClaims hold data.
 var volumeClaims = schema.GroupResource{Resource: "persistentvolumeclaims"}
 
 // namespacedKinds are all kinds of which objects may stand in a namespace, each in one version. They are not complete while
@@ -98,7 +97,6 @@ const (
 	maxOwners = 1000
 )
 
-// census is everything found in a namespace.
 type census struct {
 	target    calls.Target
 	kinds     *calls.Kinds

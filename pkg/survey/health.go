@@ -121,7 +121,6 @@ func sum(total int, verdicts []finding) Health {
 	return health
 }
 
-// assessor reads objects and collects verdicts.
 type assessor struct {
 	owner  ownership.Owner
 	target calls.Target
@@ -217,7 +216,6 @@ func (a *assessor) list(ctx context.Context, client dynamic.ResourceInterface, e
 	return missed, nil
 }
 
-// readOne reads one object and assesses it.
 func (a *assessor) readOne(ctx context.Context, client dynamic.ResourceInterface, entry ownership.Entry) error {
 	live, err := calls.ReadWhole(ctx, client, calls.Place{Namespace: entry.Namespace, Name: entry.Name})
 	if apierrors.IsNotFound(err) {

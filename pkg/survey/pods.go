@@ -148,7 +148,6 @@ func withKnown(said, message string, known []*regexp.Regexp, otherwise string) s
 	return said + otherwise
 }
 
-// podWords are what a pod says, and how bad that is.
 type podWords struct {
 	rank int
 	text string
@@ -227,7 +226,6 @@ func containerWords(container *corev1.ContainerStatus) podWords {
 	return podWords{}
 }
 
-// endOf says how a container ended.
 func endOf(end *corev1.ContainerStateTerminated) string {
 	if end == nil {
 		return "ended"

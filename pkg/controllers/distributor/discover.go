@@ -37,7 +37,6 @@ type knownKubeconfig struct {
 // where none is watched.
 const foreignSecretInterval = 30 * time.Second
 
-// discover lists the Seeds, each with its kubeconfig.
 func (r *Reconciler) discover(ctx context.Context, f *facts) loop.Outcome {
 	var list kkpv1.SeedList
 	if err := r.cached.List(ctx, &list, client.InNamespace(r.options.Namespace)); err != nil {

@@ -22,7 +22,6 @@ type merger struct {
 	merged  catalogue.Merged
 }
 
-// merge is skipped where no source changed.
 func (r *Reconciler) merge(_ context.Context, f *facts) loop.Outcome {
 	var sources []*catalogue.Source
 	for _, reading := range f.readings {

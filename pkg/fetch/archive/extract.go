@@ -110,7 +110,6 @@ func entryName(header *tar.Header) string {
 	return name
 }
 
-// kindRule says why an entry of that kind is refused.
 func kindRule(header *tar.Header) string {
 	for key := range header.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {
@@ -166,7 +165,6 @@ func brokenArchive(err error, rule string) error {
 	return &fetch.RefusedError{Subject: "the archive", Rule: rule}
 }
 
-// tally counts compressed bytes.
 type tally struct {
 	from  io.Reader
 	count int64
@@ -213,7 +211,6 @@ const (
 // windowLimit is how far zstd may look back, which is memory. Its levels up to 19 need 8 MiB.
 const windowLimit = 16 << 20
 
-// open gives the bytes of the tar.
 func (p Packing) open(from io.Reader) (io.ReadCloser, error) {
 	switch p {
 	case Gzip:

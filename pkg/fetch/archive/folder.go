@@ -120,7 +120,6 @@ func (f *Folder) Digest() string {
 	return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(lines)))
 }
 
-// counter stops a file at the limits.
 type counter struct {
 	folder *Folder
 	name   string

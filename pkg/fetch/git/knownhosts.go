@@ -160,7 +160,6 @@ type hostKeyError struct{ rule string }
 
 func (e *hostKeyError) Error() string { return e.rule }
 
-// check is an ssh.HostKeyCallback.
 func (h *hostKeys) check(address string, remote net.Addr, key ssh.PublicKey) error {
 	checker := ssh.CertChecker{
 		IsHostAuthority: func(authority ssh.PublicKey, _ string) bool { return contains(h.authorities, authority) },

@@ -121,15 +121,12 @@ func (c *choice) wantsTag(tag string) bool {
 	return true
 }
 
-// ours says whether an error is one of the contract already.
 func ours(err error) bool {
-	var (
-		refused      *fetch.RefusedError
-		missing      *fetch.NotFoundError
-		unauthorized *fetch.UnauthorizedError
-		unavailable  *fetch.UnavailableError
-	)
-	return errors.As(err, &refused) || errors.As(err, &missing) || errors.As(err, &unauthorized) || errors.As(err, &unavailable)
+	_, refused := errors.AsType[*fetch.RefusedError](err)
+	_, missing := errors.AsType[*fetch.NotFoundError](err)
+	_, unauthorized := errors.AsType[*fetch.UnauthorizedError](err)
+	_, unavailable := errors.AsType[*fetch.UnavailableError](err)
+	return refused || missing || unauthorized || unavailable
 }
 
 // Location is a folder in a repository. Exactly one of Branch, Tag, Commit and Semver is set.

@@ -45,9 +45,7 @@ type sshLink struct {
 }
 
 // newSSHLink refuses what can't work before anything is dialled: no key, no known_hosts, a host that they are not for.
-func newSSHLink(
-	network *outbound.Network, limits wireLimits, location Location, credentials fetch.Credentials,
-) (*sshLink, error) {
+func newSSHLink(network *outbound.Network, limits wireLimits, location Location, credentials fetch.Credentials) (*sshLink, error) {
 	remote, err := parseSSH(location.Remote)
 	if err != nil {
 		return nil, err
@@ -100,7 +98,6 @@ func (l *sshLink) parseKey(credentials fetch.Credentials) (ssh.Signer, error) {
 	return signer, nil
 }
 
-// connect dials and shakes hands.
 func (l *sshLink) connect(ctx context.Context) error {
 	connection, err := l.network.Connect(ctx, l.remote.url, (l.limits.refs+l.limits.pack)/16*17+sshRoom)
 	if err != nil {

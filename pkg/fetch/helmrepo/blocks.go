@@ -108,7 +108,6 @@ func (c *cutter) top(line []byte) error {
 	return nil
 }
 
-// start begins the block of a chart.
 func (c *cutter) start(line []byte) error {
 	if err := c.end(); err != nil {
 		return err
@@ -164,7 +163,6 @@ func (c *cutter) append(line []byte) error {
 	return nil
 }
 
-// isDash says whether a line begins an entry of a list.
 func isDash(text []byte) bool {
 	return len(text) > 0 && text[0] == '-' && (len(text) == 1 || strings.IndexByte(" \t\r", text[1]) >= 0)
 }

@@ -32,9 +32,7 @@ const (
 var limits = archive.Limits{Unpacked: 100 << 20, File: 5 << 20, Entries: archive.Defaults.Entries}
 
 // Fetch unpacks the chart's archive into the folder, without the archive's top folder. The digest is that of the archive.
-func (s *Source) Fetch(
-	ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string,
-) (string, error) {
+func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string) (string, error) {
 	location, ok := reference.Location.(Location)
 	if !ok {
 		return "", errNoChart
@@ -60,7 +58,6 @@ func (s *Source) Fetch(
 	return digest, unpack(ctx, file, folder, location)
 }
 
-// fromIndex brings the archive that the index names.
 func (s *Source) fromIndex(
 	ctx context.Context, location Location, credentials fetch.Credentials, revision fetch.Revision, file *os.File,
 ) (string, error) {
@@ -159,7 +156,6 @@ func unpack(ctx context.Context, file io.Reader, folder string, location Locatio
 	return inChart(checkMetadata(folder, into, location), location)
 }
 
-// inChart says of a refusal which chart it is about.
 func inChart(err error, location Location) error {
 	refusal, ok := errors.AsType[*fetch.RefusedError](err)
 	if !ok {

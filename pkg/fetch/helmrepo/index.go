@@ -14,7 +14,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
-// indexLimit is the largest index.yaml.
 const indexLimit = 50 << 20
 
 // rememberedFor is how long an index is remembered that nobody asks for.
@@ -52,7 +51,6 @@ func (s *Source) index(at *url.URL, credentials fetch.Credentials) *index {
 	})
 }
 
-// chart gives the versions of a chart.
 func (i *index) chart(ctx context.Context, network *outbound.Network, chart string, fresh bool) ([]version, error) {
 	i.want(chart)
 	select {

@@ -48,9 +48,7 @@ func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.
 var errNoChart = errors.New("not a Helm reference")
 
 // find gives the chart version in the index. Without fresh, an index that was read before is good enough.
-func (s *Source) find(
-	ctx context.Context, location Location, credentials fetch.Credentials, fresh bool,
-) (version, error) {
+func (s *Source) find(ctx context.Context, location Location, credentials fetch.Credentials, fresh bool) (version, error) {
 	at, err := s.repository(location)
 	if err != nil {
 		return version{}, err

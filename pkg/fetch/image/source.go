@@ -63,9 +63,7 @@ func (s *Source) check(reference fetch.Reference) (Location, registry.Reference,
 }
 
 // Fetch unpacks what lies below the reference's path in the image of that digest.
-func (s *Source) Fetch(
-	ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string,
-) (string, error) {
+func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string) (string, error) {
 	location, named, err := s.check(reference)
 	if err != nil {
 		return "", err
@@ -87,7 +85,6 @@ func (s *Source) Fetch(
 	return s.unpack(ctx, session, layers, job{about: about, path: location.Path, folder: folder})
 }
 
-// job is what an unpacking is about and where it goes.
 type job struct {
 	about        string
 	path, folder string
@@ -115,7 +112,6 @@ func (s *Source) unpack(ctx context.Context, session *registry.Session, layers [
 	return into.Digest(), nil
 }
 
-// inImage says of a refusal which image it is about.
 func inImage(err error, about string) error {
 	if refusal, ok := errors.AsType[*fetch.RefusedError](err); ok {
 		return &fetch.RefusedError{Subject: about + ": " + refusal.Subject, Rule: refusal.Rule}

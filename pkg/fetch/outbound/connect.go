@@ -89,7 +89,6 @@ func (c *Connection) Ended() bool {
 
 var errHungUp = errors.New("the server hangs up")
 
-// addressRules say which addresses may be dialled.
 type addressRules struct {
 	allowed []netip.Prefix
 	cluster []netip.Prefix

@@ -17,7 +17,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// redirectLimit is how many redirects one request may take.
 const redirectLimit = 3
 
 // agent is what servers read in their logs.
@@ -90,10 +89,7 @@ func (n *Network) Do(ctx context.Context, request Request) (*Answer, error) {
 	}
 }
 
-// hop makes one exchange with one server.
-func (n *Network) hop(
-	ctx context.Context, pool *http.Transport, request Request, target *url.URL, trusted bool,
-) (*Answer, error) {
+func (n *Network) hop(ctx context.Context, pool *http.Transport, request Request, target *url.URL, trusted bool) (*Answer, error) {
 	if err := n.checkURL(target); err != nil {
 		return nil, err
 	}
@@ -110,9 +106,7 @@ func (n *Network) hop(
 }
 
 // exchange sends and reads up to the header of the answer, whose body gives the visit back.
-func (n *Network) exchange(
-	ctx context.Context, pool *http.Transport, request Request, visit *visit, trusted bool,
-) (*Answer, error) {
+func (n *Network) exchange(ctx context.Context, pool *http.Transport, request Request, visit *visit, trusted bool) (*Answer, error) {
 	target := visit.at
 	watch := newWatch(ctx, n.options.Timeout, n.options.IdleTimeout)
 	outgoing, err := http.NewRequestWithContext(watch.ctx, request.Method, target.String(), bytes.NewReader(request.Body))
@@ -164,7 +158,6 @@ func (a *Answer) Problem(missing string) error {
 	return nil
 }
 
-// redirect says where to go next, if that is allowed.
 func (n *Network) redirect(request Request, from *url.URL, location string) (*url.URL, error) {
 	if request.Method != http.MethodGet {
 		return nil, refused(from, "it redirects a request with content")

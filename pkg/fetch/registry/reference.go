@@ -32,7 +32,6 @@ type Repository struct {
 
 func (r Repository) String() string { return r.Host + "/" + r.Name }
 
-// root is the registry's URL.
 func (r Repository) root() *url.URL { return &url.URL{Scheme: "https", Host: r.Host, Path: "/"} }
 
 // Word is the tag or digest to ask for.

@@ -15,7 +15,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
-// tokenLimit is the largest answer with a token.
 const tokenLimit = 1 << 20
 
 // challenge is what a registry says about how to log in.

@@ -40,14 +40,12 @@ type entry struct {
 	waiters         map[string]waiter // by subscriber
 }
 
-// waiter is somebody to wake.
 type waiter struct {
 	wake     func()
 	until    time.Time
 	interval time.Duration // that it asked for; 0: the store's
 }
 
-// ask notes who asked.
 func (e *entry) ask(now time.Time, subscriber string, wake func(), interval time.Duration) {
 	e.asked = now
 	if wake == nil {
@@ -100,7 +98,6 @@ func (e *entry) fresh(now time.Time, interval time.Duration) bool {
 
 func (e *entry) fixed() bool { return e.reference.Location.IsFixed() }
 
-// isDue says whether a look is to be made now.
 func (e *entry) isDue(now time.Time) bool {
 	return !e.queued && !e.running && !e.due.After(now) && now.Sub(e.asked) <= rememberedFor
 }

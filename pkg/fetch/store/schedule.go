@@ -72,7 +72,6 @@ func (s *Store) finish(entry *entry) {
 	}
 }
 
-// retryAfter is what the server asked for.
 func retryAfter(err error) time.Duration {
 	if unavailable, ok := errors.AsType[*fetch.UnavailableError](err); ok {
 		return unavailable.RetryAfter

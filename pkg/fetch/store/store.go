@@ -129,7 +129,6 @@ func (s *Store) Refresh(reference fetch.Reference) {
 	s.schedule(now)
 }
 
-// answer says what Get says, from what is known.
 func (s *Store) answer(entry *entry, now time.Time) (fetch.Snapshot, error) {
 	if entry.must {
 		return fetch.Snapshot{}, fetch.ErrPending
@@ -151,15 +150,12 @@ func (s *Store) answer(entry *entry, now time.Time) (fetch.Snapshot, error) {
 
 // mayServeOld: a host that is down takes nothing away; one that says no does.
 func mayServeOld(err error) bool {
-	var (
-		missing      *fetch.NotFoundError
-		refused      *fetch.RefusedError
-		unauthorized *fetch.UnauthorizedError
-	)
-	return !errors.As(err, &missing) && !errors.As(err, &refused) && !errors.As(err, &unauthorized)
+	_, missing := errors.AsType[*fetch.NotFoundError](err)
+	_, refused := errors.AsType[*fetch.RefusedError](err)
+	_, unauthorized := errors.AsType[*fetch.UnauthorizedError](err)
+	return !missing && !refused && !unauthorized
 }
 
-// entry finds or makes the entry of a reference.
 func (s *Store) entry(reference fetch.Reference, now time.Time) *entry {
 	key := entryKey(s.options.Kinds.Key(reference))
 	if found, ok := s.entries[key]; ok {

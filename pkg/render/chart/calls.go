@@ -19,7 +19,6 @@ const (
 	listFunction = "list"
 )
 
-// edit replaces a piece of a text.
 type edit struct {
 	at, end int
 	by      string
@@ -132,7 +131,6 @@ func eachNode(text string, visit func(parse.Node)) {
 	}
 }
 
-// walk visits a node and all below it.
 func walk(node parse.Node, visit func(parse.Node)) {
 	visit(node)
 	switch node := node.(type) {

@@ -27,7 +27,6 @@ const (
 
 var byteOrderMark = []byte{0xEF, 0xBB, 0xBF}
 
-// load reads a chart and its vendored dependencies.
 func load(content fs.FS) (*helmchart.Chart, error) {
 	files, err := readFiles(content)
 	if err != nil {

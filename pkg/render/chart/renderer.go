@@ -116,9 +116,7 @@ func readCRDs(reader *manifest.Reader, chart *helmchart.Chart) ([]*unstructured.
 }
 
 // renderManifests gives hooks and the other documents, both in Helm's order of kinds, without notes.
-func renderManifests(
-	chart *helmchart.Chart, values chartutil.Values, finder *finder,
-) ([]*release.Hook, []releaseutil.Manifest, error) {
+func renderManifests(chart *helmchart.Chart, values chartutil.Values, finder *finder) ([]*release.Hook, []releaseutil.Manifest, error) {
 	files, err := renderFiles(chart, values, finder)
 	if err != nil {
 		return nil, nil, engineError(err)
@@ -228,7 +226,6 @@ func (g *gate) leave() {
 	g.working--
 }
 
-// quietly does the work while the standard logger is silent.
 func quietly(work func()) {
 	standardLog.enter()
 	defer standardLog.leave()

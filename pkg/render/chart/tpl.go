@@ -33,7 +33,6 @@ const (
 	actionMark     = "{{"
 )
 
-// guard decides what tpl gets to see.
 type guard struct {
 	secrets []string
 	// own are texts with actions, longest first.
@@ -113,7 +112,6 @@ func (g *guard) ownOf(chart *helmchart.Chart) {
 
 func (g *guard) ownValues(content map[string]any) { redact.EachText(content, g.ownText) }
 
-// wholeAction is one action of a template.
 var wholeAction = regexp.MustCompile(`(?s)\{\{.*?\}\}`)
 
 // ownText takes a text with actions that are whole: what stands beside it must not become part of one.
@@ -163,7 +161,6 @@ func (g *guard) data(text string, data any) any {
 	return (&cleaning{guard: g, done: map[uintptr]any{}}).clean(data)
 }
 
-// into puts the guard into a chart and its dependencies.
 func (g *guard) into(chart *helmchart.Chart) {
 	g.rewrite(chart)
 	chart.Templates = append(chart.Templates, &helmchart.File{Name: guardFile, Data: []byte(guardSource)})

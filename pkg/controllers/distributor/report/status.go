@@ -76,7 +76,6 @@ func isFalse(kind, reason, message string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message}
 }
 
-// absent is a condition that does not apply.
 func absent(kind string) metav1.Condition { return metav1.Condition{Type: kind} }
 
 func conflicting(self string, f *facts) metav1.Condition {

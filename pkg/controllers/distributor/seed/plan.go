@@ -18,7 +18,6 @@ type observed struct {
 	catalogues, secrets map[string]observedObject
 }
 
-// observedObject is the metadata of one object on a seed.
 type observedObject struct {
 	uid             types.UID
 	resourceVersion string
@@ -108,7 +107,6 @@ type plan struct {
 	writeSecret, removeSecret []string
 }
 
-// planSeed compares what is wanted with what a seed has.
 func planSeed(want *Wanted, with *marker, have observed) plan {
 	todo := plan{held: map[string]string{}}
 	for name, found := range have.catalogues {

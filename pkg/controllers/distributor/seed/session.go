@@ -62,7 +62,6 @@ type session struct {
 	observedAt time.Time
 }
 
-// seedScheme knows what is written on seeds.
 var seedScheme = func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme} {
@@ -104,7 +103,6 @@ func newSession(to Target, platform, namespace string, budget *remote.Budget, fe
 	}, nil
 }
 
-// uid is the identity of the cluster.
 func (s *session) uid(ctx context.Context) (types.UID, error) {
 	var system corev1.Namespace
 	if err := s.client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err != nil {
@@ -116,7 +114,6 @@ func (s *session) uid(ctx context.Context) (types.UID, error) {
 	return system.UID, nil
 }
 
-// observe lists what the seed has, from metadata.
 func (s *session) observe(ctx context.Context, now time.Time) error {
 	if err := s.ensureNamespace(ctx); err != nil {
 		return err

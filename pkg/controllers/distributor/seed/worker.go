@@ -60,7 +60,6 @@ func (w *worker) task() task {
 	return w.next
 }
 
-// run works until the context ends.
 func (w *worker) run(ctx context.Context) {
 	defer w.disconnect()
 	timer := w.Clock.NewTimer(w.Resync)

@@ -20,7 +20,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
-// countedAtOnce is the size of a page of installations.
 const countedAtOnce = 500
 
 // countTotals end a count: there are more installations on no seed.
@@ -99,7 +98,6 @@ func Read(
 	return counted, nil
 }
 
-// table is what is read of a table.
 type table struct {
 	Metadata          struct{ Continue string }
 	ColumnDefinitions []struct{ Name string }
@@ -171,7 +169,6 @@ func cell(row tableRow, at int) string {
 // admin, or its source's, can mend it.
 var fetchReasons = []string{v1.ReasonArtifactNotFound, v1.ReasonArtifactRefused, v1.ReasonSourceNotServed, v1.ReasonFetchFailed}
 
-// addonsNamed is how many add-ons a text names.
 const addonsNamed = 3
 
 // Unfetched are the add-ons of which installations on a seed say that their content can't be had,

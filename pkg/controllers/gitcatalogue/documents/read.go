@@ -116,7 +116,6 @@ func Read(folder fs.FS) (*Content, error) {
 // separator starts a document: a line that begins with three dashes does so even inside of a text block.
 var separator = regexp.MustCompile(`(?m)^---([ \t].*)?\r?$`)
 
-// file reads the documents of a file.
 func (c *collection) file(name string, content []byte) {
 	starts := separator.FindAllIndex(content, documentLimit+1)
 	if len(starts) > documentLimit {
