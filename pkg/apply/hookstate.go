@@ -57,23 +57,23 @@ func ReadHook(ctx context.Context, target calls.Target, owner ownership.Owner, h
 func hookStateOf(live *unstructured.Unstructured, owner ownership.Owner, release ownership.HelmMarks) HookState {
 	kind := live.GroupVersionKind().GroupKind()
 	found := ownership.Of(live, ownership.Question{Owner: owner, Release: &release})
-	sight := HookState{
+	state := HookState{
 		UID: live.GetUID(), Ours: found.IsHook(), Run: live.GetAnnotations()[kubermaticv1.AnnotationHookRun],
 		Applied: found.IsApplied(), Obstacle: obstacle(live, found),
 		Made: live.GetCreationTimestamp().Time, Deleting: live.GetDeletionTimestamp() != nil, Working: isWorking(kind, live),
 	}
 	switch {
 	case calls.Runs(kind) && calls.HasEnded(kind, live):
-		sight.Ended = true
+		state.Ended = true
 	case calls.Runs(kind):
-		sight.Failed, sight.Message = hasFailed(kind, live)
+		state.Failed, state.Message = hasFailed(kind, live)
 	default:
-		sight.Ended = !sight.Deleting
+		state.Ended = !state.Deleting
 	}
-	if sight.Deleting && !sight.Failed {
-		sight.Message = "it is being deleted" + calls.HeldBy(live.GetFinalizers())
+	if state.Deleting && !state.Failed {
+		state.Message = "it is being deleted" + calls.HeldBy(live.GetFinalizers())
 	}
-	return sight
+	return state
 }
 
 // obstacle says why an object that is no hook of ours makes no room for one.

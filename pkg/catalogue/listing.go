@@ -61,8 +61,8 @@ func (v entryVersion) named() VersionOrigin {
 // Lister decides for one platform, one add-on at a time, so that whoever keeps answers decides anew only what changed. It
 // is not fit for use by several goroutines.
 type Lister struct {
-	deciding *judge
-	options  ListOptions
+	check   *platformCheck
+	options ListOptions
 }
 
 // ListOptions are what a listing tells beyond names and versions.
@@ -75,7 +75,7 @@ type ListOptions struct {
 
 // NewLister makes a Lister.
 func NewLister(platform Platform, options ListOptions) *Lister {
-	return &Lister{deciding: newJudge(platform), options: options}
+	return &Lister{check: newPlatformCheck(platform), options: options}
 }
 
 // List decides on one add-on. False: there is nothing to tell, since no version fits and nobody asked why.
@@ -87,7 +87,7 @@ func (l *Lister) List(entry *Entry) (ListedAddon, bool) {
 	for _, version := range entry.versions {
 		reason, message := v1.ExcludedCore, coreMessage
 		if entry.Type != v1.CatalogueCore {
-			reason, message = l.deciding.fits(version.kkp, version.k8s)
+			reason, message = l.check.fits(version.kkp, version.k8s)
 		}
 		switch {
 		case reason == "":

@@ -89,7 +89,7 @@ func (b *body) Read(buffer []byte) (int, error) {
 	b.reading.Store(false)
 	b.arrived.Add(int64(n))
 	b.bytes += int64(n)
-	if wrong := b.judge(buffer[:n], err); wrong != "" {
+	if wrong := b.checkPiece(buffer[:n], err); wrong != "" {
 		return 0, b.fail(&MisbehavesError{Asked: asked(b.request), Did: wrong})
 	}
 	switch {
@@ -120,8 +120,8 @@ func (b *body) room() error {
 	return nil
 }
 
-// judge says what is wrong with a piece; "": nothing.
-func (b *body) judge(data []byte, err error) (wrong string) {
+// checkPiece says what is wrong with a piece; "": nothing.
+func (b *body) checkPiece(data []byte, err error) (wrong string) {
 	if b.bytes > b.most {
 		return fmt.Sprintf("the answer has more than %d KiB", b.most>>10)
 	}
@@ -164,16 +164,16 @@ func (b *body) finish() error {
 
 func (b *body) fail(err error) error {
 	b.failed = err
-	b.let()
+	b.giveBack()
 	b.cancel(nil)
 	if IsMisbehaviour(err) {
-		b.client.tell(b.request.Context(), err)
+		b.client.report(b.request.Context(), err)
 	}
 	return err
 }
 
-// let gives back what is held.
-func (b *body) let() {
+// giveBack gives back what is held.
+func (b *body) giveBack() {
 	b.timer.Stop()
 	b.hold.drop()
 	if b.release != nil {
@@ -182,7 +182,7 @@ func (b *body) let() {
 }
 
 func (b *body) Close() error {
-	b.let()
+	b.giveBack()
 	err := b.inner.Close() // before the context ends: it waits for the stream, so that the connection is idle
 	b.cancel(nil)
 	if b.client.closed.Load() {

@@ -182,7 +182,7 @@ func (c *Client) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := c.next.RoundTrip(request)
 	if err != nil {
 		cancel(nil)
-		c.tell(request.Context(), err)
+		c.report(request.Context(), err)
 		return nil, err
 	}
 	limitRetryAfter(response.Header)
@@ -196,11 +196,11 @@ func (c *Client) RoundTrip(request *http.Request) (*http.Response, error) {
 
 func (c *Client) refuse(request *http.Request, wrong string) error {
 	misbehaves := &MisbehavesError{Asked: asked(request), Did: wrong}
-	c.tell(request.Context(), misbehaves)
+	c.report(request.Context(), misbehaves)
 	return misbehaves
 }
 
-func (c *Client) tell(ctx context.Context, err error) {
+func (c *Client) report(ctx context.Context, err error) {
 	if c.options.Failed != nil {
 		c.options.Failed(ctx, err)
 	}

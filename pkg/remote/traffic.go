@@ -79,7 +79,7 @@ func (g *gauge) Read(buffer []byte) (int, error) {
 	if n > 0 && g.client.traffic.heard(n, time.Now()) {
 		_ = g.Conn.Close()
 		misbehaves := &MisbehavesError{Did: "it sends megabytes that nobody asked for"}
-		g.client.tell(context.Background(), misbehaves)
+		g.client.report(context.Background(), misbehaves)
 		return 0, misbehaves
 	}
 	return n, err

@@ -88,12 +88,12 @@ func (s *Survey) current(target calls.Target) *round {
 // no drift. What looks like drift in a list made earlier in the round is read once more, since the list may be older than what
 // was applied after it.
 func (s *Survey) Drifted(ctx context.Context, target calls.Target, owner ownership.Owner, inventory ownership.Inventory) ([]Drift, error) {
-	look := &comparison{target: target, owner: owner, round: s.current(target), now: s.now()}
-	if err := calls.Each(ctx, byKind(inventory), look.compareKind); err != nil {
+	compared := &comparison{target: target, owner: owner, round: s.current(target), now: s.now()}
+	if err := calls.Each(ctx, byKind(inventory), compared.compareKind); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(look.found, func(a, b Drift) int { return strings.Compare(a.Key.String(), b.Key.String()) })
-	return look.found, nil
+	slices.SortFunc(compared.found, func(a, b Drift) int { return strings.Compare(a.Key.String(), b.Key.String()) })
+	return compared.found, nil
 }
 
 // SecretVersion is the resource version of a Secret with our label, as of a list that is made once a round and shared by all

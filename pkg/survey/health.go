@@ -91,31 +91,31 @@ type finding struct {
 	behind *behind
 }
 
-func sum(total int, verdicts []finding) Health {
+func sum(total int, findings []finding) Health {
 	health := Health{Total: total, Healthy: total, behind: map[ownership.Key]behind{}}
-	slices.SortStableFunc(verdicts, func(a, b finding) int {
+	slices.SortStableFunc(findings, func(a, b finding) int {
 		if a.failed != b.failed {
 			return map[bool]int{true: -1, false: 1}[a.failed]
 		}
 		return strings.Compare(a.note.Key.String(), b.note.Key.String())
 	})
-	for _, verdict := range verdicts {
-		if verdict.finished {
-			health.Finished = append(health.Finished, verdict.note.Key)
+	for _, one := range findings {
+		if one.finished {
+			health.Finished = append(health.Finished, one.note.Key)
 			continue
 		}
 		health.Healthy--
-		if verdict.failed {
+		if one.failed {
 			health.Failing++
 		}
-		health.unhealthy = append(health.unhealthy, verdict.note.Key)
-		health.InProgress = health.InProgress || !verdict.failed
+		health.unhealthy = append(health.unhealthy, one.note.Key)
+		health.InProgress = health.InProgress || !one.failed
 		if len(health.Unhealthy) == maxUnhealthy {
 			continue
 		}
-		health.Unhealthy = append(health.Unhealthy, verdict.note)
-		if verdict.behind != nil {
-			health.behind[verdict.note.Key] = *verdict.behind
+		health.Unhealthy = append(health.Unhealthy, one.note)
+		if one.behind != nil {
+			health.behind[one.note.Key] = *one.behind
 		}
 	}
 	return health

@@ -142,7 +142,7 @@ func (p *Pool) do(ctx context.Context, job job) (*answer, error) {
 		read, err = p.renderAt(ctx, at, job)
 	}
 	if at.child != nil {
-		p.tire(at, err == nil)
+		p.countRendering(at, err == nil)
 	}
 	return read, err
 }
@@ -191,7 +191,7 @@ func (p *Pool) converse(ctx context.Context, process *process, job job) (*answer
 	case errors.As(err, &unsent):
 		return nil, unsent.err
 	}
-	return nil, process.farewell(job.addon)
+	return nil, process.deathError(job.addon)
 }
 
 // most is a limit in words.

@@ -107,9 +107,9 @@ func (s *starter) start(told order) (*process, error) {
 		made.closeFiles()
 		return nil, fmt.Errorf("starting a renderer: %w", err)
 	}
-	go made.bury()
+	go made.waitForExit()
 	made.usage = openUsage(made.handle.Pid)
-	if err := made.greet(); err != nil {
+	if err := made.awaitReady(); err != nil {
 		return nil, err
 	}
 	return made, nil
@@ -150,9 +150,9 @@ func (p *process) closeFiles() {
 	}
 }
 
-// bury waits until the child has exited and notes why. What the child says at its end is read until nobody can write more, so
+// waitForExit waits until the child has exited and notes why. What the child says at its end is read until nobody can write more, so
 // that it never waits for us.
-func (p *process) bury() {
+func (p *process) waitForExit() {
 	first := make([]byte, wordsBytes)
 	read, _ := io.ReadFull(p.words, first)
 	_, _ = io.Copy(io.Discard, p.words)
@@ -165,8 +165,8 @@ func (p *process) bury() {
 	close(p.exited)
 }
 
-// greet waits for the child's first word, and ends a child that can't be used.
-func (p *process) greet() error {
+// awaitReady waits for the child's first word, and ends a child that can't be used.
+func (p *process) awaitReady() error {
 	err := p.answers.SetReadDeadline(time.Now().Add(startTime))
 	if err == nil {
 		p.ready, err = readReady(p.reading)
