@@ -59,7 +59,7 @@ func hookStateOf(live *unstructured.Unstructured, owner ownership.Owner, release
 	found := ownership.Of(live, ownership.Question{Owner: owner, Release: &release})
 	state := HookState{
 		UID: live.GetUID(), Ours: found.IsHook(), Run: live.GetAnnotations()[kubermaticv1.AnnotationHookRun],
-		Applied: found.IsApplied(), Obstacle: obstacle(live, found),
+		Applied: found.IsApplied(), Obstacle: reasonToKeep(live, found),
 		Made: live.GetCreationTimestamp().Time, Deleting: live.GetDeletionTimestamp() != nil, Working: isWorking(kind, live),
 	}
 	switch {
@@ -76,8 +76,8 @@ func hookStateOf(live *unstructured.Unstructured, owner ownership.Owner, release
 	return state
 }
 
-// obstacle says why an object that is no hook of ours makes no room for one.
-func obstacle(live metav1.Object, found ownership.Ownership) string {
+// reasonToKeep says why an object that is no hook of ours makes no room for one.
+func reasonToKeep(live metav1.Object, found ownership.Ownership) string {
 	annotations := live.GetAnnotations()
 	switch found.Obstacle() {
 	case ownership.OfAnother:
