@@ -153,6 +153,5 @@ func IsUnexplained(err error) bool {
 		answer.Status().Reason == metav1.StatusReasonUnknown
 }
 
-// IsReadable says by the error of a read whether what is behind the API server answers: then an internal error is the object's
-// fault.
+// IsReadable says by the error of a read whether the store behind the API server answers: then an error is the object's fault.
 func IsReadable(err error) bool { return err == nil || apierrors.IsNotFound(err) }

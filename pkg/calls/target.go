@@ -48,8 +48,7 @@ func (t Target) IsUnknown(ctx context.Context, entry ownership.Entry) (bool, err
 	return down || registered && t.IsMissing(entry.Group), err
 }
 
-// IsMissing says whether discovery could not tell the kinds of a group: its API server may have gone down since its registration
-// was looked at last.
+// IsMissing says whether discovery could not tell the kinds of a group: its API server may have gone down since.
 func (t Target) IsMissing(group string) bool {
 	return t.Served != nil && slices.ContainsFunc(t.Served.MissingGroups(), func(missing string) bool {
 		name, _, _ := strings.Cut(missing, "/")

@@ -10,8 +10,7 @@ import (
 
 // Platform is what a version's constraints are compared with. Both versions are as found; PlatformVersion reads them.
 type Platform struct {
-	// KKPVersion is the platform's, such as v2.31.0-3-g2974df5. Empty or unreadable: only versions without that
-	// constraint fit.
+	// KKPVersion is the platform's, such as v2.31.0-3-g2974df5. Empty or unreadable: only versions without that constraint fit.
 	KKPVersion string
 	// K8sVersion is the cluster's control plane's, such as v1.36.3-gke.100. Empty or unreadable: likewise.
 	K8sVersion string
@@ -101,8 +100,7 @@ func (e *Entry) Named(version string) (VersionOrigin, bool) {
 	return VersionOrigin{Version: version}, false
 }
 
-// Unfit says why a version of the entry does not fit a platform; nil where it does. It names no
-// other version.
+// Unfit says why a version of the entry does not fit a platform, without another; nil where it does.
 func (e *Entry) Unfit(version string, platform Platform) *IncompatibleError {
 	found := e.find(version)
 	reason, message := newPlatformCheck(platform).fits(found.kkp, found.k8s)

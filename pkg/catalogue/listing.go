@@ -47,8 +47,7 @@ type ListedExclusion struct {
 	Message string `json:"message"`
 }
 
-// VersionOrigin names a version and the catalogue that it comes from. The catalogue is empty where the merged object does
-// not say it.
+// VersionOrigin names a version and the catalogue that it comes from, as far as the merged object says it.
 type VersionOrigin struct {
 	Version   string `json:"version"`
 	Catalogue string `json:"catalogue,omitempty"`

@@ -25,8 +25,7 @@ const (
 )
 
 // What is asked for decides. The figures leave room above what real API servers answer: etcd takes objects of 1.5 MiB, a
-// page of 500 Deployments with their managed fields has some 8 MiB and 300,000 values, discovery of 5000 kinds has 4 MiB
-// and 200,000.
+// page of 500 Deployments with managed fields has some 8 MiB and 300,000 values, discovery of 5000 kinds 4 MiB and 200,000.
 var (
 	versionLimits   = limits{bytes: 64 * kibi, values: 128, depth: 8, text: 4 * kibi, name: kibi, items: 64}
 	discoveryLimits = limits{bytes: 16 * mebi, values: 400_000, depth: 16, text: 4 * kibi, name: kibi, items: 10_000}

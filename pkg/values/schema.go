@@ -24,8 +24,7 @@ const (
 
 // FormSchema is a form as JSON schema (2020-12) for user interfaces: what a user may write into spec.values. It is not for
 // checking, which CheckForm does; but what CheckForm takes from a user, the schema takes too, except for null, which
-// removes a value and is no input for a form. A required field that has a default is not required of the user. The error is
-// a *FieldError.
+// removes a value. A required field that has a default is not required of the user. The error is a *FieldError.
 func FormSchema(form []kubermaticv1.FormField) (map[string]any, error) {
 	root, err := formTree(form)
 	if err != nil {

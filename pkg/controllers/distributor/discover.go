@@ -33,8 +33,7 @@ type knownKubeconfig struct {
 	problem string
 }
 
-// foreignSecretInterval is how often a kubeconfig is read that is not in the platform namespace,
-// where none is watched.
+// foreignSecretInterval is how often a kubeconfig is read outside of the platform namespace, unwatched.
 const foreignSecretInterval = 30 * time.Second
 
 func (r *Reconciler) discover(ctx context.Context, f *facts) loop.Outcome {
@@ -75,8 +74,7 @@ func (r *Reconciler) target(ctx context.Context, f *facts, object *kkpv1.Seed, f
 	return found
 }
 
-// isInitialised says whether a seed can be used. One without conditions comes from somebody other
-// than KKP.
+// isInitialised says whether a seed can be used. One without conditions is not from KKP.
 func isInitialised(seed *kkpv1.Seed) bool {
 	conditions := seed.Status.Conditions
 	return len(conditions) == 0 || conditions[kkpv1.SeedConditionInitialized].Status == metav1.ConditionTrue

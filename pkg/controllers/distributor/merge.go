@@ -15,8 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// merger remembers the last merge: most passes come for a Seed or a Secret and find the same
-// sources.
+// merger remembers the last merge: most passes find the same sources.
 type merger struct {
 	sources []*catalogue.Source
 	merged  catalogue.Merged

@@ -87,8 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return result, err
 }
 
-// isOurs leaves out what was generated, what is in the wrong namespace, and what is being deleted: the garbage collector
-// takes what it owns.
+// isOurs leaves out what was generated, is in the wrong namespace, or is being deleted: its children are collected.
 func (r *Reconciler) isOurs(object *v1.AddonCatalogue) bool {
 	return object.Namespace == r.options.Namespace && object.Labels[v1.LabelRole] == "" && object.DeletionTimestamp == nil
 }

@@ -23,8 +23,7 @@ const (
 	paddingLimit = 1 << 20
 )
 
-// Renaming maps a name in the archive to one in the folder; keep false leaves the entry out. A name that it gives out is
-// checked again.
+// Renaming maps a name in the archive to one in the folder, which is checked too; keep false leaves the entry out.
 type Renaming func(name string) (renamed string, keep bool, err error)
 
 // Extract unpacks a gzipped tar archive into the folder.
@@ -129,8 +128,7 @@ func kindRule(header *tar.Header) string {
 	return fmt.Sprintf("entries of type %q are refused", header.Typeflag)
 }
 
-// padding reads what follows the end of the archive: zeros, and not many. Anything else is content that other readers
-// might see.
+// padding reads what follows the end of the archive: zeros, and not many. Other readers might see anything else.
 func padding(from io.Reader) error {
 	buffer := make([]byte, 32<<10)
 	for total := 0; ; {

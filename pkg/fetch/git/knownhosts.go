@@ -53,8 +53,7 @@ func readHostKeys(content []byte, host, port string) (*hostKeys, error) {
 	return found, nil
 }
 
-// withoutComment is a line up to its key: [marker] hosts type key. What follows may have any number of words (sshd(8)), and
-// the parser takes one.
+// withoutComment is a line up to its key: [marker] hosts type key. More words may follow (sshd(8)), and the parser takes one.
 func withoutComment(line []byte) []byte {
 	line, _, _ = bytes.Cut(line, []byte{'\r'})
 	fields, wanted := bytes.Fields(line), 3

@@ -176,8 +176,7 @@ func (c *cutter) end() error {
 	return c.decode()
 }
 
-// decode reads the entry that was gathered, below the name of its chart: a piece that is no list of its own is found out
-// that way.
+// decode reads the gathered entry below the name of its chart, which finds out pieces that are no list of their own.
 func (c *cutter) decode() error {
 	if len(c.head) > entryLimit {
 		return c.tooLarge(c.chart)

@@ -114,8 +114,7 @@ func registryOf(archive *url.URL) string {
 	return ", " + strconv.Quote(cut(ociScheme+archive.Host+above))
 }
 
-// download brings the archive into the file and says its digest. Archives often lie on other hosts, which get no
-// credentials.
+// download brings the archive into the file and says its digest. Other hosts, where it may lie, get no credentials.
 func (s *Source) download(ctx context.Context, request outbound.Request, file *os.File) (string, error) {
 	answer, err := s.network.Do(ctx, request)
 	if err != nil {

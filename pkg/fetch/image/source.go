@@ -166,6 +166,5 @@ func (l Location) Mirrored(mirrors fetch.Mirrors) (fetch.Location, bool) {
 	return l, changed
 }
 
-// IsFixed implements fetch.Location. To look at a digest costs no request, so they are looked at
-// like tags.
+// IsFixed implements fetch.Location. To look at a digest costs no request.
 func (Location) IsFixed() bool { return false }

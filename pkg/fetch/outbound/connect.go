@@ -26,8 +26,7 @@ type Connection struct {
 	tooLong atomic.Bool
 }
 
-// Connect dials the host and port of a URL by the rules of the network. Up to limit bytes may be read. The caller closes
-// the connection.
+// Connect dials the host and port of a URL by the rules of the network. Up to limit bytes may be read. The caller closes it.
 func (n *Network) Connect(ctx context.Context, at *url.URL, limit int64) (*Connection, error) {
 	visit, err := n.hosts.enter(ctx, at)
 	if err != nil {

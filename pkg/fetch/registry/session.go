@@ -58,8 +58,7 @@ func (s *Session) Manifest(ctx context.Context, word string) (*Manifest, error) 
 	return s.readManifest(content, digest, answer.Header.Get("Content-Type"))
 }
 
-// Blob brings a blob of limit bytes at most, which has to be what its digest says. What was written before an error is to be
-// thrown away.
+// Blob brings a blob of limit bytes at most, which has to be what its digest says; what is written before an error is not.
 func (s *Session) Blob(ctx context.Context, digest string, limit int64, into io.Writer) error {
 	if !IsDigest(digest) {
 		return s.refused("", "what it names a blob by is no SHA-256")

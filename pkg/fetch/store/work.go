@@ -148,8 +148,7 @@ func (s *Store) count(add func(*Stats)) {
 	add(&s.stats)
 }
 
-// content makes sure that a revision's content is on disk. Those who need the same one meanwhile wait for the first, and
-// share its error.
+// content makes sure that a revision's content is on disk. Who needs the same one meanwhile waits, and shares the error.
 func (s *Store) content(ctx context.Context, source fetch.Source, reference fetch.Reference, revision fetch.Revision) (string, error) {
 	key := s.options.Kinds.RevisionKey(reference, revision)
 	digest, err, _ := s.flights.Do(string(key[:]), func() (any, error) {

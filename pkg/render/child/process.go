@@ -59,8 +59,7 @@ const (
 	gone fate = "gone"
 )
 
-// starter starts processes from one thread that stays: the kernel's signal at a parent's death is sent when the thread dies
-// that started a child.
+// starter starts processes from one thread that stays: the kernel ends a child when the thread dies that started it.
 type starter struct{ calls chan func() }
 
 func newStarter() *starter {

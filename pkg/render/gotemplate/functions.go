@@ -14,8 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/images"
 )
 
-// functions are sprig's without environment and network, KKP's, and bounded ones in place of those that make much from
-// little.
+// functions are sprig's without environment and network, KKP's, and bounded ones where little makes much.
 func (r *rendering) functions() template.FuncMap {
 	functions := sprig.TxtFuncMap()
 	for _, outward := range []string{"env", "expandenv", "getHostByName"} {
@@ -67,8 +66,7 @@ func semverCompare(version, constraint any) bool {
 	return err == nil && wanted.Check(parsed)
 }
 
-// image writes a reference out in full, and puts another registry in place of its own where one is set. Path, tag and
-// digest stay.
+// image writes a reference out in full, with another registry in place of its own where one is set.
 func image(text, registry string) (string, error) {
 	reference, ok := images.Parse(text)
 	if !ok {

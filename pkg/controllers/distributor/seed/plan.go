@@ -53,8 +53,7 @@ type marker struct {
 	// stored are the content digests, by name and wanted digest, of objects that the seed stores
 	// otherwise than they are sent.
 	stored map[string]string
-	// stamps remembers, by name, the stamps of wanted objects: most passes find most of them as
-	// they were.
+	// stamps remembers, by name, the stamps of wanted objects: most passes find most of them unchanged.
 	stamps map[string]knownStamp
 }
 

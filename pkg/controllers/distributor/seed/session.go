@@ -46,8 +46,7 @@ type session struct {
 	client    client.Client
 	counter   rest.Interface
 
-	// platform is the platform namespace there; key and keyState are of the marks on merged
-	// objects.
+	// platform is the platform namespace there; key and keyState are of the marks on merged objects.
 	platform string
 	key      []byte
 	keyState keyState
@@ -175,8 +174,7 @@ func observeAll(items []metav1.PartialObjectMetadata, before map[string]observed
 	return found
 }
 
-// bounded is a text as long as those that we write; it is kept, and a seed could have it be of any
-// length.
+// bounded is a text of a seed, which is kept, if it is no longer than those that we write.
 func bounded(text string) string {
 	if len(text) > 256 {
 		return ""
@@ -200,8 +198,7 @@ func observe(object client.Object) observedObject {
 	return found
 }
 
-// originsOf are the catalogues that a merged one was made of. One that was edited beyond reading is
-// put back anyway.
+// originsOf are the catalogues that a merged one was made of. An unreadable one is put back anyway.
 func originsOf(annotation string) []string {
 	var versions map[string]catalogue.Origin
 	if len(annotation) > annotationLimit {

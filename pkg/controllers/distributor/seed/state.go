@@ -18,8 +18,7 @@ type State struct {
 	// Reached is set when the seed could be asked. Otherwise Problem says what is in the way.
 	Reached bool
 	Problem string
-	// Unfetched is what the seed's installations say of sources; what they said when they were
-	// counted last.
+	// Unfetched is what the seed's installations said of sources when they were counted last.
 	Unfetched usage.Unfetched
 	At        time.Time
 	// Digests of the merged add-ons that the seed has; those of the last time it was reached.
@@ -32,8 +31,7 @@ type State struct {
 	FailedCatalogues, FailedSecrets map[string]string
 }
 
-// Behind says what keeps a seed from having merged add-ons with these digests, and these Secrets;
-// empty: it has them.
+// Behind says what keeps a seed from having these merged add-ons and Secrets; empty: it has them.
 func (s *State) Behind(digests map[string]string, secrets []string) string {
 	if !s.Reached {
 		return s.Problem

@@ -152,8 +152,7 @@ func (w *worker) count(ctx context.Context) (news bool) {
 	return news
 }
 
-// connect makes sure that there is a session which knows the seed and not from too long ago; else
-// it says why not.
+// connect makes sure that there is a session which knows the seed of late; else it says why not.
 func (w *worker) connect(ctx context.Context, to Target) (problem string) {
 	if to.Config == nil {
 		return to.Problem

@@ -25,8 +25,7 @@ const countedAtOnce = 500
 // countTotals end a count: there are more installations on no seed.
 var countTotals = remote.Totals{Calls: 400, Items: 200_000, Bytes: 128 << 20, Time: 2 * time.Minute}
 
-// tables asks for the columns of objects and nothing else: values and statuses of installations
-// stay where they are.
+// tables asks for the columns of objects, and for neither values nor statuses of installations.
 const tables = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 // NewClient makes the client of a seed that reads tables.
@@ -183,8 +182,7 @@ func (u Unfetched) add(addon, reason string) {
 	}
 }
 
-// Of is what installations of some add-ons say, with the worst reason; both are empty where they
-// say nothing.
+// Of is what installations of some add-ons say, with the worst reason; "" where they say nothing.
 func (u Unfetched) Of(addons map[string]string) (reason, text string) {
 	var named []string
 	for _, addon := range slices.Sorted(maps.Keys(addons)) {

@@ -20,8 +20,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// How often the ledger is written down: changes are gathered for a moment, and a failure is tried
-// again later.
+// How long changes are gathered before they are written, and when a failed write is tried again.
 const (
 	gatherUsage = time.Second
 	retryUsage  = 10 * time.Second
@@ -31,9 +30,8 @@ const (
 // another. etcd takes objects of 1.5 MiB, ConfigMaps have 1 MiB at most.
 const usageLimit = 900 << 10
 
-// Ledger keeps how many installations on each seed have which versions, in ConfigMap addon-usage.
-// Every replica's admission reads it there, and the figures of a seed outlive the seed's end and
-// ours.
+// Ledger keeps how many installations on each seed have which versions, in ConfigMap addon-usage, for
+// the admission of every replica. The figures of a seed outlive the seed's end and ours.
 type Ledger struct {
 	namespace string
 	clock     clock.WithTicker
@@ -178,8 +176,7 @@ func (l *Ledger) Having(leave catalogue.Leave) Stay {
 	return found
 }
 
-// encode gives what the ConfigMap should have; nil before the first pass, since the Seeds are not
-// known until then.
+// encode gives what the ConfigMap should have; nil before the first pass, when no Seeds are known.
 func (l *Ledger) encode() map[string]string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

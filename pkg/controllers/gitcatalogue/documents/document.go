@@ -12,8 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
-// Limits of a document leave room for values, which have a limit of their own, and for aliases. All documents of a folder have
-// folderLimit together.
+// Limits of a document leave room for values, which have their own, and for aliases. A folder has folderLimit in all.
 const (
 	documentBytes  = 4 << 20
 	documentDepth  = 64
