@@ -178,7 +178,7 @@ func TestResolveValues(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "second", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseValues}},
 			Data:       map[string]string{"my.yaml": "d: second\nkept: {own: 1}\n", "bad.yaml": "kkp: {}", "deep.yaml": strings.Repeat("[", 40)},
 		},
-		target("default", "target"), backups("thief", "unmarked"), backups("empty", ""),
+		backups("default", "target"), backups("thief", "unmarked"), backups("empty", ""),
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "internal-admin-kubeconfig"}, Data: map[string][]byte{"kubeconfig": []byte("kubeconfig")}},
 	)
 	t.Run("layers", func(t *testing.T) { w.with(t).testLayers() })
