@@ -19,7 +19,7 @@ func (p *Pass) ReleaseFree(ctx context.Context, name string) *Stop {
 	if name == "" {
 		return nil
 	}
-	if known := p.PreviousRelease(); known != nil && known.Name == name {
+	if known := p.previousRelease(); known != nil && known.Name == name {
 		return p.byHandBefore(ctx, known)
 	}
 	found, err := helmrelease.Find(ctx, p.helmPlace(p.Asked.TargetNamespace), name, p.Owner)

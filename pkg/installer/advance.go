@@ -142,7 +142,7 @@ func (p *Pass) RecordApplied(ctx context.Context) *Stop {
 	if !applied.HasHooks(applied.Action.Post()) {
 		applied.Deployed()
 	}
-	if err := p.installer.Records.SaveApplied(ctx, p.Namespace, &applied); err != nil {
+	if err := p.installer.Writes.SaveApplied(ctx, p.Namespace, &applied); err != nil {
 		p.State.doubt()
 		return Failed(err)
 	}
@@ -155,7 +155,7 @@ func (p *Pass) RecordApplied(ctx context.Context) *Stop {
 	if applied.Revision <= revision.Kept {
 		return nil // revisions count from 1: there are no more than are kept
 	}
-	if err := p.installer.Records.Trim(ctx, p.Namespace, p.Owner, applied.LastGood); err != nil {
+	if err := p.installer.Writes.Trim(ctx, p.Namespace, p.Owner, applied.LastGood); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "trimming release records; tried again with the next revision")
 	}
 	return nil

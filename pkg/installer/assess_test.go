@@ -15,7 +15,8 @@ import (
 
 // shelf has one record and keeps what is saved.
 type shelf struct {
-	Records
+	RecordReader
+	RecordWriter
 	record *revision.Record
 	saves  int
 }
@@ -43,7 +44,7 @@ func inventoryOf(names ...string) (entries ownership.Inventory) {
 func TestFinishedJobsAreRecordedAtOnce(t *testing.T) {
 	entries := inventoryOf("quick", "slow")
 	kept := &shelf{record: &revision.Record{State: revision.StateApplied, Inventory: entries}}
-	p := (&Installer{Records: kept}).Pass(&State{Record: kept.record.Light()}, "cluster-a", Asked{}, Seed{})
+	p := (&Installer{Reads: kept, Writes: kept}).Pass(&State{Record: kept.record.Light()}, "cluster-a", Asked{}, Seed{})
 	unfinished := survey.Health{Total: 2, Healthy: 1, Finished: []ownership.Key{entries[0].Key}}
 	for range 2 {
 		if outcome := p.recordHealth(t.Context(), &unfinished); outcome != nil {
@@ -62,7 +63,7 @@ func TestFinishedJobsAreRecordedAtOnce(t *testing.T) {
 func TestRecordedObjectsKeepTheirDigits(t *testing.T) {
 	const object = `{"apiVersion":"example.com/v1","kind":"Widget","spec":{"serial":9007199254740993}}`
 	kept := &shelf{record: &revision.Record{Objects: []json.RawMessage{json.RawMessage(object)}}}
-	p := (&Installer{Records: kept}).Pass(&State{}, "cluster-a", Asked{}, Seed{})
+	p := (&Installer{Reads: kept, Writes: kept}).Pass(&State{}, "cluster-a", Asked{}, Seed{})
 	_, objects, err := p.recordedObjects(t.Context())
 	if err != nil {
 		t.Fatal(err)

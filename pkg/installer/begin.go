@@ -23,7 +23,7 @@ func (p *Pass) Begin(ctx context.Context, wanted revision.Record, leaves bool) *
 			return p.remoteFailed(AboutApply, err)
 		}
 	}
-	if err := p.installer.Records.SaveIntent(ctx, p.Namespace, intent); err != nil {
+	if err := p.installer.Writes.SaveIntent(ctx, p.Namespace, intent); err != nil {
 		p.State.doubt()
 		return Failed(err)
 	}

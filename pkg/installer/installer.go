@@ -24,9 +24,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// Records keep release records on the seed.
-type Records interface {
-	RecordReader
+// RecordWriter writes release records on the seed.
+type RecordWriter interface {
 	SaveIntent(ctx context.Context, namespace string, record *revision.Record) error
 	SaveApplied(ctx context.Context, namespace string, record *revision.Record) error
 	Trim(ctx context.Context, namespace string, owner ownership.Owner, keep ...int) error
@@ -44,7 +43,8 @@ type RecordReader interface {
 // Installer puts revisions onto targets. One serves all installations of a seed: those of one user cluster share what
 // was listed there.
 type Installer struct {
-	Records Records
+	Reads  RecordReader
+	Writes RecordWriter
 	// Interval is the time between two comparisons of an installation's objects with its record.
 	Interval time.Duration
 
@@ -174,6 +174,8 @@ type Stop struct {
 	// Retry says that something failed which may pass; else something has to happen first. Unknown says that it can't be
 	// told how things are, rather than that they are bad.
 	Retry, Unknown bool
+	// Saved says that what is done next is on record: the next pass, which begins at once, goes on from there.
+	Saved bool
 	// Recheck is when to come back: of a failure 0 is after a back-off, else it is never.
 	Recheck time.Duration
 }

@@ -13,7 +13,7 @@ import (
 
 // Load reads the newest record, unless it is known.
 func (p *Pass) Load(ctx context.Context) error {
-	return p.load(ctx, p.installer.Records.LoadFirst)
+	return p.load(ctx, p.installer.Reads.LoadFirst)
 }
 
 // LoadForRemoval is Load for an installation that goes: nothing on record lets it go, so that is read past what is shared.
@@ -21,7 +21,7 @@ func (p *Pass) LoadForRemoval(ctx context.Context) error {
 	if p.Record() == nil {
 		p.State.Loaded = false
 	}
-	return p.load(ctx, p.installer.Records.Load)
+	return p.load(ctx, p.installer.Reads.Load)
 }
 
 func (p *Pass) load(ctx context.Context, read func(context.Context, string, ownership.Owner) (*revision.Record, error)) error {
@@ -66,7 +66,7 @@ func (p *Pass) GoBack(ctx context.Context) *Stop {
 
 // Reown makes a Cluster that came back with another UID the owner of the records, once its user cluster is known to be the same.
 func (p *Pass) Reown(ctx context.Context) error {
-	err := p.installer.Records.Reown(ctx, p.Namespace, p.Owner, v1.ClusterIdentity{Name: p.Cluster.Name, UID: p.Cluster.UID})
+	err := p.installer.Writes.Reown(ctx, p.Namespace, p.Owner, v1.ClusterIdentity{Name: p.Cluster.Name, UID: p.Cluster.UID})
 	if err == nil {
 		p.State.doubt()
 	}
@@ -75,7 +75,7 @@ func (p *Pass) Reown(ctx context.Context) error {
 
 // Forget drops all records: until then a crash begins the removal again.
 func (p *Pass) Forget(ctx context.Context) error {
-	return p.installer.Records.Forget(ctx, p.Namespace, p.Owner)
+	return p.installer.Writes.Forget(ctx, p.Namespace, p.Owner)
 }
 
 // ReadWhole gives a record with its objects and manifest: itself, or what the seed has of one that is kept in memory without
@@ -84,7 +84,7 @@ func (p *Pass) ReadWhole(ctx context.Context, record *revision.Record) (*revisio
 	if !record.IsLight() {
 		return record, nil
 	}
-	stored, err := p.installer.Records.Load(ctx, p.Namespace, p.Owner)
+	stored, err := p.installer.Reads.Load(ctx, p.Namespace, p.Owner)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (p *Pass) ReadWhole(ctx context.Context, record *revision.Record) (*revisio
 
 // recordedObjects reads the record whole: the objects are not kept in memory.
 func (p *Pass) recordedObjects(ctx context.Context) (*revision.Record, []*unstructured.Unstructured, error) {
-	record, err := p.installer.Records.Load(ctx, p.Namespace, p.Owner)
+	record, err := p.installer.Reads.Load(ctx, p.Namespace, p.Owner)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -127,9 +127,9 @@ func (p *Pass) saveAmended(ctx context.Context, record *revision.Record) error {
 // save writes a record in the state that it has: an intent that gets another name is not applied by that.
 func (p *Pass) save(ctx context.Context, record *revision.Record) error {
 	if record.IsApplied() {
-		return p.installer.Records.SaveApplied(ctx, p.Namespace, record)
+		return p.installer.Writes.SaveApplied(ctx, p.Namespace, record)
 	}
-	return p.installer.Records.SaveIntent(ctx, p.Namespace, record)
+	return p.installer.Writes.SaveIntent(ctx, p.Namespace, record)
 }
 
 // Amend changes the record and writes it back; where that fails it is read again.
@@ -147,7 +147,7 @@ func (p *Pass) amend(ctx context.Context, change func(*revision.Record)) error {
 	amended := *p.Record()
 	record := &amended
 	if record.IsLight() {
-		if record, err = p.installer.Records.Load(ctx, p.Namespace, p.Owner); err != nil || record == nil {
+		if record, err = p.installer.Reads.Load(ctx, p.Namespace, p.Owner); err != nil || record == nil {
 			return err
 		}
 	}

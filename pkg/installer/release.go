@@ -22,7 +22,7 @@ func (p *Pass) NextRelease(name string) *helmrelease.Release {
 	helm := &helmrelease.Release{
 		Name: name, Namespace: p.Asked.TargetNamespace, Revision: 1, FirstDeployed: now, LastDeployed: now,
 	}
-	if previous := p.PreviousRelease(); previous != nil && previous.Name == helm.Name {
+	if previous := p.previousRelease(); previous != nil && previous.Name == helm.Name {
 		helm.Revision, helm.FirstDeployed, helm.TakenOver = previous.Revision+1, previous.FirstDeployed, previous.TakenOver
 	}
 	if p.Foreign != nil {
@@ -34,7 +34,7 @@ func (p *Pass) NextRelease(name string) *helmrelease.Release {
 	return helm
 }
 
-func (p *Pass) PreviousRelease() *helmrelease.Release {
+func (p *Pass) previousRelease() *helmrelease.Release {
 	if record := p.Record(); record != nil {
 		return record.Helm
 	}

@@ -22,7 +22,7 @@ func (p *Pass) GiveWay(ctx context.Context, outcome *Stop) *Stop {
 	case left > 0:
 		return outcome.within(left + atOnce)
 	}
-	good, err := p.installer.Records.LoadRevision(ctx, p.Namespace, p.Owner, p.Record().LastGood)
+	good, err := p.installer.Reads.LoadRevision(ctx, p.Namespace, p.Owner, p.Record().LastGood)
 	var damaged *revision.DamagedError
 	if errors.As(err, &damaged) || err == nil && good == nil {
 		return outcome // nothing to go back to
@@ -34,14 +34,14 @@ func (p *Pass) GiveWay(ctx context.Context, outcome *Stop) *Stop {
 	if err != nil {
 		return Failed(err)
 	}
-	if err := p.installer.Records.SaveIntent(ctx, p.Namespace, back); err != nil {
+	if err := p.installer.Writes.SaveIntent(ctx, p.Namespace, back); err != nil {
 		p.State.doubt()
 		return Failed(err)
 	}
 	p.State.begin(back)
 	p.State.health, p.State.looks = nil, 0
 	return &Stop{
-		About: AboutApply, Reason: v1.ReasonProgressing, Recheck: atOnce,
+		About: AboutApply, Reason: v1.ReasonProgressing, Saved: true,
 		Message: fmt.Sprintf("version %q failed: version %q is brought back", back.Rollback.Version, back.Version),
 	}
 }
@@ -77,7 +77,7 @@ func (p *Pass) helmRollback(good *revision.Record) *helmrelease.Release {
 	}
 	helm := *good.Helm
 	helm.Description = fmt.Sprintf("Rollback to %d", helm.Revision)
-	if newest := p.PreviousRelease(); newest != nil && newest.Name == helm.Name {
+	if newest := p.previousRelease(); newest != nil && newest.Name == helm.Name {
 		helm.Revision = max(helm.Revision, newest.Revision)
 	}
 	helm.Revision++

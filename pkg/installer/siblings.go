@@ -48,7 +48,7 @@ func (p *Pass) others(ctx context.Context) ([]Other, error) {
 
 func (p *Pass) sibling(ctx context.Context, other Other) (ownership.Sibling, error) {
 	sibling := ownership.Sibling{Name: other.Name, Leaving: other.Leaving, Elder: other.Elder}
-	record, err := p.installer.Records.Load(ctx, p.Namespace, ownership.Owner{ClusterUID: p.Owner.ClusterUID, Installation: other.Name})
+	record, err := p.installer.Reads.Load(ctx, p.Namespace, ownership.Owner{ClusterUID: p.Owner.ClusterUID, Installation: other.Name})
 	if _, damaged := errors.AsType[*revision.DamagedError](err); damaged || err == nil && record != nil && record.Skipped > 0 {
 		sibling.Unknown = true
 		return sibling, nil
@@ -149,7 +149,7 @@ func (p *Pass) recordShared(ctx context.Context) error {
 		left[i].Owner = ""
 	}
 	record.Superseded, record.Shared = append(record.Superseded, left...), p.Progress.Shared
-	err := p.installer.Records.SaveIntent(ctx, p.Namespace, record)
+	err := p.installer.Writes.SaveIntent(ctx, p.Namespace, record)
 	if err != nil {
 		p.State.doubt()
 	}

@@ -15,7 +15,7 @@ const mostMethods = 5
 
 // wide are the interfaces that still ask for more, by folder and name, with what has to come first.
 var wide = map[string]string{
-	"pkg/controllers/addoninstallation.Records": "reading and writing of records part when revisions have an installer of their own",
+	"pkg/controllers/addoninstallation.Records": "who wires hands over one value; pkg/installer asks for reading and writing apart",
 }
 
 // interfaces finds the interfaces of packages, ours and others'.

@@ -15,6 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // connectRecheck is how often a missing connection is asked for, besides being woken.
@@ -34,7 +35,7 @@ func (r *Reconciler) connect(ctx context.Context, f *facts) loop.Outcome {
 		return failed(err)
 	}
 	if connection.Origin != f.Owner.ClusterUID { // another Cluster of the name, over another user cluster, as is known only now
-		return waiting(kubermaticv1.ReasonProgressing, fmt.Sprintf("cluster %q has another user cluster than before", f.cluster.Name), atOnce)
+		return checkpoint(kubermaticv1.ConditionReady, fmt.Sprintf("cluster %q has another user cluster than before", f.cluster.Name))
 	}
 	if record := f.Record(); record != nil && record.ClusterUID != f.cluster.UID {
 		return r.comeBack(ctx, f)
@@ -48,13 +49,13 @@ func (r *Reconciler) comeBack(ctx context.Context, f *facts) loop.Outcome {
 	if err := f.Reown(ctx); err != nil {
 		return failed(err)
 	}
-	return waiting(kubermaticv1.ReasonProgressing, fmt.Sprintf("cluster %q came back over the same user cluster", f.cluster.Name), atOnce)
+	return checkpoint(kubermaticv1.ConditionReady, fmt.Sprintf("cluster %q came back over the same user cluster", f.cluster.Name))
 }
 
 // watchSwaps wakes the installations of a cluster that turns out to be another one, so that they say so.
 func (r *Reconciler) watchSwaps(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	r.Connections.OnSwap(func(namespace string) {
-		for _, request := range r.requests(ctx, client.InNamespace(namespace)) {
+	r.Connections.OnSwap(func(swapped target.Ref) {
+		for _, request := range r.requests(ctx, client.InNamespace(swapped.Namespace)) {
 			queue.Add(request)
 		}
 	})
@@ -77,7 +78,7 @@ func notConnected(without *cluster.NotConnectedError) *installer.Stop {
 // callFailed is a call to the user cluster that failed. The connection learns of it. Where that takes it out, the cluster is what there
 // is to tell of, in the words of the next pass, and nothing of the add-on.
 func (r *Reconciler) callFailed(f *facts, about installer.About, err error) *installer.Stop {
-	r.Connections.Report(f.cluster, err)
+	r.Connections.Report(f.cluster.Ref, err)
 	if calls.IsAnswer(err) {
 		return stopOf(about, err)
 	}

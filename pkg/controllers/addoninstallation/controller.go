@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
@@ -22,6 +21,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // Options are the controller's settings.
@@ -44,15 +44,16 @@ type Options struct {
 
 // Connections answer at once with a connection to a user cluster, or why there is none.
 type Connections interface {
-	Get(kkp *kkpv1.Cluster, subscriber string, wake func()) (*cluster.Connection, error)
-	Report(kkp *kkpv1.Cluster, err error)
-	OnSwap(swapped func(namespace string))
-	Origin(ctx context.Context, kkp *kkpv1.Cluster) (types.UID, error)
+	Get(cluster target.Description, subscriber string, wake func()) (*cluster.Connection, error)
+	Report(cluster target.Ref, err error)
+	OnSwap(swapped func(target.Ref))
+	Origin(ctx context.Context, cluster target.Ref) (types.UID, error)
 }
 
 // Records keep release records on the seed.
 type Records interface {
-	installer.Records
+	installer.RecordReader
+	installer.RecordWriter
 	// Clusters are those that an installation has some of.
 	Clusters(ctx context.Context, namespace, installation string) ([]kubermaticv1.ClusterIdentity, error)
 }
@@ -101,6 +102,7 @@ type Reconciler struct {
 	Dependencies
 	installer        *installer.Installer
 	memories         memories
+	dependents       dependents
 	capabilityCharts searches[bool]
 	secretContents   searches[bool]
 	lookupCharts     searches[kindsAsked]
@@ -111,8 +113,10 @@ type Reconciler struct {
 func New(dependencies Dependencies) *Reconciler {
 	dependencies.Records = savedRecords{dependencies.Records}
 	return &Reconciler{
-		Dependencies:     dependencies,
-		installer:        &installer.Installer{Records: dependencies.Records, Interval: dependencies.Options.DriftInterval},
+		Dependencies: dependencies,
+		installer: &installer.Installer{
+			Reads: dependencies.Records, Writes: dependencies.Records, Interval: dependencies.Options.DriftInterval,
+		},
 		capabilityCharts: newSearches[bool](), secretContents: newSearches[bool](), lookupCharts: newSearches[kindsAsked](),
 	}
 }
@@ -121,7 +125,7 @@ func New(dependencies Dependencies) *Reconciler {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	installation := &kubermaticv1.AddonInstallation{}
 	if err := r.Client.Get(ctx, request.NamespacedName, installation); err != nil {
-		r.memories.forget(request.NamespacedName)
+		r.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	facts := r.factsOf(installation)
@@ -136,7 +140,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if isRemoved(installation) {
 		outcome := loop.Run(within, r.removalSteps(), facts)
 		if _, done := outcome.(loop.Done); done {
-			r.memories.forget(request.NamespacedName)
+			r.forget(request.NamespacedName)
 			return ctrl.Result{}, pass.SetFinalizer(ctx, kubermaticv1.FinalizerCleanupInstallation, false)
 		}
 		outcome = facts.backOff(facts.overdue(within, outcome))
@@ -156,12 +160,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return r.finish(ctx, pass, facts, outcome)
 }
 
+// forget drops what is known of an installation that is gone.
+func (r *Reconciler) forget(name types.NamespacedName) {
+	r.memories.forget(name)
+	r.dependents.forget(name)
+}
+
 // finish hands the outcome over, remembers the status that was written and tells what is new in it.
 func (r *Reconciler) finish(
 	ctx context.Context, pass *loop.Loop[*kubermaticv1.AddonInstallation], f *facts, outcome loop.Outcome,
 ) (ctrl.Result, error) {
+	if outcome == (loop.NotMine{}) { // its worker tells of it, and changes what was remembered
+		r.memories.forget(client.ObjectKeyFromObject(f.installation))
+		return pass.Finish(ctx, outcome)
+	}
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
+	r.dependents.note(f)
 	before := f.installation.ResourceVersion
 	result, err := pass.Finish(ctx, outcome)
 	if err == nil && f.installation.ResourceVersion != before {

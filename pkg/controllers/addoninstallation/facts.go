@@ -6,13 +6,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/resolution"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
@@ -32,7 +32,7 @@ type facts struct {
 
 // clusterFacts are those of steps find-cluster and load-record.
 type clusterFacts struct {
-	cluster *kkpv1.Cluster
+	cluster target.Description
 	// identity is the Cluster's, of an installation that is worked on.
 	identity *kubermaticv1.ClusterIdentity
 	// damaged: there are records, and none can be read.
@@ -130,6 +130,8 @@ func outcomeOf(stop *installer.Stop) loop.Outcome {
 		return loop.RetryAt{
 			Condition: conditionOf[stop.About], Reason: stop.Reason, Message: stop.Message, Unknown: stop.Unknown, After: stop.Recheck,
 		}
+	case stop.Saved:
+		return loop.Checkpoint{Condition: conditionOf[stop.About], Reason: stop.Reason, Message: stop.Message, AtOnce: true}
 	}
 	return loop.Waiting{Condition: conditionOf[stop.About], Reason: stop.Reason, Message: stop.Message, Recheck: stop.Recheck}
 }

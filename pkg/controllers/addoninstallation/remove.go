@@ -6,6 +6,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // letGo ends a removal that needs no call to the user cluster: the cluster goes or is gone, or the objects are to stay.
@@ -17,10 +18,10 @@ func (r *Reconciler) letGo(ctx context.Context, f *facts) loop.Outcome {
 	if !cluster.BelongsTo(f.cluster, r.Options.WorkerName) {
 		return loop.NotMine{}
 	}
-	if cluster.Deleted(f.cluster) {
+	if f.cluster.Deleted {
 		return loop.Done{}
 	}
-	if f.cluster.Spec.Pause {
+	if f.cluster.Paused {
 		return pausedCluster(f)
 	}
 	orphaned := f.installation.Spec.DeletionPolicy == kubermaticv1.DeletionOrphan
@@ -58,7 +59,7 @@ func (r *Reconciler) letGoWithoutCluster(ctx context.Context, f *facts, unknown 
 		return failed(err)
 	}
 	for _, known := range had {
-		gone, err := r.Finder.Gone(ctx, cluster.Identity{Name: known.Name, UID: known.UID})
+		gone, err := r.Finder.Gone(ctx, target.Recorded(f.installation.Namespace, known))
 		if err != nil {
 			return failed(err)
 		}

@@ -29,6 +29,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
 	"github.com/trellis-addons/trellis/pkg/resolution"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/values"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -132,7 +133,7 @@ func (w *valuesWorld) secret(name, use, text string) *corev1.Secret {
 func (w *valuesWorld) pass(entry *kubermaticv1.AddonVersion, spec kubermaticv1.AddonInstallationSpec, core bool) (*facts, loop.Outcome) {
 	spec.AddonRef.Name = "demo"
 	f := passOver(&kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "demo"}, Spec: spec}, &memory{})
-	f.cluster, f.choice = w.cluster, resolution.Choice{Version: entry, Core: core}
+	f.cluster, f.choice = cluster.Describe(w.cluster), resolution.Choice{Version: entry, Core: core}
 	return f, w.reconciler.resolveValues(w.Context(), f)
 }
 
@@ -380,7 +381,7 @@ func (w *valuesWorld) testWakes() {
 		return marked(w.Context(), w.secret(name, kubermaticv1.UseValues, ""))
 	}
 	change := func(kind schema.GroupKind, namespace, name string) []reconcile.Request {
-		return w.reconciler.ofChange(w.Context(), cluster.Change{Kind: kind, Namespace: namespace, Name: name})
+		return w.reconciler.ofChange(w.Context(), cluster.Change{Kind: kind, Cluster: target.Ref{Namespace: namespace}, Name: name})
 	}
 	for _, test := range []struct {
 		why  string
