@@ -15,6 +15,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/lru"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/survey"
@@ -162,4 +163,144 @@ func (r *Reconciler) lookedUp(f *facts) (kindsAsked, error) {
 	}
 	asked.all = strings.Contains(string(values), lookupFunction) && strings.Contains(string(values), "{{")
 	return asked, nil
+}
+
+// searches remembers by content digest what was found in contents.
+type searches[T any] struct {
+	byDigest *lru.Cache[string, T]
+}
+
+// searchesKept bounds the memory of searches.
+const searchesKept = 4096
+
+func newSearches[T any]() searches[T] { return searches[T]{lru.New[string, T](searchesKept, nil)} }
+
+func (s *searches[T]) ask(digest string, content fs.FS, search func(fs.FS) (T, error)) (T, error) {
+	if found, known := s.byDigest.Get(digest); known {
+		return found, nil
+	}
+	found, err := search(content)
+	if err != nil {
+		return found, fmt.Errorf("searching the content: %w", err)
+	}
+	s.byDigest.Put(digest, found, lru.Forever)
+	return found, nil
+}
+
+// fileLimit is how much of one file is searched.
+const fileLimit = 5 << 20
+
+// anyFile says whether any file of a content whose path is chosen holds what is looked for.
+func anyFile(content fs.FS, chosen func(path string) bool, holds func(text string) bool) (bool, error) {
+	found := false
+	err := fs.WalkDir(content, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() || !chosen(path) {
+			return err
+		}
+		text, _, err := render.ReadAtMost(content, path, fileLimit)
+		if holds(text) {
+			found = true
+			return fs.SkipAll
+		}
+		return err
+	})
+	return found, err
+}
+
+func isTemplate(path string) bool { return strings.Contains("/"+path, "/templates/") }
+
+// asksForCapabilities says whether the word Capabilities occurs in any template of a chart or of its dependencies.
+func asksForCapabilities(chart fs.FS) (bool, error) {
+	return anyFile(chart, isTemplate, func(text string) bool { return strings.Contains(text, "Capabilities") })
+}
+
+// secretFields are the secret fields of template data as templates write them.
+var secretFields = regexp.MustCompile(`\.Credentials\b|\.Cluster\.Kubeconfig\b|\.Address\.AdminToken\b`)
+
+func chartNamesSecrets(chart fs.FS) (bool, error) {
+	return anyFile(chart, isTemplate, func(text string) bool {
+		return strings.Contains(text, ".Values.kkp") && secretFields.MatchString(text)
+	})
+}
+
+func manifestsNameSecrets(manifests fs.FS) (bool, error) {
+	isManifest := func(path string) bool { return strings.HasSuffix(path, ".yaml") || strings.HasSuffix(path, ".yml") }
+	return anyFile(manifests, isManifest, secretFields.MatchString)
+}
+
+// secretsAskedFor refuses content of a Core catalogue that names secrets which its version does not ask for: it would put empty
+// ones into the user cluster, in place of those that it had before versions had to ask. It finds fields that are written out.
+func (r *Reconciler) secretsAskedFor(f *facts) loop.Outcome {
+	if !f.choice.Core || f.choice.SeesSecrets() {
+		return nil
+	}
+	search := manifestsNameSecrets
+	if f.choice.Version.Template.Method == kubermaticv1.MethodHelm {
+		search = chartNamesSecrets
+	}
+	named, err := r.secretContents.ask(string(f.choice.Version.Template.Method)+f.snapshot.Digest, f.snapshot.FS, search)
+	if err != nil {
+		return failed(err)
+	}
+	if !named && !secretFields.MatchString(f.choice.Version.ValuesTemplate) {
+		return nil
+	}
+	return loop.Stalled{
+		Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonRenderFailed, Message: fmt.Sprintf(
+			"version %q names secrets of the cluster (.Credentials, .Cluster.Kubeconfig or .Cluster.Address.AdminToken) and does not ask for "+
+				"them: set template.clusterSecrets: true in its Core catalogue", f.choice.Version.Version),
+	}
+}
+
+// sight is what a rendering sees besides the inputs. It changes with what is installed, so it is no reason for a rendering; it is part
+// of what one is kept by.
+type sight struct {
+	revision  int
+	isInstall bool
+	// found is what function lookup finds.
+	found []*unstructured.Unstructured
+	// otherMoment is for a second rendering, to compare.
+	otherMoment bool
+}
+
+// nextSight is that of a change, as helm gives it.
+func nextSight(f *facts) sight {
+	next := f.NextRelease(releaseName(f))
+	if next == nil {
+		return sight{}
+	}
+	return sight{revision: next.Revision, isInstall: revision.NextAction(f.Record(), next) == hooks.ActionInstall}
+}
+
+// recordedSight is that of the revision on record.
+func recordedSight(f *facts) sight {
+	record := f.Record()
+	if record == nil || record.Helm == nil {
+		return nextSight(f)
+	}
+	isInstall := record.Action == hooks.ActionInstall
+	if record.Action == "" {
+		isInstall = record.Helm.Revision == 1
+	}
+	return sight{revision: record.Helm.Revision, isInstall: isInstall}
+}
+
+// keptBy is what a rendering is kept by.
+func (r *Reconciler) keptBy(f *facts, seen sight) (string, error) {
+	if f.choice.Version.Template.Method != kubermaticv1.MethodHelm && !seen.otherMoment {
+		return f.inputs, nil
+	}
+	found, err := json.Marshal(seen.found)
+	if err != nil {
+		return "", fmt.Errorf("encoding what is looked up: %w", err)
+	}
+	return revision.InputsHash(r.InputsKey, []byte(f.inputs), found,
+		fmt.Append(nil, seen.revision, seen.isInstall, seen.otherMoment)), nil
+}
+
+func (r *Reconciler) renderRequest(f *facts, seen sight) (render.Request, error) {
+	kept, err := r.keptBy(f, seen)
+	return render.Request{
+		Method: string(f.choice.Version.Template.Method), Inputs: kept, Input: r.renderInput(f, seen), Wake: r.waker(f.installation),
+	}, err
 }

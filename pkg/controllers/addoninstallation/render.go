@@ -2,15 +2,22 @@ package addoninstallation
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/hooks"
+	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/render"
@@ -192,4 +199,161 @@ func (r *Reconciler) prepare(f *facts, rendered render.Result) (made prepared, o
 	}
 	made.objects, made.chart = objects, rendered.Chart
 	return made, nil
+}
+
+// prepareHooks makes the hooks of a chart ready as its objects are: images, namespaces, labels. Two events may have hooks of
+// one name, so each is prepared by itself. Helm does not mark hooks as its own, so neither do we.
+func (r *Reconciler) prepareHooks(f *facts, chart *render.Chart) ([]hooks.Hook, error) {
+	if chart == nil {
+		return nil, nil
+	}
+	var found []hooks.Hook
+	for _, hook := range chart.Hooks {
+		alone := []*unstructured.Unstructured{hook.Object}
+		r.Images.Rewrite(alone)
+		prepared, err := apply.Prepare(alone, f.Connection.Mapper, apply.Options{
+			Owner: f.Owner, TargetNamespace: f.installation.Spec.TargetNamespace,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("the hook of %q: %w", hook.Path, err)
+		}
+		encoded, err := json.Marshal(prepared[0].Object)
+		if err != nil {
+			return nil, fmt.Errorf("encoding the hook of %q: %w", hook.Path, err)
+		}
+		found = append(found, hooks.Hook{
+			Path: hook.Path, Events: hook.Events, Weight: hook.Weight, DeletePolicies: hook.DeletePolicies, LogPolicies: hook.LogPolicies,
+			Object: encoded,
+		})
+	}
+	return found, nil
+}
+
+// helmRecord is what the record says of the Helm release; nil for go-template.
+func helmRecord(f *facts) *helmrelease.Release {
+	chart := f.chart
+	if chart == nil {
+		return nil
+	}
+	helm := f.NextRelease(releaseName(f))
+	helm.ChartName, helm.ChartVersion, helm.AppVersion = chart.Name, chart.Version, chart.AppVersion
+	helm.Manifest, helm.Config = chart.Manifest, chart.Config
+	return helm
+}
+
+// releaseNameFree refuses a release name that another installation of the cluster has in the same namespace already.
+func (r *Reconciler) releaseNameFree(ctx context.Context, f *facts) loop.Outcome {
+	name, spec := releaseName(f), f.installation.Spec
+	if name == "" {
+		return nil
+	}
+	list := &kubermaticv1.AddonInstallationList{} // shared with the cache, and only read
+	err := r.Client.List(ctx, list, client.InNamespace(f.installation.Namespace), client.MatchingFields{indexRelease: name},
+		client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return failed(err)
+	}
+	for i := range list.Items {
+		other := &list.Items[i]
+		if isOlder(other, f.installation) && other.Spec.TargetNamespace == spec.TargetNamespace {
+			return outcomeOf(installer.ReleaseTaken(other.Name, name, spec.TargetNamespace))
+		}
+	}
+	return nil
+}
+
+// isOlder says which of two installations that want the same keeps it: the one made first, then the first by name. Of one
+// installation with itself it says no.
+func isOlder(a, b *kubermaticv1.AddonInstallation) bool {
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.Name < b.Name
+}
+
+// podSecurityPrefix begins the labels by which a Namespace says what its Pods may do.
+const podSecurityPrefix = "pod-security.kubernetes.io/"
+
+var namespaceKind = schema.GroupKind{Kind: "Namespace"}
+
+// NotAllowedError says that an add-on of a Custom catalogue wants what it does not get.
+type NotAllowedError struct {
+	// Subject is the object, or the installation's field, as people write it.
+	Subject string
+	// Problem says what it wants, and what to do.
+	Problem string
+}
+
+func (e *NotAllowedError) Error() string { return e.Subject + ": " + e.Problem }
+
+// allowed refuses, before anything is recorded or written, what an add-on of a Custom catalogue may not have. What is applied
+// already was allowed when it was, and stays.
+func (r *Reconciler) allowed(_ context.Context, f *facts) loop.Outcome {
+	if f.choice.Core || f.Decision.IsRecorded() {
+		return nil
+	}
+	restrictions := r.Options.Restrictions
+	run, broken := hooks.Objects(f.Hooks)
+	if broken != nil {
+		return failed(broken)
+	}
+	err := checkTarget(f.installation.Spec.TargetNamespace, restrictions)
+	if err == nil {
+		err = checkObjects(f.Objects, restrictions)
+	}
+	if err == nil {
+		err = checkObjects(run, restrictions)
+	}
+	if err == nil {
+		return nil
+	}
+	return loop.Stalled{Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonNotAllowed, Message: err.Error()}
+}
+
+// checkTarget is for the namespace that the installation's user chose. The error is a *NotAllowedError.
+func checkTarget(namespace string, restrictions catalogue.Restrictions) error {
+	if problem := restrictions.Target(namespace); problem != "" {
+		return &NotAllowedError{Subject: fmt.Sprintf("targetNamespace %q", namespace), Problem: problem}
+	}
+	return nil
+}
+
+// checkObjects is for everything that is written for a Custom catalogue's add-on, a chart's hooks too. It names the first
+// object that is refused; the error is a *NotAllowedError.
+func checkObjects(objects []*unstructured.Unstructured, restrictions catalogue.Restrictions) error {
+	for _, object := range objects {
+		if problem := problemOf(object, restrictions); problem != "" {
+			return &NotAllowedError{Subject: nameOf(object), Problem: problem}
+		}
+	}
+	return nil
+}
+
+// problemOf: Namespaces of Kubernetes itself are never an add-on's, whatever its seed lets in.
+func problemOf(object *unstructured.Unstructured, restrictions catalogue.Restrictions) string {
+	isNamespace := object.GroupVersionKind().GroupKind() == namespaceKind
+	switch {
+	case isNamespace && catalogue.IsKubeNamespace(object.GetName()):
+		return "this Namespace is the cluster's own: take it out of the add-on, which may count on its being there"
+	case restrictions.KubeNamespaces && catalogue.IsKubeNamespace(object.GetNamespace()):
+		return closedBy(catalogue.RestrictKubeNamespaces, "objects in that namespace")
+	case restrictions.PodSecurity && isNamespace && hasPodSecurity(object):
+		return closedBy(catalogue.RestrictPodSecurity, "labels pod-security.kubernetes.io/*")
+	}
+	return ""
+}
+
+// closedBy names the restriction, and the two ways out.
+func closedBy(restriction, what string) string {
+	return fmt.Sprintf("this seed keeps %s for add-ons of Core catalogues (%s=%s): take it out of the add-on, or have the add-on put into one",
+		what, catalogue.FlagRestrictions, restriction)
+}
+
+func hasPodSecurity(object *unstructured.Unstructured) bool {
+	for key := range object.GetLabels() {
+		if strings.HasPrefix(key, podSecurityPrefix) {
+			return true
+		}
+	}
+	return false
 }

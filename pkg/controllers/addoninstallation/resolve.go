@@ -4,16 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/pkg/values"
 )
 
 func waiting(reason, message string, recheck time.Duration) loop.Outcome {
@@ -84,3 +95,159 @@ func (f *facts) incompatible(reason, message string) loop.Outcome {
 
 // installedVersion is the version in the user cluster, of the same add-on, or "". status.version shows it.
 func installedVersion(f *facts) string { return resolution.InstalledOnRecord(f.Record(), addonOf(f)) }
+
+// resolveValues puts the layers of values together. Template data comes first: a catalogue may make values of it.
+func (r *Reconciler) resolveValues(ctx context.Context, f *facts) loop.Outcome {
+	data, err := r.templateData(ctx, f)
+	if err != nil {
+		return dataOutcome(err)
+	}
+	f.data = data
+	f.values, err = f.choice.Values(ctx, f.installation, layers{r, f})
+	if err != nil {
+		return valuesOutcome(err)
+	}
+	return nil
+}
+
+// layers reads the layers of values for a pass.
+type layers struct {
+	r *Reconciler
+	f *facts
+}
+
+// FromTemplate renders the catalogue's valuesTemplate. Renderings are kept, so that one that changes nothing costs nothing.
+func (l layers) FromTemplate(ctx context.Context, template string) (map[string]any, error) {
+	return l.r.Values.RenderValues(ctx, render.ValuesInput{
+		Addon: addonOf(l.f), Tenant: tenantOf(l.f), Template: template, Data: l.f.data,
+	}, l.r.waker(l.f.installation))
+}
+
+// FromSource reads a marked object.
+func (l layers) FromSource(ctx context.Context, source kubermaticv1.ValuesSource) (map[string]any, error) {
+	return l.r.references().Values(ctx, l.f.installation.Namespace, source)
+}
+
+// valuesOutcome: what is wrong stays wrong until somebody edits what is watched; a valuesTemplate that took a renderer with
+// it is tried again in its time. Anything else may pass.
+func valuesOutcome(err error) loop.Outcome {
+	stalled := loop.Stalled{Condition: kubermaticv1.ConditionValuesResolved, Reason: kubermaticv1.ReasonValuesInvalid, Message: err.Error()}
+	var missing *resolution.MissingValuesError
+	var putOff *render.PutOffError
+	switch {
+	case errors.Is(err, render.ErrPending):
+		return loop.Waiting{
+			Condition: kubermaticv1.ConditionValuesResolved, Reason: kubermaticv1.ReasonRendering, Message: err.Error(), Recheck: clusterRecheck,
+		}
+	case errors.As(err, &missing):
+		stalled.Reason = kubermaticv1.ReasonValuesMissing
+	case errors.As(err, &putOff):
+		stalled.Recheck = max(time.Until(putOff.Until), time.Second)
+	case !render.Lasting(err) && !isInvalid(err):
+		return failed(err)
+	}
+	return stalled
+}
+
+// isInvalid says whether an error is about values or a form, and not about a call that failed.
+func isInvalid(err error) bool {
+	var (
+		decode   *values.DecodeError
+		field    *values.FieldError
+		reserved *values.ReservedKeyError
+		tooLarge *values.LimitError
+		marks    *values.MarksError
+	)
+	return errors.As(err, &marks) || errors.As(err, &decode) || errors.As(err, &field) ||
+		errors.As(err, &reserved) || errors.As(err, &tooLarge)
+}
+
+// unknownKeys tells what a user may have misspelt; empty for most.
+func unknownKeys(f *facts) string {
+	if len(f.values.Unknown) == 0 {
+		return ""
+	}
+	return values.PlaceOf(f.installation) + ": " + strings.Join(f.values.Unknown, "; ")
+}
+
+// Platform knows what the seed has beside Clusters.
+type Platform interface {
+	// TemplateData is what templates see, without secrets.
+	TemplateData(ctx context.Context, cluster target.Description, variables map[string]any) (templatedata.Data, error)
+	// IsProvider says whether providerRef may name the kind; ProviderSecret is the Secret that an object of it names.
+	IsProvider(kind schema.GroupKind) bool
+	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error)
+	// KKPAddon is KKP's own Addon of a name in a cluster; nil for none.
+	KKPAddon(ctx context.Context, cluster target.Ref, name string) (*metav1.PartialObjectMetadata, error)
+	// Subscribe has changes of all of that told.
+	Subscribe(changed func(cluster.Change))
+}
+
+// ClusterSecrets adds to template data the Secrets that a Cluster itself refers to, for add-ons of Core catalogues.
+type ClusterSecrets interface {
+	AddTo(ctx context.Context, data templatedata.Data, cluster target.Description) (templatedata.Data, error)
+}
+
+// templateData is what templates see. Secrets are in it for versions of Core catalogues that ask for them.
+func (r *Reconciler) templateData(ctx context.Context, f *facts) (templatedata.Data, error) {
+	data, err := r.Platform.TemplateData(ctx, f.cluster, r.Options.Variables[addonOf(f)])
+	if err != nil || !f.choice.SeesSecrets() {
+		return data, err
+	}
+	return r.ClusterSecrets.AddTo(ctx, data, f.cluster)
+}
+
+// dataOutcome: nobody tells us when a Cluster's Secrets come, so they are looked for again.
+func dataOutcome(err error) loop.Outcome {
+	var (
+		version    *templatedata.VersionError
+		credential *templatedata.MissingCredentialError
+		secret     *cluster.MissingSecretError
+		kubeconfig *cluster.NoKubeconfigError
+		several    *cluster.SeveralConfigurationsError
+	)
+	switch {
+	case errors.As(err, &version):
+		return loop.Stalled{Condition: kubermaticv1.ConditionValuesResolved, Reason: kubermaticv1.ReasonValuesInvalid, Message: err.Error()}
+	case errors.As(err, &credential), errors.As(err, &secret), errors.As(err, &kubeconfig), errors.As(err, &several):
+		return loop.Waiting{
+			Condition: kubermaticv1.ConditionValuesResolved, Reason: kubermaticv1.ReasonValuesMissing, Message: err.Error(),
+			Recheck: clusterRecheck,
+		}
+	}
+	return failed(err)
+}
+
+// watchPlatform wakes the installations that a change is about.
+func (r *Reconciler) watchPlatform(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	r.Platform.Subscribe(func(change cluster.Change) {
+		for _, request := range r.ofChange(ctx, change) {
+			queue.Add(request)
+		}
+	})
+	return nil
+}
+
+// ofChange: a provider's object wakes those that name it, the rest all that see the same facts.
+func (r *Reconciler) ofChange(ctx context.Context, change cluster.Change) []reconcile.Request {
+	var options []client.ListOption
+	if change.Cluster.Namespace != "" {
+		options = append(options, client.InNamespace(change.Cluster.Namespace))
+	}
+	if change.Kind == cluster.KindKKPAddon {
+		return r.ofKKPAddon(ctx, change)
+	}
+	if !r.Platform.IsProvider(change.Kind) {
+		return r.requests(ctx, options...)
+	}
+	var requests []reconcile.Request
+	for _, installation := range r.installations(ctx, options...) {
+		for _, source := range installation.Spec.ValuesFrom {
+			if ref := source.ProviderRef; ref != nil && resolution.ProviderKind(ref) == change.Kind && ref.Name == change.Name {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&installation)})
+				break
+			}
+		}
+	}
+	return requests
+}

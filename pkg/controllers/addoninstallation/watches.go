@@ -2,8 +2,12 @@ package addoninstallation
 
 import (
 	"context"
+	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -177,4 +181,81 @@ func (r *Reconciler) requests(ctx context.Context, options ...client.ListOption)
 		requests[i].NamespacedName = client.ObjectKeyFromObject(&installations[i])
 	}
 	return requests
+}
+
+// What is different for core add-ons; the core add-on controller makes and guards their installations.
+
+// isRemoved says whether an installation is to go. A core add-on that somebody deletes lives on while it is protected.
+func isRemoved(installation *kubermaticv1.AddonInstallation) bool {
+	return !installation.DeletionTimestamp.IsZero() && !isProtected(installation)
+}
+
+func isProtected(installation *kubermaticv1.AddonInstallation) bool {
+	return installation.Spec.CoreAddon && slices.Contains(installation.Finalizers, kubermaticv1.FinalizerCoreProtection)
+}
+
+// protectionChanged: finalizers change no generation, and a core add-on that loses its protection while it is being deleted
+// is to be removed.
+func protectionChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
+		before, isInstallation := update.ObjectOld.(*kubermaticv1.AddonInstallation)
+		after, isInstallationToo := update.ObjectNew.(*kubermaticv1.AddonInstallation)
+		return isInstallation && isInstallationToo && isProtected(before) != isProtected(after)
+	}}
+}
+
+// dependents knows the installations that go by what others of their add-on do: those that use objects of others, those that are not
+// applied, maybe for what others have, and those that are being removed. All the rest need not be woken: with hundreds of instances
+// each would be, for each of the others. What this process has not seen yet has its first pass before it.
+type dependents struct {
+	mutex sync.Mutex
+	// byNamespace has their add-ons by name.
+	byNamespace map[string]map[string]kubermaticv1.AddonName
+}
+
+// note says after a pass whether its installation is one of them.
+func (d *dependents) note(f *facts) {
+	installation := f.installation
+	depends := f.Record() != nil && len(f.Record().Shared) > 0 || isRemoved(installation) ||
+		!meta.IsStatusConditionTrue(installation.Status.Conditions, kubermaticv1.ConditionApplied)
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if !depends {
+		d.drop(installation.Namespace, installation.Name)
+		return
+	}
+	if d.byNamespace == nil {
+		d.byNamespace = map[string]map[string]kubermaticv1.AddonName{}
+	}
+	if d.byNamespace[installation.Namespace] == nil {
+		d.byNamespace[installation.Namespace] = map[string]kubermaticv1.AddonName{}
+	}
+	d.byNamespace[installation.Namespace][installation.Name] = installation.Spec.AddonRef.Name
+}
+
+// of are the dependents of the same add-on as one that changed, without itself.
+func (d *dependents) of(changed *kubermaticv1.AddonInstallation) (requests []reconcile.Request) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	for name, addon := range d.byNamespace[changed.Namespace] {
+		if addon == changed.Spec.AddonRef.Name && name != changed.Name {
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: changed.Namespace, Name: name}})
+		}
+	}
+	return requests
+}
+
+// forget drops an installation that is gone.
+func (d *dependents) forget(name types.NamespacedName) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.drop(name.Namespace, name.Name)
+}
+
+// drop drops an installation; the caller holds the mutex.
+func (d *dependents) drop(namespace, name string) {
+	delete(d.byNamespace[namespace], name)
+	if len(d.byNamespace[namespace]) == 0 {
+		delete(d.byNamespace, namespace)
+	}
 }
