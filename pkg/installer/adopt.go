@@ -12,9 +12,10 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// ReleaseFree looks, before the first write, whether the user cluster has a Helm release of the name that no record of ours
-// knows. Without annotation adopt that is a refusal; with it, the release is to be gone on with. What an installation of our name
-// left behind is gone on with in any case, and what one has that still exists never.
+// ReleaseFree looks, before the first write, whether the user cluster has a Helm release of the
+// name that no record of ours knows. Without annotation adopt that is a refusal; with it, the
+// release is to be gone on with. What an installation of our name left behind is gone on with in
+// any case, and what one has that still exists never.
 func (p *Pass) ReleaseFree(ctx context.Context, name string) *Stop {
 	if name == "" {
 		return nil
@@ -42,8 +43,9 @@ func (p *Pass) ReleaseFree(ctx context.Context, name string) *Stop {
 	}
 }
 
-// TakeOver finds what the Helm release that is gone on with has and the add-on has not. It is pruned like what an earlier
-// revision of ours had, with the same guards; without annotation adopt nobody asked for that, and it stays.
+// TakeOver finds what the Helm release that is gone on with has and the add-on has not. It is
+// pruned like what an earlier revision of ours had, with the same guards; without annotation adopt
+// nobody asked for that, and it stays.
 func (p *Pass) TakeOver(ctx context.Context) *Stop {
 	if p.Foreign == nil || !p.Foreign.ByHand && !p.Asked.Adopt {
 		return nil
@@ -102,7 +104,8 @@ func keyTexts(entries ownership.Inventory) []string {
 	return texts
 }
 
-// ReleaseTaken names the way out, which is no change of the installation: its targetNamespace can't be changed.
+// ReleaseTaken names the way out, which is no change of the installation: its targetNamespace can't
+// be changed.
 func ReleaseTaken(by, name, namespace string) *Stop {
 	return &Stop{
 		About: AboutApply, Reason: v1.ReasonReleaseNameTaken, Recheck: RefusedRecheck,

@@ -49,8 +49,9 @@ func (p *Pass) beginRollout() {
 	p.State.stageLooks, p.State.stageWritten = 0, 0
 }
 
-// Advance takes the rollout as far as it goes now. A rollout lives from the recorded intent to the record of its end; after
-// a restart it begins anew, and what is there already is not written again.
+// Advance takes the rollout as far as it goes now. A rollout lives from the recorded intent to the
+// record of its end; after a restart it begins anew, and what is there already is not written
+// again.
 func (p *Pass) Advance(ctx context.Context) *Stop {
 	p.beginRollout()
 	var held *Stop // what stands on the foundation waits for the hooks that run before it
@@ -90,8 +91,9 @@ func hasReason(notes []calls.Note, reason string) bool {
 	return slices.ContainsFunc(notes, func(note calls.Note) bool { return note.Reason == reason })
 }
 
-// unfinished says what a rollout waits for, or what was refused, after so many looks in a row at which nothing more could be
-// written. What is refused is a write each time: it is tried ever more rarely, down to what keeps failing.
+// unfinished says what a rollout waits for, or what was refused, after so many looks in a row at
+// which nothing more could be written. What is refused is a write each time: it is tried ever more
+// rarely, down to what keeps failing.
 func unfinished(progress apply.Progress, looks int) *Stop {
 	if len(progress.Refused) > 0 {
 		first := progress.Refused[0]
@@ -116,7 +118,8 @@ func unfinished(progress apply.Progress, looks int) *Stop {
 	}
 }
 
-// stageWait is how long to wait after so many looks in a row at which nothing more could be written.
+// stageWait is how long to wait after so many looks in a row at which nothing more could be
+// written.
 func stageWait(looks int) time.Duration { return backoff.Slowly(looks, stageRecheck, SlowestLook) }
 
 // TextOf is the first note, and how many more there are.
@@ -161,9 +164,9 @@ func (p *Pass) RecordApplied(ctx context.Context) *Stop {
 	return nil
 }
 
-// surveyAfter says when a rollout is followed by a look for drift. Where everything was written, nothing can have drifted yet. Else
-// the look comes when it was to come; behind hooks that ran it comes at once, since they may have taken away what the update
-// does not write.
+// surveyAfter says when a rollout is followed by a look for drift. Where everything was written,
+// nothing can have drifted yet. Else the look comes when it was to come; behind hooks that ran it
+// comes at once, since they may have taken away what the update does not write.
 func (p *Pass) surveyAfter() {
 	switch {
 	case p.Progress.Kept == 0:

@@ -14,12 +14,15 @@ import (
 )
 
 const (
-	// firstLook is the wait before objects that are not healthy yet are looked at again; it doubles up to SlowestLook.
+	// firstLook is the wait before objects that are not healthy yet are looked at again; it doubles
+	// up to SlowestLook.
 	firstLook   = 200 * time.Millisecond
 	SlowestLook = 15 * time.Second
-	// wholeLook is how many looks go by until one is at all objects again, and not only at those that were not healthy.
+	// wholeLook is how many looks go by until one is at all objects again, and not only at those
+	// that were not healthy.
 	wholeLook = 4
-	// explainFrom is how many looks in a row found something not healthy when its pods are asked why; what starts well is well before.
+	// explainFrom is how many looks in a row found something not healthy when its pods are asked
+	// why; what starts well is well before.
 	explainFrom = 4
 )
 
@@ -48,8 +51,9 @@ func (p *Pass) Assess(ctx context.Context) *Stop {
 	return p.GiveWay(ctx, p.Unhealthy())
 }
 
-// readHealth reads the objects whose health can change; between two looks at all of them, those that were not healthy. Where
-// everything was, and is looked at again with a drift pass, installations of a cluster share what they read.
+// readHealth reads the objects whose health can change; between two looks at all of them, those
+// that were not healthy. Where everything was, and is looked at again with a drift pass,
+// installations of a cluster share what they read.
 func (p *Pass) readHealth(ctx context.Context) (survey.Health, error) {
 	before := p.State.health
 	if before != nil && !p.Surveyed && p.State.looks%wholeLook != 0 {
@@ -62,9 +66,10 @@ func (p *Pass) readHealth(ctx context.Context) (survey.Health, error) {
 	return survey.Assess(ctx, p.target(), p.Owner, p.Record().Inventory)
 }
 
-// recordHealth puts on record which Jobs have run to their end, so that their going is no drift: at once, since a Job may be taken
-// away before everything else works. Where everything does, it records for strategy Once that nothing more is to be applied, and for
-// revisions that may have to give way, or be come back to, that they were healthy once.
+// recordHealth puts on record which Jobs have run to their end, so that their going is no drift: at
+// once, since a Job may be taken away before everything else works. Where everything does, it
+// records for strategy Once that nothing more is to be applied, and for revisions that may have to
+// give way, or be come back to, that they were healthy once.
 func (p *Pass) recordHealth(ctx context.Context, health *survey.Health) *Stop {
 	finished := health.Finished
 	once := healthy(health) && p.Asked.Once && !p.Record().Settled

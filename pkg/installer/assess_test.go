@@ -39,8 +39,8 @@ func inventoryOf(names ...string) (entries ownership.Inventory) {
 	return entries
 }
 
-// Red when recordHealth waits until everything is healthy: a Job that is taken away before would be run once more. Or when it writes
-// what is on record already.
+// Red when recordHealth waits until everything is healthy: a Job that is taken away before would be
+// run once more. Or when it writes what is on record already.
 func TestFinishedJobsAreRecordedAtOnce(t *testing.T) {
 	entries := inventoryOf("quick", "slow")
 	kept := &shelf{record: &revision.Record{State: revision.StateApplied, Inventory: entries}}
@@ -59,7 +59,8 @@ func TestFinishedJobsAreRecordedAtOnce(t *testing.T) {
 	}
 }
 
-// Red when what is put back is decoded into floating point, which loses the last digits of large integers.
+// Red when what is put back is decoded into floating point, which loses the last digits of large
+// integers.
 func TestRecordedObjectsKeepTheirDigits(t *testing.T) {
 	const object = `{"apiVersion":"example.com/v1","kind":"Widget","spec":{"serial":9007199254740993}}`
 	kept := &shelf{record: &revision.Record{Objects: []json.RawMessage{json.RawMessage(object)}}}

@@ -10,9 +10,10 @@ import (
 	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
-// Begin records the intent of a new revision, before anything of it is written: what is wanted, of which the caller
-// says what the catalogue and the values come to, with the objects of this pass, and what the revision before had.
-// Where leaves is set nothing goes back to the version that is installed.
+// Begin records the intent of a new revision, before anything of it is written: what is wanted, of
+// which the caller says what the catalogue and the values come to, with the objects of this pass,
+// and what the revision before had. Where leaves is set nothing goes back to the version that is
+// installed.
 func (p *Pass) Begin(ctx context.Context, wanted revision.Record, leaves bool) *Stop {
 	intent, err := p.intent(wanted)
 	if err != nil {
@@ -62,8 +63,9 @@ func (p *Pass) intent(wanted revision.Record) (*revision.Record, error) {
 	return intent, nil
 }
 
-// countEarlier counts the objects that earlier revisions left, of which a prune may take half at once: what the present one
-// brings does not count, or an upgrade could drop everything by bringing more.
+// countEarlier counts the objects that earlier revisions left, of which a prune may take half at
+// once: what the present one brings does not count, or an upgrade could drop everything by bringing
+// more.
 func countEarlier(intent *revision.Record) int {
 	count := len(intent.Superseded) + len(intent.Shared)
 	for _, entry := range intent.Inventory {
@@ -74,9 +76,9 @@ func countEarlier(intent *revision.Record) int {
 	return count
 }
 
-// lastGood is the revision that the next one would give way to: the present one if it was healthy once, else the one that it
-// would give way to itself. Of an upgrade that does not give way only what is on record
-// counts: what else this process happened to see would differ with its pace.
+// lastGood is the revision that the next one would give way to: the present one if it was healthy
+// once, else the one that it would give way to itself. Of an upgrade that does not give way only
+// what is on record counts: what else this process happened to see would differ with its pace.
 func (p *Pass) lastGood(ctx context.Context, atomic bool) (int, error) {
 	record := p.Record()
 	good, sure := record.Good()

@@ -16,16 +16,19 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// Revisions that somebody made of our Helm release by hand, with `helm upgrade`, `rollback` or `install` (ADR 41).
+// Revisions that somebody made of our Helm release by hand, with `helm upgrade`, `rollback` or
+// `install` (ADR 41).
 
-// mostHandTurns is how often the pause between two of them doubles, of which the first is the interval of looks.
+// mostHandTurns is how often the pause between two of them doubles, of which the first is the
+// interval of looks.
 const mostHandTurns = 6
 
 // mostHooksLeft is how many objects that hooks left are removed at a time.
 const mostHooksLeft = 50
 
-// followByHand looks, with a look for drift, whether somebody made revisions of the Helm release. They are told; what only they
-// have is to be pruned, what their hooks left goes, and the copy gets a revision after theirs, so that helm shows ours.
+// followByHand looks, with a look for drift, whether somebody made revisions of the Helm release.
+// They are told; what only they have is to be pruned, what their hooks left goes, and the copy gets
+// a revision after theirs, so that helm shows ours.
 func (p *Pass) followByHand(ctx context.Context) *Stop {
 	record := p.Record()
 	waits := p.Now.Before(p.State.handsOff) && !p.IsAskedFor()
@@ -51,13 +54,14 @@ func (p *Pass) followByHand(ctx context.Context) *Stop {
 	return p.continueAfter(ctx, found)
 }
 
-// logByHand is for trouble with revisions that somebody made: it keeps an installation from nothing.
+// logByHand is for trouble with revisions that somebody made: it keeps an installation from
+// nothing.
 func logByHand(ctx context.Context, err error) {
 	ctrl.LoggerFrom(ctx).Info("revisions of the Helm release that were made by hand could not be looked at", "error", err.Error())
 }
 
-// copyChanged says whether the copy is not as it was written, or is followed by a revision that is not ours, as far as the list
-// shows that installations of the cluster share.
+// copyChanged says whether the copy is not as it was written, or is followed by a revision that is
+// not ours, as far as the list shows that installations of the cluster share.
 func (p *Pass) copyChanged(ctx context.Context) (bool, error) {
 	helm := p.Record().Helm
 	if p.State.copyTaken {
@@ -77,7 +81,8 @@ func (p *Pass) copyChanged(ctx context.Context) (bool, error) {
 	return p.State.helmVersion != "" && version != p.State.helmVersion, err
 }
 
-// continueAfter puts on record that the release goes on after what somebody made, with what only that has.
+// continueAfter puts on record that the release goes on after what somebody made, with what only
+// that has.
 func (p *Pass) continueAfter(ctx context.Context, found *helmrelease.Foreign) *Stop {
 	record := p.Record()
 	left, err := p.leftBy(ctx, found, slices.Concat(record.Superseded, record.Inventory))
@@ -101,8 +106,9 @@ func (p *Pass) continueAfter(ctx context.Context, found *helmrelease.Foreign) *S
 	return nil
 }
 
-// leftBy finds what revisions that somebody made have and the installation has not, and removes what their hooks made: it would stand
-// in the way of ours. A hook that runs stops with it, as with the next `helm upgrade`.
+// leftBy finds what revisions that somebody made have and the installation has not, and removes
+// what their hooks made: it would stand in the way of ours. A hook that runs stops with it, as with
+// the next `helm upgrade`.
 func (p *Pass) leftBy(
 	ctx context.Context, found *helmrelease.Foreign, known ownership.Inventory,
 ) (ownership.Inventory, error) {
@@ -124,7 +130,8 @@ func (p *Pass) leftBy(
 	return left, err
 }
 
-// byHandBefore looks, before a new revision, whether somebody made later ones of the release: ours comes after them.
+// byHandBefore looks, before a new revision, whether somebody made later ones of the release: ours
+// comes after them.
 func (p *Pass) byHandBefore(ctx context.Context, ours *helmrelease.Release) *Stop {
 	found, err := p.followers(ctx, ours)
 	if err != nil {
@@ -142,8 +149,8 @@ func (p *Pass) followers(ctx context.Context, ours *helmrelease.Release) (*helmr
 	return helmrelease.FindByHand(ctx, place, ours, p.Owner)
 }
 
-// followByHandLast is the same before a removal: what only revisions made by hand have goes with the rest. No trouble with them keeps an
-// installation from going.
+// followByHandLast is the same before a removal: what only revisions made by hand have goes with
+// the rest. No trouble with them keeps an installation from going.
 func (p *Pass) followByHandLast(ctx context.Context) *Stop {
 	record := p.Record()
 	if record.Helm == nil || !record.IsComplete() || p.State.helmWritten == copyGoes {
@@ -163,7 +170,8 @@ func (p *Pass) followByHandLast(ctx context.Context) *Stop {
 	return nil
 }
 
-// releaseMarks are those of a release that is gone on with: what Helm made for it is the installation's to take.
+// releaseMarks are those of a release that is gone on with: what Helm made for it is the
+// installation's to take.
 func releaseMarks(record *revision.Record) *ownership.HelmMarks {
 	if record == nil || record.Helm == nil || !record.Helm.TakenOver {
 		return nil

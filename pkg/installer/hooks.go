@@ -13,8 +13,8 @@ import (
 // slowestHookLook is the longest wait between two looks at a hook that runs.
 const slowestHookLook = 5 * time.Second
 
-// PostHooks runs the hooks that follow the writes. They don't wait for health, as with `helm install`; where the version is
-// atomic they do, as with `helm install --atomic`.
+// PostHooks runs the hooks that follow the writes. They don't wait for health, as with `helm
+// install`; where the version is atomic they do, as with `helm install --atomic`.
 func (p *Pass) PostHooks(ctx context.Context) *Stop {
 	if p.waitsForHealth() {
 		return nil

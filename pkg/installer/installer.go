@@ -40,8 +40,8 @@ type RecordReader interface {
 	LoadRevision(ctx context.Context, namespace string, owner ownership.Owner, revision int) (*revision.Record, error)
 }
 
-// Installer puts revisions onto targets. One serves all installations of a seed: those of one user cluster share what
-// was listed there.
+// Installer puts revisions onto targets. One serves all installations of a seed: those of one user
+// cluster share what was listed there.
 type Installer struct {
 	Reads  RecordReader
 	Writes RecordWriter
@@ -52,8 +52,8 @@ type Installer struct {
 	handovers handovers
 }
 
-// Pass is one pass over one installation: the revision on record, and its target. The caller says what is asked and, step
-// by step, what else is known; steps leave behind what they found.
+// Pass is one pass over one installation: the revision on record, and its target. The caller says
+// what is asked and, step by step, what else is known; steps leave behind what they found.
 type Pass struct {
 	installer *Installer
 	State     *State
@@ -72,11 +72,13 @@ type Pass struct {
 	// Objects and Hooks of the revision, as they are to stand in the user cluster.
 	Objects []*unstructured.Unstructured
 	Hooks   []hooks.Hook
-	// Refusals counts the passes before this one, in a row, that ended in something that somebody has to do first.
+	// Refusals counts the passes before this one, in a row, that ended in something that somebody
+	// has to do first.
 	Refusals int32
 	Seed     Seed
 
-	// Foreign is somebody's Helm release that this one follows; leftovers are its objects that are not among ours.
+	// Foreign is somebody's Helm release that this one follows; leftovers are its objects that are
+	// not among ours.
 	Foreign   *helmrelease.Foreign
 	leftovers ownership.Inventory
 	Progress  apply.Progress
@@ -84,11 +86,12 @@ type Pass struct {
 	Applied bool
 	// saved is the record as this pass wrote it, whole.
 	saved *revision.Record
-	// Release is the Helm release that the installation has by its record, one without a name for none; nil where this
-	// pass says nothing of it.
+	// Release is the Helm release that the installation has by its record, one without a name for
+	// none; nil where this pass says nothing of it.
 	Release *helmrelease.Release
-	// Surveyed says that the objects were compared with the record. Repaired were put back, Fights are left alone since
-	// somebody else keeps changing them, Drifted are left alone since nothing is to be repaired.
+	// Surveyed says that the objects were compared with the record. Repaired were put back, Fights
+	// are left alone since somebody else keeps changing them, Drifted are left alone since nothing
+	// is to be repaired.
 	Surveyed                  bool
 	Repaired, Fights, Drifted []ownership.Key
 	// Health of the objects; nil where they were not looked at.
@@ -130,7 +133,8 @@ func (a Asked) IsRemoved() bool { return !a.RemovedSince.IsZero() }
 // Other is another installation of the cluster.
 type Other struct {
 	Name, Addon, TargetNamespace string
-	// Deleted is one that goes, Leaving one that takes its objects along, Elder one that was made before this one.
+	// Deleted is one that goes, Leaving one that takes its objects along, Elder one that was made
+	// before this one.
 	Deleted, Leaving, Elder bool
 	// Stand differs whenever its record may.
 	Stand string
@@ -146,8 +150,8 @@ type Event struct {
 type Seed struct {
 	// Others are the other installations of the cluster.
 	Others func(ctx context.Context) ([]Other, error)
-	// NameOf is the name of the installation with an ID (ownership.Owner.ID), by its cluster's origin; "" where there is
-	// none any more. It is asked after the pass too.
+	// NameOf is the name of the installation with an ID (ownership.Owner.ID), by its cluster's
+	// origin; "" where there is none any more. It is asked after the pass too.
 	NameOf func(origin types.UID, id string) string
 	Notify func(Event)
 	// CallFailed hears of each call to the user cluster that failed, and gives its answer.
@@ -171,10 +175,11 @@ type Stop struct {
 	About About
 	// Reason is one of the API's words, Message a sentence.
 	Reason, Message string
-	// Retry says that something failed which may pass; else something has to happen first. Unknown says that it can't be
-	// told how things are, rather than that they are bad.
+	// Retry says that something failed which may pass; else something has to happen first. Unknown
+	// says that it can't be told how things are, rather than that they are bad.
 	Retry, Unknown bool
-	// Saved says that what is done next is on record: the next pass, which begins at once, goes on from there.
+	// Saved says that what is done next is on record: the next pass, which begins at once, goes on
+	// from there.
 	Saved bool
 	// Recheck is when to come back: of a failure 0 is after a back-off, else it is never.
 	Recheck time.Duration
@@ -190,7 +195,8 @@ func (s *Stop) within(most time.Duration) *Stop {
 	return &sooner
 }
 
-// Failed is a call on the seed that failed, or a record that the user cluster made larger than its objects explain.
+// Failed is a call on the seed that failed, or a record that the user cluster made larger than its
+// objects explain.
 func Failed(err error) *Stop {
 	if grown, ok := errors.AsType[*revision.GrowthError](err); ok {
 		return &Stop{About: AboutAll, Reason: v1.ReasonClusterMisbehaves, Message: grown.Error(), Retry: true, Unknown: true}
@@ -217,8 +223,8 @@ func (i *Installer) Pass(state *State, namespace string, asked Asked, seed Seed)
 // Record is the newest record, nil before the first intent.
 func (p *Pass) Record() *revision.Record { return p.State.Record }
 
-// stamp is the time of the pass as it is after it was stored: finer, what is written now would not equal what a restarted
-// process writes from the record.
+// stamp is the time of the pass as it is after it was stored: finer, what is written now would not
+// equal what a restarted process writes from the record.
 func (p *Pass) stamp() metav1.Time { return metav1.Time{Time: p.Now}.Rfc3339Copy() }
 
 // Connect gives the pass its target.
@@ -230,7 +236,8 @@ func (p *Pass) Connect(connection *cluster.Connection) {
 	}
 }
 
-// place tells what was seen of the user cluster from what was seen of another: one that comes or was there under the same Cluster.
+// place tells what was seen of the user cluster from what was seen of another: one that comes or
+// was there under the same Cluster.
 func (p *Pass) place() types.UID { return p.Cluster.UID + "/" + p.Connection.UserCluster }
 
 func (p *Pass) target() calls.Target {
@@ -239,7 +246,8 @@ func (p *Pass) target() calls.Target {
 	}
 }
 
-// RenewRollout drops a rollout that was begun with another answer about adoption: it would go on refusing what it may adopt now.
+// RenewRollout drops a rollout that was begun with another answer about adoption: it would go on
+// refusing what it may adopt now.
 func (p *Pass) RenewRollout() {
 	if p.State.adopting != p.Asked.Adopt {
 		p.State.rollout = nil
@@ -254,7 +262,8 @@ func (p *Pass) ObstacleState(ctx context.Context, obstacle apply.Obstacle) (stri
 	return obstacle.State(ctx, p.target())
 }
 
-// ForeignObjects are the objects of the Helm release that this one follows, of the kinds that are chosen.
+// ForeignObjects are the objects of the Helm release that this one follows, of the kinds that are
+// chosen.
 func (p *Pass) ForeignObjects(
 	ctx context.Context, chosen func(kind string) bool, limits survey.FoundLimits,
 ) ([]*unstructured.Unstructured, error) {

@@ -16,7 +16,8 @@ func (p *Pass) Load(ctx context.Context) error {
 	return p.load(ctx, p.installer.Reads.LoadFirst)
 }
 
-// LoadForRemoval is Load for an installation that goes: nothing on record lets it go, so that is read past what is shared.
+// LoadForRemoval is Load for an installation that goes: nothing on record lets it go, so that is
+// read past what is shared.
 func (p *Pass) LoadForRemoval(ctx context.Context) error {
 	if p.Record() == nil {
 		p.State.Loaded = false
@@ -44,7 +45,8 @@ func (p *Pass) load(ctx context.Context, read func(context.Context, string, owne
 	return nil
 }
 
-// ReadIntent has the objects of the intent on record. Rendered again they could be others, such as a certificate that the chart makes.
+// ReadIntent has the objects of the intent on record. Rendered again they could be others, such as
+// a certificate that the chart makes.
 func (p *Pass) ReadIntent() error {
 	objects, err := revision.DecodeObjects(p.Record().Objects)
 	if err != nil {
@@ -64,7 +66,8 @@ func (p *Pass) GoBack(ctx context.Context) *Stop {
 	return p.Advance(ctx)
 }
 
-// Reown makes a Cluster that came back with another UID the owner of the records, once its user cluster is known to be the same.
+// Reown makes a Cluster that came back with another UID the owner of the records, once its user
+// cluster is known to be the same.
 func (p *Pass) Reown(ctx context.Context) error {
 	err := p.installer.Writes.Reown(ctx, p.Namespace, p.Owner, v1.ClusterIdentity{Name: p.Cluster.Name, UID: p.Cluster.UID})
 	if err == nil {
@@ -78,8 +81,9 @@ func (p *Pass) Forget(ctx context.Context) error {
 	return p.installer.Writes.Forget(ctx, p.Namespace, p.Owner)
 }
 
-// ReadWhole gives a record with its objects and manifest: itself, or what the seed has of one that is kept in memory without
-// them. Another revision, or one in another state, is somebody else's doing.
+// ReadWhole gives a record with its objects and manifest: itself, or what the seed has of one that
+// is kept in memory without them. Another revision, or one in another state, is somebody else's
+// doing.
 func (p *Pass) ReadWhole(ctx context.Context, record *revision.Record) (*revision.Record, error) {
 	if !record.IsLight() {
 		return record, nil
@@ -112,7 +116,8 @@ func (p *Pass) recordedObjects(ctx context.Context) (*revision.Record, []*unstru
 	return record, objects, err
 }
 
-// saveAmended writes a changed record in the state that it has, and remembers it: one that is applied without its objects.
+// saveAmended writes a changed record in the state that it has, and remembers it: one that is
+// applied without its objects.
 func (p *Pass) saveAmended(ctx context.Context, record *revision.Record) error {
 	if err := p.save(ctx, record); err != nil {
 		return err
@@ -124,7 +129,8 @@ func (p *Pass) saveAmended(ctx context.Context, record *revision.Record) error {
 	return nil
 }
 
-// save writes a record in the state that it has: an intent that gets another name is not applied by that.
+// save writes a record in the state that it has: an intent that gets another name is not applied by
+// that.
 func (p *Pass) save(ctx context.Context, record *revision.Record) error {
 	if record.IsApplied() {
 		return p.installer.Writes.SaveApplied(ctx, p.Namespace, record)

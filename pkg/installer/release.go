@@ -13,7 +13,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
-// NextRelease is the Helm release that a change makes, without what its chart says; nil for go-template.
+// NextRelease is the Helm release that a change makes, without what its chart says; nil for
+// go-template.
 func (p *Pass) NextRelease(name string) *helmrelease.Release {
 	if name == "" {
 		return nil
@@ -41,8 +42,8 @@ func (p *Pass) previousRelease() *helmrelease.Release {
 	return nil
 }
 
-// formerRelease is the Helm release that the user cluster has to lose with the next revision: another method or another
-// name came, or the one that had to go before is still there.
+// formerRelease is the Helm release that the user cluster has to lose with the next revision:
+// another method or another name came, or the one that had to go before is still there.
 func formerRelease(previous *revision.Record, next *helmrelease.Release) *helmrelease.Release {
 	switch {
 	case previous == nil:
@@ -53,8 +54,8 @@ func formerRelease(previous *revision.Record, next *helmrelease.Release) *helmre
 	return &helmrelease.Release{Name: previous.Helm.Name, Namespace: previous.Helm.Namespace}
 }
 
-// dropFormerRelease takes away the Secrets of a Helm release that this revision no longer is: `helm uninstall` of it would
-// delete what is ours.
+// dropFormerRelease takes away the Secrets of a Helm release that this revision no longer is: `helm
+// uninstall` of it would delete what is ours.
 func (p *Pass) dropFormerRelease(ctx context.Context) *Stop {
 	former := p.Record().Former
 	if former == nil {
@@ -69,8 +70,9 @@ func (p *Pass) dropFormerRelease(ctx context.Context) *Stop {
 	return nil
 }
 
-// WriteRelease gives the user cluster the copy that `helm list` shows. The seed's record is the truth: failing to
-// write the copy is told and never a failed release; it is tried again, but for one that no Secret holds.
+// WriteRelease gives the user cluster the copy that `helm list` shows. The seed's record is the
+// truth: failing to write the copy is told and never a failed release; it is tried again, but for
+// one that no Secret holds.
 func (p *Pass) WriteRelease(ctx context.Context) *Stop {
 	if outcome := p.followByHand(ctx); outcome != nil {
 		return outcome
@@ -82,13 +84,15 @@ func (p *Pass) WriteRelease(ctx context.Context) *Stop {
 	return p.dropFormerRelease(ctx)
 }
 
-// awaitsCopy says whether the user cluster does not show the Helm release yet. One that is too large it never shows.
+// awaitsCopy says whether the user cluster does not show the Helm release yet. One that is too
+// large it never shows.
 func (p *Pass) awaitsCopy() bool {
 	helm := p.Record().Helm
 	return helm != nil && p.State.helmWritten == "" && p.State.helmTooLarge != helm.Secret()
 }
 
-// copyHelm writes the copy where it differs from what the user cluster is known to have, or may have been changed there.
+// copyHelm writes the copy where it differs from what the user cluster is known to have, or may
+// have been changed there.
 func (p *Pass) copyHelm(ctx context.Context) {
 	record := p.Record()
 	if record.Helm == nil {
@@ -111,7 +115,8 @@ func (p *Pass) copyHelm(ctx context.Context) {
 	p.State.helmWritten = helmState(record)
 }
 
-// reportMissingCopy tells why helm does not show a revision. That the cluster can't be reached is told elsewhere.
+// reportMissingCopy tells why helm does not show a revision. That the cluster can't be reached is
+// told elsewhere.
 func (p *Pass) reportMissingCopy(err error) {
 	outlook := "it is tried again"
 	if _, tooLarge := errors.AsType[*helmrelease.CopyTooLargeError](err); tooLarge {
@@ -131,7 +136,8 @@ func (p *Pass) claimName(helm *helmrelease.Release) {
 	}
 }
 
-// copyStands says whether the copy is as it was written, as far as the list shows that installations of the cluster share.
+// copyStands says whether the copy is as it was written, as far as the list shows that
+// installations of the cluster share.
 func (p *Pass) copyStands(ctx context.Context) bool {
 	if p.State.helmVersion == "" || p.IsAskedFor() {
 		return false
@@ -148,7 +154,8 @@ func helmState(record *revision.Record) string {
 	return fmt.Sprint(helm.Namespace, "/", helm.Secret(), helm.Status, helm.Description, hooking.Event, hooking.Ended)
 }
 
-// writeCopy makes what a release that is gone on with had before ours first, so that it becomes superseded with the rest.
+// writeCopy makes what a release that is gone on with had before ours first, so that it becomes
+// superseded with the rest.
 func (p *Pass) writeCopy(ctx context.Context) error {
 	record, err := p.readToShow(ctx)
 	if err != nil {
@@ -165,7 +172,8 @@ func (p *Pass) writeCopy(ctx context.Context) error {
 	return err
 }
 
-// readToShow gives the record whole, as this pass wrote it or as the seed has it, with what its hooks did since.
+// readToShow gives the record whole, as this pass wrote it or as the seed has it, with what its
+// hooks did since.
 func (p *Pass) readToShow(ctx context.Context) (*revision.Record, error) {
 	if p.saved != nil && p.saved.Revision == p.Record().Revision {
 		p.saved.Follow(p.Record())

@@ -27,8 +27,9 @@ import (
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
-// Red when a copy that no Secret holds is tried at every look, with an event each; when the next revision is not tried, or another
-// release of the same revision; and when the release of before is to stay until such a copy is there.
+// Red when a copy that no Secret holds is tried at every look, with an event each; when the next
+// revision is not tried, or another release of the same revision; and when the release of before is
+// to stay until such a copy is there.
 func TestACopyThatIsTooLargeIsTriedOnce(t *testing.T) {
 	secrets, err := corev1client.NewForConfig(fleet.Shared().Cluster("both").Config)
 	if err != nil {
@@ -73,7 +74,8 @@ func TestACopyThatIsTooLargeIsTriedOnce(t *testing.T) {
 	}
 }
 
-// Red when the copy of a release at rest is read by itself, when a change by hand stays, or when it counts as standing unseen.
+// Red when the copy of a release at rest is read by itself, when a change by hand stays, or when it
+// counts as standing unseen.
 func TestACopyIsLookedAtByItsVersion(t *testing.T) {
 	var calls []string
 	config := rest.CopyConfig(fleet.Shared().Cluster("both").Config)

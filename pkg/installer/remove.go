@@ -20,14 +20,16 @@ import (
 )
 
 const (
-	// removalRecheck is how often a removal that waits for something else than objects is looked at. Objects that go are looked for after
-	// firstLook, and while none goes ever more rarely, up to slowestRemovalLook; removalBlocked is when the message says that it hangs.
+	// removalRecheck is how often a removal that waits for something else than objects is looked
+	// at. Objects that go are looked for after firstLook, and while none goes ever more rarely, up
+	// to slowestRemovalLook; removalBlocked is when the message says that it hangs.
 	removalRecheck     = 300 * time.Millisecond
 	slowestRemovalLook = 3 * time.Second
 	removalBlocked     = time.Minute
 )
 
-// RemoveObjects takes the removal as far as it goes now. Namespaces are left where hooks have to run once all else is gone.
+// RemoveObjects takes the removal as far as it goes now. Namespaces are left where hooks have to
+// run once all else is gone.
 func (p *Pass) RemoveObjects(ctx context.Context) *Stop {
 	defer p.installer.handovers.begin(p.Namespace)()
 	objects, waits, err := p.removable(ctx)
@@ -62,9 +64,10 @@ func isNamespaceEntry(entry ownership.Entry) bool {
 	return entry.GroupKind() == (schema.GroupKind{Kind: "Namespace"})
 }
 
-// removeWithNamespace removes an inventory and, where the installation is the last one that asked for its namespace, the
-// namespace too, if a former one of them made it. Of those that are removed at the same time the last by name waits for the
-// others, as long as a removal may take: each would see another one otherwise, and none take the namespace.
+// removeWithNamespace removes an inventory and, where the installation is the last one that asked
+// for its namespace, the namespace too, if a former one of them made it. Of those that are removed
+// at the same time the last by name waits for the others, as long as a removal may take: each would
+// see another one otherwise, and none take the namespace.
 func (p *Pass) removeWithNamespace(ctx context.Context, inventory ownership.Inventory) *Stop {
 	if !p.Asked.CreateNamespace {
 		return p.removeInventory(ctx, inventory)
@@ -94,7 +97,8 @@ func (p *Pass) removeWithNamespace(ctx context.Context, inventory ownership.Inve
 	return outcome
 }
 
-// isLastToGo says whether all that share a namespace with an installation are being removed, and it is the last by name.
+// isLastToGo says whether all that share a namespace with an installation are being removed, and it
+// is the last by name.
 func (p *Pass) isLastToGo(sharing []Other) bool {
 	return len(sharing) > 0 && !slices.ContainsFunc(sharing, func(other Other) bool {
 		return !other.Deleted || other.Name > p.Owner.Installation
@@ -136,8 +140,9 @@ func (p *Pass) reportKept(namespace, why string) {
 	p.report(Event{Reason: v1.EventNamespaceKept, Action: "Remove"}, "namespace %q of the user cluster stays: %s", namespace, text.Message(why))
 }
 
-// onRecord is everything that a record says the user cluster may hold: what was applied, what was superseded and not
-// yet pruned. The inventory of a rollout that never came to its end holds what was planned, without UIDs.
+// onRecord is everything that a record says the user cluster may hold: what was applied, what was
+// superseded and not yet pruned. The inventory of a rollout that never came to its end holds what
+// was planned, without UIDs.
 func onRecord(record *revision.Record) ownership.Inventory {
 	return slices.Concat(record.Superseded, record.Inventory)
 }

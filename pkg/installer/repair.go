@@ -15,7 +15,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
-// fightRepairs is how many repairs of one object in a row mean that somebody else keeps changing it.
+// fightRepairs is how many repairs of one object in a row mean that somebody else keeps changing
+// it.
 const fightRepairs = 5
 
 // repairCount counts an object's repairs, each within two intervals of the one before.
@@ -34,7 +35,8 @@ func (p *Pass) IsAskedFor() bool {
 	return p.Asked.ReconcileAt != p.State.reconcileAt
 }
 
-// RepairDrift looks whether the user cluster still has what was applied, and puts back what differs.
+// RepairDrift looks whether the user cluster still has what was applied, and puts back what
+// differs.
 func (p *Pass) RepairDrift(ctx context.Context) *Stop {
 	if !p.surveyDue() {
 		return nil
@@ -73,7 +75,8 @@ func keysOf(drift []survey.Drift) []ownership.Key {
 	return keys
 }
 
-// withoutFights leaves out objects that were repaired again and again: somebody else wants them otherwise.
+// withoutFights leaves out objects that were repaired again and again: somebody else wants them
+// otherwise.
 func (p *Pass) withoutFights(drift []survey.Drift) []survey.Drift {
 	var wanted []survey.Drift
 	for _, one := range drift {
@@ -142,8 +145,9 @@ func (p *Pass) repair(ctx context.Context, drift []survey.Drift) *Stop {
 	return nil
 }
 
-// repairWait is how long to wait after so many looks in a row at which not everything could be put back. What waits for a
-// definition or a namespace of the user cluster is looked at soon; a kind that others bring may stay away for good.
+// repairWait is how long to wait after so many looks in a row at which not everything could be put
+// back. What waits for a definition or a namespace of the user cluster is looked at soon; a kind
+// that others bring may stay away for good.
 func repairWait(notes []calls.Note, looks int) time.Duration {
 	waits := func(reasons ...string) bool {
 		return slices.ContainsFunc(notes, func(note calls.Note) bool { return slices.Contains(reasons, note.Reason) })
@@ -165,7 +169,8 @@ func counted(before repairCount, now time.Time, interval time.Duration) repairCo
 	return repairCount{count: before.count + 1, last: now}
 }
 
-// sameContent keeps the counts of objects whose content is as it was: a new revision of others ends no fight about them.
+// sameContent keeps the counts of objects whose content is as it was: a new revision of others ends
+// no fight about them.
 func sameContent(repairs map[ownership.Key]repairCount, before, now ownership.Inventory) map[ownership.Key]repairCount {
 	kept, content := map[ownership.Key]repairCount{}, map[ownership.Key]string{}
 	for _, entry := range now {

@@ -12,8 +12,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
-// GiveWay is what is said of a revision that is not applied or not healthy yet, or the beginning of its
-// rollback.
+// GiveWay is what is said of a revision that is not applied or not healthy yet, or the beginning of
+// its rollback.
 func (p *Pass) GiveWay(ctx context.Context, outcome *Stop) *Stop {
 	left, limited := p.Record().TimeLeft(p.State.Watched, p.Now)
 	switch {
@@ -46,8 +46,8 @@ func (p *Pass) GiveWay(ctx context.Context, outcome *Stop) *Stop {
 	}
 }
 
-// rollbackOf is the revision that brings a good one back: its objects and values from the record, over whatever the failed one
-// has left in the user cluster.
+// rollbackOf is the revision that brings a good one back: its objects and values from the record,
+// over whatever the failed one has left in the user cluster.
 func (p *Pass) rollbackOf(good *revision.Record, problem string) (*revision.Record, error) {
 	failed := p.Record()
 	objects, err := revision.DecodeObjects(good.Objects)

@@ -79,8 +79,8 @@ func (p *Pass) sibling(ctx context.Context, other Other) (ownership.Sibling, err
 	return sibling, nil
 }
 
-// rank says whose objects go first: those of core add-ons, then those of the higher version. Versions that can't be compared are
-// the same.
+// rank says whose objects go first: those of core add-ons, then those of the higher version.
+// Versions that can't be compared are the same.
 func rank(theirs, ours *revision.Record) int {
 	if theirs.Core != ours.Core {
 		if theirs.Core {
@@ -99,8 +99,8 @@ func rank(theirs, ours *revision.Record) int {
 	return a.Compare(b)
 }
 
-// Inherit looks whether those whose objects are used still have them, and takes over what they have not any more, or have older
-// than we do.
+// Inherit looks whether those whose objects are used still have them, and takes over what they have
+// not any more, or have older than we do.
 func (p *Pass) Inherit(ctx context.Context) *Stop {
 	if !p.Record().IsComplete() || len(p.Record().Shared) == 0 || p.Decision.ShowsDrift {
 		return nil
@@ -136,8 +136,9 @@ func (p *Pass) Inherit(ctx context.Context) *Stop {
 	return nil
 }
 
-// recordShared puts on record which objects of siblings a rollout uses, as soon as that is known: they are ours to take over when the
-// others go. What is used no more is pruned, if nobody else has it.
+// recordShared puts on record which objects of siblings a rollout uses, as soon as that is known:
+// they are ours to take over when the others go. What is used no more is pruned, if nobody else has
+// it.
 func (p *Pass) recordShared(ctx context.Context) error {
 	record := p.Record()
 	if slices.EqualFunc(record.Shared, p.Progress.Shared, sameUse) {
@@ -174,7 +175,8 @@ func (p *Pass) reportShared(before, now, inventory ownership.Inventory) {
 	}
 }
 
-// errHandover says that an installation of the add-on is just being removed, by a pass that may not know of this one.
+// errHandover says that an installation of the add-on is just being removed, by a pass that may not
+// know of this one.
 var errHandover = errors.New("another installation of the add-on is being removed")
 
 func handover() *Stop {
@@ -184,8 +186,8 @@ func handover() *Stop {
 	}
 }
 
-// handovers knows the namespaces in which a pass removes what may be shared. An installation whose intent was recorded during it may
-// not be seen by it; the passes after that do.
+// handovers knows the namespaces in which a pass removes what may be shared. An installation whose
+// intent was recorded during it may not be seen by it; the passes after that do.
 type handovers struct {
 	mutex  sync.Mutex
 	passes map[string]int
@@ -214,7 +216,8 @@ func (h *handovers) underWay(namespace string) bool {
 	return h.passes[namespace] > 0
 }
 
-// pruned are the superseded objects that go: neither those that a hook made its own, nor those that siblings have.
+// pruned are the superseded objects that go: neither those that a hook made its own, nor those that
+// siblings have.
 func (p *Pass) pruned(ctx context.Context) (ownership.Inventory, error) {
 	superseded := p.Record().WithoutHooked(p.Record().Superseded)
 	if !canBeShared(superseded) {
@@ -229,8 +232,9 @@ func canBeShared(objects ownership.Inventory) bool {
 	return slices.ContainsFunc(objects, func(entry ownership.Entry) bool { return ownership.CanBeShared(entry.Key) })
 }
 
-// removable is everything that goes with an installation: what it has, or used of siblings, and no sibling has that stays. Of those that go
-// together the last by name takes along what they shared, once the others are gone; waits names one of them.
+// removable is everything that goes with an installation: what it has, or used of siblings, and no
+// sibling has that stays. Of those that go together the last by name takes along what they shared,
+// once the others are gone; waits names one of them.
 func (p *Pass) removable(ctx context.Context) (objects ownership.Inventory, waits string, err error) {
 	record := p.Record()
 	objects = onRecord(record)

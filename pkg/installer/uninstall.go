@@ -11,8 +11,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/hooks"
 )
 
-// deletesWithHooks says whether hooks of an event of the removal are still to be run. A release that never came to its end
-// has none: what they work on is not there.
+// deletesWithHooks says whether hooks of an event of the removal are still to be run. A release
+// that never came to its end has none: what they work on is not there.
 func (p *Pass) deletesWithHooks(event string) bool {
 	record := p.Record()
 	skipped := p.Asked.SkipHooks
@@ -20,7 +20,8 @@ func (p *Pass) deletesWithHooks(event string) bool {
 	return record.Helm != nil && !skipped && !begun && record.HasHooks(event)
 }
 
-// PreDelete ends what still runs, shows the Helm release as uninstalling and runs the hooks that come before the removal.
+// PreDelete ends what still runs, shows the Helm release as uninstalling and runs the hooks that
+// come before the removal.
 func (p *Pass) PreDelete(ctx context.Context) *Stop {
 	waiting, err := hooks.Runner{Target: p.target()}.Stop(ctx, p.Record().HooksRevision())
 	switch {

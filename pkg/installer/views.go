@@ -12,7 +12,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
-// views hold one view per cluster, so that one list serves all its installations; by UIDs (facts.place), since a name may come back.
+// views hold one view per cluster, so that one list serves all its installations; by UIDs
+// (facts.place), since a name may come back.
 type views struct {
 	mutex sync.Mutex
 	byUID lru.Cache[types.UID, *view]
@@ -34,7 +35,8 @@ func (v *views) surveyOf(uid types.UID, interval time.Duration) *survey.Survey {
 	return v.of(uid, interval).survey
 }
 
-// newSurvey begins a cluster's survey anew: whatever it has listed, of workloads too, is listed again.
+// newSurvey begins a cluster's survey anew: whatever it has listed, of workloads too, is listed
+// again.
 func (v *views) newSurvey(uid types.UID, interval time.Duration) *survey.Survey {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()

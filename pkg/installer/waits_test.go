@@ -108,8 +108,8 @@ func TestRS05RefusedIsTriedEveryFiveMinutes(t *testing.T) {
 	}
 }
 
-// A kind that others bring may stay away for good. Red when whatever waits is looked at every 15 seconds for ever, each time with all
-// lists of a look for drift.
+// A kind that others bring may stay away for good. Red when whatever waits is looked at every 15
+// seconds for ever, each time with all lists of a look for drift.
 func TestKindsThatStayAwayAreLookedForRarely(t *testing.T) {
 	for reason, want := range map[string]time.Duration{
 		v1.ReasonKindNotServed: SlowestRetry, v1.ReasonWaitingForStage: SlowestLook,
