@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
@@ -123,7 +124,7 @@ func (r *Reconciler) ofSibling(ctx context.Context, object client.Object) []reco
 	if !ok {
 		return nil
 	}
-	requests := r.requests(ctx, client.InNamespace(changed.Namespace), client.MatchingFields{indexAddon: string(changed.Spec.AddonRef.Name)})
+	requests := r.requests(ctx, cluster.InstallationsOf(target.InstalledIn(changed)), client.MatchingFields{indexAddon: string(changed.Spec.AddonRef.Name)})
 	return slices.DeleteFunc(requests, func(request reconcile.Request) bool { return request.Name == changed.Name })
 }
 
@@ -138,7 +139,7 @@ func (r *Reconciler) ofCluster(ctx context.Context, found target.Description) []
 	if found.Namespace == "" {
 		return nil
 	}
-	return r.requests(ctx, client.InNamespace(found.Namespace))
+	return r.requests(ctx, cluster.InstallationsOf(found.Ref))
 }
 
 // ofMarked finds the installations that read a Secret or ConfigMap: by valuesFrom in its own namespace, or all with a
