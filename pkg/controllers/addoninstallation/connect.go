@@ -33,7 +33,7 @@ func (r *Reconciler) connect(ctx context.Context, f *facts) loop.Outcome {
 		return failed(err)
 	}
 	if connection.Origin != f.owner.ClusterUID { // another Cluster of the name, over another user cluster, as is known only now
-		return waiting(kubermaticv1.ReasonProgressing, fmt.Sprintf("cluster %q has another user cluster than before", f.cluster.Name), atOnce)
+		return checkpoint(kubermaticv1.ConditionReady, fmt.Sprintf("cluster %q has another user cluster than before", f.cluster.Name))
 	}
 	if record := f.record(); record != nil && record.ClusterUID != f.cluster.UID {
 		return r.comeBack(ctx, f)
@@ -52,7 +52,7 @@ func (r *Reconciler) comeBack(ctx context.Context, f *facts) loop.Outcome {
 		return failed(err)
 	}
 	f.memory.doubt()
-	return waiting(kubermaticv1.ReasonProgressing, fmt.Sprintf("cluster %q came back over the same user cluster", f.cluster.Name), atOnce)
+	return checkpoint(kubermaticv1.ConditionReady, fmt.Sprintf("cluster %q came back over the same user cluster", f.cluster.Name))
 }
 
 // watchSwaps wakes the installations of a cluster that turns out to be another one, so that they say so.

@@ -16,7 +16,7 @@ import (
 const (
 	// clusterRecheck is how often a missing or unready Cluster is looked for, besides its events.
 	clusterRecheck = time.Minute
-	// atOnce begins the next pass as soon as this one's status is written.
+	// atOnce is the shortest wait.
 	atOnce = time.Millisecond
 )
 
@@ -53,10 +53,7 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 	known := f.installation.Status.Cluster
 	f.installation.Status.Cluster = &identity
 	if known == nil && f.installation.Spec.CoreAddon || known != nil && *known != identity {
-		return loop.Checkpoint{
-			Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonProgressing,
-			Message: fmt.Sprintf("it belongs to cluster %q", f.cluster.Name), AtOnce: true,
-		}
+		return checkpoint(kubermaticv1.ConditionReady, fmt.Sprintf("it belongs to cluster %q", f.cluster.Name))
 	}
 	switch {
 	case f.cluster.Deleted:

@@ -56,7 +56,7 @@ func (f *facts) overdue(within context.Context, outcome loop.Outcome) loop.Outco
 			return outcome
 		}
 		return f.tooSlow(late, outcome)
-	case loop.Waiting:
+	case loop.Waiting, loop.Checkpoint:
 		return f.tooSlow(late, outcome)
 	case loop.Stalled:
 		o.Recheck = max(o.Recheck, overdueRecheck)

@@ -20,6 +20,11 @@ func waiting(reason, message string, recheck time.Duration) loop.Outcome {
 	return loop.Waiting{Condition: kubermaticv1.ConditionReady, Reason: reason, Message: message, Recheck: recheck}
 }
 
+// checkpoint has the status say what is under way; the next pass, which begins at once, goes on from there.
+func checkpoint(condition, message string) loop.Outcome {
+	return loop.Checkpoint{Condition: condition, Reason: kubermaticv1.ReasonProgressing, Message: message, AtOnce: true}
+}
+
 // failed is a call on the seed that failed, or a record that the user cluster made larger than its objects explain.
 func failed(err error) loop.Outcome {
 	if grown, ok := errors.AsType[*revision.GrowthError](err); ok {

@@ -2,7 +2,6 @@ package addoninstallation
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -119,13 +118,13 @@ func siblingChanged() predicate.Predicate {
 	}
 }
 
-func (r *Reconciler) ofSibling(ctx context.Context, object client.Object) []reconcile.Request {
+// ofSibling wakes those that go by what the other installations of the add-on do.
+func (r *Reconciler) ofSibling(_ context.Context, object client.Object) []reconcile.Request {
 	changed, ok := object.(*kubermaticv1.AddonInstallation)
 	if !ok {
 		return nil
 	}
-	requests := r.requests(ctx, cluster.InstallationsOf(target.InstalledIn(changed)), client.MatchingFields{indexAddon: string(changed.Spec.AddonRef.Name)})
-	return slices.DeleteFunc(requests, func(request reconcile.Request) bool { return request.Name == changed.Name })
+	return r.dependents.of(changed)
 }
 
 func (r *Reconciler) ofCatalogue(ctx context.Context, object client.Object) []reconcile.Request {

@@ -29,11 +29,9 @@ type knownKubeconfig struct {
 	problem string
 }
 
-// foreignSecretInterval is how often a kubeconfig is read that is not in the platform namespace,
-// where none is watched.
+// foreignSecretInterval is how often a kubeconfig is read outside of the platform namespace, unwatched.
 const foreignSecretInterval = 30 * time.Second
 
-// discover lists the Seeds, each with its kubeconfig.
 func (r *Reconciler) discover(ctx context.Context, f *facts) loop.Outcome {
 	seeds, err := cluster.ListSeeds(ctx, r.cached, r.options.Namespace, r.options.WorkerName)
 	if err != nil {
