@@ -21,8 +21,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// AC10: what a template sees is an explicit list; nothing gets in, and nothing of KKP's is lost, unnoticed.
-func TestAC10Fields(t *testing.T) {
+// AC10: What a template sees is an explicit list; nothing gets in, and nothing of KKP's is lost,
+// unnoticed.
+func TestTemplateDataIsAnExplicitList(t *testing.T) {
 	var list strings.Builder
 	describe(&list, "", reflect.TypeFor[templatedata.Data]())
 	golden(t, "fields.txt", []byte(list.String()))
@@ -140,7 +141,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-func TestAC10NewKeepsNoSecret(t *testing.T) {
+// AC10: The data of templates holds no secret that a Cluster has.
+func TestTemplateDataHoldsNoSecret(t *testing.T) {
 	data, err := templatedata.New(fullCluster(), templatedata.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -76,7 +76,8 @@ func (w *world) expectUntouched(c client.Client) {
 	}
 }
 
-// RS22. Red when anything is written to a user cluster that took the place of another one, when a removal ends there, or when
+// RS22: A user cluster that took the place of another one is not written to. Red when anything is
+// written to a user cluster that took the place of another one, when a removal ends there, or when
 // the swap is forgotten with a restart.
 func TestSwappedClusterIsNotWrittenTo(t *testing.T) {
 	w := newWorld(t)
