@@ -16,6 +16,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	flags "github.com/trellis-addons/trellis/cmd/internal/manager"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/query"
 )
@@ -61,7 +62,7 @@ func addQuery(ctx context.Context, made manager.Manager, marks *mergedcatalogue.
 	}
 	counted := query.NewMetrics(metrics.Registry)
 	endpoint := query.New(query.Dependencies{
-		Catalogue: catalogue, Clusters: newFinder(made),
+		Catalogue: catalogue, Clusters: wiring.Finder(made),
 		Installations: made.GetClient(), Certificates: certificates,
 		Reviews: query.NewReviews(made.GetClient(), query.ReviewOptions{
 			Audiences: options.query.audiences, TTL: options.query.reviewTTL, Metrics: counted,
