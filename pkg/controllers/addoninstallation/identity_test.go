@@ -24,7 +24,7 @@ import (
 // elsewhere is the other user cluster.
 func (w *world) elsewhere() client.Client {
 	w.t.Helper()
-	made, err := client.New(fleet.Shared().Cluster("elsewhere").Config, client.Options{Scheme: w.scheme})
+	made, err := client.New(fleet.Shared().Cluster("elsewhere").Config, client.Options{Scheme: w.seed.Scheme()})
 	if err != nil {
 		w.t.Fatal(err)
 	}
