@@ -46,8 +46,8 @@ func (o *overheard) writesSinceThen() []string {
 	return slices.Compact(slices.DeleteFunc(o.sinceThen(), func(call string) bool { return strings.HasPrefix(call, "GET ") }))
 }
 
-// expectSettled waits until a revision was Ready, is on record as that, and has nothing left to prune.
-func (w *world) expectSettled(object *kubermaticv1.AddonInstallation, number int) {
+// expectHealthy waits until a revision is on record as healthy, and has nothing left to prune.
+func (w *world) expectHealthy(object *kubermaticv1.AddonInstallation, number int) {
 	w.t.Helper()
 	records := revision.NewRecords(w.seed, w.seed, revision.NewSeal([]byte("key")))
 	owner := ownership.Owner{ClusterUID: w.cluster.UID, Installation: object.Name}
@@ -56,8 +56,8 @@ func (w *world) expectSettled(object *kubermaticv1.AddonInstallation, number int
 		if err != nil {
 			return err
 		}
-		if record == nil || record.Revision != number || !record.Settled || len(record.Superseded) > 0 {
-			return fmt.Errorf("on record is %+v", record)
+		if record == nil || record.Revision != number || !record.Healthy || len(record.Superseded) > 0 {
+			return fmt.Errorf("revision %d is not on record as healthy, with everything pruned: %q", number, w.revisions(object))
 		}
 		return nil
 	})
@@ -77,11 +77,11 @@ func TestRollbackStory(t *testing.T) {
 	object := w.install("story", "")
 	story := golden.NewStory("A rollback: what is recorded, and what is written to the user cluster", object.Spec.TargetNamespace, "NAMESPACE")
 	w.ready(object)
-	w.expectSettled(object, 1)
+	w.expectHealthy(object, 1)
 	story.Tell("Version 1.0.0 is installed.", heard.writesSinceThen()...)
 	w.offer("story", kubermaticv1.CatalogueCustom, first, w.atomic("2.0.0", `,"replicas":1`, extra))
 	w.expectBack(object)
-	w.expectSettled(object, 3)
+	w.expectHealthy(object, 3)
 	story.Tell("Version 2.0.0, with one more ConfigMap, never gets healthy.", heard.writesSinceThen()...)
 	story.Match(t, "testdata/rollback.golden")
 }
