@@ -57,27 +57,27 @@ func ReadHook(ctx context.Context, target calls.Target, owner ownership.Owner, h
 func hookStateOf(live *unstructured.Unstructured, owner ownership.Owner, release ownership.HelmMarks) HookState {
 	kind := live.GroupVersionKind().GroupKind()
 	found := ownership.Of(live, ownership.Question{Owner: owner, Release: &release})
-	sight := HookState{
+	state := HookState{
 		UID: live.GetUID(), Ours: found.IsHook(), Run: live.GetAnnotations()[kubermaticv1.AnnotationHookRun],
-		Applied: found.IsApplied(), Obstacle: obstacle(live, found),
+		Applied: found.IsApplied(), Obstacle: reasonToKeep(live, found),
 		Made: live.GetCreationTimestamp().Time, Deleting: live.GetDeletionTimestamp() != nil, Working: isWorking(kind, live),
 	}
 	switch {
 	case calls.Runs(kind) && calls.HasEnded(kind, live):
-		sight.Ended = true
+		state.Ended = true
 	case calls.Runs(kind):
-		sight.Failed, sight.Message = hasFailed(kind, live)
+		state.Failed, state.Message = hasFailed(kind, live)
 	default:
-		sight.Ended = !sight.Deleting
+		state.Ended = !state.Deleting
 	}
-	if sight.Deleting && !sight.Failed {
-		sight.Message = "it is being deleted" + calls.HeldBy(live.GetFinalizers())
+	if state.Deleting && !state.Failed {
+		state.Message = "it is being deleted" + calls.HeldBy(live.GetFinalizers())
 	}
-	return sight
+	return state
 }
 
-// obstacle says why an object that is no hook of ours makes no room for one.
-func obstacle(live metav1.Object, found ownership.Ownership) string {
+// reasonToKeep says why an object that is no hook of ours makes no room for one.
+func reasonToKeep(live metav1.Object, found ownership.Ownership) string {
 	annotations := live.GetAnnotations()
 	switch found.Obstacle() {
 	case ownership.OfAnother:
@@ -103,13 +103,9 @@ func hasFailed(kind schema.GroupKind, live *unstructured.Unstructured) (failed b
 		}
 		return false, "the Pod is " + calls.CutText(phase)
 	}
-	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
-	for _, condition := range conditions {
-		fields, _ := condition.(map[string]any)
-		if fields["type"] == "Failed" && fields["status"] == string(metav1.ConditionTrue) {
-			reason, _ := fields["reason"].(string)
-			said, _ := fields["message"].(string)
-			return true, calls.CutText(reason + ": " + said)
+	for _, condition := range calls.ConditionsOf(live) {
+		if condition.Type == "Failed" && condition.Status == metav1.ConditionTrue {
+			return true, calls.CutText(condition.Reason + ": " + condition.Message)
 		}
 	}
 	return false, "it runs"

@@ -28,7 +28,6 @@ type RemoveOptions struct {
 // maxBlocked is how many objects the notes of a removal name.
 const maxBlocked = 20
 
-// removal is one pass of a Remove.
 type removal struct {
 	*deleter
 	options RemoveOptions
@@ -162,7 +161,6 @@ func blockedNotes(remaining []*presence) (notes []calls.Note) {
 	return notes
 }
 
-// ownGroups are the groups of the CRDs in the inventory, which are named "plural.group".
 // isOwnResource says whether an entry is a custom resource of a CRD of the same add-on.
 func (r removal) isOwnResource(entry ownership.Entry) bool {
 	return slices.Contains(r.ownGroups, entry.Group) && !entry.IsFoundation()

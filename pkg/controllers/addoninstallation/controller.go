@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
@@ -23,6 +22,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // Options are the controller's settings.
@@ -45,10 +45,10 @@ type Options struct {
 
 // Connections answer at once with a connection to a user cluster, or why there is none.
 type Connections interface {
-	Get(kkp *kkpv1.Cluster, subscriber string, wake func()) (*cluster.Connection, error)
-	Report(kkp *kkpv1.Cluster, err error)
-	OnSwap(swapped func(namespace string))
-	Origin(ctx context.Context, kkp *kkpv1.Cluster) (types.UID, error)
+	Get(cluster target.Description, subscriber string, wake func()) (*cluster.Connection, error)
+	Report(cluster target.Ref, err error)
+	OnSwap(swapped func(target.Ref))
+	Origin(ctx context.Context, cluster target.Ref) (types.UID, error)
 }
 
 // Records keep release records on the seed.
@@ -114,6 +114,7 @@ type Reconciler struct {
 	memories         memories
 	views            views
 	handovers        handovers
+	dependents       dependents
 	capabilityCharts searches[bool]
 	secretContents   searches[bool]
 	lookupCharts     searches[kindsAsked]
@@ -133,7 +134,7 @@ func New(dependencies Dependencies) *Reconciler {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	installation := &kubermaticv1.AddonInstallation{}
 	if err := r.Client.Get(ctx, request.NamespacedName, installation); err != nil {
-		r.memories.forget(request.NamespacedName)
+		r.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	facts := &facts{installation: installation, memory: r.memories.of(installation)}
@@ -148,7 +149,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if isRemoved(installation) {
 		outcome := loop.Run(within, r.removalSteps(), facts)
 		if _, done := outcome.(loop.Done); done {
-			r.memories.forget(request.NamespacedName)
+			r.forget(request.NamespacedName)
 			return ctrl.Result{}, pass.SetFinalizer(ctx, kubermaticv1.FinalizerCleanupInstallation, false)
 		}
 		outcome = facts.backOff(facts.overdue(within, outcome))
@@ -168,12 +169,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return r.finish(ctx, pass, facts, outcome)
 }
 
+// forget drops what is known of an installation that is gone.
+func (r *Reconciler) forget(name types.NamespacedName) {
+	r.memories.forget(name)
+	r.dependents.forget(name)
+}
+
 // finish hands the outcome over, remembers the status that was written and tells what is new in it.
 func (r *Reconciler) finish(
 	ctx context.Context, pass *loop.Loop[*kubermaticv1.AddonInstallation], f *facts, outcome loop.Outcome,
 ) (ctrl.Result, error) {
+	if outcome == (loop.NotMine{}) { // its worker tells of it, and changes what was remembered
+		r.memories.forget(client.ObjectKeyFromObject(f.installation))
+		return pass.Finish(ctx, outcome)
+	}
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
+	r.dependents.note(f)
 	before := f.installation.ResourceVersion
 	result, err := pass.Finish(ctx, outcome)
 	if err == nil && f.installation.ResourceVersion != before {

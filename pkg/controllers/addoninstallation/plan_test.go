@@ -1,13 +1,17 @@
 package addoninstallation
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/revision"
@@ -34,6 +38,27 @@ func TestBackOff(t *testing.T) {
 	}
 }
 
+// Red when a pass that took too long is followed by the next one at once, since it ended in a checkpoint: what is slow is tried ever
+// more rarely.
+func TestOverduePassesBackOff(t *testing.T) {
+	within, end := context.WithCancelCause(t.Context())
+	end(&fairqueue.OverdueError{After: time.Second})
+	for _, outcome := range []loop.Outcome{
+		checkpoint(kubermaticv1.ConditionApplied, "31 of 31 objects are about to be written"),
+		loop.Waiting{Condition: kubermaticv1.ConditionApplied, Recheck: atOnce},
+		loop.RetryAt{Condition: kubermaticv1.ConditionApplied},
+	} {
+		f := &facts{
+			installation: &kubermaticv1.AddonInstallation{}, memory: &memory{failures: 3}, cluster: &kkpv1.Cluster{},
+			connection: &cluster.Connection{},
+		}
+		late := f.backOff(f.overdue(within, outcome))
+		if got := loop.ComeBack(late); got != 8*time.Second || judge(late).reason != kubermaticv1.ReasonClusterUnreachable {
+			t.Errorf("%#v becomes %#v, and comes back after %s", outcome, late, got)
+		}
+	}
+}
+
 // Red when a long rollout begins before the status shows anything of the edit, when it never begins where the status can't be
 // written, or when a short one costs a pass for it.
 func TestLongRolloutsAreAnnounced(t *testing.T) {
@@ -50,7 +75,8 @@ func TestLongRolloutsAreAnnounced(t *testing.T) {
 		t.Run(test.why, func(t *testing.T) {
 			f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}, objects: make([]*unstructured.Unstructured, 2*quicklyApplied)}
 			f.installation.Generation, f.installation.Status.ObservedGeneration = 2, test.observed
-			if outcome := announceRollout(f, test.left); (outcome != nil) != test.told {
+			outcome := announceRollout(f, test.left)
+			if saved, isSaved := outcome.(loop.Checkpoint); isSaved != test.told || saved.AtOnce != test.told || !isSaved && outcome != nil {
 				t.Errorf("got %v", outcome)
 			}
 			if outcome := announceRollout(f, test.left); outcome != nil {

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/resolution"
@@ -19,6 +18,11 @@ import (
 
 func waiting(reason, message string, recheck time.Duration) loop.Outcome {
 	return loop.Waiting{Condition: kubermaticv1.ConditionReady, Reason: reason, Message: message, Recheck: recheck}
+}
+
+// checkpoint has the status say what is under way; the next pass, which begins at once, goes on from there.
+func checkpoint(condition, message string) loop.Outcome {
+	return loop.Checkpoint{Condition: condition, Reason: kubermaticv1.ReasonProgressing, Message: message, AtOnce: true}
 }
 
 // failed is a call on the seed that failed, or a record that the user cluster made larger than its objects explain.
@@ -76,7 +80,7 @@ func (r *Reconciler) resolve(ctx context.Context, f *facts) loop.Outcome {
 	}
 	state, installed := &f.installation.Status, installedVersion(f)
 	choice, refusal := resolution.Request{
-		Installation: f.installation, Installed: installed, Cluster: cluster.Describe(f.cluster),
+		Installation: f.installation, Installed: installed, Cluster: f.cluster,
 		AllowPrereleases: r.Options.AllowPrereleases,
 	}.Choose(entry)
 	state.AvailableUpdate = choice.AvailableUpdate

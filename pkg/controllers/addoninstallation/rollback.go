@@ -74,10 +74,8 @@ func (r *Reconciler) orRollBack(ctx context.Context, f *facts, outcome loop.Outc
 	}
 	f.memory.begin(back)
 	f.memory.health, f.memory.looks = nil, 0
-	return loop.Waiting{
-		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonProgressing, Recheck: atOnce,
-		Message: fmt.Sprintf("version %q failed: version %q is brought back", back.Rollback.Version, back.Version),
-	}
+	return checkpoint(kubermaticv1.ConditionApplied,
+		fmt.Sprintf("version %q failed: version %q is brought back", back.Rollback.Version, back.Version))
 }
 
 // rollbackOf is the revision that brings a good one back: its objects and values from the record, over whatever the failed one

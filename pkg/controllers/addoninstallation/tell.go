@@ -29,10 +29,7 @@ func announceRollout(f *facts, left int) loop.Outcome {
 		return nil
 	}
 	f.memory.told = generation // also where the status can't be written
-	return loop.Waiting{
-		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonProgressing, Recheck: atOnce,
-		Message: fmt.Sprintf("%d of %d objects are about to be written", left, len(f.objects)),
-	}
+	return checkpoint(kubermaticv1.ConditionApplied, fmt.Sprintf("%d of %d objects are about to be written", left, len(f.objects)))
 }
 
 // announce tells changes as events; conditions tell the state.

@@ -1,6 +1,7 @@
 package addoninstallation_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,9 +15,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -142,6 +145,80 @@ func TestEventsOfWhatFailsDoNotEndInApplied(t *testing.T) {
 	w.expectEvents(object, "Normal Applied", "Warning Timeout")
 	publish("1.1.0") // applied once more, without an edit
 	w.expectEvents(object, "Normal Applied", "Warning Timeout", "Normal Applied", "Warning Timeout")
+}
+
+// Red when trouble is told that another worker found.
+func TestTroubleOfAnotherWorkerIsItsToTell(t *testing.T) {
+	w := newWorld(t)
+	var log lines
+	w.logger = funcr.New(log.add, funcr.Options{Verbosity: 1})
+	w.start()
+	w.publish("lent", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	object := w.install("lent", "9.9.9")
+	w.expectSummary(object, "False", kubermaticv1.ReasonVersionUnknown, "9.9.9")
+	w.expectEvents(object, "Warning VersionUnknown")
+	w.leavesAlone(&log, func() { w.giveTo("another") })
+	read := object.DeepCopy()
+	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(object), read); err != nil {
+		t.Fatal(err)
+	}
+	told := read.DeepCopy()
+	apimeta.FindStatusCondition(told.Status.Conditions, kubermaticv1.ConditionReady).Reason = kubermaticv1.ReasonObjectExists
+	if err := w.seed.Status().Patch(t.Context(), told, client.MergeFrom(read)); err != nil {
+		t.Fatal(err)
+	}
+	w.leavesAlone(&log, func() { w.want(object, "1.0.0") })
+
+	w.giveTo("")
+	w.ready(object)
+	w.expectEvents(object, "Warning VersionUnknown", "Normal Applied")
+}
+
+// Red when a worker goes by what it remembers of an installation that another one had since: it would take revision 1 for what is there.
+func TestWhatAnotherWorkerAppliedIsOnRecord(t *testing.T) {
+	w := newWorld(t)
+	w.driftInterval = time.Hour // the look for drift would put it back
+	var first, second lines
+	w.logger = funcr.New(first.add, funcr.Options{Verbosity: 1})
+	w.start()
+	w.worker, w.logger = "second", funcr.New(second.add, funcr.Options{Verbosity: 1})
+	w.start()
+	w.publish("lent", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
+	object := w.install("lent", "1.0.0")
+	w.expectInstalled(object, "1.0.0", "2.0.0")
+	w.leavesAlone(&first, func() { w.giveTo("second") })
+	w.want(object, "2.0.0")
+	w.expectInstalled(object, "2.0.0", "")
+	w.leavesAlone(&second, func() { w.giveTo("nobody") })
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+		object.Spec.AddonRef.Version = "1.0.0"
+		object.Annotations = map[string]string{kubermaticv1.AnnotationAllowDowngrade: "true"}
+	})
+	w.giveTo("")
+	w.expectInstalled(object, "1.0.0", "2.0.0")
+}
+
+// leavesAlone waits until a controller has seen, after an edit, that the installation is another worker's.
+func (w *world) leavesAlone(log *lines, edit func()) {
+	w.t.Helper()
+	before := log.with("NotMine")
+	edit()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		if log.with("NotMine") == before {
+			return errors.New("no pass has left it alone since")
+		}
+		return nil
+	})
+}
+
+// giveTo has the controllers with that worker name work on the Cluster.
+func (w *world) giveTo(worker string) {
+	w.t.Helper()
+	before := w.cluster.DeepCopy()
+	w.cluster.Labels = map[string]string{kkpv1.LabelWorkerName: worker}
+	if err := w.seed.Patch(w.t.Context(), w.cluster, client.MergeFrom(before)); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 const stuckJob = `apiVersion: batch/v1

@@ -70,6 +70,8 @@ type world struct {
 	records func(addoninstallation.Records) addoninstallation.Records
 	// client, where set, stands before the controller's client.
 	client func(client.Client) client.Client
+	// worker is the name of the controller that is started next.
+	worker string
 	// logger, where set, takes what the controller logs.
 	logger logr.Logger
 	// marks tell merged catalogues from others.
@@ -229,7 +231,7 @@ func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencie
 		Renders: renders, Values: renders, Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()),
 		Images:  images.Rules{Mirrors: mirrors},
 		Records: records, InputsKey: []byte("key"),
-		Options: addoninstallation.Options{CatalogueNamespace: w.catalogue, DriftInterval: cmp.Or(w.driftInterval, time.Minute), Restrictions: w.restrictions, Passes: cmp.Or(w.passes, fairqueue.Limits{Workers: cmp.Or(w.concurrency, 2)})},
+		Options: addoninstallation.Options{CatalogueNamespace: w.catalogue, WorkerName: w.worker, DriftInterval: cmp.Or(w.driftInterval, time.Minute), Restrictions: w.restrictions, Passes: cmp.Or(w.passes, fairqueue.Limits{Workers: cmp.Or(w.concurrency, 2)})},
 	}
 }
 

@@ -1,0 +1,66 @@
+package addoninstallation_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// passes is a client that counts the passes of installations: each begins with reading its own.
+type passes struct {
+	client.Client
+	mutex sync.Mutex
+	count map[string]int
+}
+
+func (p *passes) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if _, ok := object.(*kubermaticv1.AddonInstallation); ok {
+		p.mutex.Lock()
+		p.count[key.Name]++
+		p.mutex.Unlock()
+	}
+	return p.Client.Get(ctx, key, object, options...)
+}
+
+func (p *passes) of(name string) int {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.count[name]
+}
+
+// Red when every installation of an add-on is looked at for each change of another: hundreds of them would take the processor for
+// nothing.
+func TestInstallationsThatShareNothingWakeNobody(t *testing.T) {
+	w := newWorld(t)
+	w.concurrency = 1 // passes are in the order in which they were asked for
+	counted := &passes{count: map[string]int{}}
+	w.client = func(c client.Client) client.Client {
+		counted.Client = c
+		return counted
+	}
+	w.start()
+	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
+	resting, busy := w.instance("plain", "resting", "1.0.0", ""), w.instance("plain", "busy", "1.0.0", "")
+	w.expectReady(resting, kubermaticv1.ReasonReady)
+	w.expectReady(busy, kubermaticv1.ReasonReady)
+	w.want(busy, "2.0.0") // what both began with is over after that
+	w.expectReady(busy, kubermaticv1.ReasonReady)
+
+	before, passed := counted.of("resting"), counted.of("busy")
+	for _, version := range []string{"1.0.0", "2.0.0", "1.0.0"} {
+		w.edit(busy, func(object *kubermaticv1.AddonInstallation) {
+			object.Spec.AddonRef.Version = version
+			object.Spec.Values = &runtime.RawExtension{Raw: []byte(`{}`)}
+			object.Annotations = map[string]string{kubermaticv1.AnnotationAllowDowngrade: "true"}
+		})
+		w.expectSpeaksOf(busy, version, version, "True")
+	}
+	if after := counted.of("resting"); after != before {
+		t.Errorf("%d passes of the one for %d of the other, want none", after-before, counted.of("busy")-passed)
+	}
+}
