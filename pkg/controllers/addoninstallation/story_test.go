@@ -41,9 +41,19 @@ func (o *overheard) note(what string, record *revision.Record) {
 	o.calls = append(o.calls, line)
 }
 
-// writesSinceThen are the records and the calls that write, without repetition of one by the next.
+// writesSinceThen are the records and the calls that write, without repetition of one by the next. Patches in a row go out several
+// at a time, so they are sorted.
 func (o *overheard) writesSinceThen() []string {
-	return slices.Compact(slices.DeleteFunc(o.sinceThen(), func(call string) bool { return strings.HasPrefix(call, "GET ") }))
+	writes := slices.DeleteFunc(o.sinceThen(), func(call string) bool { return strings.HasPrefix(call, "GET ") })
+	for rest := writes; len(rest) > 0; {
+		end := slices.IndexFunc(rest, func(write string) bool { return !strings.HasPrefix(write, "PATCH ") })
+		if end < 0 {
+			end = len(rest)
+		}
+		slices.Sort(rest[:end])
+		rest = rest[min(end+1, len(rest)):]
+	}
+	return slices.Compact(writes)
 }
 
 // expectHealthy waits until a revision is on record as healthy, and has nothing left to prune.
