@@ -1,12 +1,12 @@
 // Package cluster knows the user clusters of a seed: which Cluster a namespace belongs to, whether it is deleted or gone,
 // and the connection to its API server.
 //
-// Finder is the one interface over the kind of object that stands for a cluster; controllers use nothing else to find,
-// list, watch and annotate them. KKPFinder implements it for KKP's Clusters (kkp.go).
+// Finder is the interface over the kind of object that stands for a cluster: rooms find, list, watch and annotate them by it.
+// KKPFinder implements it for KKP's Clusters (kkp.go). Only cmd, which starts informers, and what is KKP's own name the kind besides.
 //
 // Connections are made outside of reconciles. Get answers at once, with a live Connection or a NotConnectedError, and a
 // keeper per cluster connects in the background: it reads the kubeconfig Secret past caches, checks its structure before
-// use, asks for the version and the served kinds, and wakes whoever asked. A connection whose transport fails is taken
+// use, asks for the version and the served kinds, and wakes those who asked. A connection whose transport fails is taken
 // out at once (one circuit per cluster) and probed with back-off until the API server answers again, so a dead cluster
 // never holds a worker. A changed Secret makes a new connection and closes the old one.
 //
@@ -18,6 +18,6 @@
 // name. None of them has to be served; each is watched from when it is. Secrets reads what a Cluster itself refers to.
 //
 // User clusters belong to tenants. Their clients are those of pkg/remote, which bounds all answers while they come; what is kept of
-// discovery is bounded here (discovery.go). A cluster that misbehaves rests for a while, in which nobody calls it (offences.go). No
+// discovery is bounded here (discovery.go). A cluster that misbehaves is not called at all for a while (offences.go). No
 // text of an API server's answer gets into an error of this package.
 package cluster

@@ -12,10 +12,10 @@
 //
 // Runner.Stop ends what still runs where the release is removed (attempt.go).
 //
-// The Set is saved before anything that the user cluster could not tell afterwards. An object that
-// was made just before the process ended is known by its annotation. Objects of hooks are in no
-// inventory: they are never repaired and never pruned. The calls to the user cluster are those of
-// pkg/apply.
+// The Set is saved before each change that could not be read from the user cluster afterwards. An
+// object that was made just before the process ended is known by its annotation. Objects of hooks
+// are in no inventory: they are never repaired and never pruned. The calls to the user cluster are
+// those of pkg/apply.
 //
 // It never sleeps, never decides when an event is due, and knows no records: its caller saves the
 // Set.

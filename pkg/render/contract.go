@@ -17,7 +17,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
-// Input is everything that objects depend on. Equal inputs give equal objects.
+// Input is everything that objects depend on but chance: a template may read the clock or make up a password. So what was
+// rendered is kept (keep.go).
 type Input struct {
 	// Addon is the name of the add-on, for messages.
 	Addon string

@@ -34,7 +34,8 @@ type Inputs struct {
 	Served []string
 }
 
-// Hash is over all inputs, keyed: equal hashes give equal objects.
+// Hash is over all inputs, keyed. Objects of equal hashes differ by chance only, or by what a
+// rendering sees of the revision before.
 func (i Inputs) Hash(key []byte) (string, error) {
 	merged, err := json.Marshal(i.Values.Merged)
 	if err != nil {

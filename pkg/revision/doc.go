@@ -2,12 +2,12 @@
 // truth: the Helm release in the user cluster is a copy (package helmrelease).
 //
 // A record is one revision: what was chosen, what it was made from, the objects as rendered, and
-// the inventory of what stands in the user cluster. Uninstall, drift repair and rollback work from
-// it, without the source and without trusting the user cluster. An intent is saved before the first
+// the inventory of what is in the user cluster. Uninstall, drift repair and rollback work from it,
+// without the source and without trusting the user cluster. An intent is saved before the first
 // remote write, so that a crash at any point leaves a record that names every object which may
 // exist.
 //
-// A record is believed if it carries the seal of the seed (seal.go), and decoded within the bounds
+// A record is accepted if it carries the seal of the seed (seal.go), and decoded within the bounds
 // of what is written (scan.go). It is saved if its objects explain what the user cluster answered
 // (bounds.go). Records from before the seal are sealed once (sealing.go). Names of records have 128
 // bits of the owner's hash; former ones had 40 (names.go).
@@ -21,8 +21,8 @@
 //
 // What is to be done about an installation is decided here too, and nowhere else: Decide has the
 // record, what is wanted and what was seen in, and one Decision out (decision.go, ADR 49). Every
-// situation stands in testdata/decisions.txt.
+// situation is in testdata/decisions.txt.
 //
-// It never calls a user cluster, never chooses a version, and never believes what people wrote in a
-// label.
+// It never calls a user cluster, never chooses a version, and never decides by a label, which
+// people can write.
 package revision

@@ -1,13 +1,13 @@
-// Package templatedata is what a template sees of a user cluster: KKP's TemplateData, so that manifests written for KKP's
-// add-ons render as they are.
+// Package templatedata is what a template sees of a user cluster: KKP's TemplateData, so that
+// manifests written for KKP's add-ons render as they are.
 //
-// The fields, their names and their methods are those of KKP v2.31 (pkg/addon/types.go and pkg/resources there). Where KKP
-// refuses a Cluster that lacks something, here the field is empty: clusters that run without KKP have little more than a
-// name, a namespace and a version.
+// The fields, their names and their methods are those of KKP v2.31 (pkg/addon/types.go and
+// pkg/resources there). Where KKP refuses a Cluster that lacks something, here the field is empty:
+// clusters that run without KKP have little more than a name, a namespace and a version.
 //
-// Three fields are secret: Credentials, Cluster.Kubeconfig and Cluster.Address.AdminToken. New never fills them; WithSecrets
-// does, for versions of Core catalogues that ask for them.
+// Three fields are secret: Credentials, Cluster.Kubeconfig and Cluster.Address.AdminToken. New
+// never fills them; WithSecrets does, for versions of Core catalogues that ask for them.
 //
-// Where KKP has a habit that is a mistake, the words of its documentation count: Features are those that are on, not all that
-// the Cluster names.
+// Where KKP has a habit that is a mistake, the words of its documentation count: Features are those
+// that are on, not all that the Cluster names.
 package templatedata

@@ -1,14 +1,16 @@
 // Package values puts an installation's values together and checks them.
 //
-// Layers come lowest first; maps merge by key, lists and scalars replace, a null removes what is below and stays as null,
-// so that a chart sees it and removes its own default too. Merge keeps the origin of every key that is in effect.
+// Layers come lowest first; maps merge by key, lists and scalars replace, a null removes what is
+// below and stays as null, so that a chart sees it and removes its own default too. Merge keeps the
+// origin of every key that is in effect.
 //
-// A form's fields are values at dotted paths. Defaults are a layer of their own; CheckForm is the one check for admission
-// and for rendering.
+// A form's fields are values at dotted paths. Defaults are a layer of their own; CheckForm is the
+// one check for admission and for rendering.
 //
-// CheckTemplate says whether a valuesTemplate parses, without running it; UnknownKeys finds what may be a misspelt field.
+// CheckTemplate says whether a valuesTemplate parses, without running it; UnknownKeys finds what
+// may be a misspelt field.
 //
-// CheckMarks finds what a template would take for its own, where templates see secrets.
+// CheckMarks finds template marks ("{{") in values of users, where templates see secrets.
 //
 // CheckFormSpec checks a form itself, FormSchema makes JSON schema of it for user interfaces.
 //

@@ -11,7 +11,7 @@
 //
 // # Nothing stays behind
 //
-// Every process is started with a parent-death signal, so the kernel ends it when its owner dies in whatever way, and in
+// Every process is started with a parent-death signal, so the kernel ends it when its owner dies in any way, and in
 // a process group of its own, so that a Ctrl-C in the terminal reaches the owner alone, which then stops the processes
 // and removes the folder. The parent-death signal is tied to the thread that started a process and not to the owner as a
 // whole; therefore one goroutine, locked to its thread, starts all processes of a fleet. An owner that is killed outright

@@ -2,6 +2,6 @@
 // what must not be called, which versions of dependencies are too old, and that every condition's reason and every metric is
 // explained.
 //
-// The laws are those of ARCHITECTURE.md. Each check is a function from one parsed file to complaints, so that a table
+// The laws are those of ARCHITECTURE.md. Each check is a function from parsed files to complaints, so that a table
 // beside it shows the wrong code that it catches.
 package laws

@@ -2,6 +2,6 @@
 // minors, with real sources, both managers as processes of their own and a sample catalogue (deploy/sandbox).
 //
 // The command hack/sandbox and the demo are thin uses of it. Everything it makes lies in one folder, .sandbox by default,
-// and goes with it, except what somebody else put among the sources. A file "ready" in the folder says that all of it is
+// and goes with it, except what others put among the sources. A file "ready" in the folder says that all of it is
 // usable; the lock on the file "pid" says that it runs.
 package sandbox

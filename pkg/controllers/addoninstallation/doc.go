@@ -4,26 +4,27 @@
 //
 // It reads AddonInstallations, the merged catalogue, the Cluster and marked Secrets and ConfigMaps on the seed. It writes
 // the user cluster (the add-on's objects, and the copy of a Helm release), the installation's status, finalizer and events,
-// and release records. It never decides what should be installed, never waits inside of a pass, and never takes "not
-// found" for a wish to remove something.
+// and release records. It never decides what should be installed, and never takes "not found" for a wish to
+// remove something. A pass waits for its own calls, and two seconds at most for a rendering; for nothing else.
 //
 // # A pass
 //
-// Reconcile runs the steps listed in steps.go; each looks at facts, does one thing and either goes on or ends the pass
+// Reconcile runs the steps listed in steps.go; each reads facts, does one thing and either goes on or ends the pass
 // with an outcome. In order they find the Cluster, see that KKP's own Addon is gone, read the record, resolve the version and
 // its values, fetch its content, connect, compare with what is installed, wait for the kinds that the version requires, render,
-// see that the add-on may have these objects, find what a release that is gone on with has besides, record the intent, apply,
-// record what was applied, copy the Helm release, repair drift, run the hooks that come last, assess health, prune, and rest.
+// see that the add-on may have these objects, find what a release that is adopted has besides, record the intent, apply,
+// record what was applied, copy the Helm release, take over what is shared and has no owner any more, repair drift, run the hooks that come last, assess health, prune, and rest.
 // Everything that takes long happens elsewhere and wakes the installation when it is done: the
 // store fetches, the Keeper renders, the connections connect, the user cluster establishes CRDs.
 //
 // A pass begins with the Cluster (find.go), for a living installation as for one that is removed. Its name and UID go into the
-// status with whatever the first pass says there, and in any case into status or records before the first remote write; those of core
-// add-ons into the status first. A removal that finds no Cluster lets an installation go that never had one, and nothing else.
+// status with the first status that is written, and in any case into status or records before the first remote write; those of core
+// add-ons into the status first. A removal that finds no Cluster takes the finalizer off an installation that never had one, or whose Clusters are gone:
+// two reads past caches, half a minute apart, did not find them.
 //
 // While KKP has an Addon of the add-on's name in the cluster, a living installation does nothing at all: KKP would undo it
-// (adopt.go). A Helm release that the user cluster has and that is somebody else's is refused before the first write; with
-// annotation adopt it is gone on with. What it says of itself is believed only as far as the user cluster's objects bear it out.
+// (adopt.go). A Helm release in the user cluster that is not this installation's is refused before the first write; with
+// annotation adopt it is adopted. What it says of itself counts only as far as the user cluster's objects agree.
 //
 // # What is rendered
 //
@@ -37,15 +38,15 @@
 // (render.go). What took a renderer with it is put off for minutes. A new value of annotation reconcile-at renders once more
 // to compare: where the objects differ, an event names them, and those that were rendered first stay (rerender.go).
 //
-// What a chart sees besides the inputs (sight.go) is the Helm release's revision and what function lookup finds (lookup.go). Where nobody
-// asked for a rendering, what chance alone makes of it stays as it is on record (unasked.go).
+// What a chart sees besides the inputs (sight.go) is the Helm release's revision and what function lookup finds (lookup.go). Without
+// a request, what chance alone makes of a rendering stays as it is on record (unasked.go).
 //
 // What add-ons may write is decided with their catalogue, save for the Namespaces of Kubernetes itself and what the seed keeps from
 // Custom catalogues (allowed.go). What is applied already is never refused.
 //
-// What one call can see to be in the way is looked at in turns of its own, which read nothing of the seed past caches and write nothing
-// (await.go). Revisions of the Helm release that somebody made by hand are found with the look for drift, before a new revision and
-// before a removal (byhand.go). What is new is told once it is in the status (tell.go), and all are counted (census.go).
+// An obstacle that one call can read is read in passes of its own, which read nothing of the seed past caches and write nothing
+// (await.go). Revisions of the Helm release that were made by hand are found with the check for drift, before a new revision and
+// before a removal (byhand.go). What is new is announced once it is in the status (tell.go), and all are counted (census.go).
 //
 // # What is done
 //
@@ -61,7 +62,7 @@
 //	GiveWay  a rollback is recorded, since the intent was not applied in time
 //	Wait     nothing: what is wanted can't be had, and nothing is there to be kept
 //
-// Inputs covers what the objects depend on, save for what chance and lookup make; ObjectsDigest covers the rendered objects. Where the
+// Inputs covers what the objects depend on, but for chance, what lookup finds, and the revision's number (sight.go); ObjectsDigest covers the rendered objects. Where the
 // record has the same inputs nothing is rendered, and where it has the same objects nothing is written to the user cluster.
 //
 // # The record
@@ -73,9 +74,9 @@
 //
 // # Atomic upgrades
 //
-// An atomic revision that is not applied and healthy in time gives way to the one that was healthy last: a new revision with that
+// An atomic revision that is not applied and healthy in time is rolled back to the one that was healthy last: a new revision with that
 // one's objects from its record (rollback.go, ADR 22). What failed is not tried again until the inputs or annotation reconcile-at
-// change; until then the version that is back is looked after like any other, and Ready is False, RolledBack.
+// change; until then the version that is back is reconciled like any other, and Ready is False, RolledBack.
 //
 // # Hooks
 //
@@ -91,12 +92,12 @@
 //
 // # Removal
 //
-// An installation that is being deleted takes the removal steps of steps.go instead. Nothing is called where the cluster
-// goes or is gone, nothing was applied, or the objects are to stay (deletionPolicy Orphan); a Cluster that can't be found
-// lets nothing go. The finalizer is taken off once the records are forgotten.
+// An installation that is being deleted takes the removal steps of steps.go instead. The user cluster is not called where the Cluster is
+// deleted or gone, nothing was applied, or the objects are to stay (deletionPolicy Orphan); a Cluster that can't be
+// found, and is not known to be gone, keeps the finalizer. The finalizer is taken off once the records are forgotten.
 //
-// Core add-ons are made by the core add-on controller. One that somebody deletes while that controller's finalizer protects
-// it is no removal: it is served as before, and condition DeletionBlocked says why it stays (core.go).
+// Core add-ons are made by the core add-on controller. One that is deleted while that controller's finalizer protects
+// it is not removed: it is reconciled as before, and condition DeletionBlocked says why it stays (core.go).
 //
 // # Turns
 //

@@ -1,25 +1,32 @@
-// Package coreaddon is the CoreAddonController: it keeps the core add-ons of every user cluster, and nobody loses one by
-// accident.
+// Package coreaddon is the CoreAddonController: it makes the core add-ons of every user cluster,
+// and keeps them from being deleted by accident.
 //
-// Reads, on the seed: Clusters (through cluster.Finder), merged AddonCatalogues, the custom core list (ConfigMap
-// custom-core-addons, key addons.yaml, in the platform namespace), AddonInstallations, the namespaces of clusters and the
-// metadata of available catalogues. It never talks to a user cluster.
+// Reads, on the seed: Clusters (through cluster.Finder), merged AddonCatalogues, the custom core
+// list (ConfigMap custom-core-addons, key addons.yaml, in the platform namespace),
+// AddonInstallations, the namespaces of clusters and the metadata of available catalogues. It never
+// calls a user cluster.
 //
-// Writes: AddonInstallations with coreAddon true, their finalizer core-addon-protection, and on the cluster's available
-// catalogue status.core and condition AddonsReady. All of it by server-side apply under a field manager of its own, so that
-// what it sets is put back and values that a cluster admin adds beside it stay.
+// Writes: AddonInstallations with coreAddon true, their finalizer core-addon-protection, and on the
+// cluster's available catalogue status.core and condition AddonsReady. All of it by server-side
+// apply under a field manager of its own, so that what it sets is put back and values that a
+// cluster admin adds beside it stay.
 //
-// The set of a cluster is rules.go (over the Cluster's fields) and the custom list (list.go); where both name an add-on, the
-// list wins. Rules name add-ons; versions come from Core catalogues: an installation without a version gets the newest that
-// fits, in one step with the cluster's Kubernetes version and never down. For a rule only a Core catalogue counts.
+// The set of a cluster is rules.go (over the Cluster's fields) and the custom list (list.go); where
+// both name an add-on, the list wins. Rules name add-ons; versions come from Core catalogues: an
+// installation without a version gets the newest that fits, in one step with the cluster's
+// Kubernetes version and never down, but for versions that a Core catalogue says to leave. For a
+// rule only a Core catalogue counts.
 //
-// What is not known removes nothing. A Cluster field that is missing holds the add-ons of its rule as they are; a list that
-// can't be read leaves the last good one in force, and before there was one the installations that exist are the set; a list
-// that does not exist takes nothing away that an earlier list brought. Only a present list or a present field that says so
-// takes an add-on out of the set.
+// What is not known removes nothing. A Cluster field that is missing keeps the add-ons of its rule
+// as they are. A list that can't be read leaves the last good one in force, and before there was
+// one the installations that exist are the set. A list that does not exist takes nothing away that
+// an earlier list brought. Only a present list or a present field that says so takes an add-on out
+// of the set.
 //
-// One pass looks at one cluster namespace, in the order of steps.go; each step stands in the file of its name. An installation
-// that is being deleted while it is in the set keeps its finalizer, and the AddonInstallationController treats it as living.
-// Out of the set, or with the Cluster deleted or gone, the finalizer goes at once, without a call to the user cluster. A
-// namespace that is being deleted is reported and not fought. Installations of others are never touched, whatever their name.
+// One pass reconciles one cluster namespace, in the order of steps.go; each step is in the file of
+// its name. An installation that is being deleted while it is in the set keeps its finalizer, and
+// the AddonInstallationController reconciles it as before. Out of the set, or with the Cluster
+// deleted or gone, the finalizer is taken off at once, without a call to the user cluster. A
+// namespace that is being deleted is reported, and nothing is written to it. Installations that
+// this controller did not make are never changed, also where they have a core add-on's name.
 package coreaddon

@@ -1,5 +1,5 @@
 // Package distributor is the AddonCatalogueDistributor: it merges the catalogues of the platform
-// namespace and brings the result to every seed.
+// namespace and has the result written to every seed.
 //
 // Reads, on the master: authored and generated AddonCatalogues, Seeds with their kubeconfig
 // Secrets, Secrets that merged entries name and that are marked for sources. It never fetches or
@@ -8,10 +8,10 @@
 // Writes, on the master: one ControllerRevision for each authored catalogue with its last valid
 // spec; and what its rooms write:
 //
-//	seed    brings one seed to what is wanted: merged catalogues, Secrets, the key of the marks;
+//	seed    writes to one seed what is wanted: merged catalogues, Secrets, the key of the marks;
 //	        ConfigMap addon-seeds has the identity of each seed
 //	usage   counts what the installations of a seed say, for ConfigMap addon-usage
-//	report  writes the status of every catalogue that is nobody's copy
+//	report  writes the status of every catalogue that is authored or generated
 //
 // One request stands for all catalogues, since a merge needs all of them. A pass takes these steps,
 // each in the file of its name:

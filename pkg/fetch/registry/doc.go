@@ -1,16 +1,20 @@
-// Package registry reads OCI registries: manifests by tag or digest, and blobs by digest. It is what packages image and
-// helmrepo stand on.
+// Package registry reads OCI registries: manifests by tag or digest, and blobs by digest. Packages
+// image and helmrepo use it.
 //
-// Names and manifests are read with go-containerregistry; requests are made here, through outbound.Network, since what a
-// registry may make a client do is the delicate part:
+// Names and manifests are read with go-containerregistry. Requests are made here, through
+// outbound.Network, since a registry can make a client do dangerous things:
 //
-//   - a registry names the place where tokens are made (the realm). Credentials go there only if it is the registry's own
-//     scheme, host and port, or the Secret names its host; an anonymous token may come from anywhere;
-//   - manifests and blobs may be redirected to another host, which gets neither credentials nor token, also not when it asks
-//     for them;
-//   - what is asked is what this package says: the scope is "pull" of the one repository, whatever the challenge asks for;
-//   - a digest is computed, never believed: a manifest and a blob are what their digest says, or an error;
-//   - a manifest has 4 MiB at most, a token's answer 1 MiB, a blob the size that its descriptor says.
+//   - a registry names the place where tokens are made (the realm). Credentials go there only if it
+//     is the registry's own scheme, host and port, or the Secret names its host; an anonymous token
+//     may come from any host;
+//   - manifests and blobs may be redirected to another host, which gets neither credentials nor
+//     token, also not when it asks for them;
+//   - the scope of a token is always "pull" of the one repository, also where the challenge asks
+//     for another;
+//   - a digest is computed, never believed: a manifest and a blob are what their digest says, or an
+//     error;
+//   - a manifest has 4 MiB at most, a token's answer 1 MiB, a blob the size that its descriptor
+//     says.
 //
 // Registries are spoken to by https, in labs too.
 package registry

@@ -1,18 +1,20 @@
 // Package store keeps fetched content and answers at once.
 //
-// A reference is looked at (resolved) once per interval, whoever and however many ask for it; a revision that is new is
-// fetched once, unpacked once, and kept in a folder named by the digest of its content. What is asked for and not there is
-// got in the background by a bounded number of jobs, a few per host; the caller gets fetch.ErrPending and is woken.
+// A reference is resolved once per interval, however many installations ask for it. A revision that
+// is new is fetched once, unpacked once, and kept in a folder named by the digest of its content.
+// Content that is asked for and not there is fetched in the background by a bounded number of jobs,
+// a few per host; the caller gets fetch.ErrPending and is woken.
 //
-// An entry stands for a reference with its credentials: who has other credentials, or none, has another entry, which looks
-// and fetches with those, and so gets no content that the server would not give it. Only on disk, equal content is one
-// folder.
+// An entry stands for a reference with its credentials. Other credentials, or none, make another
+// entry, which resolves and fetches with those, and so gets no content that the server would not
+// give it. Only on disk, equal content is one folder.
 //
-// References are replaced by their mirrors before anything else, so that an entry stands for what is really asked.
+// References are replaced by their mirrors before anything else, so that an entry stands for what
+// is really asked.
 //
-// A failed look is repeated with growing pauses, and not before the time that the server asked for. Content that was got
-// before is handed out while its host is down; if the host answers and says no (not found, refused, unauthorized), Get
-// says so.
+// A failed request is repeated with growing pauses, and not before the time that the server asked
+// for. Content that was fetched before is handed out while its host is down. If the host answers
+// and says no (not found, refused, unauthorized), Get says so.
 //
 // On disk:
 //

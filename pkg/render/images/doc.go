@@ -1,10 +1,12 @@
-// Package images puts mirrors in place of the registries that rendered objects name, whatever the method was that rendered
-// them: authors of manifests and charts need not know of mirrors (KKP's function Image works on what it is written around
-// only, and replaces the registry alone, so that equal paths of two registries become one).
+// Package images puts mirrors in place of the registries that rendered objects name, for all
+// methods: authors of manifests and charts need not know of mirrors. (KKP's function Image works
+// only where an author calls it, and replaces the registry alone, so that equal paths of two
+// registries become one.)
 //
-// A reference is written out in full first, so that a rule for docker.io meets "nginx" too. The rule with the longest match
-// counts; what lies behind the match, tag and digest stay as they are. A reference below a rule's target is left alone.
+// A reference is written out in full first, so that a rule for docker.io meets "nginx" too. The
+// rule with the longest match counts; what comes after the match, tag and digest stay as they are.
+// A reference below a rule's target is left alone.
 //
-// It looks where Kubernetes' own kinds have pods: containers of all sorts and volumes from images. What a custom resource
-// does with an image is not known here, and is left to its values.
+// It reads where Kubernetes' own kinds have pods: containers of all sorts and volumes from images.
+// What a custom resource does with an image is not known here, and is left to its values.
 package images

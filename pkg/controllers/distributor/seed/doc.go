@@ -1,7 +1,7 @@
-// Package seed brings to one seed what it should have, and reports how far that got.
+// Package seed writes to one seed what it should have, and reports how far that got.
 //
 // Each seed has a worker: a goroutine with its own client, its own back-off and its own knowledge
-// of the seed. A seed that hangs or is gone holds up nobody else. In order, a worker
+// of the seed. A seed that hangs or is gone holds up no other seed. In order, a worker
 //
 //	connects   one client for one kubeconfig, by pkg/remote: answers and lists are bounded, redirects
 //	           lead nowhere, and what a seed answers is reported in fixed words (state.go)
@@ -9,7 +9,7 @@
 //	observes   the metadata of what it wrote there, once for each resync interval (session.go)
 //	plans      pure: what is wanted against what is there, by digest annotations (plan.go)
 //	writes     Secrets first, then merged catalogues with their status; then removes (write.go)
-//	brings     the key of the marks, once all merged catalogues carry one (key.go)
+//	shares     the key of the marks, once all merged catalogues carry one (key.go)
 //	counts     installations, at most once a minute, for package usage
 //
 // What is known of a seed is kept up with the answers to the worker's own writes. The generation
