@@ -13,10 +13,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// identityPrefix begins the name of the ConfigMap of a Cluster in the platform's namespace; the Cluster's name follows.
+// identityPrefix begins the name of the ConfigMap of a Cluster in the platform's namespace; what follows is identityName.
 const identityPrefix = "addon-cluster-"
+
+// identityName tells a Cluster from all others whose identities are kept in the namespace; identified is the way back.
+func identityName(cluster target.Ref) string { return cluster.Name }
+
+func identified(name string) target.Ref { return target.Ref{Name: name} }
 
 // Keys of these ConfigMaps. Each holds a UID.
 const (
@@ -37,7 +43,7 @@ type Identities struct {
 	claims sync.Mutex
 
 	mutex sync.Mutex
-	// known by the Cluster's name; of Clusters without a ConfigMap too.
+	// known by identityName; of Clusters without a ConfigMap too.
 	known map[string]bond
 }
 
@@ -85,8 +91,8 @@ func (e *SharedError) Error() string {
 
 // Origin is the UID that the IDs of a Cluster's installations derive from: its own or, where it came back over the same user
 // cluster, that of the Cluster which was there first.
-func (i *Identities) Origin(ctx context.Context, cluster Identity) (types.UID, error) {
-	kept, err := i.of(ctx, cluster.Name)
+func (i *Identities) Origin(ctx context.Context, cluster target.Ref) (types.UID, error) {
+	kept, err := i.of(ctx, identityName(cluster))
 	if err != nil {
 		return "", err
 	}
@@ -98,8 +104,8 @@ func (i *Identities) Origin(ctx context.Context, cluster Identity) (types.UID, e
 
 // confirm compares the user cluster that a Cluster's kubeconfig leads to with the one on record, and puts it on record where that
 // may be. Confirmed is the Cluster's annotation. The errors are SwappedError, SharedError, or a failed call to the seed.
-func (i *Identities) confirm(ctx context.Context, cluster Identity, found types.UID, confirmed string) (origin types.UID, err error) {
-	kept, err := i.of(ctx, cluster.Name)
+func (i *Identities) confirm(ctx context.Context, cluster target.Ref, found types.UID, confirmed string) (origin types.UID, err error) {
+	kept, err := i.of(ctx, identityName(cluster))
 	if err != nil {
 		return "", err
 	}
@@ -112,10 +118,10 @@ func (i *Identities) confirm(ctx context.Context, cluster Identity, found types.
 	}
 	i.claims.Lock()
 	defer i.claims.Unlock()
-	if err := i.isFree(ctx, cluster.Name, found); err != nil {
+	if err := i.isFree(ctx, identityName(cluster), found); err != nil {
 		return "", err
 	}
-	return next.origin, i.write(ctx, cluster.Name, next)
+	return next.origin, i.write(ctx, identityName(cluster), next)
 }
 
 // follow decides what becomes of a bond when its Cluster's kubeconfig leads to a user cluster.
@@ -123,7 +129,7 @@ func (i *Identities) confirm(ctx context.Context, cluster Identity, found types.
 // The same Cluster over another user cluster is a swap, which somebody has to confirm. The user cluster is restored or made anew
 // then, and the installations on record are its own. Another Cluster of that name over the same user cluster is one that came back.
 // Where both are others, it is another Cluster that happens to have the name.
-func (b bond) follow(cluster Identity, found types.UID, confirmed string) (bond, error) {
+func (b bond) follow(cluster target.Ref, found types.UID, confirmed string) (bond, error) {
 	next := bond{cluster: cluster.UID, userCluster: found, origin: b.origin, version: b.version}
 	switch {
 	case b.userCluster == found:
@@ -147,7 +153,9 @@ func (i *Identities) isFree(ctx context.Context, name string, found types.UID) e
 		if !isIdentity || other == name {
 			continue
 		}
-		gone, err := i.finder.Gone(ctx, Identity{Name: other, UID: types.UID(item.Data[keyCluster])})
+		cluster := identified(other)
+		cluster.UID = types.UID(item.Data[keyCluster])
+		gone, err := i.finder.Gone(ctx, cluster)
 		if err != nil {
 			return err
 		}

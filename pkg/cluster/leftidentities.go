@@ -62,7 +62,7 @@ func (i *Identities) RemoveLeft(ctx context.Context) (again bool, err error) {
 		if busy[name] {
 			continue
 		}
-		gone, err := i.finder.Gone(ctx, Identity{Name: name})
+		gone, err := i.finder.Gone(ctx, identified(name))
 		if gone && err == nil {
 			err = i.remove(ctx, name, item)
 		}
@@ -85,7 +85,7 @@ func (i *Identities) missing(ctx context.Context, items []metav1.PartialObjectMe
 		}
 	}
 	for n := range clusters {
-		delete(missing, clusters[n].Name)
+		delete(missing, identityName(clusters[n].Ref))
 	}
 	return missing, nil
 }
