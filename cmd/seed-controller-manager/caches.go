@@ -13,11 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // caches of the manager: of catalogues the merged ones only. A seed has an available one for each cluster besides.
@@ -76,30 +76,10 @@ func watchKubeconfigs(ctx context.Context, made manager.Manager, connections *cl
 	return nil
 }
 
-// forgetClusters closes the connection to a Cluster that goes.
-func forgetClusters(ctx context.Context, made manager.Manager, connections *cluster.Connections) error {
-	informer, err := made.GetCache().GetInformer(ctx, &kkpv1.Cluster{}, cache.BlockUntilSynced(false))
-	if err != nil {
-		return fmt.Errorf("watching Clusters: %w", err)
-	}
-	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(object any) {
-		if tombstone, missed := object.(toolscache.DeletedFinalStateUnknown); missed {
-			object = tombstone.Obj
-		}
-		if gone, ok := object.(*kkpv1.Cluster); ok {
-			connections.Forget(cluster.IdentityOf(gone))
-		}
-	}})
-	if err != nil {
-		return fmt.Errorf("watching Clusters: %w", err)
-	}
-	return nil
-}
-
 func refreshes(connections *cluster.Connections) toolscache.ResourceEventHandler {
 	refresh := func(object any) {
 		if secret, ok := object.(*corev1.Secret); ok {
-			connections.Refresh(secret.Namespace)
+			connections.Refresh(target.Ref{Namespace: secret.Namespace})
 		}
 	}
 	return toolscache.ResourceEventHandlerFuncs{

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"path/filepath"
@@ -13,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	flags "github.com/trellis-addons/trellis/cmd/internal/manager"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
@@ -54,14 +54,14 @@ func addQuery(ctx context.Context, made manager.Manager, marks *mergedcatalogue.
 		return err
 	}
 	// Every replica reads these from its cache, also one that does not lead.
-	for _, read := range []client.Object{&kkpv1.Cluster{}, &kubermaticv1.AddonInstallation{}} {
-		if _, err := made.GetCache().GetInformer(ctx, read, cache.BlockUntilSynced(false)); err != nil {
-			return fmt.Errorf("watching what the query endpoint reads: %w", err)
-		}
+	finder := newFinder(made)
+	_, err = made.GetCache().GetInformer(ctx, &kubermaticv1.AddonInstallation{}, cache.BlockUntilSynced(false))
+	if err = errors.Join(err, finder.Inform(ctx, made.GetCache(), nil)); err != nil {
+		return fmt.Errorf("watching what the query endpoint reads: %w", err)
 	}
 	counted := query.NewMetrics(metrics.Registry)
 	endpoint := query.New(query.Dependencies{
-		Catalogue: catalogue, Clusters: newFinder(made),
+		Catalogue: catalogue, Clusters: finder,
 		Installations: made.GetClient(), Certificates: certificates,
 		Reviews: query.NewReviews(made.GetClient(), query.ReviewOptions{
 			Audiences: options.query.audiences, TTL: options.query.reviewTTL, Metrics: counted,

@@ -140,7 +140,7 @@ func newConnections(
 	if err := errors.Join(made.Add(connections), made.Add(identities)); err != nil {
 		return nil, err
 	}
-	if err := forgetClusters(ctx, made, connections); err != nil {
+	if err := newFinder(made).Inform(ctx, made.GetCache(), connections.Forget); err != nil {
 		return nil, err
 	}
 	return connections, watchKubeconfigs(ctx, made, connections)

@@ -21,7 +21,7 @@ func TestConflictsReadEachFieldSetOnce(t *testing.T) {
 			for i := range count {
 				fields = append(fields, fmt.Sprintf(".f%d", i))
 			}
-			w := &writer{owner: ownership.Owner{Installation: "x"}, adopt: true}
+			w := &writer{RolloutOptions: RolloutOptions{Adopt: true}, owner: ownership.Owner{Installation: "x"}}
 			live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: managed}}
 			if !w.resolveFields(&item{object: cost.ObjectWithValues(1)}, live, fields, &attempt{}) {
 				t.Fatal("what adopts takes fields over")

@@ -61,9 +61,8 @@ func (w *writer) read(ctx context.Context, client calls.Client, it *item) error 
 	return nil
 }
 
-// ownershipOf says whose an object that exists is.
 func (w *writer) ownershipOf(it *item, live *metav1.PartialObjectMetadata) ownership.Ownership {
-	asked := ownership.Question{Owner: w.owner, Release: w.release, NameOf: w.nameOf}
+	asked := ownership.Question{Owner: w.owner, Release: w.Release, NameOf: w.NameOf}
 	if it.planned {
 		asked.Entry = &it.entry
 	}
@@ -76,9 +75,7 @@ func (w *writer) ownershipOf(it *item, live *metav1.PartialObjectMetadata) owner
 // decide about an object that exists: it is ours, or used, or adopted, or refused. What an installation has that still
 // exists is refused whatever adopt says: both would write it for ever, and the one that goes would take it along. What installations of
 // one add-on share is no refusal.
-func (w *writer) decide(
-	ctx context.Context, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership,
-) error {
+func (w *writer) decide(ctx context.Context, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership) error {
 	if found.Whose == ownership.Anothers {
 		if settled, err := w.share(ctx, it, live, found); err != nil || settled {
 			return err
@@ -95,7 +92,7 @@ func (w *writer) decide(
 	case found.Whose == ownership.Anothers:
 		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already and belongs to add-on installation %q: take it out of "+
 			"one of the two add-ons, or remove that installation", it.key, calls.CutText(found.OtherName)))
-	case w.adopt, found.Whose == ownership.OfRelease:
+	case w.Adopt, found.Whose == ownership.OfRelease:
 		it.entry.UID, it.entry.Created = live.UID, false
 	default:
 		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already and belongs to %s: remove it there, "+
@@ -246,13 +243,12 @@ func (w *writer) ownerOf(live *metav1.PartialObjectMetadata, found ownership.Own
 // exists says whether a field manager is another installation that exists: its fields are not for adoption.
 func (w *writer) exists(manager string) bool {
 	id, found := ownership.InstallationOf(manager)
-	return found && id != w.owner.ID() && w.nameOf != nil && w.nameOf(id) != ""
+	return found && id != w.owner.ID() && w.NameOf != nil && w.NameOf(id) != ""
 }
 
-// installationOf names an installation by its ID.
 func (w *writer) installationOf(id string) string {
-	if w.nameOf != nil {
-		if name := w.nameOf(id); name != "" {
+	if w.NameOf != nil {
+		if name := w.NameOf(id); name != "" {
 			return fmt.Sprintf("add-on installation %q", calls.CutText(name))
 		}
 	}

@@ -92,14 +92,12 @@ func foldStringData(object *unstructured.Unstructured) (problem string) {
 	if err != nil {
 		return "data must be a map"
 	}
-	data = maps.Clone(data)
-	if data == nil {
-		data = map[string]any{}
-	}
+	folded := map[string]any{}
+	maps.Copy(folded, data)
 	for key, word := range words {
-		data[key] = base64.StdEncoding.EncodeToString([]byte(word))
+		folded[key] = base64.StdEncoding.EncodeToString([]byte(word))
 	}
-	object.Object["data"] = data
+	object.Object["data"] = folded
 	return ""
 }
 

@@ -32,7 +32,6 @@ type Hook struct {
 // served. Whatever the object was to do there is gone as well, or never was.
 type NoPlaceError struct{ Problem string }
 
-// Error implements error.
 func (e *NoPlaceError) Error() string { return e.Problem }
 
 // Key names the hook's object.

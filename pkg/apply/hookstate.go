@@ -103,13 +103,9 @@ func hasFailed(kind schema.GroupKind, live *unstructured.Unstructured) (failed b
 		}
 		return false, "the Pod is " + calls.CutText(phase)
 	}
-	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
-	for _, condition := range conditions {
-		fields, _ := condition.(map[string]any)
-		if fields["type"] == "Failed" && fields["status"] == string(metav1.ConditionTrue) {
-			reason, _ := fields["reason"].(string)
-			said, _ := fields["message"].(string)
-			return true, calls.CutText(reason + ": " + said)
+	for _, condition := range calls.ConditionsOf(live) {
+		if condition.Type == "Failed" && condition.Status == metav1.ConditionTrue {
+			return true, calls.CutText(condition.Reason + ": " + condition.Message)
 		}
 	}
 	return false, "it runs"

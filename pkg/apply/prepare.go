@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -56,7 +57,7 @@ func Prepare(objects []*unstructured.Unstructured, mapper meta.RESTMapper, optio
 	if len(flat) > ownership.MaxObjects {
 		return nil, &LimitError{What: "objects", Have: len(flat), Max: ownership.MaxObjects}
 	}
-	preparer := preparer{options: options, scopes: scopes{mapper: mapper, declared: calls.DeclaredKinds(flat)}}
+	preparer := preparer{options: options, mapper: mapper, declared: calls.DeclaredKinds(flat)}
 	prepared := make([]*unstructured.Unstructured, 0, len(flat)+1)
 	for index, object := range flat {
 		if calls.IsCRD(object) && options.CRDs == kubermaticv1.CRDSkip {
@@ -68,7 +69,10 @@ func Prepare(objects []*unstructured.Unstructured, mapper meta.RESTMapper, optio
 		}
 		prepared = append(prepared, next)
 	}
-	if options.CreateNamespace && !bringsNamespace(prepared, options.TargetNamespace) {
+	isTarget := func(object *unstructured.Unstructured) bool {
+		return calls.IsNamespace(object) && object.GetName() == options.TargetNamespace
+	}
+	if options.CreateNamespace && !slices.ContainsFunc(prepared, isTarget) {
 		prepared = append([]*unstructured.Unstructured{preparer.ownNamespace()}, prepared...)
 	}
 	if err := checkDuplicates(prepared); err != nil {
@@ -86,10 +90,10 @@ func ObjectsDigest(objects []*unstructured.Unstructured) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// preparer prepares one object at a time.
 type preparer struct {
-	options Options
-	scopes  scopes
+	options  Options
+	mapper   meta.RESTMapper
+	declared map[schema.GroupVersionKind]calls.Resource
 }
 
 func (p preparer) prepare(index int, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
@@ -114,17 +118,31 @@ func (p preparer) prepare(index int, object *unstructured.Unstructured) (*unstru
 }
 
 func (p preparer) defaultNamespace(object *unstructured.Unstructured) error {
-	scope, err := p.scopes.of(object.GroupVersionKind())
-	if err != nil {
-		return fmt.Errorf("looking up the kind of %q: %w", ownership.KeyOf(object), err)
-	}
+	namespaced, known, err := p.scopeOf(object.GroupVersionKind())
 	switch {
-	case scope == scopeCluster:
+	case err != nil:
+		return fmt.Errorf("looking up the kind of %q: %w", ownership.KeyOf(object), err)
+	case known && !namespaced:
 		unstructured.RemoveNestedField(object.Object, "metadata", "namespace")
-	case scope == scopeNamespaced && object.GetNamespace() == "":
+	case known && object.GetNamespace() == "":
 		object.SetNamespace(p.options.TargetNamespace)
 	}
 	return nil
+}
+
+// scopeOf says whether a kind has namespaces, as far as that is known.
+func (p preparer) scopeOf(kind schema.GroupVersionKind) (namespaced, known bool, err error) {
+	if own, found := p.declared[kind]; found {
+		return own.Namespaced, true, nil
+	}
+	mapping, err := p.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return false, false, nil
+	}
+	if err != nil {
+		return false, false, err
+	}
+	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, true, nil
 }
 
 // mark puts our label and Helm's marks on an object, and says with marks of our own how special kinds are treated.
@@ -161,48 +179,4 @@ func (p preparer) ownNamespace() *unstructured.Unstructured {
 	namespace.SetName(p.options.TargetNamespace)
 	p.mark(namespace)
 	return namespace
-}
-
-func bringsNamespace(objects []*unstructured.Unstructured, name string) bool {
-	for _, object := range objects {
-		if calls.IsNamespace(object) && object.GetName() == name {
-			return true
-		}
-	}
-	return false
-}
-
-// scope of a kind, as far as it is known.
-type scope int
-
-const (
-	scopeUnknown scope = iota
-	scopeCluster
-	scopeNamespaced
-)
-
-// scopes looks a kind's scope up.
-type scopes struct {
-	mapper   meta.RESTMapper
-	declared map[schema.GroupVersionKind]calls.Resource
-}
-
-func (s scopes) of(gvk schema.GroupVersionKind) (scope, error) {
-	var namespaced bool
-	if own, found := s.declared[gvk]; found {
-		namespaced = own.Namespaced
-	} else {
-		mapping, err := s.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-		if meta.IsNoMatchError(err) {
-			return scopeUnknown, nil
-		}
-		if err != nil {
-			return scopeUnknown, err
-		}
-		namespaced = mapping.Scope.Name() == meta.RESTScopeNameNamespace
-	}
-	if namespaced {
-		return scopeNamespaced, nil
-	}
-	return scopeCluster, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/lru"
 )
 
 // patientLooks is how often a definition that is not served yet is not asked why: most are served a moment later.
@@ -81,7 +82,6 @@ func (w *writer) serves(ctx context.Context, definition *unstructured.Unstructur
 	return err == nil
 }
 
-// findNamespace looks for the namespace of an object.
 func (w *writer) findNamespace(ctx context.Context, it *item) error {
 	all := calls.ClientOf(w.target, calls.Resource{GroupVersionResource: calls.Namespaces}, "")
 	live, err := all.Get(ctx, it.key.Namespace, metav1.GetOptions{})
@@ -95,4 +95,31 @@ func (w *writer) findNamespace(ctx context.Context, it *item) error {
 			it.key.Namespace, calls.HeldBy(live.Finalizers)))
 	}
 	return nil
+}
+
+// standsFor is how long a namespace that was seen counts as standing. One that goes meanwhile shows at the next write into it.
+const standsFor = 10 * time.Second
+
+// Namespaces knows which namespaces of a user cluster stood a moment ago: rollouts that begin together ask once for each. It may
+// be used by many goroutines.
+type Namespaces struct{ seen *lru.Cache[string, struct{}] }
+
+// NewNamespaces knows of none; now tells the time.
+func NewNamespaces(now func() time.Time) *Namespaces {
+	return &Namespaces{seen: lru.New[string, struct{}](0, now)}
+}
+
+// stood says whether a namespace was seen a moment ago. Those of nil never were.
+func (n *Namespaces) stood(name string) bool {
+	if n == nil {
+		return false
+	}
+	_, seen := n.seen.Get(name)
+	return seen
+}
+
+func (n *Namespaces) saw(name string) {
+	if n != nil {
+		n.seen.Put(name, struct{}{}, standsFor)
+	}
 }

@@ -32,9 +32,7 @@ func isUIDMismatch(err error) bool {
 
 // explain turns a refusal into a note; what is none of the object's fault is an error. Again is true where the object was
 // deleted to be made anew.
-func (w *writer) explain(
-	ctx context.Context, client calls.Client, it *item, cause error, how *attempt,
-) (again bool, err error) {
+func (w *writer) explain(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {
 	switch {
 	case apierrors.HasStatusCause(cause, corev1.NamespaceTerminatingCause):
 		it.wait(kubermaticv1.ReasonNamespaceTerminating, fmt.Sprintf("namespace %q is being deleted: %s waits until it is gone",
@@ -104,9 +102,7 @@ func (w *writer) probeOf(object *unstructured.Unstructured) *unstructured.Unstru
 }
 
 // replace deletes an object whose manifest says so, to make it anew; others are refused, with the field named.
-func (w *writer) replace(
-	ctx context.Context, client calls.Client, it *item, cause error, how *attempt,
-) (again bool, err error) {
+func (w *writer) replace(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {
 	wanted := it.object.GetAnnotations()[kubermaticv1.AnnotationUpdate] == updateRecreate
 	switch {
 	case slices.Contains(neverRecreated, it.key.GroupKind()):

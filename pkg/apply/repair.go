@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -40,20 +39,14 @@ type Repaired struct {
 // in also with an error, which is a call that failed.
 func Repair(ctx context.Context, target calls.Target, owner ownership.Owner, drifted []ownership.Key, applied Applied) (Repaired, error) {
 	w := &writer{
-		owner: owner, target: target, adopt: applied.Adopt, release: applied.Release, nameOf: applied.NameOf,
-		siblings: applied.Siblings, shared: applied.Shared.ByKey(),
+		RolloutOptions: RolloutOptions{Adopt: applied.Adopt, Release: applied.Release, NameOf: applied.NameOf, Siblings: applied.Siblings},
+		owner:          owner, target: target, shared: applied.Shared.ByKey(),
 		kinds: &calls.Kinds{Mapper: target.Mapper, Declared: calls.DeclaredKinds(applied.Objects)},
 	}
 	items := driftedItems(drifted, applied)
 	var err error
 	for at := range calls.StageCount {
-		var now []*item
-		for _, it := range items {
-			if it.stage == at {
-				now = append(now, it)
-			}
-		}
-		if err = calls.Each(ctx, now, w.repair); err != nil {
+		if err = calls.Each(ctx, inStage(items, at), w.repair); err != nil {
 			break
 		}
 	}
@@ -93,13 +86,9 @@ func (w *writer) repair(ctx context.Context, it *item) error {
 		it.entry.UID = ""
 		return w.write(ctx, it)
 	}
-	client, served, err := w.client(it.object)
-	if err != nil {
-		return fmt.Errorf("looking up the kind of %q: %w", it.key, err)
-	}
-	if !served {
-		w.refuseKind(it)
-		return nil
+	client, served, err := w.client(it)
+	if err != nil || !served {
+		return err
 	}
 	if settled, err := w.yield(ctx, it); err != nil || settled {
 		return err
@@ -109,26 +98,12 @@ func (w *writer) repair(ctx context.Context, it *item) error {
 	return w.patch(ctx, client, it, attempt{force: !hasReplicas, withoutReplicas: leaves})
 }
 
-// count adds what was written for an object, and what is to be told of it.
-func (r *Repaired) count(it *item) {
-	r.Written += it.written
-	if it.lied {
-		r.Misbehaved = append(r.Misbehaved, misbehaved(it.key))
-	}
-	switch {
-	case it.note == nil:
-	case it.waiting:
-		r.Waiting = append(r.Waiting, *it.note)
-	default:
-		r.Refused = append(r.Refused, *it.note)
-	}
-}
-
 func repaired(items []*item, applied Applied) Repaired {
 	done, renewed, ours := Repaired{}, map[ownership.Key]ownership.Entry{}, map[ownership.Key]bool{}
 	shared := sharedOf(items, nil).ByKey()
 	for _, it := range items {
-		done.count(it)
+		done.Written += it.written
+		it.report(&done.Waiting, &done.Refused, &done.Misbehaved)
 		if it.done && !it.used {
 			renewed[it.key] = it.entry
 		}

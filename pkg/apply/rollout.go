@@ -1,10 +1,11 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -80,7 +81,6 @@ func (r *Rollout) Hold(gate Gate) { r.gate = gate }
 // ShareWith has the rollout ask for the siblings by this function from now on.
 func (r *Rollout) ShareWith(siblings ownership.Siblings) { r.options.Siblings = siblings }
 
-// item is one object on its way.
 type item struct {
 	object *unstructured.Unstructured
 	key    ownership.Key
@@ -123,7 +123,7 @@ func (i *item) refuse(reason, message string) {
 // content, and one without a UID for each object that is not among them. A rollout takes an object that exists for ours if it is
 // planned and carries our label, which is how one goes on after a crash.
 func Planned(objects []*unstructured.Unstructured, known ownership.Inventory) ownership.Inventory {
-	planned := append(ownership.Inventory{}, known...)
+	planned := slices.Clone(known)
 	at := make(map[ownership.Key]int, len(known))
 	for i := range planned {
 		at[planned[i].Key] = i
@@ -136,8 +136,8 @@ func Planned(objects []*unstructured.Unstructured, known ownership.Inventory) ow
 			planned[i].Content = "" // from the first write on it may be either
 		}
 	}
-	sort.SliceStable(planned, func(a, b int) bool {
-		return calls.StageOf(planned[a].GroupKind()) < calls.StageOf(planned[b].GroupKind())
+	slices.SortStableFunc(planned, func(a, b ownership.Entry) int {
+		return cmp.Compare(calls.StageOf(a.GroupKind()), calls.StageOf(b.GroupKind()))
 	})
 	return planned
 }
@@ -168,7 +168,7 @@ func NewRollout(owner ownership.Owner, objects []*unstructured.Unstructured, kno
 			rollout.standing[it.namespace()] = true
 		}
 	}
-	sort.SliceStable(rollout.items, func(a, b int) bool { return rollout.items[a].stage < rollout.items[b].stage })
+	slices.SortStableFunc(rollout.items, func(a, b *item) int { return cmp.Compare(a.stage, b.stage) })
 	return rollout
 }
 
@@ -194,18 +194,17 @@ func (i *item) namespace() string {
 func (r *Rollout) Advance(ctx context.Context, target calls.Target) (Progress, error) {
 	r.beginAnew()
 	w := &writer{
-		owner: r.owner, target: target, adopt: r.options.Adopt, kinds: &calls.Kinds{Mapper: target.Mapper, Declared: r.declared},
-		nameOf: r.options.NameOf, now: r.options.Now(), release: r.options.Release,
-		siblings: r.options.Siblings, shared: r.options.Shared.ByKey(),
+		RolloutOptions: r.options, owner: r.owner, target: target, now: r.options.Now(), shared: r.options.Shared.ByKey(),
+		kinds: &calls.Kinds{Mapper: target.Mapper, Declared: r.declared},
 	}
-	if err := r.checkNamespaces(ctx, w); err != nil || r.blocked(r.items) {
+	if err := r.checkNamespaces(ctx, w); err != nil || blocked(r.items) {
 		return r.progress(), err
 	}
 	for at := range calls.StageCount {
-		items := r.inStage(at)
+		items := inStage(r.items, at)
 		err := r.applyStage(ctx, w, items)
 		r.revisit()
-		if err != nil || r.blocked(items) {
+		if err != nil || blocked(items) {
 			return r.progress(), err
 		}
 		if at == calls.StageFoundation {
@@ -253,13 +252,8 @@ func (r *Rollout) Left() (count int) {
 	return count
 }
 
-func (r *Rollout) inStage(at calls.Stage) (items []*item) {
-	for _, it := range r.items {
-		if it.stage == at {
-			items = append(items, it)
-		}
-	}
-	return items
+func inStage(items []*item, at calls.Stage) []*item {
+	return slices.DeleteFunc(slices.Clone(items), func(it *item) bool { return it.stage != at })
 }
 
 // applyStage writes what is not written, and looks whether what has to be waited for is there.
@@ -292,13 +286,10 @@ func (r *Rollout) place(w *writer, it *item) {
 
 // blocked says whether the next stage has to wait: for what is not there yet, or because something was refused. Kinds that
 // are not served hold nothing else up.
-func (r *Rollout) blocked(items []*item) bool {
-	for _, it := range items {
-		if it.note != nil && it.note.Reason != kubermaticv1.ReasonKindNotServed {
-			return true
-		}
-	}
-	return false
+func blocked(items []*item) bool {
+	return slices.ContainsFunc(items, func(it *item) bool {
+		return it.note != nil && it.note.Reason != kubermaticv1.ReasonKindNotServed
+	})
 }
 
 func (r *Rollout) progress() Progress {
@@ -309,16 +300,7 @@ func (r *Rollout) progress() Progress {
 		if it.done && it.kept {
 			progress.Kept++
 		}
-		if it.lied {
-			progress.Misbehaved = append(progress.Misbehaved, misbehaved(it.key))
-		}
-		switch {
-		case it.note == nil:
-		case it.waiting:
-			progress.Waiting = append(progress.Waiting, *it.note)
-		default:
-			progress.Refused = append(progress.Refused, *it.note)
-		}
+		it.report(&progress.Waiting, &progress.Refused, &progress.Misbehaved)
 		if !it.used && (it.done || it.planned) {
 			entry := it.entry
 			entry.Created = entry.Created && entry.IsFoundation()
@@ -336,11 +318,7 @@ func (r *Rollout) checkNamespaces(ctx context.Context, w *writer) error {
 			missing[name] = it
 		}
 	}
-	var items []*item
-	for _, it := range missing {
-		items = append(items, it)
-	}
-	err := calls.Each(ctx, items, w.findNamespace)
+	err := calls.Each(ctx, slices.Collect(maps.Values(missing)), w.findNamespace)
 	for name, it := range missing {
 		if err == nil && it.note == nil {
 			r.standing[name] = true
@@ -350,12 +328,21 @@ func (r *Rollout) checkNamespaces(ctx context.Context, w *writer) error {
 	return err
 }
 
-// misbehaved is the note about an object whose answer gave it fields that it can't have.
-func misbehaved(key ownership.Key) calls.Note {
-	return calls.Note{
-		Key: key, Reason: kubermaticv1.ReasonClusterMisbehaves,
-		Message: fmt.Sprintf("the API server says of %s that it has more fields than were sent: "+
-			"they are not kept, and changes of the object's fields are not seen", key),
+// report adds the notes about an object to those of others.
+func (i *item) report(waiting, refused, misbehaved *[]calls.Note) {
+	if i.lied {
+		*misbehaved = append(*misbehaved, calls.Note{
+			Key: i.key, Reason: kubermaticv1.ReasonClusterMisbehaves,
+			Message: fmt.Sprintf("the API server says of %s that it has more fields than were sent: "+
+				"they are not kept, and changes of the object's fields are not seen", i.key),
+		})
+	}
+	switch {
+	case i.note == nil:
+	case i.waiting:
+		*waiting = append(*waiting, *i.note)
+	default:
+		*refused = append(*refused, *i.note)
 	}
 }
 

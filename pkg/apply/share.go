@@ -18,13 +18,13 @@ import (
 
 // siblingsOf are asked for once by a writer.
 func (w *writer) siblingsOf(ctx context.Context) ([]ownership.Sibling, error) {
-	if w.siblings == nil {
+	if w.Siblings == nil {
 		return nil, nil
 	}
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	if !w.asked {
-		found, err := w.siblings(ctx)
+		found, err := w.Siblings(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -7,9 +7,11 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/calls"
@@ -23,19 +25,14 @@ const patchTries = 5
 
 // writer writes objects for one owner to one cluster.
 type writer struct {
+	RolloutOptions
 	owner  ownership.Owner
 	target calls.Target
-	adopt  bool
-	// release is one whose objects are taken over; nil: none.
-	release *ownership.HelmMarks
-	kinds   *calls.Kinds
-	// nameOf names installations by their IDs; it may be nil.
-	nameOf func(id string) string
+	kinds  *calls.Kinds
 	// now is when the pass began.
 	now time.Time
-	// siblings may be nil; shared are the objects of theirs that the record says are used.
-	siblings ownership.Siblings
-	shared   map[ownership.Key]ownership.Entry
+	// shared are the objects of siblings that the record says are used.
+	shared map[ownership.Key]ownership.Entry
 
 	lock  sync.Mutex
 	asked bool
@@ -56,13 +53,9 @@ type attempt struct {
 
 // write applies one object: it ends done, or with a note, or with the error of a call that may be tried again.
 func (w *writer) write(ctx context.Context, it *item) error {
-	client, served, err := w.client(it.object)
-	if err != nil {
-		return fmt.Errorf("looking up the kind of %q: %w", it.key, err)
-	}
-	if !served {
-		w.refuseKind(it)
-		return nil
+	client, served, err := w.client(it)
+	if err != nil || !served {
+		return err
 	}
 	if settled, err := w.yield(ctx, it); err != nil || settled {
 		return err
@@ -91,17 +84,18 @@ func (i *item) isWrittenOnce() bool {
 	return i.entry.UID != "" && (isCreateOnly(i.object) || i.entry.Finished && i.entry.Content == i.wanted.Content)
 }
 
-func (w *writer) refuseKind(it *item) {
-	it.refuse(kubermaticv1.ReasonKindNotServed, fmt.Sprintf("%s: the user cluster does not serve %s: "+
-		"install what brings the kind, it is applied then", it.key, it.object.GroupVersionKind().GroupVersion()))
-}
-
-func (w *writer) client(object *unstructured.Unstructured) (calls.Client, bool, error) {
-	where, served, err := w.kinds.Find(object.GroupVersionKind())
-	if err != nil || !served {
-		return calls.Client{}, false, err
+// client is for an object; one of a kind that is not served is refused.
+func (w *writer) client(it *item) (client calls.Client, served bool, err error) {
+	where, served, err := w.kinds.Find(it.object.GroupVersionKind())
+	if err != nil {
+		return calls.Client{}, false, fmt.Errorf("looking up the kind of %q: %w", it.key, err)
 	}
-	return calls.ClientOf(w.target, where, object.GetNamespace()), true, nil
+	if !served {
+		it.refuse(kubermaticv1.ReasonKindNotServed, fmt.Sprintf("%s: the user cluster does not serve %s: "+
+			"install what brings the kind, it is applied then", it.key, it.object.GroupVersionKind().GroupVersion()))
+		return calls.Client{}, false, nil
+	}
+	return calls.ClientOf(w.target, where, it.object.GetNamespace()), true, nil
 }
 
 // patch sends the object until it is accepted, or there is nothing left to mend.
@@ -125,9 +119,7 @@ func (w *writer) patch(ctx context.Context, client calls.Client, it *item, how a
 	return fmt.Errorf("applying %q: it changes under the hand: %w", it.key, calls.Masked(it.object, err))
 }
 
-func (w *writer) send(
-	ctx context.Context, client calls.Client, it *item, how attempt,
-) (*metav1.PartialObjectMetadata, error) {
+func (w *writer) send(ctx context.Context, client calls.Client, it *item, how attempt) (*metav1.PartialObjectMetadata, error) {
 	body, err := patchBody(it, how).MarshalJSON()
 	if err != nil {
 		return nil, fmt.Errorf("encoding %q: %w", it.key, err)
@@ -191,9 +183,7 @@ func (w *writer) awaitEnd(it *item, live *metav1.PartialObjectMetadata) {
 }
 
 // resolveConflict finds out why a patch was refused, and says whether to send it again.
-func (w *writer) resolveConflict(
-	ctx context.Context, client calls.Client, it *item, cause error, how *attempt,
-) (again bool, err error) {
+func (w *writer) resolveConflict(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {
 	fields := calls.ConflictingFields(cause)
 	if len(fields) == 0 && !isUIDMismatch(cause) {
 		return w.explain(ctx, client, it, cause, how)
@@ -244,10 +234,10 @@ func (w *writer) resolveFields(it *item, live *metav1.PartialObjectMetadata, fie
 		return true
 	}
 	ours := fieldsets.Among(it.entry.Fields, fields)
-	fields = slices.DeleteFunc(fields, func(field string) bool { return ours[field] })
+	fields = slices.DeleteFunc(fields, ours.Has)
 	owners := fieldsets.OwnersOf(live.ManagedFields, fields, w.owner.FieldManager())
 	for _, field := range fields {
-		if w.adopt && !w.exists(owners[field]) {
+		if w.Adopt && !w.exists(owners[field]) {
 			continue
 		}
 		it.refuse(kubermaticv1.ReasonConflict, fmt.Sprintf("%s: field %s belongs to %s: take it out of the add-on, or give it up there",
@@ -278,4 +268,30 @@ func replicasOf(object *unstructured.Unstructured) *int64 {
 func (i *item) changesReplicas() bool {
 	before, now := i.entry.Replicas, i.wanted.Replicas
 	return i.entry.Applied && now != nil && (before == nil || *before != *now)
+}
+
+// unusedVersion is a resource version that no object has: etcd's first write is its second revision. The API server creates what
+// is applied with it where there is nothing (it wipes the version), and answers Conflict where there is something (Update in
+// k8s.io/apiserver/pkg/registry/generic/registry/store.go).
+const unusedVersion = "1"
+
+// create applies an object in one call if there is none of its name. Where there is one, nothing is written and settled is false:
+// the caller reads it then, to see whose it is. Left to the caller are kinds that may be served by somebody else's code, which may
+// not look at resource versions; what is to be adopted, which exists; and Namespaces, which mostly do: a webhook that is down
+// would hold up the use of one.
+func (w *writer) create(ctx context.Context, client calls.Client, it *item) (settled bool, err error) {
+	if w.Adopt || calls.IsNamespace(it.object) || !scheme.Scheme.Recognizes(it.object.GroupVersionKind()) {
+		return false, nil
+	}
+	live, err := w.send(ctx, client, it, attempt{ifNew: true})
+	if apierrors.IsConflict(err) {
+		return false, nil
+	}
+	if err != nil {
+		_, err := w.explain(ctx, client, it, err, &attempt{}) // without ifNew: it is not the version that is refused
+		return true, err
+	}
+	it.entry.Created = true
+	w.accept(it, live)
+	return true, nil
 }

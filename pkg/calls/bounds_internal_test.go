@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/trellis-addons/trellis/pkg/remote"
 	"github.com/trellis-addons/trellis/test/cost"
 )
 
@@ -91,12 +92,12 @@ func TestListsThatDoNotEndAreEnded(t *testing.T) {
 		{"a token that grows", func(number int) Page { return Page{Items: 1, Next: strings.Repeat("t", 1<<number)} }, 14},
 		{"too large items", func(number int) Page { return Page{Items: 1, Next: fmt.Sprint(number), Fields: 100 << 20} }, 3},
 		{"too many items", func(number int) Page { return Page{Items: 30_000, Next: fmt.Sprint(number)} }, 4},
-		{"too many pages", func(number int) Page { return Page{Items: 0, Next: fmt.Sprint(number)} }, ListTotals.Calls},
+		{"too many pages", func(number int) Page { return Page{Items: 0, Next: fmt.Sprint(number)} }, remote.ListTotals.Calls},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			asked := 0
 			err := EachPage(t.Context(), "", func(ctx context.Context, _ metav1.ListOptions) (Page, error) {
-				if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > ListTotals.Time {
+				if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > remote.ListTotals.Time {
 					t.Fatal("the list as a whole has no deadline")
 				}
 				asked++

@@ -63,29 +63,21 @@ func DefinedResource(definition *unstructured.Unstructured) (where schema.GroupV
 
 // Establishment reads the conditions of a CustomResourceDefinition.
 func Establishment(definition *unstructured.Unstructured) (established bool, trouble string) {
-	conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
-	for _, condition := range conditions {
-		fields, _ := condition.(map[string]any)
-		state, _ := fields["status"].(string)
-		switch fields["type"] {
-		case "Established":
-			established = state == string(metav1.ConditionTrue)
-		case "NamesAccepted":
-			if state == string(metav1.ConditionFalse) {
-				trouble = ": its names are not accepted" + saidBy(fields)
-			}
-		case "NonStructuralSchema":
-			if state == string(metav1.ConditionTrue) {
-				trouble = ": its schema is not structural" + saidBy(fields)
-			}
+	for _, condition := range ConditionsOf(definition) {
+		isTrue, isFalse := condition.Status == metav1.ConditionTrue, condition.Status == metav1.ConditionFalse
+		switch {
+		case condition.Type == "Established":
+			established = isTrue
+		case condition.Type == "NamesAccepted" && isFalse:
+			trouble = ": its names are not accepted" + saidBy(condition)
+		case condition.Type == "NonStructuralSchema" && isTrue:
+			trouble = ": its schema is not structural" + saidBy(condition)
 		}
 	}
 	return established, trouble
 }
 
 // saidBy is a condition's reason and message. Those of a definition hold its names and paths.
-func saidBy(condition map[string]any) string {
-	reason, _ := condition["reason"].(string)
-	message, _ := condition["message"].(string)
-	return ", " + CutText(strings.TrimSuffix(reason+": "+message, ": "))
+func saidBy(condition metav1.Condition) string {
+	return ", " + CutText(strings.TrimSuffix(condition.Reason+": "+condition.Message, ": "))
 }

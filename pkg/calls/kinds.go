@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,7 +58,11 @@ func (k *Kinds) Find(gvk schema.GroupVersionKind) (Resource, bool, error) {
 	if own, found := k.Declared[gvk]; found {
 		return own, true, nil
 	}
-	return k.ask(gvk.GroupKind(), gvk.Version)
+	if where, served, err := k.lookUp(gvk.GroupKind(), gvk.Version); err != nil || served {
+		return where, served, err
+	}
+	k.Reset()
+	return k.lookUp(gvk.GroupKind(), gvk.Version)
 }
 
 // FindAny is Find, but is content with any version that is served: enough to read metadata and to delete.
@@ -76,14 +81,6 @@ func (k *Kinds) Known(key ownership.Key, version string) (Resource, bool, error)
 		return where, served, err
 	}
 	return k.lookUp(key.GroupKind())
-}
-
-func (k *Kinds) ask(kind schema.GroupKind, version string) (Resource, bool, error) {
-	if where, served, err := k.lookUp(kind, version); err != nil || served {
-		return where, served, err
-	}
-	k.Reset()
-	return k.lookUp(kind, version)
 }
 
 func (k *Kinds) lookUp(kind schema.GroupKind, versions ...string) (Resource, bool, error) {
@@ -106,12 +103,21 @@ func HasEnded(kind schema.GroupKind, live *unstructured.Unstructured) bool {
 		phase, _, _ := unstructured.NestedString(live.Object, "status", "phase")
 		return phase == "Succeeded"
 	}
-	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
-	for _, condition := range conditions {
-		fields, _ := condition.(map[string]any)
-		if fields["type"] == "Complete" && fields["status"] == string(metav1.ConditionTrue) {
-			return true
+	return slices.ContainsFunc(ConditionsOf(live), func(condition metav1.Condition) bool {
+		return condition.Type == "Complete" && condition.Status == metav1.ConditionTrue
+	})
+}
+
+// ConditionsOf are the conditions in the status of an object, as far as they can be read.
+func ConditionsOf(live *unstructured.Unstructured) []metav1.Condition {
+	read, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
+	conditions := make([]metav1.Condition, len(read))
+	for i := range read {
+		fields, _ := read[i].(map[string]any)
+		word := func(field string) string { text, _ := fields[field].(string); return text }
+		conditions[i] = metav1.Condition{
+			Type: word("type"), Status: metav1.ConditionStatus(word("status")), Reason: word("reason"), Message: word("message"),
 		}
 	}
-	return false
+	return conditions
 }

@@ -116,7 +116,6 @@ type MaskedError struct {
 	cause error
 }
 
-// Error implements error.
 func (e *MaskedError) Error() string { return e.text }
 
 // Unwrap gives the answer, to be looked at by its type only.

@@ -17,10 +17,6 @@ const (
 	maxToken = 4 << 10
 )
 
-// ListTotals are what one list may come to: far more than a cluster of ours has, and an end for lists that never have one. The
-// clients of package remote hold answers to the same totals as they come; a Target may have other clients, so pages are counted too.
-var ListTotals = remote.ListTotals
-
 // Page is what EachPage needs of a page: how many items it had, the token of the next one, "" for the last, and the size of its
 // field sets where they are looked at.
 type Page struct {
@@ -29,22 +25,21 @@ type Page struct {
 	Fields int
 }
 
-// EachPage asks for page after page. A list that does not come to its end is a MisbehavesError.
+// EachPage asks for page after page. A list that does not come to its end, by remote.ListTotals, is a MisbehavesError: a
+// Target may have other clients than those of package remote, so pages are counted here too.
 func EachPage(ctx context.Context, selector string, ask func(context.Context, metav1.ListOptions) (Page, error)) error {
-	within, cancel := context.WithTimeout(remote.Within(ctx, "the list", ListTotals), ListTotals.Time)
+	within, cancel := context.WithTimeout(remote.Within(ctx, "the list", remote.ListTotals), remote.ListTotals.Time)
 	defer cancel()
 	err := askPages(within, metav1.ListOptions{LabelSelector: selector, Limit: pageSize}, ask)
 	if err != nil && ctx.Err() == nil && errors.Is(within.Err(), context.DeadlineExceeded) {
-		return Misbehaves("a list takes more than %s", ListTotals.Time)
+		return Misbehaves("a list takes more than %s", remote.ListTotals.Time)
 	}
 	return err
 }
 
-func askPages(
-	ctx context.Context, options metav1.ListOptions, ask func(context.Context, metav1.ListOptions) (Page, error),
-) error {
+func askPages(ctx context.Context, options metav1.ListOptions, ask func(context.Context, metav1.ListOptions) (Page, error)) error {
 	listed, fields, tokens := 0, int64(0), []string{}
-	for range ListTotals.Calls {
+	for range remote.ListTotals.Calls {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -54,10 +49,10 @@ func askPages(
 		}
 		listed, fields = listed+page.Items, fields+int64(page.Fields)
 		switch {
-		case listed > ListTotals.Items:
-			return Misbehaves("a list has more than %d items", ListTotals.Items)
-		case fields > ListTotals.Bytes:
-			return Misbehaves("the items of a list have more than %d MiB of fields", ListTotals.Bytes>>20)
+		case listed > remote.ListTotals.Items:
+			return Misbehaves("a list has more than %d items", remote.ListTotals.Items)
+		case fields > remote.ListTotals.Bytes:
+			return Misbehaves("the items of a list have more than %d MiB of fields", remote.ListTotals.Bytes>>20)
 		case page.Next == "":
 			return nil
 		case len(page.Next) > maxToken:
@@ -68,5 +63,5 @@ func askPages(
 		tokens = append(tokens, page.Next)
 		options.Continue = page.Next
 	}
-	return Misbehaves("a list has more than %d pages", ListTotals.Calls)
+	return Misbehaves("a list has more than %d pages", remote.ListTotals.Calls)
 }

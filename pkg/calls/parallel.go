@@ -50,19 +50,14 @@ func Each[T any](ctx context.Context, items []T, do func(context.Context, T) err
 		})
 	}
 	group.Wait()
-	return firstOf(failures)
+	if len(failures) == 0 {
+		return nil
+	}
+	return failures[0] // the others most often say the same, and all are tried again
 }
 
 // isAnswer says whether an error was given by the API server, rather than by the way to it.
 func isAnswer(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status)
-}
-
-// firstOf is the first failure; the others most often say the same, and all are tried again.
-func firstOf(failures []error) error {
-	if len(failures) == 0 {
-		return nil
-	}
-	return failures[0]
 }

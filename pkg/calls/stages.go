@@ -43,7 +43,6 @@ var stageOfKind = map[schema.GroupKind]Stage{
 	APIServiceGK: StageGates,
 }
 
-// stageOfGroup is the order of whole groups.
 var stageOfGroup = map[string]Stage{
 	"admissionregistration.k8s.io": StageGates,
 }

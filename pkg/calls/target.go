@@ -8,7 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 
@@ -48,8 +48,7 @@ func (t Target) IsUnknown(ctx context.Context, entry ownership.Entry) (bool, err
 	return down || registered && t.IsMissing(entry.Group), err
 }
 
-// IsMissing says whether discovery could not tell the kinds of a group: its API server may have gone down since its registration
-// was looked at last.
+// IsMissing says whether discovery could not tell the kinds of a group: its API server may have gone down since.
 func (t Target) IsMissing(group string) bool {
 	return t.Served != nil && slices.ContainsFunc(t.Served.MissingGroups(), func(missing string) bool {
 		name, _, _ := strings.Cut(missing, "/")
@@ -67,11 +66,9 @@ func (t Target) IsRegistered(ctx context.Context, entry ownership.Entry) (regist
 	if err != nil {
 		return false, false, fmt.Errorf("reading APIService %q: %w", name, err)
 	}
-	conditions, _, _ := unstructured.NestedSlice(service.Object, "status", "conditions")
-	for _, condition := range conditions {
-		fields, _ := condition.(map[string]any)
-		if fields["type"] == "Available" {
-			return true, fields["status"] != "True", nil
+	for _, condition := range ConditionsOf(service) {
+		if condition.Type == "Available" {
+			return true, condition.Status != metav1.ConditionTrue, nil
 		}
 	}
 	return true, true, nil

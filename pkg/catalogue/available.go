@@ -34,9 +34,9 @@ func Available(entries []*Entry, platform Platform) (Availability, error) {
 	sorted := slices.Clone(entries)
 	slices.SortFunc(sorted, func(a, b *Entry) int { return cmp.Compare(a.Addon.Name, b.Addon.Name) })
 	var found Availability
-	deciding := newJudge(platform)
+	check := newPlatformCheck(platform)
 	for _, entry := range sorted {
-		found.add(entry, deciding)
+		found.add(entry, check)
 	}
 	encoded, err := json.Marshal(found)
 	if err != nil { // Texts and numbers always encode.
@@ -46,12 +46,12 @@ func Available(entries []*Entry, platform Platform) (Availability, error) {
 	return found, nil
 }
 
-func (a *Availability) add(entry *Entry, deciding *judge) {
+func (a *Availability) add(entry *Entry, check *platformCheck) {
 	compact := v1.Addon{Name: entry.Addon.Name}
 	for _, version := range entry.versions {
 		reason, message := v1.ExcludedCore, coreMessage
 		if entry.Type != v1.CatalogueCore {
-			reason, message = deciding.fits(version.kkp, version.k8s)
+			reason, message = check.fits(version.kkp, version.k8s)
 		}
 		if reason == "" {
 			compact.Versions = append(compact.Versions, v1.AddonVersion{Version: version.version.Version})

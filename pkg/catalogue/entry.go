@@ -10,8 +10,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Entry is one add-on as a merged catalogue has it, with everything parsed. It is read-only and fit for use by several
-// goroutines.
+// Entry is one add-on as a merged catalogue has it, with everything parsed. It is read-only, for any number of goroutines.
 type Entry struct {
 	// Addon has all versions, newest first.
 	Addon v1.Addon

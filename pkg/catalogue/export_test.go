@@ -4,7 +4,7 @@ import v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 
 // Fits is how Available and Select judge one version.
 func Fits(version *v1.AddonVersion, platform Platform) (reason, message string) {
-	return newJudge(platform).fits(readConstraints(version))
+	return newPlatformCheck(platform).fits(readConstraints(version))
 }
 
 // VersionDigest is the digest that Read takes of a version.

@@ -47,8 +47,7 @@ type ListedExclusion struct {
 	Message string `json:"message"`
 }
 
-// VersionOrigin names a version and the catalogue that it comes from. The catalogue is empty where the merged object does
-// not say it.
+// VersionOrigin names a version and the catalogue that it comes from, as far as the merged object says it.
 type VersionOrigin struct {
 	Version   string `json:"version"`
 	Catalogue string `json:"catalogue,omitempty"`
@@ -61,8 +60,8 @@ func (v entryVersion) named() VersionOrigin {
 // Lister decides for one platform, one add-on at a time, so that whoever keeps answers decides anew only what changed. It
 // is not fit for use by several goroutines.
 type Lister struct {
-	deciding *judge
-	options  ListOptions
+	check   *platformCheck
+	options ListOptions
 }
 
 // ListOptions are what a listing tells beyond names and versions.
@@ -75,7 +74,7 @@ type ListOptions struct {
 
 // NewLister makes a Lister.
 func NewLister(platform Platform, options ListOptions) *Lister {
-	return &Lister{deciding: newJudge(platform), options: options}
+	return &Lister{check: newPlatformCheck(platform), options: options}
 }
 
 // List decides on one add-on. False: there is nothing to tell, since no version fits and nobody asked why.
@@ -87,7 +86,7 @@ func (l *Lister) List(entry *Entry) (ListedAddon, bool) {
 	for _, version := range entry.versions {
 		reason, message := v1.ExcludedCore, coreMessage
 		if entry.Type != v1.CatalogueCore {
-			reason, message = l.deciding.fits(version.kkp, version.k8s)
+			reason, message = l.check.fits(version.kkp, version.k8s)
 		}
 		switch {
 		case reason == "":
@@ -122,4 +121,43 @@ func StampedKKPVersion(entries []*Entry) string {
 		return ""
 	}
 	return versions[0]
+}
+
+// VersionDetail is what a user interface shows of one version before it is installed. Neither source nor values are in it.
+type VersionDetail struct {
+	Addon            string           `json:"addon"`
+	DisplayName      string           `json:"displayName,omitempty"`
+	Description      string           `json:"description,omitempty"`
+	DocumentationURL string           `json:"documentationURL,omitempty"`
+	Type             v1.CatalogueType `json:"type"`
+	VersionOrigin
+	// Digest covers the version's content; it changes when an admin changes what the version is.
+	Digest      string          `json:"digest,omitempty"`
+	Deprecated  string          `json:"deprecated,omitempty"`
+	Method      v1.Method       `json:"method,omitempty"`
+	Constraints *v1.Constraints `json:"constraints,omitempty"`
+	// FormSpec are the fields that a user fills in; never nil.
+	FormSpec []v1.FormField `json:"formSpec"`
+}
+
+// Detail describes one version by any spelling of its name; false where the add-on has none such. The result shares parts
+// with the entry and must not be changed.
+func (e *Entry) Detail(version string) (VersionDetail, bool) {
+	found := e.find(version)
+	if found == nil {
+		return VersionDetail{}, false
+	}
+	detail := VersionDetail{
+		Addon: string(e.Addon.Name), DisplayName: e.Addon.DisplayName,
+		Description: e.Addon.Description, DocumentationURL: e.Addon.DocumentationURL, Type: cmp.Or(e.Type, v1.CatalogueCustom),
+		VersionOrigin: found.named(), Digest: found.origin.Digest, Deprecated: found.version.Deprecated,
+		Constraints: found.version.Constraints, FormSpec: []v1.FormField{},
+	}
+	if template := found.version.Template; template != nil {
+		detail.Method = template.Method
+		if template.FormSpec != nil {
+			detail.FormSpec = template.FormSpec
+		}
+	}
+	return detail, true
 }

@@ -91,8 +91,7 @@ func Merge(sources []*Source) Merged {
 	return m.Merged
 }
 
-// rank orders sources by precedence, the winner first: Core before Custom, then higher priority, then older, then by
-// name.
+// rank orders sources by precedence: Core before Custom, then higher priority, then older, then by name.
 func rank(a, b *Source) int {
 	return cmp.Or(
 		-cmp.Compare(coreFirst(a), coreFirst(b)),

@@ -48,8 +48,7 @@ func CheckGitRef(ref *v1.GitRef) error {
 	return err
 }
 
-// Contains says whether a version lies in the range. A pre-release does only if the range names one or preReleases is
-// set.
+// Contains says whether a version lies in the range; a pre-release only if the range names one or preReleases is set.
 func (r *Range) Contains(version *semver.Version, preReleases bool) bool {
 	if !preReleases {
 		return r.constraints.Check(version)

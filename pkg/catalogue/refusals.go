@@ -6,8 +6,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Refusal is why Select chose no version. It is one of *VersionUnknownError, *IncompatibleError, *DowngradeRefusedError
-// and *WithdrawnError.
+// Refusal is why Select chose no version: one of the errors below.
 type Refusal interface {
 	error
 	// Reason is the reason of condition Compatible.
@@ -34,8 +33,7 @@ func (e *VersionUnknownError) Reason() string { return v1.ReasonVersionUnknown }
 // IncompatibleError says that the version does not fit the cluster, or that core add-ons are not offered to users.
 type IncompatibleError struct {
 	Addon, Version string
-	// Excluded is an exclusion reason: v1.ExcludedKKPVersion, ExcludedK8sVersion, ExcludedConstraintInvalid or
-	// ExcludedCore.
+	// Excluded is one of the reasons v1.Excluded….
 	Excluded string
 	// Message says what would be needed.
 	Message string

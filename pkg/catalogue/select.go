@@ -36,7 +36,7 @@ type Selection struct {
 //   - what is installed stays a choice even when it became deprecated, and nothing lower is chosen unless allowed;
 //   - a version that core installations are to leave is no choice, and where it is installed a lower one is allowed.
 func Select(entry *Entry, wanted, installed string, platform Platform, options SelectOptions) (Selection, Refusal) {
-	s := selector{entry: entry, wanted: wanted, installed: installed, options: options, judge: newJudge(platform)}
+	s := selector{entry: entry, wanted: wanted, installed: installed, options: options, platform: newPlatformCheck(platform)}
 	s.installedSemver = addonVersion(installed)
 	s.installedKey = key(installed, s.installedSemver)
 	chosen, refusal := s.choose()
@@ -55,7 +55,7 @@ type selector struct {
 	installedKey      string
 	installedSemver   *semver.Version
 	options           SelectOptions
-	judge             *judge
+	platform          *platformCheck
 }
 
 func (s *selector) choose() (*entryVersion, Refusal) {
@@ -79,7 +79,7 @@ func (s *selector) exact() (*entryVersion, Refusal) {
 		}
 		return nil, s.unknown(s.known())
 	}
-	if reason, message := s.judge.fits(found.kkp, found.k8s); reason != "" {
+	if reason, message := s.platform.fits(found.kkp, found.k8s); reason != "" {
 		return nil, s.incompatible(found, reason, message)
 	}
 	if s.isDown(found) {
@@ -120,7 +120,7 @@ type look struct {
 
 // offer looks at one version in the range; versions come highest first.
 func (s *selector) offer(version *entryVersion, looked *look) {
-	reason, message := s.judge.fits(version.kkp, version.k8s)
+	reason, message := s.platform.fits(version.kkp, version.k8s)
 	switch {
 	case s.isLeft(version.version.Version):
 	case reason != "" && looked.unfit == nil:
@@ -141,7 +141,7 @@ func (s *selector) nothing(looked look) Refusal {
 	if s.installed != "" && (installed == nil || s.isLeft(s.installed)) && s.inRange(s.installedSemver) {
 		return s.withdrawn()
 	} else if installed != nil && s.inRange(installed.semver) {
-		if reason, message := s.judge.fits(installed.kkp, installed.k8s); reason != "" {
+		if reason, message := s.platform.fits(installed.kkp, installed.k8s); reason != "" {
 			return s.incompatible(installed, reason, message)
 		}
 	}
@@ -218,7 +218,7 @@ func (s *selector) newestFitting(preReleases bool) *entryVersion {
 		if version.semver.Prerelease() != "" && !preReleases {
 			continue
 		}
-		if reason, _ := s.judge.fits(version.kkp, version.k8s); reason == "" {
+		if reason, _ := s.platform.fits(version.kkp, version.k8s); reason == "" {
 			return version
 		}
 	}

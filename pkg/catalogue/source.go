@@ -69,8 +69,7 @@ func Read(catalogue *v1.AddonCatalogue, checks ...VersionCheck) (*Source, error)
 	return source, nil
 }
 
-// VersionCheck says what is wrong with a version: the field below the version, and an error that says how to mend it; nil
-// where nothing is.
+// VersionCheck says what is wrong with a version: the field below it, and how to mend it; nil where nothing is.
 type VersionCheck func(version *v1.AddonVersion) (field string, err error)
 
 func furtherProblems(spec *v1.AddonCatalogueSpec, checks []VersionCheck) []Problem {

@@ -92,8 +92,7 @@ func compare(a string, parsedA *semver.Version, b string, parsedB *semver.Versio
 	return cmp.Compare(a, b)
 }
 
-// IsRange tells a range of versions from an exact one in addonRef.version: a range has one of <>=~^*,|, a space, or an x
-// in place of a number.
+// IsRange tells a range of versions from an exact one: a range has one of <>=~^*,|, a space, or an x for a number.
 func IsRange(wanted string) bool {
 	if strings.ContainsAny(wanted, "<>=~^*,| ") {
 		return true

@@ -1,16 +1,16 @@
 package cluster
 
 import (
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/remote"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // answer is what Get says: the live connection, or what is wrong. While something is, wake is kept.
-func (k *keeper) answer(subscriber string, wake func(), cluster *kkpv1.Cluster) (*Connection, error) {
+func (k *keeper) answer(subscriber string, wake func(), cluster target.Description) (*Connection, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	if version := cluster.Status.Versions.ControlPlane; k.version != version { // upgraded: the kinds that it serves are others
+	if version := cluster.KubernetesVersion; k.version != version { // upgraded: the kinds that it serves are others
 		if k.version != "" {
 			k.nudge()
 		}
@@ -44,7 +44,7 @@ func (k *keeper) settle(l *link, connection *Connection, problem *NotConnectedEr
 		wake()
 	}
 	if changed && k.swapped != nil && problem.isSwap() {
-		k.swapped(k.namespace)
+		k.swapped(k.cluster)
 	}
 }
 
@@ -52,7 +52,7 @@ func (k *keeper) settle(l *link, connection *Connection, problem *NotConnectedEr
 // is not kept: the next visit makes it anew.
 func (k *keeper) replace(l *link, connection *Connection, problem *NotConnectedError) {
 	if k.connection != nil && k.connection.link != l {
-		k.connection.link.close(k.identity.Name, v1.ReasonClusterNotReady, "the kubeconfig has changed, connecting anew")
+		k.connection.link.close(k.cluster.Name, v1.ReasonClusterNotReady, "the kubeconfig has changed, connecting anew")
 		k.connection = nil
 	}
 	switch {
@@ -62,7 +62,7 @@ func (k *keeper) replace(l *link, connection *Connection, problem *NotConnectedE
 	case k.connection != nil:
 		l.blocked.Store(problem)
 	case l != nil:
-		l.close(k.identity.Name, problem.Reason, problem.Message)
+		l.close(k.cluster.Name, problem.Reason, problem.Message)
 	}
 }
 

@@ -19,9 +19,6 @@ import (
 // Connection is a live connection to a user cluster. All its clients share one HTTP client. It is safe for concurrent
 // use, and stays valid until its kubeconfig changes; calls on an old one fail with a NotConnectedError.
 type Connection struct {
-	// Cluster that the connection leads to, and its namespace on the seed.
-	Cluster   Identity
-	Namespace string
 	// Config for what the clients below don't cover. Its transport carries credentials, deadlines and limits; it has none
 	// to read.
 	Config *rest.Config

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	"github.com/trellis-addons/trellis/pkg/remote"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // answersAtOnce is the memory for answers of all user clusters at a time, in bytes.
@@ -27,20 +27,20 @@ type Connections struct {
 	// identities may be nil (KeepIdentities).
 	identities *Identities
 	// swapped hears of clusters that turn out to be others (OnSwap).
-	swapped func(namespace string)
+	swapped func(target.Ref)
 
 	mutex sync.Mutex
 	// life is the context of Start; nil before.
 	life    context.Context
 	running sync.WaitGroup
-	// keepers by the Cluster's name.
-	keepers map[string]*keeper
+	// keepers by Ref without UID, so that a Cluster which comes back under its name takes the place of the former one.
+	keepers map[target.Ref]*keeper
 }
 
 // NewConnections reads kubeconfig Secrets by a reader, which must see past caches.
 func NewConnections(reader client.Reader) *Connections {
 	return &Connections{
-		reader: reader, keepers: map[string]*keeper{}, budget: remote.NewBudget(answersAtOnce),
+		reader: reader, keepers: map[target.Ref]*keeper{}, budget: remote.NewBudget(answersAtOnce),
 		pace: pace{first: time.Second, most: 5 * time.Minute, refresh: 10 * time.Minute, rest: 15 * time.Second},
 	}
 }
@@ -49,9 +49,9 @@ func NewConnections(reader client.Reader) *Connections {
 // it, every user cluster is taken for the Cluster's own.
 func (c *Connections) KeepIdentities(identities *Identities) { c.identities = identities }
 
-// OnSwap has told of which Cluster, by its namespace, the user cluster turned out to be another, or another Cluster's. Those who
+// OnSwap has told of which Cluster the user cluster turned out to be another, or another Cluster's. Those who
 // are connected need not have asked. The function must only enqueue. Call it before the first Get.
-func (c *Connections) OnSwap(swapped func(namespace string)) {
+func (c *Connections) OnSwap(swapped func(target.Ref)) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.swapped = swapped
@@ -59,11 +59,11 @@ func (c *Connections) OnSwap(swapped func(namespace string)) {
 
 // Origin is the UID that the IDs of a Cluster's installations derive from, as far as it is known before the Cluster is connected
 // to: a Connection has the right one.
-func (c *Connections) Origin(ctx context.Context, cluster *kkpv1.Cluster) (types.UID, error) {
+func (c *Connections) Origin(ctx context.Context, cluster target.Ref) (types.UID, error) {
 	if c.identities == nil {
 		return cluster.UID, nil
 	}
-	return c.identities.Origin(ctx, IdentityOf(cluster))
+	return c.identities.Origin(ctx, cluster)
 }
 
 // Start connects until the context ends, and closes every connection then. It is a manager.Runnable.
@@ -93,38 +93,43 @@ func (c *Connections) launch(k *keeper) {
 // not connected, wake is kept under the subscriber's name (one per name; the installation's is a good one) and called
 // once, when the answer changes: it must only enqueue. A Cluster that is not ready by its own status is not called at
 // all, and its own watch tells when that changes.
-func (c *Connections) Get(cluster *kkpv1.Cluster, subscriber string, wake func()) (*Connection, error) {
+func (c *Connections) Get(cluster target.Description, subscriber string, wake func()) (*Connection, error) {
 	if problem := NotReady(cluster); problem != nil {
-		if k := c.existing(IdentityOf(cluster)); k != nil {
+		if k := c.existing(cluster.Ref); k != nil {
 			return nil, k.instead(problem)
 		}
 		return nil, problem
 	}
-	return c.keeper(cluster).answer(subscriber, wake, cluster)
+	return c.keeper(cluster.Ref).answer(subscriber, wake, cluster)
 }
 
-// keeper is the one of the cluster; one of a former Cluster of that name, or in another namespace, is let go.
-func (c *Connections) keeper(cluster *kkpv1.Cluster) *keeper {
+// keeper is the one of the cluster; that of a former Cluster of the name ends.
+func (c *Connections) keeper(cluster target.Ref) *keeper {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	identity, namespace := IdentityOf(cluster), cluster.Status.NamespaceName
-	k, found := c.keepers[cluster.Name]
-	if found && k.identity == identity && k.namespace == namespace {
+	k, found := c.keepers[anyOf(cluster)]
+	if found && k.cluster == cluster {
 		return k
 	}
 	if found {
 		k.cancel()
 	}
-	k = c.newKeeper(identity, namespace)
-	c.keepers[cluster.Name] = k
+	k = c.newKeeper(cluster)
+	c.keepers[anyOf(cluster)] = k
 	c.launch(k)
 	return k
 }
 
-func (c *Connections) existing(identity Identity) *keeper {
+// anyOf is a cluster of that name, of whatever UID.
+func anyOf(cluster target.Ref) target.Ref {
+	cluster.UID = ""
+	return cluster
+}
+
+func (c *Connections) existing(cluster target.Ref) *keeper {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if k, found := c.keepers[identity.Name]; found && k.identity == identity {
+	if k, found := c.keepers[anyOf(cluster)]; found && k.cluster == cluster {
 		return k
 	}
 	return nil
@@ -132,8 +137,8 @@ func (c *Connections) existing(identity Identity) *keeper {
 
 // Report tells about a failed call to a cluster. A failure of the transport takes the connection out until a probe gets
 // an answer; 401 has the kubeconfig read again; every other answer, and nil, mean nothing.
-func (c *Connections) Report(cluster *kkpv1.Cluster, err error) {
-	k := c.existing(IdentityOf(cluster))
+func (c *Connections) Report(cluster target.Ref, err error) {
+	k := c.existing(cluster)
 	switch {
 	case err == nil || k == nil:
 	case apierrors.IsUnauthorized(err):
@@ -143,24 +148,24 @@ func (c *Connections) Report(cluster *kkpv1.Cluster, err error) {
 	}
 }
 
-// Refresh has the kubeconfig Secret of a cluster namespace read again; call it when one of KubeconfigSecrets changes.
-func (c *Connections) Refresh(namespace string) {
+// Refresh has the kubeconfig Secrets of the clusters that a Ref means read again; call it when one of them changes.
+func (c *Connections) Refresh(changed target.Ref) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	for _, k := range c.keepers {
-		if k.namespace == namespace {
+		if changed.Matches(k.cluster) {
 			k.nudge()
 		}
 	}
 }
 
 // Forget closes the connection to a Cluster that goes.
-func (c *Connections) Forget(cluster Identity) {
+func (c *Connections) Forget(cluster target.Ref) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if k, found := c.keepers[cluster.Name]; found && k.identity == cluster {
+	if k, found := c.keepers[anyOf(cluster)]; found && k.cluster == cluster {
 		k.cancel()
-		delete(c.keepers, cluster.Name)
+		delete(c.keepers, anyOf(cluster))
 	}
 	if c.identities != nil {
 		c.identities.forget(cluster.Name)

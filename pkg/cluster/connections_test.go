@@ -25,6 +25,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -47,7 +48,7 @@ func TestGetConnects(t *testing.T) {
 		p.t = t
 		c := p.connections()
 		var wakes atomic.Int32
-		if _, err := c.Get(p.kkp, "a", func() { wakes.Add(1) }); err == nil {
+		if _, err := c.Get(Describe(p.kkp), "a", func() { wakes.Add(1) }); err == nil {
 			t.Fatal("connected before anything was asked")
 		}
 		expect.Eventually(t, expect.Patience, func() error {
@@ -56,7 +57,7 @@ func TestGetConnects(t *testing.T) {
 			}
 			return nil
 		})
-		connection, err := c.Get(p.kkp, "a", func() { t.Error("woken while connected") })
+		connection, err := c.Get(Describe(p.kkp), "a", func() { t.Error("woken while connected") })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +192,7 @@ func TestBlackHoleHoldsNobody(t *testing.T) {
 	var slowest time.Duration
 	for range 1000 {
 		begin := time.Now()
-		if _, err := c.Get(dead.kkp, "test", nil); err == nil {
+		if _, err := c.Get(Describe(dead.kkp), "test", nil); err == nil {
 			t.Fatal("connected to a black hole")
 		}
 		slowest = max(slowest, time.Since(begin))
@@ -202,7 +203,7 @@ func TestBlackHoleHoldsNobody(t *testing.T) {
 	for i := range 2 * int(expect.Patience/tlsTimeout) { // one after the other, they would take longer than the neighbour's patience
 		hole := newPlace(t, fmt.Sprintf("blackhole-%d", i))
 		hole.keep("internal-admin-kubeconfig", deadKubeconfig)
-		if _, err := c.Get(hole.kkp, "test", nil); err == nil {
+		if _, err := c.Get(Describe(hole.kkp), "test", nil); err == nil {
 			t.Fatal("connected to a black hole")
 		}
 	}
@@ -230,7 +231,7 @@ func TestKilledServerComesBack(t *testing.T) {
 		t.Errorf("a call to a dead cluster went out: %v", err)
 	}
 	var wakes atomic.Int32
-	if _, err := c.Get(p.kkp, "waiting", func() { wakes.Add(1) }); err == nil {
+	if _, err := c.Get(Describe(p.kkp), "waiting", func() { wakes.Add(1) }); err == nil {
 		t.Fatal("connected to a killed server")
 	}
 	if err := user.StartServer(t.Context()); err != nil {
@@ -268,10 +269,10 @@ func TestReport(t *testing.T) {
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			c := NewConnections(nil) // not started: no probe puts anything right
-			k := c.newKeeper(IdentityOf(kkp), "")
+			k := c.newKeeper(Describe(kkp).Ref)
 			k.connection, k.problem = &Connection{link: &link{}}, nil
-			c.keepers[kkp.Name] = k
-			c.Report(test.cluster, test.err)
+			c.keepers[anyOf(Describe(kkp).Ref)] = k
+			c.Report(Describe(test.cluster).Ref, test.err)
 			if out := k.problem != nil; out != test.out {
 				t.Errorf("taken out: %v, want %v", out, test.out)
 			}
@@ -289,9 +290,9 @@ func TestRotatedKubeconfig(t *testing.T) {
 	old := p.live(c)
 
 	p.keep("internal-admin-kubeconfig", fleet.Shared().Cluster("other").Kubeconfig)
-	c.Refresh(p.kkp.Status.NamespaceName)
+	c.Refresh(target.Ref{Namespace: p.kkp.Status.NamespaceName})
 	expect.Eventually(t, expect.Patience, func() error {
-		now, err := c.Get(p.kkp, "test", nil)
+		now, err := c.Get(Describe(p.kkp), "test", nil)
 		if err == nil && now.KubeVersion != "v"+binaries.Newer {
 			err = errors.New("still the old one")
 		}
@@ -308,10 +309,10 @@ func TestRotatedKubeconfig(t *testing.T) {
 	if err := p.seed.Delete(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
-	c.Refresh(p.kkp.Status.NamespaceName)
+	c.Refresh(target.Ref{Namespace: p.kkp.Status.NamespaceName})
 	p.refused(c, v1.ReasonKubeconfigInvalid)
 	p.keep("internal-admin-kubeconfig", fleet.Shared().Cluster("user").Kubeconfig)
-	c.Refresh(p.kkp.Status.NamespaceName)
+	c.Refresh(target.Ref{Namespace: p.kkp.Status.NamespaceName})
 	if diff := cmp.Diff("v"+binaries.Older, p.live(c).KubeVersion); diff != "" {
 		t.Errorf("version (-want +got):\n%s", diff)
 	}
@@ -328,14 +329,14 @@ func TestAKubeconfigThatCantBeUsedIsToldOfAClusterThatIsNotUp(t *testing.T) {
 	p.kkp.Status.ExtendedHealth.APIServer = kkpv1.HealthDown
 	p.refused(c, v1.ReasonClusterUnreachable)
 	p.keep("internal-admin-kubeconfig", []byte("no kubeconfig"))
-	c.Refresh(p.kkp.Status.NamespaceName)
+	c.Refresh(target.Ref{Namespace: p.kkp.Status.NamespaceName})
 	problem := p.refused(c, v1.ReasonKubeconfigInvalid)
 	want := fmt.Sprintf("the kubeconfig Secret in namespace %q: kubeconfig ", p.kkp.Status.NamespaceName)
 	if !strings.HasPrefix(problem.Message, want) {
 		t.Errorf("got message %q, want %q before it", problem.Message, want)
 	}
 	p.keep("internal-admin-kubeconfig", good)
-	c.Refresh(p.kkp.Status.NamespaceName)
+	c.Refresh(target.Ref{Namespace: p.kkp.Status.NamespaceName})
 	p.refused(c, v1.ReasonClusterUnreachable)
 	p.kkp.Status.ExtendedHealth.APIServer = kkpv1.HealthUp
 	p.live(c)
@@ -346,11 +347,13 @@ func TestForget(t *testing.T) {
 	p.keep("internal-admin-kubeconfig", fleet.Shared().Cluster("user").Kubeconfig)
 	c := p.connections()
 	connection := p.live(c)
-	c.Forget(Identity{Name: p.kkp.Name, UID: "another"})
+	another := Describe(p.kkp).Ref
+	another.UID = "another"
+	c.Forget(another)
 	if err := call(t, p.live(c)); err != nil {
 		t.Fatalf("another Cluster's end closed it: %v", err)
 	}
-	c.Forget(IdentityOf(p.kkp))
+	c.Forget(Describe(p.kkp).Ref)
 	expect.Eventually(t, expect.Patience, func() error {
 		var closed *NotConnectedError
 		if err := call(t, connection); !errors.As(err, &closed) {
@@ -367,7 +370,7 @@ func TestUpgradedCluster(t *testing.T) {
 	before := p.live(c)
 	p.kkp.Status.Versions.ControlPlane = binaries.Newer
 	expect.Eventually(t, expect.Patience, func() error {
-		now, err := c.Get(p.kkp, "test", nil)
+		now, err := c.Get(Describe(p.kkp), "test", nil)
 		if err == nil && now == before {
 			err = errors.New("the API server was not asked again")
 		}

@@ -1,24 +1,38 @@
 package cluster
 
 import (
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
+// KindCluster is the kind of KKP's Clusters.
+var KindCluster = kkpv1.GroupVersion.WithKind("Cluster")
+
 // Describe is what those need of a KKP Cluster who know no kinds of clusters.
 func Describe(cluster *kkpv1.Cluster) target.Description {
-	kind := kkpv1.GroupVersion.WithKind("Cluster")
 	return target.Description{
 		Ref: target.Ref{
-			Kind: kind.GroupKind(), Namespace: cluster.Status.NamespaceName, Name: cluster.Name, UID: cluster.UID,
+			Kind: KindCluster.GroupKind(), Namespace: cluster.Status.NamespaceName, Name: cluster.Name, UID: cluster.UID,
 		},
 		KubernetesVersion: cluster.Status.Versions.ControlPlane,
+		APIServerUp:       cluster.Status.ExtendedHealth.APIServer == kkpv1.HealthUp,
 		Labels:            cluster.Labels, Annotations: cluster.Annotations,
-		Paused: cluster.Spec.Pause, Deleted: Deleted(cluster),
+		Paused: cluster.Spec.Pause, Deleted: !cluster.DeletionTimestamp.IsZero(),
 		Owner: metav1.OwnerReference{
-			APIVersion: kkpv1.GroupVersion.String(), Kind: kind.Kind, Name: cluster.Name, UID: cluster.UID,
+			APIVersion: KindCluster.GroupVersion().String(), Kind: KindCluster.Kind, Name: cluster.Name, UID: cluster.UID,
 		},
+		Object: cluster,
 	}
+}
+
+// kkpCluster is KKP's part of a cluster.
+func kkpCluster(cluster target.Description) (*kkpv1.Cluster, error) {
+	if kkp, isKKP := cluster.Object.(*kkpv1.Cluster); isKKP {
+		return kkp, nil
+	}
+	return nil, fmt.Errorf("cluster %q is no Cluster of KKP: templates know no other kind", cluster.Name)
 }

@@ -26,7 +26,8 @@ func TestDescriptionOfAKKPCluster(t *testing.T) {
 			Kind: schema.GroupKind{Group: "kubermatic.k8c.io", Kind: "Cluster"}, Namespace: "cluster-amber", Name: "amber", UID: "u",
 		},
 		KubernetesVersion: "1.36.3", Labels: found.Labels, Annotations: found.Annotations, Paused: true, Deleted: true,
-		Owner: metav1.OwnerReference{APIVersion: "kubermatic.k8c.io/v1", Kind: "Cluster", Name: "amber", UID: "u"},
+		Owner:  metav1.OwnerReference{APIVersion: "kubermatic.k8c.io/v1", Kind: "Cluster", Name: "amber", UID: "u"},
+		Object: found,
 	}
 	if diff := cmp.Diff(want, cluster.Describe(found)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -7,57 +7,62 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // Finder finds the user clusters of a seed: all that depends on the kind of object that stands for one. KKPFinder is the
-// one implementation so far. One for another kind gives what it knows in the shape of KKP's Cluster, which is what the
-// other rooms read.
+// one implementation so far.
 type Finder interface {
-	// InNamespace is the one cluster that the namespace belongs to; else the error is an *UnknownError, or a failed read.
-	InNamespace(ctx context.Context, namespace string) (*kkpv1.Cluster, error)
-	// List gives all clusters; they are shared and must not be changed.
-	List(ctx context.Context) ([]kkpv1.Cluster, error)
-	// Gone says whether a cluster that was seen before does not exist any more. The first look is kept and false is
-	// returned; ask again after GoneInterval. An error is never a reason to let go of anything.
-	Gone(ctx context.Context, identity Identity) (bool, error)
+	// Find is the one cluster that a Ref means; else the error is an *UnknownError, or a failed read.
+	Find(ctx context.Context, ref target.Ref) (target.Description, error)
+	// List gives all clusters.
+	List(ctx context.Context) ([]target.Description, error)
+	// Gone says whether a cluster that was seen before does not exist any more; without a UID, any of its name. The first
+	// look is kept and false is returned; ask again after GoneInterval. An error is never a reason to let go of anything.
+	Gone(ctx context.Context, ref target.Ref) (bool, error)
 	// Annotate reads a cluster's annotations past caches, has them changed, and writes what differs, unless the object
 	// changed in between: then the error is a conflict (apierrors.IsConflict). Errors of change are returned as they are,
 	// and nothing is written. A cluster that is gone, or another one by now, is not found (apierrors.IsNotFound).
-	Annotate(ctx context.Context, identity Identity, change func(annotations map[string]string) error) error
-	// Watch tells a controller about changes of clusters, out of the manager's cache.
-	Watch(informers cache.Cache, changed Handler, relevant ...predicate.TypedPredicate[*kkpv1.Cluster]) source.Source
+	Annotate(ctx context.Context, ref target.Ref, change func(annotations map[string]string) error) error
+	// Watch has a controller asked, out of the manager's cache, for what the changes of clusters are about. Nil for relevant:
+	// each change of what is read of a cluster counts.
+	Watch(informers cache.Cache, requests Requests, relevant Relevant) source.Source
 }
 
-// Handler says what to look at when a cluster changes.
-type Handler = handler.TypedEventHandler[*kkpv1.Cluster, reconcile.Request]
+// Requests are what to look at when a cluster changes.
+type Requests = func(ctx context.Context, changed target.Description) []reconcile.Request
 
-// Identity tells a Cluster from another one of the same name. Without a UID it stands for any of that name.
-type Identity struct {
-	Name string
-	UID  types.UID
+// Relevant says whether a change of a cluster counts. That one comes or goes always does.
+type Relevant = func(before, after target.Description) bool
+
+// Request asks for a pass over a cluster. It goes by the namespace, since a pass comes there also where no Cluster has it any
+// more, or where two claim it.
+func Request(ref target.Ref) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: ref.Namespace}}
 }
 
-// IdentityOf is a Cluster's identity.
-func IdentityOf(cluster *kkpv1.Cluster) Identity {
-	return Identity{Name: cluster.Name, UID: cluster.UID}
-}
+// Requested is the cluster that a pass is over.
+func Requested(request reconcile.Request) target.Ref { return target.Ref{Namespace: request.Name} }
 
 // UnknownError says that a namespace has no Cluster, or more than one. It is never a reason to remove anything.
 type UnknownError struct {
 	Namespace string
+	// Name of the Cluster that was asked for; empty: any.
+	Name string
 	// Clusters that claim the namespace; empty, or two and more.
 	Clusters []string
 }
 
 // Error implements error.
 func (e *UnknownError) Error() string {
-	if len(e.Clusters) == 0 {
+	switch {
+	case len(e.Clusters) == 0 && e.Name != "":
+		return fmt.Sprintf("no Cluster %q has namespace %q", e.Name, e.Namespace)
+	case len(e.Clusters) == 0:
 		return fmt.Sprintf("no Cluster has namespace %q", e.Namespace)
 	}
 	return fmt.Sprintf("several Clusters have namespace %q: %q", e.Namespace, e.Clusters)
@@ -66,12 +71,10 @@ func (e *UnknownError) Error() string {
 // GoneInterval is how far apart the two looks of Gone are; come back after it.
 const GoneInterval = 30 * time.Second
 
-// Deleted says whether a Cluster is being deleted: everything of it is let go, without a call to the user cluster.
-func Deleted(cluster *kkpv1.Cluster) bool {
-	return !cluster.DeletionTimestamp.IsZero()
+// BelongsTo says whether a Cluster is for the controllers with this --worker-name; both are empty as a rule.
+func BelongsTo(cluster target.Description, workerName string) bool {
+	return WorkerName(cluster) == workerName
 }
 
-// BelongsTo says whether a Cluster is for the controllers with this --worker-name; both are empty as a rule.
-func BelongsTo(cluster *kkpv1.Cluster, workerName string) bool {
-	return cluster.Labels[kkpv1.LabelWorkerName] == workerName
-}
+// WorkerName is the --worker-name of the controllers that a Cluster is for.
+func WorkerName(cluster target.Description) string { return cluster.Labels[kkpv1.LabelWorkerName] }

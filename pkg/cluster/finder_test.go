@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -42,7 +43,7 @@ func createCluster(t *testing.T, c client.Client, name, namespace string) *kkpv1
 	return kkp
 }
 
-func TestInNamespace(t *testing.T) {
+func TestFind(t *testing.T) {
 	seed := seedWithClusters(t)
 	cached, err := cache.New(fleet.Shared().Cluster("seed").Config, cache.Options{Scheme: testScheme(t)})
 	if err != nil {
@@ -57,7 +58,7 @@ func TestInNamespace(t *testing.T) {
 	}
 	finder := NewKKPFinder(cached, seed, nil)
 	expect.Eventually(t, expect.Patience, func() error {
-		found, err := finder.InNamespace(t.Context(), "cluster-one")
+		found, err := finder.Find(t.Context(), target.Ref{Namespace: "cluster-one"})
 		if err == nil && found.Name != "one" {
 			t.Fatalf("found %q", found.Name)
 		}
@@ -73,7 +74,7 @@ func TestInNamespace(t *testing.T) {
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			expect.Eventually(t, expect.Patience, func() error {
-				_, err := finder.InNamespace(t.Context(), test.namespace)
+				_, err := finder.Find(t.Context(), target.Ref{Namespace: test.namespace})
 				var unknown *UnknownError
 				if !errors.As(err, &unknown) {
 					return errors.New("not an UnknownError yet")
@@ -96,7 +97,7 @@ func TestGone(t *testing.T) {
 	kkp := createCluster(t, seed, "going", "cluster-going")
 	look := func(why string, want bool) {
 		t.Helper()
-		gone, err := finder.Gone(t.Context(), IdentityOf(kkp))
+		gone, err := finder.Gone(t.Context(), Describe(kkp).Ref)
 		if err != nil || gone != want {
 			t.Fatalf("%s: got %v and error %v, want %v", why, gone, err, want)
 		}
@@ -115,7 +116,7 @@ func TestGone(t *testing.T) {
 	look("a Cluster of another UID is not the one", true)
 	finder = NewKKPFinder(seed, seed, nil)
 	finder.clock = clock
-	gone, err := finder.Gone(t.Context(), IdentityOf(again))
+	gone, err := finder.Gone(t.Context(), Describe(again).Ref)
 	if err != nil || gone {
 		t.Fatalf("the new one is there: got %v, %v", gone, err)
 	}
@@ -126,7 +127,7 @@ func TestGoneForgetsTheFirstLook(t *testing.T) {
 	clock := testingclock.NewFakePassiveClock(time.Now())
 	finder := NewKKPFinder(seed, seed, nil)
 	finder.clock = clock
-	identity := Identity{Name: "flapping", UID: "u"}
+	identity := target.Ref{Name: "flapping", UID: "u"}
 	if gone, err := finder.Gone(t.Context(), identity); gone || err != nil {
 		t.Fatalf("first look: got %v, %v", gone, err)
 	}
@@ -160,7 +161,7 @@ func TestGoneNeedsTheKind(t *testing.T) {
 	finder := NewKKPFinder(seed, without, nil)
 	finder.clock = clock
 	for range 3 {
-		gone, err := finder.Gone(t.Context(), Identity{Name: "any", UID: "u"})
+		gone, err := finder.Gone(t.Context(), target.Ref{Name: "any", UID: "u"})
 		if gone || err == nil {
 			t.Fatalf("got %v, %v; without the CRD nothing is gone", gone, err)
 		}
@@ -173,7 +174,7 @@ func TestAnnotate(t *testing.T) {
 	finder := NewKKPFinder(seed, seed, seed)
 	kkp := createCluster(t, seed, "annotated", "cluster-annotated")
 	annotate := func(change func(annotations map[string]string) error) error {
-		return finder.Annotate(t.Context(), IdentityOf(kkp), change)
+		return finder.Annotate(t.Context(), Describe(kkp).Ref, change)
 	}
 	version := func() string {
 		t.Helper()
@@ -204,7 +205,7 @@ func TestAnnotate(t *testing.T) {
 	if version(); !apierrors.IsConflict(err) || kkp.Annotations["mark"] != "3" {
 		t.Errorf("somebody else was faster: got error %v, annotations %v", err, kkp.Annotations)
 	}
-	err = finder.Annotate(t.Context(), Identity{Name: kkp.Name, UID: "another"}, set)
+	err = finder.Annotate(t.Context(), target.Ref{Name: kkp.Name, UID: "another"}, set)
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("another Cluster of that name: got error %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/remote"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/hostile"
@@ -114,12 +115,12 @@ func TestMisbehavingClusterIsLeftAlone(t *testing.T) {
 	if !errors.As(err, &misbehaves) {
 		t.Fatalf("got %v", err)
 	}
-	_, err = c.Get(p.kkp, "test", nil)
+	_, err = c.Get(Describe(p.kkp), "test", nil)
 	var problem *NotConnectedError
 	if !errors.As(err, &problem) || problem.Reason != v1.ReasonClusterMisbehaves || !strings.Contains(problem.Message, "GET /api/v1/namespaces") {
 		t.Fatalf("got %v", err)
 	}
-	c.Refresh(p.kkp.Status.NamespaceName) // as if its Secret had been written
+	c.Refresh(target.Ref{Namespace: p.kkp.Status.NamespaceName}) // as if its Secret had been written
 	before := server.Count("requests")
 	if _, err := kinds.List(t.Context(), metav1.ListOptions{}); !errors.As(err, &problem) {
 		t.Errorf("it was called while it rests: %v", err)

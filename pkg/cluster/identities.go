@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // identityPrefix begins the name of the ConfigMap of a Cluster in the platform's namespace; the Cluster's name follows.
@@ -85,7 +86,7 @@ func (e *SharedError) Error() string {
 
 // Origin is the UID that the IDs of a Cluster's installations derive from: its own or, where it came back over the same user
 // cluster, that of the Cluster which was there first.
-func (i *Identities) Origin(ctx context.Context, cluster Identity) (types.UID, error) {
+func (i *Identities) Origin(ctx context.Context, cluster target.Ref) (types.UID, error) {
 	kept, err := i.of(ctx, cluster.Name)
 	if err != nil {
 		return "", err
@@ -98,7 +99,7 @@ func (i *Identities) Origin(ctx context.Context, cluster Identity) (types.UID, e
 
 // confirm compares the user cluster that a Cluster's kubeconfig leads to with the one on record, and puts it on record where that
 // may be. Confirmed is the Cluster's annotation. The errors are SwappedError, SharedError, or a failed call to the seed.
-func (i *Identities) confirm(ctx context.Context, cluster Identity, found types.UID, confirmed string) (origin types.UID, err error) {
+func (i *Identities) confirm(ctx context.Context, cluster target.Ref, found types.UID, confirmed string) (origin types.UID, err error) {
 	kept, err := i.of(ctx, cluster.Name)
 	if err != nil {
 		return "", err
@@ -123,7 +124,7 @@ func (i *Identities) confirm(ctx context.Context, cluster Identity, found types.
 // The same Cluster over another user cluster is a swap, which somebody has to confirm. The user cluster is restored or made anew
 // then, and the installations on record are its own. Another Cluster of that name over the same user cluster is one that came back.
 // Where both are others, it is another Cluster that happens to have the name.
-func (b bond) follow(cluster Identity, found types.UID, confirmed string) (bond, error) {
+func (b bond) follow(cluster target.Ref, found types.UID, confirmed string) (bond, error) {
 	next := bond{cluster: cluster.UID, userCluster: found, origin: b.origin, version: b.version}
 	switch {
 	case b.userCluster == found:
@@ -147,7 +148,7 @@ func (i *Identities) isFree(ctx context.Context, name string, found types.UID) e
 		if !isIdentity || other == name {
 			continue
 		}
-		gone, err := i.finder.Gone(ctx, Identity{Name: other, UID: types.UID(item.Data[keyCluster])})
+		gone, err := i.finder.Gone(ctx, target.Ref{Name: other, UID: types.UID(item.Data[keyCluster])})
 		if err != nil {
 			return err
 		}

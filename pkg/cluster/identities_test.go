@@ -22,6 +22,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -29,19 +30,19 @@ import (
 // existing is a finder of which all that counts is which Clusters exist.
 type existing struct {
 	Finder
-	clusters map[Identity]bool
+	clusters map[target.Ref]bool
 }
 
-func (e existing) Gone(_ context.Context, identity Identity) (bool, error) {
+func (e existing) Gone(_ context.Context, identity target.Ref) (bool, error) {
 	return !e.clusters[identity], nil
 }
 
 // guarded are connections that keep identities in a namespace of the seed, as a process that has just started.
 func (p *place) guarded(namespace string, clusters ...*kkpv1.Cluster) *Connections {
 	p.t.Helper()
-	finder := existing{clusters: map[Identity]bool{}}
+	finder := existing{clusters: map[target.Ref]bool{}}
 	for _, one := range clusters {
-		finder.clusters[IdentityOf(one)] = true
+		finder.clusters[target.Ref{Name: one.Name, UID: one.UID}] = true
 	}
 	c := p.connections()
 	c.KeepIdentities(NewIdentities(p.seed, p.seed, finder, namespace))
@@ -71,7 +72,7 @@ func TestSwappedKubeconfigIsNotConnectedTo(t *testing.T) {
 	}
 	swap := func(kubeconfig []byte) {
 		p.keep("internal-admin-kubeconfig", kubeconfig)
-		c.Refresh(p.kkp.Status.NamespaceName)
+		c.Refresh(target.Ref{Namespace: p.kkp.Status.NamespaceName})
 	}
 	swap(other)
 	problem := p.refused(c, v1.ReasonClusterSwapped)
@@ -110,7 +111,7 @@ func TestClusterThatComesBackKeepsItsOrigin(t *testing.T) {
 
 	p.kkp.UID = "another"
 	c := p.guarded(p.kkp.Status.NamespaceName)
-	if origin, err := c.Origin(t.Context(), p.kkp); err != nil || origin != first {
+	if origin, err := c.Origin(t.Context(), Describe(p.kkp).Ref); err != nil || origin != first {
 		t.Errorf("before it is connected to, the origin is %q, %v", origin, err)
 	}
 	if origin := p.live(c).Origin; origin != first {
@@ -122,7 +123,7 @@ func TestClusterThatComesBackKeepsItsOrigin(t *testing.T) {
 	if origin := p.live(c).Origin; origin != "third" {
 		t.Errorf("over another user cluster the origin is %q", origin)
 	}
-	if origin, err := c.Origin(t.Context(), p.kkp); err != nil || origin != "third" {
+	if origin, err := c.Origin(t.Context(), Describe(p.kkp).Ref); err != nil || origin != "third" {
 		t.Errorf("after it was connected to, the origin is %q, %v", origin, err)
 	}
 }
@@ -240,13 +241,13 @@ clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %s}}]}`, 
 	c := p.guarded(p.kkp.Status.NamespaceName)
 	connection := p.live(c)
 	uid.Store(other)
-	c.Refresh(p.kkp.Status.NamespaceName)
+	c.Refresh(target.Ref{Namespace: p.kkp.Status.NamespaceName})
 	p.refused(c, v1.ReasonClusterSwapped)
 	if _, err := connection.Secrets.Secrets("default").List(t.Context(), metav1.ListOptions{}); err == nil {
 		t.Error("a call went to the other one")
 	}
 	uid.Store(own)
-	c.Refresh(p.kkp.Status.NamespaceName)
+	c.Refresh(target.Ref{Namespace: p.kkp.Status.NamespaceName})
 	p.live(c)
 }
 
@@ -254,7 +255,7 @@ clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %s}}]}`, 
 func TestKnownUserClusterCostsNoCall(t *testing.T) {
 	bonds := NewIdentities(nil, nil, existing{}, "platform")
 	bonds.known["one"] = bond{cluster: "u", userCluster: "a", origin: "first", version: "1"}
-	if origin, err := bonds.confirm(t.Context(), Identity{Name: "one", UID: "u"}, "a", ""); err != nil || origin != "first" {
+	if origin, err := bonds.confirm(t.Context(), target.Ref{Name: "one", UID: "u"}, "a", ""); err != nil || origin != "first" {
 		t.Errorf("%q, %v", origin, err)
 	}
 }

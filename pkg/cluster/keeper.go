@@ -15,6 +15,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/remote"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // visitTimeout ends one visit: reading the Secret, the version and the served kinds.
@@ -44,16 +45,15 @@ func (p pace) doubled(pause time.Duration, times int) time.Duration {
 
 // keeper keeps the connection to one cluster, in a goroutine of its own.
 type keeper struct {
-	identity  Identity
-	namespace string
-	reader    client.Reader
-	pace      pace
-	budget    *remote.Budget
-	fence     remote.Fence
+	cluster target.Ref
+	reader  client.Reader
+	pace    pace
+	budget  *remote.Budget
+	fence   remote.Fence
 	// identities may be nil: then every user cluster is taken for the Cluster's own.
 	identities *Identities
 	// swapped hears when the user cluster turns out to be another; it may be nil.
-	swapped func(namespace string)
+	swapped func(target.Ref)
 	// nudges ask for a visit now.
 	nudges chan struct{}
 	cancel context.CancelFunc
@@ -71,9 +71,9 @@ type keeper struct {
 	offences    offences
 }
 
-func (c *Connections) newKeeper(identity Identity, namespace string) *keeper {
+func (c *Connections) newKeeper(cluster target.Ref) *keeper {
 	k := &keeper{
-		identity: identity, namespace: namespace, reader: c.reader, pace: c.pace, budget: c.budget, fence: c.Fence,
+		cluster: cluster, reader: c.reader, pace: c.pace, budget: c.budget, fence: c.Fence,
 		identities: c.identities, swapped: c.swapped,
 		nudges: make(chan struct{}, 1), subscribers: map[string]func(){}, cancel: func() {},
 	}
@@ -82,7 +82,7 @@ func (c *Connections) newKeeper(identity Identity, namespace string) *keeper {
 }
 
 func (k *keeper) trouble(reason, message string) *NotConnectedError {
-	return &NotConnectedError{Cluster: k.identity.Name, Reason: reason, Message: message}
+	return &NotConnectedError{Cluster: k.cluster.Name, Reason: reason, Message: message}
 }
 
 func (k *keeper) nudge() {
@@ -134,7 +134,7 @@ func (k *keeper) visit(ctx context.Context) (*link, *Connection, *NotConnectedEr
 // base is a connection for the kubeconfig as it is now, not greeted yet.
 func (k *keeper) base(ctx context.Context) (*Connection, *NotConnectedError) {
 	have := k.known()
-	data, err := ReadKubeconfig(ctx, k.reader, k.namespace)
+	data, err := ReadKubeconfig(ctx, k.reader, k.cluster)
 	var none *NoKubeconfigError
 	switch {
 	case errors.As(err, &none):
@@ -165,12 +165,7 @@ func (k *keeper) connect(data []byte) (*Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	connection, err := newConnection(l)
-	if err != nil {
-		return nil, err
-	}
-	connection.Cluster, connection.Namespace = k.identity, k.namespace
-	return connection, nil
+	return newConnection(l)
 }
 
 func (k *keeper) kubeconfigProblem(err error) *NotConnectedError {
@@ -183,7 +178,7 @@ func (k *keeper) kubeconfigProblem(err error) *NotConnectedError {
 
 // kubeconfigPlace begins what is said of a kubeconfig.
 func (k *keeper) kubeconfigPlace() string {
-	return fmt.Sprintf("the kubeconfig Secret in namespace %q: ", k.namespace)
+	return fmt.Sprintf("the kubeconfig Secret in namespace %q: ", k.cluster.Namespace)
 }
 
 func (k *keeper) greetingProblem(err error) *NotConnectedError {

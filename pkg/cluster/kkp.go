@@ -7,14 +7,21 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // NamespaceNameField is the index of Clusters by the namespace they have on the seed.
@@ -23,7 +30,7 @@ const NamespaceNameField = "status.namespaceName"
 // NamespacePrefix and a Cluster's name are its namespace's name on the seed.
 const NamespacePrefix = "cluster-"
 
-// IndexNamespaceName registers the index that InNamespace reads; call it once, before the manager starts.
+// IndexNamespaceName registers the index that Find reads; call it once, before the manager starts.
 func IndexNamespaceName(ctx context.Context, indexer client.FieldIndexer) error {
 	return indexer.IndexField(ctx, &kkpv1.Cluster{}, NamespaceNameField, func(object client.Object) []string {
 		if name := object.(*kkpv1.Cluster).Status.NamespaceName; name != "" {
@@ -41,54 +48,111 @@ type KKPFinder struct {
 
 	mutex sync.Mutex
 	// absent is when a Cluster was first found missing.
-	absent map[Identity]time.Time
+	absent map[v1.ClusterIdentity]time.Time
 }
 
 // NewKKPFinder finds by a cached reader with the index of IndexNamespaceName, and asks the API server itself whether a
 // Cluster is gone and what its annotations are.
 func NewKKPFinder(cached, uncached client.Reader, writer client.Writer) *KKPFinder {
-	return &KKPFinder{cached: cached, uncached: uncached, writer: writer, clock: clock.RealClock{}, absent: map[Identity]time.Time{}}
+	return &KKPFinder{cached: cached, uncached: uncached, writer: writer, clock: clock.RealClock{}, absent: map[v1.ClusterIdentity]time.Time{}}
 }
 
-// InNamespace is the one Cluster whose status.namespaceName is the namespace; else the error is an UnknownError, or the
-// reader's.
-func (f *KKPFinder) InNamespace(ctx context.Context, namespace string) (*kkpv1.Cluster, error) {
+// Find is the one Cluster whose status.namespaceName is the Ref's namespace, if it is the one that the Ref means; else the
+// error is an UnknownError, or the reader's.
+func (f *KKPFinder) Find(ctx context.Context, ref target.Ref) (target.Description, error) {
 	var list kkpv1.ClusterList
-	if err := f.cached.List(ctx, &list, client.MatchingFields{NamespaceNameField: namespace}); err != nil {
-		return nil, fmt.Errorf("listing the Clusters of namespace %q: %w", namespace, err)
+	if err := f.cached.List(ctx, &list, client.MatchingFields{NamespaceNameField: ref.Namespace}); err != nil {
+		return target.Description{}, fmt.Errorf("listing the Clusters of namespace %q: %w", ref.Namespace, err)
 	}
+	unknown := &UnknownError{Namespace: ref.Namespace, Name: ref.Name}
 	if len(list.Items) == 1 {
-		return &list.Items[0], nil
+		if found := Describe(&list.Items[0]); ref.Matches(found.Ref) {
+			return found, nil
+		}
+		return target.Description{}, unknown
 	}
-	unknown := &UnknownError{Namespace: namespace}
 	for _, item := range list.Items {
 		unknown.Clusters = append(unknown.Clusters, item.Name)
 	}
-	return nil, unknown
+	return target.Description{}, unknown
 }
 
 // List gives all Clusters of the cache, which still owns them.
-func (f *KKPFinder) List(ctx context.Context) ([]kkpv1.Cluster, error) {
+func (f *KKPFinder) List(ctx context.Context) ([]target.Description, error) {
 	var list kkpv1.ClusterList
 	if err := f.cached.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing Clusters: %w", err)
 	}
-	return list.Items, nil
+	described := make([]target.Description, len(list.Items))
+	for i := range list.Items {
+		described[i] = Describe(&list.Items[i])
+	}
+	return described, nil
 }
 
-// Watch tells about changes of Clusters.
-func (f *KKPFinder) Watch(informers cache.Cache, changed Handler, relevant ...predicate.TypedPredicate[*kkpv1.Cluster]) source.Source {
-	return source.Kind(informers, &kkpv1.Cluster{}, changed, relevant...)
+// Watch asks for what changes of Clusters are about.
+func (f *KKPFinder) Watch(informers cache.Cache, requests Requests, relevant Relevant) source.Source {
+	changed := handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, found *kkpv1.Cluster) []reconcile.Request {
+		return requests(ctx, Describe(found))
+	})
+	return source.Kind(informers, &kkpv1.Cluster{}, changed, predicate.TypedFuncs[*kkpv1.Cluster]{
+		UpdateFunc: func(update event.TypedUpdateEvent[*kkpv1.Cluster]) bool {
+			if relevant == nil {
+				return differs(update.ObjectOld, update.ObjectNew)
+			}
+			return relevant(Describe(update.ObjectOld), Describe(update.ObjectNew))
+		},
+	})
+}
+
+// differs leaves out heartbeats: only what add-ons depend on counts. Our slice of the status has nothing else.
+func differs(before, after *kkpv1.Cluster) bool {
+	return before.Generation != after.Generation || !maps.Equal(before.Labels, after.Labels) ||
+		!maps.Equal(before.Annotations, after.Annotations) ||
+		// A deletionTimestamp alone changes no generation of KKP's kinds.
+		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+		!equality.Semantic.DeepEqual(before.Status, after.Status)
+}
+
+// Inform has a cache hold Clusters, on a replica that does not lead too. It tells of those that go, or are others from now on,
+// where left is not nil.
+func (f *KKPFinder) Inform(ctx context.Context, informers cache.Cache, left func(target.Ref)) error {
+	informer, err := informers.GetInformer(ctx, &kkpv1.Cluster{}, cache.BlockUntilSynced(false))
+	if err == nil && left != nil {
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			UpdateFunc: func(before, after any) {
+				if was, is := refOf(before), refOf(after); was != is {
+					left(was)
+				}
+			},
+			DeleteFunc: func(object any) { left(refOf(object)) },
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("watching Clusters: %w", err)
+	}
+	return nil
+}
+
+// refOf is the Cluster that an informer's event is about.
+func refOf(object any) target.Ref {
+	if tombstone, missed := object.(toolscache.DeletedFinalStateUnknown); missed {
+		object = tombstone.Obj
+	}
+	if cluster, ok := object.(*kkpv1.Cluster); ok {
+		return Describe(cluster).Ref
+	}
+	return target.Ref{}
 }
 
 // Annotate changes a Cluster's annotations.
-func (f *KKPFinder) Annotate(ctx context.Context, identity Identity, change func(annotations map[string]string) error) error {
+func (f *KKPFinder) Annotate(ctx context.Context, ref target.Ref, change func(annotations map[string]string) error) error {
 	var found kkpv1.Cluster
-	if err := f.uncached.Get(ctx, client.ObjectKey{Name: identity.Name}, &found); err != nil {
-		return fmt.Errorf("getting Cluster %q: %w", identity.Name, err)
+	if err := f.uncached.Get(ctx, client.ObjectKey{Name: ref.Name}, &found); err != nil {
+		return fmt.Errorf("getting Cluster %q: %w", ref.Name, err)
 	}
-	if found.UID != identity.UID {
-		return apierrors.NewNotFound(kkpv1.GroupVersion.WithResource("clusters").GroupResource(), identity.Name)
+	if found.UID != ref.UID {
+		return apierrors.NewNotFound(kkpv1.GroupVersion.WithResource("clusters").GroupResource(), ref.Name)
 	}
 	wanted := found.DeepCopy()
 	if wanted.Annotations == nil {
@@ -102,7 +166,7 @@ func (f *KKPFinder) Annotate(ctx context.Context, identity Identity, change func
 	}
 	patch := client.MergeFromWithOptions(&found, client.MergeFromWithOptimisticLock{})
 	if err := f.writer.Patch(ctx, wanted, patch); err != nil {
-		return fmt.Errorf("patching the annotations of Cluster %q: %w", identity.Name, err)
+		return fmt.Errorf("patching the annotations of Cluster %q: %w", ref.Name, err)
 	}
 	return nil
 }
@@ -110,7 +174,8 @@ func (f *KKPFinder) Annotate(ctx context.Context, identity Identity, change func
 // Gone says whether a Cluster that was seen before does not exist any more: the API server answers 404, or another UID,
 // twice, GoneInterval apart, while it serves the kind. The first look is kept and false is returned; ask again after
 // GoneInterval. A 403, a missing CRD and a failed call are never gone; they forget the first look.
-func (f *KKPFinder) Gone(ctx context.Context, identity Identity) (bool, error) {
+func (f *KKPFinder) Gone(ctx context.Context, ref target.Ref) (bool, error) {
+	identity := ref.Identity()
 	absent, err := f.isAbsent(ctx, identity)
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -128,7 +193,7 @@ func (f *KKPFinder) Gone(ctx context.Context, identity Identity) (bool, error) {
 }
 
 // isAbsent is one look. A 404 counts only when a list of the same kind is answered: without the CRD, every name is 404.
-func (f *KKPFinder) isAbsent(ctx context.Context, identity Identity) (bool, error) {
+func (f *KKPFinder) isAbsent(ctx context.Context, identity v1.ClusterIdentity) (bool, error) {
 	var cluster kkpv1.Cluster
 	err := f.uncached.Get(ctx, client.ObjectKey{Name: identity.Name}, &cluster)
 	if err == nil {

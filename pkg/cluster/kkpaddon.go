@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // KindKKPAddon is the kind of the add-ons that KKP itself applies (sdk/apis/kubermatic/v1/addon.go of KKP).
@@ -19,14 +20,15 @@ var KindKKPAddon = schema.GroupKind{Group: kkpv1.GroupVersion.Group, Kind: "Addo
 // (pkg/controller/seed-controller-manager/addon of KKP; the name carries no domain).
 const KKPAddonFinalizer = "cleanup-manifests"
 
-// KKPAddon is the metadata of KKP's own Addon of a name in a cluster namespace: nil where there is none, or where the seed does
+// KKPAddon is the metadata of KKP's own Addon of a name in a cluster: nil where there is none, or where the seed does
 // not serve the kind. It is read from the cache.
-func (p *Platform) KKPAddon(ctx context.Context, key types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
+func (p *Platform) KKPAddon(ctx context.Context, cluster target.Ref, name string) (*metav1.PartialObjectMetadata, error) {
 	served, err := p.kinds.version(KindKKPAddon)
 	if err != nil || served == nil {
 		return nil, err
 	}
 	addon := asMetadata(*served)
+	key := types.NamespacedName{Namespace: cluster.Namespace, Name: name}
 	err = p.objects.Get(ctx, key, addon)
 	if apierrors.IsNotFound(err) {
 		return nil, nil

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // leftInterval is the time between two looks for ConfigMaps of Clusters that are gone.
@@ -62,7 +63,7 @@ func (i *Identities) RemoveLeft(ctx context.Context) (again bool, err error) {
 		if busy[name] {
 			continue
 		}
-		gone, err := i.finder.Gone(ctx, Identity{Name: name})
+		gone, err := i.finder.Gone(ctx, target.Ref{Name: name})
 		if gone && err == nil {
 			err = i.remove(ctx, name, item)
 		}

@@ -107,7 +107,7 @@ func (p *place) live(c *Connections) *Connection {
 	p.t.Helper()
 	var connection *Connection
 	expect.Eventually(p.t, expect.Patience, func() (err error) {
-		connection, err = c.Get(p.kkp, "test", nil)
+		connection, err = c.Get(Describe(p.kkp), "test", nil)
 		return err
 	})
 	return connection
@@ -118,7 +118,7 @@ func (p *place) refused(c *Connections, reason string) *NotConnectedError {
 	p.t.Helper()
 	var problem *NotConnectedError
 	expect.Eventually(p.t, expect.Patience, func() error {
-		_, err := c.Get(p.kkp, "test", nil)
+		_, err := c.Get(Describe(p.kkp), "test", nil)
 		if err == nil {
 			return errors.New("connected")
 		}

@@ -13,6 +13,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // lookForKinds is how often kinds that the seed does not serve are looked for.
@@ -157,9 +159,9 @@ func (k *optionalKinds) tell(wanted optionalKind, object any) {
 	if !ok {
 		return
 	}
-	change := Change{Kind: wanted.kind, Namespace: changed.GetNamespace(), Name: changed.GetName()}
+	change := Change{Kind: wanted.kind, Cluster: target.Ref{Namespace: changed.GetNamespace()}, Name: changed.GetName()}
 	if wanted.everywhere {
-		change.Namespace = ""
+		change.Cluster = target.Ref{}
 	}
 	k.mutex.Lock()
 	subscribers := k.subscribers

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
@@ -50,17 +51,17 @@ func NewPlatform(
 	}
 	p.kinds = &optionalKinds{objects: objects, mapper: mapper, interval: lookForKinds, now: map[schema.GroupKind]*schema.GroupVersionKind{}}
 	p.kinds.wanted = []optionalKind{
-		{kind: kkp(kindSeed), typed: &kkpv1.Seed{}, everywhere: true, differs: differs(func(seed *kkpv1.Seed) any {
+		{kind: kkp(kindSeed), typed: &kkpv1.Seed{}, everywhere: true, differs: partDiffers(func(seed *kkpv1.Seed) any {
 			return slices.Sorted(maps.Keys(seed.Spec.Datacenters))
 		})},
-		{kind: kkp(kindAllocation), typed: &kkpv1.IPAMAllocation{}, differs: differs(func(allocation *kkpv1.IPAMAllocation) any {
+		{kind: kkp(kindAllocation), typed: &kkpv1.IPAMAllocation{}, differs: partDiffers(func(allocation *kkpv1.IPAMAllocation) any {
 			return allocation.Spec
 		})},
 		{
 			kind: kkp(kindConfiguration), typed: &kkpv1.KubermaticConfiguration{}, everywhere: true,
-			differs: differs(func(one *kkpv1.KubermaticConfiguration) any { return one.Spec }),
+			differs: partDiffers(func(one *kkpv1.KubermaticConfiguration) any { return one.Spec }),
 		},
-		{kind: KindKKPAddon, differs: differs(func(addon *metav1.PartialObjectMetadata) any { return addon.DeletionTimestamp.IsZero() })},
+		{kind: KindKKPAddon, differs: partDiffers(func(addon *metav1.PartialObjectMetadata) any { return addon.DeletionTimestamp.IsZero() })},
 	}
 	for _, provider := range providers {
 		p.kinds.wanted = append(p.kinds.wanted, optionalKind{kind: provider})
@@ -68,8 +69,8 @@ func NewPlatform(
 	return p
 }
 
-// differs compares what counts of two objects of one type.
-func differs[O client.Object](part func(O) any) func(before, after client.Object) bool {
+// partDiffers compares what counts of two objects of one type.
+func partDiffers[O client.Object](part func(O) any) func(before, after client.Object) bool {
 	return func(before, after client.Object) bool {
 		one, isOne := before.(O)
 		other, isOther := after.(O)
@@ -88,8 +89,8 @@ type Change struct {
 	// Kind and Name of the object.
 	Kind schema.GroupKind
 	Name string
-	// Namespace of the cluster that the object is about; empty: of all.
-	Namespace string
+	// Cluster that the object is about; empty: all.
+	Cluster target.Ref
 }
 
 // Subscribe has changes told. Subscribers must not block.
@@ -106,9 +107,23 @@ func (e *SeveralConfigurationsError) Error() string {
 	return fmt.Sprintf("namespace %q has more than one KubermaticConfiguration: which one counts is not known", e.Namespace)
 }
 
-// Facts are what template data needs and the Cluster does not hold. The error is a SeveralConfigurationsError, or the
-// cache's.
-func (p *Platform) Facts(ctx context.Context, cluster *kkpv1.Cluster) (templatedata.Options, error) {
+// TemplateData is what templates see of a cluster, without secrets. The error is a SeveralConfigurationsError, a
+// templatedata.VersionError, or the cache's.
+func (p *Platform) TemplateData(ctx context.Context, cluster target.Description, variables map[string]any) (templatedata.Data, error) {
+	kkp, err := kkpCluster(cluster)
+	if err != nil {
+		return templatedata.Data{}, err
+	}
+	facts, err := p.facts(ctx, kkp)
+	if err != nil {
+		return templatedata.Data{}, err
+	}
+	facts.Variables = variables
+	return templatedata.New(kkp, facts)
+}
+
+// facts are what template data needs and the Cluster does not hold.
+func (p *Platform) facts(ctx context.Context, cluster *kkpv1.Cluster) (templatedata.Options, error) {
 	var facts templatedata.Options
 	var seeds kkpv1.SeedList
 	if err := p.list(ctx, kindSeed, &seeds, p.namespace); err != nil {

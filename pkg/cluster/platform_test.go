@@ -22,6 +22,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	"github.com/trellis-addons/trellis/pkg/lru"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -98,7 +99,7 @@ func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
 	kkp := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	kkp.Spec.Cloud.Datacenter, kkp.Status.NamespaceName = "dc-1", "cluster-a"
 
-	facts, err := platform.Facts(t.Context(), kkp)
+	facts, err := platform.facts(t.Context(), kkp)
 	want := templatedata.Options{IPAMAllocations: map[string]templatedata.IPAMAllocation{}}
 	if diff := cmp.Diff(want, facts); err != nil || diff != "" {
 		t.Fatalf("without KKP: %v (-want +got):\n%s", err, diff)
@@ -117,11 +118,11 @@ func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
 	allocation.Spec = kkpv1.IPAMAllocationSpec{Type: "range", Addresses: []string{"192.0.2.1"}}
 	configuration := &kkpv1.KubermaticConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: "platform", Name: "kkp"}}
 	configuration.Spec.UserCluster.OverwriteRegistry = "registry.example.com"
-	target := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"secretRef": map[string]any{"name": "found"}}}}
-	target.SetGroupVersionKind(backupTarget.WithVersion("v1"))
-	target.SetNamespace("cluster-a")
-	target.SetName("default")
-	for _, object := range []client.Object{made, allocation, configuration, target} {
+	backups := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"secretRef": map[string]any{"name": "found"}}}}
+	backups.SetGroupVersionKind(backupTarget.WithVersion("v1"))
+	backups.SetNamespace("cluster-a")
+	backups.SetName("default")
+	for _, object := range []client.Object{made, allocation, configuration, backups} {
 		if err := seed.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
@@ -129,9 +130,9 @@ func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
 	group := kkpv1.GroupVersion.Group
 	for _, change := range []Change{
 		{Kind: schema.GroupKind{Group: group, Kind: "Seed"}, Name: "north"},
-		{Kind: schema.GroupKind{Group: group, Kind: "IPAMAllocation"}, Namespace: "cluster-a", Name: "lb"},
+		{Kind: schema.GroupKind{Group: group, Kind: "IPAMAllocation"}, Cluster: target.Ref{Namespace: "cluster-a"}, Name: "lb"},
 		{Kind: schema.GroupKind{Group: group, Kind: "KubermaticConfiguration"}, Name: "kkp"},
-		{Kind: backupTarget, Namespace: "cluster-a", Name: "default"},
+		{Kind: backupTarget, Cluster: target.Ref{Namespace: "cluster-a"}, Name: "default"},
 	} {
 		expect.Eventually(t, expect.Patience, func() error { return told.told(change) })
 	}
@@ -139,7 +140,7 @@ func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
 		SeedName: "north", OverwriteRegistry: "registry.example.com",
 		IPAMAllocations: map[string]templatedata.IPAMAllocation{"lb": {Type: "range", Addresses: []string{"192.0.2.1"}}},
 	}
-	if facts, err = platform.Facts(t.Context(), kkp); err != nil || cmp.Diff(want, facts) != "" {
+	if facts, err = platform.facts(t.Context(), kkp); err != nil || cmp.Diff(want, facts) != "" {
 		t.Errorf("with KKP: %v (-want +got):\n%s", err, cmp.Diff(want, facts))
 	}
 	if name, err := platform.ProviderSecret(t.Context(), backupTarget, key); name != "found" || err != nil {
@@ -157,7 +158,7 @@ func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect.Eventually(t, expect.Patience, func() error {
-		if facts, err := platform.Facts(t.Context(), kkp); err != nil || facts.OverwriteRegistry != "another.example.com" {
+		if facts, err := platform.facts(t.Context(), kkp); err != nil || facts.OverwriteRegistry != "another.example.com" {
 			return errors.New("the configuration is the old one")
 		}
 		return nil
@@ -173,7 +174,7 @@ func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect.Eventually(t, expect.Patience, func() error {
-		_, err := platform.Facts(t.Context(), kkp)
+		_, err := platform.facts(t.Context(), kkp)
 		if several := (&SeveralConfigurationsError{}); !errors.As(err, &several) {
 			return errors.New("two configurations are taken")
 		}
@@ -198,8 +199,8 @@ func TestAC10ClusterSecrets(t *testing.T) {
 	}}
 	secrets := NewSecrets(p.seed)
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	secrets.kept = lru.New[Identity, keptSecrets](0, clock.Now)
-	of := func() (templatedata.Secrets, error) { return secrets.Of(t.Context(), p.kkp) }
+	secrets.kept = lru.New[target.Ref, keptSecrets](0, clock.Now)
+	of := func() (templatedata.Secrets, error) { return secrets.of(t.Context(), p.kkp) }
 	if _, err := of(); !errors.As(err, new(*NoKubeconfigError)) {
 		t.Fatalf("got %v, want NoKubeconfigError", err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/remote"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // probeBudget is more than the answer to /version may have.
@@ -14,7 +15,7 @@ const probeBudget = 1 << 20
 // Probe asks the API server of a Cluster's kubeconfig for its version ("v1.36.3"), once and over a connection that is closed
 // afterwards. The context bounds it. Confirmed is the Cluster's annotation confirm-cluster. The error is a KubeconfigError, a
 // NotConnectedError in words of our own or, with a version, the SwappedError of a user cluster that is not the Cluster's.
-func (i *Identities) Probe(ctx context.Context, cluster Identity, confirmed string, kubeconfig []byte) (string, error) {
+func (i *Identities) Probe(ctx context.Context, cluster target.Ref, confirmed string, kubeconfig []byte) (string, error) {
 	config, err := ParseKubeconfig(kubeconfig)
 	if err != nil {
 		return "", err
@@ -40,7 +41,7 @@ func (i *Identities) Probe(ctx context.Context, cluster Identity, confirmed stri
 }
 
 // compare writes nothing: a user cluster is put on record by what connects to it. One that can't be told from others yet is no other.
-func (i *Identities) compare(ctx context.Context, connection *Connection, cluster Identity, confirmed string) error {
+func (i *Identities) compare(ctx context.Context, connection *Connection, cluster target.Ref, confirmed string) error {
 	kept, err := i.of(ctx, cluster.Name)
 	if err != nil || kept.userCluster == "" {
 		return err

@@ -12,9 +12,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/remote"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // NotConnectedError says why there is no connection at the moment.
@@ -39,14 +39,14 @@ func (e *NotConnectedError) isSwap() bool {
 
 // NotReady says why a Cluster can't be used yet, by KKP's own precondition for add-ons: it has a version, and its API
 // server is up. Nil when it can.
-func NotReady(cluster *kkpv1.Cluster) *NotConnectedError {
+func NotReady(cluster target.Description) *NotConnectedError {
 	var message string
 	switch {
-	case cluster.Status.NamespaceName == "":
+	case cluster.Namespace == "":
 		message = "the Cluster has no namespace yet"
-	case cluster.Status.Versions.ControlPlane == "":
+	case cluster.KubernetesVersion == "":
 		message = "the Cluster's control plane has no version yet"
-	case cluster.Status.ExtendedHealth.APIServer != kkpv1.HealthUp:
+	case !cluster.APIServerUp:
 		message = "the Cluster's API server is not up"
 	default:
 		return nil

@@ -60,7 +60,7 @@ func (c *Connection) userCluster(ctx context.Context) (types.UID, error) {
 
 // recognise sees that a connection that was greeted leads to the Cluster's own user cluster.
 func (k *keeper) recognise(ctx context.Context, greeted *Connection) *NotConnectedError {
-	greeted.Origin = k.identity.UID
+	greeted.Origin = k.cluster.UID
 	if k.identities == nil {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (k *keeper) recognise(ctx context.Context, greeted *Connection) *NotConnect
 	if err != nil {
 		return k.greetingProblem(err)
 	}
-	origin, err := k.identities.confirm(ctx, k.identity, found, k.confirmation())
+	origin, err := k.identities.confirm(ctx, k.cluster, found, k.confirmation())
 	var swapped *SwappedError
 	var shared *SharedError
 	switch {

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // KubeconfigKey is the key of the kubeconfig in its Secret (pkg/resources/resources.go of KKP).
@@ -26,18 +28,18 @@ func (e *NoKubeconfigError) Error() string {
 	return fmt.Sprintf("namespace %q has no Secret %q with key %q", e.Namespace, KubeconfigSecrets()[0], KubeconfigKey)
 }
 
-// ReadKubeconfig reads the kubeconfig of a cluster namespace, unchecked. The error is a NoKubeconfigError, or the
+// ReadKubeconfig reads the kubeconfig of a cluster, unchecked. The error is a NoKubeconfigError, or the
 // reader's.
-func ReadKubeconfig(ctx context.Context, reader client.Reader, namespace string) ([]byte, error) {
+func ReadKubeconfig(ctx context.Context, reader client.Reader, cluster target.Ref) ([]byte, error) {
 	for _, name := range KubeconfigSecrets() {
 		var secret corev1.Secret
-		err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret)
+		err := reader.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, &secret)
 		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("reading Secret %q: %w", namespace+"/"+name, err)
+			return nil, fmt.Errorf("reading Secret %q: %w", cluster.Namespace+"/"+name, err)
 		}
 		if data := secret.Data[KubeconfigKey]; !apierrors.IsNotFound(err) && len(data) > 0 {
 			return data, nil
 		}
 	}
-	return nil, &NoKubeconfigError{Namespace: namespace}
+	return nil, &NoKubeconfigError{Namespace: cluster.Namespace}
 }

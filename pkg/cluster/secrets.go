@@ -12,6 +12,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	"github.com/trellis-addons/trellis/pkg/lru"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
@@ -33,7 +34,7 @@ func (e *MissingSecretError) Error() string {
 // add-ons of Core catalogues only, and are read from the API server when they are needed.
 type Secrets struct {
 	reader client.Reader
-	kept   *lru.Cache[Identity, keptSecrets]
+	kept   *lru.Cache[target.Ref, keptSecrets]
 }
 
 type keptSecrets struct {
@@ -43,17 +44,30 @@ type keptSecrets struct {
 
 // NewSecrets reads through a reader that has no cache.
 func NewSecrets(reader client.Reader) *Secrets {
-	return &Secrets{reader: reader, kept: lru.New[Identity, keptSecrets](0, nil)}
+	return &Secrets{reader: reader, kept: lru.New[target.Ref, keptSecrets](0, nil)}
 }
 
-// Of is what a Cluster refers to. The error is a NoKubeconfigError, a MissingSecretError, or the reader's.
-func (s *Secrets) Of(ctx context.Context, cluster *kkpv1.Cluster) (templatedata.Secrets, error) {
+// AddTo is template data with what its cluster refers to. The error is a NoKubeconfigError, a MissingSecretError, a
+// templatedata.MissingCredentialError, or the reader's.
+func (s *Secrets) AddTo(ctx context.Context, data templatedata.Data, cluster target.Description) (templatedata.Data, error) {
+	kkp, err := kkpCluster(cluster)
+	if err != nil {
+		return templatedata.Data{}, err
+	}
+	secrets, err := s.of(ctx, kkp)
+	if err != nil {
+		return templatedata.Data{}, err
+	}
+	return templatedata.WithSecrets(data, kkp, secrets)
+}
+
+func (s *Secrets) of(ctx context.Context, cluster *kkpv1.Cluster) (templatedata.Secrets, error) {
 	name, isNamed := templatedata.CredentialsSecret(cluster)
-	identity := IdentityOf(cluster)
-	if kept, ok := s.kept.Get(identity); ok && kept.named == name {
+	ref := Describe(cluster).Ref
+	if kept, ok := s.kept.Get(ref); ok && kept.named == name {
 		return kept.secrets, nil
 	}
-	kubeconfig, err := ReadKubeconfig(ctx, s.reader, cluster.Status.NamespaceName)
+	kubeconfig, err := ReadKubeconfig(ctx, s.reader, ref)
 	if err != nil {
 		return templatedata.Secrets{}, err
 	}
@@ -69,6 +83,6 @@ func (s *Secrets) Of(ctx context.Context, cluster *kkpv1.Cluster) (templatedata.
 		}
 		secrets.Credentials = secret.Data
 	}
-	s.kept.Put(identity, keptSecrets{secrets: secrets, named: name}, secretsKept)
+	s.kept.Put(ref, keptSecrets{secrets: secrets, named: name}, secretsKept)
 	return secrets, nil
 }

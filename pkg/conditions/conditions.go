@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
@@ -40,4 +41,73 @@ func Unknown(conditions *[]metav1.Condition, generation int64, kind, reason, mes
 // Remove takes a condition off that does not apply.
 func Remove(conditions *[]metav1.Condition, kind string) {
 	meta.RemoveStatusCondition(conditions, kind)
+}
+
+// Standing sums an object's condition Ready up.
+type Standing string
+
+// Standings, as metrics name them.
+const (
+	// StandingReady: Ready is True.
+	StandingReady Standing = "ready"
+	// StandingUnderWay: Ready is not True, and nobody has to do anything about it.
+	StandingUnderWay Standing = "underWay"
+	// StandingFailing: Ready is False, and somebody has to know.
+	StandingFailing Standing = "failing"
+	// StandingUnknown: Ready is Unknown.
+	StandingUnknown Standing = "unknown"
+)
+
+// underWay are reasons of Ready that tell of work under way, or of what somebody asked for.
+var underWay = map[string]bool{
+	kubermaticv1.ReasonProgressing: true, kubermaticv1.ReasonPaused: true, kubermaticv1.ReasonClusterNotReady: true,
+	kubermaticv1.ReasonRemoving: true, kubermaticv1.ReasonFetching: true, kubermaticv1.ReasonRendering: true,
+	kubermaticv1.ReasonWaitingForStage: true, kubermaticv1.ReasonNamespaceTerminating: true,
+	kubermaticv1.ReasonHookRunning: true, kubermaticv1.ReasonDistributing: true,
+}
+
+// StandingOf tells how an object stands, with its condition Ready: nil before it has one.
+func StandingOf(conditions []metav1.Condition) (Standing, *metav1.Condition) {
+	ready := meta.FindStatusCondition(conditions, kubermaticv1.ConditionReady)
+	switch {
+	case ready == nil:
+		return StandingUnderWay, nil
+	case ready.Status == metav1.ConditionTrue:
+		return StandingReady, ready
+	case underWay[ready.Reason]:
+		return StandingUnderWay, ready
+	case ready.Status == metav1.ConditionFalse:
+		return StandingFailing, ready
+	}
+	return StandingUnknown, ready
+}
+
+// Told remembers which trouble of an object was told last, so that each is told when it comes and when it becomes another,
+// and not at every try. The zero value remembers none.
+type Told struct {
+	reason     string
+	generation int64
+}
+
+// ToldOf remembers what a status says already: a process that has just begun repeats nothing of it.
+func ToldOf(conditions []metav1.Condition) Told {
+	var told Told
+	told.News(conditions)
+	return told
+}
+
+// News says whether there is something to tell, with the condition that says it: trouble that was not told, or, where Ready is
+// True, that the trouble told last is over. An edit makes old trouble new; work under way is no end of it.
+func (t *Told) News(conditions []metav1.Condition) (ready *metav1.Condition, news bool) {
+	standing, ready := StandingOf(conditions)
+	before := *t
+	switch standing {
+	case StandingUnderWay:
+		return ready, false
+	case StandingReady:
+		*t = Told{}
+		return ready, before.reason != ""
+	}
+	*t = Told{reason: ready.Reason, generation: ready.ObservedGeneration}
+	return ready, *t != before
 }

@@ -69,10 +69,8 @@ func newLanes[T comparable](limits Limits, of func(T) string) *lanes[T] {
 // Touch implements workqueue.Queue: what is added again keeps its place.
 func (l *lanes[T]) Touch(T) {}
 
-// Len implements workqueue.Queue.
 func (l *lanes[T]) Len() int { return l.ready[laneNormal] + l.ready[laneSlow] }
 
-// Push implements workqueue.Queue.
 func (l *lanes[T]) Push(item T) {
 	a := l.account(item)
 	a.ready = append(a.ready, item)

@@ -51,5 +51,4 @@ type OverdueError struct {
 	After time.Duration
 }
 
-// Error implements error.
 func (e *OverdueError) Error() string { return fmt.Sprintf("the pass was not done within %s", e.After) }

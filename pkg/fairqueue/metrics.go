@@ -29,7 +29,6 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return made
 }
 
-// show takes figures over.
 func (m *Metrics) show(ready, running map[lane]int, slow int) {
 	if m == nil {
 		return

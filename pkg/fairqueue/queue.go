@@ -107,7 +107,7 @@ func (q *Queue[T]) add(item T) {
 	q.waiting.drop(item)
 	q.pending.Insert(item)
 	q.sets.Add(item)
-	q.tell()
+	q.updateMetrics()
 	q.free.Signal()
 }
 
@@ -157,7 +157,6 @@ func (q *Queue[T]) Get() (item T, shutdown bool) {
 	return item, true
 }
 
-// take gives the object whose turn it is to a worker.
 func (q *Queue[T]) take() (item T, ok bool) {
 	if !q.lanes.choose() {
 		return item, false
@@ -173,7 +172,7 @@ func (q *Queue[T]) take() (item T, ok bool) {
 	a.running++
 	q.lanes.running[a.lane()]++
 	q.passes[item] = one
-	q.tell()
+	q.updateMetrics()
 	q.lookBy(one.began.Add(q.options.Limits.SlowAfter))
 	return item, true
 }
@@ -223,7 +222,7 @@ func (q *Queue[T]) Done(item T) {
 	}
 	q.sets.Done(item)
 	q.lanes.rest(a, now)
-	q.tell()
+	q.updateMetrics()
 	q.free.Broadcast() // a place may have become free besides the share, and who comes back may be somebody else
 }
 
@@ -314,7 +313,7 @@ func (q *Queue[T]) catchUp() time.Duration {
 	}
 	next = max(next, time.Millisecond)
 	q.nextLook = now.Add(next)
-	q.tell()
+	q.updateMetrics()
 	return next
 }
 
@@ -363,7 +362,6 @@ func (q *Queue[T]) countRetry() {
 	q.retries.AddAfter(none, 0)
 }
 
-// tell puts the lanes' figures into the metrics.
-func (q *Queue[T]) tell() {
+func (q *Queue[T]) updateMetrics() {
 	q.options.Metrics.show(q.lanes.ready, q.lanes.running, q.lanes.slow)
 }

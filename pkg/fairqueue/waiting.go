@@ -22,7 +22,6 @@ type waiting[T comparable] struct {
 
 func newWaiting[T comparable]() *waiting[T] { return &waiting[T]{byItem: map[T]*entry[T]{}} }
 
-// Len implements heap.Interface.
 func (w *waiting[T]) Len() int { return len(w.entries) }
 
 // Less implements heap.Interface: the earlier time, then who came first.
@@ -34,20 +33,17 @@ func (w *waiting[T]) Less(i, j int) bool {
 	return a.order < b.order
 }
 
-// Swap implements heap.Interface.
 func (w *waiting[T]) Swap(i, j int) {
 	w.entries[i], w.entries[j] = w.entries[j], w.entries[i]
 	w.entries[i].index, w.entries[j].index = i, j
 }
 
-// Push implements heap.Interface.
 func (w *waiting[T]) Push(added any) {
 	one := added.(*entry[T])
 	one.index = len(w.entries)
 	w.entries = append(w.entries, one)
 }
 
-// Pop implements heap.Interface.
 func (w *waiting[T]) Pop() any {
 	last := len(w.entries) - 1
 	one := w.entries[last]
@@ -79,7 +75,6 @@ func (w *waiting[T]) drop(item T) {
 	}
 }
 
-// first is the object that becomes ready first.
 func (w *waiting[T]) first() (item T, at time.Time, ok bool) {
 	if len(w.entries) == 0 {
 		return item, at, false

@@ -24,19 +24,16 @@ type Reference struct {
 	Location Location
 	// Credentials for the server; never part of an error or a log line.
 	Credentials Credentials
-	// Interval is the time between two looks at the source that who asks can do with; 0 is the store's
-	// own. It is no part of what the reference names: of those who ask for the same, the shortest
-	// counts.
+	// Interval is the wanted time between two looks at the source; 0 is the store's own. It is no part
+	// of what the reference names: of those who ask for the same, the shortest counts.
 	Interval time.Duration
 }
 
-// Location is a place of content, in the words of one kind of source. It is a struct of texts, all
-// of which are in the keys that tell contents apart; a field that only selects a revision is a
-// Selector.
+// Location is a place of content, in the words of one kind of source: a struct of texts, all of them
+// in the keys that tell contents apart. A field that only selects a revision is a Selector.
 type Location interface {
-	// Host is the host, with its port where there is one, that the location leads to; "" where it
-	// can't be told. It is for sharing out work and for counting, not for deciding where credentials
-	// go.
+	// Host is the host[:port] that the location leads to; "" where it can't be told. It is for sharing
+	// out work and for counting, not for deciding where credentials go.
 	Host() string
 	// Mirrored is the location at a mirror, if there is one.
 	Mirrored(mirrors Mirrors) (Location, bool)
@@ -79,8 +76,7 @@ type Snapshot struct {
 	FS fs.FS
 	// Revision is the source's word for it: a commit hash, the digest that an image's tag names, a chart version.
 	Revision string
-	// Digest is "sha256:<hex>" of the content: the files of git and images whatever they are packed in, the archive bytes of a
-	// chart.
+	// Digest is "sha256:<hex>" of the content: of git and images the files, of a chart the bytes of its archive.
 	Digest string
 	// Stale is why the last look at the source failed, where the content is that of an earlier one; nil where it is not.
 	Stale error

@@ -16,8 +16,7 @@ type Selector string
 func (Selector) Place() string { return "" }
 
 // selecting is the type of a Location's field whose text selects a revision: others may select the
-// same one, and get the same content. Place is what counts of the text besides. Of other fields all
-// counts.
+// same one. Place is what counts of the text besides; of other fields all counts.
 type selecting interface{ Place() string }
 
 // Identity is a digest of everything in the credentials. Content that was got with some is shown to
@@ -41,9 +40,8 @@ func (k Kinds) Key(reference Reference) [sha256.Size]byte {
 	return digest(slices.Concat([]string{k.kindOf(reference.Location).name}, texts(reference.Location), []string{string(identity[:])}))
 }
 
-// RevisionKey is a digest of what is fetched once a reference is resolved. References that select
-// the same revision of one place, with the same credentials, have the same: a branch and a tag, for
-// example.
+// RevisionKey is a digest of what is fetched once a reference is resolved. References that select the
+// same revision of one place with the same credentials have the same, such as a branch and a tag.
 func (k Kinds) RevisionKey(reference Reference, revision Revision) [sha256.Size]byte {
 	parts := []string{k.kindOf(reference.Location).name}
 	value := reflect.ValueOf(reference.Location)
@@ -87,9 +85,7 @@ func texts(of any) []string {
 func digest(parts []string) [sha256.Size]byte {
 	hasher := sha256.New()
 	for _, part := range parts {
-		var length [8]byte
-		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
-		hasher.Write(length[:])
+		hasher.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
 		hasher.Write([]byte(part))
 	}
 	return [sha256.Size]byte(hasher.Sum(nil))

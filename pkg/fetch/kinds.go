@@ -22,8 +22,7 @@ type Served struct {
 	secretKeys []SecretKey
 }
 
-// Serve makes a kind one of several. Its locations are plain values, so that what is equal has an
-// equal key.
+// Serve makes a kind one of several. Its locations are plain values: equal ones have equal keys.
 func Serve[L interface {
 	comparable
 	Location
@@ -69,8 +68,7 @@ func (k Kinds) kindOf(location Location) *Served {
 	return nil
 }
 
-// SecretKeys are the keys of source Secrets that any of the kinds reads: secret ones first, and no
-// key twice.
+// SecretKeys are the keys of source Secrets that any kind reads: secret ones first, no key twice.
 func (k Kinds) SecretKeys() SecretKeys {
 	var secret SecretKeys
 	public := SecretKeys{keyCA}
@@ -104,9 +102,7 @@ func (k Kinds) Reference(source v1.SourceKind, secret func(name string) (*corev1
 	return Reference{}, errNotServed
 }
 
-func (k Kinds) credentials(
-	source v1.SourceKind, kind Served, secret func(name string) (*corev1.Secret, error),
-) (Credentials, error) {
+func (k Kinds) credentials(source v1.SourceKind, kind Served, secret func(name string) (*corev1.Secret, error)) (Credentials, error) {
 	var credentials Credentials
 	login, authorities := source.Secrets()
 	if login != nil {

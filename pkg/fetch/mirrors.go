@@ -140,11 +140,11 @@ func (m Mirrors) Reference(reference Reference) Reference {
 	if reference.Location == nil {
 		return reference
 	}
-	moved := reference
 	location, changed := reference.Location.Mirrored(m)
 	if !changed {
 		return reference
 	}
+	moved := reference
 	moved.Location = location
 	if len(moved.Credentials.Hosts) == 0 && moved.Credentials.IsSecret() {
 		moved.Credentials.Hosts = []string{cmp.Or(reference.Location.Host(), "-")}

@@ -14,8 +14,7 @@ type SecretKey struct {
 	Name string
 	// Public: what it holds is no secret, and may be used for any host.
 	Public bool
-	// Read puts the key's content, which is not empty, where it belongs. Of two keys for one thing the
-	// later one decides.
+	// Read puts content, which is not empty, where it belongs. Of two keys for one thing the later decides.
 	Read func(into *Credentials, content []byte)
 }
 
@@ -30,8 +29,7 @@ func LoginKeys() []SecretKey {
 	}
 }
 
-// keyCA is read of the Secret that a source of any kind names for it, and not of the one with its
-// credentials.
+// keyCA is read of the Secret that a source names for it, and not of the one with its credentials.
 var keyCA = SecretKey{Name: "ca.crt", Public: true, Read: func(*Credentials, []byte) {}}
 
 // SecretKeys are the keys of source Secrets that are handed on, kept and read.
@@ -51,8 +49,7 @@ func (k SecretKeys) Names() []string {
 	return names
 }
 
-// readSecret reads a source Secret, whose annotation names the hosts. What the Secret does not have
-// is empty.
+// readSecret reads a source Secret, whose annotation names the hosts. What it does not have is empty.
 func readSecret(secret *corev1.Secret, keys []SecretKey) Credentials {
 	credentials := Credentials{Hosts: hosts(secret.Annotations[v1.AnnotationHosts])}
 	for _, key := range keys {
@@ -63,8 +60,7 @@ func readSecret(secret *corev1.Secret, keys []SecretKey) Credentials {
 	return credentials
 }
 
-// hosts reads the annotation of a source Secret that names the hosts which may get its credentials:
-// a comma list.
+// hosts reads the comma list of hosts which may get the credentials of a source Secret.
 func hosts(annotation string) []string {
 	var listed []string
 	for host := range strings.SplitSeq(annotation, ",") {

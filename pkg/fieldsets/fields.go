@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -55,7 +56,6 @@ const maxScaleFields = 4 << 10
 // one that is larger is not compared.
 const liveSurplus = 16 << 10
 
-// maxLost is how many fields Lost names.
 const maxLost = 5
 
 // Lost are the first few of the recorded fields that the live set of our manager does not have any more. Replicas that were
@@ -102,13 +102,9 @@ func WithReplicas(raw json.RawMessage) json.RawMessage {
 	return whole
 }
 
-// Among says of each field whether a field set has it.
-func Among(raw []byte, fields []string) map[string]bool {
-	among := map[string]bool{}
-	for _, field := range search(raw, slices.Sorted(slices.Values(fields))) {
-		among[field] = true
-	}
-	return among
+// Among are those of the fields that a field set has.
+func Among(raw []byte, fields []string) sets.Set[string] {
+	return sets.New(search(raw, slices.Sorted(slices.Values(fields)))...)
 }
 
 // Has says whether a field set has a field, by its text.

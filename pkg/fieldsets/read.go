@@ -15,7 +15,6 @@ import (
 // maxFieldsDepth is how deep the paths of a field set may be: deeper than any object's of a real cluster.
 const maxFieldsDepth = 128
 
-// errNoFieldSet says that a text is no field set.
 var errNoFieldSet = errors.New("no field set")
 
 // fieldReader reads a field set (fieldsV1) token by token. The library's own reader takes quadratic time where the fields are in no
@@ -59,7 +58,6 @@ func (r *fieldReader) keys(each func(key string) error) error {
 	return err
 }
 
-// skip reads one value.
 func (r *fieldReader) skip() error {
 	for open := 0; ; {
 		token, err := r.tokens.Token()
@@ -175,7 +173,6 @@ func search(raw []byte, wanted []string) []string {
 	return walk.found
 }
 
-// fieldSearch is a walk through a field set.
 type fieldSearch struct {
 	fieldReader
 	wanted []string

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -68,13 +67,10 @@ func FindByHand(ctx context.Context, place Place, ours *Release, owner ownership
 
 // merged adds what is not there yet, up to what one revision may name.
 func merged(all, more []ownership.Entry) []ownership.Entry {
-	known := map[ownership.Key]bool{}
-	for _, entry := range all {
-		known[entry.Key] = true
-	}
+	known := ownership.Inventory(all).ByKey()
 	for _, entry := range more {
-		if !known[entry.Key] && len(all) < ownership.MaxObjects {
-			known[entry.Key] = true
+		if _, is := known[entry.Key]; !is && len(all) < ownership.MaxObjects {
+			known[entry.Key] = entry
 			all = append(all, entry)
 		}
 	}
@@ -85,5 +81,3 @@ func merged(all, more []ownership.Entry) []ownership.Entry {
 func (f *Foreign) IsUnderWay(now time.Time, timeout time.Duration) bool {
 	return !f.PendingSince.IsZero() && now.Sub(f.PendingSince).Abs() < timeout
 }
-
-func isPending(status string) bool { return strings.HasPrefix(status, "pending-") }

@@ -3,6 +3,8 @@ package helmrelease
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -70,10 +72,26 @@ func (s *driver) update(ctx context.Context, have, want *corev1.Secret) (*corev1
 
 // sameRelease compares bytes: the encoding of a release is always the same, so nothing needs to be decoded.
 func sameRelease(have, want *corev1.Secret) bool {
-	for _, label := range []string{"name", "owner", "status", "version"} {
-		if have.Labels[label] != want.Labels[label] {
-			return false
-		}
-	}
-	return bytes.Equal(have.Data[dataKey], want.Data[dataKey])
+	differs := func(label string) bool { return have.Labels[label] != want.Labels[label] }
+	return !slices.ContainsFunc([]string{"name", "owner", "status", "version"}, differs) &&
+		bytes.Equal(have.Data[dataKey], want.Data[dataKey])
+}
+
+// NameTakenError says that the user cluster has a Helm release of the name which is not ours.
+type NameTakenError struct{ Secret string }
+
+func (e *NameTakenError) Error() string {
+	return fmt.Sprintf("the Helm release in Secret %q belongs to somebody else", e.Secret)
+}
+
+// CopyTooLargeError says that a release can't be shown in Helm's format: it would not fit into one
+// Secret. The seed's record holds it all the same.
+type CopyTooLargeError struct {
+	Secret string
+	// Size packed, in bytes.
+	Size int
+}
+
+func (e *CopyTooLargeError) Error() string {
+	return fmt.Sprintf("Secret %q would have %d KiB, and at most 1024 are taken", e.Secret, e.Size>>10)
 }

@@ -28,8 +28,7 @@ import (
 const (
 	// foreignListed and foreignPages bound the revisions of one release that are listed; helm itself keeps 10.
 	foreignListed, foreignPages = 500, 20
-	// namesListed is how many revisions of all releases of a namespace are listed together; where there are more, each name is asked
-	// for.
+	// namesListed is how many revisions of a namespace's releases are listed together; beyond, each name is asked for.
 	namesListed = 2000
 	// highestRevision is the last revision that is believed of a Secret's name; there have to be numbers after it.
 	highestRevision = 1 << 24
@@ -204,7 +203,7 @@ func (p Place) revisions(ctx context.Context, selector labels.Selector, name str
 		for i := range page.Items {
 			item := item{
 				name: page.Items[i].Name, revision: revisionIn(page.Items[i].Name, name),
-				pending: isPending(page.Items[i].Labels["status"]), made: page.Items[i].CreationTimestamp.Time,
+				pending: strings.HasPrefix(page.Items[i].Labels["status"], "pending-"), made: page.Items[i].CreationTimestamp.Time,
 			}
 			if item.revision == 0 {
 				continue

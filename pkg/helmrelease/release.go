@@ -21,8 +21,7 @@ type Release struct {
 	Namespace string `json:"namespace"`
 	// Revision of the Helm release, from 1.
 	Revision int `json:"revision"`
-	// Status in Helm's words: deployed, pending-install, pending-upgrade, uninstalling, superseded
-	// or failed.
+	// Status in Helm's words.
 	Status       string `json:"status"`
 	ChartName    string `json:"chartName"`
 	ChartVersion string `json:"chartVersion"`
@@ -90,8 +89,7 @@ func (r Release) Pending(action hooks.Action) *Release {
 	return &r
 }
 
-// Deployed is the release once an action is complete: its objects are there, and its hooks have
-// run.
+// Deployed is the release once an action is complete: its objects are there, its hooks have run.
 func (r Release) Deployed(action hooks.Action) *Release {
 	switch {
 	case action == hooks.ActionInstall:

@@ -26,18 +26,9 @@ var packers = sync.Pool{New: func() any {
 	return packer
 }}
 
-// secretFor is the Secret that shows a revision of a Helm release, given as JSON, by the names and labels of Helm's Secrets driver
-// (pkg/storage/driver of Helm).
-func secretFor(name string, revision int, status helm.Status, owner string, release []byte) (*corev1.Secret, error) {
-	packed, err := packRelease(release)
-	if err != nil {
-		return nil, fmt.Errorf("packing revision %d of Helm release %q: %w", revision, name, err)
-	}
-	return packedSecret(name, revision, status, owner, packed), nil
-}
-
-// packedSecret is the same for a release that is packed.
-func packedSecret(name string, revision int, status helm.Status, owner string, packed []byte) *corev1.Secret {
+// secretFor is the Secret that shows a revision of a Helm release, which is packed, by the names and labels of Helm's Secrets
+// driver (pkg/storage/driver of Helm).
+func secretFor(name string, revision int, status helm.Status, owner string, packed []byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf(nameFormat, name, revision), Labels: map[string]string{
 			"owner": "helm", "name": name, "status": status.String(), "version": strconv.Itoa(revision), v1.LabelInstallation: owner,
@@ -183,5 +174,5 @@ func superseded(ctx context.Context, data []byte, owner string) (*storedRelease,
 	if err = errors.Join(err, packer.Close(), encoder.Close()); err != nil {
 		return nil, nil, fmt.Errorf("superseding a Helm release: %w", err)
 	}
-	return &stored, packedSecret(stored.Name, stored.Version, helm.StatusSuperseded, owner, packed.Bytes()), nil
+	return &stored, secretFor(stored.Name, stored.Version, helm.StatusSuperseded, owner, packed.Bytes()), nil
 }

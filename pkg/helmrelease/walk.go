@@ -62,7 +62,6 @@ type limited struct {
 	left, limit int64
 }
 
-// Read implements io.Reader.
 func (l *limited) Read(into []byte) (int, error) {
 	if err := l.ctx.Err(); err != nil {
 		return 0, err
@@ -77,7 +76,6 @@ func (l *limited) Read(into []byte) (int, error) {
 // tooLargeError says that a release in a user cluster unpacks to more than is read.
 type tooLargeError struct{ Limit int64 }
 
-// Error implements error.
 func (e *tooLargeError) Error() string {
 	return fmt.Sprintf("the Helm release unpacks to more than %d MiB", e.Limit>>20)
 }
@@ -85,7 +83,6 @@ func (e *tooLargeError) Error() string {
 // noReleaseError says that a text is no release.
 type noReleaseError struct{ problem string }
 
-// Error implements error.
 func (e *noReleaseError) Error() string { return "this is no Helm release: " + e.problem }
 
 // peek is what is there to be read next: one byte at least.

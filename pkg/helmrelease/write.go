@@ -32,9 +32,7 @@ const (
 // its status is deployed, earlier revisions become superseded; those beyond history go in any case. A revision that isNew is
 // written without a look at what is there first. Errors: NameTakenError, CopyTooLargeError, or the API server's. What it
 // returns is the resource version of the release's Secret, by which a change is known.
-func Write(
-	ctx context.Context, secrets corev1client.SecretInterface, rel *helm.Release, isNew bool,
-) (version string, err error) {
+func Write(ctx context.Context, secrets corev1client.SecretInterface, rel *helm.Release, isNew bool) (version string, err error) {
 	driver := &driver{secrets: secrets, owner: rel.Labels[v1.LabelInstallation], isNew: isNew}
 	stored, err := driver.write(ctx, rel)
 	if err != nil {
@@ -65,11 +63,11 @@ func (s *driver) write(ctx context.Context, rel *helm.Release) (*corev1.Secret, 
 	if err != nil {
 		return nil, err
 	}
-	secret, err := secretFor(rel.Name, rel.Version, rel.Info.Status, s.owner, plain)
+	packed, err := packRelease(plain)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("packing revision %d of Helm release %q: %w", rel.Version, rel.Name, err)
 	}
-	return s.put(ctx, secret)
+	return s.put(ctx, secretFor(rel.Name, rel.Version, rel.Info.Status, s.owner, packed))
 }
 
 // supersede marks earlier revisions that still look current. What can't be decoded is left as it is.

@@ -10,7 +10,7 @@
 //     (attempt.go);
 //  3. at the end: what goes by its policy goes, and the event is over.
 //
-// Runner.Stop ends what still runs where the release is removed.
+// Runner.Stop ends what still runs where the release is removed (attempt.go).
 //
 // The Set is saved before each change that could not be read from the user cluster afterwards. An
 // object that was made just before the process ended is known by its annotation. Objects of hooks

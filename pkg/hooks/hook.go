@@ -87,8 +87,7 @@ type State struct {
 	// Event that was begun last, and the attempt at it, from 1.
 	Event   string `json:"event,omitempty"`
 	Attempt int    `json:"attempt,omitempty"`
-	// Failed says why the attempt did; empty while it goes on. Tidy says that the delete policies
-	// were followed then.
+	// Failed says why the attempt did; empty while it goes on. Tidy: the delete policies were followed.
 	Failed   string      `json:"failed,omitempty"`
 	FailedAt metav1.Time `json:"failedAt,omitzero"`
 	Tidy     bool        `json:"tidy,omitempty"`

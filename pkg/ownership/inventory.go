@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Key names an object, whatever version of its kind is served.
@@ -71,13 +72,9 @@ func (k Key) IsFoundation() bool {
 
 // Finish marks entries as finished: it is no drift when they vanish. It changes a copy.
 func (i Inventory) Finish(keys []Key) Inventory {
-	ended := make(map[Key]bool, len(keys))
-	for _, key := range keys {
-		ended[key] = true
-	}
-	finished := slices.Clone(i)
+	finished, ended := slices.Clone(i), sets.New(keys...)
 	for at := range finished {
-		finished[at].Finished = finished[at].Finished || ended[finished[at].Key]
+		finished[at].Finished = finished[at].Finished || ended.Has(finished[at].Key)
 	}
 	return finished
 }
@@ -112,12 +109,9 @@ func ContentDigest(object *unstructured.Unstructured) string {
 
 // Only are the entries with these keys.
 func (i Inventory) Only(keys []Key) (some Inventory) {
-	wanted := make(map[Key]bool, len(keys))
-	for _, key := range keys {
-		wanted[key] = true
-	}
+	wanted := sets.New(keys...)
 	for _, entry := range i {
-		if wanted[entry.Key] {
+		if wanted.Has(entry.Key) {
 			some = append(some, entry)
 		}
 	}

@@ -14,8 +14,7 @@ type Whose string
 
 // The answers, the first that holds.
 const (
-	// Inherited: another installation of the add-on shared it with the owner, and nobody who exists
-	// has it any more.
+	// Inherited: another installation of the add-on shared it with the owner, and is gone.
 	Inherited Whose = "inherited"
 	// Ours: the owner wrote it, or its record plans it and its label is on it.
 	Ours Whose = "ours"
@@ -40,24 +39,20 @@ const (
 	// shared: the record has it as one that another installation owns, by its UID or by the field
 	// manager of that installation.
 	shared
-	// applied: the owner's field manager applied it. made: it created it, as is done for hooks
-	// only.
+	// applied: the owner's field manager applied it. made: it created it, as for hooks only.
 	applied
 	made
-	// labelled: it carries the owner's label. Anybody can write one, so it proves nothing by
-	// itself.
+	// labelled: it carries the owner's label, which anybody can write.
 	labelled
 	// run: it was made for the run of a hook. helmHook: its manifest is one of Helm's hooks.
 	run
 	helmHook
 	// adopted: it was there before an installation took it over.
 	adopted
-	// continued: it carries Helm's marks of the release that the owner goes on with. otherRelease:
-	// those of another one.
+	// continued: it has Helm's marks of the release that the owner adopts. otherRelease: another's.
 	continued
 	otherRelease
-	// otherApplied, otherMade, otherLabelled: as above, of another installation, whether it exists
-	// or not.
+	// As above, of another installation, whether it exists or not.
 	otherApplied
 	otherMade
 	otherLabelled
@@ -139,7 +134,6 @@ func Of(live metav1.Object, asked Question) Ownership {
 	return found
 }
 
-// recorded is what the record says.
 func (q Question) recorded(live metav1.Object) (says evidence) {
 	switch {
 	case q.Entry == nil:
@@ -156,7 +150,6 @@ func (q Question) recorded(live metav1.Object) (says evidence) {
 	return says
 }
 
-// marked is what labels and annotations say.
 func (q Question) marked(live metav1.Object) (says evidence) {
 	annotations := live.GetAnnotations()
 	if live.GetLabels()[kubermaticv1.LabelInstallation] == q.Owner.ID() {

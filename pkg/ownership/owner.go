@@ -5,7 +5,10 @@ import (
 	"encoding/hex"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
 // Owner is the installation on whose behalf objects are written.
@@ -17,9 +20,7 @@ type Owner struct {
 }
 
 // ID is 16 hex digits, unique for an installation of a cluster; the value of label addons.kubermatic.k8c.io/installation.
-func (o Owner) ID() string {
-	return o.LongID()[:16]
-}
+func (o Owner) ID() string { return o.LongID()[:IDLength] }
 
 // LongID is 32 hex digits that begin with the ID: two owners can't be made that share it, while two that share an ID can be
 // searched for. It names what one owner must never have of another.
@@ -43,3 +44,33 @@ const managerPrefix = "addon-installation/"
 
 // IDLength is the length of an owner's ID.
 const IDLength = 16
+
+// HelmMarks are what Helm asks of objects before it takes them over: a label and two annotations.
+type HelmMarks struct {
+	ReleaseName, ReleaseNamespace string
+}
+
+// AreOn says whether annotations are those of the release.
+func (m HelmMarks) AreOn(annotations map[string]string) bool {
+	return annotations[HelmReleaseAnnotation] == m.ReleaseName && annotations[HelmNamespaceAnnotation] == m.ReleaseNamespace
+}
+
+// Annotations of Helm's, from helm.sh/helm/v3/pkg/action/validate.go and pkg/release/v1.
+const (
+	HelmReleaseAnnotation   = "meta.helm.sh/release-name"
+	HelmNamespaceAnnotation = "meta.helm.sh/release-namespace"
+	HelmHookAnnotation      = "helm.sh/hook"
+	helmPolicyAnnotation    = "helm.sh/resource-policy"
+	helmPolicyKeep          = "keep"
+)
+
+// StaysBehind says whether a manifest asks to keep its object when the installation goes, in our words or in Helm's.
+func StaysBehind(object metav1.Object) bool {
+	annotations := object.GetAnnotations()
+	return annotations[kubermaticv1.AnnotationOnDelete] == "orphan" || IsKeptByHelm(object)
+}
+
+// IsKeptByHelm says whether a manifest asks Helm to keep its object.
+func IsKeptByHelm(object metav1.Object) bool {
+	return object.GetAnnotations()[helmPolicyAnnotation] == helmPolicyKeep
+}

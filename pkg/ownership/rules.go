@@ -1,6 +1,5 @@
 package ownership
 
-// has says whether there is any of this evidence.
 func (o Ownership) has(any evidence) bool { return o.evidence&any != 0 }
 
 // hasOther says whether the object tells of another installation, whether it exists or not.

@@ -58,14 +58,14 @@ func (s *Server) namespaceAddons(ctx context.Context, of *call) (*content, error
 
 // clusterOf describes a namespace's one Cluster. Errors: *NotFoundError.
 func (s *Server) clusterOf(ctx context.Context, namespace string) (target.Description, error) {
-	found, err := s.Clusters.InNamespace(ctx, namespace)
+	found, err := s.Clusters.Find(ctx, target.Ref{Namespace: namespace})
 	if _, unknown := errors.AsType[*cluster.UnknownError](err); unknown {
 		return target.Description{}, &NotFoundError{}
 	}
 	if err != nil {
 		return target.Description{}, fmt.Errorf("finding the Cluster of namespace %q: %w", namespace, err)
 	}
-	return cluster.Describe(found), nil
+	return found, nil
 }
 
 // platform is one on this seed, in canonical versions.

@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // Limits of a connection.
@@ -50,9 +50,9 @@ type Options struct {
 	Clock clock.PassiveClock
 }
 
-// Clusters finds the Cluster of a namespace. Errors: *cluster.UnknownError where it has none, or two.
+// Clusters finds the cluster that a Ref means. Errors: *cluster.UnknownError where there is none, or two.
 type Clusters interface {
-	InNamespace(ctx context.Context, namespace string) (*kkpv1.Cluster, error)
+	Find(ctx context.Context, ref target.Ref) (target.Description, error)
 }
 
 // Certificates gives the certificate that is served at this moment.

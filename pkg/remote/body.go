@@ -74,7 +74,6 @@ func (b *body) watch() {
 	b.timer.Reset(rateWindow)
 }
 
-// Read implements io.Reader.
 func (b *body) Read(buffer []byte) (int, error) {
 	if b.failed != nil {
 		return 0, b.failed
@@ -90,7 +89,7 @@ func (b *body) Read(buffer []byte) (int, error) {
 	b.reading.Store(false)
 	b.arrived.Add(int64(n))
 	b.bytes += int64(n)
-	if wrong := b.judge(buffer[:n], err); wrong != "" {
+	if wrong := b.checkPiece(buffer[:n], err); wrong != "" {
 		return 0, b.fail(&MisbehavesError{Asked: asked(b.request), Did: wrong})
 	}
 	switch {
@@ -103,7 +102,10 @@ func (b *body) Read(buffer []byte) (int, error) {
 		b.failed = io.EOF
 		return n, io.EOF
 	}
-	return 0, b.fail(b.why(err))
+	if slow, ok := errors.AsType[*TooSlowError](context.Cause(b.request.Context())); ok { // our own watch, not the transport
+		err = slow
+	}
+	return 0, b.fail(err)
 }
 
 // room waits until the process may hold what is read next. The places hold what clients copy an answer to, too.
@@ -118,8 +120,8 @@ func (b *body) room() error {
 	return nil
 }
 
-// judge says what is wrong with a piece; "": nothing.
-func (b *body) judge(data []byte, err error) (wrong string) {
+// checkPiece says what is wrong with a piece; "": nothing.
+func (b *body) checkPiece(data []byte, err error) (wrong string) {
 	if b.bytes > b.most {
 		return fmt.Sprintf("the answer has more than %d KiB", b.most>>10)
 	}
@@ -160,27 +162,18 @@ func (b *body) finish() error {
 	return nil
 }
 
-// why is the cause of a failed read: our own watch, or what the transport says.
-func (b *body) why(err error) error {
-	var slow *TooSlowError
-	if errors.As(context.Cause(b.request.Context()), &slow) {
-		return slow
-	}
-	return err
-}
-
 func (b *body) fail(err error) error {
 	b.failed = err
-	b.let()
+	b.giveBack()
 	b.cancel(nil)
 	if IsMisbehaviour(err) {
-		b.client.tell(b.request.Context(), err)
+		b.client.report(b.request.Context(), err)
 	}
 	return err
 }
 
-// let gives back what is held.
-func (b *body) let() {
+// giveBack gives back what is held.
+func (b *body) giveBack() {
 	b.timer.Stop()
 	b.hold.drop()
 	if b.release != nil {
@@ -188,9 +181,8 @@ func (b *body) let() {
 	}
 }
 
-// Close implements io.Closer.
 func (b *body) Close() error {
-	b.let()
+	b.giveBack()
 	err := b.inner.Close() // before the context ends: it waits for the stream, so that the connection is idle
 	b.cancel(nil)
 	if b.client.closed.Load() {
@@ -211,5 +203,3 @@ type cutBody struct {
 	io.Reader
 	io.Closer
 }
-
-func cut(body io.ReadCloser) io.ReadCloser { return cutBody{io.LimitReader(body, plainLimit), body} }

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"fmt"
+	"io"
 	"mime"
 	"net"
 	"net/http"
@@ -174,12 +175,14 @@ func (c *Client) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(request.Context())
 	request = request.WithContext(ctx)
 	if request.Method == http.MethodDelete {
-		request.Header = asJSON(request.Header)
+		// It is answered with the whole object as often as with a Status, and of protobuf only metadata is looked at.
+		request.Header = request.Header.Clone() // the caller's own stays as it is
+		request.Header.Set("Accept", jsonType)
 	}
 	response, err := c.next.RoundTrip(request)
 	if err != nil {
 		cancel(nil)
-		c.tell(request.Context(), err)
+		c.report(request.Context(), err)
 		return nil, err
 	}
 	limitRetryAfter(response.Header)
@@ -191,21 +194,13 @@ func (c *Client) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// asJSON accepts nothing else. A deletion is answered with the whole object as often as with a Status, and of protobuf only
-// metadata is looked at.
-func asJSON(header http.Header) http.Header {
-	header = header.Clone() // the caller's own stays as it is
-	header.Set("Accept", jsonType)
-	return header
-}
-
 func (c *Client) refuse(request *http.Request, wrong string) error {
 	misbehaves := &MisbehavesError{Asked: asked(request), Did: wrong}
-	c.tell(request.Context(), misbehaves)
+	c.report(request.Context(), misbehaves)
 	return misbehaves
 }
 
-func (c *Client) tell(ctx context.Context, err error) {
+func (c *Client) report(ctx context.Context, err error) {
 	if c.options.Failed != nil {
 		c.options.Failed(ctx, err)
 	}
@@ -235,7 +230,7 @@ func (c *Client) wrap(response *http.Response, request *http.Request, cancel con
 		return "the answer is neither JSON nor protobuf"
 	default:
 		response.Header.Set("Content-Type", "text/plain")
-		wrapped.check, wrapped.inner = plain{}, cut(response.Body)
+		wrapped.check, wrapped.inner = plain{}, cutBody{io.LimitReader(response.Body, plainLimit), response.Body}
 	}
 	response.Body = wrapped
 	return ""

@@ -31,7 +31,6 @@ func (c *Client) Metadata() (metadata.Interface, error) {
 
 type metadataClient struct{ metadata.Interface }
 
-// Resource implements metadata.Interface.
 func (c metadataClient) Resource(resource schema.GroupVersionResource) metadata.Getter {
 	found := c.Interface.Resource(resource)
 	return metadataGetter{metadataResource{found}, found}
@@ -42,14 +41,12 @@ type metadataGetter struct {
 	getter metadata.Getter
 }
 
-// Namespace implements metadata.Getter.
 func (g metadataGetter) Namespace(name string) metadata.ResourceInterface {
 	return metadataResource{g.getter.Namespace(name)}
 }
 
 type metadataResource struct{ metadata.ResourceInterface }
 
-// Get implements metadata.ResourceInterface, as do the methods below.
 func (r metadataResource) Get(
 	ctx context.Context, name string, options metav1.GetOptions, sub ...string,
 ) (*metav1.PartialObjectMetadata, error) {
@@ -58,7 +55,6 @@ func (r metadataResource) Get(
 	})
 }
 
-// List implements metadata.ResourceInterface.
 func (r metadataResource) List(ctx context.Context, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	return held(ctx, func(ctx context.Context) (*metav1.PartialObjectMetadataList, error) {
 		return r.ResourceInterface.List(ctx, options)
@@ -76,7 +72,6 @@ func (c *Client) Dynamic() (dynamic.Interface, error) {
 
 type dynamicClient struct{ dynamic.Interface }
 
-// Resource implements dynamic.Interface.
 func (c dynamicClient) Resource(resource schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
 	found := c.Interface.Resource(resource)
 	return dynamicNamespaceable{dynamicResource{found}, found}
@@ -87,14 +82,12 @@ type dynamicNamespaceable struct {
 	namespaceable dynamic.NamespaceableResourceInterface
 }
 
-// Namespace implements dynamic.NamespaceableResourceInterface.
 func (n dynamicNamespaceable) Namespace(name string) dynamic.ResourceInterface {
 	return dynamicResource{n.namespaceable.Namespace(name)}
 }
 
 type dynamicResource struct{ dynamic.ResourceInterface }
 
-// Get implements dynamic.ResourceInterface, as do the methods below.
 func (r dynamicResource) Get(
 	ctx context.Context, name string, options metav1.GetOptions, sub ...string,
 ) (*unstructured.Unstructured, error) {
@@ -103,14 +96,12 @@ func (r dynamicResource) Get(
 	})
 }
 
-// List implements dynamic.ResourceInterface.
 func (r dynamicResource) List(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	return held(ctx, func(ctx context.Context) (*unstructured.UnstructuredList, error) {
 		return r.ResourceInterface.List(ctx, options)
 	})
 }
 
-// Create implements dynamic.ResourceInterface.
 func (r dynamicResource) Create(
 	ctx context.Context, object *unstructured.Unstructured, options metav1.CreateOptions, sub ...string,
 ) (*unstructured.Unstructured, error) {
@@ -119,7 +110,6 @@ func (r dynamicResource) Create(
 	})
 }
 
-// Apply implements dynamic.ResourceInterface.
 func (r dynamicResource) Apply(
 	ctx context.Context, name string, object *unstructured.Unstructured, options metav1.ApplyOptions, sub ...string,
 ) (*unstructured.Unstructured, error) {
@@ -139,31 +129,26 @@ func (c *Client) Secrets() (corev1client.SecretsGetter, error) {
 
 type secretsGetter struct{ corev1client.SecretsGetter }
 
-// Secrets implements SecretsGetter.
 func (g secretsGetter) Secrets(namespace string) corev1client.SecretInterface {
 	return secrets{g.SecretsGetter.Secrets(namespace)}
 }
 
 type secrets struct{ corev1client.SecretInterface }
 
-// Get implements SecretInterface, as do the methods below.
 func (s secrets) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Secret, error) {
 	return held(ctx, func(ctx context.Context) (*corev1.Secret, error) { return s.SecretInterface.Get(ctx, name, options) })
 }
 
-// List implements SecretInterface.
 func (s secrets) List(ctx context.Context, options metav1.ListOptions) (*corev1.SecretList, error) {
 	return held(ctx, func(ctx context.Context) (*corev1.SecretList, error) { return s.SecretInterface.List(ctx, options) })
 }
 
-// Create implements SecretInterface.
 func (s secrets) Create(ctx context.Context, secret *corev1.Secret, options metav1.CreateOptions) (*corev1.Secret, error) {
 	return held(ctx, func(ctx context.Context) (*corev1.Secret, error) {
 		return s.SecretInterface.Create(ctx, secret, options)
 	})
 }
 
-// Update implements SecretInterface.
 func (s secrets) Update(ctx context.Context, secret *corev1.Secret, options metav1.UpdateOptions) (*corev1.Secret, error) {
 	return held(ctx, func(ctx context.Context) (*corev1.Secret, error) {
 		return s.SecretInterface.Update(ctx, secret, options)
@@ -182,47 +167,40 @@ func (c *Client) Kinds(options client.Options) (client.Client, error) {
 
 type kinds struct{ client.Client }
 
-// Get implements client.Client, as do the methods below.
 func (k kinds) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	ctx, release := Hold(ctx)
 	defer release()
 	return k.Client.Get(ctx, key, object, options...)
 }
 
-// List implements client.Client.
 func (k kinds) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	ctx, release := Hold(ctx)
 	defer release()
 	return k.Client.List(ctx, list, options...)
 }
 
-// Create implements client.Client.
 func (k kinds) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
 	ctx, release := Hold(ctx)
 	defer release()
 	return k.Client.Create(ctx, object, options...)
 }
 
-// Update implements client.Client.
 func (k kinds) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
 	ctx, release := Hold(ctx)
 	defer release()
 	return k.Client.Update(ctx, object, options...)
 }
 
-// Patch implements client.Client.
 func (k kinds) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
 	ctx, release := Hold(ctx)
 	defer release()
 	return k.Client.Patch(ctx, object, patch, options...)
 }
 
-// Status implements client.Client.
 func (k kinds) Status() client.SubResourceWriter { return kindStatus{k.Client.Status()} }
 
 type kindStatus struct{ client.SubResourceWriter }
 
-// Patch implements client.SubResourceWriter.
 func (s kindStatus) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
 	ctx, release := Hold(ctx)
 	defer release()

@@ -14,7 +14,6 @@ type MisbehavesError struct {
 	Did string
 }
 
-// Error implements error.
 func (e *MisbehavesError) Error() string {
 	if e.Asked == "" {
 		return "the API server misbehaves: " + e.Did
@@ -28,7 +27,6 @@ type TooSlowError struct {
 	Asked string
 }
 
-// Error implements error.
 func (e *TooSlowError) Error() string {
 	return fmt.Sprintf("asked for %q, the API server sends less than %d KiB in %s", e.Asked, leastBytes>>10, rateWindow)
 }
@@ -45,7 +43,6 @@ type BusyError struct {
 	Asked string
 }
 
-// Error implements error.
 func (e *BusyError) Error() string {
 	return fmt.Sprintf("there was no room for the answer to %q: other large answers are being read; tried again", e.Asked)
 }
@@ -53,7 +50,6 @@ func (e *BusyError) Error() string {
 // RefusedAddressError says that a host is at an address where no API server is.
 type RefusedAddressError struct{}
 
-// Error implements error.
 func (e *RefusedAddressError) Error() string {
 	return "the API server's address is a link-local, multicast or metadata address"
 }
@@ -61,7 +57,6 @@ func (e *RefusedAddressError) Error() string {
 // UnsupportedError says that a call asks for something whose answer has no limits here, such as a watch.
 type UnsupportedError struct{ Asked string }
 
-// Error implements error.
 func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("%q is not asked of API servers that others control", e.Asked)
 }

@@ -3,6 +3,8 @@ package remote
 import (
 	"net/http"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // limits of one answer. Values count more than bytes: "{}" costs a decoder a hundred times what it takes on the wire.
@@ -23,8 +25,7 @@ const (
 )
 
 // What is asked for decides. The figures leave room above what real API servers answer: etcd takes objects of 1.5 MiB, a
-// page of 500 Deployments with their managed fields has some 8 MiB and 300,000 values, discovery of 5000 kinds has 4 MiB
-// and 200,000.
+// page of 500 Deployments with managed fields has some 8 MiB and 300,000 values, discovery of 5000 kinds 4 MiB and 200,000.
 var (
 	versionLimits   = limits{bytes: 64 * kibi, values: 128, depth: 8, text: 4 * kibi, name: kibi, items: 64}
 	discoveryLimits = limits{bytes: 16 * mebi, values: 400_000, depth: 16, text: 4 * kibi, name: kibi, items: 10_000}
@@ -79,14 +80,27 @@ func isCollection(path string) bool {
 	if !found {
 		return false
 	}
-	segments := strings.Count(rest, "/") + 1
-	if strings.HasPrefix(rest, "namespaces/") {
-		return segments == 3 && !isNamespacePart(rest)
+	segments := strings.Split(rest, "/")
+	if segments[0] == "namespaces" && len(segments) > 1 {
+		return len(segments) == 3 && segments[2] != "status" && segments[2] != "finalize" // these are parts of the Namespace itself
 	}
-	return segments == 1
+	return len(segments) == 1
 }
 
-// isNamespacePart says whether the third segment is a part of the Namespace itself and no kind.
-func isNamespacePart(rest string) bool {
-	return strings.HasSuffix(rest, "/status") || strings.HasSuffix(rest, "/finalize")
+// UIDLength is that of the UIDs which API servers make (RFC 9562).
+const UIDLength = 36
+
+// IsUID says whether a text may be the UID of an object: letters, digits and hyphens, no hyphen at an end, as many as an API server
+// makes or fewer. It can be shown, kept in a record, and be the value of a label.
+func IsUID(uid types.UID) bool {
+	if uid == "" || len(uid) > UIDLength || uid[0] == '-' || uid[len(uid)-1] == '-' {
+		return false
+	}
+	for _, char := range []byte(uid) {
+		letter := 'a' <= char && char <= 'z' || 'A' <= char && char <= 'Z'
+		if digit := '0' <= char && char <= '9'; !letter && !digit && char != '-' {
+			return false
+		}
+	}
+	return true
 }

@@ -219,8 +219,7 @@ func (s *wireScanner) enter(length uint64) string {
 	return ""
 }
 
-// next is the part that a field begins. The envelope tells the kind first and once: nothing is decoded as another kind than it
-// was looked at.
+// next is the part that a field begins. The envelope tells the kind first and once: nothing is decoded as another one.
 func (s *wireScanner) next(in message, field uint64) (message, string) {
 	if in != envelope {
 		return inner[in][field], ""

@@ -74,13 +74,12 @@ type gauge struct {
 	client *Client
 }
 
-// Read implements net.Conn.
 func (g *gauge) Read(buffer []byte) (int, error) {
 	n, err := g.Conn.Read(buffer)
 	if n > 0 && g.client.traffic.heard(n, time.Now()) {
 		_ = g.Conn.Close()
 		misbehaves := &MisbehavesError{Did: "it sends megabytes that nobody asked for"}
-		g.client.tell(context.Background(), misbehaves)
+		g.client.report(context.Background(), misbehaves)
 		return 0, misbehaves
 	}
 	return n, err

@@ -12,7 +12,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// deleter deletes what inventories name.
 type deleter struct {
 	target calls.Target
 	owner  ownership.Owner
@@ -50,7 +49,6 @@ func (d *deleter) present(ctx context.Context, entries ownership.Inventory) (the
 	return there, err
 }
 
-// find reads the metadata of entries.
 func (d *deleter) find(ctx context.Context, entries ownership.Inventory) ([]*presence, error) {
 	seen := presences(entries, false)
 	return seen, calls.Each(ctx, seen, d.findOne)
@@ -75,9 +73,8 @@ func (d *deleter) findOne(ctx context.Context, one *presence) error {
 	return nil
 }
 
-// client is for an entry's object. Where the kind is not served, the entry is gone with its kind, unless the API server
-// behind its group is down: then nobody knows. The group's registration is looked at before discovery is asked again, since
-// that costs far more.
+// client is for an entry's object. Where the kind is not served, the entry is gone with it, unless the API server behind its
+// group is down: then nobody knows. The group's registration is read first, since discovery costs far more.
 func (d *deleter) client(ctx context.Context, one *presence) (calls.Client, bool, error) {
 	registered := false
 	where, served, err := d.kinds.Known(one.entry.Key, one.entry.Version)
@@ -144,9 +141,8 @@ func (d *deleter) holdsMore(ctx context.Context, entry ownership.Entry) (bool, e
 	return false, nil
 }
 
-// isInUse says whether a CustomResourceDefinition holds objects. It asks in the version they are stored in, so that no
-// conversion webhook is needed. One that does not serve that version can't be asked, and counts as in use; one that was never
-// established has none.
+// isInUse says whether a CustomResourceDefinition holds objects, in the version they are stored in, so that no conversion
+// webhook is needed. One that does not serve it counts as in use; one that was never established has none.
 func (d *deleter) isInUse(ctx context.Context, entry ownership.Entry) (bool, error) {
 	definition, err := calls.ReadWhole(ctx, d.target.Dynamic.Resource(calls.Definitions), calls.Place{Name: entry.Name})
 	if apierrors.IsNotFound(err) {

@@ -30,6 +30,7 @@ func (r removal) keepsNamespace(ctx context.Context, entry ownership.Entry) (boo
 	}
 	census := &census{
 		target: r.target, kinds: r.kinds, namespace: entry.Name, owner: r.owner, uids: map[types.UID]bool{},
+		owners:      map[types.UID]metav1.OwnerReference{},
 		hasReleases: entry.Name == r.options.Namespace,
 	}
 	if err := calls.Each(ctx, kinds, census.count); err != nil {
@@ -49,7 +50,6 @@ func (r removal) keepsNamespace(ctx context.Context, entry ownership.Entry) (boo
 // endpoints are deprecated shadows of Services and come and go with them; asking for them makes the API server warn.
 var endpoints = schema.GroupResource{Resource: "endpoints"}
 
-// volumeClaims hold data.
 var volumeClaims = schema.GroupResource{Resource: "persistentvolumeclaims"}
 
 // namespacedKinds are all kinds of which objects may stand in a namespace, each in one version. They are not complete while
@@ -97,7 +97,6 @@ const (
 	maxOwners = 1000
 )
 
-// census is everything found in a namespace.
 type census struct {
 	target    calls.Target
 	kinds     *calls.Kinds
@@ -173,9 +172,6 @@ func (c *census) add(where calls.Resource, items []metav1.PartialObjectMetadata)
 
 // keep remembers the owners of an object; one without any stays, and the namespace with it.
 func (c *census) keep(owners []metav1.OwnerReference) {
-	if c.owners == nil {
-		c.owners = map[types.UID]metav1.OwnerReference{}
-	}
 	c.stays = len(owners) == 0 || len(owners) > calls.MaxMetadata
 	for _, owner := range owners {
 		size := len(owner.APIVersion) + len(owner.Kind) + len(owner.Name)
@@ -260,4 +256,28 @@ func (c *census) lives(ctx context.Context, owner metav1.OwnerReference) (bool, 
 		return true, fmt.Errorf("reading the owner %s %q: %w", calls.CutText(owner.Kind), calls.CutText(owner.Name), err)
 	}
 	return live.UID == owner.UID && live.DeletionTimestamp == nil, nil
+}
+
+// Inherited is the entry of a namespace that another installation made, which is gone: the last one that asked for the
+// namespace removes it, as it would one of its own. Nil where somebody else made it, or its maker exists; nameOf is as in
+// RolloutOptions. What made a namespace is told by its field managers: none of ours applies one that was there before.
+func Inherited(
+	ctx context.Context, target calls.Target, owner ownership.Owner, name string, nameOf func(id string) string,
+) (*ownership.Entry, error) {
+	if name == "" || nameOf == nil {
+		return nil, nil
+	}
+	key := ownership.Key{Kind: ownership.NamespaceGK.Kind, Name: name}
+	where, served, err := (&calls.Kinds{Mapper: target.Mapper}).FindAny(key, "v1")
+	if err != nil || !served {
+		return nil, err
+	}
+	live, err := calls.ClientOf(target, where, "").Read(ctx, key)
+	if err != nil || live == nil {
+		return nil, err
+	}
+	if !ownership.Of(live, ownership.Question{Owner: owner, NameOf: nameOf}).IsOrphaned() {
+		return nil, nil
+	}
+	return &ownership.Entry{Key: key, Version: "v1", UID: live.UID, Created: true}, nil
 }

@@ -100,8 +100,7 @@ func (d *deleter) sortOut(ctx context.Context, objects ownership.Inventory, mass
 	return free, held, nil
 }
 
-// isKeptKind says whether an entry is of those that are not ours to remove: Namespaces and CRDs that we did not make, CRDs
-// that are to be kept.
+// isKeptKind says whether an entry is not ours to remove: a Namespace or CRD that we did not make, a CRD that is kept.
 func isKeptKind(entry ownership.Entry, crds kubermaticv1.CRDRemove) bool {
 	switch entry.GroupKind() {
 	case ownership.NamespaceGK:

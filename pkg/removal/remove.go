@@ -28,7 +28,6 @@ type RemoveOptions struct {
 // maxBlocked is how many objects the notes of a removal name.
 const maxBlocked = 20
 
-// removal is one pass of a Remove.
 type removal struct {
 	*deleter
 	options RemoveOptions

@@ -4,8 +4,13 @@ package render
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
+	"io"
 	"io/fs"
+	"slices"
+	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -106,4 +111,85 @@ type NoManifestsError struct{ Addon string }
 
 func (e *NoManifestsError) Error() string {
 	return fmt.Sprintf("add-on %q has no manifests: its path holds no *.yaml file that renders to an object", e.Addon)
+}
+
+// ValuesTemplateFile is the file that errors of a valuesTemplate name.
+const ValuesTemplateFile = "valuesTemplate"
+
+// ValuesInput is what the values of a valuesTemplate depend on. Equal inputs give equal values.
+type ValuesInput struct {
+	// Addon is the name of the add-on, for messages.
+	Addon string
+	// Tenant names whose rendering this is, such as a cluster's namespace: renderings of two tenants never share a process.
+	// The values do not depend on it.
+	Tenant string
+	// Template is a Go template that gives values in YAML.
+	Template string
+	// Data is the cluster's template data; its Variables are those that are set by flag.
+	Data templatedata.Data
+}
+
+// ValuesKeeper renders the values that it does not hold yet, and keeps what came out, as a Keeper does. ErrPending says that it
+// takes longer than a pass should wait: wake is called when it is over, from any goroutine.
+type ValuesKeeper interface {
+	RenderValues(ctx context.Context, input ValuesInput, wake func()) (map[string]any, error)
+}
+
+// ValuesRenderer renders a catalogue's valuesTemplate to a layer of values, within the limits of package values. Errors that
+// only an edit mends are *TemplateError and *LimitError.
+type ValuesRenderer interface {
+	RenderValues(ctx context.Context, input ValuesInput) (map[string]any, error)
+}
+
+// ReadAtMost reads a file of an add-on's content up to a number of bytes; whole says whether that was all of it. Content
+// comes from outside, so no file of it is read without a bound.
+func ReadAtMost(content fs.FS, path string, most int64) (text string, whole bool, err error) {
+	file, err := content.Open(path)
+	if err != nil {
+		return "", false, fmt.Errorf("opening %q: %w", path, err)
+	}
+	defer func() { _ = file.Close() }()
+	read, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err != nil {
+		return "", false, fmt.Errorf("reading %q: %w", path, err)
+	}
+	if int64(len(read)) > most {
+		return string(read[:most]), false, nil
+	}
+	return string(read), true, nil
+}
+
+const (
+	// MaxFoundBytes of all objects that function lookup finds, as JSON.
+	MaxFoundBytes = 20 << 20
+	// MaxFoundObject of one of them.
+	MaxFoundObject = 2 << 20
+	// shortestSecret is the length from which on a text of a Secret counts; shorter ones occur in any text.
+	shortestSecret = 4
+)
+
+// OtherTime is what a clock says in a rendering as at another moment. No part of it is today's.
+var OtherTime = time.Date(1999, time.August, 7, 16, 5, 4, 0, time.UTC)
+
+// SecretTexts are the texts of the Secrets among objects, as they stand there and decoded, each once.
+func SecretTexts(objects []*unstructured.Unstructured) []string {
+	var found []string
+	for _, object := range objects {
+		if object.GetKind() != "Secret" {
+			continue
+		}
+		for _, field := range []string{"data", "stringData"} {
+			content, _, _ := unstructured.NestedMap(object.Object, field)
+			for _, value := range content {
+				text, _ := value.(string)
+				found = append(found, text)
+				if decoded, err := base64.StdEncoding.DecodeString(text); err == nil {
+					found = append(found, string(decoded))
+				}
+			}
+		}
+	}
+	found = slices.DeleteFunc(found, func(text string) bool { return len(strings.TrimSpace(text)) < shortestSecret })
+	slices.Sort(found)
+	return slices.Compact(found)
 }

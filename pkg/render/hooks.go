@@ -32,8 +32,7 @@ var HookEvents = []string{
 	"pre-install", "post-install", "pre-upgrade", "post-upgrade", "pre-rollback", "post-rollback", "pre-delete", "post-delete", HookTest,
 }
 
-// HookDeletePolicies are when an object of a hook is deleted: before another one is made, after the event succeeded, after the
-// hook failed.
+// HookDeletePolicies say when an object of a hook is deleted.
 var HookDeletePolicies = []string{"before-hook-creation", "hook-succeeded", "hook-failed"}
 
 // HookLogPolicies are when the helm program shows what the pods of a hook have printed.

@@ -66,7 +66,6 @@ type PutOffError struct {
 	Until time.Time
 }
 
-// Error implements error.
 func (e *PutOffError) Error() string {
 	return fmt.Sprintf("%v; tried again at %s", e.Err, e.Until.UTC().Format(time.RFC3339))
 }
@@ -88,8 +87,8 @@ func Lasting(err error) bool {
 // Costly says whether an error is one that most probably comes with the input and took a renderer with it. Trying again
 // soon would only take more.
 func Costly(err error) bool {
-	var exhausted *ExhaustedError
-	var died *DiedError
-	var protocol *ProtocolError
-	return errors.As(err, &exhausted) || errors.As(err, &died) || errors.As(err, &protocol)
+	_, exhausted := errors.AsType[*ExhaustedError](err)
+	_, died := errors.AsType[*DiedError](err)
+	_, protocol := errors.AsType[*ProtocolError](err)
+	return exhausted || died || protocol
 }

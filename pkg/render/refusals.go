@@ -9,7 +9,6 @@ type LimitError struct {
 	Max  int
 }
 
-// Error implements error.
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("the add-on is too large: at most %d %s are taken", e.Max, e.What)
 }
@@ -22,7 +21,6 @@ type ChartError struct {
 	Problem string
 }
 
-// Error implements error.
 func (e *ChartError) Error() string {
 	if e.Chart == "" {
 		return "the chart " + e.Problem
@@ -38,7 +36,6 @@ type DependenciesMissingError struct {
 	Missing []string
 }
 
-// Error implements error.
 func (e *DependenciesMissingError) Error() string {
 	return fmt.Sprintf("chart %q lacks its dependencies %q: vendor them with `helm dependency build`", e.Chart, e.Missing)
 }
@@ -54,7 +51,6 @@ type ExhaustedError struct {
 	Most string
 }
 
-// Error implements error.
 func (e *ExhaustedError) Error() string {
 	return fmt.Sprintf("rendering add-on %q was ended: it takes more than the allowed %s of %s", e.Addon, e.Most, e.Limit)
 }
@@ -77,7 +73,6 @@ const (
 	DiedOfMemory DiedOf = "memory"
 )
 
-// Error implements error.
 func (e *DiedError) Error() string {
 	switch e.Of {
 	case DiedOfStack:
@@ -96,7 +91,6 @@ type LostError struct {
 	Addon string
 }
 
-// Error implements error.
 func (e *LostError) Error() string {
 	return fmt.Sprintf("the renderer of add-on %q was killed from outside, as the kernel does when memory of the machine or of the "+
 		"container runs out; nothing says that the add-on is at fault", e.Addon)
@@ -106,7 +100,6 @@ func (e *LostError) Error() string {
 // the child; it is never the add-on's author to mend it.
 type ProtocolError struct{ Problem string }
 
-// Error implements error.
 func (e *ProtocolError) Error() string {
 	return "the renderer gave an answer that is none: " + e.Problem
 }

@@ -76,10 +76,8 @@ func (r *Record) answered() int {
 			sum += len(r.Inventory[i].Fields)
 		}
 	}
-	for _, inventory := range []ownership.Inventory{r.Superseded, r.Shared} {
-		for i := range inventory {
-			sum += len(inventory[i].UID)
-		}
+	for _, entry := range slices.Concat(r.Superseded, r.Shared) {
+		sum += len(entry.UID)
 	}
 	for _, hook := range r.Hooks {
 		if hook.Run != nil {

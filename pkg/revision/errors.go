@@ -9,7 +9,6 @@ type NewerFormatError struct {
 	Format int
 }
 
-// Error implements error.
 func (e *NewerFormatError) Error() string {
 	return fmt.Sprintf("release record %q has format %d, this release knows %d", e.Secret, e.Format, Format)
 }
@@ -17,7 +16,6 @@ func (e *NewerFormatError) Error() string {
 // ConflictError says that a record was changed by somebody else since it was loaded; load it again.
 type ConflictError struct{ Secret string }
 
-// Error implements error.
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("release record %q was changed meanwhile", e.Secret)
 }
@@ -29,7 +27,6 @@ type DamagedError struct {
 	Problem string
 }
 
-// Error implements error.
 func (e *DamagedError) Error() string {
 	return fmt.Sprintf("release record %q %s: put back the Secret that was there, or delete this one", e.Secret, e.Problem)
 }
@@ -47,7 +44,6 @@ type TooLargeError struct {
 	Have, Max int
 }
 
-// Error implements error.
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("release record %q of installation %q would have %d %s, at most %d are kept: make the add-on or its values "+
 		"smaller, or ask for the former version and values", e.Secret, e.Installation, e.Have, e.What, e.Max)
@@ -60,7 +56,6 @@ type GrowthError struct {
 	Have, Max int
 }
 
-// Error implements error.
 func (e *GrowthError) Error() string {
 	return fmt.Sprintf("release record %q of installation %q would have %d bytes that the user cluster answered, and its objects explain %d "+
 		"at most: its API server or a webhook there makes fields or UIDs up; see what stands before it", e.Secret, e.Installation, e.Have, e.Max)
@@ -72,7 +67,6 @@ type TooManyError struct {
 	Max       int
 }
 
-// Error implements error.
 func (e *TooManyError) Error() string {
 	return fmt.Sprintf("namespace %q has more than %d Secrets of type %q: delete those that no installation of it has",
 		e.Namespace, e.Max, SecretType)
@@ -81,7 +75,6 @@ func (e *TooManyError) Error() string {
 // LightError says that a record without its objects was to be saved, which would lose them.
 type LightError struct{ Secret string }
 
-// Error implements error.
 func (e *LightError) Error() string {
 	return fmt.Sprintf("release record %q is in memory without its objects", e.Secret)
 }

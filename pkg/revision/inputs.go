@@ -46,7 +46,6 @@ func LoadOrCreateInputsKey(ctx context.Context, c client.Client, namespace strin
 // would be rendered again.
 type DamagedKeyError struct{ Secret string }
 
-// Error implements error.
 func (e *DamagedKeyError) Error() string {
 	return fmt.Sprintf("secret %q has no key of %d bytes in %q: delete it to have one made", e.Secret, inputsKeySize, inputsKeyField)
 }

@@ -37,7 +37,6 @@ type named struct {
 
 var recordNames = regexp.MustCompile(`^addon-([0-9a-f]{10}|[0-9a-f]{32})-([1-9][0-9]{0,9})(?:-([1-9][0-9]{0,3}))?$`)
 
-// parseName reads the name of a head or a part.
 func parseName(name string) (named, bool) {
 	found := recordNames.FindStringSubmatch(name)
 	if found == nil {

@@ -209,8 +209,7 @@ func (r *Records) write(ctx context.Context, namespace string, record *Record) e
 	}
 	head := r.headSecret(namespace, record, packed, numbers)
 	err = r.writeHead(ctx, head)
-	var taken *ConflictError
-	if unsure && record.stored.resourceVersion == "" && errors.As(err, &taken) {
+	if _, taken := errors.AsType[*ConflictError](err); taken && unsure && record.stored.resourceVersion == "" {
 		err = r.overwrite(ctx, namespace, record, head)
 	}
 	if err != nil {

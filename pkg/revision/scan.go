@@ -47,7 +47,6 @@ func (s *scanner) isOver() bool {
 	return s.depth > maxLevels || s.pieces > maxPieces || s.objects > ownership.MaxObjects || s.entries > maxEntries || s.hooks > maxHooks
 }
 
-// text goes to the end of a string.
 func (s *scanner) text() {
 	begin := s.at + 1
 	for s.at++; s.at < len(s.plain) && s.plain[s.at] != '"'; s.at++ {

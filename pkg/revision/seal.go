@@ -31,7 +31,6 @@ func (s Seal) of(namespace, name string, index []byte) string {
 	return InputsHash(s.key, []byte(namespace), []byte(name), index)
 }
 
-// isOn says whether a head carries the seal of its index.
 func (s Seal) isOn(head *corev1.Secret) bool {
 	want := s.of(head.Namespace, head.Name, head.Data[keyIndex])
 	return len(s.key) > 0 && head.Type == SecretType && hmac.Equal(head.Data[keySeal], []byte(want))
@@ -74,7 +73,6 @@ func indexOf(record *Record, packed []byte, parts []int) index {
 	}
 }
 
-// is says whether the index is of an owner's revision.
 func (i index) is(owner ownership.Owner, revision int) bool {
 	return i.ClusterUID == owner.ClusterUID && i.Installation == owner.Installation && i.Revision == revision
 }
@@ -87,7 +85,6 @@ func (s Seal) open(head *corev1.Secret) (index, error) {
 	return decodeIndex(head)
 }
 
-// decodeIndex reads an index, sealed or not.
 func decodeIndex(head *corev1.Secret) (index, error) {
 	var about index
 	data := head.Data[keyIndex]

@@ -63,7 +63,6 @@ func (r *Records) SealEarlier(namespace string, inputsKey []byte) *Sealing {
 // ChangedKeyError says that the Secret of the inputs key has another key than this process: it has to be started again.
 type ChangedKeyError struct{ Secret string }
 
-// Error implements error.
 func (e *ChangedKeyError) Error() string {
 	return fmt.Sprintf("secret %q has another key than this process began with", e.Secret)
 }
@@ -75,8 +74,7 @@ func (s *Sealing) NeedLeaderElection() bool { return true }
 func (s *Sealing) Start(ctx context.Context) error {
 	return wait.PollUntilContextCancel(ctx, sealInterval, true, func(ctx context.Context) (bool, error) {
 		err := s.sealAll(ctx)
-		var changed *ChangedKeyError
-		if errors.As(err, &changed) {
+		if _, changed := errors.AsType[*ChangedKeyError](err); changed {
 			return false, err
 		}
 		if err != nil && ctx.Err() == nil {
@@ -112,8 +110,7 @@ func (s *Sealing) sealAll(ctx context.Context) error {
 // passedOver is the trouble of a namespace, but for what its tenant could make last: nobody keeps what is not sealed from being refused
 // everywhere. In a namespace that ends nothing can be written, and what has too many Secrets is not looked through anyway.
 func passedOver(ctx context.Context, namespace string, err error) error {
-	var many *TooManyError
-	if err != nil && (errors.As(err, &many) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)) {
+	if _, many := errors.AsType[*TooManyError](err); many || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		ctrl.LoggerFrom(ctx).Error(err, "earlier release records can't be sealed, and are not believed", "namespace", namespace)
 		return nil
 	}

@@ -91,11 +91,8 @@ func secret(namespace string, record *Record, name string) *corev1.Secret {
 
 // labelValue is a text as far as a label can hold it: what it can't is "_", and what is too long is cut.
 func labelValue(text string) string {
-	allowed := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-'
-	}
 	text = strings.Map(func(r rune) rune {
-		if allowed(r) {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' {
 			return r
 		}
 		return '_'

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -86,14 +88,12 @@ func (s *Survey) current(target calls.Target) *round {
 // no drift. What looks like drift in a list made earlier in the round is read once more, since the list may be older than what
 // was applied after it.
 func (s *Survey) Drifted(ctx context.Context, target calls.Target, owner ownership.Owner, inventory ownership.Inventory) ([]Drift, error) {
-	look := &comparison{target: target, owner: owner, round: s.current(target), now: s.now()}
-	if err := calls.Each(ctx, byKind(inventory), look.compareKind); err != nil {
+	compared := &comparison{target: target, owner: owner, round: s.current(target), now: s.now()}
+	if err := calls.Each(ctx, byKind(inventory), compared.compareKind); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(look.found, func(a, b Drift) int {
-		return slices.Compare([]string{a.Key.String()}, []string{b.Key.String()})
-	})
-	return look.found, nil
+	slices.SortFunc(compared.found, func(a, b Drift) int { return strings.Compare(a.Key.String(), b.Key.String()) })
+	return compared.found, nil
 }
 
 // SecretVersion is the resource version of a Secret with our label, as of a list that is made once a round and shared by all
@@ -112,20 +112,8 @@ func (s *Survey) SecretVersion(ctx context.Context, target calls.Target, namespa
 }
 
 // byKind are the entries that have been applied, those of a kind together.
-func byKind(inventory ownership.Inventory) (all []batch) {
-	at := map[schema.GroupKind]int{}
-	for _, entry := range inventory {
-		if entry.UID == "" {
-			continue
-		}
-		kind := entry.GroupKind()
-		if _, found := at[kind]; !found {
-			at[kind] = len(all)
-			all = append(all, nil)
-		}
-		all[at[kind]] = append(all[at[kind]], entry)
-	}
-	return all
+func byKind(inventory ownership.Inventory) []batch {
+	return grouped(inventory, func(entry ownership.Entry) (schema.GroupKind, bool) { return entry.GroupKind(), entry.UID != "" })
 }
 
 // comparison is of one installation with a round.
@@ -197,4 +185,60 @@ func (l *comparison) compare(entry ownership.Entry, seen observation, found bool
 		return nil
 	}
 	return &Drift{Key: entry.Key, Reason: DriftFieldsLost, Fields: lost}
+}
+
+// relearnEvery is how often at most a round has the mapper ask again for what is served.
+const relearnEvery = 5 * time.Second
+
+// relearn has the mapper ask again, since a list showed that what it knows is old.
+func (r *round) relearn(mapper meta.ResettableRESTMapper, now time.Time) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if now.Sub(r.relearnt) >= relearnEvery {
+		mapper.Reset()
+		r.relearnt = now
+	}
+}
+
+// listed are the objects of a kind with our label.
+type listed struct {
+	where   calls.Resource
+	objects map[types.NamespacedName]observation
+	// fresh says that the list was made by this very look; unknown, that the kind's objects can't be told.
+	fresh, unknown bool
+}
+
+// list gives the objects of an entry's kind: none where a kind of a CustomResourceDefinition is not served, in any version.
+func (l *comparison) list(ctx context.Context, entry ownership.Entry) (listed, error) {
+	var asked calls.Resource
+	for range 2 { // by what is known, and by what the API server says anew
+		where, served, err := l.round.kinds.Known(entry.Key, entry.Version)
+		if err != nil {
+			return listed{}, fmt.Errorf("looking up the kind of %q: %w", entry.Key, err)
+		}
+		if served && where != asked {
+			found, err := l.listAt(ctx, entry, where)
+			if !calls.IsUnserved(err) {
+				return found, err
+			}
+			asked = where
+		}
+		l.round.relearn(l.target.Mapper, l.now)
+	}
+	if !calls.IsCustom(entry.GroupKind()) {
+		return listed{unknown: true}, nil // it left Kubernetes, and nobody can bring it back
+	}
+	unknown, err := l.target.IsUnknown(ctx, entry)
+	return listed{fresh: true, unknown: unknown}, err
+}
+
+func (l *comparison) listAt(ctx context.Context, entry ownership.Entry, where calls.Resource) (listed, error) {
+	seen, fresh, err := l.round.list(ctx, l.target, where)
+	if calls.IsKindTrouble(entry.GroupKind(), err) {
+		return listed{unknown: true}, nil
+	}
+	if err != nil {
+		return listed{}, fmt.Errorf("listing the %s objects of add-ons: %w", entry.Kind, err)
+	}
+	return listed{where: where, objects: seen, fresh: fresh}, nil
 }

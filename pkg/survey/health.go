@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
@@ -51,25 +52,34 @@ func Assess(ctx context.Context, target calls.Target, owner ownership.Owner, inv
 	return (&assessor{owner: owner, target: target}).all(ctx, inventory)
 }
 
-// batch is the entries of one kind in one namespace.
+// batch is entries that are read together.
 type batch []ownership.Entry
 
-func batches(inventory ownership.Inventory) (all []batch) {
-	type place struct{ group, kind, version, namespace string }
-	at := map[place]int{}
+// grouped puts the entries that have the same group together, in the order of the first of each.
+func grouped[G comparable](inventory ownership.Inventory, groupOf func(ownership.Entry) (group G, counts bool)) (all []batch) {
+	at := map[G]int{}
 	for _, entry := range inventory {
-		kind := entry.GroupKind()
-		if entry.Finished || !workloadKinds[kind] && !changingKinds[kind] && !calls.IsCustom(kind) {
+		group, counts := groupOf(entry)
+		if !counts {
 			continue
 		}
-		where := place{entry.Group, entry.Kind, entry.Version, entry.Namespace}
-		if _, found := at[where]; !found {
-			at[where] = len(all)
+		if _, found := at[group]; !found {
+			at[group] = len(all)
 			all = append(all, nil)
 		}
-		all[at[where]] = append(all[at[where]], entry)
+		all[at[group]] = append(all[at[group]], entry)
 	}
 	return all
+}
+
+// batches are the entries whose health can change, those of one kind in one namespace together.
+func batches(inventory ownership.Inventory) []batch {
+	type place struct{ group, kind, version, namespace string }
+	return grouped(inventory, func(entry ownership.Entry) (place, bool) {
+		kind := entry.GroupKind()
+		changes := workloadKinds[kind] || changingKinds[kind] || calls.IsCustom(kind)
+		return place{entry.Group, entry.Kind, entry.Version, entry.Namespace}, changes && !entry.Finished
+	})
 }
 
 // finding is what is to be said about one object that is not healthy, or finished.
@@ -81,37 +91,36 @@ type finding struct {
 	behind *behind
 }
 
-func sum(total int, verdicts []finding) Health {
+func sum(total int, findings []finding) Health {
 	health := Health{Total: total, Healthy: total, behind: map[ownership.Key]behind{}}
-	slices.SortStableFunc(verdicts, func(a, b finding) int {
+	slices.SortStableFunc(findings, func(a, b finding) int {
 		if a.failed != b.failed {
 			return map[bool]int{true: -1, false: 1}[a.failed]
 		}
-		return slices.Compare([]string{a.note.Key.String()}, []string{b.note.Key.String()})
+		return strings.Compare(a.note.Key.String(), b.note.Key.String())
 	})
-	for _, verdict := range verdicts {
-		if verdict.finished {
-			health.Finished = append(health.Finished, verdict.note.Key)
+	for _, one := range findings {
+		if one.finished {
+			health.Finished = append(health.Finished, one.note.Key)
 			continue
 		}
 		health.Healthy--
-		if verdict.failed {
+		if one.failed {
 			health.Failing++
 		}
-		health.unhealthy = append(health.unhealthy, verdict.note.Key)
-		health.InProgress = health.InProgress || !verdict.failed
+		health.unhealthy = append(health.unhealthy, one.note.Key)
+		health.InProgress = health.InProgress || !one.failed
 		if len(health.Unhealthy) == maxUnhealthy {
 			continue
 		}
-		health.Unhealthy = append(health.Unhealthy, verdict.note)
-		if verdict.behind != nil {
-			health.behind[verdict.note.Key] = *verdict.behind
+		health.Unhealthy = append(health.Unhealthy, one.note)
+		if one.behind != nil {
+			health.behind[one.note.Key] = *one.behind
 		}
 	}
 	return health
 }
 
-// assessor reads objects and collects verdicts.
 type assessor struct {
 	owner  ownership.Owner
 	target calls.Target
@@ -207,7 +216,6 @@ func (a *assessor) list(ctx context.Context, client dynamic.ResourceInterface, e
 	return missed, nil
 }
 
-// readOne reads one object and assesses it.
 func (a *assessor) readOne(ctx context.Context, client dynamic.ResourceInterface, entry ownership.Entry) error {
 	live, err := calls.ReadWhole(ctx, client, calls.Place{Namespace: entry.Namespace, Name: entry.Name})
 	if apierrors.IsNotFound(err) {
@@ -248,4 +256,26 @@ func (a *assessor) add(v finding) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	a.findings = append(a.findings, v)
+}
+
+// Reassess is Assess for an installation that an earlier look found unhealthy. It reads what was not healthy then, and
+// everything once more where nothing of that is left, so that what it calls healthy was all healthy at one time. It is for looks
+// that follow each other closely: what was healthy before is not seen to fail until then.
+func Reassess(
+	ctx context.Context, target calls.Target, owner ownership.Owner, inventory ownership.Inventory, before Health,
+) (Health, error) {
+	rest := inventory.Only(before.unhealthy)
+	if len(rest) == 0 {
+		return Assess(ctx, target, owner, inventory)
+	}
+	health, err := Assess(ctx, target, owner, rest)
+	if err != nil {
+		return Health{}, err
+	}
+	if health.Healthy == health.Total {
+		return Assess(ctx, target, owner, inventory)
+	}
+	health.Total, health.Healthy = len(inventory), health.Healthy+len(inventory)-len(rest)
+	health.Finished = slices.Concat(before.Finished, health.Finished)
+	return health, nil
 }

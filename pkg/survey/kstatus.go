@@ -32,7 +32,7 @@ func (a *assessor) state(ctx context.Context, live *unstructured.Unstructured) (
 
 // isFinishing says whether an object of a kind that comes to an end has come to it.
 func isFinishing(kind schema.GroupKind, live *unstructured.Unstructured) bool {
-	return (kind == calls.JobGK || kind == calls.PodGK) && calls.HasEnded(kind, live)
+	return calls.Runs(kind) && calls.HasEnded(kind, live)
 }
 
 func isSuspended(job *unstructured.Unstructured) bool {

@@ -28,7 +28,6 @@ type FoundError struct {
 	Have, Max int
 }
 
-// Error implements error.
 func (e *FoundError) Error() string {
 	whose := fmt.Sprintf("release %q has", e.Release)
 	if e.Object != nil {

@@ -76,7 +76,7 @@ func sayPods(ctx context.Context, target calls.Target, namespace string, workloa
 		return podWords{}, false
 	}
 	list, err := target.Dynamic.Resource(pods).Namespace(namespace).List(
-		remote.Within(ctx, "the list", calls.ListTotals), metav1.ListOptions{LabelSelector: workload.selector, Limit: maxPods})
+		remote.Within(ctx, "the list", remote.ListTotals), metav1.ListOptions{LabelSelector: workload.selector, Limit: maxPods})
 	if err != nil {
 		return podWords{}, false
 	}
@@ -130,15 +130,10 @@ var refusals = []*regexp.Regexp{
 
 // refusalOf says why a workload can't make pods, as its condition ReplicaFailure tells; "" where it can.
 func refusalOf(live *unstructured.Unstructured) string {
-	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
-	for _, condition := range conditions {
-		fields, _ := condition.(map[string]any)
-		if fields["type"] != "ReplicaFailure" || fields["status"] != string(metav1.ConditionTrue) {
-			continue
+	for _, condition := range calls.ConditionsOf(live) {
+		if condition.Type == "ReplicaFailure" && condition.Status == metav1.ConditionTrue {
+			return withKnown(word(condition.Reason), condition.Message, refusals, "; its events say why")
 		}
-		reason, _ := fields["reason"].(string)
-		message, _ := fields["message"].(string)
-		return withKnown(word(reason), message, refusals, "; its events say why")
 	}
 	return ""
 }
@@ -153,7 +148,6 @@ func withKnown(said, message string, known []*regexp.Regexp, otherwise string) s
 	return said + otherwise
 }
 
-// podWords are what a pod says, and how bad that is.
 type podWords struct {
 	rank int
 	text string
@@ -232,7 +226,6 @@ func containerWords(container *corev1.ContainerStatus) podWords {
 	return podWords{}
 }
 
-// endOf says how a container ended.
 func endOf(end *corev1.ContainerStateTerminated) string {
 	if end == nil {
 		return "ended"

@@ -16,8 +16,7 @@ import (
 )
 
 const (
-	// wellFor is how long a list of workloads counts as a read of each of them, or one wellShare-th of the Survey's interval if
-	// that is less.
+	// wellFor is how long a list of workloads counts as a read of each, or a wellShare-th of the interval if that is less.
 	wellFor   = 10 * time.Second
 	wellShare = 6
 	// maxWorkloads is how many workloads of a kind are known to be well.
@@ -26,8 +25,7 @@ const (
 	wholePage = 100
 )
 
-// workloadKinds are the kinds that kstatus assesses from the object alone. They never finish, so a list under our label tells of all
-// owners at once.
+// workloadKinds are assessed from the object alone, and never finish: one list under our label tells of all owners.
 var workloadKinds = map[schema.GroupKind]bool{
 	{Group: "apps", Kind: "Deployment"}:  true,
 	{Group: "apps", Kind: "StatefulSet"}: true,

@@ -22,7 +22,6 @@ type DecodeError struct {
 	Problem string
 }
 
-// Error implements error.
 func (e *DecodeError) Error() string {
 	return "values: " + (&strictyaml.Error{Line: e.Line, Problem: e.Problem}).Error()
 }
@@ -31,8 +30,11 @@ func (e *DecodeError) Error() string {
 // gives no values. The error is a *DecodeError.
 func Decode(data []byte) (map[string]any, error) {
 	content, err := strictyaml.Decode(data, strictyaml.Limits{Bytes: MaxBytes, Depth: MaxDepth})
+	if problem, ok := errors.AsType[*strictyaml.Error](err); ok {
+		return nil, &DecodeError{Line: problem.Line, Problem: problem.Problem}
+	}
 	if err != nil {
-		return nil, decodeError(err)
+		return nil, &DecodeError{Problem: "is not valid"}
 	}
 	switch content := content.(type) {
 	case nil:
@@ -41,11 +43,4 @@ func Decode(data []byte) (map[string]any, error) {
 		return content, nil
 	}
 	return nil, &DecodeError{Problem: "is no map of keys to values"}
-}
-
-func decodeError(err error) error {
-	if problem, ok := errors.AsType[*strictyaml.Error](err); ok {
-		return &DecodeError{Line: problem.Line, Problem: problem.Problem}
-	}
-	return &DecodeError{Problem: "is not valid"}
 }

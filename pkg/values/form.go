@@ -18,7 +18,6 @@ type FieldError struct {
 	Problem            string
 }
 
-// Error implements error.
 func (e *FieldError) Error() string {
 	return fmt.Sprintf("field %q (%s) %s", e.DisplayName, e.Field, e.Problem)
 }
@@ -29,7 +28,6 @@ type FormError struct{ Fields []*FieldError }
 // toldBytes is how long the text of a FormError may grow before fields are counted instead of told.
 const toldBytes = 800
 
-// Error implements error.
 func (e *FormError) Error() string {
 	text := ""
 	for i, field := range e.Fields {
@@ -133,7 +131,7 @@ func CheckForm(form []kubermaticv1.FormField, given, effective map[string]any) e
 	var wrong []*FieldError
 	for _, field := range form {
 		if problem := problemOf(field, given, effective); problem != "" {
-			wrong = append(wrong, newFieldError(field, problem))
+			wrong = append(wrong, fieldError(field, problem))
 		}
 	}
 	if len(wrong) == 0 {
@@ -234,10 +232,6 @@ func number(value any) (float64, bool) {
 	return 0, false
 }
 
-func fieldError(field kubermaticv1.FormField, problem string) error {
-	return newFieldError(field, problem)
-}
-
-func newFieldError(field kubermaticv1.FormField, problem string) *FieldError {
+func fieldError(field kubermaticv1.FormField, problem string) *FieldError {
 	return &FieldError{Field: field.InternalName, DisplayName: field.DisplayName, Problem: problem}
 }

@@ -24,7 +24,6 @@ type MarksError struct {
 	IsKey bool
 }
 
-// Error implements error.
 func (e *MarksError) Error() string {
 	what := "the text at " + strconv.Quote(e.Path)
 	if e.IsKey {

@@ -21,7 +21,6 @@ type Origins map[string]string
 // ReservedKeyError says that a layer sets a key that is ours.
 type ReservedKeyError struct{ Origin, Key string }
 
-// Error implements error.
 func (e *ReservedKeyError) Error() string {
 	return fmt.Sprintf("values of %s: key %q is reserved for the cluster's data: choose another", e.Origin, e.Key)
 }
@@ -33,7 +32,6 @@ type LimitError struct {
 	Have, Max int
 }
 
-// Error implements error.
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("the merged values have %d %s, at most %d are taken", e.Have, e.What, e.Max)
 }

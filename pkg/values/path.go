@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// MaxIndex is the highest list index in a path: a single number must not make a list of four thousand million
-// (CVE-2022-36055).
+// MaxIndex is the highest list index in a path: a number must not make a list of four thousand million (CVE-2022-36055).
 const MaxIndex = 1024
 
 // Path leads to a value: spec.replicas, args[0], annotations.example\.com/name. A backslash takes the special meaning from
@@ -27,7 +26,6 @@ type Step struct {
 // PathError says what is wrong with a path, or why it leads nowhere.
 type PathError struct{ Path, Problem string }
 
-// Error implements error.
 func (e *PathError) Error() string { return fmt.Sprintf("path %q %s", e.Path, e.Problem) }
 
 // ParsePath reads a path of at most MaxDepth steps. The error is a *PathError.
@@ -142,8 +140,7 @@ func (p Path) key(key string) Path {
 	return append(slices.Clip(p), Step{Key: key})
 }
 
-// Get follows the path. Without a value there, found is false; a *PathError says that something else than a map or a list
-// stands in the way.
+// Get follows the path. Without a value there, found is false; a *PathError says that a plain value stands in the way.
 func (p Path) Get(values map[string]any) (value any, found bool, err error) {
 	value = values
 	for i, step := range p {

@@ -24,8 +24,7 @@ const (
 
 // FormSchema is a form as JSON schema (2020-12) for user interfaces: what a user may write into spec.values. It is not for
 // checking, which CheckForm does; but what CheckForm takes from a user, the schema takes too, except for null, which
-// removes a value and is no input for a form. A required field that has a default is not required of the user. The error is
-// a *FieldError.
+// removes a value. A required field that has a default is not required of the user. The error is a *FieldError.
 func FormSchema(form []kubermaticv1.FormField) (map[string]any, error) {
 	root, err := formTree(form)
 	if err != nil {
@@ -141,7 +140,11 @@ func (n *schemaNode) schema() map[string]any {
 				required = append(required, key)
 			}
 		}
-		return withRequired(map[string]any{"type": "object", "properties": properties}, required)
+		schema := map[string]any{"type": "object", "properties": properties}
+		if len(required) > 0 {
+			schema["required"] = required
+		}
+		return schema
 	case "list":
 		items, least := make([]any, len(n.items)), 0
 		for i, child := range n.items {
@@ -157,13 +160,6 @@ func (n *schemaNode) schema() map[string]any {
 		return schema
 	}
 	return map[string]any{}
-}
-
-func withRequired(schema map[string]any, required []any) map[string]any {
-	if len(required) > 0 {
-		schema["required"] = required
-	}
-	return schema
 }
 
 // fieldSchema is the schema of one field's value.

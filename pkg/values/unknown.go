@@ -30,7 +30,7 @@ func UnknownKeys(form []kubermaticv1.FormField, known, given map[string]any, els
 		return nil // what is wrong with the form is told elsewhere
 	}
 	search := unknownSearch{elsewhere: elsewhere, left: maxComparisons}
-	search.look(nil, root, known, given)
+	search.compare(nil, root, known, given)
 	if more := search.count - len(search.told); more > 0 {
 		search.told = append(search.told, fmt.Sprintf("and %d more unknown keys", more))
 	}
@@ -45,17 +45,17 @@ type unknownSearch struct {
 	left int
 }
 
-// look compares what stands at a path with the form's and the known values' parts there.
-func (s *unknownSearch) look(path Path, node *schemaNode, known, given any) {
+// compare compares what stands at a path with the form's and the known values' parts there.
+func (s *unknownSearch) compare(path Path, node *schemaNode, known, given any) {
 	switch given := given.(type) {
 	case map[string]any:
 		knownHere, _ := known.(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(given)) {
 			child, below := node.properties[key], knownHere[key]
 			if child != nil {
-				s.look(path.key(key), child, below, given[key])
+				s.compare(path.key(key), child, below, given[key])
 			} else if _, ok := knownHere[key]; !ok && node.properties != nil {
-				s.tell(path.key(key), node)
+				s.report(path.key(key), node)
 			}
 		}
 	case []any:
@@ -65,13 +65,13 @@ func (s *unknownSearch) look(path Path, node *schemaNode, known, given any) {
 			if i < len(knownHere) {
 				below = knownHere[i]
 			}
-			s.look(append(slices.Clip(path), Step{Index: i, IsIndex: true}), node.items[i], below, given[i])
+			s.compare(append(slices.Clip(path), Step{Index: i, IsIndex: true}), node.items[i], below, given[i])
 		}
 	}
 }
 
-// tell notes an unknown key below a node.
-func (s *unknownSearch) tell(path Path, node *schemaNode) {
+// report notes an unknown key below a node.
+func (s *unknownSearch) report(path Path, node *schemaNode) {
 	similar := s.similar(path[len(path)-1].Key, slices.Sorted(maps.Keys(node.properties)))
 	if s.elsewhere && similar == "" {
 		return

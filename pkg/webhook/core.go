@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // Cleaners are the users of the cluster itself that delete what has to go; the policies of the charts name the same.
@@ -31,8 +32,8 @@ func (i *Installations) deletion(ctx context.Context, request admission.Request,
 	case i.isGoing(ctx, request.Namespace), !slices.Contains(object.Finalizers, v1.FinalizerCoreProtection):
 		return allowed()
 	}
-	cluster, err := i.Clusters.InNamespace(ctx, request.Namespace)
-	if err != nil || cluster.DeletionTimestamp != nil {
+	cluster, err := i.Clusters.Find(ctx, target.InstalledIn(object))
+	if err != nil || cluster.Deleted {
 		return allowed()
 	}
 	return forbidden(fmt.Sprintf("%s is a core add-on of cluster %q, which needs it: it would be made again. To remove it for good, "+

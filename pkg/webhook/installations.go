@@ -13,18 +13,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/resolution"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// Finder finds the Cluster of a namespace; its error says that there is not exactly one, or that the look failed.
+// Finder finds the cluster that a Ref means; its error says that there is not exactly one, or that the read failed.
 type Finder interface {
-	InNamespace(ctx context.Context, namespace string) (*kkpv1.Cluster, error)
+	Find(ctx context.Context, ref target.Ref) (target.Description, error)
 }
 
 // Installations judges AddonInstallations.
@@ -33,7 +32,7 @@ type Installations struct {
 	Reader client.Reader
 	// Marks tells merged catalogues from whatever else has their names.
 	Marks *mergedcatalogue.Marks
-	// Clusters finds a namespace's Cluster, from a cache.
+	// Clusters finds an installation's cluster, from a cache.
 	Clusters Finder
 	// CatalogueNamespace holds the merged catalogues.
 	CatalogueNamespace string
@@ -163,9 +162,8 @@ func (i *Installations) version(
 	ctx context.Context, entry *catalogue.Entry, object *v1.AddonInstallation,
 ) (resolution.Choice, []string) {
 	request := i.request(object)
-	found, err := i.Clusters.InNamespace(ctx, object.Namespace)
-	if err == nil {
-		request.Cluster = cluster.Describe(found)
+	var err error
+	if request.Cluster, err = i.Clusters.Find(ctx, target.InstalledIn(object)); err == nil {
 		choice, refusal := request.Choose(entry)
 		if refusal == nil {
 			return choice, deprecation(object, choice.Version)

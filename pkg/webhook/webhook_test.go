@@ -18,6 +18,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -125,18 +126,18 @@ func expectAdmitted(t *testing.T, answer admission.Response, warnings ...string)
 
 // clusters finds what a test says.
 type clusters struct {
-	found *kkpv1.Cluster
+	found target.Description
 	err   error
 }
 
-func (c clusters) InNamespace(context.Context, string) (*kkpv1.Cluster, error) { return c.found, c.err }
+func (c clusters) Find(context.Context, target.Ref) (target.Description, error) {
+	return c.found, c.err
+}
 
 var errNoCluster = errors.New("no Cluster has the namespace")
 
 func living(version string) clusters {
-	return clusters{found: &kkpv1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Name: "amber"}, Status: kkpv1.ClusterStatus{Versions: kkpv1.ClusterVersions{ControlPlane: version}},
-	}}
+	return clusters{found: target.Description{Ref: target.Ref{Name: "amber"}, KubernetesVersion: version}}
 }
 
 func namespace(name string) *corev1.Namespace {

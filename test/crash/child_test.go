@@ -47,6 +47,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/images"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -236,7 +237,7 @@ func watchKubeconfigs(made manager.Manager, connections *cluster.Connections) (c
 	}
 	refresh := func(object any) {
 		if secret, isSecret := object.(*corev1.Secret); isSecret {
-			connections.Refresh(secret.Namespace)
+			connections.Refresh(target.Ref{Namespace: secret.Namespace})
 		}
 	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{

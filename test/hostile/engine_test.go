@@ -159,7 +159,7 @@ func (s *stage) connect(ctx context.Context, connections *cluster.Connections) *
 	defer cancel()
 	for {
 		woken := make(chan struct{})
-		connection, err := connections.Get(s.kkp, "a", sync.OnceFunc(func() { close(woken) }))
+		connection, err := connections.Get(cluster.Describe(s.kkp), "a", sync.OnceFunc(func() { close(woken) }))
 		if err == nil {
 			return connection
 		}

@@ -10,9 +10,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // reconcileCatalogue looks at all merged catalogues and asks for the clusters whose offer changed.
@@ -30,8 +31,8 @@ func (r *Reconciler) reconcileCatalogue(ctx context.Context, _ reconcile.Request
 	}
 	inUse := map[string]bool{}
 	for i := range clusters {
-		if r.handles(&clusters[i]) {
-			inUse[clusters[i].Status.Versions.ControlPlane] = true
+		if r.handles(clusters[i]) {
+			inUse[clusters[i].KubernetesVersion] = true
 		}
 	}
 	changed, err := r.offers.load(r.readEntries(ctx, list.Items), inUse)
@@ -67,11 +68,10 @@ func (r *Reconciler) readEntries(ctx context.Context, catalogues []v1.AddonCatal
 	return now
 }
 
-func (r *Reconciler) ask(q queue, clusters []kkpv1.Cluster, changed map[string]bool) {
-	for i := range clusters {
-		found := &clusters[i]
-		if r.handles(found) && changed[found.Status.Versions.ControlPlane] {
-			q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: found.Status.NamespaceName}})
+func (r *Reconciler) ask(q queue, clusters []target.Description, changed map[string]bool) {
+	for _, found := range clusters {
+		if r.handles(found) && changed[found.KubernetesVersion] {
+			q.Add(cluster.Request(found.Ref))
 		}
 	}
 }

@@ -69,11 +69,11 @@ func New(dependencies Dependencies) *Reconciler {
 	}
 }
 
-// Reconcile makes one pass over one cluster. A request's name is the cluster's namespace on the seed.
+// Reconcile makes one pass over one cluster. Requests are those of cluster.Request.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	f := &facts{namespace: request.Name}
-	outcome := r.failures.BackOff(f.namespace, loop.Run(ctx, r.steps(), f))
-	r.refused.forget(f.namespace, outcome)
+	f := &facts{asked: cluster.Requested(request)}
+	outcome := r.failures.BackOff(request.String(), loop.Run(ctx, r.steps(), f))
+	r.refused.forget(f.asked, outcome)
 	logOutcome(ctx, outcome)
 	return loop.Result(outcome), nil
 }

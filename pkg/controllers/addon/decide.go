@@ -14,7 +14,7 @@ import (
 
 // decide takes what was decided for clusters like this one. Before the first look at the catalogues nothing is.
 func (r *Reconciler) decide(_ context.Context, f *facts) loop.Outcome {
-	offer, err := r.offers.to(f.cluster.Status.Versions.ControlPlane)
+	offer, err := r.offers.to(f.cluster.KubernetesVersion)
 	if err != nil {
 		return retry(err)
 	}

@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // contestedRecheck is when to look again whether a namespace still belongs to several Clusters, besides their events.
@@ -21,7 +21,7 @@ const contestedRecheck = time.Minute
 
 // find gets the Cluster and sees whether there is something to do. Whatever is missing here comes with an event.
 func (r *Reconciler) find(ctx context.Context, f *facts) loop.Outcome {
-	found, err := r.Finder.InNamespace(ctx, f.namespace)
+	found, err := r.Finder.Find(ctx, f.asked)
 	var unknown *cluster.UnknownError
 	switch {
 	case errors.As(err, &unknown) && len(unknown.Clusters) == 0:
@@ -39,22 +39,21 @@ func (r *Reconciler) find(ctx context.Context, f *facts) loop.Outcome {
 }
 
 // handles says whether a Cluster is to be worked on.
-func (r *Reconciler) handles(found *kkpv1.Cluster) bool {
-	return cluster.BelongsTo(found, r.Options.WorkerName) && !found.Spec.Pause && !cluster.Deleted(found) &&
-		found.Status.NamespaceName != ""
+func (r *Reconciler) handles(found target.Description) bool {
+	return cluster.BelongsTo(found, r.Options.WorkerName) && !found.Paused && !found.Deleted && found.Namespace != ""
 }
 
 // seeNamespace goes on where the namespace exists and is not going. It is never created here.
 func (r *Reconciler) seeNamespace(ctx context.Context, f *facts) loop.Outcome {
 	namespace := namespaceMetadata()
-	err := r.Client.Get(ctx, client.ObjectKey{Name: f.namespace}, namespace)
+	err := r.Client.Get(ctx, client.ObjectKey{Name: f.asked.Namespace}, namespace)
 	switch {
 	case client.IgnoreNotFound(err) != nil:
-		return retry(fmt.Errorf("getting namespace %q: %w", f.namespace, err))
+		return retry(fmt.Errorf("getting namespace %q: %w", f.asked.Namespace, err))
 	case err != nil:
-		return waiting(v1.ReasonClusterNotReady, fmt.Sprintf("there is no namespace %q yet", f.namespace), 0)
+		return waiting(v1.ReasonClusterNotReady, fmt.Sprintf("there is no namespace %q yet", f.asked.Namespace), 0)
 	case !namespace.DeletionTimestamp.IsZero():
-		return waiting(v1.ReasonClusterNotReady, fmt.Sprintf("namespace %q is being deleted", f.namespace), 0)
+		return waiting(v1.ReasonClusterNotReady, fmt.Sprintf("namespace %q is being deleted", f.asked.Namespace), 0)
 	}
 	return nil
 }

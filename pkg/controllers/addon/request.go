@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
@@ -37,7 +37,7 @@ func (r *Reconciler) request(ctx context.Context, f *facts) loop.Outcome {
 		return nil
 	}
 	var refused refusals
-	err := r.Finder.Annotate(ctx, cluster.IdentityOf(f.cluster), func(annotations map[string]string) (err error) {
+	err := r.Finder.Annotate(ctx, f.cluster.Ref, func(annotations map[string]string) (err error) {
 		refused, err = r.fulfil(ctx, f, annotations)
 		return err
 	})
@@ -51,8 +51,8 @@ func (r *Reconciler) request(ctx context.Context, f *facts) loop.Outcome {
 		return nil
 	}
 	problems := strings.Join(refused.texts, "; ")
-	if r.refused.isNews(f.namespace, problems, time.Now()) {
-		r.Recorder.Eventf(f.cluster, nil, "Warning", v1.EventRequestRefused, "Request", "%s", text.Message(fmt.Sprintf(
+	if r.refused.isNews(f.asked, problems, time.Now()) {
+		r.Recorder.Eventf(f.cluster.Object, nil, "Warning", v1.EventRequestRefused, "Request", "%s", text.Message(fmt.Sprintf(
 			"annotation %s: %s; the rest was followed, this stays on: mend it or take it off", v1.AnnotationInitialInstallations, problems)))
 	}
 	return loop.Stalled{Condition: v1.ConditionReady, Reason: v1.EventRequestRefused, Message: problems, Recheck: refused.recheck}
@@ -61,11 +61,11 @@ func (r *Reconciler) request(ctx context.Context, f *facts) loop.Outcome {
 // retold is when a refusal that stays is told again. API servers keep events for an hour.
 const retold = time.Hour
 
-// refusalsTold are what was told last of clusters whose requests are refused, by namespace. A pass has many causes, our own writes
+// refusalsTold are what was told last of clusters whose requests are refused. A pass has many causes, our own writes
 // among them, and a refusal is no news in each.
 type refusalsTold struct {
 	mutex sync.Mutex
-	last  map[string]refusalTold
+	last  map[target.Ref]refusalTold
 }
 
 type refusalTold struct {
@@ -73,27 +73,27 @@ type refusalTold struct {
 	at   time.Time
 }
 
-func (t *refusalsTold) isNews(namespace, text string, now time.Time) bool {
+func (t *refusalsTold) isNews(asked target.Ref, text string, now time.Time) bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	if last := t.last[namespace]; last.text == text && now.Sub(last.at) < retold {
+	if last := t.last[asked]; last.text == text && now.Sub(last.at) < retold {
 		return false
 	}
 	if t.last == nil {
-		t.last = map[string]refusalTold{}
+		t.last = map[target.Ref]refusalTold{}
 	}
-	t.last[namespace] = refusalTold{text, now}
+	t.last[asked] = refusalTold{text, now}
 	return true
 }
 
-// forget lets go of a namespace unless a pass over it ended with a refusal.
-func (t *refusalsTold) forget(namespace string, outcome loop.Outcome) {
+// forget drops what was told of a cluster unless a pass over it ended with a refusal.
+func (t *refusalsTold) forget(asked target.Ref, outcome loop.Outcome) {
 	if stalled, ok := outcome.(loop.Stalled); ok && stalled.Reason == v1.EventRequestRefused {
 		return
 	}
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	delete(t.last, namespace)
+	delete(t.last, asked)
 }
 
 // refusals are the entries that can't be followed.
@@ -164,7 +164,7 @@ func (e *refusedError) Error() string {
 
 // install makes one installation. Errors: *refusedError, or a call that failed.
 func (r *Reconciler) install(ctx context.Context, f *facts, wanted *request) error {
-	made, err := wanted.installation(f.namespace, f.cluster.UID)
+	made, err := wanted.installation(f.cluster.Namespace, f.cluster.UID)
 	if err != nil {
 		return &refusedError{wanted.Name, "its values can't be written as JSON"}
 	}

@@ -1,17 +1,17 @@
 package addon
 
 import (
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // facts are what a pass knows; each step adds to them.
 type facts struct {
-	// namespace of the cluster on the seed.
-	namespace string
-	cluster   *kkpv1.Cluster
-	offer     *catalogue.Availability
+	// asked is the cluster that was asked for.
+	asked   target.Ref
+	cluster target.Description
+	offer   *catalogue.Availability
 }
 
 // steps of a pass, in order.

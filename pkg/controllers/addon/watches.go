@@ -21,8 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // debounce gathers the events of one push of the distributor.
@@ -85,7 +86,7 @@ func (r *Reconciler) watchClusters(mgr ctrl.Manager, written cache.Cache) error 
 			r.clusters.Store(&clusters)
 			return nil
 		}),
-		r.Finder.Watch(mgr.GetCache(), handler.TypedEnqueueRequestsFromMapFunc(ofCluster), matters()),
+		r.Finder.Watch(mgr.GetCache(), ofCluster, matters),
 		source.Kind[client.Object](mgr.GetCache(), namespaceMetadata(), r.inCluster(client.Object.GetName), appears()),
 		source.Kind[client.Object](written, availableMetadata(), r.inCluster(client.Object.GetNamespace)),
 	} {
@@ -96,26 +97,19 @@ func (r *Reconciler) watchClusters(mgr ctrl.Manager, written cache.Cache) error 
 	return nil
 }
 
-// matters lets those changes of a Cluster through that the answer depends on; KKP writes its status all the time.
-func matters() predicate.TypedPredicate[*kkpv1.Cluster] {
-	return predicate.TypedFuncs[*kkpv1.Cluster]{UpdateFunc: func(e event.TypedUpdateEvent[*kkpv1.Cluster]) bool {
-		before, after := e.ObjectOld, e.ObjectNew
-		return before.UID != after.UID ||
-			before.Status.NamespaceName != after.Status.NamespaceName ||
-			before.Status.Versions != after.Status.Versions ||
-			before.Spec.Pause != after.Spec.Pause ||
-			before.Labels[kkpv1.LabelWorkerName] != after.Labels[kkpv1.LabelWorkerName] ||
-			before.Annotations[v1.AnnotationInitialInstallations] != after.Annotations[v1.AnnotationInitialInstallations] ||
-			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero()
-	}}
+// matters says whether the answer depends on a change of a Cluster; KKP writes its status all the time.
+func matters(before, after target.Description) bool {
+	return before.UID != after.UID || before.Namespace != after.Namespace || before.KubernetesVersion != after.KubernetesVersion ||
+		before.Paused != after.Paused || before.Deleted != after.Deleted || cluster.WorkerName(before) != cluster.WorkerName(after) ||
+		before.Annotations[v1.AnnotationInitialInstallations] != after.Annotations[v1.AnnotationInitialInstallations]
 }
 
-// ofCluster asks for a Cluster by its namespace, once it has one.
-func ofCluster(_ context.Context, found *kkpv1.Cluster) []reconcile.Request {
-	if found.Status.NamespaceName == "" {
+// ofCluster asks for a Cluster, once it has a namespace.
+func ofCluster(_ context.Context, found target.Description) []reconcile.Request {
+	if found.Namespace == "" {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: found.Status.NamespaceName}}}
+	return []reconcile.Request{cluster.Request(found.Ref)}
 }
 
 // appears lets new namespaces through: KKP names a cluster's namespace before it exists.
@@ -129,11 +123,11 @@ func appears() predicate.Predicate {
 // inCluster asks for the namespaces of clusters, and for no others.
 func (r *Reconciler) inCluster(namespace func(client.Object) string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-		name := namespace(object)
-		if _, err := r.Finder.InNamespace(ctx, name); err != nil {
+		found, err := r.Finder.Find(ctx, target.Ref{Namespace: namespace(object)})
+		if err != nil {
 			return nil
 		}
-		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
+		return []reconcile.Request{cluster.Request(found.Ref)}
 	})
 }
 

@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 const (
@@ -38,17 +38,17 @@ func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
 	}
 	outdated, object, err := r.writeSpec(ctx, f)
 	if isGoing(err) {
-		return waiting(v1.ReasonClusterNotReady, fmt.Sprintf("namespace %q is being deleted", f.namespace), 0)
+		return waiting(v1.ReasonClusterNotReady, fmt.Sprintf("namespace %q is being deleted", f.cluster.Namespace), 0)
 	}
 	if err != nil {
-		return retry(fmt.Errorf("writing the available catalogue of namespace %q: %w", f.namespace, err))
+		return retry(fmt.Errorf("writing the available catalogue of namespace %q: %w", f.cluster.Namespace, err))
 	}
 	if f.isSaid(object) { // The cache had not seen our last write yet.
 		return nil
 	}
 	r.Metrics.wrote()
 	if err := r.writeRest(ctx, f, object); err != nil {
-		return retry(fmt.Errorf("writing the available catalogue of namespace %q: %w", f.namespace, err))
+		return retry(fmt.Errorf("writing the available catalogue of namespace %q: %w", f.cluster.Namespace, err))
 	}
 	r.announce(object, outdated, f.offer)
 	return nil
@@ -57,9 +57,9 @@ func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
 // isCurrent tells from metadata alone whether the catalogue says what was decided.
 func (r *Reconciler) isCurrent(ctx context.Context, f *facts) (bool, error) {
 	about := availableMetadata()
-	err := r.written.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: v1.AvailableCatalogue}, about)
+	err := r.written.Get(ctx, client.ObjectKey{Namespace: f.cluster.Namespace, Name: v1.AvailableCatalogue}, about)
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("getting the available catalogue of namespace %q: %w", f.namespace, err)
+		return false, fmt.Errorf("getting the available catalogue of namespace %q: %w", f.cluster.Namespace, err)
 	}
 	return err == nil && f.isSaid(about), nil
 }
@@ -89,7 +89,7 @@ func isOurStatus(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == fieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "status"
 }
 
-func isOwned(object client.Object, by *kkpv1.Cluster) bool {
+func isOwned(object client.Object, by target.Description) bool {
 	return slices.ContainsFunc(object.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == by.UID })
 }
 
@@ -102,10 +102,10 @@ func isGoing(err error) bool {
 // that was there before as well, nil for none.
 func (r *Reconciler) writeSpec(ctx context.Context, f *facts) (outdated *v1.AddonCatalogueSpec, object *v1.AddonCatalogue, err error) {
 	live := &v1.AddonCatalogue{}
-	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: v1.AvailableCatalogue}, live)
+	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: f.cluster.Namespace, Name: v1.AvailableCatalogue}, live)
 	if apierrors.IsNotFound(err) {
 		created := &v1.AddonCatalogue{
-			ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: v1.AvailableCatalogue}, Spec: specOf(f.offer),
+			ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster.Namespace, Name: v1.AvailableCatalogue}, Spec: specOf(f.offer),
 		}
 		mark(created, f.cluster)
 		return nil, created, r.Client.Create(ctx, created, client.FieldOwner(fieldOwner))
@@ -123,16 +123,14 @@ func (r *Reconciler) writeSpec(ctx context.Context, f *facts) (outdated *v1.Addo
 }
 
 // mark says what the object is, and whose: where a namespace outlives its Cluster the catalogue does not.
-func mark(object *v1.AddonCatalogue, owner *kkpv1.Cluster) {
+func mark(object *v1.AddonCatalogue, owner target.Description) {
 	if object.Labels == nil {
 		object.Labels = map[string]string{}
 	}
 	object.Labels[v1.LabelRole] = v1.RoleAvailable
 	object.Labels[v1.LabelManagedBy] = managedBy
 	if !isOwned(object, owner) {
-		object.OwnerReferences = []metav1.OwnerReference{{
-			APIVersion: kkpv1.GroupVersion.String(), Kind: "Cluster", Name: owner.Name, UID: owner.UID,
-		}}
+		object.OwnerReferences = []metav1.OwnerReference{owner.Owner}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -26,7 +25,7 @@ import (
 // would take back what is taken over. Nothing at all is done meanwhile, not even repairs: each would be undone.
 func (r *Reconciler) kkpAddonGone(ctx context.Context, f *facts) loop.Outcome {
 	name := addonOf(f)
-	addon, err := r.Platform.KKPAddon(ctx, types.NamespacedName{Namespace: f.installation.Namespace, Name: name})
+	addon, err := r.Platform.KKPAddon(ctx, f.cluster.Ref, name)
 	if err != nil {
 		return failed(err)
 	}
@@ -155,5 +154,5 @@ func keyTexts(entries ownership.Inventory) []string {
 
 // ofKKPAddon are the installations of the add-on that an Addon of KKP stands for.
 func (r *Reconciler) ofKKPAddon(ctx context.Context, change cluster.Change) []reconcile.Request {
-	return r.requests(ctx, client.InNamespace(change.Namespace), client.MatchingFields{indexAddon: change.Name})
+	return r.requests(ctx, client.InNamespace(change.Cluster.Namespace), client.MatchingFields{indexAddon: change.Name})
 }

@@ -19,14 +19,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/webhook"
 )
 
@@ -136,9 +135,9 @@ func (s stored) Get(_ context.Context, key client.ObjectKey, into client.Object,
 }
 
 // lone finds one Cluster.
-type lone struct{ found *kkpv1.Cluster }
+type lone struct{ found target.Description }
 
-func (o lone) InNamespace(context.Context, string) (*kkpv1.Cluster, error) { return o.found, nil }
+func (o lone) Find(context.Context, target.Ref) (target.Description, error) { return o.found, nil }
 
 // asked is one question to all three.
 type asked struct {
@@ -191,7 +190,7 @@ func (a asked) upgrade(t *testing.T) resolution.UpgradeFinding {
 		t.Fatal(err)
 	}
 	request := resolution.Request{
-		Installation: a.f.installation, Installed: resolution.InstalledInStatus(a.f.installation), Cluster: cluster.Describe(a.f.cluster),
+		Installation: a.f.installation, Installed: resolution.InstalledInStatus(a.f.installation), Cluster: a.f.cluster,
 		AllowPrereleases: a.preReleases,
 	}
 	return resolution.CheckUpgrade(func(string) *catalogue.Entry { return entry }, []resolution.Request{request}, request.Cluster.KubernetesVersion)[0]
@@ -206,12 +205,12 @@ func TestControllerAdmissionAndUpgradeCheckAgree(t *testing.T) {
 	seen := map[string]int{}
 	for i := range 4000 {
 		a := asked{object: d.merged(), preReleases: d.odds(2), f: &facts{
-			cluster: &kkpv1.Cluster{}, memory: &memory{}, installation: d.installation(),
+			memory: &memory{}, installation: d.installation(),
 		}}
-		a.f.cluster.Status.Versions.ControlPlane = d.one("v1.35.9", "1.36.3", "1.36.0-rc.1", "1.37.1-gke.100", "")
+		a.f.cluster.KubernetesVersion = d.one("v1.35.9", "1.36.3", "1.36.0-rc.1", "1.37.1-gke.100", "")
 		d.history(a.f)
 		why := fmt.Sprintf("seed %d, number %d: add-on %q, wanted %q, installed %q, Kubernetes %q", seed, i, addonOf(a.f),
-			a.f.installation.Spec.AddonRef.Version, installedVersion(a.f), a.f.cluster.Status.Versions.ControlPlane)
+			a.f.installation.Spec.AddonRef.Version, installedVersion(a.f), a.f.cluster.KubernetesVersion)
 		if got := resolution.InstalledInStatus(a.f.installation); got != installedVersion(a.f) {
 			t.Fatalf("%s: the status says that %q is installed", why, got)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // connectRecheck is how often a missing connection is asked for, besides being woken.
@@ -48,8 +49,7 @@ func (r *Reconciler) connect(ctx context.Context, f *facts) loop.Outcome {
 
 // comeBack makes a Cluster that came back with another UID the owner of the records, once its user cluster is known to be the same.
 func (r *Reconciler) comeBack(ctx context.Context, f *facts) loop.Outcome {
-	now := kubermaticv1.ClusterIdentity{Name: f.cluster.Name, UID: f.cluster.UID}
-	if err := r.Records.Reown(ctx, f.installation.Namespace, f.owner, now); err != nil {
+	if err := r.Records.Reown(ctx, f.installation.Namespace, f.owner, f.cluster.Identity()); err != nil {
 		return failed(err)
 	}
 	f.memory.doubt()
@@ -58,8 +58,8 @@ func (r *Reconciler) comeBack(ctx context.Context, f *facts) loop.Outcome {
 
 // watchSwaps wakes the installations of a cluster that turns out to be another one, so that they say so.
 func (r *Reconciler) watchSwaps(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	r.Connections.OnSwap(func(namespace string) {
-		for _, request := range r.requests(ctx, client.InNamespace(namespace)) {
+	r.Connections.OnSwap(func(swapped target.Ref) {
+		for _, request := range r.requests(ctx, client.InNamespace(swapped.Namespace)) {
 			queue.Add(request)
 		}
 	})
@@ -81,7 +81,7 @@ func notConnected(without *cluster.NotConnectedError) loop.Outcome {
 // remoteFailed is a call to the user cluster that failed. The connection learns of it. Where that takes it out, the cluster is what there
 // is to tell of, in the words of the next pass, and nothing of the add-on.
 func (r *Reconciler) remoteFailed(f *facts, condition string, err error) loop.Outcome {
-	r.Connections.Report(f.cluster, err)
+	r.Connections.Report(f.cluster.Ref, err)
 	if isAnswer(err) {
 		return callFailed(condition, err)
 	}

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
@@ -23,6 +22,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // Options are the controller's settings.
@@ -45,10 +45,10 @@ type Options struct {
 
 // Connections answer at once with a connection to a user cluster, or why there is none.
 type Connections interface {
-	Get(kkp *kkpv1.Cluster, subscriber string, wake func()) (*cluster.Connection, error)
-	Report(kkp *kkpv1.Cluster, err error)
-	OnSwap(swapped func(namespace string))
-	Origin(ctx context.Context, kkp *kkpv1.Cluster) (types.UID, error)
+	Get(cluster target.Description, subscriber string, wake func()) (*cluster.Connection, error)
+	Report(cluster target.Ref, err error)
+	OnSwap(swapped func(target.Ref))
+	Origin(ctx context.Context, cluster target.Ref) (types.UID, error)
 }
 
 // Records keep release records on the seed.

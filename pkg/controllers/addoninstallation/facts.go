@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/calls"
@@ -21,6 +20,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/survey"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
@@ -29,7 +29,7 @@ type facts struct {
 	installation *kubermaticv1.AddonInstallation
 	memory       *memory
 
-	cluster *kkpv1.Cluster
+	cluster target.Description
 	owner   ownership.Owner
 	// damaged: there are records, and none can be read.
 	damaged bool

@@ -10,6 +10,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 const (
@@ -23,11 +24,11 @@ const (
 // that comes back over the same user cluster has the same IDs as before.
 func (r *Reconciler) locate(ctx context.Context, f *facts) error {
 	f.now = time.Now()
-	found, err := r.Finder.InNamespace(ctx, f.installation.Namespace)
+	found, err := r.Finder.Find(ctx, target.InstalledIn(f.installation))
 	if err != nil {
 		return err
 	}
-	origin, err := r.Connections.Origin(ctx, found)
+	origin, err := r.Connections.Origin(ctx, found.Ref)
 	if err != nil {
 		return err
 	}
@@ -48,22 +49,22 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 	if !cluster.BelongsTo(f.cluster, r.Options.WorkerName) {
 		return loop.NotMine{}
 	}
-	identity := kubermaticv1.ClusterIdentity{Name: f.cluster.Name, UID: f.cluster.UID}
+	identity := f.cluster.Identity()
 	known := f.installation.Status.Cluster
 	f.installation.Status.Cluster = &identity
 	if known == nil && f.installation.Spec.CoreAddon || known != nil && *known != identity {
 		return checkpoint(kubermaticv1.ConditionReady, fmt.Sprintf("it belongs to cluster %q", f.cluster.Name))
 	}
 	switch {
-	case cluster.Deleted(f.cluster):
+	case f.cluster.Deleted:
 		return waiting(kubermaticv1.ReasonClusterNotReady, fmt.Sprintf("cluster %q is being deleted", f.cluster.Name), 0)
-	case f.cluster.Spec.Pause:
+	case f.cluster.Paused:
 		f.memory.watched = time.Time{}
 		return pausedCluster(f)
 	case f.installation.Spec.Paused:
 		f.memory.watched = time.Time{}
 		return waiting(kubermaticv1.ReasonPaused, "the installation is paused: set spec.paused to false to go on", 0)
-	case f.cluster.Status.Versions.ControlPlane == "":
+	case f.cluster.KubernetesVersion == "":
 		return waiting(kubermaticv1.ReasonClusterNotReady, fmt.Sprintf("cluster %q has no version yet", f.cluster.Name), clusterRecheck)
 	}
 	return nil

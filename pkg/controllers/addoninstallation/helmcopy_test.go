@@ -20,12 +20,12 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/events"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -50,7 +50,7 @@ func TestACopyThatIsTooLargeIsTriedOnce(t *testing.T) {
 	f := &facts{
 		installation: &kubermaticv1.AddonInstallation{}, memory: &memory{record: record}, saved: record,
 		connection: &cluster.Connection{Secrets: secrets}, owner: ownership.Owner{ClusterUID: "uid", Installation: "large"},
-		cluster: &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{UID: "uid"}},
+		cluster: target.Description{Ref: target.Ref{UID: "uid"}},
 	}
 	for revision := 1; revision <= 2; revision++ {
 		record.Helm.Revision = revision
@@ -107,7 +107,7 @@ func TestACopyIsLookedAtByItsVersion(t *testing.T) {
 	r := New(Dependencies{Recorder: events.NewFakeRecorder(10), Options: Options{DriftInterval: time.Hour}})
 	f := &facts{
 		installation: &kubermaticv1.AddonInstallation{}, memory: &memory{record: record}, saved: record,
-		cluster: &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}, owner: ownership.Owner{ClusterUID: "uid", Installation: "resting"},
+		cluster: target.Description{Ref: target.Ref{UID: "uid"}}, owner: ownership.Owner{ClusterUID: "uid", Installation: "resting"},
 		connection: &cluster.Connection{
 			Secrets: clients.CoreV1(), Metadata: lister,
 			Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memorycache.NewMemCacheClient(clients.Discovery())),

@@ -67,7 +67,7 @@ func (f *facts) overdue(within context.Context, outcome loop.Outcome) loop.Outco
 
 // tooSlow is what to tell of a pass that was ended: that its cluster was too slow, if the pass came that far.
 func (f *facts) tooSlow(late *fairqueue.OverdueError, outcome loop.Outcome) loop.Outcome {
-	if f.cluster == nil || f.connection == nil {
+	if f.connection == nil {
 		return outcome
 	}
 	slow := &cluster.NotConnectedError{

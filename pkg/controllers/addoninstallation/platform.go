@@ -11,48 +11,39 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/resolution"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
 // Platform knows what the seed has beside Clusters.
 type Platform interface {
-	// Facts are what template data needs and the Cluster does not hold.
-	Facts(ctx context.Context, cluster *kkpv1.Cluster) (templatedata.Options, error)
+	// TemplateData is what templates see, without secrets.
+	TemplateData(ctx context.Context, cluster target.Description, variables map[string]any) (templatedata.Data, error)
 	// IsProvider says whether providerRef may name the kind; ProviderSecret is the Secret that an object of it names.
 	IsProvider(kind schema.GroupKind) bool
 	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error)
-	// KKPAddon is KKP's own Addon of a name in a cluster namespace; nil for none.
-	KKPAddon(ctx context.Context, key types.NamespacedName) (*metav1.PartialObjectMetadata, error)
+	// KKPAddon is KKP's own Addon of a name in a cluster; nil for none.
+	KKPAddon(ctx context.Context, cluster target.Ref, name string) (*metav1.PartialObjectMetadata, error)
 	// Subscribe has changes of all of that told.
 	Subscribe(changed func(cluster.Change))
 }
 
-// ClusterSecrets reads the Secrets that a Cluster itself refers to, for add-ons of Core catalogues.
+// ClusterSecrets adds to template data the Secrets that a Cluster itself refers to, for add-ons of Core catalogues.
 type ClusterSecrets interface {
-	Of(ctx context.Context, cluster *kkpv1.Cluster) (templatedata.Secrets, error)
+	AddTo(ctx context.Context, data templatedata.Data, cluster target.Description) (templatedata.Data, error)
 }
 
 // templateData is what templates see. Secrets are in it for versions of Core catalogues that ask for them.
 func (r *Reconciler) templateData(ctx context.Context, f *facts) (templatedata.Data, error) {
-	known, err := r.Platform.Facts(ctx, f.cluster)
-	if err != nil {
-		return templatedata.Data{}, err
-	}
-	known.Variables = r.Options.Variables[addonOf(f)]
-	data, err := templatedata.New(f.cluster, known)
+	data, err := r.Platform.TemplateData(ctx, f.cluster, r.Options.Variables[addonOf(f)])
 	if err != nil || !f.choice.SeesSecrets() {
 		return data, err
 	}
-	secrets, err := r.ClusterSecrets.Of(ctx, f.cluster)
-	if err != nil {
-		return templatedata.Data{}, err
-	}
-	return templatedata.WithSecrets(data, f.cluster, secrets)
+	return r.ClusterSecrets.AddTo(ctx, data, f.cluster)
 }
 
 // dataOutcome: nobody tells us when a Cluster's Secrets come, so they are looked for again.
@@ -89,8 +80,8 @@ func (r *Reconciler) watchPlatform(ctx context.Context, queue workqueue.TypedRat
 // ofChange: a provider's object wakes those that name it, the rest all that see the same facts.
 func (r *Reconciler) ofChange(ctx context.Context, change cluster.Change) []reconcile.Request {
 	var options []client.ListOption
-	if change.Namespace != "" {
-		options = append(options, client.InNamespace(change.Namespace))
+	if change.Cluster.Namespace != "" {
+		options = append(options, client.InNamespace(change.Cluster.Namespace))
 	}
 	if change.Kind == cluster.KindKKPAddon {
 		return r.ofKKPAddon(ctx, change)

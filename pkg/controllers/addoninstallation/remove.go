@@ -18,6 +18,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/removal"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
@@ -38,10 +39,10 @@ func (r *Reconciler) letGo(ctx context.Context, f *facts) loop.Outcome {
 	if !cluster.BelongsTo(f.cluster, r.Options.WorkerName) {
 		return loop.NotMine{}
 	}
-	if cluster.Deleted(f.cluster) {
+	if f.cluster.Deleted {
 		return loop.Done{}
 	}
-	if f.cluster.Spec.Pause {
+	if f.cluster.Paused {
 		return pausedCluster(f)
 	}
 	orphaned := f.installation.Spec.DeletionPolicy == kubermaticv1.DeletionOrphan
@@ -82,7 +83,7 @@ func (r *Reconciler) letGoWithoutCluster(ctx context.Context, f *facts, unknown 
 		return failed(err)
 	}
 	for _, known := range had {
-		gone, err := r.Finder.Gone(ctx, cluster.Identity{Name: known.Name, UID: known.UID})
+		gone, err := r.Finder.Gone(ctx, target.Recorded(f.installation.Namespace, known))
 		if err != nil {
 			return failed(err)
 		}

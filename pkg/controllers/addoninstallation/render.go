@@ -8,7 +8,6 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/render"
@@ -23,7 +22,7 @@ func (r *Reconciler) inputs(f *facts) (resolution.Inputs, error) {
 	served, err := r.servedVersions(f)
 	return resolution.Inputs{
 		Installation: f.installation, Choice: f.choice, Content: f.snapshot.Digest, Values: f.values, Images: r.Images.Canonical(),
-		Data: f.data, KubernetesVersion: cluster.Describe(f.cluster).KubernetesVersion, Served: served,
+		Data: f.data, KubernetesVersion: f.cluster.KubernetesVersion, Served: served,
 	}, err
 }
 
@@ -109,7 +108,7 @@ func (r *Reconciler) renderInput(f *facts, seen sight) render.Input {
 			Name: releaseName(f), Namespace: f.installation.Spec.TargetNamespace, Revision: seen.revision, IsInstall: seen.isInstall,
 		},
 		Found: seen.found, GuardFound: f.choice.Core, OtherMoment: seen.otherMoment,
-		Capabilities: render.Capabilities{KubeVersion: f.cluster.Status.Versions.ControlPlane},
+		Capabilities: render.Capabilities{KubeVersion: f.cluster.KubernetesVersion},
 	}
 	if f.choice.Version.Template.Method == kubermaticv1.MethodHelm { // nobody else sees them, and there are hundreds
 		input.Capabilities.APIVersions = served(f)

@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // servedKinds is a mapper of which the kinds can be changed; a reset is what has it look again.
@@ -47,9 +47,11 @@ type hearing struct {
 	reported error
 }
 
-func (h *hearing) Get(*kkpv1.Cluster, string, func()) (*cluster.Connection, error) { return nil, nil }
+func (h *hearing) Get(target.Description, string, func()) (*cluster.Connection, error) {
+	return nil, nil
+}
 
-func (h *hearing) Report(_ *kkpv1.Cluster, err error) { h.reported = err }
+func (h *hearing) Report(_ target.Ref, err error) { h.reported = err }
 
 // Red when a missing kind ends the wait, when only the first one is named, when the answer is kept for ever, or when an API
 // server that does not answer is taken for one that serves nothing.

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/resolution"
@@ -81,7 +80,7 @@ func (r *Reconciler) resolve(ctx context.Context, f *facts) loop.Outcome {
 	}
 	state, installed := &f.installation.Status, installedVersion(f)
 	choice, refusal := resolution.Request{
-		Installation: f.installation, Installed: installed, Cluster: cluster.Describe(f.cluster),
+		Installation: f.installation, Installed: installed, Cluster: f.cluster,
 		AllowPrereleases: r.Options.AllowPrereleases,
 	}.Choose(entry)
 	state.AvailableUpdate = choice.AvailableUpdate

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/values"
@@ -70,7 +69,7 @@ func TestKindsAreReadFromTheChart(t *testing.T) {
 // Red when what lookup finds for a Core add-on is no secret, or the catalogue's own values count as a user's.
 func TestWhatCoreAddonsLookUpIsGuarded(t *testing.T) {
 	f := &facts{
-		cluster: &kkpv1.Cluster{}, installation: &kubermaticv1.AddonInstallation{}, memory: &memory{},
+		installation: &kubermaticv1.AddonInstallation{}, memory: &memory{},
 		choice: resolution.Choice{
 			Core: true, Version: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}},
 		},

@@ -29,6 +29,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
 	"github.com/trellis-addons/trellis/pkg/resolution"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/values"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -132,7 +133,7 @@ func (w *valuesWorld) secret(name, use, text string) *corev1.Secret {
 func (w *valuesWorld) pass(entry *kubermaticv1.AddonVersion, spec kubermaticv1.AddonInstallationSpec, core bool) (*facts, loop.Outcome) {
 	spec.AddonRef.Name = "demo"
 	f := &facts{
-		cluster: w.cluster, choice: resolution.Choice{Version: entry, Core: core}, memory: &memory{},
+		cluster: cluster.Describe(w.cluster), choice: resolution.Choice{Version: entry, Core: core}, memory: &memory{},
 		installation: &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "demo"}, Spec: spec},
 	}
 	return f, w.reconciler.resolveValues(w.Context(), f)
@@ -152,7 +153,7 @@ func fromProvider(kind, name string) kubermaticv1.ValuesSource {
 	return kubermaticv1.ValuesSource{ProviderRef: &kubermaticv1.ProviderReference{APIGroup: backupTarget.Group, Kind: kind, Name: name}}
 }
 
-func target(name, secret string) *unstructured.Unstructured {
+func backups(name, secret string) *unstructured.Unstructured {
 	made := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"secretRef": map[string]any{"name": secret}}}}
 	made.SetGroupVersionKind(backupTarget.WithVersion("v1"))
 	made.SetNamespace(space)
@@ -177,7 +178,7 @@ func TestResolveValues(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "second", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseValues}},
 			Data:       map[string]string{"my.yaml": "d: second\nkept: {own: 1}\n", "bad.yaml": "kkp: {}", "deep.yaml": strings.Repeat("[", 40)},
 		},
-		target("default", "target"), target("thief", "unmarked"), target("empty", ""),
+		backups("default", "target"), backups("thief", "unmarked"), backups("empty", ""),
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "internal-admin-kubeconfig"}, Data: map[string][]byte{"kubeconfig": []byte("kubeconfig")}},
 	)
 	t.Run("layers", func(t *testing.T) { w.with(t).testLayers() })
@@ -382,7 +383,7 @@ func (w *valuesWorld) testWakes() {
 		return marked(w.Context(), w.secret(name, kubermaticv1.UseValues, ""))
 	}
 	change := func(kind schema.GroupKind, namespace, name string) []reconcile.Request {
-		return w.reconciler.ofChange(w.Context(), cluster.Change{Kind: kind, Namespace: namespace, Name: name})
+		return w.reconciler.ofChange(w.Context(), cluster.Change{Kind: kind, Cluster: target.Ref{Namespace: namespace}, Name: name})
 	}
 	for _, test := range []struct {
 		why  string

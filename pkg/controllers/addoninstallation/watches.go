@@ -2,11 +2,9 @@ package addoninstallation
 
 import (
 	"context"
-	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -19,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // indexAddon finds the installations of an add-on, indexRelease those that have a Helm release of a name.
@@ -56,7 +54,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		For(&kubermaticv1.AddonInstallation{}, builder.WithPredicates(installationChanged())).
 		Watches(&kubermaticv1.AddonInstallation{}, handler.EnqueueRequestsFromMapFunc(r.ofSibling), builder.WithPredicates(siblingChanged())).
 		Watches(&kubermaticv1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.ofCatalogue)).
-		WatchesRawSource(r.Finder.Watch(manager.GetCache(), handler.TypedEnqueueRequestsFromMapFunc(r.ofCluster), clusterChanged())).
+		WatchesRawSource(r.Finder.Watch(manager.GetCache(), r.ofCluster, nil)).
 		WatchesRawSource(marked(r.Marked, &corev1.Secret{}, ofMarked[*corev1.Secret](r))).
 		WatchesRawSource(marked(r.Marked, &corev1.ConfigMap{}, ofMarked[*corev1.ConfigMap](r))).
 		WatchesRawSource(source.Func(r.watchMarks)).
@@ -128,18 +126,6 @@ func (r *Reconciler) ofSibling(_ context.Context, object client.Object) []reconc
 	return r.dependents.of(changed)
 }
 
-// clusterChanged leaves out heartbeats: only what add-ons depend on counts. Our slice of the status has nothing else.
-func clusterChanged() predicate.TypedPredicate[*kkpv1.Cluster] {
-	return predicate.TypedFuncs[*kkpv1.Cluster]{UpdateFunc: func(update event.TypedUpdateEvent[*kkpv1.Cluster]) bool {
-		before, after := update.ObjectOld, update.ObjectNew
-		return before.Generation != after.Generation || !maps.Equal(before.Labels, after.Labels) ||
-			!maps.Equal(before.Annotations, after.Annotations) ||
-			// A deletionTimestamp alone changes no generation of KKP's kinds.
-			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-			!equality.Semantic.DeepEqual(before.Status, after.Status)
-	}}
-}
-
 func (r *Reconciler) ofCatalogue(ctx context.Context, object client.Object) []reconcile.Request {
 	if object.GetNamespace() != r.Options.CatalogueNamespace {
 		return nil
@@ -147,12 +133,11 @@ func (r *Reconciler) ofCatalogue(ctx context.Context, object client.Object) []re
 	return r.requests(ctx, client.MatchingFields{indexAddon: object.GetName()})
 }
 
-func (r *Reconciler) ofCluster(ctx context.Context, found *kkpv1.Cluster) []reconcile.Request {
-	namespace := found.Status.NamespaceName
-	if namespace == "" {
+func (r *Reconciler) ofCluster(ctx context.Context, found target.Description) []reconcile.Request {
+	if found.Namespace == "" {
 		return nil
 	}
-	return r.requests(ctx, client.InNamespace(namespace))
+	return r.requests(ctx, client.InNamespace(found.Namespace))
 }
 
 // ofMarked finds the installations that read a Secret or ConfigMap: by valuesFrom in its own namespace, or all with a

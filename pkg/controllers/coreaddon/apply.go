@@ -19,7 +19,7 @@ const fieldOwner = "trellis-core-addon"
 func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 	f.failures = map[string]error{}
 	for _, change := range f.plan.apply {
-		live, err := r.applyOne(ctx, f.namespace, change)
+		live, err := r.applyOne(ctx, f.asked.Namespace, change)
 		if err != nil {
 			f.failures[change.wanted.name] = err
 			continue

@@ -10,11 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // Options are the controller's settings.
@@ -42,7 +42,7 @@ type Dependencies struct {
 	Options  Options
 }
 
-// Reconciler is the CoreAddonController. A request's name is the namespace of a cluster.
+// Reconciler is the CoreAddonController. Requests are those of cluster.Request.
 type Reconciler struct {
 	Dependencies
 	// list reads the custom core list, available the metadata of available catalogues, from caches of their own.
@@ -65,8 +65,9 @@ func New(dependencies Dependencies) *Reconciler {
 
 // Reconcile makes one pass over the core add-ons of one cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	f := &facts{namespace: request.Name, report: r.reports.of(request.Name)}
-	outcome := r.failures.BackOff(request.Name, loop.Run(ctx, r.steps(), f))
+	asked := cluster.Requested(request)
+	f := &facts{asked: asked, report: r.reports.of(asked)}
+	outcome := r.failures.BackOff(request.String(), loop.Run(ctx, r.steps(), f))
 	if retry, failed := outcome.(loop.RetryAt); failed {
 		log.FromContext(ctx).Info("a pass over the core add-ons failed", "problem", retry.Message, "after", retry.After.String())
 	}
@@ -75,9 +76,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 // facts are what a pass knows; each step adds to them.
 type facts struct {
-	namespace string
-	// cluster is nil where none has the namespace: then only what is gone loses its protection.
-	cluster *kkpv1.Cluster
+	// asked is the cluster that was asked for.
+	asked target.Ref
+	// cluster is empty where there is none such: then only what is gone loses its protection.
+	cluster target.Description
 	// terminating is set while the namespace is being deleted.
 	terminating   bool
 	installations []v1.AddonInstallation

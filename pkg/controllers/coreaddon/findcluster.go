@@ -15,11 +15,12 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // findCluster ends the pass where nothing is to be kept: the Cluster is another worker's, paused, deleted, gone or unknown.
 func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
-	found, err := r.Finder.InNamespace(ctx, f.namespace)
+	found, err := r.Finder.Find(ctx, f.asked)
 	if unknown, ok := errors.AsType[*cluster.UnknownError](err); ok {
 		return r.withoutCluster(ctx, f, unknown)
 	}
@@ -30,11 +31,11 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 	switch {
 	case !cluster.BelongsTo(found, r.Options.WorkerName):
 		return loop.NotMine{}
-	case cluster.Deleted(found):
-		r.reports.forget(f.namespace)
+	case found.Deleted:
+		r.reports.forget(f.asked)
 		f.plan = releasePlan(f.installations)
 		return orDone(r.release(ctx, f))
-	case found.Spec.Pause:
+	case found.Paused:
 		return loop.Done{}
 	}
 	return r.findNamespace(ctx, f)
@@ -65,7 +66,7 @@ func (r *Reconciler) withoutCluster(ctx context.Context, f *facts, unknown *clus
 	if len(gone) < len(guarded) {
 		return loop.Waiting{Recheck: cluster.GoneInterval}
 	}
-	r.reports.forget(f.namespace)
+	r.reports.forget(f.asked)
 	return loop.Done{}
 }
 
@@ -76,7 +77,7 @@ func (r *Reconciler) isGone(ctx context.Context, installation *v1.AddonInstallat
 	if known == nil {
 		return !installation.DeletionTimestamp.IsZero(), nil
 	}
-	return r.Finder.Gone(ctx, cluster.Identity{Name: known.Name, UID: known.UID})
+	return r.Finder.Gone(ctx, target.Recorded(installation.Namespace, *known))
 }
 
 func orDone(outcome loop.Outcome) loop.Outcome {
@@ -89,12 +90,12 @@ func orDone(outcome loop.Outcome) loop.Outcome {
 // findNamespace: one that does not exist yet is waited for, and comes with an event.
 func (r *Reconciler) findNamespace(ctx context.Context, f *facts) loop.Outcome {
 	namespace := metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err := r.Client.Get(ctx, client.ObjectKey{Name: f.namespace}, namespace)
+	err := r.Client.Get(ctx, client.ObjectKey{Name: f.asked.Namespace}, namespace)
 	if apierrors.IsNotFound(err) {
 		return loop.Done{}
 	}
 	if err != nil {
-		return failed(fmt.Errorf("getting namespace %q: %w", f.namespace, err))
+		return failed(fmt.Errorf("getting namespace %q: %w", f.asked.Namespace, err))
 	}
 	f.terminating = !namespace.DeletionTimestamp.IsZero()
 	return nil

@@ -14,8 +14,8 @@ import (
 // and only read: a cluster may have hundreds, of which a pass asks the name.
 func (r *Reconciler) listInstallations(ctx context.Context, f *facts) loop.Outcome {
 	var list v1.AddonInstallationList
-	if err := r.Client.List(ctx, &list, client.InNamespace(f.namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return failed(fmt.Errorf("listing the installations of namespace %q: %w", f.namespace, err))
+	if err := r.Client.List(ctx, &list, client.InNamespace(f.asked.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return failed(fmt.Errorf("listing the installations of namespace %q: %w", f.asked.Namespace, err))
 	}
 	f.installations = list.Items
 	for i := range f.installations {

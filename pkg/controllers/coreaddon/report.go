@@ -17,6 +17,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // report is what was last told of one cluster. Only the pass over that cluster uses it, but for counts.
@@ -29,11 +30,11 @@ type report struct {
 	told map[string]bool
 }
 
-// reports by cluster namespace. Figures are kept apart, since metrics read them at any time.
+// reports by cluster, as a pass is asked for. Figures are kept apart, since metrics read them at any time.
 type reports struct {
-	mutex       sync.Mutex
-	byNamespace map[string]*report
-	figures     map[string]figures
+	mutex     sync.Mutex
+	byCluster map[target.Ref]*report
+	figures   map[target.Ref]figures
 }
 
 // figures of one cluster.
@@ -44,29 +45,29 @@ type figures struct {
 	orphans int
 }
 
-func (r *reports) of(namespace string) *report {
+func (r *reports) of(asked target.Ref) *report {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if r.byNamespace == nil {
-		r.byNamespace, r.figures = map[string]*report{}, map[string]figures{}
+	if r.byCluster == nil {
+		r.byCluster, r.figures = map[target.Ref]*report{}, map[target.Ref]figures{}
 	}
-	if r.byNamespace[namespace] == nil {
-		r.byNamespace[namespace] = &report{}
+	if r.byCluster[asked] == nil {
+		r.byCluster[asked] = &report{}
 	}
-	return r.byNamespace[namespace]
+	return r.byCluster[asked]
 }
 
-func (r *reports) count(namespace string, found figures) {
+func (r *reports) count(asked target.Ref, found figures) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.figures[namespace] = found
+	r.figures[asked] = found
 }
 
-func (r *reports) forget(namespace string) {
+func (r *reports) forget(asked target.Ref) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	delete(r.byNamespace, namespace)
-	delete(r.figures, namespace)
+	delete(r.byCluster, asked)
+	delete(r.figures, asked)
 }
 
 // report brings status.core and AddonsReady about, tells events, and ends the pass. A pass that wrote leaves that to the next
@@ -82,7 +83,7 @@ func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
 			unfit++
 		}
 	}
-	r.reports.count(f.namespace, figures{counts, unfit, len(orphansOf(f))})
+	r.reports.count(f.asked, figures{counts, unfit, len(orphansOf(f))})
 	r.announce(f)
 	if err := r.writeStatus(ctx, f, counts, conditionOf(f)); err != nil {
 		return failed(err)
@@ -97,7 +98,7 @@ func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
 // there comes with an event.
 func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAddonCounts, condition metav1.Condition) error {
 	about := metadataOf(v1.GroupVersion.WithKind("AddonCatalogue"))
-	err := r.available.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: v1.AvailableCatalogue}, about)
+	err := r.available.Get(ctx, client.ObjectKey{Namespace: f.asked.Namespace, Name: v1.AvailableCatalogue}, about)
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
@@ -113,13 +114,13 @@ func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAd
 	}
 	patch, err := json.Marshal(map[string]any{
 		"apiVersion": v1.GroupVersion.String(), "kind": "AddonCatalogue",
-		"metadata": map[string]any{"namespace": f.namespace, "name": v1.AvailableCatalogue, "uid": about.UID},
+		"metadata": map[string]any{"namespace": f.asked.Namespace, "name": v1.AvailableCatalogue, "uid": about.UID},
 		"status":   map[string]any{"core": counts, "conditions": wanted},
 	})
 	if err != nil {
 		return err
 	}
-	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: v1.AvailableCatalogue}}
+	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: f.asked.Namespace, Name: v1.AvailableCatalogue}}
 	err = r.Client.Status().Patch(ctx, object, client.RawPatch(types.ApplyPatchType, patch),
 		client.FieldOwner(fieldOwner), client.ForceOwnership)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
@@ -127,7 +128,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAd
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("writing status.core of the available catalogue in %q: %w", f.namespace, err)
+		return fmt.Errorf("writing status.core of the available catalogue in %q: %w", f.asked.Namespace, err)
 	}
 	f.report.counts, f.report.conditions = counts, wanted
 	return nil
@@ -136,7 +137,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAd
 // readStatus learns what an earlier process said, once for each catalogue.
 func (r *Reconciler) readStatus(ctx context.Context, f *facts, uid types.UID) error {
 	live := &v1.AddonCatalogue{}
-	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: v1.AvailableCatalogue}, live); err != nil {
+	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: f.asked.Namespace, Name: v1.AvailableCatalogue}, live); err != nil {
 		return err
 	}
 	f.report.object, f.report.counts, f.report.conditions = uid, v1.CoreAddonCounts{}, nil
@@ -179,10 +180,10 @@ func (r *Reconciler) announce(f *facts) {
 		}
 	}
 	if held := heldText(&f.set); held != "" && first("held/"+held) {
-		r.Recorder.Eventf(f.cluster, nil, corev1.EventTypeWarning, v1.EventCoreSetUnknown, "Select", "%s; it stays as it is", held)
+		r.Recorder.Eventf(f.cluster.Object, nil, corev1.EventTypeWarning, v1.EventCoreSetUnknown, "Select", "%s; it stays as it is", held)
 	}
 	if f.terminating && first("terminating") {
-		r.Recorder.Eventf(f.cluster, nil, corev1.EventTypeWarning, v1.EventDeletionBlocked, "Delete",
-			"namespace %q is being deleted while the cluster lives", f.namespace)
+		r.Recorder.Eventf(f.cluster.Object, nil, corev1.EventTypeWarning, v1.EventDeletionBlocked, "Delete",
+			"namespace %q is being deleted while the cluster lives", f.asked.Namespace)
 	}
 }

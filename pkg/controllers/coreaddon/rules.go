@@ -5,8 +5,10 @@ import (
 	"slices"
 
 	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // Names of features in Cluster.spec.features, network plugins and proxy modes, as KKP writes them.
@@ -61,6 +63,19 @@ func rules() []rule {
 		{"openvpn", "without konnectivity", decideOpenVPN},
 		{"rbac", "always", always},
 	}
+}
+
+// kkpCluster is what rules read of a cluster; those of other kinds have no rules.
+func kkpCluster(cluster target.Description) (kkp *kkpv1.Cluster, isKKP bool) {
+	kkp, isKKP = cluster.Object.(*kkpv1.Cluster)
+	return kkp, isKKP
+}
+
+// rulesConcern says whether rules may answer otherwise after a change.
+func rulesConcern(before, after target.Description) bool {
+	one, isOne := kkpCluster(before)
+	other, isOther := kkpCluster(after)
+	return isOne && isOther && !equality.Semantic.DeepEqual(one.Spec, other.Spec)
 }
 
 func always(*kkpv1.Cluster) answer { return answer{presence: present} }

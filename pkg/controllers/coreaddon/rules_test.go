@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 func TestRules(t *testing.T) {
@@ -111,6 +113,9 @@ func ruleOf(t *testing.T, addon string) rule {
 	t.Fatalf("no rule names %q", addon)
 	return rule{}
 }
+
+// described is what the controller is given of a Cluster.
+func described(kkp *kkpv1.Cluster) target.Description { return cluster.Describe(kkp) }
 
 func fullCluster() *kkpv1.Cluster {
 	cluster := &kkpv1.Cluster{}

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // decideSet reads the list, once for each of its versions, and puts rules and list together.
@@ -73,7 +73,7 @@ type set struct {
 }
 
 // setFor is the set of a cluster: the rules, and above them the list.
-func setFor(cluster *kkpv1.Cluster, list listState) set {
+func setFor(cluster target.Description, list listState) set {
 	result := set{held: map[string]string{}, keepListed: list.absent}
 	switch {
 	case list.problem != nil && !list.read:
@@ -88,11 +88,12 @@ func setFor(cluster *kkpv1.Cluster, list listState) set {
 			result.wanted = append(result.wanted, wanted{name: one.name, origin: v1.OriginList, spec: one.spec})
 		}
 	}
+	kkp, isKKP := kkpCluster(cluster)
 	for _, rule := range rules() {
-		if listed[rule.addon] {
+		if !isKKP || listed[rule.addon] {
 			continue
 		}
-		switch answer := rule.decide(cluster); answer.presence {
+		switch answer := rule.decide(kkp); answer.presence {
 		case present:
 			result.wanted = append(result.wanted, wanted{name: rule.addon, origin: v1.OriginRule, spec: specOf(rule.addon)})
 		case unknown:

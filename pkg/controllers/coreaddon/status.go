@@ -49,7 +49,7 @@ func conditionOf(f *facts) metav1.Condition {
 	switch {
 	case f.terminating:
 		return say(metav1.ConditionFalse, v1.ReasonNamespaceTerminating,
-			"namespace %q is being deleted while its cluster lives: core add-ons stay in the cluster, and none is added", f.namespace)
+			"namespace %q is being deleted while its cluster lives: core add-ons stay in the cluster, and none is added", f.asked.Namespace)
 	case len(f.plan.taken) > 0:
 		return say(metav1.ConditionFalse, v1.ReasonNameTaken,
 			"installation %q was made by somebody else: delete it, or give it another name, and the core add-on takes its place", f.plan.taken[0])

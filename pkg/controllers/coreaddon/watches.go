@@ -3,12 +3,12 @@ package coreaddon
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -22,9 +22,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // SetupWithManager registers the controller. The manager's cache holds Clusters, AddonInstallations, namespaces (metadata)
@@ -54,12 +54,12 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	catalogue := metadataOf(v1.GroupVersion.WithKind("AddonCatalogue"))
 	for _, watch := range []source.Source{
 		source.Func(r.followMarks),
-		r.Finder.Watch(mgr.GetCache(), toClusterNamespace(), clusterChanged()),
-		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, toNamespace(client.Object.GetNamespace), installationChanged()),
-		source.Kind[client.Object](mgr.GetCache(), namespaces, toNamespace(client.Object.GetName), lives()),
+		r.Finder.Watch(mgr.GetCache(), ofCluster, clusterChanged),
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, ofObject(inNamespace), installationChanged()),
+		source.Kind[client.Object](mgr.GetCache(), namespaces, ofObject(theNamespace), lives()),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.toAll), r.concerns()),
 		source.Kind[client.Object](list, &corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.toAll)),
-		source.Kind[client.Object](available, catalogue, toNamespace(client.Object.GetNamespace), comesOrGoes()),
+		source.Kind[client.Object](available, catalogue, ofObject(inNamespace), comesOrGoes()),
 	} {
 		if err := built.Watch(watch); err != nil {
 			return fmt.Errorf("watching for controller coreaddon: %w", err)
@@ -90,26 +90,27 @@ func ownCache(mgr manager.Manager, kind client.Object, held cache.ByObject) (cac
 	return made, mgr.Add(made)
 }
 
-func toClusterNamespace() cluster.Handler {
-	return handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, found *kkpv1.Cluster) []reconcile.Request {
-		return requestsFor(found.Status.NamespaceName)
-	})
-}
-
-// requestsFor the pass over a cluster namespace; none for a Cluster that has no namespace yet.
-func requestsFor(namespace string) []reconcile.Request {
-	if namespace == "" {
+// ofCluster asks for a pass over a cluster; none for a Cluster that has no namespace yet.
+func ofCluster(_ context.Context, found target.Description) []reconcile.Request {
+	if found.Namespace == "" {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: namespace}}}
+	return []reconcile.Request{cluster.Request(found.Ref)}
 }
 
-// toNamespace asks for the pass over the cluster namespace that an object belongs to.
-func toNamespace(of func(client.Object) string) handler.EventHandler {
+// ofObject asks for the pass over the cluster that an object belongs to.
+func ofObject(of func(client.Object) target.Ref) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
-		return requestsFor(of(object))
+		return []reconcile.Request{cluster.Request(of(object))}
 	})
 }
+
+// inNamespace and theNamespace are the cluster of what is in a namespace, and of the namespace itself.
+func inNamespace(object client.Object) target.Ref {
+	return target.Ref{Namespace: object.GetNamespace()}
+}
+
+func theNamespace(object client.Object) target.Ref { return target.Ref{Namespace: object.GetName()} }
 
 // toAll asks for all clusters.
 func (r *Reconciler) toAll(ctx context.Context, _ client.Object) []reconcile.Request {
@@ -120,19 +121,15 @@ func (r *Reconciler) toAll(ctx context.Context, _ client.Object) []reconcile.Req
 	}
 	var requests []reconcile.Request
 	for i := range clusters {
-		requests = append(requests, requestsFor(clusters[i].Status.NamespaceName)...)
+		requests = append(requests, ofCluster(ctx, clusters[i])...)
 	}
 	return requests
 }
 
-// clusterChanged lets those changes of a Cluster through that the set depends on; KKP writes its status all the time.
-func clusterChanged() predicate.TypedPredicate[*kkpv1.Cluster] {
-	return predicate.TypedFuncs[*kkpv1.Cluster]{UpdateFunc: func(e event.TypedUpdateEvent[*kkpv1.Cluster]) bool {
-		before, after := e.ObjectOld, e.ObjectNew
-		return before.Status.NamespaceName != after.Status.NamespaceName ||
-			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-			!equality.Semantic.DeepEqual(before.Labels, after.Labels) || !equality.Semantic.DeepEqual(before.Spec, after.Spec)
-	}}
+// clusterChanged says whether the set depends on a change of a cluster; KKP writes a Cluster's status all the time.
+func clusterChanged(before, after target.Description) bool {
+	return before.Namespace != after.Namespace || before.Deleted != after.Deleted || before.Paused != after.Paused ||
+		!maps.Equal(before.Labels, after.Labels) || rulesConcern(before, after)
 }
 
 // installationChanged lets everything through that a pass looks at: a living installation's status only where its conditions

@@ -31,8 +31,7 @@ type Options struct {
 	// KKPVersion is the platform's version where no KKP says it. Empty: each Seed's
 	// status.versions.kubermatic.
 	KKPVersion string
-	// WorkerName restricts the controller to Seeds with that worker-name label; empty: those
-	// without.
+	// WorkerName restricts the controller to Seeds with that worker-name label; empty: those without.
 	WorkerName string
 	// Resync is the time between two looks at the metadata on a seed. Default: 5 min.
 	Resync time.Duration
@@ -60,8 +59,7 @@ type Reconciler struct {
 	options  Options
 	master   cluster.Cluster
 	recorder events.EventRecorder
-	// cached reads the master from the controller's own cache and writes to it; direct reads past
-	// the cache.
+	// cached reads the master from the controller's own cache and writes; direct reads past it.
 	cached client.Client
 	direct client.Reader
 	// secretKeys of source Secrets are handed on.

@@ -1,6 +1,7 @@
 package distributor
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -32,11 +33,9 @@ type knownKubeconfig struct {
 	problem string
 }
 
-// foreignSecretInterval is how often a kubeconfig is read that is not in the platform namespace,
-// where none is watched.
+// foreignSecretInterval is how often a kubeconfig is read outside of the platform namespace, unwatched.
 const foreignSecretInterval = 30 * time.Second
 
-// discover lists the Seeds, each with its kubeconfig.
 func (r *Reconciler) discover(ctx context.Context, f *facts) loop.Outcome {
 	var list kkpv1.SeedList
 	if err := r.cached.List(ctx, &list, client.InNamespace(r.options.Namespace)); err != nil {
@@ -61,10 +60,8 @@ func (r *Reconciler) discover(ctx context.Context, f *facts) loop.Outcome {
 
 func (r *Reconciler) target(ctx context.Context, f *facts, object *kkpv1.Seed, fresh kubeconfigs) seed.Target {
 	found := seed.Target{
-		Name: object.Name, KKPVersion: r.options.KKPVersion, Confirmed: object.Annotations[v1.AnnotationConfirmSeed],
-	}
-	if found.KKPVersion == "" {
-		found.KKPVersion = object.Status.Versions.Kubermatic
+		Name: object.Name, KKPVersion: cmp.Or(r.options.KKPVersion, object.Status.Versions.Kubermatic),
+		Confirmed: object.Annotations[v1.AnnotationConfirmSeed],
 	}
 	if !isInitialised(object) {
 		found.Problem = "KKP has not initialised the seed yet: its condition ClusterInitialized is not True"
@@ -77,30 +74,21 @@ func (r *Reconciler) target(ctx context.Context, f *facts, object *kkpv1.Seed, f
 	return found
 }
 
-// isInitialised says whether a seed can be used. One without conditions comes from somebody other
-// than KKP.
+// isInitialised says whether a seed can be used. One without conditions is not from KKP.
 func isInitialised(seed *kkpv1.Seed) bool {
-	if len(seed.Status.Conditions) == 0 {
-		return true
-	}
-	return seed.Status.Conditions[kkpv1.SeedConditionInitialized].Status == metav1.ConditionTrue
+	conditions := seed.Status.Conditions
+	return len(conditions) == 0 || conditions[kkpv1.SeedConditionInitialized].Status == metav1.ConditionTrue
 }
 
 // secretOf is the Secret with a seed's kubeconfig. The defaults are KKP's
 // (pkg/provider/kubernetes/seed.go).
 func secretOf(seed *kkpv1.Seed) client.ObjectKey {
-	key := client.ObjectKey{Namespace: seed.Spec.Kubeconfig.Namespace, Name: seed.Spec.Kubeconfig.Name}
-	if key.Namespace == "" {
-		key.Namespace = seed.Namespace
-	}
-	return key
+	at := seed.Spec.Kubeconfig
+	return client.ObjectKey{Namespace: cmp.Or(at.Namespace, seed.Namespace), Name: at.Name}
 }
 
 func keyOf(seed *kkpv1.Seed) string {
-	if seed.Spec.Kubeconfig.FieldPath == "" {
-		return cluster.KubeconfigKey
-	}
-	return seed.Spec.Kubeconfig.FieldPath
+	return cmp.Or(seed.Spec.Kubeconfig.FieldPath, cluster.KubeconfigKey)
 }
 
 // kubeconfig reads a seed's kubeconfig, unless the Secret is known at its present version. The

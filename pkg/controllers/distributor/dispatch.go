@@ -7,7 +7,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// dispatch gives every seed's worker what is wanted.
 func (r *Reconciler) dispatch(_ context.Context, f *facts) loop.Outcome {
 	held := map[string]bool{}
 	for _, reading := range f.readings {

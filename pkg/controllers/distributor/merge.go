@@ -15,14 +15,12 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// merger remembers the last merge: most passes come for a Seed or a Secret and find the same
-// sources.
+// merger remembers the last merge: most passes find the same sources.
 type merger struct {
 	sources []*catalogue.Source
 	merged  catalogue.Merged
 }
 
-// merge is skipped where no source changed.
 func (r *Reconciler) merge(_ context.Context, f *facts) loop.Outcome {
 	var sources []*catalogue.Source
 	for _, reading := range f.readings {

@@ -26,8 +26,7 @@ type reading struct {
 	// refusal is why the present spec is not merged, with its reason; nil where it is.
 	refusal error
 	reason  string
-	// savedRevision is the ControllerRevision that stands in for a refused spec; empty: nothing
-	// does.
+	// savedRevision is the ControllerRevision that stands in for a refused spec; empty: none.
 	savedRevision string
 }
 
@@ -66,8 +65,7 @@ func (r *Reconciler) read(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// isInput says whether a catalogue is one that people or a git catalogue wrote, and not a copy that
-// we made.
+// isInput says whether people or a git catalogue wrote a catalogue: it is no copy of ours.
 func isInput(object client.Object) bool {
 	role := object.GetLabels()[v1.LabelRole]
 	return role == "" || role == v1.RoleGenerated
@@ -102,8 +100,7 @@ func (r *reading) parent() types.UID {
 	return owner.UID
 }
 
-// isHeld says whether a catalogue counts, but what it says can't be told at present: what the seeds
-// have of it stays.
+// isHeld says whether what a catalogue says can't be told at present: what the seeds have of it stays.
 func (r *reading) isHeld() bool { return r.reason == v1.ReasonInvalid && r.source == nil }
 
 func (r *reading) refuse(reason string, refusal error) { r.reason, r.refusal = reason, refusal }

@@ -19,8 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// revisions knows the ControllerRevisions that keep last valid specs. They are listed once; nobody
-// else writes them.
+// revisions knows the ControllerRevisions with last valid specs. They are listed once: we alone write them.
 type revisions struct {
 	listed bool
 	last   map[types.UID]savedRevision

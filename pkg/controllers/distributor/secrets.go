@@ -3,13 +3,12 @@ package distributor
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
@@ -37,7 +36,7 @@ func (r *Reconciler) findSecrets(ctx context.Context, f *facts) loop.Outcome {
 	f.secrets = seed.Secrets{
 		Copies: map[string]seed.SecretCopy{}, Held: map[string]bool{}, HoldAll: len(f.merged.Refused) > 0,
 	}
-	fresh := map[string]knownSecret{}
+	fresh := secretReader{}
 	for _, name := range secretNames(f.merged) {
 		found, err := r.sourceSecret(ctx, name)
 		switch {
@@ -117,18 +116,16 @@ func copyOf(secret *corev1.Secret, keys fetch.SecretKeys) (*seed.SecretCopy, str
 
 // secretNames are the Secrets that merged entries name, sorted.
 func secretNames(merged catalogue.Merged) []string {
-	names := map[string]bool{}
+	names := sets.New[string]()
 	for _, addon := range merged.Addons {
-		for _, name := range namedBy(&addon.Spec) {
-			names[name] = true
-		}
+		names.Insert(namedBy(&addon.Spec)...)
 	}
-	return slices.Sorted(maps.Keys(names))
+	return sets.List(names)
 }
 
 // namedBy are the Secrets that the versions of a spec name.
 func namedBy(spec *v1.AddonCatalogueSpec) []string {
-	var names []string
+	names := sets.New[string]()
 	for i := range spec.Addons {
 		for j := range spec.Addons[i].Versions {
 			kind := spec.Addons[i].Versions[j].Source.Kind()
@@ -138,11 +135,10 @@ func namedBy(spec *v1.AddonCatalogueSpec) []string {
 			credentials, authorities := kind.Secrets()
 			for _, reference := range []*v1.LocalReference{credentials, authorities} {
 				if reference != nil {
-					names = append(names, reference.Name)
+					names.Insert(reference.Name)
 				}
 			}
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return sets.List(names)
 }

@@ -15,8 +15,7 @@ type facts struct {
 	// leave are the versions of core add-ons that clusters are to leave.
 	leave  catalogue.Leave
 	merged catalogue.Merged
-	// secrets go along with merged; secretProblems say by name why one that an entry names does
-	// not.
+	// secrets go along with merged; secretProblems say by name why one does not.
 	secrets        seed.Secrets
 	secretProblems map[string]string
 	targets        []seed.Target

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -55,6 +56,7 @@ func New(dependencies Dependencies) *Reconciler {
 	return &Reconciler{
 		options: options, master: dependencies.Master, store: dependencies.Store, kinds: dependencies.SourceKinds, recorder: dependencies.Recorder,
 		cached: dependencies.Master.GetClient(), direct: dependencies.Master.GetAPIReader(),
+		memories: memories{kept: map[types.NamespacedName]*memory{}, waiting: map[string][]types.NamespacedName{}},
 	}
 }
 
@@ -85,8 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return result, err
 }
 
-// isOurs leaves out what was generated, what is in the wrong namespace, and what is being deleted: the garbage collector
-// takes what it owns.
+// isOurs leaves out what was generated, is in the wrong namespace, or is being deleted: its children are collected.
 func (r *Reconciler) isOurs(object *v1.AddonCatalogue) bool {
 	return object.Namespace == r.options.Namespace && object.Labels[v1.LabelRole] == "" && object.DeletionTimestamp == nil
 }

@@ -104,8 +104,7 @@ func fetchOutcome(ctx context.Context, f *facts, err error) loop.Outcome {
 	return f.waiting(reason, message)
 }
 
-// cause leaves the addresses out that the network's errors carry: the same trouble has the same words, and status is not
-// written over and over.
+// cause leaves out the addresses in errors of the network: the same trouble is written into status once.
 func cause(err error) string {
 	var operation *net.OpError
 	var name *net.DNSError

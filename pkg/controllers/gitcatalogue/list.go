@@ -10,7 +10,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// list lists what was generated from the catalogue.
 func (r *Reconciler) list(ctx context.Context, f *facts) loop.Outcome {
 	var list v1.AddonCatalogueList
 	err := r.cached.List(ctx, &list, client.InNamespace(r.options.Namespace),

@@ -16,7 +16,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// managedBy is the value of our managed-by label.
 const managedBy = "gitcatalogue"
 
 // child is a generated catalogue as it should be.

@@ -17,11 +17,10 @@ import (
 // read makes add-ons of files, and checks them as admission checks a catalogue that lists them.
 func (r *Reconciler) read(ctx context.Context, f *facts) loop.Outcome {
 	content, err := readContent(f)
-	var invalid *documents.InvalidError
-	switch {
-	case errors.As(err, &invalid):
+	if invalid, ok := errors.AsType[*documents.InvalidError](err); ok {
 		return f.refuse(invalid)
-	case err != nil: // The store's folder, not the repository.
+	}
+	if err != nil { // The store's folder, not the repository.
 		log.FromContext(ctx).Error(err, "fetched content can't be read", "catalogue", f.object.Name)
 		return f.waiting(v1.ReasonFetchFailed, "the fetched content can't be read; the log says why")
 	}
@@ -35,8 +34,9 @@ func readContent(f *facts) (*documents.Content, error) {
 		return nil, err
 	}
 	whole := &v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Type: f.object.Spec.Type, Addons: content.Addons}}
-	var wrong *catalogue.InvalidError
-	if _, err := catalogue.Read(whole, values.CheckVersion, values.CheckTemplate); !errors.As(err, &wrong) {
+	_, err = catalogue.Read(whole, values.CheckVersion, values.CheckTemplate)
+	wrong, ok := errors.AsType[*catalogue.InvalidError](err)
+	if !ok {
 		return content, err
 	}
 	invalid := &documents.InvalidError{}

@@ -15,9 +15,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// rehearse tries every write without effect. What the API server refuses, the schema's rules and
-// admission included, is wrong with the commit; a name that somebody else's object has is left out
-// of it.
+// rehearse tries every write without effect. What the API server refuses, schema and admission
+// included, is wrong with the commit; a name that somebody else's object has is left out of it.
 func (r *Reconciler) rehearse(ctx context.Context, f *facts) loop.Outcome {
 	var mutex sync.Mutex
 	var invalid documents.InvalidError

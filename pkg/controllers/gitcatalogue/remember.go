@@ -39,8 +39,7 @@ type memory struct {
 	asked string
 	// announced is the commit that the last event told.
 	announced string
-	// digest of the content that was taken for that generation, and the digests of what came of it,
-	// by name.
+	// digest of the content taken for that generation, and the digests of what came of it, by name.
 	digest     string
 	generation int64
 	children   map[string]string
@@ -60,9 +59,6 @@ type memories struct {
 func (m *memories) of(name types.NamespacedName) *memory {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if m.kept == nil {
-		m.kept = map[types.NamespacedName]*memory{}
-	}
 	if m.kept[name] == nil {
 		m.kept[name] = &memory{}
 	}

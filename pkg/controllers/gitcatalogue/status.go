@@ -13,8 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// project writes facts and outcome into condition Fetched, the revision and the counts. The rest of the status is the
-// distributor's.
+// project writes condition Fetched, the revision and the counts. The rest of the status is the distributor's.
 func project(f *facts, outcome loop.Outcome) {
 	s, generation := &f.object.Status, f.object.Generation
 	if f.object.Spec.Git == nil {

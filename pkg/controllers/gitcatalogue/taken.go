@@ -23,8 +23,7 @@ import (
 // takenTold is how many taken names a condition lists; it counts all of them.
 const takenTold = 3
 
-// isTaken looks past the cache whether somebody else's object has the name of a generated catalogue. One of ours, or none, means that
-// the cache was behind.
+// isTaken says, past the cache, whether somebody else's object has the name of a generated catalogue.
 func (r *Reconciler) isTaken(ctx context.Context, f *facts, name string) (bool, error) {
 	found := &v1.AddonCatalogue{}
 	err := r.direct.Get(ctx, client.ObjectKey{Namespace: f.object.Namespace, Name: name}, found)
@@ -38,8 +37,7 @@ func isChild(object, parent *v1.AddonCatalogue) bool {
 	return object.Labels[v1.LabelRole] == v1.RoleGenerated && metav1.IsControlledBy(object, parent)
 }
 
-// stillTaken says whether all names that were taken when the content was read are so still, by the cache. One that it does not hold
-// is tried again.
+// stillTaken says whether all names that were taken when the content was read are so still, by the cache.
 func (r *Reconciler) stillTaken(ctx context.Context, f *facts) bool {
 	for name := range f.memory.taken {
 		found := &v1.AddonCatalogue{}
@@ -108,9 +106,6 @@ func (m *memories) await(catalogue types.NamespacedName, names map[string]string
 		delete(m.waiting, name)
 	}
 	for name := range names {
-		if m.waiting == nil {
-			m.waiting = map[string][]types.NamespacedName{}
-		}
 		m.waiting[name] = append(m.waiting[name], catalogue)
 	}
 }

@@ -17,7 +17,6 @@ const fieldOwner = client.FieldOwner("trellis-gitcatalogue")
 // callsAtOnce is the number of calls to the API server at a time.
 const callsAtOnce = 8
 
-// write makes and changes generated catalogues.
 func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
 	err := each(ctx, f.plan.write, func(ctx context.Context, made child) error {
 		object, err := r.put(ctx, f, made)

@@ -68,12 +68,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.prober.forget(request.Name)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if !cluster.BelongsTo(&object, r.WorkerName) || object.Spec.Pause {
+	described := cluster.Describe(&object)
+	if !cluster.BelongsTo(described, r.WorkerName) || described.Paused {
 		return loop.Result(loop.NotMine{}), nil
 	}
 	pass := loop.Start(r.Client, &object)
 	facts := &facts{cluster: &object}
-	if cluster.Deleted(&object) {
+	if described.Deleted {
 		outcome := loop.Run(ctx, r.going, facts)
 		if _, done := outcome.(loop.Done); done {
 			return ctrl.Result{}, pass.SetFinalizer(ctx, v1.FinalizerCleanupNamespace, false)

@@ -6,17 +6,17 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // probeTheAPIServer takes over what the last probe found. A version once known stays while the API server is down, and while the
 // kubeconfig leads to another user cluster.
 func (r *Reconciler) probeTheAPIServer(ctx context.Context, f *facts) loop.Outcome {
 	finding, known := r.prober.ask(question{
-		cluster:   cluster.Identity{Name: f.cluster.Name, UID: f.cluster.UID},
+		cluster:   target.Ref{Namespace: f.namespace(), Name: f.cluster.Name, UID: f.cluster.UID},
 		confirmed: f.cluster.Annotations[v1.AnnotationConfirmCluster], secretVersion: f.secretVersion,
-	}, f.namespace())
+	})
 	if !known {
 		return waiting("the API server is being asked for its version", r.Interval)
 	}

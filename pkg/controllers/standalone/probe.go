@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 const (
@@ -34,7 +35,7 @@ type finding struct {
 
 // question is what a probe is for: with another one, what was found before is out of date.
 type question struct {
-	cluster cluster.Identity
+	cluster target.Ref
 	// confirmed is the Cluster's annotation confirm-cluster.
 	confirmed string
 	// secretVersion is the resourceVersion of the kubeconfig Secret.
@@ -74,13 +75,13 @@ func (p *prober) start(ctx context.Context, queue queue) error {
 
 // ask returns what is known of a cluster's API server as it is asked for now, at once. When that is nothing, or as old as the
 // interval, a probe is started, whose end brings the Cluster back.
-func (p *prober) ask(asked question, namespace string) (finding, bool) {
+func (p *prober) ask(asked question) (finding, bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	last, found := p.findings[asked.cluster.Name]
 	current := found && last.asked == asked
 	if !current || time.Since(last.at) >= p.interval*9/10 { // a timer may fire a little early
-		p.launch(asked, namespace)
+		p.launch(asked)
 	}
 	return last, current
 }
@@ -93,20 +94,20 @@ func (p *prober) forget(name string) {
 }
 
 // launch needs the mutex.
-func (p *prober) launch(asked question, namespace string) {
+func (p *prober) launch(asked question) {
 	name := asked.cluster.Name
 	if p.running[name] || p.life == nil || p.life.Err() != nil {
 		return
 	}
 	p.running[name] = true
-	go p.probe(p.life, asked, namespace)
+	go p.probe(p.life, asked)
 }
 
-func (p *prober) probe(ctx context.Context, asked question, namespace string) {
+func (p *prober) probe(ctx context.Context, asked question) {
 	found := finding{asked: asked}
 	select {
 	case p.slots <- struct{}{}:
-		found.version, found.answers = p.version(ctx, asked, namespace)
+		found.version, found.answers = p.version(ctx, asked)
 		<-p.slots
 	case <-ctx.Done():
 	}
@@ -121,10 +122,10 @@ func (p *prober) probe(ctx context.Context, asked question, namespace string) {
 
 // version is empty where the API server can't be asked, or is another user cluster's. The reason goes to the log: a Cluster's status
 // has no place for it.
-func (p *prober) version(ctx context.Context, asked question, namespace string) (version string, answers bool) {
+func (p *prober) version(ctx context.Context, asked question) (version string, answers bool) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	kubeconfig, err := cluster.ReadKubeconfig(ctx, p.reader, namespace)
+	kubeconfig, err := cluster.ReadKubeconfig(ctx, p.reader, asked.cluster)
 	if err == nil {
 		version, err = p.identities.Probe(ctx, asked.cluster, asked.confirmed, kubeconfig)
 	}

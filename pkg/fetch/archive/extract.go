@@ -2,11 +2,15 @@ package archive
 
 import (
 	"archive/tar"
+	"bufio"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
@@ -19,8 +23,7 @@ const (
 	paddingLimit = 1 << 20
 )
 
-// Renaming maps a name in the archive to one in the folder; keep false leaves the entry out. A name that it gives out is
-// checked again.
+// Renaming maps a name in the archive to one in the folder, which is checked too; keep false leaves the entry out.
 type Renaming func(name string) (renamed string, keep bool, err error)
 
 // Extract unpacks a gzipped tar archive into the folder.
@@ -106,7 +109,6 @@ func entryName(header *tar.Header) string {
 	return name
 }
 
-// kindRule says why an entry of that kind is refused.
 func kindRule(header *tar.Header) string {
 	for key := range header.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {
@@ -126,8 +128,7 @@ func kindRule(header *tar.Header) string {
 	return fmt.Sprintf("entries of type %q are refused", header.Typeflag)
 }
 
-// padding reads what follows the end of the archive: zeros, and not many. Anything else is content that other readers
-// might see.
+// padding reads what follows the end of the archive: zeros, and not many. Other readers might see anything else.
 func padding(from io.Reader) error {
 	buffer := make([]byte, 32<<10)
 	for total := 0; ; {
@@ -162,7 +163,6 @@ func brokenArchive(err error, rule string) error {
 	return &fetch.RefusedError{Subject: "the archive", Rule: rule}
 }
 
-// tally counts compressed bytes.
 type tally struct {
 	from  io.Reader
 	count int64
@@ -194,4 +194,32 @@ func (g *guard) Read(into []byte) (int, error) {
 		}
 	}
 	return count, err
+}
+
+// Packing is how an archive is compressed.
+type Packing string
+
+// The packings of charts and of image layers.
+const (
+	Gzip  Packing = "gzip"
+	Zstd  Packing = "zstd"
+	Plain Packing = "tar"
+)
+
+// windowLimit is how far zstd may look back, which is memory. Its levels up to 19 need 8 MiB.
+const windowLimit = 16 << 20
+
+func (p Packing) open(from io.Reader) (io.ReadCloser, error) {
+	switch p {
+	case Gzip:
+		return gzip.NewReader(bufio.NewReader(from))
+	case Zstd:
+		decoder, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(windowLimit))
+		if err != nil {
+			return nil, err
+		}
+		return decoder.IOReadCloser(), nil
+	}
+	return io.NopCloser(from), nil
 }

@@ -2,7 +2,6 @@ package archive
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -99,7 +98,7 @@ func (f *Folder) Write(name string, write func(io.Writer) error) error {
 	}
 	hasher := sha256.New()
 	err = write(&counter{folder: f, name: name, to: io.MultiWriter(file, hasher)})
-	f.lines = append(f.lines, fmt.Sprintf("%q file %s\n", name, hex.EncodeToString(hasher.Sum(nil))))
+	f.lines = append(f.lines, fmt.Sprintf("%q file %x\n", name, hasher.Sum(nil)))
 	return errors.Join(err, file.Close())
 }
 
@@ -117,13 +116,10 @@ func (f *Folder) Has(name string) bool { return f.known[name] }
 // Digest is "sha256:<hex>" over the sorted names and contents of all files. It does not depend on order, packing, modes or
 // times, nor on empty directories.
 func (f *Folder) Digest() string {
-	lines := slices.Clone(f.lines)
-	slices.Sort(lines)
-	sum := sha256.Sum256([]byte(strings.Join(lines, "")))
-	return "sha256:" + hex.EncodeToString(sum[:])
+	lines := strings.Join(slices.Sorted(slices.Values(f.lines)), "")
+	return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(lines)))
 }
 
-// counter stops a file at the limits.
 type counter struct {
 	folder *Folder
 	name   string

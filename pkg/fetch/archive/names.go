@@ -21,11 +21,10 @@ const (
 // CheckName says why a slash-separated relative name can't be used; nil means that it can. Every component is checked as
 // it stands: nothing is cleaned, so a name has one spelling.
 func CheckName(name string) error {
-	rule := NameRule(name)
-	if rule == "" {
-		return nil
+	if rule := NameRule(name); rule != "" {
+		return refused(name, rule)
 	}
-	return refused(name, rule)
+	return nil
 }
 
 // NameRule is CheckName for callers with an error of their own: the rule that a name breaks, or "".

@@ -95,7 +95,6 @@ func isCommit(hash string) bool {
 	return len(hash) == 2*len(plumbing.Hash{}) && strings.Trim(hash, "0123456789abcdef") == ""
 }
 
-// check refuses repositories that this package can't read.
 func (a *advertisement) check() error {
 	for capability := range a.capabilities {
 		format, ok := strings.CutPrefix(capability, "object-format=")

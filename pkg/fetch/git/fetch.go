@@ -14,9 +14,7 @@ import (
 
 // Fetch writes what lies below the reference's path in the revision's commit into the folder. The pack waits in a file
 // without a name beside the folder.
-func (s *Source) Fetch(
-	ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string,
-) (string, error) {
+func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string) (string, error) {
 	location, _, err := s.check(reference)
 	if err != nil {
 		return "", err
@@ -48,7 +46,7 @@ func (s *Source) pack(
 		return nil, err
 	}
 	defer link.close()
-	search := search{commit: commit}
+	search := search{commit: commit, known: map[plumbing.Hash]bool{}}
 	found, err := advertise(ctx, link, search.visit)
 	if err != nil {
 		return nil, err
@@ -70,9 +68,7 @@ func (s *Source) pack(
 	return read, nil
 }
 
-func (s *Source) write(
-	ctx context.Context, location Location, pack *pack, commit plumbing.Hash, folder string,
-) (string, error) {
+func (s *Source) write(ctx context.Context, location Location, pack *pack, commit plumbing.Hash, folder string) (string, error) {
 	below, err := archive.CleanPath(location.Path)
 	if err != nil {
 		return "", err
@@ -116,9 +112,6 @@ func (s *search) visit(ref advertised) {
 		s.tip = ref.hash
 	}
 	s.last = ref
-	if s.known == nil {
-		s.known = map[plumbing.Hash]bool{}
-	}
 	if isBranchOrTag(ref.name) && !s.known[ref.hash] && len(s.all) <= wantLimit {
 		s.known[ref.hash] = true
 		s.all = append(s.all, ref.hash)

@@ -53,8 +53,7 @@ func readHostKeys(content []byte, host, port string) (*hostKeys, error) {
 	return found, nil
 }
 
-// withoutComment is a line up to its key: [marker] hosts type key. What follows may have any number of words (sshd(8)), and
-// the parser takes one.
+// withoutComment is a line up to its key: [marker] hosts type key. More words may follow (sshd(8)), and the parser takes one.
 func withoutComment(line []byte) []byte {
 	line, _, _ = bytes.Cut(line, []byte{'\r'})
 	fields, wanted := bytes.Fields(line), 3
@@ -160,7 +159,6 @@ type hostKeyError struct{ rule string }
 
 func (e *hostKeyError) Error() string { return e.rule }
 
-// check is an ssh.HostKeyCallback.
 func (h *hostKeys) check(address string, remote net.Addr, key ssh.PublicKey) error {
 	checker := ssh.CertChecker{
 		IsHostAuthority: func(authority ssh.PublicKey, _ string) bool { return contains(h.authorities, authority) },

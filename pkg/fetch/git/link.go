@@ -20,7 +20,6 @@ type link interface {
 	close()
 }
 
-// wireLimits bound what comes, in bytes, as it comes.
 type wireLimits struct{ refs, pack int64 }
 
 // link makes the link for a reference. Nothing is sent yet.

@@ -36,7 +36,6 @@ var defaultPackLimits = packLimits{
 	objects: 200_000, work: 1 << 30, whole: 8 << 20, held: 24 << 20, huge: 500 << 20,
 }
 
-// none is no object.
 const none = int32(-1)
 
 // object is an entry of a pack. Deltas get their hash once they are resolved.

@@ -25,7 +25,6 @@ type wanted struct {
 	text                string // for errors
 }
 
-// want reads the ref of a reference.
 func want(location Location) (wanted, error) {
 	set := 0
 	for _, field := range []fetch.Selector{location.Branch, location.Tag, location.Commit, location.Semver} {

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,20 +45,13 @@ type sshLink struct {
 }
 
 // newSSHLink refuses what can't work before anything is dialled: no key, no known_hosts, a host that they are not for.
-func newSSHLink(
-	network *outbound.Network, limits wireLimits, location Location, credentials fetch.Credentials,
-) (*sshLink, error) {
+func newSSHLink(network *outbound.Network, limits wireLimits, location Location, credentials fetch.Credentials) (*sshLink, error) {
 	remote, err := parseSSH(location.Remote)
 	if err != nil {
 		return nil, err
 	}
-	made := &sshLink{network: network, remote: remote, user: remote.user, limits: limits}
-	if made.user == "" {
-		made.user = credentials.Username
-	}
-	if made.user == "" {
-		made.user = defaultUser
-	}
+	made := &sshLink{network: network, remote: remote, limits: limits}
+	made.user = cmp.Or(remote.user, credentials.Username, defaultUser)
 	if made.hosts, err = made.knownHosts(credentials.KnownHosts); err != nil {
 		return nil, err
 	}
@@ -79,11 +73,7 @@ func (l *sshLink) knownHosts(content []byte) (*hostKeys, error) {
 	if len(content) == 0 {
 		return nil, l.refused("ssh needs known_hosts in the Secret of secretRef: without it nobody knows whom it talks to")
 	}
-	port := l.remote.url.Port()
-	if port == "" {
-		port = "22"
-	}
-	hosts, err := readHostKeys(content, l.remote.url.Hostname(), port)
+	hosts, err := readHostKeys(content, l.remote.url.Hostname(), cmp.Or(l.remote.url.Port(), "22"))
 	if err != nil {
 		return nil, l.refused(fmt.Sprintf("known_hosts can't be read: %v", err))
 	}
@@ -108,7 +98,6 @@ func (l *sshLink) parseKey(credentials fetch.Credentials) (ssh.Signer, error) {
 	return signer, nil
 }
 
-// connect dials and shakes hands.
 func (l *sshLink) connect(ctx context.Context) error {
 	connection, err := l.network.Connect(ctx, l.remote.url, (l.limits.refs+l.limits.pack)/16*17+sshRoom)
 	if err != nil {

@@ -28,13 +28,11 @@ const (
 	modeSubmodule = "160000"
 )
 
-// entry is one line of a tree.
 type entry struct {
 	mode, name string
 	hash       plumbing.Hash
 }
 
-// walk writes the tree of a commit out.
 type walk struct {
 	ctx        context.Context
 	pack       *pack
@@ -42,7 +40,6 @@ type walk struct {
 	remote, at string
 }
 
-// write writes what lies below a folder of the commit.
 func (w *walk) write(commit plumbing.Hash, below string) error {
 	tree, err := w.root(commit)
 	if err != nil {
@@ -85,7 +82,6 @@ func (w *walk) find(tree plumbing.Hash, below string) (plumbing.Hash, error) {
 	return tree, nil
 }
 
-// root gives the top tree of a commit.
 func (w *walk) root(commit plumbing.Hash) (plumbing.Hash, error) {
 	content, err := w.pack.small(commit, plumbing.CommitObject)
 	if err != nil {
@@ -118,7 +114,6 @@ func (w *walk) folder(tree plumbing.Hash, name, below string) error {
 	})
 }
 
-// file streams a blob out.
 func (w *walk) file(hash plumbing.Hash, name, full string) error {
 	sniffer := &sniffer{}
 	err := w.into.Write(name, func(into io.Writer) error {

@@ -26,7 +26,6 @@ const (
 // wantLimit is how many tips are asked for when a commit has to be looked for.
 const wantLimit = 20_000
 
-// uploadRequest asks for objects.
 type uploadRequest struct {
 	wants []plumbing.Hash
 	depth int // 0: with all history
@@ -55,7 +54,6 @@ func (u uploadRequest) encode() ([]byte, error) {
 	return request.Bytes(), err
 }
 
-// upload brings the pack into the file.
 func (a *advertisement) upload(ctx context.Context, from link, request uploadRequest, file *os.File) error {
 	if !a.capabilities["side-band-64k"] {
 		return &fetch.RefusedError{Subject: outbound.Shown(a.base), Rule: "the server is too old: it lacks side-band-64k"}
@@ -100,7 +98,6 @@ const (
 	bandError    = 3
 )
 
-// bands takes what the bands bring.
 type bands struct {
 	into     io.Writer
 	progress int64 // how much more of it is listened to; none was asked for

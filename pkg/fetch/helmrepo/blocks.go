@@ -108,7 +108,6 @@ func (c *cutter) top(line []byte) error {
 	return nil
 }
 
-// start begins the block of a chart.
 func (c *cutter) start(line []byte) error {
 	if err := c.end(); err != nil {
 		return err
@@ -164,7 +163,6 @@ func (c *cutter) append(line []byte) error {
 	return nil
 }
 
-// isDash says whether a line begins an entry of a list.
 func isDash(text []byte) bool {
 	return len(text) > 0 && text[0] == '-' && (len(text) == 1 || strings.IndexByte(" \t\r", text[1]) >= 0)
 }
@@ -178,8 +176,7 @@ func (c *cutter) end() error {
 	return c.decode()
 }
 
-// decode reads the entry that was gathered, below the name of its chart: a piece that is no list of its own is found out
-// that way.
+// decode reads the gathered entry below the name of its chart, which finds out pieces that are no list of their own.
 func (c *cutter) decode() error {
 	if len(c.head) > entryLimit {
 		return c.tooLarge(c.chart)

@@ -3,7 +3,6 @@ package helmrepo
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -33,9 +32,7 @@ const (
 var limits = archive.Limits{Unpacked: 100 << 20, File: 5 << 20, Entries: archive.Defaults.Entries}
 
 // Fetch unpacks the chart's archive into the folder, without the archive's top folder. The digest is that of the archive.
-func (s *Source) Fetch(
-	ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string,
-) (string, error) {
+func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string) (string, error) {
 	location, ok := reference.Location.(Location)
 	if !ok {
 		return "", errNoChart
@@ -61,7 +58,6 @@ func (s *Source) Fetch(
 	return digest, unpack(ctx, file, folder, location)
 }
 
-// fromIndex brings the archive that the index names.
 func (s *Source) fromIndex(
 	ctx context.Context, location Location, credentials fetch.Credentials, revision fetch.Revision, file *os.File,
 ) (string, error) {
@@ -118,8 +114,7 @@ func registryOf(archive *url.URL) string {
 	return ", " + strconv.Quote(cut(ociScheme+archive.Host+above))
 }
 
-// download brings the archive into the file and says its digest. Archives often lie on other hosts, which get no
-// credentials.
+// download brings the archive into the file and says its digest. Other hosts, where it may lie, get no credentials.
 func (s *Source) download(ctx context.Context, request outbound.Request, file *os.File) (string, error) {
 	answer, err := s.network.Do(ctx, request)
 	if err != nil {
@@ -133,7 +128,7 @@ func (s *Source) download(ctx context.Context, request outbound.Request, file *o
 	if _, err := io.Copy(io.MultiWriter(file, hasher), answer.Body); err != nil {
 		return "", err
 	}
-	return "sha256:" + hex.EncodeToString(hasher.Sum(nil)), nil
+	return fmt.Sprintf("sha256:%x", hasher.Sum(nil)), nil
 }
 
 // unpack takes the archive's one top folder off and checks that what is below is the chart that was asked for.
@@ -160,10 +155,9 @@ func unpack(ctx context.Context, file io.Reader, folder string, location Locatio
 	return inChart(checkMetadata(folder, into, location), location)
 }
 
-// inChart says of a refusal which chart it is about.
 func inChart(err error, location Location) error {
-	var refusal *fetch.RefusedError
-	if !errors.As(err, &refusal) {
+	refusal, ok := errors.AsType[*fetch.RefusedError](err)
+	if !ok {
 		return err
 	}
 	subject := fmt.Sprintf("chart %q version %q: %s", location.Chart, location.Version, refusal.Subject)

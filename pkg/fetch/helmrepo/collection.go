@@ -37,7 +37,6 @@ func readIndex(from io.Reader, subject string, wanted func(chart string) bool) (
 	return charts.charts, err
 }
 
-// collection gathers the wanted charts.
 type collection struct {
 	subject string
 	wanted  func(chart string) bool
@@ -63,7 +62,6 @@ func (c *collection) begin(chart string) error {
 	return nil
 }
 
-// add takes entries of a chart over.
 func (c *collection) add(chart string, entries []*entry) error {
 	if c.entries += len(entries); c.entries > entriesLimit {
 		return c.refused(fmt.Sprintf("it has more than %d entries for the charts that are used", entriesLimit))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"sync"
@@ -13,7 +14,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
-// indexLimit is the largest index.yaml.
 const indexLimit = 50 << 20
 
 // rememberedFor is how long an index is remembered that nobody asks for.
@@ -51,7 +51,6 @@ func (s *Source) index(at *url.URL, credentials fetch.Credentials) *index {
 	})
 }
 
-// chart gives the versions of a chart.
 func (i *index) chart(ctx context.Context, network *outbound.Network, chart string, fresh bool) ([]version, error) {
 	i.want(chart)
 	select {
@@ -106,10 +105,7 @@ func (i *index) refresh(ctx context.Context, network *outbound.Network, chart st
 		return err
 	}
 	i.mu.Lock()
-	looked := map[string]bool{}
-	for name := range i.wanted {
-		looked[name] = true // charts asked for from now on may have passed by already
-	}
+	looked := maps.Clone(i.wanted) // charts asked for from now on may have passed by already
 	i.mu.Unlock()
 	charts, err := readIndex(answer.Body, outbound.Shown(&at), i.isWanted)
 	if err != nil {

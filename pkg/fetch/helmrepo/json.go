@@ -8,7 +8,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// depthLimit is how deep an index in JSON is nested at most.
 const depthLimit = 100
 
 var (
@@ -33,7 +32,6 @@ func (t *tokens) Read(into []byte) (int, error) {
 	return count, err
 }
 
-// readJSON walks the tokens of an index in JSON.
 func (c *collection) readJSON(from io.Reader) error {
 	walk := &tokens{from: from}
 	walk.decoder = json.NewDecoder(walk)
@@ -116,7 +114,6 @@ func (t *tokens) fields(visit func(key string) error) error {
 	return err
 }
 
-// skip passes over a value that nobody wants.
 func (t *tokens) skip() error {
 	for depth := 0; ; {
 		token, err := t.decoder.Token()

@@ -75,7 +75,6 @@ func (s *Source) resolveOCI(ctx context.Context, location Location, credentials 
 	return fetch.Revision{Name: string(location.Version), Digest: archive.Digest.String()}, nil
 }
 
-// chartLayer finds the archive of a chart.
 func chartLayer(manifest *registry.Manifest) (v1.Descriptor, string) {
 	if manifest.Image == nil {
 		return v1.Descriptor{}, "it is an index and no chart"

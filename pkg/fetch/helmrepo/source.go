@@ -8,8 +8,10 @@ import (
 	"regexp"
 	"strings"
 
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/pkg/fetch/registry"
 	"github.com/trellis-addons/trellis/pkg/lru"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
@@ -46,9 +48,7 @@ func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.
 var errNoChart = errors.New("not a Helm reference")
 
 // find gives the chart version in the index. Without fresh, an index that was read before is good enough.
-func (s *Source) find(
-	ctx context.Context, location Location, credentials fetch.Credentials, fresh bool,
-) (version, error) {
+func (s *Source) find(ctx context.Context, location Location, credentials fetch.Credentials, fresh bool) (version, error) {
 	at, err := s.repository(location)
 	if err != nil {
 		return version{}, err
@@ -91,3 +91,43 @@ func checkChart(location Location) error {
 }
 
 func cut(whole string) string { return text.Cut(whole, 80) }
+
+// Location is one chart version in a repository.
+type Location struct {
+	// URL of the repository: https:// with an index.yaml, or oci://.
+	URL, Chart string
+	Version    fetch.Selector
+}
+
+// Name implements fetch.Kind.
+func (*Source) Name() string { return "helm" }
+
+// Locate implements fetch.Kind.
+func (*Source) Locate(kind v1.SourceKind) (Location, bool) {
+	source, ok := kind.(*v1.HelmSource)
+	if !ok {
+		return Location{}, false
+	}
+	return Location{URL: source.URL, Chart: source.Chart, Version: fetch.Selector(source.Version)}, true
+}
+
+// SecretKeys implements fetch.Kind.
+func (*Source) SecretKeys() []fetch.SecretKey { return registry.SecretKeys() }
+
+// Host implements fetch.Location.
+func (l Location) Host() string { return outbound.HostOf(l.URL) }
+
+// Mirrored implements fetch.Location. A registry's mirror is that of its images.
+func (l Location) Mirrored(mirrors fetch.Mirrors) (fetch.Location, bool) {
+	var changed bool
+	if place, isOCI := strings.CutPrefix(l.URL, ociScheme); isOCI {
+		place, changed = mirrors.Image(place)
+		l.URL = ociScheme + place
+	} else {
+		l.URL, changed = mirrors.URL(l.URL)
+	}
+	return l, changed
+}
+
+// IsFixed implements fetch.Location: the archive of a version can be replaced.
+func (Location) IsFixed() bool { return false }

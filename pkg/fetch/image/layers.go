@@ -89,7 +89,6 @@ func forLinux(platform *v1.Platform) bool {
 	return platform == nil || platform.OS == "linux" || platform.OS == ""
 }
 
-// imageRule says why an image is refused.
 func imageRule(image *v1.Manifest) string {
 	if !configs[string(image.Config.MediaType)] {
 		return fmt.Sprintf("it is an artifact of type %q and no image", cut(string(image.Config.MediaType)))

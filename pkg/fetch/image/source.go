@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/archive"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
@@ -61,9 +63,7 @@ func (s *Source) check(reference fetch.Reference) (Location, registry.Reference,
 }
 
 // Fetch unpacks what lies below the reference's path in the image of that digest.
-func (s *Source) Fetch(
-	ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string,
-) (string, error) {
+func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string) (string, error) {
 	location, named, err := s.check(reference)
 	if err != nil {
 		return "", err
@@ -77,7 +77,7 @@ func (s *Source) Fetch(
 	if err != nil {
 		return "", err
 	}
-	about := subject(named.Repository, revision.Name)
+	about := fmt.Sprintf("image %s@%s", named.Repository, revision.Name)
 	layers, err := findLayers(ctx, session, revision.Name, about)
 	if err != nil {
 		return "", err
@@ -85,7 +85,6 @@ func (s *Source) Fetch(
 	return s.unpack(ctx, session, layers, job{about: about, path: location.Path, folder: folder})
 }
 
-// job is what an unpacking is about and where it goes.
 type job struct {
 	about        string
 	path, folder string
@@ -113,14 +112,59 @@ func (s *Source) unpack(ctx context.Context, session *registry.Session, layers [
 	return into.Digest(), nil
 }
 
-func subject(repository registry.Repository, digest string) string {
-	return fmt.Sprintf("image %s@%s", repository, digest)
-}
-
-// inImage says of a refusal which image it is about.
 func inImage(err error, about string) error {
 	if refusal, ok := errors.AsType[*fetch.RefusedError](err); ok {
 		return &fetch.RefusedError{Subject: about + ": " + refusal.Subject, Rule: refusal.Rule}
 	}
 	return err
 }
+
+// Location is a folder in a container image.
+type Location struct {
+	Image Name
+	// Path is the folder, slash-separated, relative; "" is the root.
+	Path string
+}
+
+// Name of an image is host/name:tag, host/name@sha256:…, or both.
+type Name string
+
+// Place is the image without tag and digest: they select a revision.
+func (n Name) Place() string { return registry.WithoutRevision(string(n)) }
+
+// dockerHub is where images live whose reference names no host.
+const dockerHub = "index.docker.io"
+
+// Name implements fetch.Kind.
+func (*Source) Name() string { return "image" }
+
+// Locate implements fetch.Kind.
+func (*Source) Locate(kind kubermaticv1.SourceKind) (Location, bool) {
+	source, ok := kind.(*kubermaticv1.ImageSource)
+	if !ok {
+		return Location{}, false
+	}
+	return Location{Image: Name(source.Image), Path: source.Path}, true
+}
+
+// SecretKeys implements fetch.Kind.
+func (*Source) SecretKeys() []fetch.SecretKey { return registry.SecretKeys() }
+
+// Host implements fetch.Location.
+func (l Location) Host() string {
+	first, _, more := strings.Cut(string(l.Image), "/")
+	if !more || !strings.ContainsAny(first, ".:") && first != "localhost" {
+		return dockerHub
+	}
+	return first
+}
+
+// Mirrored implements fetch.Location.
+func (l Location) Mirrored(mirrors fetch.Mirrors) (fetch.Location, bool) {
+	place, changed := mirrors.Image(string(l.Image))
+	l.Image = Name(place)
+	return l, changed
+}
+
+// IsFixed implements fetch.Location. To look at a digest costs no request.
+func (Location) IsFixed() bool { return false }

@@ -128,7 +128,6 @@ func (s *stack) visibleRule(entry *archive.Entry) string {
 	return ""
 }
 
-// keep unpacks an entry and remembers it.
 func (s *stack) keep(entry *archive.Entry) error {
 	kind := closed
 	if entry.IsDirectory() {

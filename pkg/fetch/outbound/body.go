@@ -27,7 +27,6 @@ func newWatch(parent context.Context, total, idle time.Duration) *watch {
 	}
 }
 
-// alive starts the pause anew.
 func (w *watch) alive() { w.pause.Reset(w.idle) }
 
 func (w *watch) stop() {
@@ -44,7 +43,6 @@ func (w *watch) cause(err error) error {
 	return err
 }
 
-// body is the content of an answer under its limits.
 type body struct {
 	from        io.ReadCloser
 	watch       *watch

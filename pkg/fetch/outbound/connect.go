@@ -5,10 +5,13 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"net/url"
+	"slices"
+	"strings"
 	"sync/atomic"
 
-	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/addresses"
 )
 
 // Connection is a checked connection for protocols other than http. It ends itself when too much comes, when nothing
@@ -23,8 +26,7 @@ type Connection struct {
 	tooLong atomic.Bool
 }
 
-// Connect dials the host and port of a URL by the rules of the network. Up to limit bytes may be read. The caller closes
-// the connection.
+// Connect dials the host and port of a URL by the rules of the network. Up to limit bytes may be read. The caller closes it.
 func (n *Network) Connect(ctx context.Context, at *url.URL, limit int64) (*Connection, error) {
 	visit, err := n.hosts.enter(ctx, at)
 	if err != nil {
@@ -86,8 +88,41 @@ func (c *Connection) Ended() bool {
 
 var errHungUp = errors.New("the server hangs up")
 
-// MeantFor says whether credentials of a reference may be sent to a host: to that of the origin, where their Secret names
-// no hosts, else to those it names, under the origin's scheme.
-func MeantFor(credentials fetch.Credentials, origin, target *url.URL) bool {
-	return meantFor(credentials, origin, target)
+type addressRules struct {
+	allowed []netip.Prefix
+	cluster []netip.Prefix
+}
+
+// refusal says in a few words why the address may not be dialled; "" means it may.
+func (r addressRules) refusal(address netip.Addr) string {
+	if !address.IsValid() {
+		return "not an address"
+	}
+	if address.Zone() != "" {
+		return "an address with a zone"
+	}
+	address = address.Unmap()
+	if contains(r.allowed, address) {
+		return ""
+	}
+	if contains(r.cluster, address) {
+		return "a cluster-internal address"
+	}
+	if purpose := addresses.PurposeOf(address); purpose != "" {
+		return string(purpose)
+	}
+	if inner, ok := addresses.Embedded(address); ok {
+		return r.refusal(inner)
+	}
+	return ""
+}
+
+func contains(prefixes []netip.Prefix, address netip.Addr) bool {
+	return slices.ContainsFunc(prefixes, func(prefix netip.Prefix) bool { return prefix.Contains(address) })
+}
+
+// clusterName says whether a host name belongs to the cluster's own DNS, whatever address it has.
+func clusterName(host string) bool {
+	host = "." + strings.ToLower(strings.TrimSuffix(host, "."))
+	return strings.HasSuffix(host, ".svc") || strings.HasSuffix(host, ".cluster.local")
 }

@@ -141,18 +141,13 @@ func (v *visit) failed(err error) {
 // isDeaf tells a host that does not answer from one that answers wrongly.
 func isDeaf(err error) bool {
 	var refusal *fetch.RefusedError
-	var silent *silentError
-	var timeout net.Error
-	var dial *net.OpError
-	switch {
-	case errors.Is(err, context.Canceled), errors.As(err, &refusal):
+	if errors.Is(err, context.Canceled) || errors.As(err, &refusal) {
 		return false
-	case errors.As(err, &silent):
-		return true
-	case errors.As(err, &dial) && dial.Op == "dial":
-		return true
 	}
-	return errors.As(err, &timeout) && timeout.Timeout()
+	var silent *silentError
+	var dial *net.OpError
+	var timeout net.Error
+	return errors.As(err, &silent) || errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // answered notes that the host is there, and does as it asks.

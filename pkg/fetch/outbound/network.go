@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -58,12 +59,8 @@ type Network struct {
 
 // New makes a Network.
 func New(options Options) *Network {
-	if options.Timeout <= 0 {
-		options.Timeout = DefaultTimeout
-	}
-	if options.IdleTimeout <= 0 {
-		options.IdleTimeout = DefaultIdleTimeout
-	}
+	options.Timeout = cmp.Or(options.Timeout, DefaultTimeout)
+	options.IdleTimeout = cmp.Or(options.IdleTimeout, DefaultIdleTimeout)
 	if options.Resolver == nil {
 		options.Resolver = net.DefaultResolver
 	}

@@ -7,14 +7,16 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// redirectLimit is how many redirects one request may take.
 const redirectLimit = 3
 
 // agent is what servers read in their logs.
@@ -87,10 +89,7 @@ func (n *Network) Do(ctx context.Context, request Request) (*Answer, error) {
 	}
 }
 
-// hop makes one exchange with one server.
-func (n *Network) hop(
-	ctx context.Context, pool *http.Transport, request Request, target *url.URL, trusted bool,
-) (*Answer, error) {
+func (n *Network) hop(ctx context.Context, pool *http.Transport, request Request, target *url.URL, trusted bool) (*Answer, error) {
 	if err := n.checkURL(target); err != nil {
 		return nil, err
 	}
@@ -107,9 +106,7 @@ func (n *Network) hop(
 }
 
 // exchange sends and reads up to the header of the answer, whose body gives the visit back.
-func (n *Network) exchange(
-	ctx context.Context, pool *http.Transport, request Request, visit *visit, trusted bool,
-) (*Answer, error) {
+func (n *Network) exchange(ctx context.Context, pool *http.Transport, request Request, visit *visit, trusted bool) (*Answer, error) {
 	target := visit.at
 	watch := newWatch(ctx, n.options.Timeout, n.options.IdleTimeout)
 	outgoing, err := http.NewRequestWithContext(watch.ctx, request.Method, target.String(), bytes.NewReader(request.Body))
@@ -140,10 +137,8 @@ func (n *Network) exchange(
 
 // finished turns statuses about credentials into an error.
 func finished(answer *Answer, challenged bool) (*Answer, error) {
-	if answer.Status != http.StatusUnauthorized && answer.Status != http.StatusForbidden {
-		return answer, nil
-	}
-	if challenged && answer.Status == http.StatusUnauthorized {
+	isChallenge := challenged && answer.Status == http.StatusUnauthorized
+	if isChallenge || answer.Status != http.StatusUnauthorized && answer.Status != http.StatusForbidden {
 		return answer, nil
 	}
 	answer.Body.Close()
@@ -163,7 +158,6 @@ func (a *Answer) Problem(missing string) error {
 	return nil
 }
 
-// redirect says where to go next, if that is allowed.
 func (n *Network) redirect(request Request, from *url.URL, location string) (*url.URL, error) {
 	if request.Method != http.MethodGet {
 		return nil, refused(from, "it redirects a request with content")
@@ -213,4 +207,47 @@ func unavailable(at *url.URL, err error) error {
 		return &fetch.RefusedError{Subject: Shown(at), Rule: rule.Error()}
 	}
 	return &fetch.UnavailableError{Subject: Shown(at), Err: err}
+}
+
+// authorize puts credentials on a request, if they are meant for where it goes, and says whether it did.
+func authorize(outgoing *http.Request, request Request) bool {
+	credentials := request.Credentials
+	if credentials.BearerToken == "" && credentials.Username == "" && credentials.Password == "" {
+		return false
+	}
+	if request.Origin == nil || !MeantFor(credentials, request.Origin, outgoing.URL) {
+		return false
+	}
+	if credentials.BearerToken != "" {
+		outgoing.Header.Set("Authorization", "Bearer "+credentials.BearerToken)
+		return true
+	}
+	outgoing.SetBasicAuth(credentials.Username, credentials.Password)
+	return true
+}
+
+// MeantFor says whether credentials of a reference may be sent to a host: to scheme, host and port of the origin, where
+// their Secret names no hosts, else to those it names, under the origin's scheme.
+func MeantFor(credentials fetch.Credentials, origin, target *url.URL) bool {
+	if len(credentials.Hosts) == 0 {
+		return sameOrigin(origin, target)
+	}
+	return origin.Scheme == target.Scheme && slices.ContainsFunc(credentials.Hosts, func(entry string) bool {
+		return listed(strings.TrimSpace(entry), origin, target)
+	})
+}
+
+// listed: an entry with a port means that port; one without means the default port, or the origin's own.
+func listed(entry string, origin, target *url.URL) bool {
+	host, entryPort, err := net.SplitHostPort(entry)
+	if err != nil {
+		host, entryPort = strings.Trim(entry, "[]"), ""
+	}
+	if host == "" || !strings.EqualFold(host, target.Hostname()) {
+		return false
+	}
+	if entryPort != "" {
+		return entryPort == port(target)
+	}
+	return sameOrigin(origin, target) || port(target) == port(&url.URL{Scheme: target.Scheme})
 }

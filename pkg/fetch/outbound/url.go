@@ -56,15 +56,12 @@ func (n *Network) checkURL(at *url.URL) error {
 
 // Mirrored is where a URL is fetched from: itself, or its place at a mirror.
 func (n *Network) Mirrored(at *url.URL) *url.URL {
-	place, ok := n.options.Mirrors.URL(at.String())
-	if !ok {
-		return at
+	if place, ok := n.options.Mirrors.URL(at.String()); ok {
+		if mirrored, err := url.Parse(place); err == nil {
+			return mirrored
+		}
 	}
-	mirrored, err := url.Parse(place)
-	if err != nil {
-		return at
-	}
-	return mirrored
+	return at
 }
 
 // Shown is a URL fit for an error or a log line: without user, password, query and fragment.
@@ -99,7 +96,6 @@ func sameHost(a, b *url.URL) bool {
 	return port(a) == port(b) || a.Scheme == "http" && port(a) == "80" && b.Scheme == "https" && port(b) == "443"
 }
 
-// sameOrigin compares scheme, host and port.
 func sameOrigin(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
 }

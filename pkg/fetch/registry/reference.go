@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -31,16 +32,10 @@ type Repository struct {
 
 func (r Repository) String() string { return r.Host + "/" + r.Name }
 
-// root is the registry's URL.
 func (r Repository) root() *url.URL { return &url.URL{Scheme: "https", Host: r.Host, Path: "/"} }
 
 // Word is the tag or digest to ask for.
-func (r Reference) Word() string {
-	if r.Digest != "" {
-		return r.Digest
-	}
-	return r.Tag
-}
+func (r Reference) Word() string { return cmp.Or(r.Digest, r.Tag) }
 
 // digestPattern: other algorithms than SHA-256 are allowed by the format, and used by nobody.
 var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)

@@ -3,7 +3,6 @@ package registry
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
@@ -52,16 +51,14 @@ func (s *Session) Manifest(ctx context.Context, word string) (*Manifest, error) 
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(content)
-	digest := "sha256:" + hex.EncodeToString(sum[:])
+	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(content))
 	if IsDigest(word) && digest != word {
 		return nil, s.refused(word, "the registry gives other content for this digest")
 	}
 	return s.readManifest(content, digest, answer.Header.Get("Content-Type"))
 }
 
-// Blob brings a blob of limit bytes at most, which has to be what its digest says. What was written before an error is to be
-// thrown away.
+// Blob brings a blob of limit bytes at most, which has to be what its digest says; what is written before an error is not.
 func (s *Session) Blob(ctx context.Context, digest string, limit int64, into io.Writer) error {
 	if !IsDigest(digest) {
 		return s.refused("", "what it names a blob by is no SHA-256")
@@ -78,7 +75,7 @@ func (s *Session) Blob(ctx context.Context, digest string, limit int64, into io.
 	if _, err := io.Copy(io.MultiWriter(into, hasher), answer.Body); err != nil {
 		return err
 	}
-	if "sha256:"+hex.EncodeToString(hasher.Sum(nil)) != digest {
+	if fmt.Sprintf("sha256:%x", hasher.Sum(nil)) != digest {
 		return s.refused(digest, "the registry gives other content for this digest")
 	}
 	return nil

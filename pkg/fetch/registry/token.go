@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +15,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
-// tokenLimit is the largest answer with a token.
 const tokenLimit = 1 << 20
 
 // challenge is what a registry says about how to log in.
@@ -90,9 +90,7 @@ func (s *Session) getToken(ctx context.Context, asked challenge) error {
 	if err := json.NewDecoder(answer.Body).Decode(&given); err != nil {
 		return &fetch.RefusedError{Subject: outbound.Shown(answer.URL), Rule: "it gives no token, or too much"}
 	}
-	if s.token = given.Token; s.token == "" {
-		s.token = given.AccessToken
-	}
+	s.token = cmp.Or(given.Token, given.AccessToken)
 	return nil
 }
 
@@ -130,8 +128,7 @@ func (s *Session) tokenRequest(realm *url.URL, service string) (outbound.Request
 
 // tokenProblem: a realm that refuses to give an anonymous token says nothing about the credentials it did not get.
 func (s *Session) tokenProblem(err error) error {
-	var unauthorized *fetch.UnauthorizedError
-	if s.denied != "" && errors.As(err, &unauthorized) {
+	if _, unauthorized := errors.AsType[*fetch.UnauthorizedError](err); unauthorized && s.denied != "" {
 		return s.unauthorized(&outbound.Answer{URL: s.repository.root()})
 	}
 	return err

@@ -21,7 +21,6 @@ const (
 	workFolder    = "work"
 )
 
-// disk is the folder of a store.
 type disk struct {
 	folder string
 	limit  int64
@@ -33,7 +32,6 @@ type disk struct {
 	late     *time.Timer // writes the index for what can wait
 }
 
-// content is an unpacked artifact.
 type content struct {
 	size int64
 	used time.Time

@@ -40,21 +40,16 @@ type entry struct {
 	waiters         map[string]waiter // by subscriber
 }
 
-// waiter is somebody to wake.
 type waiter struct {
 	wake     func()
 	until    time.Time
 	interval time.Duration // that it asked for; 0: the store's
 }
 
-// ask notes who asked.
 func (e *entry) ask(now time.Time, subscriber string, wake func(), interval time.Duration) {
 	e.asked = now
 	if wake == nil {
 		return
-	}
-	if e.waiters == nil {
-		e.waiters = map[string]waiter{}
 	}
 	e.waiters[subscriber] = waiter{wake: wake, until: now.Add(rememberedFor), interval: interval}
 }
@@ -103,10 +98,6 @@ func (e *entry) fresh(now time.Time, interval time.Duration) bool {
 
 func (e *entry) fixed() bool { return e.reference.Location.IsFixed() }
 
-// isDue says whether a look is to be made now.
 func (e *entry) isDue(now time.Time) bool {
-	if e.queued || e.running || e.due.After(now) || now.Sub(e.asked) > rememberedFor {
-		return false
-	}
-	return true
+	return !e.queued && !e.running && !e.due.After(now) && now.Sub(e.asked) <= rememberedFor
 }

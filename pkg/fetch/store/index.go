@@ -128,8 +128,7 @@ func (d *disk) record(reference fetch.Reference) (record, bool) {
 	return found, ok && d.contents[found.Digest] != nil
 }
 
-// remember notes what a look found. News are written at once, the rest with the next news or a little later: losing that
-// costs a look.
+// remember notes what a look found. News are written at once, the rest a little later: losing that costs a look.
 func (d *disk) remember(reference fetch.Reference, found record) {
 	name, err := d.index.name(reference)
 	if err != nil {

@@ -72,11 +72,9 @@ func (s *Store) finish(entry *entry) {
 	}
 }
 
-// retryAfter is what the server asked for.
 func retryAfter(err error) time.Duration {
-	unavailable, ok := errors.AsType[*fetch.UnavailableError](err)
-	if !ok {
-		return 0
+	if unavailable, ok := errors.AsType[*fetch.UnavailableError](err); ok {
+		return unavailable.RetryAfter
 	}
-	return unavailable.RetryAfter
+	return 0
 }

@@ -129,7 +129,6 @@ func (s *Store) Refresh(reference fetch.Reference) {
 	s.schedule(now)
 }
 
-// answer says what Get says, from what is known.
 func (s *Store) answer(entry *entry, now time.Time) (fetch.Snapshot, error) {
 	if entry.must {
 		return fetch.Snapshot{}, fetch.ErrPending
@@ -151,21 +150,18 @@ func (s *Store) answer(entry *entry, now time.Time) (fetch.Snapshot, error) {
 
 // mayServeOld: a host that is down takes nothing away; one that says no does.
 func mayServeOld(err error) bool {
-	var (
-		missing      *fetch.NotFoundError
-		refused      *fetch.RefusedError
-		unauthorized *fetch.UnauthorizedError
-	)
-	return !errors.As(err, &missing) && !errors.As(err, &refused) && !errors.As(err, &unauthorized)
+	_, missing := errors.AsType[*fetch.NotFoundError](err)
+	_, refused := errors.AsType[*fetch.RefusedError](err)
+	_, unauthorized := errors.AsType[*fetch.UnauthorizedError](err)
+	return !missing && !refused && !unauthorized
 }
 
-// entry finds or makes the entry of a reference.
 func (s *Store) entry(reference fetch.Reference, now time.Time) *entry {
 	key := entryKey(s.options.Kinds.Key(reference))
 	if found, ok := s.entries[key]; ok {
 		return found
 	}
-	made := &entry{key: key, reference: reference, host: reference.Location.Host(), due: now, asked: now}
+	made := &entry{key: key, reference: reference, host: reference.Location.Host(), due: now, asked: now, waiters: map[string]waiter{}}
 	if s.disk.index.isPrepared(reference.Credentials) {
 		s.recall(made)
 	} else {
@@ -193,4 +189,59 @@ func (s *Store) served(reference fetch.Reference) (fetch.Reference, error) {
 	reference = s.options.Mirrors.Reference(reference)
 	_, err := s.options.Kinds.Source(reference)
 	return reference, err
+}
+
+// Options of a Store. Folder is required; zero values of the rest mean the defaults.
+type Options struct {
+	// Folder is where content is kept. It belongs to this process alone.
+	Folder string
+	// Kinds get content. A reference of another kind is refused.
+	Kinds fetch.Kinds
+	// Mirrors replace what references name (--source-mirror). The sources' Network has the same ones.
+	Mirrors fetch.Mirrors
+	// Metrics counts what happens; nil: nobody does.
+	Metrics *Metrics
+	// Interval is the time between two looks at one reference (--source-interval), plus or minus 10 %. Default 5 min.
+	Interval time.Duration
+	// FirstPause follows the first failed look and doubles with each one, up to LastPause. Defaults 1 s and 5 min.
+	FirstPause, LastPause time.Duration
+	// Jobs is how many looks and fetches run at a time, HostJobs how many of them for one host. Defaults 8 and 4.
+	Jobs, HostJobs int
+	// MaxBytes is how much content is kept; what was not used for the longest time goes first. Default 4 GiB.
+	MaxBytes int64
+	// Recent is for how long content is safe from that after its last use. Default 10 min.
+	Recent time.Duration
+}
+
+// rememberedFor is how long somebody who asked is woken, and how long a reference is looked at that nobody asks for.
+const rememberedFor = time.Hour
+
+func (o Options) complete() (Options, error) {
+	if o.Folder == "" {
+		return o, errors.New("a folder to keep content in is required")
+	}
+	defaultTo(&o.Interval, 5*time.Minute)
+	defaultTo(&o.FirstPause, time.Second)
+	defaultTo(&o.LastPause, 5*time.Minute)
+	defaultTo(&o.Recent, 10*time.Minute)
+	defaultTo(&o.Jobs, 8)
+	defaultTo(&o.HostJobs, 4)
+	defaultTo(&o.MaxBytes, 4<<30)
+	return o, nil
+}
+
+func defaultTo[T int | int64 | time.Duration](field *T, value T) {
+	if *field <= 0 {
+		*field = value
+	}
+}
+
+// Stats counts what happened since the start.
+type Stats struct {
+	// Resolutions and Fetches are the calls of sources, Failures those that failed.
+	Resolutions, Fetches, Failures int
+	// Hits is how often Get handed out a snapshot.
+	Hits int
+	// Bytes is the size of what was fetched, unpacked.
+	Bytes int64
 }

@@ -14,7 +14,6 @@ import (
 // jobLimit ends a job whatever its source does; sources have deadlines of their own below it.
 const jobLimit = 5 * time.Minute
 
-// result is what a job found out.
 type result struct {
 	revision fetch.Revision
 	digest   string
@@ -89,7 +88,6 @@ func (s *Store) conclude(entry *entry, found result, must bool) []func() {
 // jitter is the share by which waits of many entries differ.
 const jitter = 0.1
 
-// untilNext is the time to the next look.
 func (s *Store) untilNext(entry *entry) time.Duration {
 	switch {
 	case entry.err != nil && mayServeOld(entry.err):
@@ -150,11 +148,8 @@ func (s *Store) count(add func(*Stats)) {
 	add(&s.stats)
 }
 
-// content makes sure that a revision's content is on disk. Those who need the same one meanwhile wait for the first, and
-// share its error.
-func (s *Store) content(
-	ctx context.Context, source fetch.Source, reference fetch.Reference, revision fetch.Revision,
-) (string, error) {
+// content makes sure that a revision's content is on disk. Who needs the same one meanwhile waits, and shares the error.
+func (s *Store) content(ctx context.Context, source fetch.Source, reference fetch.Reference, revision fetch.Revision) (string, error) {
 	key := s.options.Kinds.RevisionKey(reference, revision)
 	digest, err, _ := s.flights.Do(string(key[:]), func() (any, error) {
 		s.mu.Lock()
@@ -194,9 +189,7 @@ func (s *Store) forget() {
 	}
 }
 
-func (s *Store) fetch(
-	ctx context.Context, source fetch.Source, reference fetch.Reference, revision fetch.Revision,
-) (string, error) {
+func (s *Store) fetch(ctx context.Context, source fetch.Source, reference fetch.Reference, revision fetch.Revision) (string, error) {
 	host := reference.Location.Host()
 	s.count(func(stats *Stats) { stats.Fetches++ })
 	s.options.Metrics.fetching(host)

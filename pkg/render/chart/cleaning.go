@@ -9,8 +9,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// cleaning copies data for a template without what holds a secret. A template may have put a map into itself: each is copied
-// once.
+// cleaning copies data for a template without secrets. A template may have put a map into itself: each is copied once.
 type cleaning struct {
 	guard *guard
 	done  map[uintptr]any

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 
@@ -28,7 +27,6 @@ const (
 
 var byteOrderMark = []byte{0xEF, 0xBB, 0xBF}
 
-// load reads a chart and its vendored dependencies.
 func load(content fs.FS) (*helmchart.Chart, error) {
 	files, err := readFiles(content)
 	if err != nil {
@@ -120,22 +118,16 @@ func ignoreRules(content fs.FS) (*ignore.Rules, error) {
 }
 
 func readFile(content fs.FS, name string, left int64) (*loader.BufferedFile, error) {
-	opened, err := content.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("opening %q: %w", name, err)
-	}
-	defer func() { _ = opened.Close() }()
-	data, err := io.ReadAll(io.LimitReader(opened, min(left, maxFileBytes)+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", name, err)
-	}
+	text, whole, err := render.ReadAtMost(content, name, min(left, maxFileBytes))
 	switch {
-	case len(data) > maxFileBytes:
+	case err != nil:
+		return nil, err
+	case !whole && left >= maxFileBytes:
 		return nil, &render.LimitError{What: fmt.Sprintf("bytes in chart file %q", name), Max: maxFileBytes}
-	case int64(len(data)) > left:
+	case !whole:
 		return nil, &render.LimitError{What: "bytes in a chart", Max: maxChartBytes}
 	}
-	data = bytes.TrimPrefix(data, byteOrderMark)
+	data := bytes.TrimPrefix([]byte(text), byteOrderMark)
 	return &loader.BufferedFile{Name: name, Data: data}, checkYAML(name, data)
 }
 

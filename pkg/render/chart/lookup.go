@@ -68,13 +68,11 @@ type kindResource struct {
 	within string
 }
 
-// Namespace implements dynamic.NamespaceableResourceInterface.
 func (r kindResource) Namespace(name string) dynamic.ResourceInterface {
 	r.within = name
 	return r
 }
 
-// Get implements dynamic.ResourceInterface.
 func (r kindResource) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
 	for _, object := range r.objects {
 		if object.GetName() == name && object.GetNamespace() == r.within {

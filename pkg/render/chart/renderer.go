@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"path"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -113,9 +116,7 @@ func readCRDs(reader *manifest.Reader, chart *helmchart.Chart) ([]*unstructured.
 }
 
 // renderManifests gives hooks and the other documents, both in Helm's order of kinds, without notes.
-func renderManifests(
-	chart *helmchart.Chart, values chartutil.Values, finder *finder,
-) ([]*release.Hook, []releaseutil.Manifest, error) {
+func renderManifests(chart *helmchart.Chart, values chartutil.Values, finder *finder) ([]*release.Hook, []releaseutil.Manifest, error) {
 	files, err := renderFiles(chart, values, finder)
 	if err != nil {
 		return nil, nil, engineError(err)
@@ -187,4 +188,86 @@ func withoutValues(redactor redact.Redactor, err error) error {
 		return &render.ChartError{Chart: redactor.Text(inChart.Chart), Problem: redactor.Text(inChart.Problem)}
 	}
 	return err
+}
+
+// gate stands before the standard logger's writer; it is shut while Helm works, whose warnings may print values.
+type gate struct {
+	mutex   sync.Mutex
+	next    io.Writer
+	working int
+}
+
+var standardLog gate
+
+func (g *gate) Write(line []byte) (int, error) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.working > 0 {
+		return len(line), nil
+	}
+	return g.next.Write(line)
+}
+
+// enter shuts the gate, and puts it before the writer that the logger has now.
+func (g *gate) enter() {
+	writer := log.Writer()
+	g.mutex.Lock()
+	g.working++
+	if writer != io.Writer(g) {
+		g.next = writer
+	}
+	g.mutex.Unlock()
+	log.SetOutput(g)
+}
+
+func (g *gate) leave() {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	g.working--
+}
+
+func quietly(work func()) {
+	standardLog.enter()
+	defer standardLog.leave()
+	work()
+}
+
+// readHooks reads the objects of hooks. They count in the same limits as all other objects. Empty documents are no hooks.
+func readHooks(reader *manifest.Reader, sorted []*release.Hook, options render.Release) ([]render.Hook, error) {
+	if options.DisableHooks {
+		return nil, nil
+	}
+	var hooks []render.Hook
+	for _, one := range sorted {
+		at := func(int) (string, int) { return one.Path, 0 }
+		objects, err := reader.Read(manifest.Source{Text: one.Manifest, At: at})
+		if err != nil {
+			return nil, err
+		}
+		if len(objects) != 1 {
+			return nil, &render.TemplateError{File: one.Path, Problem: "a hook has to be one object, not none and not a list"}
+		}
+		hook := render.Hook{
+			Path: one.Path, Weight: one.Weight, Object: objects[0], Events: distinct(one.Events, render.HookEvents),
+			DeletePolicies: distinct(one.DeletePolicies, render.HookDeletePolicies),
+			LogPolicies:    distinct(one.OutputLogPolicies, render.HookLogPolicies),
+		}
+		if err := hook.Check(); err != nil {
+			return nil, err
+		}
+		hooks = append(hooks, hook)
+	}
+	return hooks, nil
+}
+
+// distinct are the words that are known, each once, in the order of the known ones. What stands in annotations may repeat
+// itself, and may hold words of another program.
+func distinct[W ~string](words []W, known []string) []string {
+	var found []string
+	for _, word := range known {
+		if slices.ContainsFunc(words, func(said W) bool { return strings.EqualFold(string(said), word) }) {
+			found = append(found, word)
+		}
+	}
+	return found
 }

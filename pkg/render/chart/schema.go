@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -87,30 +88,20 @@ func compile(chart *helmchart.Chart) (*jsonschema.Schema, error) {
 }
 
 func deeper(value any, than int) bool {
-	if than < 0 {
-		return true
-	}
+	isDeeper := func(child any) bool { return deeper(child, than-1) }
 	switch value := value.(type) {
 	case map[string]any:
-		for _, child := range value {
-			if deeper(child, than-1) {
-				return true
-			}
-		}
+		return than < 0 || slices.ContainsFunc(slices.Collect(maps.Values(value)), isDeeper)
 	case []any:
-		for _, child := range value {
-			if deeper(child, than-1) {
-				return true
-			}
-		}
+		return than < 0 || slices.ContainsFunc(value, isDeeper)
 	}
-	return false
+	return than < 0
 }
 
 // explain tells where values are wrong and what is wanted there, and no value.
 func explain(err error) string {
-	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) {
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
 		return "they can't be checked"
 	}
 	var problems []string

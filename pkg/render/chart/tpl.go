@@ -2,7 +2,6 @@ package chart
 
 import (
 	"cmp"
-	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/render/redact"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
@@ -33,7 +33,6 @@ const (
 	actionMark     = "{{"
 )
 
-// guard decides what tpl gets to see.
 type guard struct {
 	secrets []string
 	// own are texts with actions, longest first.
@@ -81,16 +80,8 @@ func newGuard(chart *helmchart.Chart, input render.Input) *guard {
 
 // secretsOf are the secrets of the data, and their long lines.
 func secretsOf(data templatedata.Data) []string {
-	encoded, err := json.Marshal([]any{data.Credentials, data.Cluster.Kubeconfig, data.Cluster.Address.AdminToken})
-	if err != nil {
-		return nil
-	}
-	var content any
-	if json.Unmarshal(encoded, &content) != nil {
-		return nil
-	}
 	var found []string
-	eachText(content, func(text string) {
+	redact.EachText(redact.SecretsOf(data), func(text string) {
 		if text != "" {
 			found = append(found, text)
 		}
@@ -101,21 +92,6 @@ func secretsOf(data templatedata.Data) []string {
 		}
 	})
 	return found
-}
-
-func eachText(content any, visit func(text string)) {
-	switch content := content.(type) {
-	case string:
-		visit(content)
-	case map[string]any:
-		for _, one := range content {
-			eachText(one, visit)
-		}
-	case []any:
-		for _, one := range content {
-			eachText(one, visit)
-		}
-	}
 }
 
 func (g *guard) ownOf(chart *helmchart.Chart) {
@@ -134,9 +110,8 @@ func (g *guard) ownOf(chart *helmchart.Chart) {
 	}
 }
 
-func (g *guard) ownValues(content map[string]any) { eachText(content, g.ownText) }
+func (g *guard) ownValues(content map[string]any) { redact.EachText(content, g.ownText) }
 
-// wholeAction is one action of a template.
 var wholeAction = regexp.MustCompile(`(?s)\{\{.*?\}\}`)
 
 // ownText takes a text with actions that are whole: what stands beside it must not become part of one.
@@ -186,7 +161,6 @@ func (g *guard) data(text string, data any) any {
 	return (&cleaning{guard: g, done: map[uintptr]any{}}).clean(data)
 }
 
-// into puts the guard into a chart and its dependencies.
 func (g *guard) into(chart *helmchart.Chart) {
 	g.rewrite(chart)
 	chart.Templates = append(chart.Templates, &helmchart.File{Name: guardFile, Data: []byte(guardSource)})

@@ -25,7 +25,6 @@ const (
 	maxNodes = manifest.MaxNodes + 200_000
 )
 
-// answerLimits hold for what a child sends.
 var answerLimits = limits{
 	kindReady: maxTextBytes, kindObject: manifest.MaxObjectBytes, kindChart: maxValueBytes + maxTextBytes,
 	kindHook: manifest.MaxObjectBytes + maxTextBytes, kindManifest: manifest.MaxBytes, kindValues: maxValueBytes,
@@ -40,7 +39,6 @@ type ready struct {
 	Problem string
 }
 
-// answerer writes the answer to one request.
 type answerer struct{ writer *bufio.Writer }
 
 func (a *answerer) json(kind kind, content any) error {
@@ -112,7 +110,6 @@ func (a *answerer) values(values map[string]any) error {
 	return a.end()
 }
 
-// answer is what a parent has read.
 type answer struct {
 	result render.Result
 	values map[string]any

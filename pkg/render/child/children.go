@@ -105,8 +105,8 @@ func (p *Pool) end(at *place) {
 	p.options.Metrics.ended()
 }
 
-// tire counts a rendering of a child. One that failed, was killed, was used often enough, or keeps much memory is ended.
-func (p *Pool) tire(at *place, well bool) {
+// countRendering counts a rendering of a child. One that failed, was killed, was used often enough, or keeps much memory is ended.
+func (p *Pool) countRendering(at *place, well bool) {
 	used := at.child
 	used.served++
 	memory, _, _ := used.usage.now()
@@ -152,5 +152,5 @@ func (p *Pool) Close() {
 		p.release(at)
 	}
 	p.background.Wait()
-	p.starter.close()
+	close(p.starter.calls)
 }

@@ -53,8 +53,8 @@ func deathOf(state *os.ProcessState, words []byte) death {
 // dyingTime is how long a child that closed its pipe may take to exit: the kernel has to give its memory back.
 const dyingTime = 10 * time.Second
 
-// farewell is the error about a child whose pipe broke in the middle of a rendering. Nobody has killed it here.
-func (p *process) farewell(addon string) error {
+// deathError is the error about a child whose pipe broke in the middle of a rendering. Nobody has killed it here.
+func (p *process) deathError(addon string) error {
 	late := time.NewTimer(dyingTime)
 	defer late.Stop()
 	select {

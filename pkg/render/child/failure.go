@@ -36,7 +36,6 @@ func failureOf(err error) failure {
 // RenderingError is a failure that has no type of its own.
 type RenderingError struct{ Problem string }
 
-// Error implements error.
 func (e *RenderingError) Error() string { return e.Problem }
 
 func readFailure(payload []byte) (error, error) {

@@ -61,7 +61,6 @@ func (m *memory) folder(name string) (*node, error) {
 	return made, nil
 }
 
-// Open implements fs.FS.
 func (m *memory) Open(name string) (fs.File, error) {
 	found := m.nodes[name]
 	switch {
@@ -92,22 +91,17 @@ func (n *node) Name() string { return path.Base(n.path) }
 // IsDir implements fs.DirEntry and fs.FileInfo.
 func (n *node) IsDir() bool { return n.folder }
 
-// Type implements fs.DirEntry.
 func (n *node) Type() fs.FileMode { return n.Mode().Type() }
 
-// Info implements fs.DirEntry.
 func (n *node) Info() (fs.FileInfo, error) { return n, nil }
 
-// Size implements fs.FileInfo.
 func (n *node) Size() int64 { return int64(len(n.data)) }
 
 // ModTime implements fs.FileInfo; no renderer may depend on it.
 func (n *node) ModTime() time.Time { return time.Time{} }
 
-// Sys implements fs.FileInfo.
 func (n *node) Sys() any { return nil }
 
-// Mode implements fs.FileInfo.
 func (n *node) Mode() fs.FileMode {
 	if n.folder {
 		return fs.ModeDir | 0o500
@@ -121,10 +115,8 @@ type opened struct {
 	node *node
 }
 
-// Stat implements fs.File.
 func (o *opened) Stat() (fs.FileInfo, error) { return o.node, nil }
 
-// Close implements fs.File.
 func (o *opened) Close() error { return nil }
 
 // openedFolder is an open folder, with the entries that were not read yet.
@@ -133,10 +125,8 @@ type openedFolder struct {
 	left []fs.DirEntry
 }
 
-// Stat implements fs.File.
 func (o *openedFolder) Stat() (fs.FileInfo, error) { return o.node, nil }
 
-// Close implements fs.File.
 func (o *openedFolder) Close() error { return nil }
 
 // Read implements fs.File; a folder has nothing to read.
@@ -144,7 +134,6 @@ func (o *openedFolder) Read([]byte) (int, error) {
 	return 0, &fs.PathError{Op: "read", Path: o.node.path, Err: fs.ErrInvalid}
 }
 
-// ReadDir implements fs.ReadDirFile.
 func (o *openedFolder) ReadDir(most int) ([]fs.DirEntry, error) {
 	count := len(o.left)
 	if most > 0 {

@@ -1,10 +1,12 @@
 package child
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -135,13 +137,12 @@ func (p *Pool) do(ctx context.Context, job job) (*answer, error) {
 	}
 	defer p.leave(at)
 	read, err := p.renderAt(ctx, at, job)
-	var lost *render.LostError
-	if errors.As(err, &lost) && at.child != nil && at.child.waited {
+	if _, lost := errors.AsType[*render.LostError](err); lost && at.child != nil && at.child.waited {
 		p.end(at) // it may have been killed while it waited; a fresh one tells
 		read, err = p.renderAt(ctx, at, job)
 	}
 	if at.child != nil {
-		p.tire(at, err == nil)
+		p.countRendering(at, err == nil)
 	}
 	return read, err
 }
@@ -190,7 +191,7 @@ func (p *Pool) converse(ctx context.Context, process *process, job job) (*answer
 	case errors.As(err, &unsent):
 		return nil, unsent.err
 	}
-	return nil, process.farewell(job.addon)
+	return nil, process.deathError(job.addon)
 }
 
 // most is a limit in words.
@@ -202,4 +203,44 @@ func (p *Pool) most(limit string) string {
 		return p.options.CPU.String()
 	}
 	return p.options.Timeout.String()
+}
+
+// afterTimeout is when reading and writing give up, if even killing the child did not end them.
+const afterTimeout = 10 * time.Second
+
+// unsentError says that what was to be sent could not be read; the child has no part in it.
+type unsentError struct{ err error }
+
+func (e *unsentError) Error() string { return e.err.Error() }
+
+// pipe notes whether writing failed by itself.
+type pipe struct {
+	file   *os.File
+	broken bool
+}
+
+func (p *pipe) Write(data []byte) (int, error) {
+	written, err := p.file.Write(data)
+	p.broken = p.broken || err != nil
+	return written, err
+}
+
+// exchange asks a child and reads the answer.
+func exchange(process *process, timeout time.Duration, ask question) (*answer, error) {
+	deadline := time.Now().Add(timeout + afterTimeout)
+	if err := errors.Join(process.requests.SetWriteDeadline(deadline), process.answers.SetReadDeadline(deadline)); err != nil {
+		return nil, fmt.Errorf("setting a deadline: %w", err)
+	}
+	to := &pipe{file: process.requests}
+	if err := ask(bufio.NewWriterSize(to, eager)); err != nil {
+		if to.broken {
+			return nil, err
+		}
+		return nil, &unsentError{err: err}
+	}
+	read, err := readAnswer(process.reading)
+	if err == nil && process.reading.Buffered() > 0 {
+		return nil, &render.ProtocolError{Problem: "more than it was asked for"}
+	}
+	return read, err
 }

@@ -59,8 +59,7 @@ const (
 	gone fate = "gone"
 )
 
-// starter starts processes from one thread that stays: the kernel's signal at a parent's death is sent when the thread dies
-// that started a child.
+// starter starts processes from one thread that stays: the kernel ends a child when the thread dies that started it.
 type starter struct{ calls chan func() }
 
 func newStarter() *starter {
@@ -73,8 +72,6 @@ func newStarter() *starter {
 	}()
 	return made
 }
-
-func (s *starter) close() { close(s.calls) }
 
 // start starts a child and waits until it is ready.
 func (s *starter) start(told order) (*process, error) {
@@ -109,9 +106,9 @@ func (s *starter) start(told order) (*process, error) {
 		made.closeFiles()
 		return nil, fmt.Errorf("starting a renderer: %w", err)
 	}
-	go made.bury()
+	go made.waitForExit()
 	made.usage = openUsage(made.handle.Pid)
-	if err := made.greet(); err != nil {
+	if err := made.awaitReady(); err != nil {
 		return nil, err
 	}
 	return made, nil
@@ -152,9 +149,9 @@ func (p *process) closeFiles() {
 	}
 }
 
-// bury waits until the child has exited and notes why. What the child says at its end is read until nobody can write more, so
+// waitForExit waits until the child has exited and notes why. What the child says at its end is read until nobody can write more, so
 // that it never waits for us.
-func (p *process) bury() {
+func (p *process) waitForExit() {
 	first := make([]byte, wordsBytes)
 	read, _ := io.ReadFull(p.words, first)
 	_, _ = io.Copy(io.Discard, p.words)
@@ -167,8 +164,8 @@ func (p *process) bury() {
 	close(p.exited)
 }
 
-// greet waits for the child's first word, and ends a child that can't be used.
-func (p *process) greet() error {
+// awaitReady waits for the child's first word, and ends a child that can't be used.
+func (p *process) awaitReady() error {
 	err := p.answers.SetReadDeadline(time.Now().Add(startTime))
 	if err == nil {
 		p.ready, err = readReady(p.reading)

@@ -10,23 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
-// request is what a child is asked for. For a method, content follows it.
+// request is what a child is asked for.
 type request struct {
-	// Method names the renderer; empty for values.
-	Method       string
-	Addon        string
-	Template     string
-	Values       map[string]any
-	Data         templatedata.Data
-	Release      render.Release
-	Capabilities render.Capabilities
-	// CatalogueValues are those of render.Input.
-	CatalogueValues map[string]any `json:",omitempty"`
-	GuardFound      bool           `json:",omitempty"`
-	OtherMoment     bool           `json:",omitempty"`
+	// Method names the renderer; empty for the values of Template.
+	Method, Template string
+	// Input has neither content nor what function lookup finds: for a method, both follow.
+	Input render.Input
 }
 
 // requestLimits hold for what the parent sends. The parent is trusted; its mistakes are not.
@@ -44,12 +35,9 @@ type question func(writer *bufio.Writer) error
 // askObjects asks for the objects of an input.
 func askObjects(method string, input render.Input, wants Wants) question {
 	return func(writer *bufio.Writer) error {
-		asked := request{
-			Method: method, Addon: input.Addon, Values: input.Values, Data: input.Data,
-			Release: input.Release, Capabilities: input.Capabilities, CatalogueValues: input.CatalogueValues,
-			GuardFound: input.GuardFound, OtherMoment: input.OtherMoment,
-		}
-		if err := sendRequest(writer, asked); err != nil {
+		sent := input
+		sent.Tenant, sent.Content, sent.Found = "", nil, nil
+		if err := sendRequest(writer, request{Method: method, Input: sent}); err != nil {
 			return err
 		}
 		if err := sendFound(writer, input.Found); err != nil {
@@ -65,7 +53,8 @@ func askObjects(method string, input render.Input, wants Wants) question {
 // askValues asks for the values of a template.
 func askValues(input render.ValuesInput) question {
 	return func(writer *bufio.Writer) error {
-		if err := sendRequest(writer, request{Addon: input.Addon, Template: input.Template, Data: input.Data}); err != nil {
+		asked := request{Template: input.Template, Input: render.Input{Addon: input.Addon, Data: input.Data}}
+		if err := sendRequest(writer, asked); err != nil {
 			return err
 		}
 		return writer.Flush()
@@ -75,7 +64,7 @@ func askValues(input render.ValuesInput) question {
 func sendRequest(writer *bufio.Writer, asked request) error {
 	encoded, err := json.Marshal(asked)
 	if err != nil {
-		return fmt.Errorf("encoding what add-on %q is rendered from: %w", asked.Addon, err)
+		return fmt.Errorf("encoding what add-on %q is rendered from: %w", asked.Input.Addon, err)
 	}
 	if most := requestLimits[kindRequest]; len(encoded) > most {
 		return &render.LimitError{What: "bytes of values and template data", Max: most}
@@ -126,16 +115,8 @@ func receive(reader io.Reader) (work, error) {
 	if asked.Method == "" {
 		return workOnValues(asked), nil
 	}
-	content, found, err := receiveContent(frames)
-	if err != nil {
-		return nil, err
-	}
-	input := render.Input{
-		Addon: asked.Addon, Content: content, Values: asked.Values, Data: asked.Data,
-		Release: asked.Release, Capabilities: asked.Capabilities, CatalogueValues: asked.CatalogueValues,
-		Found: found, GuardFound: asked.GuardFound, OtherMoment: asked.OtherMoment,
-	}
-	return workOnObjects(asked.Method, input), nil
+	asked.Input.Content, asked.Input.Found, err = receiveContent(frames)
+	return workOnObjects(asked.Method, asked.Input), err
 }
 
 func workOnObjects(method string, input render.Input) work {
@@ -154,7 +135,7 @@ func workOnObjects(method string, input render.Input) work {
 
 func workOnValues(asked request) work {
 	return func(ctx context.Context, renderers Renderers, answer *answerer) error {
-		input := render.ValuesInput{Addon: asked.Addon, Template: asked.Template, Data: asked.Data}
+		input := render.ValuesInput{Addon: asked.Input.Addon, Template: asked.Template, Data: asked.Input.Data}
 		values, err := renderers.Values.RenderValues(ctx, input)
 		if err != nil {
 			return answer.failure(err)

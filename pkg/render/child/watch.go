@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// look is the time between two looks at a busy child: what it can allocate in between is some ten MiB.
-const look = 10 * time.Millisecond
+// pollInterval is the time between two readings of a busy child: what it can allocate in between is some ten MiB.
+const pollInterval = 10 * time.Millisecond
 
 // Words for what ran out, as in the flags.
 const (
@@ -41,7 +41,7 @@ func (w *watch) end() string {
 }
 
 func (w *watch) run(ctx context.Context) {
-	ticker := time.NewTicker(look)
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	deadline := time.NewTimer(w.options.Timeout)
 	defer deadline.Stop()

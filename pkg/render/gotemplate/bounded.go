@@ -1,6 +1,7 @@
 package gotemplate
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -20,7 +21,7 @@ const (
 // boundedFunctions replace sprig's of the same names; where sprig's is called, it is known to be small.
 func boundedFunctions(sprig template.FuncMap) template.FuncMap {
 	bounded := template.FuncMap{
-		"until":     func(count int) ([]int, error) { return untilStep(0, count, sign(count)) },
+		"until":     func(count int) ([]int, error) { return untilStep(0, count, cmp.Or(cmp.Compare(count, 0), 1)) },
 		"untilStep": untilStep,
 		"seq":       seq,
 		"repeat":    repeat,
@@ -60,13 +61,6 @@ func boundedFunctions(sprig template.FuncMap) template.FuncMap {
 
 // checked is the text, if it is not too long.
 func checked(text string) (string, error) { return text, checkText(len(text)) }
-
-func sign(count int) int {
-	if count < 0 {
-		return -1
-	}
-	return 1
-}
 
 // untilStep counts from start to before stop. It knows the length beforehand, so a step that overflows can't run on.
 func untilStep(start, stop, step int) ([]int, error) {

@@ -71,12 +71,12 @@ func (r *rendering) execute(file file, limit int) (*output, error) {
 	output := &output{ctx: r.ctx, limit: limit, most: r.limits.bytes, places: r.places, file: file}
 	r.set.Funcs(template.FuncMap{markFunction: output.mark})
 	err := r.set.ExecuteTemplate(output, file.path, r.data)
-	var limitError *render.LimitError
+	tooLarge, isTooLarge := errors.AsType[*render.LimitError](err)
 	switch {
 	case err == nil:
 		return output, nil
-	case errors.As(err, &limitError):
-		return nil, limitError
+	case isTooLarge:
+		return nil, tooLarge
 	case errors.Is(r.ctx.Err(), context.DeadlineExceeded):
 		name, line := output.at(output.text.Len())
 		return nil, &render.TemplateError{File: name, Line: line, Problem: "rendering takes longer than " + r.limits.time.String()}

@@ -11,10 +11,10 @@ import (
 	"github.com/Masterminds/sprig/v3"
 
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/render/images"
 )
 
-// functions are sprig's without environment and network, KKP's, and bounded ones in place of those that make much from
-// little.
+// functions are sprig's without environment and network, KKP's, and bounded ones where little makes much.
 func (r *rendering) functions() template.FuncMap {
 	functions := sprig.TxtFuncMap()
 	for _, outward := range []string{"env", "expandenv", "getHostByName"} {
@@ -64,4 +64,16 @@ func semverCompare(version, constraint any) bool {
 	}
 	wanted, err := semver.NewConstraint(fmt.Sprint(constraint))
 	return err == nil && wanted.Check(parsed)
+}
+
+// image writes a reference out in full, with another registry in place of its own where one is set.
+func image(text, registry string) (string, error) {
+	reference, ok := images.Parse(text)
+	if !ok {
+		return "", fmt.Errorf("an image reference that is none")
+	}
+	if registry != "" {
+		reference.Domain = registry
+	}
+	return reference.String(), nil
 }

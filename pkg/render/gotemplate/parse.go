@@ -2,8 +2,9 @@ package gotemplate
 
 import (
 	"fmt"
-	"maps"
+	"io/fs"
 	"slices"
+	"strings"
 	"text/template"
 	"text/template/parse"
 
@@ -41,16 +42,48 @@ func (r *rendering) parse(files []file) error {
 }
 
 func sortedTemplates(set *template.Template) []*template.Template {
-	byName := map[string]*template.Template{}
-	for _, one := range set.Templates() {
-		if one.Tree != nil {
-			byName[one.Name()] = one
+	parsed := slices.DeleteFunc(set.Templates(), func(one *template.Template) bool { return one.Tree == nil })
+	slices.SortFunc(parsed, func(a, b *template.Template) int { return strings.Compare(a.Name(), b.Name()) })
+	return parsed
+}
+
+const (
+	// extension of the files that count, as in KKP.
+	extension = ".yaml"
+	// maxTemplateBytes of all files together.
+	maxTemplateBytes = 16 << 20
+	maxFiles         = 5000
+)
+
+// Wants says whether a file of an add-on's content is a template.
+func Wants(path string) bool { return strings.HasSuffix(path, extension) }
+
+// file is one template.
+type file struct {
+	path, text string
+}
+
+// readFiles reads all templates below the root, in lexical order. Links are not followed.
+func readFiles(content fs.FS) ([]file, error) {
+	var files []file
+	left := int64(maxTemplateBytes)
+	err := fs.WalkDir(content, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() || !Wants(path) {
+			return err
 		}
-	}
-	names := slices.Sorted(maps.Keys(byName))
-	sorted := make([]*template.Template, 0, len(names))
-	for _, name := range names {
-		sorted = append(sorted, byName[name])
-	}
-	return sorted
+		text, whole, err := render.ReadAtMost(content, path, left)
+		if err != nil {
+			return err
+		}
+		if !whole {
+			return &render.LimitError{What: "bytes of template files", Max: maxTemplateBytes}
+		}
+		left -= int64(len(text))
+		files = append(files, file{path: path, text: text})
+		if len(files) > maxFiles {
+			return &render.LimitError{What: "template files", Max: maxFiles}
+		}
+		return nil
+	})
+	return files, err
 }

@@ -2,8 +2,11 @@ package gotemplate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"text/template"
 	"time"
 
@@ -101,4 +104,90 @@ func (r *rendering) objects(files []file) ([]*unstructured.Unstructured, error) 
 		}
 	}
 	return reader.Objects(), nil
+}
+
+// valuesLimits of one valuesTemplate, which gives one document.
+var valuesLimits = limits{time: 5 * time.Second, bytes: values.MaxBytes}
+
+var _ render.ValuesRenderer = Renderer{}
+
+// RenderValues gives the values that a catalogue's valuesTemplate renders to: the same data and functions as manifests have,
+// and one YAML document within the limits of package values.
+func (Renderer) RenderValues(ctx context.Context, input render.ValuesInput) (map[string]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, valuesLimits.time)
+	defer cancel()
+	data := rootData(render.Input{Data: input.Data})
+	rendering := rendering{ctx: ctx, limits: valuesLimits, redactor: redact.New(nil, input.Data), data: data}
+	template := file{path: render.ValuesTemplateFile, text: input.Template}
+	if err := rendering.parse([]file{template}); err != nil {
+		return nil, err
+	}
+	output, err := rendering.execute(template, valuesLimits.bytes)
+	if err != nil {
+		return nil, err
+	}
+	decoded, err := values.Decode([]byte(output.text.String()))
+	if problem, ok := errors.AsType[*values.DecodeError](err); ok {
+		return nil, output.problem(problem.Line, "the rendered values: "+problem.Problem)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if field, found := findNoValue(decoded, ""); found {
+		return nil, &render.TemplateError{File: template.path, Problem: "has no value for " + strings.TrimPrefix(field, ".") +
+			": give what the template prints there a default"}
+	}
+	return decoded, nil
+}
+
+// problem is an error about a line of the output, told with the line of the template that wrote it.
+func (o *output) problem(line int, problem string) error {
+	offset := 0
+	for text := range strings.Lines(o.text.String()) {
+		if line--; line <= 0 {
+			break
+		}
+		offset += len(text)
+	}
+	name, at := o.at(offset)
+	return &render.TemplateError{File: name, Line: at, Problem: problem}
+}
+
+// noValue is what text/template prints for a missing key.
+const noValue = "<no value>"
+
+// refuseNoValue refuses objects in which a missing key was printed.
+func refuseNoValue(file file, objects []*unstructured.Unstructured) error {
+	for _, object := range objects {
+		if field, found := findNoValue(object.Object, ""); found {
+			return &render.TemplateError{File: file.path, Problem: fmt.Sprintf(
+				"%s %q has no value for %s: set the key that the template prints there, or give it a default",
+				object.GetKind(), object.GetName(), strings.TrimPrefix(field, "."))}
+		}
+	}
+	return nil
+}
+
+// findNoValue gives the first field, in the order of names, that reads like a missing key.
+func findNoValue(value any, at string) (string, bool) {
+	switch value := value.(type) {
+	case string:
+		return at, strings.Contains(value, noValue)
+	case []any:
+		for i, child := range value {
+			if field, found := findNoValue(child, fmt.Sprintf("%s[%d]", at, i)); found {
+				return field, true
+			}
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			if strings.Contains(key, noValue) {
+				return at, true
+			}
+			if field, found := findNoValue(value[key], at+"."+key); found {
+				return field, true
+			}
+		}
+	}
+	return "", false
 }

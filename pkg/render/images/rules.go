@@ -27,7 +27,6 @@ type Rules struct {
 // RuleError says that a mirror is not written as from=to.
 type RuleError struct{ Rule, Problem string }
 
-// Error implements error.
 func (e *RuleError) Error() string {
 	return fmt.Sprintf("image mirror %q %s: write it as registry[/path]=registry[/path]", e.Rule, e.Problem)
 }

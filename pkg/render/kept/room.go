@@ -6,8 +6,7 @@ const (
 	digestCost = 160
 )
 
-// Renderings are bounded by bytes, lose their objects before their digests, and stay while they are being rendered: pkg/lru knows
-// none of that.
+// Not pkg/lru: renderings are bounded by bytes, lose objects before digests, and stay while they are being rendered.
 
 // entry gives what is known of a key, and puts it first in line to stay. The mutex is held.
 func (r *Renders) entry(key string) *entry {

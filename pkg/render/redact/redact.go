@@ -35,7 +35,7 @@ func New(values map[string]any, data templatedata.Data, secrets ...string) Redac
 	}
 	collect(values, found)
 	collect(data.Variables, found)
-	collectSecrets(data, found)
+	collect(SecretsOf(data), found)
 	var redactor Redactor
 	for value := range found {
 		redactor.values = append(redactor.values, value, base64.StdEncoding.EncodeToString([]byte(value)))
@@ -72,35 +72,39 @@ func (r Redactor) Text(text string) string {
 
 // collect finds the text of values, as a whole and line by line.
 func collect(value any, found map[string]bool) {
-	switch value := value.(type) {
-	case map[string]any:
-		for _, child := range value {
-			collect(child, found)
+	EachText(value, func(text string) {
+		if len(text) >= shortest {
+			found[text] = true
 		}
-	case []any:
-		for _, child := range value {
-			collect(child, found)
-		}
-	case string:
-		if len(value) >= shortest {
-			found[value] = true
-		}
-		for line := range strings.Lines(value) {
+		for line := range strings.Lines(text) {
 			if line = strings.TrimSpace(line); len(line) >= shortest {
 				found[line] = true
 			}
 		}
+	})
+}
+
+// EachText visits the texts in maps and lists, but for keys.
+func EachText(content any, visit func(text string)) {
+	switch content := content.(type) {
+	case string:
+		visit(content)
+	case map[string]any:
+		for _, one := range content {
+			EachText(one, visit)
+		}
+	case []any:
+		for _, one := range content {
+			EachText(one, visit)
+		}
 	}
 }
 
-func collectSecrets(data templatedata.Data, found map[string]bool) {
-	secrets := []any{data.Credentials, data.Cluster.Kubeconfig, data.Cluster.Address.AdminToken}
-	encoded, err := json.Marshal(secrets)
-	if err != nil {
-		return
+// SecretsOf are the secrets of template data, as maps, lists and texts.
+func SecretsOf(data templatedata.Data) (secrets any) {
+	encoded, err := json.Marshal([]any{data.Credentials, data.Cluster.Kubeconfig, data.Cluster.Address.AdminToken})
+	if err != nil || json.Unmarshal(encoded, &secrets) != nil {
+		return nil
 	}
-	var content any
-	if err := json.Unmarshal(encoded, &content); err == nil {
-		collect(content, found)
-	}
+	return secrets
 }

@@ -42,7 +42,6 @@ type Error struct {
 	Problem string
 }
 
-// Error implements error.
 func (e *Error) Error() string {
 	if e.Line == 0 {
 		return e.Problem

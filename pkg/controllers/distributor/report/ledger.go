@@ -46,8 +46,7 @@ type Findings struct {
 	LeaveProblem string
 }
 
-// ledger is where passes and workers leave what they know, and where the status controller reads
-// it.
+// ledger is where passes and workers leave what they know for the status controller.
 type ledger struct {
 	mutex      sync.Mutex
 	catalogues map[types.UID]Findings
@@ -90,8 +89,7 @@ func (l *ledger) Passed(catalogues map[types.UID]Findings, seeds []string) {
 	}
 }
 
-// SeedChanged takes down what a worker found. A worker that was ended meanwhile has no row any
-// more.
+// SeedChanged takes down what a worker found. A worker that was ended meanwhile has no row.
 func (l *ledger) SeedChanged(state seed.State) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -115,8 +113,7 @@ func (l *ledger) ask(known Findings, after time.Duration) {
 	}
 }
 
-// facts are what is known of one catalogue and of all seeds; false where no pass has seen this
-// generation yet.
+// facts are what is known of one catalogue and all seeds; false before a pass has seen the generation.
 func (l *ledger) facts(object *v1.AddonCatalogue) (facts, bool) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -18,8 +18,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// conflictsListed is how many conflicts a status lists; it counts all of them. seedsListed
-// likewise.
+// How many conflicts and seeds a status lists; it counts all of them.
 const (
 	conflictsListed = 50
 	seedsListed     = 200
@@ -30,8 +29,7 @@ type facts struct {
 	Findings
 	// seeds are all seeds, in the order of their names.
 	seeds []seed.State
-	// wonInGit is the catalogue in git that the winner of the first conflict was generated from;
-	// empty: none.
+	// wonInGit is the catalogue in git that the first conflict's winner was generated from; empty: none.
 	wonInGit string
 	// leaving are the installations that have versions which the catalogue has clusters leave.
 	leaving usage.Stay
@@ -76,7 +74,6 @@ func isFalse(kind, reason, message string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message}
 }
 
-// absent is a condition that does not apply.
 func absent(kind string) metav1.Condition { return metav1.Condition{Type: kind} }
 
 func conflicting(self string, f *facts) metav1.Condition {
@@ -88,8 +85,7 @@ func conflicting(self string, f *facts) metav1.Condition {
 		fmt.Sprintf("%s; status.conflicts has %d in all", conflictText(self, first, f.wonInGit), len(f.Conflicts)))
 }
 
-// conflictText names the winner as people know it: by the catalogue in git, where it was generated
-// from one.
+// conflictText names the winner by the catalogue in git, where it was generated from one.
 func conflictText(self string, conflict v1.CatalogueConflict, inGit string) string {
 	winner := fmt.Sprintf("%q", conflict.WonBy)
 	if inGit != "" {
@@ -105,8 +101,7 @@ func conflictText(self string, conflict v1.CatalogueConflict, inGit string) stri
 		conflict.Addon, conflict.Version, winner)
 }
 
-// rowsOf has a row for each seed. A row keeps its revision and time until another revision has
-// arrived.
+// rowsOf has a row for each seed, which keeps revision and time until another revision has arrived.
 func rowsOf(present []v1.SeedSync, f *facts) (rows []v1.SeedSync, synced int32) {
 	if !f.hasRows() {
 		return nil, 0
@@ -218,8 +213,7 @@ func refusalText(f *facts) string {
 	return f.Refusal + "; the seeds keep what they have of it"
 }
 
-// distribution sums the rows up. A seed that can't be reached does not make a catalogue unready: it
-// catches up.
+// distribution sums the rows up. A seed that can't be reached makes no catalogue unready: it catches up.
 func distribution(rows []v1.SeedSync, seeds []seed.State) (isWhole bool, message string) {
 	reached := map[string]bool{}
 	for _, found := range seeds {

@@ -4,7 +4,7 @@
 // of the seed. A seed that hangs or is gone holds up no other seed. In order, a worker
 //
 //	connects   one client for one kubeconfig, by pkg/remote: answers and lists are bounded, redirects
-//	           lead nowhere, and what a seed answers is reported in fixed words
+//	           lead nowhere, and what a seed answers is reported in fixed words (state.go)
 //	confirms   that the cluster is the one which the Seed's name stands for (identity.go)
 //	observes   the metadata of what it wrote there, once for each resync interval (session.go)
 //	plans      pure: what is wanted against what is there, by digest annotations (plan.go)

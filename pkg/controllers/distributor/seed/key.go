@@ -30,8 +30,7 @@ const (
 	keyDamaged keyState = "damaged"
 )
 
-// readKey reads the key that the seed has, or makes one. Where the platform namespace is not there
-// yet, no manager is.
+// readKey reads the key that the seed has, or makes one.
 func (s *session) readKey(ctx context.Context) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.platform, Name: v1.SecretCatalogueKey}}
 	err := s.client.Get(ctx, client.ObjectKeyFromObject(secret), secret)

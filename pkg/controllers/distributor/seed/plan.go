@@ -18,7 +18,6 @@ type observed struct {
 	catalogues, secrets map[string]observedObject
 }
 
-// observedObject is the metadata of one object on a seed.
 type observedObject struct {
 	uid             types.UID
 	resourceVersion string
@@ -54,8 +53,7 @@ type marker struct {
 	// stored are the content digests, by name and wanted digest, of objects that the seed stores
 	// otherwise than they are sent.
 	stored map[string]string
-	// stamps remembers, by name, the stamps of wanted objects: most passes find most of them as
-	// they were.
+	// stamps remembers, by name, the stamps of wanted objects: most passes find most of them unchanged.
 	stamps map[string]knownStamp
 }
 
@@ -108,7 +106,6 @@ type plan struct {
 	writeSecret, removeSecret []string
 }
 
-// planSeed compares what is wanted with what a seed has.
 func planSeed(want *Wanted, with *marker, have observed) plan {
 	todo := plan{held: map[string]string{}}
 	for name, found := range have.catalogues {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,8 +46,7 @@ type session struct {
 	client    client.Client
 	counter   rest.Interface
 
-	// platform is the platform namespace there; key and keyState are of the marks on merged
-	// objects.
+	// platform is the platform namespace there; key and keyState are of the marks on merged objects.
 	platform string
 	key      []byte
 	keyState keyState
@@ -62,7 +61,6 @@ type session struct {
 	observedAt time.Time
 }
 
-// seedScheme knows what is written on seeds.
 var seedScheme = func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme} {
@@ -104,9 +102,6 @@ func newSession(to Target, platform, namespace string, budget *remote.Budget, fe
 	}, nil
 }
 
-func (s *session) close() { s.remote.Close() }
-
-// uid is the identity of the cluster.
 func (s *session) uid(ctx context.Context) (types.UID, error) {
 	var system corev1.Namespace
 	if err := s.client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err != nil {
@@ -118,7 +113,6 @@ func (s *session) uid(ctx context.Context) (types.UID, error) {
 	return system.UID, nil
 }
 
-// observe lists what the seed has, from metadata.
 func (s *session) observe(ctx context.Context, now time.Time) error {
 	if err := s.ensureNamespace(ctx); err != nil {
 		return err
@@ -180,8 +174,7 @@ func observeAll(items []metav1.PartialObjectMetadata, before map[string]observed
 	return found
 }
 
-// bounded is a text as long as those that we write; it is kept, and a seed could have it be of any
-// length.
+// bounded is a text of a seed, which is kept, if it is no longer than those that we write.
 func bounded(text string) string {
 	if len(text) > 256 {
 		return ""
@@ -205,8 +198,7 @@ func observe(object client.Object) observedObject {
 	return found
 }
 
-// originsOf are the catalogues that a merged one was made of. One that was edited beyond reading is
-// put back anyway.
+// originsOf are the catalogues that a merged one was made of. An unreadable one is put back anyway.
 func originsOf(annotation string) []string {
 	var versions map[string]catalogue.Origin
 	if len(annotation) > annotationLimit {
@@ -215,12 +207,11 @@ func originsOf(annotation string) []string {
 	if err := json.Unmarshal([]byte(annotation), &versions); err != nil {
 		return nil
 	}
-	names := make([]string, 0, len(versions))
+	names := sets.New[string]()
 	for _, origin := range versions {
-		names = append(names, origin.Catalogue)
+		names.Insert(origin.Catalogue)
 	}
-	slices.Sort(names)
-	return slices.Clip(slices.Compact(names))
+	return sets.List(names)
 }
 
 func isMerged(object client.Object) bool { return object.GetLabels()[v1.LabelRole] == v1.RoleMerged }
@@ -228,14 +219,13 @@ func isMerged(object client.Object) bool { return object.GetLabels()[v1.LabelRol
 // ensureNamespace makes the catalogue namespace where it is missing.
 func (s *session) ensureNamespace(ctx context.Context) error {
 	var have corev1.Namespace
-	err := s.client.Get(ctx, client.ObjectKey{Name: s.namespace}, &have)
-	if !apierrors.IsNotFound(err) {
-		if err != nil {
-			return fmt.Errorf("reading namespace %q: %w", s.namespace, err)
-		}
+	switch err := s.client.Get(ctx, client.ObjectKey{Name: s.namespace}, &have); {
+	case err == nil:
 		return nil
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("reading namespace %q: %w", s.namespace, err)
 	}
-	err = s.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}})
+	err := s.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating namespace %q: %w", s.namespace, err)
 	}

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
 )
 
@@ -15,8 +18,7 @@ type State struct {
 	// Reached is set when the seed could be asked. Otherwise Problem says what is in the way.
 	Reached bool
 	Problem string
-	// Unfetched is what the seed's installations say of sources; what they said when they were
-	// counted last.
+	// Unfetched is what the seed's installations said of sources when they were counted last.
 	Unfetched usage.Unfetched
 	At        time.Time
 	// Digests of the merged add-ons that the seed has; those of the last time it was reached.
@@ -29,8 +31,7 @@ type State struct {
 	FailedCatalogues, FailedSecrets map[string]string
 }
 
-// Behind says what keeps a seed from having merged add-ons with these digests, and these Secrets;
-// empty: it has them.
+// Behind says what keeps a seed from having these merged add-ons and Secrets; empty: it has them.
 func (s *State) Behind(digests map[string]string, secrets []string) string {
 	if !s.Reached {
 		return s.Problem
@@ -57,4 +58,30 @@ func (s *State) Behind(digests map[string]string, secrets []string) string {
 // isWhole says whether the seed has all that is wanted, as far as it was asked for.
 func (s *State) isWhole() bool {
 	return s.Reached && len(s.FailedCatalogues)+len(s.FailedSecrets)+len(s.KeyFailed) == 0
+}
+
+// Describe puts an error of a call into words that are fit for status: they name no address, quote no
+// answer, and are the same when the same goes wrong again, so that status is not written over and over.
+func Describe(err error) string {
+	for _, answer := range answers {
+		if answer.is(err) {
+			return answer.text
+		}
+	}
+	return cluster.DescribeFailure(err)
+}
+
+// answers of a seed's API server, in words of our own.
+var answers = []struct {
+	is   func(error) bool
+	text string
+}{
+	{apierrors.IsBadRequest, "SeedOutdated: the seed's CRD does not know a field: upgrade chart trellis-seed there"},
+	{apierrors.IsInvalid, "SeedOutdated: the seed's CRD refuses it: upgrade chart trellis-seed there"},
+	{apierrors.IsAlreadyExists, "it exists on the seed and is not ours: delete or rename it there"},
+	{apierrors.IsNotFound, "the seed does not have the kind or the namespace: is chart trellis-seed installed?"},
+	{apierrors.IsUnauthorized, "the seed refuses the credentials: renew its kubeconfig Secret"},
+	{apierrors.IsConflict, "it was changed by somebody else at the same time; tried again"},
+	{apierrors.IsForbidden, "the seed forbids it: check the rights of its kubeconfig's user, and the seed's policies"},
+	{apierrors.IsRequestEntityTooLargeError, "the seed's API server finds it too large"},
 }

@@ -13,9 +13,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/conditions"
 )
 
-// writeStatus writes the status of a merged catalogue, if it is not right yet. It is written after
-// the content, which may have been the last thing that an earlier process did: statusFollowed finds
-// that out.
+// writeStatus writes the status of a merged catalogue, after the content: that may have been the last
+// thing that an earlier process did, which statusFollowed finds out.
 func (s *session) writeStatus(ctx context.Context, object *v1.AddonCatalogue) error {
 	before := object.DeepCopy()
 	setStatus(object)
@@ -49,8 +48,7 @@ func setStatus(object *v1.AddonCatalogue) {
 			strings.Join(originsOf(object.Annotations[v1.AnnotationVersions]), ", ")))
 }
 
-// statusFollowed says whether our last write of an object's content was followed by one of its
-// status.
+// statusFollowed says whether our last write of an object's content was followed by one of its status.
 func statusFollowed(object client.Object) bool {
 	var content, after time.Time
 	for _, entry := range object.GetManagedFields() {

@@ -60,7 +60,6 @@ func (w *worker) task() task {
 	return w.next
 }
 
-// run works until the context ends.
 func (w *worker) run(ctx context.Context) {
 	defer w.disconnect()
 	timer := w.Clock.NewTimer(w.Resync)
@@ -153,8 +152,7 @@ func (w *worker) count(ctx context.Context) (news bool) {
 	return news
 }
 
-// connect makes sure that there is a session which knows the seed and not from too long ago; else
-// it says why not.
+// connect makes sure that there is a session which knows the seed of late; else it says why not.
 func (w *worker) connect(ctx context.Context, to Target) (problem string) {
 	if to.Config == nil {
 		return to.Problem
@@ -187,7 +185,7 @@ func (w *worker) connect(ctx context.Context, to Target) (problem string) {
 
 func (w *worker) disconnect() {
 	if w.session != nil {
-		w.session.close()
+		w.session.remote.Close()
 	}
 	w.session = nil
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
-// answersAtOnce is the memory for answers of all seeds at a time, heaviestAnswer for each of them,
-// in bytes.
+// Memory for answers of all seeds at a time and for each of them, in bytes.
 const (
 	answersAtOnce  = 128 << 20
 	heaviestAnswer = 64 << 20
@@ -23,8 +22,7 @@ const (
 type Options struct {
 	// Platform is the namespace of the key of marks, Namespace that of merged catalogues.
 	Platform, Namespace string
-	// Resync is the time between two looks at a seed, CountEvery that between two counts of its
-	// installations.
+	// Resync is the time between two lists of a seed, CountEvery between two counts of installations.
 	Resync, CountEvery time.Duration
 	Clock              clock.Clock
 	// Fence keeps writes from going out; nil: there is none.
@@ -35,8 +33,7 @@ type Options struct {
 	Report func(State)
 }
 
-// Workers are the seeds' workers by name. Passes come one at a time; only the end comes from
-// elsewhere.
+// Workers are the seeds' workers by name. Passes come one at a time; only the end is from elsewhere.
 type Workers struct {
 	options Options
 	// budget is shared by the answers of all seeds.
@@ -70,8 +67,7 @@ func (w *Workers) Start(ctx context.Context) error {
 	return nil
 }
 
-// Assign gives every target's worker its task, starts new ones, and ends those whose Seed went.
-// What they wrote stays.
+// Assign gives every target's worker its task, starts new ones, and ends those whose Seed is gone.
 func (w *Workers) Assign(targets []Target, want *Wanted) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

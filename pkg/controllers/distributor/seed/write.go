@@ -17,7 +17,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// writesAtOnce is the number of calls to one seed at a time.
 const writesAtOnce = 8
 
 // failures of a plan, by name of the object, fit for status.
@@ -81,7 +80,6 @@ func (s *session) named(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: s.namespace, Name: name}
 }
 
-// find is what is known of an object.
 func (s *session) find(of map[string]observedObject, name string) (observedObject, bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

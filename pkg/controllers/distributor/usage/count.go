@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,14 +20,12 @@ import (
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
-// countedAtOnce is the size of a page of installations.
 const countedAtOnce = 500
 
 // countTotals end a count: there are more installations on no seed.
 var countTotals = remote.Totals{Calls: 400, Items: 200_000, Bytes: 128 << 20, Time: 2 * time.Minute}
 
-// tables asks for the columns of objects and nothing else: values and statuses of installations
-// stay where they are.
+// tables asks for the columns of objects, and for neither values nor statuses of installations.
 const tables = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 // NewClient makes the client of a seed that reads tables.
@@ -96,7 +97,6 @@ func Read(
 	return counted, nil
 }
 
-// table is what is read of a table.
 type table struct {
 	Metadata          struct{ Continue string }
 	ColumnDefinitions []struct{ Name string }
@@ -162,4 +162,49 @@ func cell(row tableRow, at int) string {
 		return ""
 	}
 	return text
+}
+
+// fetchReasons are what installations say of sources, worst first: nobody but the catalogue's
+// admin, or its source's, can mend it.
+var fetchReasons = []string{v1.ReasonArtifactNotFound, v1.ReasonArtifactRefused, v1.ReasonSourceNotServed, v1.ReasonFetchFailed}
+
+const addonsNamed = 3
+
+// Unfetched are the add-ons of which installations on a seed say that their content can't be had,
+// with the worst reason of each.
+type Unfetched map[string]string
+
+// add takes down what an installation says. An add-on is one that the seed is given: what else it
+// says that it has is nobody's.
+func (u Unfetched) add(addon, reason string) {
+	if slices.Contains(fetchReasons, reason) {
+		u[addon] = Worse(u[addon], reason)
+	}
+}
+
+// Of is what installations of some add-ons say, with the worst reason; "" where they say nothing.
+func (u Unfetched) Of(addons map[string]string) (reason, text string) {
+	var named []string
+	for _, addon := range slices.Sorted(maps.Keys(addons)) {
+		said := u[addon]
+		if said == "" {
+			continue
+		}
+		reason = Worse(reason, said)
+		if len(named) < addonsNamed {
+			named = append(named, fmt.Sprintf("%q: %s", addon, said))
+		}
+	}
+	if reason == "" {
+		return "", ""
+	}
+	return reason, "installations can't get the content of " + strings.Join(named, ", ")
+}
+
+// Worse is the worse of two reasons; empty is none.
+func Worse(a, b string) string {
+	if a == "" || b != "" && slices.Index(fetchReasons, b) < slices.Index(fetchReasons, a) {
+		return b
+	}
+	return a
 }

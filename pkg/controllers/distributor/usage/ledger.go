@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -19,8 +20,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// How often the ledger is written down: changes are gathered for a moment, and a failure is tried
-// again later.
+// How long changes are gathered before they are written, and when a failed write is tried again.
 const (
 	gatherUsage = time.Second
 	retryUsage  = 10 * time.Second
@@ -30,9 +30,8 @@ const (
 // another. etcd takes objects of 1.5 MiB, ConfigMaps have 1 MiB at most.
 const usageLimit = 900 << 10
 
-// Ledger keeps how many installations on each seed have which versions, in ConfigMap addon-usage.
-// Every replica's admission reads it there, and the figures of a seed outlive the seed's end and
-// ours.
+// Ledger keeps how many installations on each seed have which versions, in ConfigMap addon-usage, for
+// the admission of every replica. The figures of a seed outlive the seed's end and ours.
 type Ledger struct {
 	namespace string
 	clock     clock.WithTicker
@@ -40,7 +39,7 @@ type Ledger struct {
 	mutex sync.Mutex
 	rows  map[string]catalogue.SeedUsage
 	// seeds are those that exist; nil until the first pass.
-	seeds map[string]bool
+	seeds sets.Set[string]
 	wake  chan struct{}
 
 	client client.Client
@@ -85,11 +84,8 @@ func (l *Ledger) Lost(seed string) {
 func (l *Ledger) Only(seeds []string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.seeds = map[string]bool{}
-	for _, name := range seeds {
-		l.seeds[name] = true
-	}
-	maps.DeleteFunc(l.rows, func(seed string, _ catalogue.SeedUsage) bool { return !l.seeds[seed] })
+	l.seeds = sets.New(seeds...)
+	maps.DeleteFunc(l.rows, func(seed string, _ catalogue.SeedUsage) bool { return !l.seeds.Has(seed) })
 	l.changed()
 }
 
@@ -133,8 +129,7 @@ func (l *Ledger) write(ctx context.Context) error {
 	if wanted == nil || maps.Equal(wanted, l.written) {
 		return nil
 	}
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: v1.ConfigMapUsage}}
-	object.Data = l.written
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: v1.ConfigMapUsage}, Data: l.written}
 	before := object.DeepCopy()
 	object.Data = wanted
 	err := l.client.Patch(ctx, object, client.MergeFrom(before))
@@ -181,8 +176,7 @@ func (l *Ledger) Having(leave catalogue.Leave) Stay {
 	return found
 }
 
-// encode gives what the ConfigMap should have; nil before the first pass, since the Seeds are not
-// known until then.
+// encode gives what the ConfigMap should have; nil before the first pass, when no Seeds are known.
 func (l *Ledger) encode() map[string]string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -207,7 +201,7 @@ func (l *Ledger) read(ctx context.Context) error {
 	defer l.mutex.Unlock()
 	for seed, text := range kept.Data {
 		usage, err := catalogue.DecodeUsage(seed, text)
-		if _, known := l.rows[seed]; known || err != nil || l.seeds != nil && !l.seeds[seed] {
+		if _, known := l.rows[seed]; known || err != nil || l.seeds != nil && !l.seeds.Has(seed) {
 			continue
 		}
 		if usage.LastSeen.IsZero() {

@@ -2,9 +2,8 @@ package documents
 
 import (
 	"errors"
-	"reflect"
-
 	"fmt"
+	"reflect"
 
 	yamlnodes "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -13,8 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
-// Limits of a document leave room for values, which have a limit of their own, and for aliases. All documents of a folder have
-// folderLimit together.
+// Limits of a document leave room for values, which have their own, and for aliases. A folder has folderLimit in all.
 const (
 	documentBytes  = 4 << 20
 	documentDepth  = 64
@@ -29,8 +27,7 @@ func (c *collection) document(file string, before int, content []byte) {
 	decoded, root, err := strictyaml.DecodeTree(content, strictyaml.Limits{
 		Bytes: documentBytes, Depth: documentDepth, Pieces: documentPieces, Budget: c.budget,
 	})
-	var malformed *strictyaml.Error
-	if errors.As(err, &malformed) {
+	if malformed, ok := errors.AsType[*strictyaml.Error](err); ok {
 		place := Place{File: file}
 		if malformed.Line > 0 {
 			place.Line = before + malformed.Line

@@ -70,10 +70,7 @@ type Content struct {
 
 // Place says where an add-on stands first, or one of its versions in any spelling, where version is not empty.
 func (c *Content) Place(addon, version string) Place {
-	if version == "" {
-		return c.places[[2]string{addon}]
-	}
-	if place, ok := c.places[[2]string{addon, catalogue.Key(version)}]; ok {
+	if place, ok := c.places[[2]string{addon, catalogue.Key(version)}]; ok && version != "" {
 		return place
 	}
 	return c.places[[2]string{addon}]
@@ -107,11 +104,10 @@ func Read(folder fs.FS) (*Content, error) {
 		found.file(name, content)
 		return nil
 	})
-	var invalid *InvalidError
-	switch {
-	case errors.As(err, &invalid):
+	if invalid, ok := errors.AsType[*InvalidError](err); ok {
 		return nil, invalid
-	case err != nil:
+	}
+	if err != nil {
 		return nil, fmt.Errorf("reading the folder: %w", err)
 	}
 	return found.content()
@@ -120,7 +116,6 @@ func Read(folder fs.FS) (*Content, error) {
 // separator starts a document: a line that begins with three dashes does so even inside of a text block.
 var separator = regexp.MustCompile(`(?m)^---([ \t].*)?\r?$`)
 
-// file reads the documents of a file.
 func (c *collection) file(name string, content []byte) {
 	starts := separator.FindAllIndex(content, documentLimit+1)
 	if len(starts) > documentLimit {
