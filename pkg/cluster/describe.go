@@ -36,3 +36,14 @@ func kkpCluster(cluster target.Description) (*kkpv1.Cluster, error) {
 	}
 	return nil, fmt.Errorf("cluster %q is no Cluster of KKP: templates know no other kind", cluster.Name)
 }
+
+// BelongsTo says whether a Cluster is for the controllers with this --worker-name; both are empty as a rule.
+func BelongsTo(cluster target.Description, workerName string) bool {
+	return WorkerName(cluster) == workerName
+}
+
+// WorkerName is the --worker-name of the controllers that a Cluster is for.
+func WorkerName(cluster target.Description) string { return cluster.Labels[kkpv1.LabelWorkerName] }
+
+// AddToScheme registers KKP's kinds.
+var AddToScheme = kkpv1.AddToScheme

@@ -41,6 +41,14 @@ func Recorded(namespace string, identity v1.ClusterIdentity) Ref {
 // Identity is what status and records say of the cluster.
 func (r Ref) Identity() v1.ClusterIdentity { return v1.ClusterIdentity{Name: r.Name, UID: r.UID} }
 
+// OwnerOf is what objects name that are to go with the cluster of a record, which is KKP's: its group is that of our own
+// kinds.
+func OwnerOf(identity v1.ClusterIdentity) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: v1.GroupVersion.String(), Kind: "Cluster", Name: identity.Name, UID: identity.UID,
+	}
+}
+
 // Matches says whether another Ref has all that this one asks for.
 func (r Ref) Matches(other Ref) bool {
 	return (r.Kind.Empty() || r.Kind == other.Kind) && (r.Namespace == "" || r.Namespace == other.Namespace) &&

@@ -86,7 +86,7 @@ func (r *Reconciler) watchClusters(mgr ctrl.Manager, written cache.Cache) error 
 			r.clusters.Store(&clusters)
 			return nil
 		}),
-		r.Finder.Watch(mgr.GetCache(), ofCluster, matters),
+		r.Finder.Watch(mgr.GetCache(), cluster.Passes, matters),
 		source.Kind[client.Object](mgr.GetCache(), namespaceMetadata(), r.inCluster(client.Object.GetName), appears()),
 		source.Kind[client.Object](written, availableMetadata(), r.inCluster(client.Object.GetNamespace)),
 	} {
@@ -104,14 +104,6 @@ func matters(before, after target.Description) bool {
 		before.Annotations[v1.AnnotationInitialInstallations] != after.Annotations[v1.AnnotationInitialInstallations]
 }
 
-// ofCluster asks for a Cluster, once it has a namespace.
-func ofCluster(_ context.Context, found target.Description) []reconcile.Request {
-	if found.Namespace == "" {
-		return nil
-	}
-	return []reconcile.Request{cluster.Request(found.Ref)}
-}
-
 // appears lets new namespaces through: KKP names a cluster's namespace before it exists.
 func appears() predicate.Predicate {
 	return predicate.Funcs{
@@ -127,7 +119,7 @@ func (r *Reconciler) inCluster(namespace func(client.Object) string) handler.Eve
 		if err != nil {
 			return nil
 		}
-		return []reconcile.Request{cluster.Request(found.Ref)}
+		return cluster.Passes(ctx, found)
 	})
 }
 

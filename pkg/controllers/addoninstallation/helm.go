@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/revision"
@@ -198,7 +199,7 @@ func (r *Reconciler) releaseNameFree(ctx context.Context, f *facts) loop.Outcome
 		return nil
 	}
 	list := &kubermaticv1.AddonInstallationList{} // shared with the cache, and only read
-	err := r.Client.List(ctx, list, client.InNamespace(f.installation.Namespace), client.MatchingFields{indexRelease: name},
+	err := r.Client.List(ctx, list, cluster.InstallationsOf(f.cluster.Ref), client.MatchingFields{indexRelease: name},
 		client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return failed(err)

@@ -17,6 +17,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -39,7 +40,7 @@ func (w *world) lead(name string) {
 	if err := w.seed.Update(w.t.Context(), secret); err != nil {
 		w.t.Fatal(err)
 	}
-	w.connections.Refresh(w.namespace)
+	w.connections.Refresh(target.Ref{Namespace: w.namespace})
 }
 
 // expectSwapped waits until an installation says that the user cluster is another, and who confirms it.

@@ -144,6 +144,16 @@ func TestNonDeterministicIsToldOnce(t *testing.T) {
 	}
 }
 
+// Red when who may share a renderer goes by the namespace, which may have several clusters.
+func TestClustersDoNotShareARenderer(t *testing.T) {
+	f := &facts{installation: &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: "shared"}}}
+	f.cluster.UID = "one"
+	first := tenantOf(f)
+	if f.cluster.UID = "other"; tenantOf(f) == first {
+		t.Error("two clusters of one namespace share a renderer")
+	}
+}
+
 func TestCoreAddonsRenderByThemselves(t *testing.T) {
 	f := &facts{installation: &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster-a"}}}
 	users := tenantOf(f)
