@@ -37,8 +37,7 @@ const (
 const (
 	// listed is how many Secrets are listed at once; a namespace with more than mostListed is not looked through.
 	listed, mostListed = 500, 30_000
-	// triedHeads are the revisions that are tried until one can be read. No more than Kept, the last good one and what is being
-	// removed are ever there.
+	// triedHeads are the revisions that are tried until one can be read: more than are ever kept.
 	triedHeads = 16
 )
 
@@ -61,8 +60,7 @@ func partSecret(namespace string, record *Record, number int, piece []byte) *cor
 	return part
 }
 
-// secret is owned by the Cluster: records go with it, and outlive the installation's object. It does not block the
-// Cluster's deletion.
+// secret is owned by the Cluster, without blocking its deletion: records go with it, and outlive the installation's object.
 func secret(namespace string, record *Record, name string) *corev1.Secret {
 	owner := target.OwnerOf(v1.ClusterIdentity{Name: record.ClusterName, UID: record.ClusterUID})
 	owner.BlockOwnerDeletion = new(false)

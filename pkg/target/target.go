@@ -1,7 +1,7 @@
 // Package target says what a cluster is to those who decide what goes onto it: which one, and the
-// few things about it that decisions read. It is pure and knows no kind of object that stands for a
+// few things about it that decisions read. It is pure and reads no object that stands for a
 // cluster: package cluster describes KKP's Clusters (cluster.Describe), and another kind will have
-// a function of its own.
+// a function of its own. Only OwnerOf names KKP's kind, for records, which name none.
 //
 // What templates see of a cluster is not here: that is package templatedata, in KKP's words.
 package target

@@ -14,6 +14,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // asking makes a Cluster whose annotation asks for installations.
@@ -124,7 +125,7 @@ func TestWaitsForTheNamespaceOfWhatWasAskedFor(t *testing.T) {
 		}
 		return nil
 	})
-	w.create(namespaceOf("cluster-" + late.Name))
+	w.create(kit.Namespace("cluster-" + late.Name))
 	w.expectAnswered(late, "", "only")
 }
 

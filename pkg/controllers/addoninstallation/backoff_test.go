@@ -10,8 +10,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// RS05, what the user cluster refuses. Red when a refused object is tried every minute for ever.
-func TestRS05RefusedIsTriedEveryFiveMinutes(t *testing.T) {
+// RS05: What a user cluster refuses is tried at longer and longer intervals, at last every five
+// minutes. Red when a refused object is tried every minute for ever.
+func TestRefusedObjectIsTriedEveryFiveMinutes(t *testing.T) {
 	refused := apply.Progress{Refused: []calls.Note{{Reason: kubermaticv1.ReasonObjectInvalid, Message: "field spec.ports is required"}}}
 	var last time.Duration
 	for looks := range 40 {
@@ -43,8 +44,10 @@ func TestKindsThatStayAwayAreLookedForRarely(t *testing.T) {
 	}
 }
 
-// RS05, a call that failed. Red when the longest wait is another one, when failures are not counted on, and when a success does not end the count.
-func TestRS05FailedIsTriedEveryFiveMinutes(t *testing.T) {
+// RS05: A call that failed is tried at longer and longer intervals, at last every five minutes. Red
+// when the longest wait is another one, when failures are not counted on, and when a success does
+// not end the count.
+func TestFailedCallIsTriedEveryFiveMinutes(t *testing.T) {
 	f := &facts{installation: &kubermaticv1.AddonInstallation{}, memory: &memory{}}
 	var last time.Duration
 	for i := range 40 {

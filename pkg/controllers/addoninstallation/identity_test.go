@@ -25,7 +25,7 @@ import (
 // elsewhere is the other user cluster.
 func (w *world) elsewhere() client.Client {
 	w.t.Helper()
-	made, err := client.New(fleet.Shared().Cluster("elsewhere").Config, client.Options{Scheme: w.scheme})
+	made, err := client.New(fleet.Shared().Cluster("elsewhere").Config, client.Options{Scheme: w.seed.Scheme()})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -77,7 +77,8 @@ func (w *world) expectUntouched(c client.Client) {
 	}
 }
 
-// RS22. Red when anything is written to a user cluster that took the place of another one, when a removal ends there, or when
+// RS22: A user cluster that took the place of another one is not written to. Red when anything is
+// written to a user cluster that took the place of another one, when a removal ends there, or when
 // the swap is forgotten with a restart.
 func TestSwappedClusterIsNotWrittenTo(t *testing.T) {
 	w := newWorld(t)

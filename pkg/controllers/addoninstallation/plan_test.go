@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
@@ -49,7 +48,7 @@ func TestOverduePassesBackOff(t *testing.T) {
 		loop.RetryAt{Condition: kubermaticv1.ConditionApplied},
 	} {
 		f := &facts{
-			installation: &kubermaticv1.AddonInstallation{}, memory: &memory{failures: 3}, cluster: &kkpv1.Cluster{},
+			installation: &kubermaticv1.AddonInstallation{}, memory: &memory{failures: 3},
 			connection: &cluster.Connection{},
 		}
 		late := f.backOff(f.overdue(within, outcome))
