@@ -267,12 +267,14 @@ func TestDiesWhileFollowing(t *testing.T) {
 	w := newWorld(t)
 	of := w.asking("dying", `[{"name":"a","addonRef":{"name":"x"},"targetNamespace":"x"},{"name":"b","addonRef":{"name":"y"},"targetNamespace":"y"}]`)
 	text := of.Annotations[v1.AnnotationInitialInstallations]
+	begun := make(chan struct{})
 	w.faultPoint = func(point string) {
-		if point == "request-made" {
+		if <-begun; point == "request-made" {
 			w.cancel()
 		}
 	}
 	w.start()
+	close(begun)
 	w.ended()
 	w.faultPoint = nil
 	w.expectAnswered(of, text, "a", "b")
