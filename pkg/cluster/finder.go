@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/fields"
+	selectors "k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -69,7 +69,7 @@ func AvailableOf(ref target.Ref) client.ObjectKey {
 
 // HeldAvailable has a cache hold these catalogues, and no others.
 func HeldAvailable(transform toolscache.TransformFunc) cache.ByObject {
-	return cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", v1.AvailableCatalogue), Transform: transform}
+	return cache.ByObject{Field: selectors.OneTermEqualSelector("metadata.name", v1.AvailableCatalogue), Transform: transform}
 }
 
 // UnknownError says that a namespace has no Cluster, or more than one. It is never a reason to remove anything.
