@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"time"
 
+	selectors "k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
@@ -58,6 +61,16 @@ func Requested(request reconcile.Request) target.Ref { return target.Ref{Namespa
 
 // InstallationsOf lists the AddonInstallations of the clusters that a Ref means: those of its namespace.
 func InstallationsOf(ref target.Ref) client.ListOption { return client.InNamespace(ref.Namespace) }
+
+// AvailableOf is where the AddonCatalogue stands that says what a cluster is offered.
+func AvailableOf(ref target.Ref) client.ObjectKey {
+	return client.ObjectKey{Namespace: ref.Namespace, Name: v1.AvailableCatalogue}
+}
+
+// HeldAvailable has a cache hold these catalogues, and no others.
+func HeldAvailable(transform toolscache.TransformFunc) cache.ByObject {
+	return cache.ByObject{Field: selectors.OneTermEqualSelector("metadata.name", v1.AvailableCatalogue), Transform: transform}
+}
 
 // UnknownError says that a namespace has no Cluster, or more than one. It is never a reason to remove anything.
 type UnknownError struct {

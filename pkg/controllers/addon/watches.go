@@ -7,7 +7,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -52,9 +51,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 func newWritten(mgr ctrl.Manager) (cache.Cache, error) {
 	written, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-		ByObject: map[client.Object]cache.ByObject{&v1.AddonCatalogue{}: {
-			Field: fields.OneTermEqualSelector("metadata.name", v1.AvailableCatalogue), Transform: trim,
-		}},
+		ByObject: map[client.Object]cache.ByObject{&v1.AddonCatalogue{}: cluster.HeldAvailable(trim)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the cache of available catalogues: %w", err)

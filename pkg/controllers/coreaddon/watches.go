@@ -37,9 +37,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("making the cache of the custom core list: %w", err)
 	}
-	available, err := ownCache(mgr, &v1.AddonCatalogue{}, cache.ByObject{
-		Field: fields.OneTermEqualSelector("metadata.name", v1.AvailableCatalogue), Transform: cache.TransformStripManagedFields(),
-	})
+	available, err := ownCache(mgr, &v1.AddonCatalogue{}, cluster.HeldAvailable(cache.TransformStripManagedFields()))
 	if err != nil {
 		return fmt.Errorf("making the cache of available catalogues: %w", err)
 	}
