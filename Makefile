@@ -72,17 +72,18 @@ lint: $(GOLANGCI_LINT) ## Check style and the laws of the house.
 	cd apis && $(GOLANGCI_LINT) run ./...
 
 .PHONY: generate
-generate: $(CONTROLLER_GEN) ## Regenerate deep copies and CRDs.
+generate: $(CONTROLLER_GEN) ## Regenerate deep copies, CRDs and docs/cases.md.
 	cd apis && $(CONTROLLER_GEN) object paths=./...
 	cd apis && $(CONTROLLER_GEN) crd paths=./kubermatic/... output:crd:dir=../charts/trellis-seed/crds
 	cd apis && $(CONTROLLER_GEN) crd paths=./kkp/... output:crd:dir=../deploy/standalone/crds
 	rm deploy/standalone/crds/kubermatic.k8c.io_ipamallocations.yaml deploy/standalone/crds/kubermatic.k8c.io_kubermaticconfigurations.yaml # KKP only
 	cp charts/trellis-seed/crds/kubermatic.k8c.io_addoncatalogues.yaml charts/trellis-master/crds/
+	go test -count=1 -run TestCasesAreListed ./test/laws -update
 
 .PHONY: verify
 verify: generate ## Check that generated files and modules are up to date.
-	git diff --exit-code -- apis charts deploy
-	@untracked=$$(git ls-files -o --exclude-standard -- apis charts deploy); \
+	git diff --exit-code -- apis charts deploy docs/cases.md
+	@untracked=$$(git ls-files -o --exclude-standard -- apis charts deploy docs/cases.md); \
 	if [ -n "$$untracked" ]; then printf 'generated and not committed:\n%s\n' "$$untracked"; exit 1; fi
 	go mod tidy -C apis -diff
 	go mod tidy -diff

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	"github.com/trellis-addons/trellis/cmd/internal/sources"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
@@ -22,8 +23,6 @@ func addGitCatalogues(
 	if err := made.Add(content); err != nil {
 		return fmt.Errorf("adding the store: %w", err)
 	}
-	return gitcatalogue.New(gitcatalogue.Dependencies{
-		Master: master, Store: content, SourceKinds: kinds, Recorder: made.GetEventRecorder("gitcatalogue"),
-		Options: gitcatalogue.Options{Namespace: namespace},
-	}).SetupWithManager(made)
+	options := gitcatalogue.Options{Namespace: namespace}
+	return gitcatalogue.New(wiring.GitCatalogue(made, master, content, kinds, options)).SetupWithManager(made)
 }

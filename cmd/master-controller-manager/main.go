@@ -12,6 +12,7 @@ import (
 
 	"github.com/trellis-addons/trellis/cmd/internal/manager"
 	"github.com/trellis-addons/trellis/cmd/internal/sources"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/report"
 )
@@ -48,13 +49,11 @@ func run(flags manager.Flags, fetching *sources.Flags, kkpVersion string) error 
 		return err
 	}
 	kinds := fetching.Kinds()
-	controller := distributor.New(distributor.Dependencies{
-		Master: master, Recorder: made.GetEventRecorder("distributor"), Fence: flags.Fence, SecretKeys: kinds.SecretKeys(),
-		Options: distributor.Options{
-			Namespace: flags.Namespace, CatalogueNamespace: flags.CatalogueNamespace, WorkerName: flags.WorkerName, KKPVersion: kkpVersion,
-		},
+	dependencies := wiring.Distributor(made, master, kinds, distributor.Options{
+		Namespace: flags.Namespace, CatalogueNamespace: flags.CatalogueNamespace, WorkerName: flags.WorkerName, KKPVersion: kkpVersion,
 	})
-	if err := controller.SetupWithManager(made); err != nil {
+	dependencies.Fence = flags.Fence
+	if err := distributor.New(dependencies).SetupWithManager(made); err != nil {
 		return err
 	}
 	if err := metrics.Registry.Register(report.NewCensus(master.GetClient(), flags.Namespace, made.Elected())); err != nil {

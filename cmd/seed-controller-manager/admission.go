@@ -4,6 +4,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/webhook"
 )
@@ -13,7 +14,7 @@ func admit(made manager.Manager, marks *mergedcatalogue.Marks, options *options)
 	return options.Admit(made, map[string]admission.Handler{
 		webhook.PathCatalogues: &webhook.Catalogues{Namespace: options.Namespace},
 		webhook.PathInstallations: &webhook.Installations{
-			Reader: made.GetClient(), Marks: marks, Clusters: newFinder(made),
+			Reader: made.GetClient(), Marks: marks, Clusters: wiring.Finder(made),
 			CatalogueNamespace: options.CatalogueNamespace, AllowPrereleases: options.allowPrereleases,
 			Restrictions: options.restrictions,
 		},

@@ -20,13 +20,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// caches of the manager: of catalogues the merged ones only. A seed has an available one for each cluster besides.
-func caches(options *options) map[client.Object]cache.ByObject {
-	return map[client.Object]cache.ByObject{
-		&kubermaticv1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{options.CatalogueNamespace: {}}},
-	}
-}
-
 // newMarked makes the cache of Secrets and ConfigMaps that are marked for our use. A seed holds many more, and none of our
 // business; of those that are, it keeps what is small. It is apart from the manager's own cache, in which Secrets are watched as metadata.
 func newMarked(made manager.Manager, options *options, keys fetch.SecretKeys) (cache.Cache, error) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/render/child"
 )
 
@@ -38,7 +39,7 @@ func run(ctx context.Context, options *options, logger logr.Logger) error {
 		return err
 	}
 	config = rest.AddUserAgent(config, "trellis-seed")
-	made, err := options.New(config, lease, caches(options))
+	made, err := options.New(config, lease, wiring.HeldOnSeeds(options.CatalogueNamespace))
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	flags "github.com/trellis-addons/trellis/cmd/internal/manager"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/query"
 )
@@ -54,7 +55,7 @@ func addQuery(ctx context.Context, made manager.Manager, marks *mergedcatalogue.
 		return err
 	}
 	// Every replica reads these from its cache, also one that does not lead.
-	finder := newFinder(made)
+	finder := wiring.Finder(made)
 	_, err = made.GetCache().GetInformer(ctx, &kubermaticv1.AddonInstallation{}, cache.BlockUntilSynced(false))
 	if err = errors.Join(err, finder.Inform(ctx, made.GetCache(), nil)); err != nil {
 		return fmt.Errorf("watching what the query endpoint reads: %w", err)

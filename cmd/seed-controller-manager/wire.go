@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
@@ -24,7 +25,7 @@ func wire(ctx context.Context, made manager.Manager, options *options, logger lo
 	if err := cluster.IndexNamespaceName(ctx, made.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("indexing clusters: %w", err)
 	}
-	identities := cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), newFinder(made), options.Namespace)
+	identities := cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), wiring.Finder(made), options.Namespace)
 	if options.Standalone {
 		logger.Info("running without KKP: cluster namespaces and status are filled in here")
 		if err := addStandalone(made, identities, options); err != nil {
@@ -57,15 +58,12 @@ func addStandalone(made manager.Manager, identities *cluster.Identities, options
 }
 
 func addOffers(made manager.Manager, marks *mergedcatalogue.Marks, options *options) error {
-	return addon.New(addon.Dependencies{
-		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(),
-		Finder:   newFinder(made),
-		Recorder: made.GetEventRecorder("addon"), Metrics: addon.NewMetrics(metrics.Registry),
-		Options: addon.Options{
-			CatalogueNamespace: options.CatalogueNamespace, WorkerName: options.WorkerName, AllowPrereleases: options.allowPrereleases,
-			FaultPoint: faultPoint,
-		},
-	}).SetupWithManager(made)
+	dependencies := wiring.Addon(made, marks, addon.Options{
+		CatalogueNamespace: options.CatalogueNamespace, WorkerName: options.WorkerName, AllowPrereleases: options.allowPrereleases,
+		FaultPoint: faultPoint,
+	})
+	dependencies.Metrics = addon.NewMetrics(metrics.Registry)
+	return addon.New(dependencies).SetupWithManager(made)
 }
 
 func addInstallations(
@@ -112,7 +110,7 @@ func addInstallations(
 	}
 	return addoninstallation.New(addoninstallation.Dependencies{
 		Client: made.GetClient(), Marks: marks, Marked: marked, Direct: made.GetAPIReader(), Recorder: made.GetEventRecorder("addoninstallation"),
-		Finder:      newFinder(made),
+		Finder:      wiring.Finder(made),
 		Connections: connections, Store: content, SourceKinds: kinds,
 		Renders: renders, Values: renders,
 		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Images: rules,
@@ -123,10 +121,6 @@ func addInstallations(
 			Passes: fairqueue.Limits{Workers: options.concurrency}, Variables: options.templates.variables,
 		},
 	}).SetupWithManager(made)
-}
-
-func newFinder(made manager.Manager) *cluster.KKPFinder {
-	return cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient())
 }
 
 func newConnections(
@@ -140,7 +134,7 @@ func newConnections(
 	if err := errors.Join(made.Add(connections), made.Add(identities)); err != nil {
 		return nil, err
 	}
-	if err := newFinder(made).Inform(ctx, made.GetCache(), connections.Forget); err != nil {
+	if err := wiring.Finder(made).Inform(ctx, made.GetCache(), connections.Forget); err != nil {
 		return nil, err
 	}
 	return connections, watchKubeconfigs(ctx, made, connections)

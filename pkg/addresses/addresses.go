@@ -1,5 +1,6 @@
-// Package addresses knows the addresses of special purpose: those at which cloud providers tell machines their secrets, and those
-// that no host of the network has. Who dials for somebody else decides which of them are refused. It is pure.
+// Package addresses knows the addresses of special purpose: those at which cloud providers give
+// machines their secrets, and those that no host of the network has. Packages that dial an address
+// from a foreign text decide which of them they refuse. It is pure.
 package addresses
 
 import "net/netip"

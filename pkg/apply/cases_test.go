@@ -14,9 +14,10 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// RS23. Red when awaitEstablishment never looks at the time, when establishment does not read NamesAccepted, or when a stage does
-// not wait for the one before.
-func TestRS23DefinitionThatIsNeverEstablished(t *testing.T) {
+// RS23: A definition that is never established is named after its time, and nothing of a later
+// stage is tried. Red when awaitEstablishment never looks at the time, when establishment does not
+// read NamesAccepted, or when a stage does not wait for the one before.
+func TestDefinitionThatIsNeverEstablishedStopsTheStages(t *testing.T) {
 	l := lab.New(t)
 	rival := strings.ReplaceAll(strings.Split(lab.Widgets, "\n---\n")[1], "widgets", "gadgets")
 	l.Create(lab.Definitions, "", rival)
@@ -48,8 +49,9 @@ func TestRS23DefinitionThatIsNeverEstablished(t *testing.T) {
 	l.Eventually("the rollout goes on", func() bool { return lab.Must(rollout.Advance(t.Context(), l.Target))(t).Complete })
 }
 
-// AC42. Red when take does not refuse, or when ownerOf does not look at: managers of ours, labels of ours, KKP's label.
-func TestAC42OwnersOfObjectsThatExist(t *testing.T) {
+// AC42: An object that somebody else has is refused, and its owner is named. Red when take does not
+// refuse, or when ownerOf does not look at: managers of ours, labels of ours, KKP's label.
+func TestObjectsOfOthersAreRefusedWithTheirOwner(t *testing.T) {
 	for name, test := range map[string]struct {
 		make  func(*lab.Lab)
 		owner string
@@ -109,9 +111,11 @@ func TestAC42OwnersOfObjectsThatExist(t *testing.T) {
 	}
 }
 
-// RS30. Red when kinds that hold more than themselves are made anew where they are marked; when wouldBeCreated asks for a
-// definition under a name that no definition can have (it becomes ObjectInvalid); when marked objects are refused.
-func TestRS30ImmutableFields(t *testing.T) {
+// RS30: A change of an immutable field is named, and the object is made anew only where it is
+// marked and holds nothing but itself. Red when kinds that hold more than themselves are made anew
+// where they are marked; when wouldBeCreated asks for a definition under a name that no definition
+// can have (it becomes ObjectInvalid); when marked objects are refused.
+func TestImmutableFieldsAreNamedOrMadeAnewWhereMarked(t *testing.T) {
 	marked := func(manifest string) string {
 		return strings.Replace(manifest, "metadata: {name: ", "metadata: {annotations: {addons.kubermatic.k8c.io/update: recreate}, name: ", 1)
 	}
@@ -164,9 +168,10 @@ type missing struct {
 
 func (m missing) MissingGroups() []string { return m.groups }
 
-// RS27. Red when an entry whose kind is not found is gone although discovery could not tell its group's kinds: the server behind
-// it went down after its registration was looked at.
-func TestRS27KindsThatDiscoveryCouldNotTell(t *testing.T) {
+// RS27: While discovery is partial, objects of the groups that it lacks do not count as gone. Red
+// when an entry whose kind is not found is gone although discovery could not tell its group's
+// kinds: the server behind it went down after its registration was looked at.
+func TestKindsThatDiscoveryCouldNotTellAreNotGone(t *testing.T) {
 	l := lab.New(t)
 	l.Install(l.Prepare(strings.Split(lab.Widgets, "\n---\n")[1]), nil)
 	group := l.Unique + ".example.com"

@@ -132,14 +132,12 @@ func appliers(managed []metav1.ManagedFieldsEntry) sets.Set[string] {
 	return found
 }
 
-// dropLastApplied is the JSON patch that takes kubectl's copy of an object off: it would be stale from now on, and kubectl's
-// --prune goes by it.
+// dropLastApplied takes kubectl's copy of an object off: it would be stale from now on, and kubectl's --prune goes by it.
 var dropLastApplied = map[string]string{
 	"op": "remove", "path": "/metadata/annotations/" + strings.ReplaceAll(lastApplied, "/", "~1"),
 }
 
-// adoptionPatch moves the fields of client-side tools to a manager; empty where there are none. It holds for the object as it
-// was read only.
+// adoptionPatch moves the fields of client-side tools to a manager, of the object as it was read; empty where there are none.
 func adoptionPatch(live *metav1.PartialObjectMetadata, manager string) ([]byte, error) {
 	from := appliers(live.ManagedFields).Insert(manager) // a hook of ours
 	if len(from) > maxAppliers {

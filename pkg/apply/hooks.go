@@ -40,8 +40,7 @@ func (h Hook) Key() ownership.Key { return ownership.KeyOf(h.Object) }
 // Runs says whether the object is of a kind that runs to an end.
 func (h Hook) Runs() bool { return calls.Runs(h.Key().GroupKind()) }
 
-// HoldsMore says whether the object is never deleted for a hook, since it holds more than itself: what others keep in it or by it,
-// or data.
+// HoldsMore says whether the object is never deleted for a hook, since it holds data, or what others keep in it or by it.
 func (h Hook) HoldsMore() bool { return h.IsShared() || h.Key().GroupKind() == calls.ClaimGK }
 
 // IsShared says whether the object is used by all as soon as it is there, whoever made it.

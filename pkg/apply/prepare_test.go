@@ -36,8 +36,10 @@ func parse(t *testing.T, manifests string) (objects []*unstructured.Unstructured
 	return (&lab.Lab{T: t, Unique: "shop"}).Objects(manifests)
 }
 
-// AC44. Red, in the order of the cases, when: cleanMetadata copies everything; defaultNamespace ignores the scope; DeclaredKinds is
-// empty; unknown kinds are guessed; stringData stays; lists stay; Helm's marks are left out; Skip or Create is ignored.
+// AC44: What the API server owns, or what decides about removal, is taken off rendered objects.
+// Red, in the order of the cases, when: cleanMetadata copies everything; defaultNamespace ignores
+// the scope; DeclaredKinds is empty; unknown kinds are guessed; stringData stays; lists stay;
+// Helm's marks are left out; Skip or Create is ignored.
 func TestPrepare(t *testing.T) {
 	id := preparing.ID()
 	for name, test := range map[string]struct {
@@ -55,7 +57,7 @@ metadata: {name: a, namespace: b, uid: x, resourceVersion: "3", generation: 2, c
 data: {k: v}
 status: {ready: true}`,
 			want: `[{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: b, labels: {app: a, LABEL}}, data: {k: v}}]`,
-			why:  "AC44: what the server owns or what decides about removal is taken off",
+			why:  "what the server owns or what decides about removal is taken off",
 		},
 		"namespaces": {
 			manifests: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n---\n" +
@@ -142,7 +144,8 @@ func contents(objects []*unstructured.Unstructured) []map[string]any {
 	return all
 }
 
-// AC44 (generateName), AC46. Red when a check is left out.
+// AC44, AC46: Objects without a fixed name, too many of them and too large ones are refused. Red
+// when a check is left out.
 func TestPrepareRefuses(t *testing.T) {
 	many := make([]string, ownership.MaxObjects+1)
 	for i := range many {

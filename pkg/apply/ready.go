@@ -100,8 +100,7 @@ func (w *writer) findNamespace(ctx context.Context, it *item) error {
 // standsFor is how long a namespace that was seen counts as standing. One that goes meanwhile shows at the next write into it.
 const standsFor = 10 * time.Second
 
-// Namespaces knows which namespaces of a user cluster stood a moment ago: rollouts that begin together ask once for each. It may
-// be used by many goroutines.
+// Namespaces knows which namespaces of a user cluster stood a moment ago: rollouts that begin together ask once for each.
 type Namespaces struct{ seen *lru.Cache[string, struct{}] }
 
 // NewNamespaces knows of none; now tells the time.

@@ -30,8 +30,7 @@ func isUIDMismatch(err error) bool {
 	})
 }
 
-// explain turns a refusal into a note; what is none of the object's fault is an error. Again is true where the object was
-// deleted to be made anew.
+// explain turns a refusal into a note, or an error where the object is not to blame. Again: it was deleted to be made anew.
 func (w *writer) explain(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {
 	switch {
 	case apierrors.HasStatusCause(cause, corev1.NamespaceTerminatingCause):

@@ -75,9 +75,8 @@ func driftedItems(keys []ownership.Key, applied Applied) (items []*item) {
 	return items
 }
 
-// repair puts one object back. Force is safe, since every field of the manifest is recorded as ours; save for replicas, which
-// an autoscaler may have taken over: those are asked for without force first. A create-only object is only made again, never
-// put back.
+// repair puts one object back; a create-only one is only made again. Force is safe, since every field of the manifest is
+// recorded as ours, but for replicas, which an autoscaler may have taken over: those are asked for without force first.
 func (w *writer) repair(ctx context.Context, it *item) error {
 	if isCreateOnly(it.object) || it.entry.UID == "" {
 		if settled, err := w.yield(ctx, it); err != nil || settled {

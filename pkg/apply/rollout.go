@@ -24,8 +24,7 @@ type RolloutOptions struct {
 	Adopt bool
 	// Release is a Helm release that is gone on with: what Helm made for it is taken over like that, too; nil: there is none.
 	Release *ownership.HelmMarks
-	// NameOf gives the name of the installation with an ID, for messages about what is not ours; "" where there is none, or none any
-	// more. It may be nil.
+	// NameOf gives the name of the installation with an ID, for messages; "" where there is none any more. It may be nil.
 	NameOf func(id string) string
 	// Siblings are the other installations of the add-on, with which what is of the whole cluster is shared; it may be nil.
 	Siblings ownership.Siblings
@@ -43,11 +42,9 @@ type Progress struct {
 	Complete bool
 	// Waiting is for what comes by itself: WaitingForStage, NotEstablished, NamespaceTerminating, NamespaceMissing.
 	Waiting []calls.Note
-	// Refused is for what does not: ObjectExists, Conflict, ImmutableField, KindNotServed, ObjectInvalid. It is tried again
-	// by the next Advance.
+	// Refused is for what does not: ObjectExists, Conflict, ImmutableField, KindNotServed, ObjectInvalid; tried again each time.
 	Refused []calls.Note
-	// Inventory has an entry for each object that is ours by now, in applying order; those of objects not reached yet are
-	// as they were known.
+	// Inventory has an entry for each object that is ours by now, in applying order; others are as they were known.
 	Inventory ownership.Inventory
 	// Shared has an entry for each object of another installation of the add-on that is used.
 	Shared ownership.Inventory

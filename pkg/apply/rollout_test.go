@@ -83,7 +83,8 @@ func TestNewObjectsCostOneCallEach(t *testing.T) {
 	}
 }
 
-// AC42, AC43. Red when claim takes what it finds, or package ownership believes a label without a plan.
+// AC42, AC43: An object of somebody else is refused and stays as it is, also where it has labels of
+// ours. Red when claim takes what it finds, or package ownership believes a label without a plan.
 func TestForeignObjectIsRefusedAndUntouched(t *testing.T) {
 	for name, test := range map[string]struct {
 		foreign, owner, why string
@@ -99,7 +100,7 @@ func TestForeignObjectIsRefusedAndUntouched(t *testing.T) {
 		},
 		"forged label": {
 			foreign: `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {addons.kubermatic.k8c.io/installation: ID}}}`,
-			owner:   `field manager "kubectl-create"`, why: "a label alone proves nothing (AC43)",
+			owner:   `field manager "kubectl-create"`, why: "a label alone proves nothing",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +153,8 @@ func TestAdoption(t *testing.T) {
 	}
 }
 
-// RS28. Red when conflicts are forced whatever the record says, or when the owner is not looked up.
+// RS28: A conflict about a field is not forced; object, field and owner are named. Red when
+// conflicts are forced whatever the record says, or when the owner is not looked up.
 func TestConflictNamesObjectFieldAndOwner(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -174,7 +176,8 @@ func TestConflictNamesObjectFieldAndOwner(t *testing.T) {
 	}
 }
 
-// RS28: what users added stays. Red when resolveFields does not force recorded fields.
+// RS28: A field on record is set back, and what users added stays. Red when resolveFields
+// does not force recorded fields.
 func TestConflictAboutRecordedFieldIsRepaired(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -187,8 +190,9 @@ func TestConflictAboutRecordedFieldIsRepaired(t *testing.T) {
 	}
 }
 
-// RS28. Red when resolveFields or fieldsets.Lost does not know about the scale subresource, or a repair forces replicas: the rollout
-// conflicts, or the scaling is undone.
+// RS28: Replicas that an autoscaler set stay. Red when resolveFields or fieldsets.Lost does not
+// know about the scale subresource, or a repair forces replicas: the rollout conflicts, or the
+// scaling is undone.
 func TestReplicasOfAnAutoscalerStay(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -272,7 +276,8 @@ func TestReplicasAreGivenBack(t *testing.T) {
 	l.ExpectReplicas("a repair", 1)
 }
 
-// RS30. Red when immutability is not probed (the reason becomes ObjectInvalid), or when values get into messages.
+// RS30: A change of an immutable field is told as such, without its values. Red when immutability
+// is not probed (the reason becomes ObjectInvalid), or when values get into messages.
 func TestImmutableField(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -294,7 +299,8 @@ func TestImmutableField(t *testing.T) {
 	}
 }
 
-// AC45. Red when problemOf repeats the API server's text for a Secret, or does not mask values.
+// AC45: A refusal repeats no value of a Secret. Red when problemOf repeats the API server's text
+// for a Secret, or does not mask values.
 func TestRefusalsKeepValuesToThemselves(t *testing.T) {
 	for name, test := range map[string]struct{ manifest, says string }{
 		"secret":      {`{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {key: "hunter-two!"}}`, "is a Secret"},

@@ -85,8 +85,7 @@ func differs(key ownership.Key, sibling string) string {
 		"and the values that this object is made from", key, calls.CutText(sibling))
 }
 
-// ifOwnerGoes says what the removal of the owner is good for: what a sibling has on record stays, and one that was refused takes it only
-// when told to.
+// ifOwnerGoes says that an object stays when its owner is removed, and that a sibling takes it only when told to.
 func ifOwnerGoes(owner string) string {
 	return fmt.Sprintf("where %q is removed instead, the object stays, and annotation %s=true on this one takes it",
 		calls.CutText(owner), kubermaticv1.AnnotationAdopt)

@@ -55,8 +55,9 @@ func TestStagesInOrderAndRemovalInReverse(t *testing.T) {
 	}
 }
 
-// RS31. Red when annotations of the client side are written (the API server refuses annotations above 256 KiB), or when a
-// definition is refused for its size.
+// RS31: Definitions that are too large for an annotation are applied at the first try. Red when
+// annotations of the client side are written (the API server refuses annotations above 256 KiB), or
+// when a definition is refused for its size.
 func TestDefinitionsOfSeveralHundredKiB(t *testing.T) {
 	l := lab.New(t)
 	var properties strings.Builder
@@ -80,8 +81,9 @@ func TestDefinitionsOfSeveralHundredKiB(t *testing.T) {
 	l.Remove(inventory, removal.RemoveOptions{CRDs: lab.WhenUnused})
 }
 
-// RS24. Red when the deletionTimestamp in an answer, or in what claim reads, is not looked at: the custom resource is refused
-// instead of waiting, or the definition is never made anew.
+// RS24: A definition that is being deleted is waited for. Red when the deletionTimestamp in an
+// answer, or in what claim reads, is not looked at: the custom resource is refused instead of
+// waiting, or the definition is never made anew.
 func TestTerminatingDefinitionIsWaitedFor(t *testing.T) {
 	l := lab.New(t)
 	objects := l.Prepare(lab.Widgets)

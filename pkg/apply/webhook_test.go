@@ -78,9 +78,11 @@ webhooks:
   clientConfig: {url: "` + g.URL + `/", caBundle: ` + base64.StdEncoding.EncodeToString(authority) + `}`
 }
 
-// RS26. Red when webhook configurations are of stageRest (the ConfigMap comes after them), when a call that failed for the
-// webhook's sake is a refusal instead of an error that is tried again, or when each stops at it: the rest of the stage is applied.
-func TestRS26WebhookOfTheAddonItself(t *testing.T) {
+// RS26: An add-on whose own webhook answers only once its workload runs gets installed. Red when
+// webhook configurations are of stageRest (the ConfigMap comes after them), when a call that failed
+// for the webhook's sake is a refusal instead of an error that is tried again, or when each stops
+// at it: the rest of the stage is applied.
+func TestWebhookOfTheAddonItselfComesLast(t *testing.T) {
 	l, g := lab.New(t), newGate(t)
 	l.Namespace()
 	addon := g.manifest() + "\n---\n" + lab.Settings + "\n---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: web}\n---\n" +
@@ -116,9 +118,11 @@ func TestRS26WebhookOfTheAddonItself(t *testing.T) {
 	}
 }
 
-// AC45. Red, in the order of the cases, when problemOf repeats an answer about a Secret; when maskValues does not look at data,
-// at labels and annotations, at lines, or at quoted forms; when failed calls are not masked, about a Secret or others.
-func TestAC45AnswersOfWebhooksAreNotRepeated(t *testing.T) {
+// AC45: What a webhook answers about an object repeats no value of a Secret. Red, in the order of
+// the cases, when problemOf repeats an answer about a Secret; when maskValues does not look at
+// data, at labels and annotations, at lines, or at quoted forms; when failed calls are not masked,
+// about a Secret or others.
+func TestAnswersOfWebhooksAreNotRepeated(t *testing.T) {
 	l, g := lab.New(t), newGate(t)
 	l.Namespace()
 	configuration := l.Install(l.Prepare(g.manifest()), nil)

@@ -19,8 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// patchTries bounds how often one object is patched in one go: plainly, with the UID mended, without replicas, with force,
-// and once more for a race.
+// patchTries of one object in one go: plainly, with the UID mended, without replicas, with force, once more for a race.
 const patchTries = 5
 
 // writer writes objects for one owner to one cluster.

@@ -1,6 +1,7 @@
-// Package backoff says how long to wait before the next try. It is the only place that does: whoever counts tries keeps the
-// count, and asks here. Times that many have in common are spread, so that those who began together drift apart;
-// apimachinery's wait.Jitter spreads those that must not come early.
+// Package backoff says how long to wait before the next try. It is the only place of ours where
+// waits grow: callers keep the count of tries, and ask here. Times that many have in common are
+// spread, so that those who began together drift apart; apimachinery's wait.Jitter spreads those
+// that must not come early.
 package backoff
 
 import (

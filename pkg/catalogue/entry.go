@@ -52,8 +52,7 @@ func (e *MalformedError) Error() string {
 	return fmt.Sprintf("merged AddonCatalogue %q: %s", e.Name, e.Detail)
 }
 
-// NewEntry reads a merged AddonCatalogue. The entry keeps parts of the object, which must not be changed any more.
-// Errors: *MalformedError.
+// NewEntry reads a merged AddonCatalogue. The entry keeps parts of the object, which must stay. Errors: *MalformedError.
 func NewEntry(merged *v1.AddonCatalogue) (*Entry, error) {
 	if len(merged.Spec.Addons) != 1 {
 		return nil, &MalformedError{merged.Name, fmt.Sprintf("it has %d add-ons, not one", len(merged.Spec.Addons))}

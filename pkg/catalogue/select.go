@@ -22,8 +22,7 @@ type Selection struct {
 	Version *v1.AddonVersion
 	// Origin says where the version comes from.
 	Origin Origin
-	// AvailableUpdate is the newest fitting version above the chosen one, or above the installed one beside a refusal;
-	// empty where there is none.
+	// AvailableUpdate is the newest fitting version above the chosen one, or the installed one beside a refusal; may be empty.
 	AvailableUpdate string
 }
 

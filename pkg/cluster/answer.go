@@ -81,7 +81,7 @@ func (k *keeper) fail(err error) {
 	if k.problem != nil || k.connection == nil {
 		return
 	}
-	k.problem = k.trouble(v1.ReasonClusterUnreachable, describe(err))
+	k.problem = k.trouble(v1.ReasonClusterUnreachable, DescribeFailure(err))
 	if remote.IsMisbehaviour(err) {
 		k.offend(err)
 	}

@@ -168,6 +168,6 @@ func (c *Connections) Forget(cluster target.Ref) {
 		delete(c.keepers, anyOf(cluster))
 	}
 	if c.identities != nil {
-		c.identities.forget(cluster.Name)
+		c.identities.forget(identityName(cluster))
 	}
 }

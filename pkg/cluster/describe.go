@@ -9,21 +9,21 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// KindCluster is the kind of KKP's Clusters.
-var KindCluster = kkpv1.GroupVersion.WithKind("Cluster")
+// kindCluster is the kind of KKP's Clusters.
+var kindCluster = kkpv1.GroupVersion.WithKind("Cluster")
 
 // Describe is what those need of a KKP Cluster who know no kinds of clusters.
 func Describe(cluster *kkpv1.Cluster) target.Description {
 	return target.Description{
 		Ref: target.Ref{
-			Kind: KindCluster.GroupKind(), Namespace: cluster.Status.NamespaceName, Name: cluster.Name, UID: cluster.UID,
+			Kind: kindCluster.GroupKind(), Namespace: cluster.Status.NamespaceName, Name: cluster.Name, UID: cluster.UID,
 		},
 		KubernetesVersion: cluster.Status.Versions.ControlPlane,
 		APIServerUp:       cluster.Status.ExtendedHealth.APIServer == kkpv1.HealthUp,
 		Labels:            cluster.Labels, Annotations: cluster.Annotations,
 		Paused: cluster.Spec.Pause, Deleted: !cluster.DeletionTimestamp.IsZero(),
 		Owner: metav1.OwnerReference{
-			APIVersion: KindCluster.GroupVersion().String(), Kind: KindCluster.Kind, Name: cluster.Name, UID: cluster.UID,
+			APIVersion: kindCluster.GroupVersion().String(), Kind: kindCluster.Kind, Name: cluster.Name, UID: cluster.UID,
 		},
 		Object: cluster,
 	}
@@ -36,3 +36,14 @@ func kkpCluster(cluster target.Description) (*kkpv1.Cluster, error) {
 	}
 	return nil, fmt.Errorf("cluster %q is no Cluster of KKP: templates know no other kind", cluster.Name)
 }
+
+// BelongsTo says whether a Cluster is for the controllers with this --worker-name; both are empty as a rule.
+func BelongsTo(cluster target.Description, workerName string) bool {
+	return WorkerName(cluster) == workerName
+}
+
+// WorkerName is the --worker-name of the controllers that a Cluster is for.
+func WorkerName(cluster target.Description) string { return cluster.Labels[kkpv1.LabelWorkerName] }
+
+// AddToScheme registers KKP's kinds.
+var AddToScheme = kkpv1.AddToScheme

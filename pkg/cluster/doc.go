@@ -1,8 +1,9 @@
-// Package cluster knows the user clusters of a seed: which Cluster a namespace belongs to, whether it is deleted or gone,
-// and the connection to its API server.
+// Package cluster knows the user clusters of a seed: which one a target.Ref means, whether it is deleted or gone, and the
+// connection to its API server.
 //
 // Finder is the interface over the kind of object that stands for a cluster: rooms find, list, watch and annotate them by it.
-// KKPFinder implements it for KKP's Clusters (kkp.go). Only cmd, which starts informers, and what is KKP's own name the kind besides.
+// KKPFinder implements it for KKP's Clusters (kkp.go), which Describe describes to all others. The files that read KKP's kinds are
+// named in a law (ADR 53); what connects is none of them.
 //
 // Connections are made outside of reconciles. Get answers at once, with a live Connection or a NotConnectedError, and a
 // keeper per cluster connects in the background: it reads the kubeconfig Secret past caches, checks its structure before

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"time"
 
+	selectors "k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
@@ -45,8 +48,29 @@ func Request(ref target.Ref) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: ref.Namespace}}
 }
 
+// Passes asks for a pass over each cluster that changes, once it has a namespace.
+func Passes(_ context.Context, changed target.Description) []reconcile.Request {
+	if changed.Namespace == "" {
+		return nil
+	}
+	return []reconcile.Request{Request(changed.Ref)}
+}
+
 // Requested is the cluster that a pass is over.
 func Requested(request reconcile.Request) target.Ref { return target.Ref{Namespace: request.Name} }
+
+// InstallationsOf lists the AddonInstallations of the clusters that a Ref means: those of its namespace.
+func InstallationsOf(ref target.Ref) client.ListOption { return client.InNamespace(ref.Namespace) }
+
+// AvailableOf is where the AddonCatalogue stands that says what a cluster is offered.
+func AvailableOf(ref target.Ref) client.ObjectKey {
+	return client.ObjectKey{Namespace: ref.Namespace, Name: v1.AvailableCatalogue}
+}
+
+// HeldAvailable has a cache hold these catalogues, and no others.
+func HeldAvailable(transform toolscache.TransformFunc) cache.ByObject {
+	return cache.ByObject{Field: selectors.OneTermEqualSelector("metadata.name", v1.AvailableCatalogue), Transform: transform}
+}
 
 // UnknownError says that a namespace has no Cluster, or more than one. It is never a reason to remove anything.
 type UnknownError struct {
@@ -70,11 +94,3 @@ func (e *UnknownError) Error() string {
 
 // GoneInterval is how far apart the two looks of Gone are; come back after it.
 const GoneInterval = 30 * time.Second
-
-// BelongsTo says whether a Cluster is for the controllers with this --worker-name; both are empty as a rule.
-func BelongsTo(cluster target.Description, workerName string) bool {
-	return WorkerName(cluster) == workerName
-}
-
-// WorkerName is the --worker-name of the controllers that a Cluster is for.
-func WorkerName(cluster target.Description) string { return cluster.Labels[kkpv1.LabelWorkerName] }

@@ -64,17 +64,22 @@ func TestFind(t *testing.T) {
 		}
 		return err
 	})
+	if found, err := finder.Find(t.Context(), target.Ref{Namespace: "cluster-one", Name: "one"}); err != nil || found.Name != "one" {
+		t.Errorf("by its name: found %q, %v", found.Name, err)
+	}
 	for _, test := range []struct {
-		why, namespace string
-		want           []string
+		why, namespace, name string
+		want                 []string
 	}{
-		{"nobody has it", "cluster-none", nil},
-		{"two claim it, and neither is believed", "cluster-both", []string{"three", "two"}},
-		{"no Cluster has the empty namespace", "", nil},
+		{"nobody has it", "cluster-none", "", nil},
+		{"two claim it, and neither is believed", "cluster-both", "", []string{"three", "two"}},
+		{"nor is one that is asked for by its name", "cluster-both", "two", []string{"three", "two"}},
+		{"no Cluster has the empty namespace", "", "", nil},
+		{"another Cluster has it", "cluster-one", "two", nil},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			expect.Eventually(t, expect.Patience, func() error {
-				_, err := finder.Find(t.Context(), target.Ref{Namespace: test.namespace})
+				_, err := finder.Find(t.Context(), target.Ref{Namespace: test.namespace, Name: test.name})
 				var unknown *UnknownError
 				if !errors.As(err, &unknown) {
 					return errors.New("not an UnknownError yet")

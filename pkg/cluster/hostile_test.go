@@ -35,8 +35,8 @@ func greeted(t *testing.T, server *hostile.Server) (*Connection, error) {
 	return connection.greet(ctx)
 }
 
-// TestDiscoveryIsBounded: AC56. What an API server says of its kinds is refused while it comes, costs little and
-// leaves nothing behind.
+// AC56: What an API server says of its kinds is refused while it comes, costs little and leaves
+// nothing behind.
 func TestDiscoveryIsBounded(t *testing.T) {
 	server := hostile.New(t, fleet.Shared().Cluster("user"))
 	for _, mode := range []string{"empty-kinds", "endless-verbs", "long-kinds", "deep-discovery", "many-groups", "long-version", "no-json", "endless-body"} {
@@ -99,8 +99,8 @@ func TestOldDiscoveryStillWorks(t *testing.T) {
 	}
 }
 
-// TestMisbehavingClusterIsLeftAlone: RS13, AC54, AC75. A list beyond its limits takes the cluster out; nothing is asked of it
-// while it rests, whatever its tenant writes, and an honest answer after that brings it back.
+// RS13, AC54, AC75: A list beyond its limits takes the cluster out; nothing is asked of it while it
+// rests, whatever its tenant writes, and an honest answer after that brings it back.
 func TestMisbehavingClusterIsLeftAlone(t *testing.T) {
 	server := hostile.New(t, fleet.Shared().Cluster("user"))
 	p := newPlace(t, "misbehaving")

@@ -16,8 +16,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// identityPrefix begins the name of the ConfigMap of a Cluster in the platform's namespace; the Cluster's name follows.
+// identityPrefix begins the name of the ConfigMap of a Cluster in the platform's namespace; what follows is identityName.
 const identityPrefix = "addon-cluster-"
+
+// identityName tells a Cluster from all others whose identities are kept in the namespace; identified is the way back.
+func identityName(cluster target.Ref) string { return cluster.Name }
+
+func identified(name string) target.Ref { return target.Ref{Name: name} }
 
 // Keys of these ConfigMaps. Each holds a UID.
 const (
@@ -38,7 +43,7 @@ type Identities struct {
 	claims sync.Mutex
 
 	mutex sync.Mutex
-	// known by the Cluster's name; of Clusters without a ConfigMap too.
+	// known by identityName; of Clusters without a ConfigMap too.
 	known map[string]bond
 }
 
@@ -87,7 +92,7 @@ func (e *SharedError) Error() string {
 // Origin is the UID that the IDs of a Cluster's installations derive from: its own or, where it came back over the same user
 // cluster, that of the Cluster which was there first.
 func (i *Identities) Origin(ctx context.Context, cluster target.Ref) (types.UID, error) {
-	kept, err := i.of(ctx, cluster.Name)
+	kept, err := i.of(ctx, identityName(cluster))
 	if err != nil {
 		return "", err
 	}
@@ -100,7 +105,7 @@ func (i *Identities) Origin(ctx context.Context, cluster target.Ref) (types.UID,
 // confirm compares the user cluster that a Cluster's kubeconfig leads to with the one on record, and puts it on record where that
 // may be. Confirmed is the Cluster's annotation. The errors are SwappedError, SharedError, or a failed call to the seed.
 func (i *Identities) confirm(ctx context.Context, cluster target.Ref, found types.UID, confirmed string) (origin types.UID, err error) {
-	kept, err := i.of(ctx, cluster.Name)
+	kept, err := i.of(ctx, identityName(cluster))
 	if err != nil {
 		return "", err
 	}
@@ -113,10 +118,10 @@ func (i *Identities) confirm(ctx context.Context, cluster target.Ref, found type
 	}
 	i.claims.Lock()
 	defer i.claims.Unlock()
-	if err := i.isFree(ctx, cluster.Name, found); err != nil {
+	if err := i.isFree(ctx, identityName(cluster), found); err != nil {
 		return "", err
 	}
-	return next.origin, i.write(ctx, cluster.Name, next)
+	return next.origin, i.write(ctx, identityName(cluster), next)
 }
 
 // follow decides what becomes of a bond when its Cluster's kubeconfig leads to a user cluster.
@@ -148,7 +153,9 @@ func (i *Identities) isFree(ctx context.Context, name string, found types.UID) e
 		if !isIdentity || other == name {
 			continue
 		}
-		gone, err := i.finder.Gone(ctx, target.Ref{Name: other, UID: types.UID(item.Data[keyCluster])})
+		cluster := identified(other)
+		cluster.UID = types.UID(item.Data[keyCluster])
+		gone, err := i.finder.Gone(ctx, cluster)
 		if err != nil {
 			return err
 		}

@@ -60,7 +60,8 @@ func userCluster(t *testing.T, name string) types.UID {
 	return system.UID
 }
 
-// RS22. Red when a kubeconfig that leads elsewhere is connected to, before or after a restart.
+// RS22: A kubeconfig that leads to another cluster than before is not connected to. Red when a
+// kubeconfig that leads elsewhere is connected to, before or after a restart.
 func TestSwappedKubeconfigIsNotConnectedTo(t *testing.T) {
 	p := newPlace(t, "swapped")
 	own, other := fleet.Shared().Cluster("user").Kubeconfig, fleet.Shared().Cluster("other").Kubeconfig

@@ -199,7 +199,7 @@ func (k *keeper) greetingProblem(err error) *NotConnectedError {
 	case errors.As(err, &version):
 		return k.trouble(v1.ReasonClusterUnreachable, version.Error())
 	}
-	return k.trouble(v1.ReasonClusterUnreachable, describe(err))
+	return k.trouble(v1.ReasonClusterUnreachable, DescribeFailure(err))
 }
 
 // known is the connection there is, live or not.

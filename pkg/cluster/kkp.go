@@ -24,15 +24,15 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// NamespaceNameField is the index of Clusters by the namespace they have on the seed.
-const NamespaceNameField = "status.namespaceName"
+// namespaceNameField is the index of Clusters by the namespace they have on the seed.
+const namespaceNameField = "status.namespaceName"
 
 // NamespacePrefix and a Cluster's name are its namespace's name on the seed.
 const NamespacePrefix = "cluster-"
 
 // IndexNamespaceName registers the index that Find reads; call it once, before the manager starts.
 func IndexNamespaceName(ctx context.Context, indexer client.FieldIndexer) error {
-	return indexer.IndexField(ctx, &kkpv1.Cluster{}, NamespaceNameField, func(object client.Object) []string {
+	return indexer.IndexField(ctx, &kkpv1.Cluster{}, namespaceNameField, func(object client.Object) []string {
 		if name := object.(*kkpv1.Cluster).Status.NamespaceName; name != "" {
 			return []string{name}
 		}
@@ -61,7 +61,7 @@ func NewKKPFinder(cached, uncached client.Reader, writer client.Writer) *KKPFind
 // error is an UnknownError, or the reader's.
 func (f *KKPFinder) Find(ctx context.Context, ref target.Ref) (target.Description, error) {
 	var list kkpv1.ClusterList
-	if err := f.cached.List(ctx, &list, client.MatchingFields{NamespaceNameField: ref.Namespace}); err != nil {
+	if err := f.cached.List(ctx, &list, client.MatchingFields{namespaceNameField: ref.Namespace}); err != nil {
 		return target.Description{}, fmt.Errorf("listing the Clusters of namespace %q: %w", ref.Namespace, err)
 	}
 	unknown := &UnknownError{Namespace: ref.Namespace, Name: ref.Name}

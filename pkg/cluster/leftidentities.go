@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // leftInterval is the time between two looks for ConfigMaps of Clusters that are gone.
@@ -63,7 +62,7 @@ func (i *Identities) RemoveLeft(ctx context.Context) (again bool, err error) {
 		if busy[name] {
 			continue
 		}
-		gone, err := i.finder.Gone(ctx, target.Ref{Name: name})
+		gone, err := i.finder.Gone(ctx, identified(name))
 		if gone && err == nil {
 			err = i.remove(ctx, name, item)
 		}
@@ -86,7 +85,7 @@ func (i *Identities) missing(ctx context.Context, items []metav1.PartialObjectMe
 		}
 	}
 	for n := range clusters {
-		delete(missing, clusters[n].Name)
+		delete(missing, identityName(clusters[n].Ref))
 	}
 	return missing, nil
 }

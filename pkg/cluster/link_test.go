@@ -129,7 +129,7 @@ func comma(i int) string {
 func TestDescribeQuotesNobody(t *testing.T) {
 	status := apierrors.NewGenericServerResponse(500, "get", v1Resource, "x", canary, 0, true)
 	for _, err := range []error{status, errors.New(canary), fmt.Errorf("x: %w", &remote.MisbehavesError{Asked: "GET /api", Did: "x"})} {
-		if text := describe(err); strings.Contains(text, canary) || text == "" {
+		if text := DescribeFailure(err); strings.Contains(text, canary) || text == "" {
 			t.Errorf("got %q", text)
 		}
 	}

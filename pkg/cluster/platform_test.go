@@ -191,8 +191,9 @@ func expectProvider(t *testing.T, platform *Platform, kind schema.GroupKind, key
 	}
 }
 
+// AC10: Secrets that a Cluster names are read seldom, and are never those of an earlier reference.
 // Red when Secrets are read at every pass, kept too long, or kept over a change of the reference.
-func TestAC10ClusterSecrets(t *testing.T) {
+func TestClusterSecretsAreReadSeldomAndForTheirReference(t *testing.T) {
 	p := newPlace(t, "secrets")
 	p.kkp.Spec.Cloud.Hetzner = &kkpv1.TokenCloudSpec{CredentialsReference: &kkpv1.CredentialsReference{
 		Namespace: p.kkp.Status.NamespaceName, Name: "credential-hetzner",

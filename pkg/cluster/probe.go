@@ -32,7 +32,7 @@ func (i *Identities) Probe(ctx context.Context, cluster target.Ref, confirmed st
 	version, err := connection.version(ctx)
 	var none *VersionError
 	if err != nil && !errors.As(err, &none) {
-		return "", &NotConnectedError{Reason: v1.ReasonClusterUnreachable, Message: describe(err)}
+		return "", &NotConnectedError{Reason: v1.ReasonClusterUnreachable, Message: DescribeFailure(err)}
 	}
 	if err != nil {
 		return "", err
@@ -42,7 +42,7 @@ func (i *Identities) Probe(ctx context.Context, cluster target.Ref, confirmed st
 
 // compare writes nothing: a user cluster is put on record by what connects to it. One that can't be told from others yet is no other.
 func (i *Identities) compare(ctx context.Context, connection *Connection, cluster target.Ref, confirmed string) error {
-	kept, err := i.of(ctx, cluster.Name)
+	kept, err := i.of(ctx, identityName(cluster))
 	if err != nil || kept.userCluster == "" {
 		return err
 	}
@@ -52,7 +52,7 @@ func (i *Identities) compare(ctx context.Context, connection *Connection, cluste
 		return nil
 	}
 	if err != nil {
-		return &NotConnectedError{Reason: v1.ReasonClusterUnreachable, Message: describe(err)}
+		return &NotConnectedError{Reason: v1.ReasonClusterUnreachable, Message: DescribeFailure(err)}
 	}
 	_, err = kept.follow(cluster, found, confirmed)
 	return err

@@ -68,12 +68,10 @@ func isTransportFailure(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// DescribeFailure says what became of a call to an API server that did not answer it as one, in words that are fit for
-// status: they name no address, and they are the same when the same goes wrong again.
-func DescribeFailure(err error) string { return describe(err) }
-
-// describe puts a failed call in words of our own: those of the other side belong to a tenant.
-func describe(err error) string {
+// DescribeFailure says what became of a call to an API server that did not answer it as one, in words of our own, since those of
+// the other side belong to a tenant. They are fit for status: they name no address, and they are the same when the same goes wrong
+// again.
+func DescribeFailure(err error) string {
 	var status apierrors.APIStatus
 	var misbehaves *remote.MisbehavesError
 	var slow *remote.TooSlowError

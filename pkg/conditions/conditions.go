@@ -1,5 +1,5 @@
-// Package conditions is the grammar of conditions: how one is set, which trouble Ready tells of, and which of it was reported
-// already. Every controller writes conditions through it.
+// Package conditions is the grammar of conditions: how one is set, which trouble Ready names, and
+// which of it was reported already. Every controller writes conditions through it.
 package conditions
 
 import (

@@ -80,7 +80,7 @@ func (b *bench) taken() string {
 	return strings.Join(order, " ")
 }
 
-// AC75: 400 installations of one tenant, and one of another.
+// AC75: Four hundred installations of one tenant do not hold up the one of another.
 func TestAClusterThatComesAnewIsTakenNext(t *testing.T) {
 	b := newBench(t, Limits{Workers: 10})
 	b.add("flood", 400)

@@ -71,7 +71,7 @@ func (b *bench) expect(t *testing.T, holds bool, when string) {
 	}
 }
 
-// RS40.
+// RS40: A manager writes as long as its lease lasts, and no longer.
 func TestTheFenceHoldsAsLongAsTheLease(t *testing.T) {
 	b := newBench()
 	b.pass(time.Hour)

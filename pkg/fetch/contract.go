@@ -3,7 +3,8 @@
 //
 // Each kind of source is a room below: git, image and helmrepo, which talk to servers (the last two
 // through registry, where there is one). A kind says by one contract, Kind, all that is to be known
-// of it; it is served once it is among the Kinds that cmd puts together, and nothing else knows it.
+// of it; it is served once it is among the Kinds that cmd puts together. Beside its room only the API
+// types and the rules of pkg/catalogue know it.
 // Archive unpacks what kinds bring, store keeps it by digest and answers at once.
 package fetch
 

@@ -74,8 +74,7 @@ type storedInfo struct {
 	Notes         string        `json:"notes,omitempty"`
 }
 
-// decode reads a release as Helm writes it, base64 of gzip of JSON, with bounds, and without keeping any of it: neither its chart,
-// its values nor its objects.
+// decode reads a release as Helm writes it, base64 of gzip of JSON, with bounds; it keeps neither chart, values nor objects.
 func decode(ctx context.Context, data []byte) (*storedRelease, error) {
 	if err := unpacking.Acquire(ctx, 1); err != nil {
 		return nil, err

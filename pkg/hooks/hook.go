@@ -91,8 +91,7 @@ type State struct {
 	Failed   string      `json:"failed,omitempty"`
 	FailedAt metav1.Time `json:"failedAt,omitzero"`
 	Tidy     bool        `json:"tidy,omitempty"`
-	// AskedFor is the value of annotation reconcile-at that the attempt was made with; another one
-	// begins the next at once.
+	// AskedFor is annotation reconcile-at of the attempt; another value begins the next at once.
 	AskedFor string `json:"askedFor,omitempty"`
 	// Ended are the events that are over.
 	Ended []string `json:"ended,omitempty"`
@@ -102,8 +101,7 @@ type State struct {
 type Set struct {
 	// Action is what the revision does to the release; "" in records of before hooks were run.
 	Action Action `json:"action,omitempty"`
-	// Hooks of the release, and how they ran. HooksDigest tells them from those of another
-	// revision.
+	// Hooks of the release, and how they ran. HooksDigest tells them from another revision's.
 	Hooks       []Hook `json:"hooks,omitempty"`
 	HooksDigest string `json:"hooksDigest,omitempty"`
 	// HooksState is how far their events have come.
@@ -174,8 +172,7 @@ func (s *Set) HasHooks(event string) bool {
 	return len(s.hooksOf(event)) > 0 && !slices.Contains(s.HooksState.Ended, event)
 }
 
-// RanHooks says whether hooks of an event ran to their end, in Jobs or Pods: those may have done
-// anything.
+// RanHooks says whether hooks of an event ran to their end in Jobs or Pods, which may do anything.
 func (s *Set) RanHooks(event string) bool {
 	return slices.ContainsFunc(s.hooksOf(event), func(hook *Hook) bool {
 		object, err := hook.Decode()

@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	// firstPause is the wait after the first failed attempt at an event; it doubles up to
-	// longestPause.
+	// firstPause follows the first failed attempt at an event, and doubles up to longestPause.
 	firstPause   = 10 * time.Second
 	longestPause = 5 * time.Minute
 )
@@ -29,13 +28,11 @@ type Runner struct {
 	// Timeout is how long one hook may take.
 	Timeout time.Duration
 	Now     time.Time
-	// AskedFor is the value of annotation reconcile-at: another one than the failed attempt's
-	// begins the next at once.
+	// AskedFor is annotation reconcile-at: another value than the failed attempt's begins the next at once.
 	AskedFor string
 	// Adopt lets a hook take the place of an object that is not ours.
 	Adopt bool
-	// Save writes the record; it is called before anything that could not be told from the user
-	// cluster afterwards.
+	// Save writes the record, before anything that the user cluster could not tell afterwards.
 	Save func(ctx context.Context) error
 	// Skipped is told of each hook of a removal that has nowhere to run any more; it may be nil.
 	Skipped func(message string)
@@ -47,8 +44,7 @@ type Progress struct {
 	Done bool
 	// Waiting says what is waited for.
 	Waiting string
-	// Failed says which hook failed, at which object and why; Attempt is how many attempts failed,
-	// Retry when the next begins.
+	// Failed says which hook failed, at which object and why, in which attempt; Retry is the next one.
 	Failed  string
 	Attempt int
 	Retry   time.Time
@@ -212,8 +208,7 @@ func (p *pass) tidyUp(ctx context.Context, hooks []*Hook) error {
 	return p.save(ctx)
 }
 
-// finish ends an event whose hooks all did their work: those whose policy says so go, and are
-// waited for.
+// finish ends an event whose hooks did their work: those that are to go by their policy are waited for.
 func (p *pass) finish(ctx context.Context, hooks []*Hook) (Progress, error) {
 	if slices.ContainsFunc(hooks, func(hook *Hook) bool { return hook.has(deleteSucceeded) }) {
 		if err := p.save(ctx); err != nil { // what is gone could not be told from what was never made
@@ -257,8 +252,7 @@ func (p *pass) drop(ctx context.Context, hook *Hook, goes bool) (waiting string,
 	return "", nil
 }
 
-// remove deletes an object and reads it again. One whose kind is not served any more went with its
-// kind.
+// remove deletes an object and reads it again. One whose kind is not served went with its kind.
 func (p *pass) remove(ctx context.Context, made apply.Hook, uid types.UID) (apply.HookState, error) {
 	err := apply.DropHook(ctx, p.Target, made, uid)
 	if err == nil {

@@ -36,8 +36,7 @@ const (
 	recorded evidence = 1 << iota
 	planned
 	replaced
-	// shared: the record has it as one that another installation owns, by its UID or by the field
-	// manager of that installation.
+	// shared: the record has it as another installation's, by its UID or that one's field manager.
 	shared
 	// applied: the owner's field manager applied it. made: it created it, as for hooks only.
 	applied

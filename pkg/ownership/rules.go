@@ -35,8 +35,7 @@ func (o Ownership) IsDeletable() bool {
 	return o.has(recorded) || o.has(planned) && (o.has(applied) || o.isLabelBelieved() && !o.foundation)
 }
 
-// IsLeftover says whether Helm left the object of the release that the owner goes on with, and
-// nobody who exists has it.
+// IsLeftover says whether the object is of the release that the owner adopts, and nobody has it.
 func (o Ownership) IsLeftover() bool { return o.has(continued) && o.OtherName == "" }
 
 // IsLeftoverHook says the same of what a hook of the release made, which Helm does not mark: no

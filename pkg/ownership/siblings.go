@@ -72,8 +72,7 @@ func (s *Sibling) takesAlong(entry Entry) bool {
 	return has && s.Leaving && known.UID != "" && (entry.UID == "" || entry.UID == known.UID)
 }
 
-// Held tells of entries which siblings have too: those stay when we let go of them. Whatever a sibling may have of which nothing can
-// be told counts as held.
+// Held are the entries that siblings have too, or may have: those stay when we remove ours.
 func (i Inventory) Held(siblings []Sibling) (free, held Inventory) {
 	for _, entry := range i {
 		isHeld := slices.ContainsFunc(siblings, func(sibling Sibling) bool {

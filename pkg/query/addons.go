@@ -46,7 +46,7 @@ func (s *Server) namespaceAddons(ctx context.Context, of *call) (*content, error
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.clusterOf(ctx, namespace)
+	found, err := s.clusterOf(ctx, target.Ref{Namespace: namespace})
 	if err != nil {
 		return nil, err
 	}
@@ -56,14 +56,14 @@ func (s *Server) namespaceAddons(ctx context.Context, of *call) (*content, error
 	return s.answers.to(ctx, at, key)
 }
 
-// clusterOf describes a namespace's one Cluster. Errors: *NotFoundError.
-func (s *Server) clusterOf(ctx context.Context, namespace string) (target.Description, error) {
-	found, err := s.Clusters.Find(ctx, target.Ref{Namespace: namespace})
+// clusterOf describes the one cluster that a Ref means. Errors: *NotFoundError.
+func (s *Server) clusterOf(ctx context.Context, ref target.Ref) (target.Description, error) {
+	found, err := s.Clusters.Find(ctx, ref)
 	if _, unknown := errors.AsType[*cluster.UnknownError](err); unknown {
 		return target.Description{}, &NotFoundError{}
 	}
 	if err != nil {
-		return target.Description{}, fmt.Errorf("finding the Cluster of namespace %q: %w", namespace, err)
+		return target.Description{}, fmt.Errorf("finding the Cluster of namespace %q: %w", ref.Namespace, err)
 	}
 	return found, nil
 }
@@ -115,7 +115,7 @@ func (s *Server) namespaceVersion(ctx context.Context, of *call) (*content, erro
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.clusterOf(ctx, namespace); err != nil {
+	if _, err := s.clusterOf(ctx, target.Ref{Namespace: namespace}); err != nil {
 		return nil, err
 	}
 	entry := at.byName[addon]

@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
@@ -55,11 +56,11 @@ func (s *Server) upgradeCheck(ctx context.Context, of *call) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.clusterOf(ctx, namespace)
+	found, err := s.clusterOf(ctx, target.Ref{Namespace: namespace})
 	if err != nil {
 		return nil, err
 	}
-	requests, err := s.requests(ctx, namespace, found)
+	requests, err := s.requests(ctx, found)
 	if err != nil {
 		return nil, err
 	}
@@ -81,11 +82,11 @@ func (s *Server) upgradeCheck(ctx context.Context, of *call) (*content, error) {
 }
 
 // requests are the installations of a cluster, sorted by name.
-func (s *Server) requests(ctx context.Context, namespace string, of target.Description) ([]resolution.Request, error) {
+func (s *Server) requests(ctx context.Context, of target.Description) ([]resolution.Request, error) {
 	var list v1.AddonInstallationList
 	// Objects are shared with the cache and only read.
-	if err := s.Installations.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing AddonInstallations of %q: %w", namespace, err)
+	if err := s.Installations.List(ctx, &list, cluster.InstallationsOf(of.Ref), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing AddonInstallations of %q: %w", of.Namespace, err)
 	}
 	requests := make([]resolution.Request, 0, len(list.Items))
 	for i := range list.Items {

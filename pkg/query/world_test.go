@@ -21,29 +21,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clocktesting "k8s.io/utils/clock/testing"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/query"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // world is a seed with a catalogue namespace of the test's own, and the endpoint over it.
 type world struct {
 	t         testing.TB
 	number    int
-	scheme    *runtime.Scheme
 	catalogue string
 	marks     *mergedcatalogue.Marks
 	seed      client.Client
@@ -82,93 +78,50 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	worlds++
 	w := &world{
-		t: t, number: worlds, scheme: runtime.NewScheme(), catalogue: fmt.Sprintf("catalogue-%d", worlds),
+		t: t, number: worlds, catalogue: fmt.Sprintf("catalogue-%d", worlds),
 		clock: clocktesting.NewFakePassiveClock(time.Now()), registry: prometheus.NewRegistry(),
 		logger: logr.Discard(), marks: mergedcatalogue.New(logr.Discard()),
 	}
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kkpv1.AddToScheme} {
-		if err := add(w.scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	config := fleet.Shared().Cluster("seed").Config
-	if err := fleet.InstallCRDs(t.Context(), config, fleet.CRDs(t)...); err != nil {
-		t.Fatal(err)
-	}
-	var err error
-	if w.seed, err = client.New(config, client.Options{Scheme: w.scheme}); err != nil {
-		t.Fatal(err)
-	}
-	w.create(namespaceOf(w.catalogue))
+	w.seed = kit.Client(t, fleet.Shared().Cluster("seed").Config)
+	w.create(kit.Namespace(w.catalogue))
 	return w
-}
-
-func namespaceOf(name string) *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
 func (w *world) create(objects ...client.Object) {
 	w.t.Helper()
-	for _, object := range objects {
-		if err := w.seed.Create(w.t.Context(), object); err != nil {
-			w.t.Fatalf("creating %T %q: %v", object, object.GetName(), err)
-		}
-	}
+	kit.Create(w.t, w.seed, objects...)
 }
 
 // start runs the endpoint in a manager, as the seed's does, until the end of the test, and waits until it is ready.
 func (w *world) start() {
 	w.t.Helper()
-	mgr, err := ctrl.NewManager(fleet.Shared().Cluster("seed").Config, manager.Options{
-		Scheme: w.scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
-			&v1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{w.catalogue: {}}},
-		}},
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	if err := cluster.IndexNamespaceName(ctx, mgr.GetFieldIndexer()); err != nil {
-		w.t.Fatal(err)
-	}
+	made := kit.Seed(w.t, fleet.Shared().Cluster("seed").Config, w.catalogue)
 	w.counted = &counting{Creator: w.seed}
 	metrics := query.NewMetrics(w.registry)
 	catalogue := query.NewCatalogue(w.catalogue, w.marks, logr.Discard())
-	if err := catalogue.Watch(ctx, mgr.GetCache()); err != nil {
+	if err := catalogue.Watch(made.Context(), made.GetCache()); err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := mgr.GetCache().GetInformer(ctx, &v1.AddonInstallation{}, cache.BlockUntilSynced(false)); err != nil {
+	if _, err := made.GetCache().GetInformer(made.Context(), &v1.AddonInstallation{}, cache.BlockUntilSynced(false)); err != nil {
 		w.t.Fatal(err)
 	}
 	secret := client.ObjectKey{Namespace: w.catalogue, Name: query.CertificateSecret}
 	own := query.NewCertificate(secret, []string{"127.0.0.1"})
 	own.Use(w.seed, w.seed)
 	w.endpoint = query.New(query.Dependencies{
-		Catalogue: catalogue, Clusters: cluster.NewKKPFinder(mgr.GetClient(), mgr.GetAPIReader(), nil),
-		Installations: mgr.GetClient(), Certificates: own,
+		Catalogue: catalogue, Clusters: wiring.Finder(made),
+		Installations: made.GetClient(), Certificates: own,
 		Reviews: query.NewReviews(w.counted, query.ReviewOptions{Clock: w.clock, Metrics: metrics, Audiences: w.audiences}),
 	}, query.Options{
 		Address: "127.0.0.1:0", CatalogueNamespace: w.catalogue, Metrics: metrics, Logger: w.logger,
 	})
 	for _, runnable := range []manager.Runnable{own, w.endpoint} {
-		if err := mgr.Add(runnable); err != nil {
+		if err := made.Add(runnable); err != nil {
 			w.t.Fatal(err)
 		}
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	running := true
-	w.stop = func() {
-		cancel()
-		if running {
-			running = false
-			if err := <-ended; err != nil {
-				w.t.Error(err)
-			}
-		}
-	}
-	w.t.Cleanup(w.stop)
+	made.Run()
+	w.stop = made.Stop
 	expect.Eventually(w.t, expect.Patience, func() error { return w.endpoint.Ready(nil) })
 	w.browser = w.newBrowser()
 }
@@ -323,7 +276,7 @@ func (w *world) cluster(name, version string) string {
 	w.t.Helper()
 	name = fmt.Sprintf("%s-%d", name, w.number)
 	namespace := "cluster-" + name
-	w.create(namespaceOf(namespace))
+	w.create(kit.Namespace(namespace))
 	w.claim(name, namespace, version)
 	return namespace
 }

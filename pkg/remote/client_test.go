@@ -244,7 +244,7 @@ func TestListsHaveTotals(t *testing.T) {
 	}
 }
 
-// TestCallsGoNowhereElse: AC52. The token goes to its host, and nothing is asked whose answer has no limits.
+// AC52: The token goes to its host, and nothing is asked whose answer has no limits.
 func TestCallsGoNowhereElse(t *testing.T) {
 	followed := 0
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { followed++ }))
@@ -283,7 +283,7 @@ func TestHeadersAreBounded(t *testing.T) {
 	}
 }
 
-// TestAddressesOfNobodysAPIServerAreRefused: AC51. A kubeconfig leads to no metadata service.
+// AC51: A kubeconfig leads to no metadata service.
 func TestAddressesOfNobodysAPIServerAreRefused(t *testing.T) {
 	for address, refused := range map[string]bool{
 		"169.254.169.254:443": true, "[fe80::1%eth0]:443": true, "100.100.100.200:443": true, "[fd00:ec2::254]:443": true,
@@ -322,7 +322,7 @@ func (s *drippingServer) RoundTrip(request *http.Request) (*http.Response, error
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: &body, ContentLength: -1, Request: request}, nil
 }
 
-// TestBodiesHaveALeastRate: AC54. A byte a second ends after ten; what is slow and goes on does not.
+// AC54: A byte a second ends after ten; what is slow and goes on does not.
 func TestBodiesHaveALeastRate(t *testing.T) {
 	for _, test := range []struct {
 		why   string

@@ -31,9 +31,10 @@ func TestLeftoversAreNobodyElses(t *testing.T) {
 	}
 }
 
-// AC43. Red when Remove or Prune goes by what a list of our label finds, or findOne takes an entry with another UID for ours
+// AC43: An object with our labels that we did not make is not removed. Red when Remove or Prune
+// goes by what a list of our label finds, or findOne takes an entry with another UID for ours
 // because of its label.
-func TestAC43ForgedLabelsRemoveNothing(t *testing.T) {
+func TestForgedLabelsRemoveNothing(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
 	inventory := l.Install(l.Prepare(lab.TwoMaps), nil)

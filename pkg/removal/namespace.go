@@ -30,7 +30,6 @@ func (r removal) keepsNamespace(ctx context.Context, entry ownership.Entry) (boo
 	}
 	census := &census{
 		target: r.target, kinds: r.kinds, namespace: entry.Name, owner: r.owner, uids: map[types.UID]bool{},
-		owners:      map[types.UID]metav1.OwnerReference{},
 		hasReleases: entry.Name == r.options.Namespace,
 	}
 	if err := calls.Each(ctx, kinds, census.count); err != nil {
@@ -172,6 +171,9 @@ func (c *census) add(where calls.Resource, items []metav1.PartialObjectMetadata)
 
 // keep remembers the owners of an object; one without any stays, and the namespace with it.
 func (c *census) keep(owners []metav1.OwnerReference) {
+	if c.owners == nil {
+		c.owners = map[types.UID]metav1.OwnerReference{}
+	}
 	c.stays = len(owners) == 0 || len(owners) > calls.MaxMetadata
 	for _, owner := range owners {
 		size := len(owner.APIVersion) + len(owner.Kind) + len(owner.Name)

@@ -106,7 +106,8 @@ func TestRemoveWaitsForCustomResources(t *testing.T) {
 	l.Remove(left, options)
 }
 
-// AC43. Red when a Namespace that we did not make, or an object that replaced ours, is deleted.
+// AC43: What was there before the add-on, or took the place of its objects, is not removed. Red
+// when a Namespace that we did not make, or an object that replaced ours, is deleted.
 func TestRemoveLeavesWhatWasThereBefore(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -125,7 +126,8 @@ func TestRemoveLeavesWhatWasThereBefore(t *testing.T) {
 	}
 }
 
-// AC43. Red when deletes carry no UID: an object that is replaced between the look and the delete would go.
+// AC43: An object that is replaced just before its deletion stays. Red when deletes carry no UID:
+// an object that is replaced between the look and the delete would go.
 func TestDeletesCarryUIDs(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -186,7 +188,8 @@ func TestWhatStaysBehind(t *testing.T) {
 	}
 }
 
-// AC43, AC47. Red when Prune goes by name, forgets the guarded kinds, or takes a wrong hash.
+// AC43, AC47: Only what is on record, by its UID, is pruned, and guarded kinds after an approval.
+// Red when Prune goes by name, forgets the guarded kinds, or takes a wrong hash.
 func TestPrune(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -219,7 +222,8 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// AC47. Red when the share is not computed of the old inventory.
+// AC47: More than half of what is on record is pruned after an approval. Red when the share is not
+// computed of the old inventory.
 func TestPruneOfMoreThanHalfNeedsApproval(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()

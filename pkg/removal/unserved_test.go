@@ -11,7 +11,8 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// RS27. Red when a kind that is not known counts as gone while its API server is down.
+// RS27: While discovery is partial, nothing of the kinds that it lacks is removed or forgotten. Red
+// when a kind that is not known counts as gone while its API server is down.
 func TestPartialDiscoveryRemovesNothing(t *testing.T) {
 	l := lab.New(t)
 	group := l.Unique + ".example.com"

@@ -33,7 +33,8 @@ func (m marked) Secret(_ context.Context, key types.NamespacedName) (*corev1.Sec
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
 }
 
-func TestAC19CredentialsOfSources(t *testing.T) {
+// AC19: A source's Secret counts only where it is marked, and of the right type and keys.
+func TestCredentialsOfSourcesAreOfTheRightType(t *testing.T) {
 	secret := func(namespace, name, use string, data map[string][]byte) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: name, Labels: map[string]string{v1.LabelUse: use},

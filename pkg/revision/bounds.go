@@ -24,8 +24,7 @@ const (
 	maxLevels = 512
 )
 
-// What a user cluster's answers may add to a record, in bytes: fieldsets.PerByte for what was sent, something for each entry, and
-// something for all.
+// What answers may add to a record besides fieldsets.PerByte for what was sent: for each entry, and for all, in bytes.
 const (
 	answeredEach = 512
 	answeredBase = 64 << 10
@@ -66,8 +65,7 @@ func withoutFields(inventory ownership.Inventory) ownership.Inventory {
 	return bare
 }
 
-// answered is how many bytes of the record came from the user cluster. An intent has the fields that earlier revisions were saved
-// with, and no others.
+// answered is how many bytes of the record came from the user cluster. The fields of an intent are those of earlier revisions.
 func (r *Record) answered() int {
 	sum := len(r.HooksState.Failed)
 	for i := range r.Inventory {

@@ -25,8 +25,7 @@ const (
 	Begin Do = "Begin"
 	// GiveWay begins a rollback to the revision that was healthy last.
 	GiveWay Do = "GiveWay"
-	// Wait does nothing: what is on record is not applied to its end, and what is wanted is not
-	// known.
+	// Wait does nothing: the record is not applied to its end, and what is wanted is not known.
 	Wait Do = "Wait"
 )
 
@@ -47,14 +46,11 @@ type Decision struct {
 	Why string
 	// Amend is "" where nothing changes on record.
 	Amend Amendment
-	// FromRecord says that what is taken further is not under way in this process: its objects are
-	// read from the record.
+	// FromRecord says that what is taken further is not under way here: its objects are read.
 	FromRecord bool
-	// Unasked says that nobody asked for what Begin renders: what chance alone makes of it is to
-	// stay as it is on record.
+	// Unasked says that nobody asked for what Begin renders: what only chance changes stays.
 	Unasked bool
-	// ShowsDrift says that drift is shown and not repaired, since strategy Once wants nothing
-	// applied any more.
+	// ShowsDrift says that drift is shown and not repaired, by strategy Once.
 	ShowsDrift bool
 }
 
@@ -79,15 +75,13 @@ func (d Decision) String() string {
 	return text
 }
 
-// IsApplied says that what is on record is what the user cluster is to have: nothing is rendered
-// and nothing applied.
+// IsApplied says that the user cluster is to have what is on record: nothing is rendered or applied.
 func (d Decision) IsApplied() bool { return d.Do == Keep || d.Do == Once || d.Do == GivenUp }
 
 // IsUnderWay says that the objects to be applied are settled: none are rendered.
 func (d Decision) IsUnderWay() bool { return (d.Do == CarryOn || d.Do == GoBack) && !d.FromRecord }
 
-// IsRecorded says that all of the revision is on record and was looked at before: nothing is
-// rendered, refused or recorded.
+// IsRecorded says that all of the revision is on record: nothing is rendered, refused or recorded.
 func (d Decision) IsRecorded() bool { return d.IsApplied() || d.IsUnderWay() || d.Do == GoBack }
 
 // Wanted is what an installation is to be.
@@ -210,8 +204,7 @@ func afterRendering(record *Record, wanted *Wanted) Decision {
 	return Decision{Do: Begin, Why: "somebody asked for other inputs"}
 }
 
-// gaveUp says whether what is wanted is what gave way to this revision, and nobody asked to try it
-// again.
+// gaveUp says whether what is wanted gave way to this revision, and nobody asked to try it again.
 func (r *Record) gaveUp(wanted *Wanted, seen Seen) bool {
 	return r.Skipped == 0 && r.Rollback != nil && r.Rollback.Inputs == wanted.Inputs && r.Rollback.ReconcileAt == seen.ReconcileAt
 }
@@ -226,8 +219,7 @@ func (r *Record) isAsked(wanted *Wanted) bool {
 // IsApplied says whether the revision was applied to its end.
 func (r *Record) IsApplied() bool { return r != nil && r.State == StateApplied }
 
-// IsComplete says whether the user cluster has what is on record: the revision was applied to its
-// end, and is the newest.
+// IsComplete says whether the revision was applied to its end, and is the newest.
 func (r *Record) IsComplete() bool { return r.IsApplied() && r.Skipped == 0 }
 
 // TimeLeft is how long the revision still has to be applied and healthy, where it has to give way
@@ -245,8 +237,7 @@ func (r *Record) TimeLeft(watched, now time.Time) (left time.Duration, limited b
 	return since.Add(r.Timeout.Duration).Sub(now), true
 }
 
-// Next is the number that a new revision gets. An intent that was never carried out keeps its
-// number.
+// Next is the number of a new revision. An intent that was never carried out keeps its number.
 func (r *Record) Next() int {
 	switch {
 	case r == nil:

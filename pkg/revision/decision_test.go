@@ -2,22 +2,18 @@ package revision
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/hooks"
+	"github.com/trellis-addons/trellis/test/golden"
 )
-
-var update = flag.Bool("update", false, "write golden files anew")
 
 // situation is one that an installation can be in.
 type situation struct {
@@ -180,19 +176,7 @@ func TestDecisions(t *testing.T) {
 	})
 	section("Where what is wanted can't be had", without, func(s *situation) Decision { return Decide(s.record, nil, s.seen) })
 
-	const file = "testdata/decisions.txt"
-	if *update {
-		if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), text.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	golden.Match(t, "testdata/decisions.txt", text.String())
 }
 
 // Red when the time of an outage, of a pause or of a process that did not run counts for an atomic upgrade: it would be rolled back

@@ -40,8 +40,7 @@ func (r *Record) Deployed() {
 	}
 }
 
-// ContinueAfter gives the Helm release a number after one that somebody made, as what it is by
-// then.
+// ContinueAfter gives the Helm release a number after one that somebody made.
 func (r *Record) ContinueAfter(revision int, now metav1.Time) {
 	if r.Helm != nil {
 		r.Helm = r.Helm.After(revision, now)
@@ -76,9 +75,8 @@ func (r *Record) HooksRevision() hooks.Revision {
 	return found
 }
 
-// NextAction is what a revision after another one does to a Helm release. Until a release was
-// deployed once, each attempt at it installs: the hooks that an installation needs would never run
-// otherwise.
+// NextAction is what a revision after another one does to a Helm release. Until it was deployed once,
+// each attempt installs: the hooks that an installation needs would never run otherwise.
 func NextAction(previous *Record, next *helmrelease.Release) hooks.Action {
 	switch {
 	case next != nil && next.TakenOver:

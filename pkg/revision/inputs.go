@@ -42,8 +42,7 @@ func LoadOrCreateInputsKey(ctx context.Context, c client.Client, namespace strin
 	return key, nil
 }
 
-// DamagedKeyError says that the Secret of the inputs key holds no key. It is not made anew by itself: every installation
-// would be rendered again.
+// DamagedKeyError says that the Secret of the inputs key holds none. A new one has every installation rendered again.
 type DamagedKeyError struct{ Secret string }
 
 func (e *DamagedKeyError) Error() string {
@@ -64,8 +63,7 @@ func createInputsKey(ctx context.Context, c client.Client, secret *corev1.Secret
 	return err
 }
 
-// InputsHash is the HMAC-SHA256 over fields, in hex. Every field goes in with its length, so that no two lists of fields
-// give the same bytes.
+// InputsHash is the HMAC-SHA256 over fields, each with its length, in hex.
 func InputsHash(key []byte, fields ...[]byte) string {
 	mac := hmac.New(sha256.New, key)
 	for _, field := range fields {

@@ -74,8 +74,7 @@ func freeNumbers(used []int, count int) []int {
 	return numbers
 }
 
-// read puts together the record of an owner's revision. What is not sealed is not unpacked, and of a newer format no more is
-// decoded than its index.
+// read puts together an owner's revision. What is not sealed is not unpacked; of a newer format only the index is decoded.
 func (r *Records) read(ctx context.Context, head *corev1.Secret, owner ownership.Owner, revision int) (*Record, error) {
 	about, err := r.seal.open(head)
 	if err != nil {

@@ -177,8 +177,7 @@ func (r *Record) Holds(objectsDigest string, wanted []hooks.Hook) bool {
 	return r.ObjectsDigest == objectsDigest && r.HooksDigest == hooks.Digest(wanted)
 }
 
-// Standing is what the user cluster has at a record, as far as that is known: where newer ones can't be read, any object may have
-// another content.
+// Standing is what the user cluster has at a record. Where newer ones can't be read, any object may have another content.
 func (r *Record) Standing() ownership.Inventory {
 	if r.Skipped > 0 {
 		return r.Inventory.Doubted()

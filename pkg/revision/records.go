@@ -53,8 +53,7 @@ func (r *Records) Load(ctx context.Context, namespace string, owner ownership.Ow
 }
 
 // LoadFirst is Load for an installation that this process knows nothing of yet: which revisions there are is asked for all
-// installations of the namespace together, and believed for ten seconds of those that were not written since. Whose they are is
-// read of each.
+// installations of the namespace together, and believed for ten seconds of those that were not written since.
 func (r *Records) LoadFirst(ctx context.Context, namespace string, owner ownership.Owner) (*Record, error) {
 	if err := r.ready(ctx, namespace); err != nil {
 		return nil, err
@@ -170,8 +169,7 @@ func (r *Records) SaveApplied(ctx context.Context, namespace string, record *Rec
 	return r.save(ctx, namespace, record)
 }
 
-// save writes a record within the bounds of what it was rendered from. An intent that was not loaded takes the place of the one
-// that stands.
+// save writes a record within the bounds of what it was rendered from.
 func (r *Records) save(ctx context.Context, namespace string, record *Record) error {
 	if record.stored.light {
 		return &LightError{Secret: headName(record.Owner(), record.Revision)}
@@ -254,8 +252,7 @@ func (r *Records) writeHead(ctx context.Context, head *corev1.Secret) error {
 	return nil
 }
 
-// writePart overwrites what a writer that was killed may have left under the name. What is of another type is somebody's who keeps the
-// name from us.
+// writePart overwrites what a writer that was killed may have left under the name, and nothing of another type.
 func (r *Records) writePart(ctx context.Context, part *corev1.Secret) error {
 	err := r.client.Create(ctx, part)
 	if apierrors.IsAlreadyExists(err) {

@@ -214,8 +214,10 @@ func collision(t *testing.T) (a, b ownership.Owner) {
 	return a, b
 }
 
-// RS63: the second of two installations whose IDs begin with the same 10 digits took the first's record over, or could not be
-// saved for ever. Red when names are cut, or when an intent's place is taken without a look at its owner.
+// RS63: Installations whose IDs begin alike have records of their own. The second of two
+// installations whose IDs begin with the same 10 digits took the first's record over, or could not
+// be saved for ever. Red when names are cut, or when an intent's place is taken without a look at
+// its owner.
 func TestCollidingInstallationsHaveRecordsOfTheirOwn(t *testing.T) {
 	c := seed(t, "collide")
 	records := NewRecords(c, c, testSeal)
@@ -250,8 +252,9 @@ func TestCollidingInstallationsHaveRecordsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// RS63 once more, for whoever finds two owners that share the 16 digits of an ID, which are the label: lists find the records of both.
-// Red when a label alone says whose a Secret is.
+// RS63: Records belong to the owner that is sealed in them, whatever their label. For whoever finds
+// two owners that share the 16 digits of an ID, which are the label: lists find the records of
+// both. Red when a label alone says whose a Secret is.
 func TestLabelsTellNoOwners(t *testing.T) {
 	c := seed(t, "labels")
 	records := NewRecords(c, c, testSeal)

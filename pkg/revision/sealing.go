@@ -191,8 +191,7 @@ func (s *Sealing) ready(ctx context.Context, namespace string) error {
 	}
 }
 
-// sealNamespace seals the records of a namespace that can be read within the bounds of what is written. The others stay as they are,
-// and are damaged from then on.
+// sealNamespace seals the records of a namespace that can be read within bounds. The others count as damaged from then on.
 func (r *Records) sealNamespace(ctx context.Context, namespace string) error {
 	items, err := r.list(ctx, namespace)
 	if err != nil {

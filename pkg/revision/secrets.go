@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // SecretType is the type of every Secret that holds a record or a part of one.
@@ -37,8 +37,7 @@ const (
 const (
 	// listed is how many Secrets are listed at once; a namespace with more than mostListed is not looked through.
 	listed, mostListed = 500, 30_000
-	// triedHeads are the revisions that are tried until one can be read. No more than Kept, the last good one and what is being
-	// removed are ever there.
+	// triedHeads are the revisions that are tried until one can be read: more than are ever kept.
 	triedHeads = 16
 )
 
@@ -61,9 +60,10 @@ func partSecret(namespace string, record *Record, number int, piece []byte) *cor
 	return part
 }
 
-// secret is owned by the Cluster: records go with it, and outlive the installation's object. It does not block the
-// Cluster's deletion.
+// secret is owned by the Cluster, without blocking its deletion: records go with it, and outlive the installation's object.
 func secret(namespace string, record *Record, name string) *corev1.Secret {
+	owner := target.OwnerOf(v1.ClusterIdentity{Name: record.ClusterName, UID: record.ClusterUID})
+	owner.BlockOwnerDeletion = new(false)
 	made := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: name,
@@ -71,10 +71,7 @@ func secret(namespace string, record *Record, name string) *corev1.Secret {
 				v1.LabelInstallation: record.Owner().ID(),
 				LabelRevision:        strconv.Itoa(record.Revision),
 			},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: kkpv1.GroupVersion.String(), Kind: "Cluster",
-				Name: record.ClusterName, UID: record.ClusterUID, BlockOwnerDeletion: new(false),
-			}},
+			OwnerReferences: []metav1.OwnerReference{owner},
 		},
 		Type: SecretType,
 	}

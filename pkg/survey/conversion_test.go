@@ -9,7 +9,8 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// RS25. Red when calls.IsKindTrouble is always false: one kind's conversion webhook would hold health and drift of all others up.
+// RS25: A kind whose conversion webhook is down holds up nothing else. Red when calls.IsKindTrouble
+// is always false: one kind's conversion webhook would hold health and drift of all others up.
 func TestBrokenConversionHoldsNothingElseUp(t *testing.T) {
 	l := lab.New(t)
 	objects := l.Prepare(lab.Widgets)

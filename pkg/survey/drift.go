@@ -41,8 +41,7 @@ const (
 )
 
 // Survey finds drift with one metadata list of our label for each kind and round, shared by all installations of a cluster, and
-// with one more for each kind of workload whether they are well. There is one Survey to a cluster. It may be used by
-// many goroutines.
+// with one more for each kind of workload whether they are well. There is one Survey to a cluster, for many goroutines.
 type Survey struct {
 	interval time.Duration
 	now      func() time.Time
@@ -85,8 +84,7 @@ func (s *Survey) current(target calls.Target) *round {
 
 // Drifted are the objects of the inventory that differ from what was applied. Those of a kind that is not served any more are
 // missing like others that were deleted, unless the kind left Kubernetes itself. A kind that the API server can't answer for is
-// no drift. What looks like drift in a list made earlier in the round is read once more, since the list may be older than what
-// was applied after it.
+// no drift. What looks like drift in a list made earlier in the round is read once more.
 func (s *Survey) Drifted(ctx context.Context, target calls.Target, owner ownership.Owner, inventory ownership.Inventory) ([]Drift, error) {
 	compared := &comparison{target: target, owner: owner, round: s.current(target), now: s.now()}
 	if err := calls.Each(ctx, byKind(inventory), compared.compareKind); err != nil {

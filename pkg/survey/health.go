@@ -183,8 +183,7 @@ func (a *assessor) read(ctx context.Context, where calls.Resource, entries batch
 	})
 }
 
-// list assesses the objects of a kind in a namespace that carry the owner's label, page by page; of none more is kept. Missed are
-// entries that the list had not.
+// list assesses the objects of a kind in a namespace that carry the owner's label, page by page. Missed are the other entries.
 func (a *assessor) list(ctx context.Context, client dynamic.ResourceInterface, entries batch) (missed batch, err error) {
 	waiting := make(map[string]ownership.Entry, len(entries))
 	for _, entry := range entries {

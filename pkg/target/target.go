@@ -1,7 +1,7 @@
 // Package target says what a cluster is to those who decide what goes onto it: which one, and the
-// few things about it that decisions read. It is pure and knows no kind of object that stands for a
+// few things about it that decisions read. It is pure and reads no object that stands for a
 // cluster: package cluster describes KKP's Clusters (cluster.Describe), and another kind will have
-// a function of its own.
+// a function of its own. Only OwnerOf names KKP's kind, for records, which name none.
 //
 // What templates see of a cluster is not here: that is package templatedata, in KKP's words.
 package target
@@ -40,6 +40,14 @@ func Recorded(namespace string, identity v1.ClusterIdentity) Ref {
 
 // Identity is what status and records say of the cluster.
 func (r Ref) Identity() v1.ClusterIdentity { return v1.ClusterIdentity{Name: r.Name, UID: r.UID} }
+
+// OwnerOf is what objects name that are to go with the cluster of a record, which is KKP's: its group is that of our own
+// kinds.
+func OwnerOf(identity v1.ClusterIdentity) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: v1.GroupVersion.String(), Kind: "Cluster", Name: identity.Name, UID: identity.UID,
+	}
+}
 
 // Matches says whether another Ref has all that this one asks for.
 func (r Ref) Matches(other Ref) bool {

@@ -37,8 +37,6 @@ const (
 type Options struct {
 	// SeedName is the Seed that has the cluster's datacenter, where that is known.
 	SeedName string
-	// DNSClusterIP is the cluster's DNS address; empty: the tenth of the first service range, as KKP assigns it.
-	DNSClusterIP string
 	// IPAMAllocations of the cluster namespace, by name.
 	IPAMAllocations map[string]IPAMAllocation
 	// Variables are set by flag for this add-on.
@@ -108,15 +106,12 @@ func setVersion(data *ClusterData, cluster *kkpv1.Cluster) error {
 func network(cluster *kkpv1.Cluster, options Options) ClusterNetwork {
 	spec := cluster.Spec.ClusterNetwork
 	data := ClusterNetwork{
-		DNSDomain: spec.DNSDomain, DNSClusterIP: options.DNSClusterIP,
+		DNSDomain: spec.DNSDomain, DNSClusterIP: tenthAddress(spec.Services.CIDRBlocks),
 		PodCIDRBlocks: slices.Clone(spec.Pods.CIDRBlocks), ServiceCIDRBlocks: slices.Clone(spec.Services.CIDRBlocks),
 		ProxyMode:   spec.ProxyMode,
 		PodCIDRIPv4: firstOf(spec.Pods.CIDRBlocks, netip.Addr.Is4), PodCIDRIPv6: firstOf(spec.Pods.CIDRBlocks, netip.Addr.Is6),
 		IPAMAllocations: allocations(options.IPAMAllocations),
 		NodePortRange:   cluster.Spec.ComponentsOverride.APIServer.NodePortRange,
-	}
-	if data.DNSClusterIP == "" {
-		data.DNSClusterIP = tenthAddress(spec.Services.CIDRBlocks)
 	}
 	data.DNSResolverIP = data.DNSClusterIP
 	if spec.NodeLocalDNSCacheEnabled == nil || *spec.NodeLocalDNSCacheEnabled {

@@ -24,8 +24,8 @@ func secretData(pairs ...string) map[string][]byte {
 
 var named = &kkpv1.CredentialsReference{Namespace: "kubermatic", Name: "credential-x"}
 
-// Every provider's keys, as KKP has them (pkg/resources/credentials.go there).
-func TestAC10Credentials(t *testing.T) {
+// AC10: Every provider's keys, as KKP has them (pkg/resources/credentials.go there).
+func TestCredentialsOfEveryProvider(t *testing.T) {
 	for _, test := range []struct {
 		why     string
 		cloud   kkpv1.CloudSpec

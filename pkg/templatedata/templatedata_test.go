@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -17,15 +14,15 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/test/golden"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
-
-// AC10: what a template sees is an explicit list; nothing gets in, and nothing of KKP's is lost, unnoticed.
-func TestAC10Fields(t *testing.T) {
+// AC10: What a template sees is an explicit list; nothing gets in, and nothing of KKP's is lost,
+// unnoticed.
+func TestTemplateDataIsAnExplicitList(t *testing.T) {
 	var list strings.Builder
 	describe(&list, "", reflect.TypeFor[templatedata.Data]())
-	golden(t, "fields.txt", []byte(list.String()))
+	golden.Match(t, "testdata/fields.txt", list.String())
 }
 
 // describe lists the fields and methods of our own types, and the types of other fields.
@@ -45,23 +42,6 @@ func describe(list *strings.Builder, at string, kind reflect.Type) {
 			continue
 		}
 		fmt.Fprintf(list, "%s %s\n", name, field.Type)
-	}
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got), -update writes it:\n%s", path, diff)
 	}
 }
 
@@ -135,12 +115,13 @@ func TestNew(t *testing.T) {
 			if err := json.Indent(&indented, canonical, "", "  "); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, test.name, append(indented.Bytes(), '\n'))
+			golden.Match(t, "testdata/"+test.name, indented.String()+"\n")
 		})
 	}
 }
 
-func TestAC10NewKeepsNoSecret(t *testing.T) {
+// AC10: The data of templates holds no secret that a Cluster has.
+func TestTemplateDataHoldsNoSecret(t *testing.T) {
 	data, err := templatedata.New(fullCluster(), templatedata.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -164,7 +164,8 @@ func TestFormSchemaAgreesWithCheckForm(t *testing.T) {
 	}
 }
 
-func TestAC07CheckFormSpec(t *testing.T) {
+// AC07: A form whose fields lead to reserved keys is refused.
+func TestFormsThatSetReservedKeysAreRefused(t *testing.T) {
 	text := kubermaticv1.FormText
 	wrongDefault := field("a", kubermaticv1.FormInteger, false)
 	wrongDefault.Default = &runtime.RawExtension{Raw: []byte(`"hunter2"`)}

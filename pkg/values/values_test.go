@@ -142,7 +142,8 @@ func TestWithoutNulls(t *testing.T) {
 	}
 }
 
-func TestAC06Decode(t *testing.T) {
+// AC06: Values that are deep, large, of aliases or with duplicate keys are refused.
+func TestHostileValuesAreRefused(t *testing.T) {
 	for _, test := range []struct{ why, text string }{
 		{"5 MiB", "a: " + strings.Repeat("x", 5<<20)},
 		{"10,000 levels of lists", strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000)},
@@ -207,7 +208,8 @@ func TestDecodeErrorsHoldNoValue(t *testing.T) {
 	}
 }
 
-func TestV07ParsePath(t *testing.T) {
+// V07: Paths of form fields with huge indexes or many levels are refused.
+func TestPathsOfFormsAreBounded(t *testing.T) {
 	for _, test := range []struct {
 		text string
 		want values.Path
@@ -287,7 +289,8 @@ func field(name string, kind kubermaticv1.FormFieldType, required bool) kubermat
 	}
 }
 
-func TestAC09CheckForm(t *testing.T) {
+// AC09: A value whose type is not that of its form field is refused.
+func TestValuesOfAnotherTypeAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		why              string
 		field            kubermaticv1.FormField

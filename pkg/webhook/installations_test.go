@@ -199,7 +199,7 @@ func TestDeletionOfCoreInstallations(t *testing.T) {
 		t.Fatal(err)
 	}
 	deleted := living("1.36.3")
-	deleted.found.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	deleted.found.Deleted = true
 	for _, test := range []struct {
 		why       string
 		handler   webhook.Installations

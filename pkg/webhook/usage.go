@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 )
 
 // Warnings are short and few: the API server cuts them at 256 bytes each once they are 4 KiB together.
@@ -78,15 +78,11 @@ func (c *Catalogues) usage(ctx context.Context) (usages []catalogue.SeedUsage, m
 	if client.IgnoreNotFound(err) != nil {
 		return nil, nil, fmt.Errorf("reading ConfigMap %q: %w", v1.ConfigMapUsage, err)
 	}
-	var seeds kkpv1.SeedList
-	if err := c.Master.List(ctx, &seeds, client.InNamespace(c.Namespace)); err != nil {
-		return nil, nil, fmt.Errorf("listing Seeds: %w", err)
+	seeds, err := cluster.ListSeeds(ctx, c.Master, c.Namespace, c.WorkerName)
+	if err != nil {
+		return nil, nil, err
 	}
-	for i := range seeds.Items {
-		seed := &seeds.Items[i]
-		if seed.Labels[kkpv1.LabelWorkerName] != c.WorkerName {
-			continue
-		}
+	for _, seed := range seeds { // by name
 		usage, err := catalogue.DecodeUsage(seed.Name, book.Data[seed.Name])
 		if err != nil {
 			missing = append(missing, seed.Name)
@@ -94,8 +90,6 @@ func (c *Catalogues) usage(ctx context.Context) (usages []catalogue.SeedUsage, m
 		}
 		usages = append(usages, usage)
 	}
-	slices.SortFunc(usages, func(a, b catalogue.SeedUsage) int { return cmp.Compare(a.Seed, b.Seed) })
-	slices.Sort(missing)
 	return usages, missing, nil
 }
 

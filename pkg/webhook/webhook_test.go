@@ -12,14 +12,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/test/fleet"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 func TestMain(m *testing.M) { fleet.Main(m, fleet.ClusterOptions{Name: "cluster"}) }
@@ -27,21 +26,7 @@ func TestMain(m *testing.M) { fleet.Main(m, fleet.ClusterOptions{Name: "cluster"
 // connect gives a client of an API server with our kinds.
 func connect(t *testing.T) client.Client {
 	t.Helper()
-	config := fleet.Shared().Cluster("cluster").Config
-	if err := fleet.InstallCRDs(t.Context(), config, fleet.CRDs(t)...); err != nil {
-		t.Fatal(err)
-	}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kkpv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return kit.Client(t, fleet.Shared().Cluster("cluster").Config)
 }
 
 // keep makes objects for as long as the test runs.

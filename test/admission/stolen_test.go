@@ -286,9 +286,10 @@ func (w *world) furnish(t *testing.T) {
 	}
 }
 
-// V58, SC02: what a stolen token of either manager can do on its cluster, by trying. The table is that of SECURITY.md; with -update
-// it is written there. What is not part of the manager's job has to be refused, whatever the table says.
-// Red without templates/manager-policies.yaml: tokens are minted by a Secret, catalogues and Clusters changed, webhooks turned on everybody.
+// V58, SC02: What a stolen token of either manager can do on its cluster, by trying. The table is
+// that of SECURITY.md; with -update it is written there. What is not part of the manager's job has
+// to be refused, whatever the table says. Red without templates/manager-policies.yaml: tokens are
+// minted by a Secret, catalogues and Clusters changed, webhooks turned on everybody.
 func TestStolenTokensOfManagers(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		w.furnish(t)

@@ -12,12 +12,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/charts"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -79,12 +78,7 @@ func everywhere(t *testing.T, test func(t *testing.T, w *world)) {
 
 func prepare(name string) (*world, error) {
 	ctx := context.Background()
-	w := &world{config: fleet.Shared().Cluster(name).Config, scheme: runtime.NewScheme()}
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, kubermaticv1.AddToScheme, kkpv1.AddToScheme} {
-		if err := add(w.scheme); err != nil {
-			return nil, err
-		}
-	}
+	w := &world{config: fleet.Shared().Cluster(name).Config, scheme: wiring.Scheme()}
 	folders, err := fleet.CRDFolders()
 	if err != nil {
 		return nil, err

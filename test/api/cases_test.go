@@ -234,11 +234,11 @@ func gitRules(at string) []rule {
 			good: git(remote), bad: git("remote: 'file:///etc'"),
 		},
 		{
-			at: at + ".remote", kind: "pattern", why: "V20, AC13: the short form is ssh; nothing that some program would read as an option",
+			at: at + ".remote", kind: "pattern", why: "the short form is ssh; nothing that some program would read as an option",
 			good: git("remote: 'git@git.example.com:team/a.git'"), bad: git("remote: 'git@-oProxyCommand=x:a.git'"),
 		},
 		{
-			at: at + ".remote", kind: "pattern", why: "V20: the path goes through the server's shell",
+			at: at + ".remote", kind: "pattern", why: "the path goes through the server's shell",
 			good: git("remote: 'ssh://git.example.com/~team/a.git'"), bad: git("remote: \"ssh://git.example.com/a'b\""),
 		},
 		{

@@ -83,6 +83,7 @@ func TestEveryRuleHasACase(t *testing.T) {
 	}
 }
 
+// V20, AC13: Remotes that some program would read as options or as shell are refused by the API server.
 func TestRules(t *testing.T) {
 	everywhere(t, func(t *testing.T, config *rest.Config) {
 		api := newObjects(t, config)

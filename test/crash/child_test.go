@@ -16,9 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -28,8 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
@@ -110,14 +107,6 @@ func runChild(path string) {
 	}
 }
 
-func newScheme() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(kubermaticv1.AddToScheme(scheme))
-	utilruntime.Must(kkpv1.AddToScheme(scheme))
-	return scheme
-}
-
 func serve(path string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -140,7 +129,7 @@ func newController(work assignment, adjust func(*addoninstallation.Dependencies)
 		Host: work.Server, BearerToken: work.Token, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: work.CA},
 	}
 	options := manager.Options{
-		Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme: wiring.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&kubermaticv1.AddonCatalogue{}:    {Namespaces: map[string]cache.Config{work.Catalogue: {}}},

@@ -80,10 +80,11 @@ func (s database) free(t *testing.T) {
 	s.must(t, "maintenance/alarm", map[string]any{"action": "DEACTIVATE", "memberID": header["member_id"], "alarm": "NOSPACE"})
 }
 
-// RS05. The etcd of a user cluster is full: the object that could not be written is named with what etcd says, which is not the
-// object's fault, nothing of a later stage is tried (TestRS05FailedIsTriedEveryFiveMinutes of the controller has the waits), and
-// with room again the upgrade ends. Red when what calls.IsUnexplained finds is a refusal whatever a dry run says.
-func TestRS05UserEtcdFull(t *testing.T) {
+// RS05: The etcd of a user cluster is full: the object that could not be written is named with what
+// etcd says, which is not the object's fault, nothing of a later stage is tried
+// (TestFailedCallIsTriedEveryFiveMinutes of the controller has the waits), and with room again the
+// upgrade ends. Red when what calls.IsUnexplained finds is a refusal whatever a dry run says.
+func TestUpgradeEndsAfterEtcdWasFull(t *testing.T) {
 	small, err := fleet.Start(t.Context(), fleet.Options{Clusters: []fleet.ClusterOptions{{Name: "full"}}, EtcdQuota: smallQuota})
 	if err != nil {
 		t.Fatal(err)

@@ -69,10 +69,10 @@ func (s *subject) edit(t *testing.T, patch string) {
 	}
 }
 
-// RS01. The API server of the user cluster is killed in the middle of the first stage, and of the third: the installation
-// goes on once it is back, and nothing tells it from one that was left in peace. Red when the objects of a call that failed
-// count as written: they are missing in the end.
-func TestRS01ServerKilledMidApply(t *testing.T) {
+// RS01: The API server of the user cluster is killed in the middle of the first stage, and of the
+// third: the installation goes on once it is back, and nothing tells it from one that was left in
+// peace. Red when the objects of a call that failed count as written: they are missing in the end.
+func TestRolloutGoesOnAfterItsServerWasKilled(t *testing.T) {
 	p := newStocked(t)
 	clean, process := p.installed(t, "probe", "1.0.0")
 	process.Kill()
@@ -113,10 +113,10 @@ func TestRS01ServerKilledMidApply(t *testing.T) {
 // flaps is how often the user cluster goes and comes back.
 const flaps = 6
 
-// RS14. A user cluster that goes and comes back all the time gets no write, although a look for drift is due each second, and
-// there are not more events than changes of the condition. Red when what a look could not see is put back by the next one, and when
-// each pass is told by an event.
-func TestRS14FlappingClusterIsLeftAlone(t *testing.T) {
+// RS14: A user cluster that goes and comes back all the time gets no write, although a look for
+// drift is due each second, and there are not more events than changes of the condition. Red when
+// what a look could not see is put back by the next one, and when each pass is told by an event.
+func TestFlappingClusterIsLeftAlone(t *testing.T) {
 	p := newStocked(t)
 	s := p.newSubject(t, "alone")
 	s.install(t, "probe", "1.0.0")
@@ -163,10 +163,11 @@ func (s *subject) events(t *testing.T) (told int) {
 	return told
 }
 
-// RS17. Without its kubeconfig an installation waits, and so does its removal: nothing is uninstalled and nothing forgotten.
-// With the kubeconfig back it goes on with the objects it had. Red when a missing kubeconfig counts as a cluster that is
-// gone: the removal ends with the objects left behind.
-func TestRS17KubeconfigDeletedAndRestored(t *testing.T) {
+// RS17: Without its kubeconfig an installation waits, and so does its removal: nothing is
+// uninstalled and nothing forgotten. With the kubeconfig back it goes on with the objects it had.
+// Red when a missing kubeconfig counts as a cluster that is gone: the removal ends with the objects
+// left behind.
+func TestLostKubeconfigUninstallsNothing(t *testing.T) {
 	p := newStocked(t)
 	s, process := p.installed(t, "probe", "1.0.0")
 	settings := &corev1.ConfigMap{}

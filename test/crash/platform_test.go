@@ -17,6 +17,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
@@ -66,7 +67,7 @@ func newPlatform(t testing.TB) *platform {
 
 func newClient(t testing.TB, cluster *fleet.Cluster) client.Client {
 	t.Helper()
-	made, err := client.New(cluster.Config, client.Options{Scheme: newScheme()})
+	made, err := client.New(cluster.Config, client.Options{Scheme: wiring.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,10 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -24,10 +24,10 @@ type passes struct {
 	begun *atomic.Int32
 }
 
-// InNamespace implements cluster.Finder.
-func (p passes) InNamespace(ctx context.Context, namespace string) (*kkpv1.Cluster, error) {
+// Find implements cluster.Finder.
+func (p passes) Find(ctx context.Context, ref target.Ref) (target.Description, error) {
 	p.begun.Add(1)
-	return p.Finder.InNamespace(ctx, namespace)
+	return p.Finder.Find(ctx, ref)
 }
 
 // rounds of edits that concern no installation's inputs.

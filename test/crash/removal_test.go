@@ -65,11 +65,12 @@ func (s *subject) expectLeft(t *testing.T) {
 	}
 }
 
-// RS19. While its cluster can't be reached, an installation that is deleted keeps its finalizer and its record, and says why;
-// it ends when the cluster is back. Red when a failed connection lets it go. With deletionPolicy Orphan it is let go at
-// once, and so it is when its Cluster is deleted, or is gone: without a call to the user cluster. Red when the removal
-// connects before it looks at policy and Cluster: nothing goes.
-func TestRS19DeletedWhileUnreachable(t *testing.T) {
+// RS19: While its cluster can't be reached, an installation that is deleted keeps its finalizer and
+// its record, and says why; it ends when the cluster is back. Red when a failed connection lets it
+// go. With deletionPolicy Orphan it is let go at once, and so it is when its Cluster is deleted, or
+// is gone: without a call to the user cluster. Red when the removal connects before it looks at
+// policy and Cluster: nothing goes.
+func TestRemovalWaitsForAnUnreachableCluster(t *testing.T) {
 	p := newStocked(t)
 	all, process := p.several(t, "unreachable", 4)
 	patient, orphan, deleted, vanished := all[0], all[1], all[2], all[3]
@@ -108,10 +109,11 @@ func TestRS19DeletedWhileUnreachable(t *testing.T) {
 	}
 }
 
-// RS20. Cluster, installation and namespace are deleted together in every order; as KKP does, the Cluster stays until its
-// namespace is gone. The namespace ends, whatever came first. Red when a Cluster that is being deleted is still connected
-// to for a removal: it waits for a kubeconfig that went with the namespace.
-func TestRS20DeletedTogetherInEveryOrder(t *testing.T) {
+// RS20: Cluster, installation and namespace are deleted together in every order; as KKP does, the
+// Cluster stays until its namespace is gone. The namespace ends, whatever came first. Red when a
+// Cluster that is being deleted is still connected to for a removal: it waits for a kubeconfig that
+// went with the namespace.
+func TestClusterAndInstallationsGoInEveryOrder(t *testing.T) {
 	p := newStocked(t)
 	orders := permutations([]string{"cluster", "installation", "namespace"})
 	all, _ := p.several(t, "together", len(orders))
@@ -160,10 +162,10 @@ func permutations(of []string) (all [][]string) {
 	return all
 }
 
-// RS10. What is not decided lets nothing go: the cache knows no Cluster of the namespace any more, first while the seed does
-// not answer for the Cluster, then while it says that it exists. Red when an error of that look counts as gone, and when a
-// Cluster that exists does.
-func TestRS10UndecidedReadDoesNothing(t *testing.T) {
+// RS10: What is not decided lets nothing go: the cache knows no Cluster of the namespace any more,
+// first while the seed does not answer for the Cluster, then while it says that it exists. Red when
+// an error of that look counts as gone, and when a Cluster that exists does.
+func TestUndecidedReadRemovesNothing(t *testing.T) {
 	p := newStocked(t)
 	s, process := p.installed(t, "probe", "1.0.0")
 	asked := make(chan struct{}, 1)

@@ -29,8 +29,9 @@ var electionTimes = fence.Election{Lease: 6 * time.Second, Renewal: 4 * time.Sec
 // latestPlace is fewer writes than any installation of the add-on takes.
 const latestPlace = 10
 
-// RS40: the leader is stopped in the middle of a rollout, and goes on when another one has led and is done. Red when Holds of
-// pkg/fence is always nil: what the old leader was about to send is sent.
+// RS40: A leader that was stopped for longer than its lease writes nothing more. The leader is
+// stopped in the middle of a rollout, and goes on when another one has led and is done. Red when
+// Holds of pkg/fence is always nil: what the old leader was about to send is sent.
 func TestALeaderThatWasStoppedWritesNothingMore(t *testing.T) {
 	p := newStocked(t)
 	for range *places {

@@ -1,7 +1,6 @@
 package sources
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -11,18 +10,15 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
@@ -39,6 +35,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 func TestMain(m *testing.M) {
@@ -58,7 +55,6 @@ const (
 // seed is a seed with its catalogue and its sources.
 type seed struct {
 	t            *testing.T
-	scheme       *runtime.Scheme
 	client       client.Client
 	repositories *fetchtest.Git
 	charts       *fetchtest.Charts
@@ -69,23 +65,10 @@ type seed struct {
 func newSeed(t *testing.T) *seed {
 	t.Helper()
 	s := &seed{
-		t: t, scheme: runtime.NewScheme(), repositories: fetchtest.ServeGit(t), charts: fetchtest.ServeCharts(t), folder: t.TempDir(),
+		t: t, repositories: fetchtest.ServeGit(t), charts: fetchtest.ServeCharts(t), folder: t.TempDir(),
 	}
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, kubermaticv1.AddToScheme, kkpv1.AddToScheme} {
-		if err := add(s.scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	at := fleet.Shared().Cluster("seed").Config
-	if err := fleet.InstallCRDs(t.Context(), at, fleet.CRDs(t)...); err != nil {
-		t.Fatal(err)
-	}
-	made, err := client.New(at, client.Options{Scheme: s.scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.client = made
-	s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: catalogue}})
+	s.client = kit.Client(t, fleet.Shared().Cluster("seed").Config)
+	s.create(kit.Namespace(catalogue))
 	s.create(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: catalogue, Name: authority, Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
@@ -98,9 +81,7 @@ func newSeed(t *testing.T) *seed {
 
 func (s *seed) create(object client.Object) {
 	s.t.Helper()
-	if err := s.client.Create(s.t.Context(), object); err != nil {
-		s.t.Fatal(err)
-	}
+	kit.Create(s.t, s.client, object)
 }
 
 // offer puts three add-ons from git and two from a Helm repository into the merged catalogue, and gives their names.
@@ -150,7 +131,7 @@ func (s *seed) install(names []string) {
 	s.t.Helper()
 	for i := range clusters {
 		namespace := fmt.Sprintf("cluster-%02d", i)
-		s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+		s.create(kit.Namespace(namespace))
 		made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c%02d", i)}}
 		s.create(made)
 		made.Status.NamespaceName, made.Status.ExtendedHealth.APIServer = namespace, kkpv1.HealthUp
@@ -173,20 +154,8 @@ func (s *seed) install(names []string) {
 // run starts the controller over the store's folder; end stops both and waits.
 func (s *seed) run() (content *store.Store, end func()) {
 	s.t.Helper()
-	mgr, err := ctrl.NewManager(fleet.Shared().Cluster("seed").Config, manager.Options{
-		Scheme: s.scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)},
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
-			&kubermaticv1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{catalogue: {}}},
-		}},
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := cluster.IndexNamespaceName(s.t.Context(), mgr.GetFieldIndexer()); err != nil {
-		s.t.Fatal(err)
-	}
-	marked, err := cache.New(mgr.GetConfig(), cache.Options{Scheme: s.scheme})
+	mgr := kit.Seed(s.t, fleet.Shared().Cluster("seed").Config, catalogue)
+	marked, err := cache.New(mgr.GetConfig(), cache.Options{Scheme: mgr.GetScheme()})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -206,25 +175,17 @@ func (s *seed) run() (content *store.Store, end func()) {
 			s.t.Fatal(err)
 		}
 	}
-	err = addoninstallation.New(addoninstallation.Dependencies{
+	mgr.SetUp(addoninstallation.New(addoninstallation.Dependencies{
 		Client: mgr.GetClient(), Marks: mergedcatalogue.New(logr.Discard()), Marked: marked, Direct: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("addoninstallation"),
-		Finder:      cluster.NewKKPFinder(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetClient()),
+		Finder:      wiring.Finder(mgr),
 		Connections: connections, Store: content, SourceKinds: kinds,
 		Renders: renders, Values: renders, Platform: platform, ClusterSecrets: cluster.NewSecrets(mgr.GetAPIReader()),
 		Records: revision.NewRecords(mgr.GetClient(), mgr.GetAPIReader(), revision.NewSeal([]byte("key"))), InputsKey: []byte("key"),
 		Options: addoninstallation.Options{CatalogueNamespace: catalogue, DriftInterval: time.Hour, Passes: fairqueue.Limits{Workers: 10}},
-	}).SetupWithManager(mgr)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
+	}))
+	mgr.Run()
 	return content, func() {
-		cancel()
-		if err := <-ended; err != nil {
-			s.t.Error(err)
-		}
+		mgr.Stop()
 		network.Close()
 	}
 }

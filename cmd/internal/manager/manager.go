@@ -10,9 +10,6 @@ import (
 	"os"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -21,8 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
-	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/fence"
 )
 
@@ -79,15 +75,6 @@ func (f *Flags) loggerTo(writer io.Writer) logr.Logger {
 	return logr.FromSlogHandler(slog.NewTextHandler(writer, &slog.HandlerOptions{Level: level}))
 }
 
-// Scheme knows every kind that Trellis reads or writes.
-func Scheme() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(kubermaticv1.AddToScheme(scheme))
-	utilruntime.Must(kkpv1.AddToScheme(scheme))
-	return scheme
-}
-
 // New makes a manager under a lease, whose cache holds some kinds in part only. Clients are not limited on our side: API
 // servers have priority and fairness.
 func (f *Flags) New(config *rest.Config, lease string, held map[client.Object]cache.ByObject) (manager.Manager, error) {
@@ -100,7 +87,7 @@ func (f *Flags) New(config *rest.Config, lease string, held map[client.Object]ca
 		return nil, err
 	}
 	options := manager.Options{
-		Scheme: Scheme(), Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: held},
+		Scheme: wiring.Scheme(), Cache: wiring.Cache(held),
 		Metrics:                metricsserver.Options{BindAddress: f.metricsAddress},
 		HealthProbeBindAddress: f.probeAddress,
 		WebhookServer:          webhooks,

@@ -17,6 +17,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 func TestOffersWhatFits(t *testing.T) {
@@ -203,7 +204,7 @@ func TestLeavesAloneWhatIsNotItsBusiness(t *testing.T) {
 	})
 
 	// A namespace that comes later is served, and a Cluster that is resumed.
-	w.create(namespaceOf("cluster-" + late.Name))
+	w.create(kit.Namespace("cluster-" + late.Name))
 	w.expectOffer(late, "mimir: 1.0.0")
 	paused.Spec.Pause = false
 	if err := w.seed.Update(t.Context(), paused); err != nil {

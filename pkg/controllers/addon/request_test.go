@@ -14,6 +14,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // asking makes a Cluster whose annotation asks for installations.
@@ -124,7 +125,7 @@ func TestWaitsForTheNamespaceOfWhatWasAskedFor(t *testing.T) {
 		}
 		return nil
 	})
-	w.create(namespaceOf("cluster-" + late.Name))
+	w.create(kit.Namespace("cluster-" + late.Name))
 	w.expectAnswered(late, "", "only")
 }
 
@@ -266,12 +267,14 @@ func TestDiesWhileFollowing(t *testing.T) {
 	w := newWorld(t)
 	of := w.asking("dying", `[{"name":"a","addonRef":{"name":"x"},"targetNamespace":"x"},{"name":"b","addonRef":{"name":"y"},"targetNamespace":"y"}]`)
 	text := of.Annotations[v1.AnnotationInitialInstallations]
+	begun := make(chan struct{})
 	w.faultPoint = func(point string) {
-		if point == "request-made" {
+		if <-begun; point == "request-made" {
 			w.cancel()
 		}
 	}
 	w.start()
+	close(begun)
 	w.ended()
 	w.faultPoint = nil
 	w.expectAnswered(of, text, "a", "b")

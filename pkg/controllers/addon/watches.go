@@ -7,7 +7,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -52,9 +51,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 func newWritten(mgr ctrl.Manager) (cache.Cache, error) {
 	written, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-		ByObject: map[client.Object]cache.ByObject{&v1.AddonCatalogue{}: {
-			Field: fields.OneTermEqualSelector("metadata.name", v1.AvailableCatalogue), Transform: trim,
-		}},
+		ByObject: map[client.Object]cache.ByObject{&v1.AddonCatalogue{}: cluster.HeldAvailable(trim)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the cache of available catalogues: %w", err)
@@ -86,7 +83,7 @@ func (r *Reconciler) watchClusters(mgr ctrl.Manager, written cache.Cache) error 
 			r.clusters.Store(&clusters)
 			return nil
 		}),
-		r.Finder.Watch(mgr.GetCache(), ofCluster, matters),
+		r.Finder.Watch(mgr.GetCache(), cluster.Passes, matters),
 		source.Kind[client.Object](mgr.GetCache(), namespaceMetadata(), r.inCluster(client.Object.GetName), appears()),
 		source.Kind[client.Object](written, availableMetadata(), r.inCluster(client.Object.GetNamespace)),
 	} {
@@ -104,14 +101,6 @@ func matters(before, after target.Description) bool {
 		before.Annotations[v1.AnnotationInitialInstallations] != after.Annotations[v1.AnnotationInitialInstallations]
 }
 
-// ofCluster asks for a Cluster, once it has a namespace.
-func ofCluster(_ context.Context, found target.Description) []reconcile.Request {
-	if found.Namespace == "" {
-		return nil
-	}
-	return []reconcile.Request{cluster.Request(found.Ref)}
-}
-
 // appears lets new namespaces through: KKP names a cluster's namespace before it exists.
 func appears() predicate.Predicate {
 	return predicate.Funcs{
@@ -127,7 +116,7 @@ func (r *Reconciler) inCluster(namespace func(client.Object) string) handler.Eve
 		if err != nil {
 			return nil
 		}
-		return []reconcile.Request{cluster.Request(found.Ref)}
+		return cluster.Passes(ctx, found)
 	})
 }
 

@@ -4,28 +4,20 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 func TestMain(m *testing.M) {
@@ -35,7 +27,6 @@ func TestMain(m *testing.M) {
 // world is a seed with a catalogue namespace and clusters of the test's own.
 type world struct {
 	t         testing.TB
-	scheme    *runtime.Scheme
 	catalogue string
 	seed      client.Client
 	// faultPoint is handed to the next controller that starts.
@@ -51,22 +42,9 @@ var worlds int
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	worlds++
-	w := &world{t: t, scheme: runtime.NewScheme(), catalogue: fmt.Sprintf("catalogue-%d", worlds), marks: mergedcatalogue.New(logr.Discard())}
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kkpv1.AddToScheme} {
-		if err := add(w.scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	config := fleet.Shared().Cluster("seed").Config
-	if err := fleet.InstallCRDs(t.Context(), config, fleet.CRDs(t)...); err != nil {
-		t.Fatal(err)
-	}
-	made, err := client.New(config, client.Options{Scheme: w.scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.seed = client.WithFieldOwner(made, "test")
-	w.create(namespaceOf(w.catalogue))
+	w := &world{t: t, catalogue: fmt.Sprintf("catalogue-%d", worlds), marks: mergedcatalogue.New(logr.Discard())}
+	w.seed = client.WithFieldOwner(kit.Client(t, fleet.Shared().Cluster("seed").Config), "test")
+	w.create(kit.Namespace(w.catalogue))
 	t.Cleanup(func() {
 		if err := w.seed.DeleteAllOf(context.Background(), &kkpv1.Cluster{}); err != nil {
 			t.Error(err)
@@ -75,65 +53,26 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-func namespaceOf(name string) *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-}
-
 func (w *world) create(object client.Object) {
 	w.t.Helper()
-	if err := w.seed.Create(w.t.Context(), object); err != nil {
-		w.t.Fatal(err)
-	}
+	kit.Create(w.t, w.seed, object)
 }
 
 // start runs the controller until the returned function is called, at the latest at the end of the test.
 func (w *world) start() (stop func()) {
 	w.t.Helper()
-	mgr, err := ctrl.NewManager(fleet.Shared().Cluster("seed").Config, manager.Options{
-		Scheme: w.scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)},
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
-			&v1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{w.catalogue: {}}},
-		}},
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	if err := cluster.IndexNamespaceName(ctx, mgr.GetFieldIndexer()); err != nil {
-		w.t.Fatal(err)
-	}
-	made := addon.New(addon.Dependencies{
-		Client: mgr.GetClient(), Marks: w.marks, Reader: mgr.GetAPIReader(),
-		Finder:   cluster.NewKKPFinder(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetClient()),
-		Recorder: mgr.GetEventRecorder("addon"),
-		Options:  addon.Options{CatalogueNamespace: w.catalogue, FaultPoint: w.faultPoint},
-	})
-	if err := made.SetupWithManager(mgr); err != nil {
-		w.t.Fatal(err)
-	}
-	t, result := w.t, make(chan error, 1)
-	w.cancel = cancel
-	w.ended = sync.OnceFunc(func() {
-		if err := <-result; err != nil {
-			t.Error(err)
-		}
-	})
-	go func(ended chan<- error) { ended <- mgr.Start(ctx) }(result)
-	ended := w.ended
-	stop = func() {
-		cancel()
-		ended()
-	}
-	t.Cleanup(stop)
-	return stop
+	made := kit.Seed(w.t, fleet.Shared().Cluster("seed").Config, w.catalogue)
+	made.SetUp(addon.New(wiring.Addon(made, w.marks, addon.Options{CatalogueNamespace: w.catalogue, FaultPoint: w.faultPoint})))
+	made.Run()
+	w.cancel, w.ended = made.Cancel, made.Wait
+	return made.Stop
 }
 
 // cluster makes a Cluster with a namespace; an empty version is one that is not known yet.
 func (w *world) cluster(name, version string) *kkpv1.Cluster {
 	w.t.Helper()
 	name = fmt.Sprintf("%s-%d", name, worlds)
-	w.create(namespaceOf("cluster-" + name))
+	w.create(kit.Namespace("cluster-" + name))
 	return w.bareCluster(name, version)
 }
 

@@ -16,6 +16,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
@@ -57,7 +58,7 @@ func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
 // isCurrent tells from metadata alone whether the catalogue says what was decided.
 func (r *Reconciler) isCurrent(ctx context.Context, f *facts) (bool, error) {
 	about := availableMetadata()
-	err := r.written.Get(ctx, client.ObjectKey{Namespace: f.cluster.Namespace, Name: v1.AvailableCatalogue}, about)
+	err := r.written.Get(ctx, cluster.AvailableOf(f.cluster.Ref), about)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("getting the available catalogue of namespace %q: %w", f.cluster.Namespace, err)
 	}
@@ -101,11 +102,11 @@ func isGoing(err error) bool {
 // writeSpec brings labels, owner and spec about, by replacing what is there: what somebody added goes. It gives the spec
 // that was there before as well, nil for none.
 func (r *Reconciler) writeSpec(ctx context.Context, f *facts) (outdated *v1.AddonCatalogueSpec, object *v1.AddonCatalogue, err error) {
-	live := &v1.AddonCatalogue{}
-	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: f.cluster.Namespace, Name: v1.AvailableCatalogue}, live)
+	live, key := &v1.AddonCatalogue{}, cluster.AvailableOf(f.cluster.Ref)
+	err = r.Reader.Get(ctx, key, live)
 	if apierrors.IsNotFound(err) {
 		created := &v1.AddonCatalogue{
-			ObjectMeta: metav1.ObjectMeta{Namespace: f.cluster.Namespace, Name: v1.AvailableCatalogue}, Spec: specOf(f.offer),
+			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Spec: specOf(f.offer),
 		}
 		mark(created, f.cluster)
 		return nil, created, r.Client.Create(ctx, created, client.FieldOwner(fieldOwner))

@@ -267,10 +267,11 @@ spec:
     spec: {containers: [{name: web, image: "example.com/web:1", env: [{name: OLD, value: "1"}, {name: KEPT, value: "1"}]}]}
 `
 
-// RS29: what kubectl applied from the client side, as KKP does, is taken over as it stands. Red when the managed fields are not
-// migrated (adoptFields taken out: key "old", the label and the environment stay for ever), when a field of somebody else is
-// lost, when kubectl's copy stays, or when an object is made anew.
-func TestRS29KKPAddonIsTakenOver(t *testing.T) {
+// RS29: What kubectl applied from the client side, as KKP does, is taken over as it stands. Red
+// when the managed fields are not migrated (adoptFields taken out: key "old", the label and the
+// environment stay for ever), when a field of somebody else is lost, when kubectl's copy stays, or
+// when an object is made anew.
+func TestKKPAddonIsTakenOverAsItStands(t *testing.T) {
 	w := newWorld(t)
 	w.kkpAddons()
 	w.start()

@@ -23,9 +23,11 @@ const (
 	byLevel = "--restrict-custom-addons=pod-security"
 )
 
-// AC40, AC41. Red, in the order of the cases, when problemOf does not look at: an object's namespace; a Namespace's name; its
-// labels; and when it refuses without the restriction. The last cases are red when it looks at more than that.
-func TestAC40AC41WhatCustomCataloguesDoNotGet(t *testing.T) {
+// AC40, AC41: Where it is restricted, an add-on of a Custom catalogue writes neither to Kubernetes'
+// own namespaces nor labels of pod security. Red, in the order of the cases, when problemOf does
+// not look at: an object's namespace; a Namespace's name; its labels; and when it refuses without
+// the restriction. The last cases are red when it looks at more than that.
+func TestCustomAddonMayNotWriteKubeNamespaces(t *testing.T) {
 	for _, test := range []struct{ why, manifest, refused, by string }{
 		{"in a namespace of the cluster", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: kube-system}}`,
 			"ConfigMap kube-system/a", byKube},
@@ -66,8 +68,10 @@ func TestAC40AC41WhatCustomCataloguesDoNotGet(t *testing.T) {
 	}
 }
 
-// Red when allowed does not look at the catalogue's type or at hooks, or holds up what is applied already or under way.
-func TestAC40OnlyNewThingsOfCustomCatalogues(t *testing.T) {
+// AC40: A restriction stops new revisions of Custom add-ons, and nothing that is applied already or
+// under way. Red when allowed does not look at the catalogue's type or at hooks, or holds up what
+// is applied already or under way.
+func TestRestrictionHoldsForNewRevisionsOfCustomAddons(t *testing.T) {
 	for _, test := range []struct {
 		why     string
 		change  func(*facts)

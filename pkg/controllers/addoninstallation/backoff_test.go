@@ -8,8 +8,10 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// RS05, a call that failed. Red when the longest wait is another one, when failures are not counted on, and when a success does not end the count.
-func TestRS05FailedIsTriedEveryFiveMinutes(t *testing.T) {
+// RS05: A call that failed is tried at longer and longer intervals, at last every five minutes. Red
+// when the longest wait is another one, when failures are not counted on, and when a success does
+// not end the count.
+func TestFailedCallIsTriedEveryFiveMinutes(t *testing.T) {
 	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
 	var last time.Duration
 	for i := range 40 {

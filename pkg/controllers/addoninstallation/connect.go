@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -62,7 +61,7 @@ func (r *Reconciler) comeBack(ctx context.Context, f *facts) loop.Outcome {
 // watchSwaps wakes the installations of a cluster that turns out to be another one, so that they say so.
 func (r *Reconciler) watchSwaps(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	r.Connections.OnSwap(func(swapped target.Ref) {
-		for _, request := range r.requests(ctx, client.InNamespace(swapped.Namespace)) {
+		for _, request := range r.requests(ctx, cluster.InstallationsOf(swapped)) {
 			queue.Add(request)
 		}
 	})

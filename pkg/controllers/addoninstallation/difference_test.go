@@ -9,9 +9,9 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// V15: what tells the difference of two renderings names objects, and no value of a Secret, also not in base64. Red when the
-// event has more of an object than its name.
-func TestV15DifferencesHoldNoValue(t *testing.T) {
+// V15: What tells the difference of two renderings names objects, and no value of a Secret, also
+// not in base64. Red when the event has more of an object than its name.
+func TestDifferencesHoldNoValue(t *testing.T) {
 	secret := func(password string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "login", "namespace": "apps"},

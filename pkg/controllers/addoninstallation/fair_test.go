@@ -22,8 +22,9 @@ import (
 // slowClusterSize is more installations than there are workers.
 const slowClusterSize = 12
 
-// RS13, AC54. Red when the workers that one cluster holds are not bounded: then the other cluster's installation is never
-// looked at. Red too when a pass has no end: then nobody is told.
+// RS13, AC54: A cluster that answers byte by byte holds up no other cluster. Red when the workers
+// that one cluster holds are not bounded: then the other cluster's installation is never looked at.
+// Red too when a pass has no end: then nobody is told.
 func TestAClusterThatDripsItsListsHoldsUpNobodyElse(t *testing.T) {
 	w := newWorld(t)
 	w.passes = fairqueue.Limits{Workers: 10, SlowAfter: 3 * time.Second, Deadline: 4 * time.Second}

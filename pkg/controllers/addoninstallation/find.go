@@ -122,5 +122,5 @@ func kkpAddonText(addon *metav1.PartialObjectMetadata) string {
 
 // ofKKPAddon are the installations of the add-on that an Addon of KKP stands for.
 func (r *Reconciler) ofKKPAddon(ctx context.Context, change cluster.Change) []reconcile.Request {
-	return r.requests(ctx, client.InNamespace(change.Cluster.Namespace), client.MatchingFields{indexAddon: change.Name})
+	return r.requests(ctx, cluster.InstallationsOf(change.Cluster), client.MatchingFields{indexAddon: change.Name})
 }

@@ -17,6 +17,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -24,7 +25,7 @@ import (
 // elsewhere is the other user cluster.
 func (w *world) elsewhere() client.Client {
 	w.t.Helper()
-	made, err := client.New(fleet.Shared().Cluster("elsewhere").Config, client.Options{Scheme: w.scheme})
+	made, err := client.New(fleet.Shared().Cluster("elsewhere").Config, client.Options{Scheme: w.seed.Scheme()})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func (w *world) lead(name string) {
 	if err := w.seed.Update(w.t.Context(), secret); err != nil {
 		w.t.Fatal(err)
 	}
-	w.connections.Refresh(w.namespace)
+	w.connections.Refresh(target.Ref{Namespace: w.namespace})
 }
 
 // expectSwapped waits until an installation says that the user cluster is another, and who confirms it.
@@ -76,7 +77,8 @@ func (w *world) expectUntouched(c client.Client) {
 	}
 }
 
-// RS22. Red when anything is written to a user cluster that took the place of another one, when a removal ends there, or when
+// RS22: A user cluster that took the place of another one is not written to. Red when anything is
+// written to a user cluster that took the place of another one, when a removal ends there, or when
 // the swap is forgotten with a restart.
 func TestSwappedClusterIsNotWrittenTo(t *testing.T) {
 	w := newWorld(t)

@@ -15,6 +15,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/installer"
@@ -248,7 +249,7 @@ func (r *Reconciler) releaseNameFree(ctx context.Context, f *facts) loop.Outcome
 		return nil
 	}
 	list := &kubermaticv1.AddonInstallationList{} // shared with the cache, and only read
-	err := r.Client.List(ctx, list, client.InNamespace(f.installation.Namespace), client.MatchingFields{indexRelease: name},
+	err := r.Client.List(ctx, list, cluster.InstallationsOf(f.cluster.Ref), client.MatchingFields{indexRelease: name},
 		client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return failed(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
+// AC01, AC02: A rendering beyond its limits, or whose process died, is reported and tried later.
 func TestRenderOutcome(t *testing.T) {
 	soon := time.Now().Add(5 * time.Minute)
 	for _, test := range []struct {
@@ -29,8 +30,8 @@ func TestRenderOutcome(t *testing.T) {
 		stalled, later bool
 	}{
 		{"it takes long", render.ErrPending, kubermaticv1.ReasonRendering, false, true},
-		{"AC01 a bomb", &render.PutOffError{Err: &render.ExhaustedError{Addon: "a", Limit: "memory"}, Until: soon}, kubermaticv1.ReasonLimitExceeded, true, true},
-		{"AC02 a renderer died", &render.PutOffError{Err: &render.DiedError{Addon: "a"}, Until: soon}, kubermaticv1.ReasonLimitExceeded, true, true},
+		{"a bomb", &render.PutOffError{Err: &render.ExhaustedError{Addon: "a", Limit: "memory"}, Until: soon}, kubermaticv1.ReasonLimitExceeded, true, true},
+		{"a renderer died", &render.PutOffError{Err: &render.DiedError{Addon: "a"}, Until: soon}, kubermaticv1.ReasonLimitExceeded, true, true},
 		{"a wrong template", &render.TemplateError{File: "a", Problem: "b"}, kubermaticv1.ReasonRenderFailed, true, false},
 		{"too much comes out", &render.LimitError{What: "objects", Max: 1}, kubermaticv1.ReasonLimitExceeded, true, false},
 		{"nothing comes out", &render.NoManifestsError{Addon: "a"}, kubermaticv1.ReasonNoManifests, true, false},
@@ -141,6 +142,16 @@ func TestNonDeterministicIsToldOnce(t *testing.T) {
 		if !strings.Contains(first, part) {
 			t.Errorf("the warning %q lacks %q", first, part)
 		}
+	}
+}
+
+// Red when who may share a renderer goes by the namespace, which may have several clusters.
+func TestClustersDoNotShareARenderer(t *testing.T) {
+	f := &facts{installation: &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: "shared"}}}
+	f.cluster.UID = "one"
+	first := tenantOf(f)
+	if f.cluster.UID = "other"; tenantOf(f) == first {
+		t.Error("two clusters of one namespace share a renderer")
 	}
 }
 

@@ -33,9 +33,9 @@ const mostNamed = 5
 // template data holds the cluster's secrets.
 func tenantOf(f *facts) string {
 	if f.choice.Core {
-		return f.installation.Namespace + "/core"
+		return string(f.cluster.UID) + "/core"
 	}
-	return f.installation.Namespace
+	return string(f.cluster.UID)
 }
 
 // rendersAnew says once for each value of annotation reconcile-at that what is kept does not count. It has a memory of its

@@ -232,7 +232,7 @@ func (r *Reconciler) watchPlatform(ctx context.Context, queue workqueue.TypedRat
 func (r *Reconciler) ofChange(ctx context.Context, change cluster.Change) []reconcile.Request {
 	var options []client.ListOption
 	if change.Cluster.Namespace != "" {
-		options = append(options, client.InNamespace(change.Cluster.Namespace))
+		options = append(options, cluster.InstallationsOf(change.Cluster))
 	}
 	if change.Kind == cluster.KindKKPAddon {
 		return r.ofKKPAddon(ctx, change)

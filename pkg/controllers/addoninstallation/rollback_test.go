@@ -261,9 +261,9 @@ func (l *lossy) SaveApplied(ctx context.Context, namespace string, record *revis
 	return l.lose(func() error { return l.Records.SaveApplied(ctx, namespace, record) })
 }
 
-// RS05: wherever a save is lost, before it or after it, the end is the same. Red when a rollback that is on record is not gone on
-// with (Decide without gaveUp for an intent), or is begun twice.
-func TestRS05RollbackEndsTheSameWhereverASaveIsLost(t *testing.T) {
+// RS05: Wherever a save is lost, before it or after it, the end is the same. Red when a rollback
+// that is on record is not gone on with (Decide without gaveUp for an intent), or is begun twice.
+func TestRollbackEndsTheSameWhereverASaveIsLost(t *testing.T) {
 	w := newWorld(t)
 	w.renderers = bothMethods()
 	saves := &lossy{}

@@ -166,7 +166,8 @@ func entryWith(catalogue, template string, form ...kubermaticv1.FormField) *kube
 	}
 }
 
-// The whole of it against a real API server.
+// AC06, AC07, AC09, AC10: Values beyond limits, at reserved keys or of another type are refused,
+// and none is repeated. The whole of it against a real API server.
 func TestResolveValues(t *testing.T) {
 	w := newValuesWorld(t)
 	w.create(
@@ -182,7 +183,7 @@ func TestResolveValues(t *testing.T) {
 	t.Run("layers", func(t *testing.T) { w.with(t).testLayers() })
 	t.Run("large Secrets", func(t *testing.T) { w.with(t).testLargeSecrets() })
 	t.Run("refused", func(t *testing.T) { w.with(t).testRefused() })
-	t.Run("AC10 secrets", func(t *testing.T) { w.with(t).testAC10Secrets() })
+	t.Run("secrets", func(t *testing.T) { w.with(t).testAC10Secrets() })
 	t.Run("misspelt keys", func(t *testing.T) { w.with(t).testMisspeltKeys() })
 	t.Run("wakes", func(t *testing.T) { w.with(t).testWakes() })
 }
@@ -243,13 +244,13 @@ func (w *valuesWorld) testRefused() {
 		{why: "a provider's unmarked Secret", from: []kubermaticv1.ValuesSource{fromProvider("BackupTarget", "thief")}, reason: "ValuesMissing", says: "with label"},
 		{why: "a provider that is not ready", from: []kubermaticv1.ValuesSource{fromProvider("BackupTarget", "empty")}, reason: "ValuesMissing", says: "names no Secret"},
 		{why: "a provider's kind that is not allowed", from: []kubermaticv1.ValuesSource{fromProvider("Secret", "x")}, reason: "ValuesMissing", says: "--provider-kinds"},
-		{why: "AC07 the reserved key", own: `{"kkp":{"Cluster":"hunter2"}}`, reason: "ValuesInvalid", says: `key "kkp" is reserved`},
-		{why: "AC07 the reserved key from elsewhere", from: []kubermaticv1.ValuesSource{fromConfigMap("second", "bad.yaml")}, reason: "ValuesInvalid", says: "values of valuesFrom[0]"},
-		{why: "AC06 too deep", from: []kubermaticv1.ValuesSource{fromConfigMap("second", "deep.yaml")}, reason: "ValuesInvalid", says: `key "deep.yaml" of "second"`},
-		{why: "AC06 too large", own: `{"a":"` + strings.Repeat("x", values.MaxBytes) + `"}`, reason: "ValuesInvalid", says: "at most 262144 are taken"},
+		{why: "the reserved key", own: `{"kkp":{"Cluster":"hunter2"}}`, reason: "ValuesInvalid", says: `key "kkp" is reserved`},
+		{why: "the reserved key from elsewhere", from: []kubermaticv1.ValuesSource{fromConfigMap("second", "bad.yaml")}, reason: "ValuesInvalid", says: "values of valuesFrom[0]"},
+		{why: "too deep", from: []kubermaticv1.ValuesSource{fromConfigMap("second", "deep.yaml")}, reason: "ValuesInvalid", says: `key "deep.yaml" of "second"`},
+		{why: "too large", own: `{"a":"` + strings.Repeat("x", values.MaxBytes) + `"}`, reason: "ValuesInvalid", says: "at most 262144 are taken"},
 		{why: "too large in a Secret", from: []kubermaticv1.ValuesSource{fromSecret("huge", false)}, reason: "ValuesInvalid", says: "at most 262144 are taken"},
 		{why: "no such key in a large Secret", from: []kubermaticv1.ValuesSource{{SecretRef: &kubermaticv1.KeyReference{Name: "large", Key: "other"}}}, reason: "ValuesMissing", says: `has no key "other"`},
-		{why: "AC09 another type", own: `{"n":"hunter2"}`, reason: "ValuesInvalid", says: `field "N" (n) must be a number`},
+		{why: "another type", own: `{"n":"hunter2"}`, reason: "ValuesInvalid", says: `field "N" (n) must be a number`},
 		{why: "all fields at once", own: `{"n":"hunter2","m":1}`, reason: "ValuesInvalid",
 			says: `field "N" (n) must be a number; field "M" (m) must be text; field "Owner" (owner) is required and has no value`},
 		{why: "a valuesTemplate that fails", template: `{{ fail "no" }}`, reason: "ValuesInvalid", says: "valuesTemplate:1:"},
@@ -265,7 +266,7 @@ func (w *valuesWorld) testRefused() {
 		if !ok || stalled.Condition != kubermaticv1.ConditionValuesResolved || stalled.Reason != test.reason || !strings.Contains(stalled.Message, test.says) {
 			w.Errorf("%s: got %#v", test.why, outcome)
 		}
-		if f.values.Merged != nil && test.why != "AC09 another type" && test.why != "all fields at once" || strings.Contains(stalled.Message, "hunter2") || strings.Contains(stalled.Message, "stolen") {
+		if f.values.Merged != nil && test.why != "another type" && test.why != "all fields at once" || strings.Contains(stalled.Message, "hunter2") || strings.Contains(stalled.Message, "stolen") {
 			w.Errorf("%s: values %v, message %q", test.why, f.values.Merged, stalled.Message)
 		}
 	}

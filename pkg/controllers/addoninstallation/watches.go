@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
@@ -140,7 +141,7 @@ func (r *Reconciler) ofCluster(ctx context.Context, found target.Description) []
 	if found.Namespace == "" {
 		return nil
 	}
-	return r.requests(ctx, client.InNamespace(found.Namespace))
+	return r.requests(ctx, cluster.InstallationsOf(found.Ref))
 }
 
 // ofMarked finds the installations that read a Secret or ConfigMap: by valuesFrom in its own namespace, or all with a

@@ -2,12 +2,10 @@ package addoninstallation_test
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,17 +13,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
@@ -44,12 +38,12 @@ import (
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // world is one cluster that is seed and user cluster, with a controller that serves one Cluster object.
 type world struct {
 	t       testing.TB
-	scheme  *runtime.Scheme
 	seed    client.Client
 	sources *fleet.Sources
 	// namespace of the Cluster, catalogue that of merged catalogues.
@@ -90,24 +84,11 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	worlds++
 	w := &world{
-		t: t, scheme: runtime.NewScheme(), sources: fleet.SourcesForTest(t),
+		t: t, sources: fleet.SourcesForTest(t),
 		namespace: fmt.Sprintf("cluster-world-%d", worlds), catalogue: fmt.Sprintf("catalogue-%d", worlds),
 		marks: mergedcatalogue.New(logr.Discard()),
 	}
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, kubermaticv1.AddToScheme, kkpv1.AddToScheme} {
-		if err := add(w.scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	both := fleet.Shared().Cluster("both")
-	if err := fleet.InstallCRDs(t.Context(), both.Config, fleet.CRDs(t)...); err != nil {
-		t.Fatal(err)
-	}
-	made, err := client.New(both.Config, client.Options{Scheme: w.scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.seed = client.WithFieldOwner(made, "test")
+	w.seed = client.WithFieldOwner(kit.Client(t, fleet.Shared().Cluster("both").Config), "test")
 	if _, err := w.sources.Commit("addons", map[string]string{
 		"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {version: '{{ .Variables.version }}'}\n",
 	}); err != nil {
@@ -179,9 +160,7 @@ func (w *world) running(version string) {
 
 func (w *world) create(object client.Object) {
 	w.t.Helper()
-	if err := w.seed.Create(w.t.Context(), object); err != nil {
-		w.t.Fatal(err)
-	}
+	kit.Create(w.t, w.seed, object)
 }
 
 // start runs the controller until the end of the test.
@@ -193,32 +172,13 @@ func (w *world) start() {
 // startUntil runs the controller until the returned function is called.
 func (w *world) startUntil() (stop func()) {
 	w.t.Helper()
-	made, err := ctrl.NewManager(fleet.Shared().Cluster("both").Config, manager.Options{
-		Scheme: w.scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Logger: w.logger,
-		Controller: config.Controller{SkipNameValidation: new(true)},
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
-			&kubermaticv1.AddonCatalogue{}:    {Namespaces: map[string]cache.Config{w.catalogue: {}}},
-			&kubermaticv1.AddonInstallation{}: {Namespaces: w.of()},
-		}},
+	made := kit.Seed(w.t, fleet.Shared().Cluster("both").Config, w.catalogue, func(options *manager.Options) {
+		options.Logger = w.logger
+		options.Cache.ByObject[&kubermaticv1.AddonInstallation{}] = cache.ByObject{Namespaces: w.of()}
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	if err := cluster.IndexNamespaceName(ctx, made.GetFieldIndexer()); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := addoninstallation.New(w.dependencies(made)).SetupWithManager(made); err != nil {
-		w.t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- made.Start(ctx) }()
-	return sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			w.t.Error(err)
-		}
-	})
+	made.SetUp(addoninstallation.New(w.dependencies(made)))
+	made.Run()
+	return made.Stop
 }
 
 func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencies {
@@ -226,13 +186,13 @@ func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencie
 	network := outbound.New(outbound.Options{AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	kinds := fetch.NewKinds(fetch.Serve(git.New(network)), fetch.Serve(image.New(network)), fetch.Serve(helmrepo.New(network)))
 	marked, err := cache.New(made.GetConfig(), cache.Options{
-		Scheme: w.scheme, DefaultNamespaces: w.of(w.catalogue),
+		Scheme: made.GetScheme(), DefaultNamespaces: w.of(w.catalogue),
 		DefaultTransform: addoninstallation.TrimMarked(w.catalogue, kinds.SecretKeys()),
 	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	finder := cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient())
+	finder := wiring.Finder(made)
 	connections := cluster.NewConnections(made.GetAPIReader())
 	if w.identities {
 		connections.KeepIdentities(cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), finder, w.catalogue))

@@ -97,8 +97,10 @@ func (w *world) expectNothing(object *kubermaticv1.AddonInstallation) {
 	}
 }
 
-// AC40, AC41. Red when step allowed is taken out of the steps, stands behind the intent, or does not look at the catalogue's type.
-func TestAC40AC41RestrictedToCoreCatalogues(t *testing.T) {
+// AC40, AC41: What is restricted to Core catalogues is refused before anything is written or
+// recorded. Red when step allowed is taken out of the steps, stands behind the intent, or does not
+// look at the catalogue's type.
+func TestRestrictedCustomAddonWritesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.restrictions = catalogue.Restrictions{KubeNamespaces: true}
 	w.start()
@@ -166,8 +168,9 @@ func (w *world) lookAgain(object *kubermaticv1.AddonInstallation) {
 	})
 }
 
-// AC46. Red when neither the renderer nor Prepare counts objects, or the intent is recorded before they do.
-func TestAC46TooManyObjectsWriteNothing(t *testing.T) {
+// AC46: An add-on of too many objects is refused before anything is written or recorded. Red when
+// neither the renderer nor Prepare counts objects, or the intent is recorded before they do.
+func TestTooManyObjectsWriteNothing(t *testing.T) {
 	w := newWorld(t)
 	w.start()
 	w.commit("many", manifestOf("many", 2001))
@@ -177,8 +180,10 @@ func TestAC46TooManyObjectsWriteNothing(t *testing.T) {
 	w.expectNothing(object)
 }
 
-// AC32. Red when NoManifestsError is not an outcome of its own but empties the objects.
-func TestAC32PathOfAnInstalledAddonBecomesEmpty(t *testing.T) {
+// AC32: When the path of an installed add-on becomes empty, what is installed stays, and the
+// condition says why. Red when NoManifestsError is not an outcome of its own but empties the
+// objects.
+func TestEmptyPathOfAnInstalledAddonRemovesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.start()
 	w.commit("emptied", manifestOf("emptied", 3))
@@ -199,9 +204,10 @@ func TestAC32PathOfAnInstalledAddonBecomesEmpty(t *testing.T) {
 	}
 }
 
-// AC47. Red when the share is computed of the new inventory and the old one together: twenty new objects would let all eight old
-// ones go.
-func TestAC47UpgradeThatDropsEverythingWaitsForApproval(t *testing.T) {
+// AC47: An upgrade that drops most of what is installed waits for an approval. Red when the share
+// is computed of the new inventory and the old one together: twenty new objects would let all eight
+// old ones go.
+func TestUpgradeThatDropsEverythingWaitsForApproval(t *testing.T) {
 	w := newWorld(t)
 	w.start()
 	w.commit("before", manifestOf("old", 8))

@@ -13,6 +13,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 const monitoringItem = `
@@ -169,7 +170,7 @@ func TestNamespaceThatIsDeletedUnderALivingCluster(t *testing.T) {
 	w.merged(v1.CatalogueCore, "rbac")
 	w.start()
 	w.exists(of, "rbac")
-	w.remove(namespaceOf(of.Status.NamespaceName))
+	w.remove(kit.Namespace(of.Status.NamespaceName))
 	w.event(v1.EventDeletionBlocked)
 	w.remove(of)
 	w.remove(installationOf(of, "rbac"))

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
@@ -14,7 +15,7 @@ import (
 // and only read: a cluster may have hundreds, of which a pass asks the name.
 func (r *Reconciler) listInstallations(ctx context.Context, f *facts) loop.Outcome {
 	var list v1.AddonInstallationList
-	if err := r.Client.List(ctx, &list, client.InNamespace(f.asked.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Client.List(ctx, &list, cluster.InstallationsOf(f.asked), client.UnsafeDisableDeepCopy); err != nil {
 		return failed(fmt.Errorf("listing the installations of namespace %q: %w", f.asked.Namespace, err))
 	}
 	f.installations = list.Items

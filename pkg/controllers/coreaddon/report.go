@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/target"
@@ -98,7 +99,7 @@ func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
 // there comes with an event.
 func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAddonCounts, condition metav1.Condition) error {
 	about := metadataOf(v1.GroupVersion.WithKind("AddonCatalogue"))
-	err := r.available.Get(ctx, client.ObjectKey{Namespace: f.asked.Namespace, Name: v1.AvailableCatalogue}, about)
+	err := r.available.Get(ctx, cluster.AvailableOf(f.asked), about)
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
@@ -114,13 +115,13 @@ func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAd
 	}
 	patch, err := json.Marshal(map[string]any{
 		"apiVersion": v1.GroupVersion.String(), "kind": "AddonCatalogue",
-		"metadata": map[string]any{"namespace": f.asked.Namespace, "name": v1.AvailableCatalogue, "uid": about.UID},
+		"metadata": map[string]any{"namespace": about.Namespace, "name": about.Name, "uid": about.UID},
 		"status":   map[string]any{"core": counts, "conditions": wanted},
 	})
 	if err != nil {
 		return err
 	}
-	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: f.asked.Namespace, Name: v1.AvailableCatalogue}}
+	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: about.Namespace, Name: about.Name}}
 	err = r.Client.Status().Patch(ctx, object, client.RawPatch(types.ApplyPatchType, patch),
 		client.FieldOwner(fieldOwner), client.ForceOwnership)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
@@ -137,7 +138,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAd
 // readStatus learns what an earlier process said, once for each catalogue.
 func (r *Reconciler) readStatus(ctx context.Context, f *facts, uid types.UID) error {
 	live := &v1.AddonCatalogue{}
-	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: f.asked.Namespace, Name: v1.AvailableCatalogue}, live); err != nil {
+	if err := r.Reader.Get(ctx, cluster.AvailableOf(f.asked), live); err != nil {
 		return err
 	}
 	f.report.object, f.report.counts, f.report.conditions = uid, v1.CoreAddonCounts{}, nil

@@ -37,9 +37,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("making the cache of the custom core list: %w", err)
 	}
-	available, err := ownCache(mgr, &v1.AddonCatalogue{}, cache.ByObject{
-		Field: fields.OneTermEqualSelector("metadata.name", v1.AvailableCatalogue), Transform: cache.TransformStripManagedFields(),
-	})
+	available, err := ownCache(mgr, &v1.AddonCatalogue{}, cluster.HeldAvailable(cache.TransformStripManagedFields()))
 	if err != nil {
 		return fmt.Errorf("making the cache of available catalogues: %w", err)
 	}
@@ -54,12 +52,12 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	catalogue := metadataOf(v1.GroupVersion.WithKind("AddonCatalogue"))
 	for _, watch := range []source.Source{
 		source.Func(r.followMarks),
-		r.Finder.Watch(mgr.GetCache(), ofCluster, clusterChanged),
-		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, ofObject(inNamespace), installationChanged()),
-		source.Kind[client.Object](mgr.GetCache(), namespaces, ofObject(theNamespace), lives()),
+		r.Finder.Watch(mgr.GetCache(), cluster.Passes, clusterChanged),
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, inCluster(client.Object.GetNamespace), installationChanged()),
+		source.Kind[client.Object](mgr.GetCache(), namespaces, inCluster(client.Object.GetName), lives()),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.toAll), r.concerns()),
 		source.Kind[client.Object](list, &corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.toAll)),
-		source.Kind[client.Object](available, catalogue, ofObject(inNamespace), comesOrGoes()),
+		source.Kind[client.Object](available, catalogue, inCluster(client.Object.GetNamespace), comesOrGoes()),
 	} {
 		if err := built.Watch(watch); err != nil {
 			return fmt.Errorf("watching for controller coreaddon: %w", err)
@@ -90,27 +88,12 @@ func ownCache(mgr manager.Manager, kind client.Object, held cache.ByObject) (cac
 	return made, mgr.Add(made)
 }
 
-// ofCluster asks for a pass over a cluster; none for a Cluster that has no namespace yet.
-func ofCluster(_ context.Context, found target.Description) []reconcile.Request {
-	if found.Namespace == "" {
-		return nil
-	}
-	return []reconcile.Request{cluster.Request(found.Ref)}
-}
-
-// ofObject asks for the pass over the cluster that an object belongs to.
-func ofObject(of func(client.Object) target.Ref) handler.EventHandler {
+// inCluster asks for the pass over the cluster of a namespace.
+func inCluster(namespace func(client.Object) string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
-		return []reconcile.Request{cluster.Request(of(object))}
+		return []reconcile.Request{cluster.Request(target.Ref{Namespace: namespace(object)})}
 	})
 }
-
-// inNamespace and theNamespace are the cluster of what is in a namespace, and of the namespace itself.
-func inNamespace(object client.Object) target.Ref {
-	return target.Ref{Namespace: object.GetNamespace()}
-}
-
-func theNamespace(object client.Object) target.Ref { return target.Ref{Namespace: object.GetName()} }
 
 // toAll asks for all clusters.
 func (r *Reconciler) toAll(ctx context.Context, _ client.Object) []reconcile.Request {
@@ -121,7 +104,7 @@ func (r *Reconciler) toAll(ctx context.Context, _ client.Object) []reconcile.Req
 	}
 	var requests []reconcile.Request
 	for i := range clusters {
-		requests = append(requests, ofCluster(ctx, clusters[i])...)
+		requests = append(requests, cluster.Passes(ctx, clusters[i])...)
 	}
 	return requests
 }

@@ -13,25 +13,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 func TestMain(m *testing.M) {
@@ -42,7 +36,6 @@ func TestMain(m *testing.M) {
 // beside the one under test.
 type world struct {
 	t                   testing.TB
-	scheme              *runtime.Scheme
 	platform, catalogue string
 	seed                client.WithWatch
 	recorder            *events.FakeRecorder
@@ -61,24 +54,12 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	worlds++
 	w := &world{
-		t: t, scheme: runtime.NewScheme(), recorder: events.NewFakeRecorder(1000), writes: &writes{},
+		t: t, recorder: events.NewFakeRecorder(1000), writes: &writes{},
 		platform: fmt.Sprintf("platform-%d", worlds), catalogue: fmt.Sprintf("catalogue-%d", worlds),
 		marks: mergedcatalogue.New(logr.Discard()),
 	}
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kkpv1.AddToScheme} {
-		if err := add(w.scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	config := fleet.Shared().Cluster("seed").Config
-	err := fleet.InstallCRDs(t.Context(), config, fleet.CRDs(t)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w.seed, err = client.NewWithWatch(config, client.Options{Scheme: w.scheme}); err != nil {
-		t.Fatal(err)
-	}
-	w.create(namespaceOf(w.platform), namespaceOf(w.catalogue))
+	w.seed = kit.Client(t, fleet.Shared().Cluster("seed").Config)
+	w.create(kit.Namespace(w.platform), kit.Namespace(w.catalogue))
 	t.Cleanup(w.clear)
 	return w
 }
@@ -104,17 +85,9 @@ func (w *world) clear() {
 	}
 }
 
-func namespaceOf(name string) *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-}
-
 func (w *world) create(objects ...client.Object) {
 	w.t.Helper()
-	for _, object := range objects {
-		if err := w.seed.Create(w.t.Context(), object); err != nil {
-			w.t.Fatal(err)
-		}
-	}
+	kit.Create(w.t, w.seed, objects...)
 }
 
 // start runs the controller until the returned function is called, at the latest at the end of the test.
@@ -123,50 +96,13 @@ func (w *world) start() (stop func()) {
 	config := rest.CopyConfig(fleet.Shared().Cluster("seed").Config)
 	config.QPS = -1
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return w.writes.count(next) })
-	mgr, err := ctrl.NewManager(config, w.managerOptions())
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	if err := cluster.IndexNamespaceName(ctx, mgr.GetFieldIndexer()); err != nil {
-		w.t.Fatal(err)
-	}
-	made := coreaddon.New(coreaddon.Dependencies{
-		Client: mgr.GetClient(), Marks: w.marks, Reader: mgr.GetAPIReader(), Recorder: w.recorder,
-		Finder:  cluster.NewKKPFinder(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetClient()),
-		Options: coreaddon.Options{Namespace: w.platform, CatalogueNamespace: w.catalogue},
-	})
-	w.controller = made
-	if err := made.SetupWithManager(mgr); err != nil {
-		w.t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	running := true
-	stop = func() {
-		cancel()
-		if running {
-			running = false
-			if err := <-ended; err != nil {
-				w.t.Error(err)
-			}
-		}
-	}
-	w.t.Cleanup(stop)
-	return stop
-}
-
-func (w *world) managerOptions() manager.Options {
-	return manager.Options{
-		Scheme: w.scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)},
-		Cache: cache.Options{
-			DefaultTransform: cache.TransformStripManagedFields(),
-			ByObject: map[client.Object]cache.ByObject{
-				&v1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{w.catalogue: {}}},
-			},
-		},
-	}
+	made := kit.Seed(w.t, config, w.catalogue)
+	dependencies := wiring.CoreAddon(made, w.marks, coreaddon.Options{Namespace: w.platform, CatalogueNamespace: w.catalogue})
+	dependencies.Recorder = w.recorder
+	w.controller = coreaddon.New(dependencies)
+	made.SetUp(w.controller)
+	made.Run()
+	return made.Stop
 }
 
 // writes counts requests that write AddonInstallations themselves, not their status.
@@ -198,7 +134,7 @@ func (w *world) cluster(name string) *kkpv1.Cluster {
 	object.Spec.CNIPlugin = &kkpv1.CNIPlugin{Type: "none"}
 	object.Spec.ClusterNetwork.ProxyMode = "iptables"
 	object.Spec.ClusterNetwork.KonnectivityEnabled = new(true)
-	w.create(namespaceOf("cluster-"+name), object)
+	w.create(kit.Namespace("cluster-"+name), object)
 	before := object.DeepCopy()
 	object.Status.NamespaceName, object.Status.Versions.ControlPlane = "cluster-"+name, "v1.36.3"
 	if err := w.seed.Status().Patch(w.t.Context(), object, client.MergeFrom(before)); err != nil {

@@ -6,17 +6,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
@@ -37,20 +33,17 @@ type knownKubeconfig struct {
 const foreignSecretInterval = 30 * time.Second
 
 func (r *Reconciler) discover(ctx context.Context, f *facts) loop.Outcome {
-	var list kkpv1.SeedList
-	if err := r.cached.List(ctx, &list, client.InNamespace(r.options.Namespace)); err != nil {
-		return failed(fmt.Errorf("listing Seeds: %w", err))
+	seeds, err := cluster.ListSeeds(ctx, r.cached, r.options.Namespace, r.options.WorkerName)
+	if err != nil {
+		return failed(err)
 	}
-	// A cache lists in any order; rows of a status must not change places.
-	slices.SortFunc(list.Items, func(a, b kkpv1.Seed) int { return strings.Compare(a.Name, b.Name) })
 	fresh := kubeconfigs{}
-	for i := range list.Items {
-		object := &list.Items[i]
-		if object.DeletionTimestamp != nil || object.Labels[kkpv1.LabelWorkerName] != r.options.WorkerName {
+	for _, listed := range seeds {
+		if listed.Deleted {
 			continue
 		}
-		f.targets = append(f.targets, r.target(ctx, f, object, fresh))
-		if secretOf(object).Namespace != r.options.Namespace {
+		f.targets = append(f.targets, r.target(ctx, f, listed, fresh))
+		if listed.Secret.Namespace != r.options.Namespace {
 			f.recheck = foreignSecretInterval
 		}
 	}
@@ -58,49 +51,31 @@ func (r *Reconciler) discover(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-func (r *Reconciler) target(ctx context.Context, f *facts, object *kkpv1.Seed, fresh kubeconfigs) seed.Target {
+func (r *Reconciler) target(ctx context.Context, f *facts, listed cluster.Seed, fresh kubeconfigs) seed.Target {
 	found := seed.Target{
-		Name: object.Name, KKPVersion: cmp.Or(r.options.KKPVersion, object.Status.Versions.Kubermatic),
-		Confirmed: object.Annotations[v1.AnnotationConfirmSeed],
+		Name: listed.Name, KKPVersion: cmp.Or(r.options.KKPVersion, listed.KKPVersion), Confirmed: listed.Annotations[v1.AnnotationConfirmSeed],
 	}
-	if !isInitialised(object) {
+	if !listed.Initialised {
 		found.Problem = "KKP has not initialised the seed yet: its condition ClusterInitialized is not True"
 		return found
 	}
-	known, err := r.kubeconfig(ctx, object)
+	known, err := r.kubeconfig(ctx, listed)
 	f.trouble(err)
-	fresh[object.Name] = known
+	fresh[listed.Name] = known
 	found.Config, found.ConfigID, found.Problem = known.config, known.id, known.problem
 	return found
 }
 
-// isInitialised says whether a seed can be used. One without conditions is not from KKP.
-func isInitialised(seed *kkpv1.Seed) bool {
-	conditions := seed.Status.Conditions
-	return len(conditions) == 0 || conditions[kkpv1.SeedConditionInitialized].Status == metav1.ConditionTrue
-}
-
-// secretOf is the Secret with a seed's kubeconfig. The defaults are KKP's
-// (pkg/provider/kubernetes/seed.go).
-func secretOf(seed *kkpv1.Seed) client.ObjectKey {
-	at := seed.Spec.Kubeconfig
-	return client.ObjectKey{Namespace: cmp.Or(at.Namespace, seed.Namespace), Name: at.Name}
-}
-
-func keyOf(seed *kkpv1.Seed) string {
-	return cmp.Or(seed.Spec.Kubeconfig.FieldPath, cluster.KubeconfigKey)
-}
-
 // kubeconfig reads a seed's kubeconfig, unless the Secret is known at its present version. The
 // error is what may pass; its words are in the problem too.
-func (r *Reconciler) kubeconfig(ctx context.Context, object *kkpv1.Seed) (knownKubeconfig, error) {
-	key := secretOf(object)
+func (r *Reconciler) kubeconfig(ctx context.Context, listed cluster.Seed) (knownKubeconfig, error) {
+	key := listed.Secret
 	if key.Name == "" {
 		return knownKubeconfig{problem: "spec.kubeconfig names no Secret"}, nil
 	}
-	place := key.String() + "/" + keyOf(object) + "/"
+	place := key.String() + "/" + listed.SecretKey + "/"
 	version := r.secretVersion(ctx, key)
-	if known := r.kubeconfigs[object.Name]; version != "" && known.version == place+version {
+	if known := r.kubeconfigs[listed.Name]; version != "" && known.version == place+version {
 		return known, nil
 	}
 	secret := &corev1.Secret{}
@@ -112,7 +87,7 @@ func (r *Reconciler) kubeconfig(ctx context.Context, object *kkpv1.Seed) (knownK
 		problem := fmt.Sprintf("Secret %q with the kubeconfig can't be read: %s", key, seed.Describe(err))
 		return knownKubeconfig{problem: problem}, fmt.Errorf("reading Secret %q: %w", key, err)
 	}
-	found := parse(secret, keyOf(object))
+	found := parse(secret, listed.SecretKey)
 	found.version = place + secret.ResourceVersion
 	return found, nil
 }

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/loop"
@@ -86,8 +86,7 @@ func (r *Reconciler) secretMetadata(ctx context.Context, key client.ObjectKey) (
 
 // copyOf is what may be handed on of a Secret, or why nothing is.
 func copyOf(secret *corev1.Secret, keys fetch.SecretKeys) (*seed.SecretCopy, string) {
-	_, kkp := secret.Annotations[kkpv1.AnnotationSecretType]
-	if secret.Labels[v1.LabelUse] != v1.UseSource && !kkp {
+	if !cluster.IsForSources(secret) {
 		return nil, fmt.Sprintf("it has no label %s=%s", v1.LabelUse, v1.UseSource)
 	}
 	hosts := secret.Annotations[v1.AnnotationHosts]

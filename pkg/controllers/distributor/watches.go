@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	usercluster "github.com/trellis-addons/trellis/pkg/cluster"
 )
 
 // everything is the one request of the distributor: a merge needs all catalogues.
@@ -62,7 +62,7 @@ func (r *Reconciler) watchInputs(mgr ctrl.Manager, from cache.Cache) error {
 	}
 	for _, watch := range []source.Source{
 		source.Kind[client.Object](from, &v1.AddonCatalogue{}, toEverything(), edits),
-		source.Kind[client.Object](from, &kkpv1.Seed{}, toEverything()),
+		source.Kind[client.Object](from, usercluster.SeedObject(), toEverything()),
 		source.Kind[client.Object](from, secrets, toEverything()),
 	} {
 		if err := built.Watch(watch); err != nil {
@@ -96,9 +96,9 @@ func NewMaster(mgr ctrl.Manager, namespace string) (cluster.Cluster, error) {
 		options.Scheme, options.Logger = mgr.GetScheme(), mgr.GetLogger()
 		options.Cache.DefaultTransform = cache.TransformStripManagedFields()
 		options.Cache.ByObject = map[client.Object]cache.ByObject{
-			&v1.AddonCatalogue{}: {Label: labels.NewSelector().Add(*copies)},
-			&kkpv1.Seed{}:        platform,
-			&corev1.Secret{}:     platform,
+			&v1.AddonCatalogue{}:     {Label: labels.NewSelector().Add(*copies)},
+			usercluster.SeedObject(): platform,
+			&corev1.Secret{}:         platform,
 		}
 	})
 	if err != nil {

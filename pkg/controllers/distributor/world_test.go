@@ -8,16 +8,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
@@ -25,6 +20,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/image"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 func TestMain(m *testing.M) {
@@ -34,9 +30,9 @@ func TestMain(m *testing.M) {
 // world is a master and its seeds, with namespaces of the test's own.
 type world struct {
 	t                   *testing.T
-	scheme              *runtime.Scheme
 	platform, catalogue string
 	master              client.Client
+	clients             map[string]client.Client
 	end                 func()
 }
 
@@ -46,21 +42,14 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	worlds++
 	w := &world{
-		t: t, scheme: runtime.NewScheme(), end: func() {},
+		t: t, end: func() {}, clients: map[string]client.Client{},
 		platform: fmt.Sprintf("platform-%d", worlds), catalogue: fmt.Sprintf("catalogue-%d", worlds),
 	}
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kkpv1.AddToScheme} {
-		if err := add(w.scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for _, name := range []string{"master", "seed"} {
-		if err := fleet.InstallCRDs(t.Context(), fleet.Shared().Cluster(name).Config, fleet.CRDs(t)...); err != nil {
-			t.Fatal(err)
-		}
+		w.clients[name] = client.WithFieldOwner(kit.Client(t, fleet.Shared().Cluster(name).Config), "test")
 	}
 	w.master = w.client("master")
-	w.create(w.master, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.platform}})
+	w.create(w.master, kit.Namespace(w.platform))
 	t.Cleanup(func() {
 		w.end()
 		err := w.master.DeleteAllOf(context.Background(), &v1.AddonCatalogue{}, client.InNamespace(w.platform))
@@ -71,20 +60,11 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) client(cluster string) client.Client {
-	w.t.Helper()
-	made, err := client.New(fleet.Shared().Cluster(cluster).Config, client.Options{Scheme: w.scheme})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return client.WithFieldOwner(made, "test")
-}
+func (w *world) client(cluster string) client.Client { return w.clients[cluster] }
 
 func (w *world) create(to client.Client, object client.Object) {
 	w.t.Helper()
-	if err := to.Create(w.t.Context(), object); err != nil {
-		w.t.Fatal(err)
-	}
+	kit.Create(w.t, to, object)
 }
 
 // start runs the controller; stop ends it and waits.
@@ -94,37 +74,15 @@ func (w *world) start(change ...func(*distributor.Options)) (stop func()) {
 	for _, set := range change {
 		set(&options)
 	}
-	mgr, err := ctrl.NewManager(fleet.Shared().Cluster("master").Config, manager.Options{
-		Scheme: w.scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)},
-	})
+	made := kit.Master(w.t, fleet.Shared().Cluster("master").Config)
+	master, err := distributor.NewMaster(made, options.Namespace)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	master, err := distributor.NewMaster(mgr, options.Namespace)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	made := distributor.New(distributor.Dependencies{
-		Master: master, Recorder: mgr.GetEventRecorder("distributor"), Options: options,
-		SecretKeys: fetch.NewKinds(fetch.Serve(git.New(nil)), fetch.Serve(image.New(nil)), fetch.Serve(helmrepo.New(nil))).SecretKeys(),
-	})
-	if err := made.SetupWithManager(mgr); err != nil {
-		w.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	running := true
-	w.end = func() {
-		cancel()
-		if running {
-			running = false
-			if err := <-ended; err != nil {
-				w.t.Error(err)
-			}
-		}
-	}
+	kinds := fetch.NewKinds(fetch.Serve(git.New(nil)), fetch.Serve(image.New(nil)), fetch.Serve(helmrepo.New(nil)))
+	made.SetUp(distributor.New(wiring.Distributor(made, master, kinds, options)))
+	made.Run()
+	w.end = made.Stop
 	return w.end
 }
 

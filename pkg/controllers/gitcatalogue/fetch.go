@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
@@ -66,7 +66,7 @@ func (r *Reconciler) sourceSecret(ctx context.Context, name string) (*corev1.Sec
 	if err != nil {
 		return nil, err
 	}
-	if _, kkp := secret.Annotations[kkpv1.AnnotationSecretType]; !kkp && secret.Labels[v1.LabelUse] != v1.UseSource {
+	if !cluster.IsForSources(secret) {
 		return nil, &fetch.RefusedError{
 			Subject: fmt.Sprintf("Secret %q", name), Rule: fmt.Sprintf("it has no label %s=%s", v1.LabelUse, v1.UseSource),
 		}

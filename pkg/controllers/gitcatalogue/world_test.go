@@ -14,16 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
 	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
@@ -33,6 +27,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 func TestMain(m *testing.M) { fleet.Main(m, fleet.ClusterOptions{Name: "master"}) }
@@ -40,7 +35,6 @@ func TestMain(m *testing.M) { fleet.Main(m, fleet.ClusterOptions{Name: "master"}
 // world is a master with a platform namespace of the test's own, and a git server with one repository.
 type world struct {
 	t          *testing.T
-	scheme     *runtime.Scheme
 	platform   string
 	client     client.Client
 	gate       *gate
@@ -54,22 +48,9 @@ var worlds int
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	worlds++
-	w := &world{t: t, scheme: runtime.NewScheme(), platform: fmt.Sprintf("platform-%d", worlds), gate: &gate{}, end: func() {}}
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kkpv1.AddToScheme} {
-		if err := add(w.scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cluster := fleet.Shared().Cluster("master")
-	if err := fleet.InstallCRDs(t.Context(), cluster.Config, fleet.CRDs(t)...); err != nil {
-		t.Fatal(err)
-	}
-	made, err := client.New(cluster.Config, client.Options{Scheme: w.scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.client = client.WithFieldOwner(made, "test")
-	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.platform}})
+	w := &world{t: t, platform: fmt.Sprintf("platform-%d", worlds), gate: &gate{}, end: func() {}}
+	w.client = client.WithFieldOwner(kit.Client(t, fleet.Shared().Cluster("master").Config), "test")
+	w.create(kit.Namespace(w.platform))
 	w.server = fetchtest.ServeGit(t, w.gate.wrap)
 	w.repository = w.server.Repository(t, "catalogue")
 	w.create(&corev1.Secret{
@@ -117,9 +98,7 @@ func hangUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
 func (w *world) create(object client.Object) {
 	w.t.Helper()
-	if err := w.client.Create(w.t.Context(), object); err != nil {
-		w.t.Fatal(err)
-	}
+	kit.Create(w.t, w.client, object)
 }
 
 // start runs the controller, and the distributor with it where a namespace for merged catalogues is named, over a store on
@@ -135,22 +114,11 @@ func (w *world) start(folder, merged string) (stop func()) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	mgr, err := ctrl.NewManager(fleet.Shared().Cluster("master").Config, manager.Options{
-		Scheme: w.scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)},
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.setUp(mgr, content, kinds, merged)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
+	made := kit.Master(w.t, fleet.Shared().Cluster("master").Config)
+	w.setUp(made, content, kinds, merged)
+	made.Run()
 	w.end = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			w.t.Error(err)
-		}
+		made.Stop()
 		if err := content.Close(); err != nil {
 			w.t.Error(err)
 		}
@@ -159,28 +127,16 @@ func (w *world) start(folder, merged string) (stop func()) {
 	return w.end
 }
 
-func (w *world) setUp(mgr ctrl.Manager, content *store.Store, kinds fetch.Kinds, merged string) {
+func (w *world) setUp(made *kit.Manager, content *store.Store, kinds fetch.Kinds, merged string) {
 	w.t.Helper()
-	master, err := distributor.NewMaster(mgr, w.platform)
+	master, err := distributor.NewMaster(made, w.platform)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	made := gitcatalogue.New(gitcatalogue.Dependencies{
-		Master: master, Store: content, SourceKinds: kinds, Recorder: mgr.GetEventRecorder("gitcatalogue"),
-		Options: gitcatalogue.Options{Namespace: w.platform},
-	})
-	if err := made.SetupWithManager(mgr); err != nil {
-		w.t.Fatal(err)
-	}
-	if merged == "" {
-		return
-	}
-	pushes := distributor.New(distributor.Dependencies{
-		Master: master, Recorder: mgr.GetEventRecorder("distributor"), SecretKeys: kinds.SecretKeys(),
-		Options: distributor.Options{Namespace: w.platform, CatalogueNamespace: merged, KKPVersion: "v2.31.0"},
-	})
-	if err := pushes.SetupWithManager(mgr); err != nil {
-		w.t.Fatal(err)
+	made.SetUp(gitcatalogue.New(wiring.GitCatalogue(made, master, content, kinds, gitcatalogue.Options{Namespace: w.platform})))
+	if merged != "" {
+		options := distributor.Options{Namespace: w.platform, CatalogueNamespace: merged, KKPVersion: "v2.31.0"}
+		made.SetUp(distributor.New(wiring.Distributor(made, master, kinds, options)))
 	}
 }
 

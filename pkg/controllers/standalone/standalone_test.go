@@ -1,7 +1,6 @@
 package standalone
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -11,13 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -25,6 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // platformNamespace is where the identities of user clusters are kept.
@@ -42,46 +37,14 @@ func TestMain(m *testing.M) {
 func seed(t *testing.T, workerName string) client.Client {
 	t.Helper()
 	rest := fleet.Shared().Cluster("seed").Config
-	if err := fleet.InstallCRDs(t.Context(), rest, fleet.CRDs(t)...); err != nil {
-		t.Fatal(err)
-	}
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), kkpv1.AddToScheme(scheme)); err != nil {
-		t.Fatal(err)
-	}
-	skip := true
-	manager, err := ctrl.NewManager(rest, ctrl.Options{
-		Scheme: scheme, Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &skip},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	controller := New(Dependencies{
-		Client: manager.GetClient(), Reader: manager.GetAPIReader(), WorkerName: workerName, Interval: probeInterval,
-		Identities: cluster.NewIdentities(manager.GetClient(), manager.GetAPIReader(), nil, platformNamespace),
-	})
-	if err := controller.SetupWithManager(manager); err != nil {
-		t.Fatal(err)
-	}
-	run(t, manager)
-	direct, err := client.New(rest, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	direct := kit.Client(t, rest)
+	made := kit.Master(t, rest)
+	made.SetUp(New(Dependencies{
+		Client: made.GetClient(), Reader: made.GetAPIReader(), WorkerName: workerName, Interval: probeInterval,
+		Identities: cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), nil, platformNamespace),
+	}))
+	made.Run()
 	return direct
-}
-
-func run(t *testing.T, manager ctrl.Manager) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- manager.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 func create(t *testing.T, c client.Client, kkp *kkpv1.Cluster) *kkpv1.Cluster {

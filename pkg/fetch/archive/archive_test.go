@@ -101,7 +101,9 @@ func isRefused(err error) bool {
 	return errors.As(err, &refusal)
 }
 
-func TestAC31Corpus(t *testing.T) {
+// AC31: Of the corpus of hostile archives, everything is refused or stays within its folder and
+// limits.
+func TestHostileArchivesStayInTheirFolder(t *testing.T) {
 	for _, test := range fetchtest.Corpus() {
 		t.Run(test.Name, func(t *testing.T) {
 			p := play(t)
@@ -131,9 +133,9 @@ func TestAC31Corpus(t *testing.T) {
 	}
 }
 
-// V36: os.Root has let links escape before. Nothing depends on it: no link is made, nothing that is there already is written
-// to, and no mode is ever changed, neither before an entry nor after it.
-func TestV36NothingDependsOnOSRoot(t *testing.T) {
+// V36: Nothing depends on os.Root, which has let links escape before: no link is made, nothing that
+// is there already is written to, and no mode is ever changed, neither before an entry nor after.
+func TestUnpackingDoesNotDependOnOSRoot(t *testing.T) {
 	header := func(name string, flag byte, mode int64) fetchtest.File {
 		return fetchtest.File{Header: tar.Header{Name: name, Typeflag: flag, Mode: mode, Linkname: ".."}}
 	}
@@ -188,9 +190,10 @@ func TestV36NothingDependsOnOSRoot(t *testing.T) {
 	})
 }
 
-// V37: pairs that got past first fixes elsewhere. The link itself must be refused, in whatever order the pair comes: left
-// out, it would let its other half through as something else; made, it would be followed.
-func TestV37LinksAreRefusedInEveryOrder(t *testing.T) {
+// V37: Links in archives are refused, whatever they come together with and in whatever order.
+// These pairs got past first fixes elsewhere. The link itself must be refused: left out, it would
+// let its other half through as something else; made, it would be followed.
+func TestLinksAreRefusedInEveryOrder(t *testing.T) {
 	link := func(name, target string) fetchtest.File {
 		return fetchtest.File{Header: tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: target}}
 	}
@@ -230,7 +233,8 @@ func TestV37LinksAreRefusedInEveryOrder(t *testing.T) {
 	}
 }
 
-func TestV35SparseFilesAndHugeHeaders(t *testing.T) {
+// V35: Sparse files and headers without end are refused, and take little memory.
+func TestSparseFilesAndHugeHeadersTakeNoMemory(t *testing.T) {
 	tried := 0
 	for _, test := range fetchtest.Corpus() {
 		if !strings.Contains(test.Name, "sparse") && !strings.Contains(test.Name, "PAX") {
@@ -250,7 +254,8 @@ func TestV35SparseFilesAndHugeHeaders(t *testing.T) {
 	}
 }
 
-func TestV01BombTakesNoMemory(t *testing.T) {
+// V01: An archive that unpacks to many times its size is stopped early, and takes little memory.
+func TestArchiveBombTakesNoMemory(t *testing.T) {
 	bomb := fetchtest.Bomb(5 << 30)
 	for why, limits := range map[string]archive.Limits{
 		"stopped by its ratio": archive.Defaults, "stopped by the size of a file": {File: 5 << 20}, "stopped by the sum": {Unpacked: 6 << 20},
@@ -273,7 +278,8 @@ func TestV01BombTakesNoMemory(t *testing.T) {
 	}
 }
 
-func TestV34Limits(t *testing.T) {
+// V34: Size, number, depth and share of what is unpacked are limited, each by itself.
+func TestArchivesBeyondALimitAreRefused(t *testing.T) {
 	file := func(name, content string) fetchtest.File {
 		return fetchtest.File{Header: tar.Header{Name: name}, Content: content}
 	}
@@ -361,7 +367,8 @@ func TestDigestDependsOnContentOnly(t *testing.T) {
 	}
 }
 
-func TestAC32CleanPath(t *testing.T) {
+// AC32: A path below a source is refused where it leads out or could be read in two ways.
+func TestPathsThatLeadOutAreRefused(t *testing.T) {
 	for given, want := range map[string]string{
 		"": "", ".": "", "./": "", "a": "a", "a/b/": "a/b", "./a": "a", "a b": "a b",
 		"/": "!", "/a": "!", "../a": "!", "a/../b": "!", "a/..": "!", "..": "!", "a//b": "!", "a/./b": "!", "a\x00": "!",

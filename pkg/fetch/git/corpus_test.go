@@ -14,8 +14,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
 )
 
-// The corpus of archives, as trees: what has a bad name or is a link is no better for coming out of git.
-func TestAC31CorpusAsTrees(t *testing.T) {
+// AC31: The corpus of archives, as trees: what has a bad name or is a link is no better for coming
+// out of git.
+func TestHostileTreesAreRefused(t *testing.T) {
 	server := fetchtest.ServeGit(t)
 	refusals := 0
 	for i, test := range fetchtest.Corpus() {

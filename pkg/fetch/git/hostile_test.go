@@ -221,7 +221,8 @@ func zeros(size int64) []byte {
 	return binary.BigEndian.AppendUint32(packed.Bytes(), uint32(size%65521)<<16|1) // Adler-32 of zeros
 }
 
-func TestV21Packs(t *testing.T) {
+// V21: Packs that lie about sizes, chains or objects are refused, within time and memory.
+func TestHostilePacksAreRefused(t *testing.T) {
 	good := []byte("good")
 	tree, commit := commitOf(objectHash("blob", good))
 	frame := func(p *pack) {
@@ -367,7 +368,8 @@ func TestV21Packs(t *testing.T) {
 	}
 }
 
-func TestV21TreesOfMegabytesWithinEachOther(t *testing.T) {
+// V21: Trees of megabytes within each other are refused before they take much memory.
+func TestLargeTreesWithinEachOtherAreRefused(t *testing.T) {
 	const depth = 4
 	var content bytes.Buffer
 	p := newPack(band{&content}, depth+1)
@@ -394,7 +396,8 @@ func nested(p *pack, depth int) string {
 	return objectHash("commit", commit)
 }
 
-func TestV21EndlessAnswers(t *testing.T) {
+// V21: What a git server answers without end is cut off.
+func TestEndlessAnswersOfGitServersEnd(t *testing.T) {
 	hash := strings.Repeat("a", 40)
 	refs := func(count int) func(io.Writer) {
 		return func(w io.Writer) {
@@ -439,7 +442,8 @@ func (r replacing) Write(content []byte) (int, error) {
 	return r.into.Write(bytes.Replace(content, []byte{2}, []byte{1}, 1))
 }
 
-func TestV18RefNamesOfServers(t *testing.T) {
+// V18: Names of refs that a server tells lead to no file outside of the fetch's folder.
+func TestRefNamesOfServersWriteNothing(t *testing.T) {
 	good := []byte("good")
 	tree, commit := commitOf(objectHash("blob", good))
 	hash := objectHash("commit", commit)
@@ -465,7 +469,8 @@ func TestV18RefNamesOfServers(t *testing.T) {
 	}
 }
 
-func TestV17Trees(t *testing.T) {
+// V17: Links, submodules and names that write elsewhere are refused in trees.
+func TestTreesWithLinksAndSubmodulesAreRefused(t *testing.T) {
 	server := fetchtest.ServeGit(t)
 	for i, test := range []struct {
 		why     string
@@ -549,7 +554,8 @@ func TestTreesThatMultiply(t *testing.T) {
 	}
 }
 
-func TestAC23SlowServer(t *testing.T) {
+// AC23: A git server that answers byte by byte is given up after a time.
+func TestSlowGitServerIsGivenUp(t *testing.T) {
 	served := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
 		ticks := time.NewTicker(10 * time.Millisecond)

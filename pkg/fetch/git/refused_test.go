@@ -19,7 +19,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
 )
 
-func TestAC13Remotes(t *testing.T) {
+// AC13: Remotes other than https and ssh, and those that read as an option, are refused.
+func TestRemotesOfOtherTransportsAreRefused(t *testing.T) {
 	source := client(t)
 	for _, remote := range []string{
 		"file:///srv/x", "/srv/x", "../x", ".", "", "x", "ext::sh -c touch /tmp/x", "git://127.0.0.1/x", "ftp://127.0.0.1/x",
@@ -44,8 +45,8 @@ func TestAC13Remotes(t *testing.T) {
 	}
 }
 
-// What is not linked can't be reached by any URL.
-func TestAC13OtherTransportsAreNotLinked(t *testing.T) {
+// AC13: What is not linked can't be reached by any URL.
+func TestOtherTransportsAreNotLinked(t *testing.T) {
 	output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "github.com/trellis-addons/trellis/pkg/fetch/git").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +63,8 @@ func TestAC13OtherTransportsAreNotLinked(t *testing.T) {
 	}
 }
 
-func TestAC21Refs(t *testing.T) {
+// AC21: Names of branches and tags that can be read in two ways are refused.
+func TestOddRefsAreRefused(t *testing.T) {
 	for name, ok := range map[string]bool{
 		"main": true, "release/1.2": true, "v1.2.3+build": true, "feature/ÄÖ-x_y": true, "a@b": true, "deadbeef": true,
 		"": false, "HEAD": false, "@": false, "refs/heads/main": false, "refs/pull/1/head": false, "a..b": false, "a@{1}": false,
@@ -132,6 +134,7 @@ func FuzzRemote(f *testing.F) {
 	})
 }
 
+// AC32: A path that is none in a repository is named.
 func TestMissing(t *testing.T) {
 	server := fetchtest.ServeGit(t)
 	repository := server.Repository(t, "addons")
@@ -176,18 +179,19 @@ func TestMissing(t *testing.T) {
 		}
 		_, err := client(t).Fetch(t.Context(), reference, fetch.Revision{Name: commit}, folder(t))
 		if !isRefused(err) || !strings.Contains(err.Error(), says) {
-			t.Errorf("AC32 path %q: got %v", path, err)
+			t.Errorf("path %q: got %v", path, err)
 		}
 	}
 }
 
+// RS48: A login page in place of a repository is refused as what it is.
 func TestServersThatAreNone(t *testing.T) {
 	for _, test := range []struct {
 		why    string
 		answer func(w http.ResponseWriter, r *http.Request)
 		want   any
 	}{
-		{"RS48 a login page", func(w http.ResponseWriter, _ *http.Request) {
+		{"a login page", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			fmt.Fprint(w, "<html>log in</html>")
 		}, new(*fetch.RefusedError)},
@@ -223,7 +227,8 @@ func TestServersThatAreNone(t *testing.T) {
 	}
 }
 
-func TestV19Redirects(t *testing.T) {
+// V19: A git server that redirects elsewhere is not followed with credentials.
+func TestGitRedirectsCarryNoCredentials(t *testing.T) {
 	away := fetchtest.ServeGit(t)
 	away.Repository(t, "x").Commit("main", map[string]string{"x": "away"})
 	home := fetchtest.ServeGit(t, func(next http.Handler) http.Handler {
@@ -262,7 +267,8 @@ func TestV19Redirects(t *testing.T) {
 	}
 }
 
-func TestAC22DepthIsOne(t *testing.T) {
+// AC22: One commit is fetched, without its history and its submodules.
+func TestOneCommitIsFetchedAndNoHistory(t *testing.T) {
 	var mu sync.Mutex
 	var bodies []string
 	server := fetchtest.ServeGit(t, func(next http.Handler) http.Handler {
@@ -350,7 +356,8 @@ func FuzzPack(f *testing.F) {
 	})
 }
 
-func TestV17DotGit(t *testing.T) {
+// V17: Every name that a file system takes for .git is recognised.
+func TestEveryWayToWriteDotGitIsRecognised(t *testing.T) {
 	for name, want := range map[string]bool{
 		".git": true, ".GiT": true, "git~1": true, "GIT~12": true, ".git ": true, ".git...": true, ".git:x": true,
 		".g\u200dit": true, "\ufeff.git": true, ".gi\u2064t": true,

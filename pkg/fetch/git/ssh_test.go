@@ -75,7 +75,8 @@ func TestSSHShortForm(t *testing.T) {
 	}
 }
 
-func TestV20InjectionBySSH(t *testing.T) {
+// V20: Remotes that would be read as options or as shell by an ssh server are refused.
+func TestRemotesThatInjectIntoSSHAreRefused(t *testing.T) {
 	server, repository := fetchtest.ServeGitSSH(t, "x")
 	repository.Commit("main", map[string]string{"x": "y"})
 	for _, remote := range []string{
@@ -118,7 +119,8 @@ func otherKey(t *testing.T) (ssh.Signer, []byte) {
 	return signer, pem.EncodeToMemory(block)
 }
 
-func TestV24HostKeys(t *testing.T) {
+// V24, V25: A host whose key is unknown, another one or revoked is not trusted.
+func TestOnlyKnownHostKeysAreTrusted(t *testing.T) {
 	server, repository := fetchtest.ServeGitSSH(t, "x")
 	commit := repository.Commit("main", map[string]string{"x": "y"})
 	good := string(server.KnownHosts)
@@ -141,10 +143,10 @@ func TestV24HostKeys(t *testing.T) {
 		{"the host's key, but at another port", "127.0.0.1 " + key + "\n", false},
 		{"another key", line(server.Address, other.PublicKey()), false},
 		{"a pattern that leaves the host out", "[127.0.0.*]:*,!" + host + " " + key + "\n", false},
-		{"V25: the key is revoked", good + "@revoked * " + key + "\n", false},
+		{"the key is revoked", good + "@revoked * " + key + "\n", false},
 		{"the key is an authority, and no host key", "@cert-authority " + good, false},
-		{"V25: an unknown marker", "@unknown " + good, false},
-		{"V25: two markers", "@cert-authority @revoked " + good, false},
+		{"an unknown marker", "@unknown " + good, false},
+		{"two markers", "@cert-authority @revoked " + good, false},
 		{"a line that is none", good + "nonsense of three words\n", false},
 	} {
 		t.Run(test.why, func(t *testing.T) {
@@ -160,7 +162,9 @@ func TestV24HostKeys(t *testing.T) {
 	}
 }
 
-func TestV24HostCertificates(t *testing.T) {
+// V24, V25: A host's certificate counts while it is valid, for its host, and of an authority that
+// is not revoked.
+func TestOnlyValidHostCertificatesAreTrusted(t *testing.T) {
 	authority, _ := otherKey(t)
 	host, _ := otherKey(t)
 	certificate := func(change func(*ssh.Certificate)) ssh.PublicKey {
@@ -184,8 +188,8 @@ func TestV24HostCertificates(t *testing.T) {
 		{"for another host", trusted, certificate(func(c *ssh.Certificate) { c.ValidPrincipals = []string{"other.example.com"} }), false},
 		{"for users", trusted, certificate(func(c *ssh.Certificate) { c.CertType = ssh.UserCert }), false},
 		{"expired", trusted, certificate(func(c *ssh.Certificate) { c.ValidBefore = 1 }), false},
-		{"V25: the authority is revoked", revoked(authority.PublicKey()), certificate(func(*ssh.Certificate) {}), false},
-		{"V25: the host's key is revoked", revoked(host.PublicKey()), certificate(func(*ssh.Certificate) {}), false},
+		{"the authority is revoked", revoked(authority.PublicKey()), certificate(func(*ssh.Certificate) {}), false},
+		{"the host's key is revoked", revoked(host.PublicKey()), certificate(func(*ssh.Certificate) {}), false},
 		{"the authority is for other hosts", strings.Replace(trusted, "*.example.com", "*.example.org", 1),
 			certificate(func(*ssh.Certificate) {}), false},
 	} {
@@ -293,7 +297,8 @@ func TestSSHMissing(t *testing.T) {
 	}
 }
 
-func TestAC14SSHIsCheckedAtTheDial(t *testing.T) {
+// AC14: An ssh server at an address that is not allowed is not dialled.
+func TestSSHIsCheckedAtTheDial(t *testing.T) {
 	server, repository := fetchtest.ServeGitSSH(t, "x")
 	repository.Commit("main", map[string]string{"x": "y"})
 	closed := outbound.New(outbound.Options{AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
@@ -309,7 +314,8 @@ func TestAC14SSHIsCheckedAtTheDial(t *testing.T) {
 	}
 }
 
-func TestV21EndlessSSH(t *testing.T) {
+// V21: What a git server answers over ssh without end is cut off.
+func TestEndlessAnswersOverSSHEnd(t *testing.T) {
 	hash := strings.Repeat("a", 40)
 	line := fmt.Sprintf("003d%s refs/pull/000000", hash)
 	piece := strings.Repeat(line, 1000)
@@ -345,7 +351,8 @@ func TestV21EndlessSSH(t *testing.T) {
 	}
 }
 
-func TestAC23SlowSSH(t *testing.T) {
+// AC23: An ssh server that says nothing is given up after a time.
+func TestSlowSSHServerIsGivenUp(t *testing.T) {
 	waits := func(_ string, channel ssh.Channel) uint32 {
 		_, _ = io.Copy(io.Discard, channel)
 		return 0

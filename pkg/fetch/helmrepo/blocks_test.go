@@ -20,7 +20,8 @@ func named(names ...string) func(string) bool {
 	return func(chart string) bool { return slices.Contains(names, chart) }
 }
 
-func TestV05Indexes(t *testing.T) {
+// V05: Null entries and other oddities of an index are errors or left out, never a panic.
+func TestOddIndexesAreReadOrRefused(t *testing.T) {
 	one := []version{{Version: "1.0.0", URL: "x.tgz"}}
 	for _, test := range []struct {
 		why, index string
@@ -81,7 +82,8 @@ func TestV05Indexes(t *testing.T) {
 	}
 }
 
-func TestV08IndexLimits(t *testing.T) {
+// V08: An index beyond its limits is refused.
+func TestIndexesBeyondALimitAreRefused(t *testing.T) {
 	for why, index := range map[string]string{
 		"a long line":   "apiVersion: v1\nentries:\n  x:\n  - description: " + strings.Repeat("x", 5<<20) + "\n",
 		"a large chart": "apiVersion: v1\nentries:\n  x:\n" + strings.Repeat("  - description: "+strings.Repeat("x", 1<<20)+"\n", 17),
@@ -160,9 +162,10 @@ func TestLargeIndexTakesLittleMemory(t *testing.T) {
 	}
 }
 
-// What is decoded takes many times its size in memory: each index here is as large as it may be, and says as much with as
-// few bytes as YAML or JSON allow.
-func TestV08HostileIndexTakesLittleMemory(t *testing.T) {
+// V08: An index that says as much as it can with few bytes takes little memory. What is decoded
+// takes many times its size in memory: each index here is as large as it may be, and says as much
+// with as few bytes as YAML or JSON allow.
+func TestHostileIndexTakesLittleMemory(t *testing.T) {
 	const head = "apiVersion: v1\nentries:\n  x:\n"
 	fill := func(text string, size int) string { return strings.Repeat(text, size/len(text)) }
 	field := "  - version: 1.0.0\n    urls: [x.tgz]\n    keywords:\n"

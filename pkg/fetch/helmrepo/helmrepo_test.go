@@ -167,7 +167,8 @@ func TestUnchangedIndexCostsNothing(t *testing.T) {
 	}
 }
 
-func TestV10CredentialsStayHome(t *testing.T) {
+// V10: Credentials of a Helm repository are not sent to other hosts that its index names.
+func TestRepositoryCredentialsStayWithTheRepository(t *testing.T) {
 	away := fetchtest.ServeCharts(t)
 	away.Add("redis", "1.0.0", nil)
 	home := fetchtest.ServeCharts(t, func(next http.Handler) http.Handler {
@@ -232,7 +233,8 @@ func TestIndexStaysOnItsHost(t *testing.T) {
 	}
 }
 
-func TestAC26AnotherDigest(t *testing.T) {
+// AC26: A chart whose digest is not that of the catalogue is refused.
+func TestChartWithAnotherDigestIsRefused(t *testing.T) {
 	server := fetchtest.ServeCharts(t)
 	server.Put("/redis.tgz", fetchtest.Chart("redis", "1.0.0", nil))
 	wrong := fetchtest.Digest([]byte("other"))
@@ -243,7 +245,8 @@ func TestAC26AnotherDigest(t *testing.T) {
 	}
 }
 
-func TestV11Duplicates(t *testing.T) {
+// V11: An index with two entries for one version is refused.
+func TestDuplicateIndexEntriesAreRefused(t *testing.T) {
 	server := fetchtest.ServeCharts(t)
 	for _, version := range []string{"1.0.0", "1.0.0", "2.0.0", "v2.0.0", "v3.0.0", "3.0.0+a"} {
 		server.Add("redis", version, nil)
@@ -255,7 +258,8 @@ func TestV11Duplicates(t *testing.T) {
 	}
 }
 
-func TestV06ChartNames(t *testing.T) {
+// V06: Names of charts that are paths are refused before a path is built of them.
+func TestChartNamesThatLeadOutAreRefused(t *testing.T) {
 	server := fetchtest.ServeCharts(t)
 	server.Add("redis", "1.0.0", nil)
 	for _, name := range []string{".", "..", "../x", "a/b", "a\x00", strings.Repeat("a", 300), "", "-x", ".x", `a\b`, "a b", "ä"} {
@@ -276,7 +280,9 @@ func TestV06ChartNames(t *testing.T) {
 	}
 }
 
-func TestAC31CorpusAsCharts(t *testing.T) {
+// AC31: Of the corpus of hostile archives, as charts, everything is refused or stays within its
+// folder and limits.
+func TestHostileChartsAreRefused(t *testing.T) {
 	metadata := fetchtest.File{Header: tar.Header{Name: "top/Chart.yaml"}, Content: "name: top\nversion: 1.0.0\n"}
 	for _, test := range fetchtest.Corpus() {
 		if !test.Refused {
@@ -313,7 +319,8 @@ func TestAC31CorpusAsCharts(t *testing.T) {
 	}
 }
 
-func TestV05NullsInChartYaml(t *testing.T) {
+// V05: Nulls in a Chart.yaml are errors or nothing, never a panic.
+func TestNullsInChartYamlEndNothing(t *testing.T) {
 	for _, content := range []string{
 		"name: redis\nversion: 1.0.0\nmaintainers: [null]\ndependencies: [null]\n", "name: redis\nversion: 1.0.0\nkeywords: null\n",
 	} {

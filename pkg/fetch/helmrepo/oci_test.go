@@ -50,7 +50,8 @@ func TestChartsInRegistries(t *testing.T) {
 	}
 }
 
-func TestV32ChartTagThatMoves(t *testing.T) {
+// V32: A tag of a chart that moves between two requests is resolved once.
+func TestChartTagThatMovesIsResolvedOnce(t *testing.T) {
 	asked := 0
 	server := fetchtest.ServeRegistry(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -70,7 +71,8 @@ func TestV32ChartTagThatMoves(t *testing.T) {
 	}
 }
 
-func TestV31ChartWithOtherBytes(t *testing.T) {
+// V31: A chart whose bytes are not those of its digest is refused.
+func TestChartWithOtherBytesIsRefused(t *testing.T) {
 	evil := fetchtest.Chart("redis", "1.0.0", map[string]string{"x": "bad"})
 	server := fetchtest.ServeRegistry(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -87,14 +89,15 @@ func TestV31ChartWithOtherBytes(t *testing.T) {
 	}
 }
 
-func TestAC25ArtifactsThatAreNoCharts(t *testing.T) {
+// AC25, V29: An artifact that is no chart, or whose layer lies elsewhere, is refused.
+func TestArtifactsThatAreNoChartsAreRefused(t *testing.T) {
 	good := fetchtest.Chart("redis", "1.0.0", nil)
 	for why, build := range map[string]func(*fetchtest.Registry, *v1.Manifest){
 		"an image":         func(s *fetchtest.Registry, m *v1.Manifest) { m.Config.MediaType = types.OCIConfigJSON },
 		"no archive":       func(_ *fetchtest.Registry, m *v1.Manifest) { m.Layers = []v1.Descriptor{} },
 		"two archives":     func(_ *fetchtest.Registry, m *v1.Manifest) { m.Layers = append(m.Layers, m.Layers[0]) },
 		"a layer of files": func(_ *fetchtest.Registry, m *v1.Manifest) { m.Layers[0].MediaType = types.OCILayer },
-		"V29: an archive elsewhere": func(_ *fetchtest.Registry, m *v1.Manifest) {
+		"an archive elsewhere": func(_ *fetchtest.Registry, m *v1.Manifest) {
 			m.Layers[0].URLs = []string{"https://example.com/redis.tgz"}
 		},
 		"a path as a digest": func(_ *fetchtest.Registry, m *v1.Manifest) { m.Layers[0].Digest.Hex = "../../x" },
@@ -128,8 +131,8 @@ func TestAC25ArtifactsThatAreNoCharts(t *testing.T) {
 	}
 }
 
-// V06: a chart's name becomes a part of a URL here.
-func TestV06ChartNamesInRegistries(t *testing.T) {
+// V06: A chart's name becomes a part of a URL here.
+func TestChartNamesThatLeadOutAreRefusedInRegistries(t *testing.T) {
 	server := fetchtest.ServeRegistry(t)
 	for _, name := range []string{
 		".", "..", "../x", "a/b", "a\x00", strings.Repeat("a", 300), "", "a:b", "a@b", "a?b", "a#b", "a b", "A", "a%2fb", "a:1.0.0@sha256", "-a",
@@ -159,8 +162,9 @@ func TestV06ChartNamesInRegistries(t *testing.T) {
 	}
 }
 
-// V10: the registry and its token service are two hosts, and the storage a third.
-func TestV10CredentialsOfRegistries(t *testing.T) {
+// V10: Credentials of a chart's registry go to it and to its token service, and not to its storage.
+// The registry and its token service are two hosts, and the storage a third.
+func TestRegistryCredentialsStayWithTheRegistry(t *testing.T) {
 	packed := fetchtest.Chart("redis", "1.0.0", nil)
 	storage := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(packed) }))
 	server := fetchtest.ServeRegistry(t, func(next http.Handler) http.Handler {

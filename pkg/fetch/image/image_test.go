@@ -184,6 +184,7 @@ func TestDigestIsThatOfTheFiles(t *testing.T) {
 	}
 }
 
+// AC31, AC32, V37: Layers that lead out, or through files and links, are refused.
 func TestRefusedLayers(t *testing.T) {
 	for _, test := range []struct {
 		why, path, says string
@@ -193,15 +194,15 @@ func TestRefusedLayers(t *testing.T) {
 		{"a link that a layer above does not cover", "a", "links are refused", [][]byte{layer("a/x@", "y"), layer("a/y", "y")}},
 		{"the path is a link", "a", "leads through it", [][]byte{layer("a@", "b", "b/x", "x")}},
 		{"the path leads through a link", "a/b", "leads through it", [][]byte{layer("a@", "c", "c/b/x", "x")}},
-		{"AC32: the path is a file", "a", "is a folder", [][]byte{layer("a", "a")}},
-		{"AC32: the path leads through a file", "a/b", "is a folder", [][]byte{layer("a", "a")}},
-		{"V37: a file below what is a link in a layer below", "a", "and none in a layer below", [][]byte{layer("a/x@", "/tmp"), layer("a/x/y", "y")}},
+		{"the path is a file", "a", "is a folder", [][]byte{layer("a", "a")}},
+		{"the path leads through a file", "a/b", "is a folder", [][]byte{layer("a", "a")}},
+		{"a file below what is a link in a layer below", "a", "and none in a layer below", [][]byte{layer("a/x@", "/tmp"), layer("a/x/y", "y")}},
 		{"the path lies below a link in a layer below", "a/b", "and none in a layer below", [][]byte{layer("a@", "/tmp"), layer("a/b/x", "x")}},
 		{"a name twice in one layer", "a", "occurs twice", [][]byte{layer("a/x", "1", "a/x", "2")}},
-		{"AC31: a whiteout of dots", "a", "whiteout of nothing", [][]byte{layer("a/x", "x"), layer("a/.wh...", "")}},
-		{"AC31: a whiteout of nothing", "a", "whiteout of nothing", [][]byte{layer("a/x", "x"), layer("a/.wh.", "")}},
+		{"a whiteout of dots", "a", "whiteout of nothing", [][]byte{layer("a/x", "x"), layer("a/.wh...", "")}},
+		{"a whiteout of nothing", "a", "whiteout of nothing", [][]byte{layer("a/x", "x"), layer("a/.wh.", "")}},
 		{"a folder named as a whiteout", "a", "lies in a whiteout", [][]byte{layer("a/.wh.b/x", "x")}},
-		{"AC31: a name that leads out, beside the path", "a", "leads out", [][]byte{layer("a/x", "x", "../x", "x")}},
+		{"a name that leads out, beside the path", "a", "leads out", [][]byte{layer("a/x", "x", "../x", "x")}},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			server := fetchtest.ServeRegistry(t)
@@ -229,7 +230,9 @@ func TestPathThatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestAC31CorpusAsLayers(t *testing.T) {
+// AC31: Of the corpus of hostile archives, as layers, everything is refused or stays within its
+// folder and limits.
+func TestHostileLayersAreRefused(t *testing.T) {
 	for _, test := range fetchtest.Corpus() {
 		t.Run(test.Name, func(t *testing.T) {
 			if test.Name == "a folder beside that begins alike" { // what lies beside the path is not looked at

@@ -22,7 +22,9 @@ func forPlatform(described v1.Descriptor, os, architecture string) v1.Descriptor
 	return described
 }
 
-func TestAC25Indexes(t *testing.T) {
+// AC25: An index leads to the image of one platform, and is refused where it leads to none or to
+// another index.
+func TestIndexesLeadToOneImageOrAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		why   string
 		build func(server *fetchtest.Registry, images map[string]v1.Descriptor) []v1.Descriptor
@@ -73,7 +75,8 @@ func TestAC25Indexes(t *testing.T) {
 	}
 }
 
-func TestAC25Images(t *testing.T) {
+// AC25: An image without layers, with thousands of them or of another kind is refused.
+func TestImagesOfOddShapesAreRefused(t *testing.T) {
 	for why, change := range map[string]func(*fetchtest.Registry, *v1.Manifest){
 		"an artifact that is no image": func(s *fetchtest.Registry, m *v1.Manifest) {
 			m.Config = s.Blob("x", "application/vnd.example+json", []byte("{}"))
@@ -108,7 +111,8 @@ func TestAC25Images(t *testing.T) {
 	}
 }
 
-func TestV29LayersThatLieElsewhere(t *testing.T) {
+// V29: A layer that names URLs is refused, and these are not dialled.
+func TestLayersThatLieElsewhereAreNotFetched(t *testing.T) {
 	canary := fetchtest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for _, mediaType := range []types.MediaType{types.DockerForeignLayer, types.OCIRestrictedLayer, types.OCILayer} {
 		server := fetchtest.ServeRegistry(t)
@@ -140,7 +144,8 @@ func moving(next http.Handler) http.Handler {
 	})
 }
 
-func TestV32TagThatMoves(t *testing.T) {
+// V32: A tag of an image that moves between two requests is resolved once.
+func TestImageTagThatMovesIsResolvedOnce(t *testing.T) {
 	server := fetchtest.ServeRegistry(t, moving)
 	first := server.Image("x", "v1", layer("a/x", "good"))
 	server.Image("x", "v2", layer("a/x", "bad"))
@@ -174,7 +179,8 @@ func (c checking) Fetch(ctx context.Context, reference fetch.Reference, revision
 	return c.Source.Fetch(ctx, reference, revision, folder)
 }
 
-func TestV23NothingIsFetchedThatWasNotVerified(t *testing.T) {
+// V23: Nothing is fetched of a revision that a check refuses.
+func TestNothingIsFetchedThatWasNotVerified(t *testing.T) {
 	server := fetchtest.ServeRegistry(t)
 	signed := server.Image("x", "v1", layer("a/x", "signed"))
 	server.Image("x", "v2", layer("a/x", "not signed"))
@@ -197,7 +203,8 @@ func TestV23NothingIsFetchedThatWasNotVerified(t *testing.T) {
 	}
 }
 
-func TestAC26DigestInTheCatalogue(t *testing.T) {
+// AC26: An image whose digest is not that of the catalogue is refused.
+func TestImageWithAnotherDigestIsRefused(t *testing.T) {
 	server := fetchtest.ServeRegistry(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if path, ok := strings.CutSuffix(r.URL.Path, strings.Repeat("a", 64)); ok { // another image for a digest that is none of its own
@@ -227,7 +234,8 @@ func TestAC26DigestInTheCatalogue(t *testing.T) {
 	}
 }
 
-func TestV31LayerWithOtherBytes(t *testing.T) {
+// V31: A layer whose bytes are not those of its digest is refused.
+func TestLayerWithOtherBytesIsRefused(t *testing.T) {
 	evil := layer("a/x", "evil")
 	server := fetchtest.ServeRegistry(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -245,7 +253,8 @@ func TestV31LayerWithOtherBytes(t *testing.T) {
 	}
 }
 
-func TestAC17RegistriesAreVerified(t *testing.T) {
+// AC17: A registry whose certificate is not trusted is not talked to.
+func TestRegistriesAreVerified(t *testing.T) {
 	server := fetchtest.ServeRegistry(t)
 	server.Image("x", "v1", layer("a/x", "x"))
 	reference := of(server, "x:v1", "a")
@@ -256,7 +265,8 @@ func TestAC17RegistriesAreVerified(t *testing.T) {
 	}
 }
 
-func TestAC13ImagesOfOtherKinds(t *testing.T) {
+// AC13: References that are no image's are refused.
+func TestImageReferencesOfOtherKindsAreRefused(t *testing.T) {
 	for _, name := range []string{"file:///etc:v1", "http://127.0.0.1/x:v1", "user:canary@127.0.0.1/x:v1", "127.0.0.1/x", "x:v1@sha512:00"} {
 		reference := fetch.Reference{Location: image.Location{Image: image.Name(name)}}
 		if _, err := client(t).Resolve(t.Context(), reference); !isRefused(err) || strings.Contains(err.Error(), "canary") {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-func TestAC14AddressTable(t *testing.T) {
+// AC14: Addresses of special purpose are dialled only where they are allowed.
+func TestAddressesOfSpecialPurposeAreNotDialled(t *testing.T) {
 	rules := addressRules{
 		allowed: []netip.Prefix{netip.MustParsePrefix("10.1.2.0/24"), netip.MustParsePrefix("127.0.0.2/32")},
 		cluster: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12"), netip.MustParsePrefix("fd00:10::/48")},
@@ -63,7 +64,8 @@ func TestAC14AddressTable(t *testing.T) {
 	}
 }
 
-func TestAC14ClusterNames(t *testing.T) {
+// AC14: Names of services of the cluster are not dialled.
+func TestNamesOfTheClusterAreNotDialled(t *testing.T) {
 	for name, want := range map[string]bool{
 		"registry.default.svc": true, "registry.default.svc.cluster.local": true, "X.DEFAULT.SVC.": true,
 		"cluster.local": true, "svc": true, "example.com": false, "mysvc": false, "svc.example.com": false,

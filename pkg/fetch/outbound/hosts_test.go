@@ -24,7 +24,8 @@ var midnight = time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 func (c *clock) now() time.Time          { return midnight.Add(time.Duration(c.passed.Load())) }
 func (c *clock) advance(d time.Duration) { c.passed.Add(int64(d)) }
 
-func TestAC24RetryAfter(t *testing.T) {
+// AC24: A host's wish to be left alone is read in each form, and counts for a limited time.
+func TestRetryAfterIsBounded(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"": 0, "0": 0, "7": 7 * time.Second, " 60 ": time.Minute, "600": 10 * time.Minute, "601": 10 * time.Minute,
 		"315360000": 10 * time.Minute, "99999999999999999999999": 10 * time.Minute, "-5": 0, "soon": 0, "1.5": 0,
@@ -45,7 +46,8 @@ func retryOf(err error) time.Duration {
 	return unavailable.RetryAfter
 }
 
-func TestAC24HostsAreLeftAloneWhenTheyAsk(t *testing.T) {
+// AC24: A host that asks to be left alone is left alone, by everybody.
+func TestHostsAreLeftAloneWhenTheyAsk(t *testing.T) {
 	var status atomic.Int32
 	server := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "315360000") // ten years
@@ -81,7 +83,8 @@ func TestAC24HostsAreLeftAloneWhenTheyAsk(t *testing.T) {
 	}
 }
 
-func TestAC24HostsOutOfReachAreLeftAlone(t *testing.T) {
+// AC24: A host that can't be reached again and again is left alone for a time.
+func TestHostsOutOfReachAreLeftAlone(t *testing.T) {
 	const nowhere = "https://nowhere.example:1" // nobody listens there, and nobody is given that port
 	looks := &names{answers: [][]string{{"127.0.0.1"}}}
 	var passing clock
@@ -118,8 +121,8 @@ func TestAC24HostsOutOfReachAreLeftAlone(t *testing.T) {
 	}
 }
 
-// A certificate that one reference distrusts takes nothing from the others.
-func TestAC24DistrustIsNoOutage(t *testing.T) {
+// AC24: A certificate that one reference distrusts takes nothing from the others.
+func TestDistrustIsNoOutage(t *testing.T) {
 	server := fetchtest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	from := network(t, outbound.Options{})
 	for range 5 {
@@ -132,7 +135,8 @@ func TestAC24DistrustIsNoOutage(t *testing.T) {
 	}
 }
 
-func TestAC23FourRequestsPerHost(t *testing.T) {
+// AC23: A host gets four requests at a time.
+func TestAHostGetsFourRequestsAtATime(t *testing.T) {
 	var now, most atomic.Int32
 	arrived, release := make(chan struct{}, 100), make(chan struct{})
 	server := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -92,7 +92,8 @@ func (n *names) LookupNetIP(context.Context, string, string) ([]netip.Addr, erro
 	return addresses, nil
 }
 
-func TestAC14DialIsRefused(t *testing.T) {
+// AC14: A forbidden address is refused at the dial, whatever name led to it.
+func TestDialOfAForbiddenAddressIsRefused(t *testing.T) {
 	server := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "inside") }))
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
 	credentials := fetch.Credentials{CA: server.CA}
@@ -123,7 +124,8 @@ func TestAC14DialIsRefused(t *testing.T) {
 	}
 }
 
-func TestAC14RebindingGainsNothing(t *testing.T) {
+// AC14: A name that changes its address between check and dial gains nothing.
+func TestRebindingGainsNothing(t *testing.T) {
 	server := fetchtest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
 	// 127.0.0.2 is allowed and nobody listens there; a second look-up would lead to the server.
@@ -144,7 +146,8 @@ func TestAC14RebindingGainsNothing(t *testing.T) {
 	}
 }
 
-func TestAC14RedirectInside(t *testing.T) {
+// AC14: A redirect to a forbidden address is refused.
+func TestRedirectToAForbiddenAddressIsRefused(t *testing.T) {
 	inside := fetchtest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	_, port, _ := net.SplitHostPort(inside.Listener.Addr().String())
 	outside := fetchtest.Serve(t, http.RedirectHandler("https://127.0.0.3:"+port+"/", http.StatusFound))
@@ -155,7 +158,9 @@ func TestAC14RedirectInside(t *testing.T) {
 	}
 }
 
-func TestAC15Redirects(t *testing.T) {
+// AC15: Redirects are followed a few times, never to plain text, never with credentials of another
+// host.
+func TestRedirectsAreFewAndNeverToPlainText(t *testing.T) {
 	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "plain") }))
 	t.Cleanup(plain.Close)
 	other := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "other") }))
@@ -223,7 +228,8 @@ func mustParse(t *testing.T, text string) *url.URL {
 	return parsed
 }
 
-func TestV19CredentialsStayHome(t *testing.T) {
+// V19: Credentials go to the host that they are for, also after redirects and back.
+func TestCredentialsStayWithTheirHost(t *testing.T) {
 	var home *fetchtest.Server
 	away := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -329,7 +335,8 @@ func TestUnauthorizedSaysWhetherCredentialsWereSent(t *testing.T) {
 	}
 }
 
-func TestAC16URLs(t *testing.T) {
+// AC16: URLs with credentials in them, or that can be read in two ways, are refused.
+func TestURLsWithCredentialsAreRefused(t *testing.T) {
 	strict, lab := outbound.New(outbound.Options{}), outbound.New(outbound.Options{AllowInsecure: true})
 	for _, test := range []struct {
 		why, url    string
@@ -371,7 +378,8 @@ func TestAC16URLs(t *testing.T) {
 	}
 }
 
-func TestAC16ErrorsHideSecrets(t *testing.T) {
+// AC16: Errors show no credentials and no query of a URL.
+func TestErrorsHideSecretsOfURLs(t *testing.T) {
 	server := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/user":
@@ -418,7 +426,8 @@ func certificate(t *testing.T, change func(*x509.Certificate)) (tls.Certificate,
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, encoded
 }
 
-func TestAC17TLS(t *testing.T) {
+// AC17: A certificate that is expired, for another name or of an unknown authority ends the call.
+func TestCertificatesThatAreNotTrustedEndTheCall(t *testing.T) {
 	good := func(*x509.Certificate) {}
 	for _, test := range []struct {
 		why     string
@@ -453,7 +462,8 @@ func TestAC17TLS(t *testing.T) {
 	}
 }
 
-func TestAC23Deadlines(t *testing.T) {
+// AC23: A server that is slow, silent or without end is given up after a time.
+func TestSlowServersAreGivenUp(t *testing.T) {
 	stop := make(chan struct{})
 	server := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/silent" {
@@ -499,8 +509,9 @@ func TestAC23Deadlines(t *testing.T) {
 	}
 }
 
-// A server that sees its client hang up ends its answer in good order, and the end may still be read.
-func TestAC23EndAfterHangingUpIsNoEnd(t *testing.T) {
+// AC23: A server that sees its client hang up ends its answer in good order, and the end may still
+// be read.
+func TestEndAfterHangingUpIsNoEnd(t *testing.T) {
 	cut := outbound.Watched(t.Context(), time.Millisecond, func(hungUp <-chan struct{}) io.Reader {
 		return io.MultiReader(strings.NewReader("half of it"), readerFunc(func([]byte) (int, error) {
 			<-hungUp
@@ -523,7 +534,8 @@ type readerFunc func([]byte) (int, error)
 // Read is the function.
 func (f readerFunc) Read(into []byte) (int, error) { return f(into) }
 
-func TestAC23HalfOpen(t *testing.T) {
+// AC23: A connection whose other side is gone is given up after a time.
+func TestHalfOpenConnectionsAreGivenUp(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

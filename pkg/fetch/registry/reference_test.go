@@ -7,7 +7,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/registry"
 )
 
-func TestAC13References(t *testing.T) {
+// AC13: References of images that can be read in two ways are refused.
+func TestReferencesAreReadInOneWay(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("0a", 32)
 	for text, want := range map[string]registry.Reference{
 		"r.example.com/a/b:v1": {Repository: registry.Repository{Host: "r.example.com", Name: "a/b"}, Tag: "v1"},

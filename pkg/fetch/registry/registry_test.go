@@ -160,7 +160,8 @@ func TestDockerConfigTakesTheLongestKey(t *testing.T) {
 	}
 }
 
-func TestAC19DockerConfigsThatAreNone(t *testing.T) {
+// AC19: A Secret whose docker config is none is refused, and not repeated.
+func TestDockerConfigsThatAreNoneAreRefused(t *testing.T) {
 	for _, config := range []string{`canary`, `{"auths": {"r.example.com": {"auth": "canary"}}}`, `{"auths": {"r.example.com": {"auth": "Y2FuYXJ5"}}}`, `[]`} {
 		_, err := registry.Open(nil, registry.Repository{Host: "r.example.com", Name: "x"}, fetch.Credentials{DockerConfig: []byte(config)})
 		noCanary(t, err)
@@ -199,7 +200,8 @@ func TestBasicLogin(t *testing.T) {
 	}
 }
 
-func TestV27RealmOnAnotherHost(t *testing.T) {
+// V27: A token service on another host gets credentials only where the Secret names it.
+func TestCredentialsGoToNoRealmOnAnotherHost(t *testing.T) {
 	realm := fetchtest.Serve(t, http.HandlerFunc(giveToken))
 	server := fetchtest.ServeRegistry(t, guard(at(realm.URL+"/token")))
 	server.Image("team/x", "v1", fetchtest.Archive())
@@ -246,7 +248,8 @@ func TestAnonymousTokens(t *testing.T) {
 	}
 }
 
-func TestV27RealmsThatAreNone(t *testing.T) {
+// V27: A token service that is no https URL is refused.
+func TestOddRealmsAreRefused(t *testing.T) {
 	for _, realm := range []string{
 		"http://{host}/token", "file:///etc/passwd", "https://u:p@{host}/token", "https://169.254.169.254/token", "//{host}", "", "::",
 		"https://{host}/token#x", "https://{host}/token?%zz",
@@ -266,7 +269,8 @@ func TestV27RealmsThatAreNone(t *testing.T) {
 	}
 }
 
-func TestV28RedirectsGetNothing(t *testing.T) {
+// V28: The host that a registry redirects to gets no token and no password, whatever it asks.
+func TestRedirectsOfRegistriesGetNoCredentials(t *testing.T) {
 	for why, answer := range map[string]http.HandlerFunc{
 		"asks for a token": func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="https://`+r.Host+`/token",service="of tests"`)
@@ -347,7 +351,8 @@ func endless(w http.ResponseWriter, start, piece string) {
 	}
 }
 
-func TestV30EndlessAnswers(t *testing.T) {
+// V30: What a registry answers without end is cut off.
+func TestEndlessAnswersOfRegistriesEnd(t *testing.T) {
 	var written atomic.Int64
 	piece := strings.Repeat(`"x",`, 1<<14)
 	counting := func(w http.ResponseWriter, mediaType string) {
@@ -396,7 +401,8 @@ func (c counter) Write(content []byte) (int, error) {
 	return written, err
 }
 
-func TestV31OtherBytes(t *testing.T) {
+// V31: Bytes that are not those of their digest are refused.
+func TestBytesOfAnotherDigestAreRefused(t *testing.T) {
 	server := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", registry.MediaTypeImage)
 		w.Header().Set("Docker-Content-Digest", r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:])
@@ -416,7 +422,8 @@ func TestV31OtherBytes(t *testing.T) {
 	}
 }
 
-func TestV33Manifests(t *testing.T) {
+// V33: A document that is index and manifest at once is refused.
+func TestManifestsThatAreTwoThingsAreRefused(t *testing.T) {
 	image, index := `"config": {}, "layers": []`, `"manifests": []`
 	for _, test := range []struct {
 		why, mediaType, content string
@@ -460,7 +467,8 @@ func TestV33Manifests(t *testing.T) {
 	}
 }
 
-func TestAC24StatusesThatMayPass(t *testing.T) {
+// AC24: A registry that is busy is asked again later, and not at once.
+func TestStatusesThatMayPassAreNotRepeated(t *testing.T) {
 	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusInternalServerError} {
 		server := fetchtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "315360000")

@@ -77,7 +77,8 @@ func TestMirrorsServeEveryFetch(t *testing.T) {
 	}
 }
 
-func TestAC24StoreWaitsAsTheServerAsks(t *testing.T) {
+// AC24: The store waits as long as the server asks.
+func TestStoreWaitsAsTheServerAsks(t *testing.T) {
 	var busy atomic.Bool
 	busy.Store(true)
 	server := fetchtest.ServeGit(t, func(next http.Handler) http.Handler {
@@ -129,7 +130,8 @@ func (f *failing) Fetch(
 	return f.Source.Fetch(ctx, reference, revision, folder)
 }
 
-func TestAC30FullDisk(t *testing.T) {
+// AC30: With a full disk a fetch fails cleanly, and what is there stays.
+func TestFullDiskKeepsWhatIsThere(t *testing.T) {
 	server := fetchtest.ServeGit(t)
 	first, second := server.Repository(t, "first"), server.Repository(t, "second")
 	first.Commit("main", map[string]string{"x": "first"})
@@ -190,8 +192,8 @@ func (d *dirty) Fetch(
 	return "", &fetch.UnavailableError{Subject: "the source", Err: errors.New("breaks off")}
 }
 
-// What a fetch left that was cut or led astray is never there for the next one.
-func TestV22EachFetchStartsInAnEmptyFolder(t *testing.T) {
+// V22: What a fetch left that was cut or led astray is never there for the next one.
+func TestEachFetchStartsInAnEmptyFolder(t *testing.T) {
 	server := fetchtest.ServeGit(t)
 	repository := server.Repository(t, "x")
 	repository.Commit("main", map[string]string{"x": "good"})

@@ -302,7 +302,8 @@ func (g *gate) wrap(next http.Handler) http.Handler {
 	})
 }
 
-func TestRS47HostDown(t *testing.T) {
+// RS47: While a source's host is down, what was fetched is served, also after a restart.
+func TestContentIsServedWhileItsHostIsDown(t *testing.T) {
 	gate := &gate{}
 	server := fetchtest.ServeGit(t, gate.wrap)
 	repository := server.Repository(t, "x")
@@ -340,7 +341,8 @@ func TestRS47HostDown(t *testing.T) {
 	})
 }
 
-func TestAC29PrivateStaysPrivate(t *testing.T) {
+// AC29: Content that was fetched with credentials is not served without them.
+func TestPrivateContentStaysPrivate(t *testing.T) {
 	server := fetchtest.ServeGit(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if _, password, _ := r.BasicAuth(); password != "canary" {
@@ -458,7 +460,8 @@ func TestRefreshLooksNow(t *testing.T) {
 	}
 }
 
-func TestRS46LeastRecentlyUsedGoes(t *testing.T) {
+// RS46: When the store is full, what was not used for longest goes.
+func TestLeastRecentlyUsedGoes(t *testing.T) {
 	server := fetchtest.ServeGit(t)
 	references := []fetch.Reference{}
 	for i := range 4 {
@@ -600,7 +603,8 @@ func TestBrokenIndexLosesNothing(t *testing.T) {
 	}
 }
 
-func TestAC23SlowHostHoldsNobodyUp(t *testing.T) {
+// AC23: A host that is slow holds up nobody who asks others.
+func TestSlowHostHoldsNobodyUp(t *testing.T) {
 	release := make(chan struct{})
 	slow := fetchtest.Serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {

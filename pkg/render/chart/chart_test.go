@@ -254,7 +254,8 @@ func TestHelmIgnore(t *testing.T) {
 	}
 }
 
-func TestV05NullEntries(t *testing.T) {
+// V05: Null entries in a chart are errors or nothing, never a panic.
+func TestNullEntriesOfChartsEndNothing(t *testing.T) {
 	for why, text := range map[string]string{
 		"null":                "null",
 		"nothing":             "",
@@ -283,7 +284,8 @@ func TestV05NullEntries(t *testing.T) {
 	mustRender(t, content, nil)
 }
 
-func TestV09NoNetworkNoEnvironment(t *testing.T) {
+// V09, AC03: Templates of a chart look up no host and no object, and see no environment.
+func TestChartsSeeNoNetworkAndNoEnvironment(t *testing.T) {
 	t.Setenv("TRELLIS_TEST_SECRET", "hunter2")
 	content := folder("templates/a.yaml", configMap+"a\ndata:\n"+
 		"  host: \"{{ getHostByName .Values.password }}\"\n  lookup: {{ lookup \"v1\" \"Secret\" \"\" \"\" | toJson | quote }}\n")
@@ -295,12 +297,13 @@ func TestV09NoNetworkNoEnvironment(t *testing.T) {
 		_, err := renderChart(folder("templates/a.yaml", `{{ `+function+` "TRELLIS_TEST_SECRET" }}`), nil)
 		var refused *render.TemplateError
 		if !errors.As(err, &refused) || !strings.Contains(refused.Problem, "not defined") {
-			t.Errorf("AC03: %s: got %v, want an unknown function", function, err)
+			t.Errorf("%s: got %v, want an unknown function", function, err)
 		}
 	}
 }
 
-func TestV13PluginsAreNotLookedFor(t *testing.T) {
+// V13: Helm's plugins are not looked for.
+func TestPluginsAreNotLookedFor(t *testing.T) {
 	plugins := t.TempDir()
 	trap := filepath.Join(plugins, "trap")
 	if err := os.MkdirAll(trap, 0o755); err != nil {
@@ -323,7 +326,8 @@ func TestV13PluginsAreNotLookedFor(t *testing.T) {
 	}
 }
 
-func TestV14SchemaStaysInside(t *testing.T) {
+// V14: A schema of values that names URLs or files reads none of them.
+func TestSchemaReadsNothingFromElsewhere(t *testing.T) {
 	var asked atomic.Int64
 	canary := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
@@ -350,6 +354,7 @@ func TestV14SchemaStaysInside(t *testing.T) {
 	}
 }
 
+// V02: A schema of a hundred thousand levels is refused.
 func TestSchema(t *testing.T) {
 	ofAllKinds := `{"properties": {"size": {"minimum": 2.5, "multipleOf": 5}, "name": {"enum": ["abc", 7]}, "short": {"minLength": 3}, "list": {"maxItems": 1}}}`
 	closed := `{"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
@@ -397,9 +402,9 @@ func TestSchema(t *testing.T) {
 		})
 	}
 	for why, schema := range map[string]string{
-		"V02: 100,000 levels": strings.Repeat(`{"not":`, 100_000) + "true" + strings.Repeat("}", 100_000),
-		"V02: 5,000 levels":   strings.Repeat(`{"not":`, 5_000) + "true" + strings.Repeat("}", 5_000),
-		"no JSON":             "{", "no schema": `{"type": 3}`, "a loop": `{"$ref": "#"}`,
+		"100,000 levels": strings.Repeat(`{"not":`, 100_000) + "true" + strings.Repeat("}", 100_000),
+		"5,000 levels":   strings.Repeat(`{"not":`, 5_000) + "true" + strings.Repeat("}", 5_000),
+		"no JSON":        "{", "no schema": `{"type": 3}`, "a loop": `{"$ref": "#"}`,
 	} {
 		t.Run(why, func(t *testing.T) {
 			var refused *render.ChartError
@@ -410,7 +415,8 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-func TestAC11NoValueInErrorsOrLogs(t *testing.T) {
+// AC11: Errors and logs of a chart's rendering hold no value.
+func TestErrorsAndLogsOfChartsHoldNoValue(t *testing.T) {
 	values := map[string]any{
 		"password": "hunter2\nsecond-line", "table": map[string]any{"a": "hunter2-too"}, "list": []any{"third-secret"},
 	}
@@ -442,7 +448,8 @@ func TestAC11NoValueInErrorsOrLogs(t *testing.T) {
 	}
 }
 
-func TestAC12LongMessages(t *testing.T) {
+// AC12: What a chart fails with is cut.
+func TestLongMessagesOfChartsAreCut(t *testing.T) {
 	_, err := renderChart(folder("templates/a.yaml", `{{ fail (repeat 50000 "long\n") }}`), nil)
 	if err == nil || len(err.Error()) > 600 || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got an error of %d bytes", len(err.Error()))

@@ -31,8 +31,10 @@ func atoi(t *testing.T, text string) int {
 	return number
 }
 
-// TestAC03TheChildHasNothing looks at a child from outside: environment, descriptors, folder, limits.
-func TestAC03TheChildHasNothing(t *testing.T) {
+// AC03: A renderer's process has no environment, no open files, an empty folder, and limits.
+// TestTheChildHasNothing looks at a child from outside: environment, descriptors, folder,
+// limits.
+func TestTheChildHasNothing(t *testing.T) {
 	t.Setenv("TRELLIS_TEST_SECRET", "hunter2")
 	inheritable, err := os.Create(filepath.Join(t.TempDir(), "inheritable"))
 	if err != nil {
@@ -87,8 +89,9 @@ func TestAC03TheChildHasNothing(t *testing.T) {
 	}
 }
 
-// TestAC03TheChildReachesNothing asks a child from inside what it can do.
-func TestAC03TheChildReachesNothing(t *testing.T) {
+// AC03: A renderer's process opens no file, no socket and no process.
+// TestTheChildReachesNothing asks a child from inside what it can do.
+func TestTheChildReachesNothing(t *testing.T) {
 	t.Setenv("TRELLIS_TEST_SECRET", "hunter2")
 	pool := rendering.Pool(t, child.Options{})
 	asked := input(folder())

@@ -61,8 +61,7 @@ func readFailure(payload []byte) (error, error) {
 	return &RenderingError{Problem: told.Other}, nil
 }
 
-// withoutValues cuts what a child says and takes values out of it. The renderer has done so already; this holds where
-// something else speaks for it.
+// withoutValues cuts what a child says and takes values out of it, in case something else than the renderer speaks for it.
 func withoutValues(redactor redact.Redactor, err error) error {
 	texts := func(list []string) []string {
 		cut := make([]string, 0, min(len(list), maxListed))

@@ -102,23 +102,25 @@ var bombs = map[string]struct {
 	method string
 	text   string
 }{
-	"AC01/a list of 2,000,000,000":     {rendering.Helm, `{{ range until 2000000000 }}x{{ end }}`},
-	"AC01/a text of a billion letters": {rendering.Helm, `{{ repeat 1000000000 "a" }}`},
-	"AC01/many random bytes":           {rendering.Helm, `{{ randBytes 2000000000 }}`},
-	"AC01/a step that overflows":       {rendering.Helm, `{{ range untilStep 0 9223372036854775807 4611686018427387904 }}x{{ end }}`},
-	"AC01/a text that doubles":         {rendering.Helm, `{{ $x := "ab" }}{{ range until 40 }}{{ $x = print $x $x }}{{ end }}`},
-	"AC01/a list that doubles":         {rendering.GoTemplate, `{{ $x := list 1 2 }}{{ range until 40 }}{{ $x = concat $x $x }}{{ end }}`},
-	"AC01/loops in loops":              {rendering.GoTemplate, `{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}`},
-	"AC01/more text than is taken":     {rendering.Helm, `{{ range until 100 }}{{ repeat 10000000 "a" }}{{ end }}`},
-	"AC01/keys without end":            {rendering.Helm, `{{ $x := dict }}{{ range $i := until 100000000 }}{{ $_ := set $x (print $i) (repeat 1000 "a") }}{{ end }}`},
-	"AC02/a value that calls itself":   {rendering.Helm, `{{ $_ := set .Values "self" "{{ tpl .Values.self . }}" }}{{ tpl .Values.self . }}`},
-	"AC02/a template that calls itself": {
+	"a list of 2,000,000,000":     {rendering.Helm, `{{ range until 2000000000 }}x{{ end }}`},
+	"a text of a billion letters": {rendering.Helm, `{{ repeat 1000000000 "a" }}`},
+	"many random bytes":           {rendering.Helm, `{{ randBytes 2000000000 }}`},
+	"a step that overflows":       {rendering.Helm, `{{ range untilStep 0 9223372036854775807 4611686018427387904 }}x{{ end }}`},
+	"a text that doubles":         {rendering.Helm, `{{ $x := "ab" }}{{ range until 40 }}{{ $x = print $x $x }}{{ end }}`},
+	"a list that doubles":         {rendering.GoTemplate, `{{ $x := list 1 2 }}{{ range until 40 }}{{ $x = concat $x $x }}{{ end }}`},
+	"loops in loops":              {rendering.GoTemplate, `{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}`},
+	"more text than is taken":     {rendering.Helm, `{{ range until 100 }}{{ repeat 10000000 "a" }}{{ end }}`},
+	"keys without end":            {rendering.Helm, `{{ $x := dict }}{{ range $i := until 100000000 }}{{ $_ := set $x (print $i) (repeat 1000 "a") }}{{ end }}`},
+	"a value that calls itself":   {rendering.Helm, `{{ $_ := set .Values "self" "{{ tpl .Values.self . }}" }}{{ tpl .Values.self . }}`},
+	"a template that calls itself": {
 		rendering.GoTemplate, `{{ define "self" }}{{ template "self" . }}{{ end }}{{ template "self" . }}`,
 	},
-	"AC02/includes that call each other": {rendering.Helm, `{{ define "a" }}{{ include "b" . }}{{ end }}{{ define "b" }}{{ include "a" . }}{{ end }}{{ include "a" . }}`},
+	"includes that call each other": {rendering.Helm, `{{ define "a" }}{{ include "b" . }}{{ end }}{{ define "b" }}{{ include "a" . }}{{ end }}{{ include "a" . }}`},
 }
 
-// TestBombs: every bomb ends, in an error of a type that stays away from others, and the next rendering is as good as ever.
+// AC01, AC02: Templates and values without end are ended by limits of memory and time. Every bomb
+// ends, in an error of a type that stays away from others, and the next rendering is as good as
+// ever.
 func TestBombs(t *testing.T) {
 	pool := rendering.Pool(t, small())
 	for name, bomb := range bombs {
@@ -141,7 +143,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-func TestAC12LongMessages(t *testing.T) {
+// AC12: What a template fails with is cut in the child already.
+func TestLongMessagesOfTheChildAreCut(t *testing.T) {
 	pool := rendering.Pool(t, child.Options{})
 	for method, content := range map[string]render.Input{
 		rendering.GoTemplate: input(folder("a.yaml", `{{ fail (repeat 1000000 "long\n") }}`)),
@@ -154,8 +157,9 @@ func TestAC12LongMessages(t *testing.T) {
 	}
 }
 
-// TestV02DeepSchema and TestV04ExtremeSchema: the child takes the harm, if there is any.
-func TestV02DeepSchema(t *testing.T) {
+// V02: A schema of a hundred thousand levels harms the renderer's process at most.
+// TestDeepSchemaEndsTheChildAtMost and TestExtremeSchemaEndsTheChildAtMost: the child takes the harm, if there is any.
+func TestDeepSchemaEndsTheChildAtMost(t *testing.T) {
 	pool := rendering.Pool(t, small())
 	deep := strings.Repeat(`{"not":`, 100_000) + `{}` + strings.Repeat(`}`, 100_000)
 	_, err := renderWith(t, pool, rendering.Helm, chartFolder("values.schema.json", deep, "templates/a.yaml", configMap+"a"))
@@ -166,7 +170,8 @@ func TestV02DeepSchema(t *testing.T) {
 	expectHarmless(t, pool)
 }
 
-func TestV04ExtremeSchema(t *testing.T) {
+// V04: A schema of extreme numbers harms the renderer's process at most.
+func TestExtremeSchemaEndsTheChildAtMost(t *testing.T) {
 	pool := rendering.Pool(t, small())
 	schema := `{"properties":{"b":{"pattern":"^(((a{1,1000}){1,1000}){1,1000})$","maxLength":1e308,"multipleOf":1e-308},` +
 		`"a":{"multipleOf":1e-300000000,"maximum":1e300000000}}}`
@@ -178,7 +183,8 @@ func TestV04ExtremeSchema(t *testing.T) {
 	expectHarmless(t, pool)
 }
 
-func TestV01LargeContent(t *testing.T) {
+// V01: Content of an add-on that is too large is refused within the renderer's limits.
+func TestLargeContentIsBounded(t *testing.T) {
 	pool := rendering.Pool(t, child.Options{})
 	big := strings.Repeat("a", 15<<20)
 	pairs := []string{"templates/a.yaml", configMap + "a"}

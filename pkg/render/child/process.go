@@ -149,8 +149,7 @@ func (p *process) closeFiles() {
 	}
 }
 
-// waitForExit waits until the child has exited and notes why. What the child says at its end is read until nobody can write more, so
-// that it never waits for us.
+// waitForExit notes why the child has exited. What it says at its end is read until nobody can write, so that it never waits.
 func (p *process) waitForExit() {
 	first := make([]byte, wordsBytes)
 	read, _ := io.ReadFull(p.words, first)

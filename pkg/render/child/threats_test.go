@@ -20,8 +20,10 @@ import (
 
 // Cases of the threat model once more, by way of a child: what a method refuses must come back as the same refusal.
 
-// Red when the schema's references are followed, when the child can follow them, or when a refusal gets lost on its way.
-func TestV14SchemaStaysInsideOfTheChild(t *testing.T) {
+// V14: A schema that names URLs or files reads none of them in the child either. Red when the
+// schema's references are followed, when the child can follow them, or when a refusal gets lost on
+// its way.
+func TestSchemaReadsNothingFromElsewhereInTheChild(t *testing.T) {
 	var asked atomic.Int64
 	canary := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
@@ -46,8 +48,9 @@ func TestV14SchemaStaysInsideOfTheChild(t *testing.T) {
 	}
 }
 
-// Red when a schema that no parser takes ends the child, which would come back as DiedError.
-func TestV08SchemasThatAreNoneEndNoChild(t *testing.T) {
+// V08: A schema that no parser takes is an error, and ends no child. Red when a schema that no
+// parser takes ends the child, which would come back as DiedError.
+func TestSchemasThatAreNoneEndNoChild(t *testing.T) {
 	pool := rendering.Pool(t, child.Options{})
 	for _, schema := range []string{
 		"{", "[]", `"x"`, "\x00", "\xff\xfe", `{"type":[null]}`, `{"properties":null}`, `{"properties":{"a":null}}`, `{"required":[null]}`,
@@ -63,8 +66,9 @@ func TestV08SchemasThatAreNoneEndNoChild(t *testing.T) {
 	expectHarmless(t, pool)
 }
 
-// Red when a name is looked up: the child has no resolver and no sockets, and the function gives nothing.
-func TestV09NoNameIsLookedUpInTheChild(t *testing.T) {
+// V09: No name is looked up in the child. Red when a name is looked up: the child has no resolver
+// and no sockets, and the function gives nothing.
+func TestNoNameIsLookedUpInTheChild(t *testing.T) {
 	pool := rendering.Pool(t, child.Options{})
 	template := configMap + "a\ndata: {host: \"{{ getHostByName \"localhost\" }}\"}\n"
 	result, err := renderWith(t, pool, rendering.Helm, chartFolder("templates/a.yaml", template))
@@ -76,8 +80,9 @@ func TestV09NoNameIsLookedUpInTheChild(t *testing.T) {
 	}
 }
 
-// Red when a template's own words, with values in them, are taken over, or when notes reach anybody.
-func TestAC11NothingOfValuesComesBackInErrors(t *testing.T) {
+// AC11: No error of the child, and no note of a chart, brings a value back. Red when a template's
+// own words, with values in them, are taken over, or when notes reach anybody.
+func TestNothingOfValuesComesBackInErrors(t *testing.T) {
 	pool := rendering.Pool(t, child.Options{})
 	for method, path := range map[string]string{rendering.GoTemplate: "a.yaml", rendering.Helm: "templates/a.yaml"} {
 		values, content := ".Variables", folder(path, "")

@@ -3,7 +3,6 @@ package gotemplate_test
 import (
 	"bytes"
 	"context"
-	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,9 +15,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // goldenData is a cluster with something in every field that is no secret.
 func goldenData(t *testing.T) templatedata.Data {
@@ -91,12 +89,12 @@ func TestGolden(t *testing.T) {
 			if diff := cmp.Diff(first, second); diff != "" {
 				t.Errorf("the second rendering differs:\n%s", diff)
 			}
-			golden(t, name+".golden.yaml", first)
+			matchGolden(t, name+".golden.yaml", first)
 		})
 	}
 }
 
-func golden(t *testing.T, name string, result render.Result) {
+func matchGolden(t *testing.T, name string, result render.Result) {
 	t.Helper()
 	var got bytes.Buffer
 	for _, object := range result.Objects {
@@ -107,17 +105,5 @@ func golden(t *testing.T, name string, result render.Result) {
 		got.WriteString("---\n")
 		got.Write(encoded)
 	}
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("%s (-want +got), -update writes it:\n%s", path, diff)
-	}
+	golden.Match(t, filepath.Join("testdata", name), got.String())
 }

@@ -169,7 +169,8 @@ func TestNoManifests(t *testing.T) {
 	}
 }
 
-func TestAC01RunawayTemplates(t *testing.T) {
+// AC01: Templates that would take all memory or time are refused.
+func TestRunawayTemplatesAreRefused(t *testing.T) {
 	for why, text := range map[string]string{
 		"a list of 2,000,000,000":      `{{ range until 2000000000 }}x{{ end }}`,
 		"a list that overflows":        `{{ range untilStep -9223372036854775807 9223372036854775807 1 }}{{ end }}`,
@@ -232,7 +233,8 @@ func TestAC01RunawayTemplates(t *testing.T) {
 	})
 }
 
-func TestAC03NoEnvironmentNoNetwork(t *testing.T) {
+// AC03: Functions of environment and network are absent, and the error names them.
+func TestTemplatesSeeNoNetworkAndNoEnvironment(t *testing.T) {
 	t.Setenv("TRELLIS_TEST_SECRET", "hunter2")
 	for _, text := range []string{
 		`{{ env "TRELLIS_TEST_SECRET" }}`, `{{ expandenv "$TRELLIS_TEST_SECRET" }}`, `{{ getHostByName "example.com" }}`,
@@ -245,7 +247,8 @@ func TestAC03NoEnvironmentNoNetwork(t *testing.T) {
 	}
 }
 
-func TestAC11ErrorsHoldNoValue(t *testing.T) {
+// AC11: Errors of a template hold no value.
+func TestErrorsOfTemplatesHoldNoValue(t *testing.T) {
 	values := map[string]any{"password": "hunter2 is the word", "list": []any{"other-secret"}}
 	for _, text := range []string{
 		`{{ fail .Variables.password }}`, `{{ fail (b64enc .Variables.password) }}`, `{{ fail (first .Variables.list) }}`,
@@ -265,7 +268,8 @@ func TestAC11ErrorsHoldNoValue(t *testing.T) {
 	}
 }
 
-func TestAC12LongMessages(t *testing.T) {
+// AC12: What a template fails with is cut.
+func TestLongMessagesOfTemplatesAreCut(t *testing.T) {
 	_, err := renderFolder(folder("a.yaml", `{{ fail (repeat 1000000 "long\n") }}`), nil)
 	if err == nil || len(err.Error()) > 600 || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got an error of %d bytes", len(err.Error()))

@@ -47,8 +47,9 @@ gone: null
 	}
 }
 
-// Red when the limits of values are not those of valuesTemplate: 256 KiB, depth 32, one document, strictly decoded.
-func TestAC06RenderValuesRefused(t *testing.T) {
+// AC06: What a template of values renders has the limits of values. Red when the limits of values
+// are not those of valuesTemplate: 256 KiB, depth 32, one document, strictly decoded.
+func TestValuesTemplatesBeyondLimitsAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		why, template string
 		line          int

@@ -25,8 +25,7 @@ func (r *Renders) entry(key string) *entry {
 	return made
 }
 
-// keep puts an outcome into an entry, and makes room for it: the objects of the oldest go first, then all that is known of
-// them. The mutex is held.
+// keep puts an outcome into an entry, and makes room: the oldest lose their objects first, then all. The mutex is held.
 func (r *Renders) keep(kept *entry, came *outcome) {
 	kept.outcome = came
 	if came.err == nil {

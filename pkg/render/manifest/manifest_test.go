@@ -56,7 +56,8 @@ func aliasBomb(levels int) string {
 	return text
 }
 
-func TestAC06HostileManifests(t *testing.T) {
+// AC06: Manifests that are deep, large, of aliases or with duplicate keys are refused.
+func TestHostileManifestsAreRefused(t *testing.T) {
 	for why, text := range map[string]string{
 		"an alias bomb":      aliasBomb(8),
 		"10,000 levels":      strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000),

@@ -10,6 +10,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
+// AC12: Long texts of renderers are cut.
 func TestText(t *testing.T) {
 	data := templatedata.Data{
 		Variables:   map[string]any{"flag": "flag-value"},
@@ -35,6 +36,6 @@ func TestText(t *testing.T) {
 	}
 	long := redactor.Text(strings.Repeat("ä", 5_000_000))
 	if count := utf8.RuneCountInString(long); count != redact.MaxText || !strings.HasSuffix(long, "…") {
-		t.Errorf("AC12: a long text keeps %d characters", count)
+		t.Errorf("a long text keeps %d characters", count)
 	}
 }

@@ -10,18 +10,14 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
@@ -42,26 +38,11 @@ func TestMain(m *testing.M) {
 	fleet.Main(m, fleet.ClusterOptions{Name: "seed"})
 }
 
-func newScheme() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kkpv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			panic(err) // kinds of our own
-		}
-	}
-	return scheme
-}
-
 // newManager is a manager with controller addon, as the seed's has it.
 func newManager(ctx context.Context, config *rest.Config, options manager.Options) (manager.Manager, error) {
-	options.Scheme = newScheme()
+	options.Scheme = wiring.Scheme()
 	options.Controller = skipNames
-	options.Cache = cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject: map[client.Object]cache.ByObject{
-			&v1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{catalogueNamespace: {}}},
-		},
-	}
+	options.Cache = wiring.Cache(wiring.HeldOnSeeds(catalogueNamespace))
 	made, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, err
@@ -69,12 +50,9 @@ func newManager(ctx context.Context, config *rest.Config, options manager.Option
 	if err := cluster.IndexNamespaceName(ctx, made.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
-	return made, addon.New(addon.Dependencies{
-		Client: made.GetClient(), Marks: mergedcatalogue.New(logr.Discard()), Reader: made.GetAPIReader(),
-		Finder:   cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient()),
-		Recorder: made.GetEventRecorder("addon"), Metrics: addon.NewMetrics(metrics.Registry),
-		Options: addon.Options{CatalogueNamespace: catalogueNamespace},
-	}).SetupWithManager(made)
+	dependencies := wiring.Addon(made, mergedcatalogue.New(logr.Discard()), addon.Options{CatalogueNamespace: catalogueNamespace})
+	dependencies.Metrics = addon.NewMetrics(metrics.Registry)
+	return made, addon.New(dependencies).SetupWithManager(made)
 }
 
 var skipNames = config.Controller{SkipNameValidation: new(true)}

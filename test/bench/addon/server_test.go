@@ -18,6 +18,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -32,7 +33,7 @@ func BenchmarkServer(b *testing.B) {
 	if err := fleet.InstallCRDs(b.Context(), seed.Config, fleet.CRDs(b)...); err != nil {
 		b.Fatal(err)
 	}
-	c, err := client.New(seed.Config, client.Options{Scheme: newScheme()})
+	c, err := client.New(seed.Config, client.Options{Scheme: wiring.Scheme()})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -10,16 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
-	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/fleet"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // platformWorld is a master, its seeds and the master manager.
@@ -38,25 +33,11 @@ func newPlatform(b *testing.B, count int) *platformWorld {
 		clusters = append(clusters, fleet.ClusterOptions{Name: seedName(i)})
 	}
 	w := &platformWorld{b: b, fleet: fleet.ForTest(b, clusters...), clients: map[string]client.Client{}}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kkpv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			b.Fatal(err)
-		}
-	}
 	for _, cluster := range clusters {
-		config := w.fleet.Cluster(cluster.Name).Config
-		if err := fleet.InstallCRDs(b.Context(), config, fleet.CRDs(b)...); err != nil {
-			b.Fatal(err)
-		}
-		made, err := client.New(config, client.Options{Scheme: scheme})
-		if err != nil {
-			b.Fatal(err)
-		}
-		w.clients[cluster.Name] = made
+		w.clients[cluster.Name] = kit.Client(b, w.fleet.Cluster(cluster.Name).Config)
 	}
 	w.master = w.clients["master"]
-	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: platform}})
+	w.create(kit.Namespace(platform))
 	return w
 }
 

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 )
 
 // watcher watches installations and Deployments.
@@ -30,7 +31,7 @@ type watcher struct {
 func (w *world) watch(b *testing.B) *watcher {
 	b.Helper()
 	watched, err := cache.New(w.both.Config, cache.Options{
-		Scheme: newScheme(), DefaultNamespaces: map[string]cache.Config{clusterNamespace: {}, targetNamespace: {}},
+		Scheme: wiring.Scheme(), DefaultNamespaces: map[string]cache.Config{clusterNamespace: {}, targetNamespace: {}},
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -8,13 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/fleet"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // Names in every world.
@@ -36,31 +36,14 @@ type world struct {
 	manager *manager
 }
 
-func newScheme() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, kubermaticv1.AddToScheme, kkpv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			panic(err) // the same kinds every time
-		}
-	}
-	return scheme
-}
-
 // newWorld starts everything but the manager.
 func newWorld(b *testing.B) *world {
 	b.Helper()
 	w := &world{fleet: fleet.ForTest(b, fleet.ClusterOptions{Name: "both"}), sources: fleet.SourcesForTest(b)}
 	w.both = w.fleet.Cluster("both")
-	if err := fleet.InstallCRDs(b.Context(), w.both.Config, fleet.CRDs(b)...); err != nil {
-		b.Fatal(err)
-	}
-	made, err := client.NewWithWatch(w.both.Config, client.Options{Scheme: newScheme()})
-	if err != nil {
-		b.Fatal(err)
-	}
-	w.seed = made
+	w.seed = kit.Client(b, w.both.Config)
 	for _, name := range []string{platformNamespace, catalogueNamespace, clusterNamespace, targetNamespace} {
-		w.create(b, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		w.create(b, kit.Namespace(name))
 	}
 	w.create(b, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -75,9 +58,7 @@ func newWorld(b *testing.B) *world {
 
 func (w *world) create(b *testing.B, object client.Object) {
 	b.Helper()
-	if err := w.seed.Create(b.Context(), object); err != nil {
-		b.Fatal(err)
-	}
+	kit.Create(b, w.seed, object)
 }
 
 // addCluster makes the one Cluster, as KKP would have it.

@@ -20,22 +20,17 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/query"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // The size of the bar, and the bar itself.
@@ -177,53 +172,26 @@ func (l load) with(url string, bytes int, header map[string]string) load {
 }
 
 func newBench(b *testing.B) *bench {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kkpv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			b.Fatal(err)
-		}
-	}
 	server := fleet.ForTest(b, fleet.ClusterOptions{Name: "seed"}).Cluster("seed")
-	if err := fleet.InstallCRDs(b.Context(), server.Config, fleet.CRDs(b)...); err != nil {
-		b.Fatal(err)
-	}
 	made := &bench{B: b, token: server.Config.BearerToken}
-	var err error
-	if made.seed, err = client.New(server.Config, client.Options{Scheme: scheme}); err != nil {
-		b.Fatal(err)
-	}
-	made.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: place}})
+	made.seed = kit.Client(b, server.Config)
+	made.create(kit.Namespace(place))
 	for i := range addons {
 		made.create(mergedAddon(i))
 	}
-	mgr, err := ctrl.NewManager(server.Config, manager.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
-			&v1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{place: {}}},
-		}},
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	made.serve(mgr)
+	made.serve(kit.Seed(b, server.Config, place))
 	return made
 }
 
 func (b *bench) create(object client.Object) {
 	b.Helper()
-	if err := b.seed.Create(b.Context(), object); err != nil {
-		b.Fatal(err)
-	}
+	kit.Create(b, b.seed, object)
 }
 
 // serve starts the endpoint in a manager, and the empty handler.
-func (b *bench) serve(mgr manager.Manager) {
-	ctx, cancel := context.WithCancel(context.Background())
-	if err := cluster.IndexNamespaceName(ctx, mgr.GetFieldIndexer()); err != nil {
-		b.Fatal(err)
-	}
+func (b *bench) serve(made *kit.Manager) {
 	catalogue := query.NewCatalogue(place, mergedcatalogue.New(logr.Discard()), logr.Discard())
-	if err := catalogue.Watch(ctx, mgr.GetCache()); err != nil {
+	if err := catalogue.Watch(made.Context(), made.GetCache()); err != nil {
 		b.Fatal(err)
 	}
 	b.reviews = &counting{Client: b.seed}
@@ -233,25 +201,18 @@ func (b *bench) serve(mgr manager.Manager) {
 	// The run may take longer than the ten seconds that answers are kept for.
 	reviews := query.NewReviews(b.reviews, query.ReviewOptions{TTL: time.Hour})
 	b.endpoint = query.New(query.Dependencies{
-		Catalogue: catalogue, Clusters: cluster.NewKKPFinder(mgr.GetClient(), mgr.GetAPIReader(), nil),
-		Installations: mgr.GetClient(), Reviews: reviews, Certificates: own,
+		Catalogue: catalogue, Clusters: wiring.Finder(made),
+		Installations: made.GetClient(), Reviews: reviews, Certificates: own,
 	}, query.Options{Address: "127.0.0.1:0", Logger: logr.Discard()})
 	for _, runnable := range []manager.Runnable{own, b.endpoint} {
-		if err := mgr.Add(runnable); err != nil {
+		if err := made.Add(runnable); err != nil {
 			b.Fatal(err)
 		}
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	b.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			b.Error(err)
-		}
-	})
+	made.Run()
 	expect.Eventually(b, expect.Patience, func() error { return b.endpoint.Ready(nil) })
 	secret := &corev1.Secret{}
-	if err := b.seed.Get(ctx, key, secret); err != nil {
+	if err := b.seed.Get(b.Context(), key, secret); err != nil {
 		b.Fatal(err)
 	}
 	b.authority = secret.Data["ca.crt"]

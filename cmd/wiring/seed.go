@@ -1,0 +1,61 @@
+// Package wiring puts controllers together out of a manager. The programs beside it add what their flags say, and tests what
+// they count or break, so that what is tested is what runs. It is below cmd, whose job wiring is, and not internal to it,
+// since tests are elsewhere.
+package wiring
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/controllers/addon"
+	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+)
+
+// Scheme knows every kind that Trellis reads or writes.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(kubermaticv1.AddToScheme(scheme))
+	utilruntime.Must(cluster.AddToScheme(scheme))
+	return scheme
+}
+
+// Cache is what a manager's cache holds: some kinds in part only, and of none who manages its fields.
+func Cache(held map[client.Object]cache.ByObject) cache.Options {
+	return cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: held}
+}
+
+// HeldOnSeeds are of catalogues the merged ones only. A seed has an available one for each cluster besides.
+func HeldOnSeeds(catalogueNamespace string) map[client.Object]cache.ByObject {
+	return map[client.Object]cache.ByObject{
+		&kubermaticv1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{catalogueNamespace: {}}},
+	}
+}
+
+// Finder finds Clusters.
+func Finder(made manager.Manager) *cluster.KKPFinder {
+	return cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient())
+}
+
+// Addon are what controller addon works with.
+func Addon(made manager.Manager, marks *mergedcatalogue.Marks, options addon.Options) addon.Dependencies {
+	return addon.Dependencies{
+		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: Finder(made),
+		Recorder: made.GetEventRecorder("addon"), Options: options,
+	}
+}
+
+// CoreAddon are what controller coreaddon works with.
+func CoreAddon(made manager.Manager, marks *mergedcatalogue.Marks, options coreaddon.Options) coreaddon.Dependencies {
+	return coreaddon.Dependencies{
+		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: Finder(made),
+		Recorder: made.GetEventRecorder("coreaddon"), Options: options,
+	}
+}

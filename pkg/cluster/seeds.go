@@ -1,0 +1,68 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// Seed is a seed cluster, as the master knows it.
+type Seed struct {
+	Name        string
+	Annotations map[string]string
+	Deleted     bool
+	// KKPVersion is KKP's there; empty while it is not known.
+	KKPVersion string
+	// Initialised says whether the seed can be used. One without conditions comes from somebody other than KKP.
+	Initialised bool
+	// Secret holds the seed's kubeconfig, below SecretKey.
+	Secret    client.ObjectKey
+	SecretKey string
+}
+
+// SeedObject is an empty object of the kind that stands for seeds, to watch it by.
+func SeedObject() client.Object { return &kkpv1.Seed{} }
+
+// ListSeeds lists the seeds of a platform's namespace for controllers with a --worker-name, by name. What they share with the
+// cache is only read.
+func ListSeeds(ctx context.Context, reader client.Reader, namespace, workerName string) ([]Seed, error) {
+	var list kkpv1.SeedList
+	if err := reader.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing Seeds: %w", err)
+	}
+	var seeds []Seed
+	for i := range list.Items {
+		if list.Items[i].Labels[kkpv1.LabelWorkerName] == workerName {
+			seeds = append(seeds, describeSeed(&list.Items[i]))
+		}
+	}
+	slices.SortFunc(seeds, func(a, b Seed) int { return cmp.Compare(a.Name, b.Name) })
+	return seeds, nil
+}
+
+// describeSeed fills in KKP's defaults (pkg/provider/kubernetes/seed.go).
+func describeSeed(seed *kkpv1.Seed) Seed {
+	kubeconfig := seed.Spec.Kubeconfig
+	return Seed{
+		Name: seed.Name, Annotations: seed.Annotations, Deleted: seed.DeletionTimestamp != nil,
+		KKPVersion: seed.Status.Versions.Kubermatic,
+		Initialised: len(seed.Status.Conditions) == 0 ||
+			seed.Status.Conditions[kkpv1.SeedConditionInitialized].Status == metav1.ConditionTrue,
+		Secret:    client.ObjectKey{Namespace: cmp.Or(kubeconfig.Namespace, seed.Namespace), Name: kubeconfig.Name},
+		SecretKey: cmp.Or(kubeconfig.FieldPath, KubeconfigKey),
+	}
+}
+
+// IsForSources says whether a Secret is marked for sources, by our label or as KKP marks them.
+func IsForSources(secret *corev1.Secret) bool {
+	_, byKKP := secret.Annotations[kkpv1.AnnotationSecretType]
+	return byKKP || secret.Labels[v1.LabelUse] == v1.UseSource
+}

@@ -1,0 +1,51 @@
+package laws
+
+import "testing"
+
+// kkpKinds are KKP's kinds, which stand for clusters and seeds.
+const kkpKinds = module + "/apis/kkp/v1"
+
+// knowKKP are the rooms and files that read KKP's kinds: those that describe clusters and seeds to all others, templates, the rules
+// for core add-ons, and what stands in for KKP. For the others a cluster is a target.Ref and a target.Description.
+var knowKKP = []string{
+	"pkg/cluster/describe.go", "pkg/cluster/kkp.go", "pkg/cluster/kkpaddon.go", "pkg/cluster/platform.go", "pkg/cluster/secrets.go",
+	"pkg/cluster/seeds.go", "pkg/templatedata", "pkg/controllers/coreaddon/rules.go", "pkg/controllers/standalone",
+}
+
+// clusterKinds complains about files that read KKP's kinds and are none of those that describe them.
+func clusterKinds(file source) []string {
+	if file.isTest() || within(file.room(), []string{"apis", "test", "hack"}) || within(file.file, knowKKP) {
+		return nil
+	}
+	var complaints []string
+	for name, spec := range file.imports() {
+		if name == kkpKinds {
+			complaints = append(complaints, file.complain(spec, "%s must not know KKP's kinds: take a target.Ref or target.Description", file.file))
+		}
+	}
+	return complaints
+}
+
+func TestFewKnowKindsOfClusters(t *testing.T) { report(t, clusterKinds) }
+
+func TestKindsOfClustersCatches(t *testing.T) {
+	const kkp = "package x\nimport kkpv1 \"" + kkpKinds + "\"\nvar _ kkpv1.Cluster"
+	const wrong = "must not know KKP's kinds"
+	catches(t, clusterKinds, []law{
+		{"what describes clusters", "pkg/cluster/describe.go", kkp, ""},
+		{"templates are in KKP's words", "pkg/templatedata/a.go", kkp, ""},
+		{"rules read a Cluster's fields", "pkg/controllers/coreaddon/rules.go", kkp, ""},
+		{"what stands in for KKP", "pkg/controllers/standalone/a.go", kkp, ""},
+		{"a test makes Clusters", "pkg/webhook/a_test.go", kkp, ""},
+		{"a kit makes Clusters", "test/sandbox/a.go", kkp, ""},
+		{"our own kinds", "pkg/webhook/a.go", "package x\nimport _ \"" + module + "/apis/kubermatic/v1\"", ""},
+		{"what connects", "pkg/cluster/connections.go", kkp, wrong},
+		{"another file beside the rules", "pkg/controllers/coreaddon/set.go", kkp, wrong},
+		{"a controller", "pkg/controllers/addoninstallation/a.go", kkp, wrong},
+		{"records", "pkg/revision/a.go", kkp, wrong},
+		{"admission", "pkg/webhook/a.go", kkp, wrong},
+		{"wiring", "cmd/seed-controller-manager/a.go", kkp, wrong},
+		{"under a name that hides it", "pkg/query/a.go", "package x\nimport v1 \"" + kkpKinds + "\"\nvar _ v1.Seed", wrong},
+		{"a room that begins like one", "pkg/templatedatamore/a.go", kkp, wrong},
+	})
+}

@@ -1,0 +1,129 @@
+// Package world starts what controllers are tried in: an API server of the fleet with the kinds that they know, and a manager
+// that is put together as the programs' own.
+package world
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/trellis-addons/trellis/cmd/wiring"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// Client is that of a test: not limited in what it may do, and nobody of whom a controller knows. The kinds are installed first.
+func Client(t testing.TB, config *rest.Config) client.WithWatch {
+	t.Helper()
+	if err := fleet.InstallCRDs(t.Context(), config, fleet.CRDs(t)...); err != nil {
+		t.Fatal(err)
+	}
+	made, err := client.NewWithWatch(config, client.Options{Scheme: wiring.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// Create makes objects.
+func Create(t testing.TB, with client.Client, objects ...client.Object) {
+	t.Helper()
+	for _, object := range objects {
+		if err := with.Create(t.Context(), object); err != nil {
+			t.Fatalf("creating %T %q: %v", object, object.GetName(), err)
+		}
+	}
+}
+
+// Namespace is one to create.
+func Namespace(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// Manager is one that runs no longer than its test.
+type Manager struct {
+	manager.Manager
+	t      testing.TB
+	ctx    context.Context
+	cancel context.CancelFunc
+	ended  func() error
+}
+
+// Master makes a manager as the program of the master does, but for what a test changes.
+func Master(t testing.TB, config *rest.Config, change ...func(*manager.Options)) *Manager {
+	t.Helper()
+	return newManager(t, config, manager.Options{Cache: wiring.Cache(nil)}, change)
+}
+
+// Seed makes a manager as the program of a seed does, with the index of Clusters, but for what a test changes.
+func Seed(t testing.TB, config *rest.Config, catalogueNamespace string, change ...func(*manager.Options)) *Manager {
+	t.Helper()
+	m := newManager(t, config, manager.Options{Cache: wiring.Cache(wiring.HeldOnSeeds(catalogueNamespace))}, change)
+	if err := cluster.IndexNamespaceName(m.ctx, m.GetFieldIndexer()); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func newManager(t testing.TB, to *rest.Config, options manager.Options, change []func(*manager.Options)) *Manager {
+	t.Helper()
+	options.Scheme, options.Metrics = wiring.Scheme(), metricsserver.Options{BindAddress: "0"}
+	options.Controller = config.Controller{SkipNameValidation: new(true)} // several of one name, one after the other
+	for _, change := range change {
+		change(&options)
+	}
+	made, err := ctrl.NewManager(to, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Manager{Manager: made, t: t}
+	m.ctx, m.cancel = context.WithCancel(context.Background()) // it may end in the test's own cleanup
+	t.Cleanup(m.cancel)
+	return m
+}
+
+// Context is that of the manager's life.
+func (m *Manager) Context() context.Context { return m.ctx }
+
+// SetUp has something put its controllers into the manager.
+func (m *Manager) SetUp(controllers ...interface{ SetupWithManager(ctrl.Manager) error }) {
+	m.t.Helper()
+	for _, controller := range controllers {
+		if err := controller.SetupWithManager(m.Manager); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+}
+
+// Run starts the manager, until Stop or the end of the test.
+func (m *Manager) Run() {
+	result := make(chan error, 1)
+	go func() { result <- m.Start(m.ctx) }()
+	m.ended = sync.OnceValue(func() error { return <-result })
+	m.t.Cleanup(m.Stop)
+}
+
+// Cancel ends the manager in the middle of what it does, and waits for nothing.
+func (m *Manager) Cancel() { m.cancel() }
+
+// Wait waits for the manager's end.
+func (m *Manager) Wait() {
+	if err := m.ended(); err != nil {
+		m.t.Error(err)
+	}
+}
+
+// Stop ends the manager and waits for its end.
+func (m *Manager) Stop() {
+	m.cancel()
+	m.Wait()
+}
