@@ -9,18 +9,21 @@
 //
 // # A pass
 //
-// Reconcile runs the steps listed in steps.go; each reads facts, does one thing and either goes on or ends the pass
-// with an outcome. In order they find the Cluster, see that KKP's own Addon is gone, read the record, resolve the version and
-// its values, fetch its content, connect, compare with what is installed, wait for the kinds that the version requires, render,
-// see that the add-on may have these objects, find what a release that is adopted has besides, record the intent, apply,
-// record what was applied, copy the Helm release, take over what is shared and has no owner any more, repair drift, run the hooks that come last, assess health, prune, and rest.
-// Everything that takes long happens elsewhere and wakes the installation when it is done: the
-// store fetches, the Keeper renders, the connections connect, the user cluster establishes CRDs.
+// Reconcile runs the steps listed in steps.go; each reads facts, does one thing and either goes on
+// or ends the pass with an outcome. In order they find the Cluster, see that KKP's own Addon is
+// gone, read the record, resolve the version and its values, fetch its content, connect, compare
+// with what is installed, wait for the kinds that the version requires, render, see that the add-on
+// may have these objects, find what a release that is adopted has besides, record the intent,
+// apply, record what was applied, copy the Helm release, take over what is shared and has no owner
+// any more, repair drift, run the hooks that come last, assess health, prune, and rest. Everything
+// that takes long happens elsewhere and wakes the installation when it is done: the store fetches,
+// the Keeper renders, the connections connect, the user cluster establishes CRDs.
 //
-// A pass begins with the Cluster (find.go), for a living installation as for one that is removed. Its name and UID go into the
-// status with the first status that is written, and in any case into status or records before the first remote write; those of core
-// add-ons into the status first. A removal that finds no Cluster takes the finalizer off an installation that never had one, or whose Clusters are gone:
-// two reads past caches, half a minute apart, did not find them.
+// A pass begins with the Cluster (find.go), for a living installation as for one that is removed.
+// Its name and UID go into the status with the first status that is written, and in any case into
+// status or records before the first remote write; those of core add-ons into the status first. A
+// removal that finds no Cluster takes the finalizer off an installation that never had one, or
+// whose Clusters are gone: two reads past caches, half a minute apart, did not find them.
 //
 // While KKP has an Addon of the add-on's name in the cluster, a living installation does nothing at all: KKP would undo it
 // (adopt.go). A Helm release in the user cluster that is not this installation's is refused before the first write; with
@@ -28,10 +31,11 @@
 //
 // # What is rendered
 //
-// Template data comes first, since a valuesTemplate is rendered from it: the Cluster, what Platform knows of KKP's other kinds,
-// variables by flag and, for versions of Core catalogues that ask, the Secrets that the Cluster names (platform.go). Then the layers of
-// values, which package resolution lays together (values.go). A piece that is missing ends the pass there. A change wakes the installations that read
-// what changed, and no others.
+// Template data comes first, since a valuesTemplate is rendered from it: the Cluster, what Platform
+// knows of KKP's other kinds, variables by flag and, for versions of Core catalogues that ask, the
+// Secrets that the Cluster names (platform.go). Then the layers of values, which package resolution
+// lays together (values.go). A piece that is missing ends the pass there. A change wakes the
+// installations that read what changed, and no others.
 //
 // Rendering itself is the Keeper's: it renders in a process of its own, keeps what came out by the digest of the inputs,
 // failures too, and answers after two seconds at the latest; a rendering that takes longer wakes the installation
@@ -62,8 +66,10 @@
 //	GiveWay  a rollback is recorded, since the intent was not applied in time
 //	Wait     nothing: what is wanted can't be had, and nothing is there to be kept
 //
-// Inputs covers what the objects depend on, but for chance, what lookup finds, and the revision's number (sight.go); ObjectsDigest covers the rendered objects. Where the
-// record has the same inputs nothing is rendered, and where it has the same objects nothing is written to the user cluster.
+// Inputs covers what the objects depend on, but for chance, what lookup finds, and the revision's
+// number (sight.go); ObjectsDigest covers the rendered objects. Where the record has the same
+// inputs nothing is rendered, and where it has the same objects nothing is written to the user
+// cluster.
 //
 // # The record
 //
