@@ -18,6 +18,7 @@ const (
 	stageRest
 	// StageGates: what the API server calls or asks for other objects; it stands in their way until its backend runs.
 	StageGates
+	// StageCount: how many stages there are, for loops over all of them.
 	StageCount
 )
 

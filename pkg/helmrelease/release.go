@@ -51,7 +51,7 @@ func NameFor(installation string) string {
 }
 
 // Secret is the name of the Secret that shows a revision of a Helm release.
-func (h *Release) Secret() string { return fmt.Sprintf(nameFormat, h.Name, h.Revision) }
+func (r *Release) Secret() string { return fmt.Sprintf(nameFormat, r.Name, r.Revision) }
 
 // IsSameChart says whether two releases are of one chart in one version, or there is neither.
 func (r *Release) IsSameChart(other *Release) bool {

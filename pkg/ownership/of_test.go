@@ -28,7 +28,7 @@ func object(words string) *metav1.PartialObjectMetadata {
 	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: "x", UID: "u1", Labels: map[string]string{}, Annotations: map[string]string{},
 	}}
-	for _, word := range strings.Fields(words) {
+	for word := range strings.FieldsSeq(words) {
 		what, who, _ := strings.Cut(word, ":")
 		switch what {
 		case "applied", "made":
@@ -63,7 +63,7 @@ func question(words string) ownership.Question {
 		Owner: owner("us"), NameOf: nameOf, Release: &ownership.HelmMarks{ReleaseName: "ours", ReleaseNamespace: "n"},
 	}
 	key := ownership.Key{Kind: "ConfigMap", Namespace: "n", Name: "x"}
-	for _, word := range strings.Fields(words) {
+	for word := range strings.FieldsSeq(words) {
 		switch word {
 		case "namespace":
 			key = ownership.Key{Kind: "Namespace", Name: "x"}

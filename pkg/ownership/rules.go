@@ -1,6 +1,6 @@
 package ownership
 
-func (o Ownership) has(any evidence) bool { return o.evidence&any != 0 }
+func (o Ownership) has(some evidence) bool { return o.evidence&some != 0 }
 
 // hasOther says whether the object tells of another installation, whether it exists or not.
 func (o Ownership) hasOther() bool { return o.has(otherApplied | otherMade | otherLabelled) }

@@ -53,6 +53,7 @@ func DisorderedFields(size int) []byte {
 	return []byte(fields.String())
 }
 
+// ManagedBy is a manager's entry in managedFields, of one update, with such a field set.
 func ManagedBy(manager, subresource string, fields []byte) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Subresource: subresource, FieldsV1: metav1.NewFieldsV1(string(fields)),

@@ -1,4 +1,6 @@
-// Package crash kills the installation controller with kill -9 at every write it makes, and checks that the end is the same. It also takes away what the controller stands on: API servers, Clusters, kubeconfigs, answers.
+// Package crash kills the installation controller with kill -9 at every write it makes, and checks
+// that the end is the same. It also takes away what the controller stands on: API servers,
+// Clusters, kubeconfigs, answers.
 //
 // # How it kills
 //

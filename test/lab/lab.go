@@ -49,19 +49,21 @@ type Lab struct {
 	Unique string
 }
 
+// New is a lab whose target is asked straight.
 func New(t *testing.T) *Lab {
 	t.Helper()
-	return NewBehind(t, fleet.Shared().Cluster("user").Config)
+	return newBehind(t, fleet.Shared().Cluster("user").Config)
 }
 
 // NewHostile is a lab whose target is asked through an API server that may lie; what it serves is told by the true one.
 func NewHostile(t *testing.T) (*Lab, *hostile.Server) {
 	t.Helper()
 	server := hostile.New(t, fleet.Shared().Cluster("user"))
-	return NewBehind(t, server.Config()), server
+	return newBehind(t, server.Config()), server
 }
 
-func NewBehind(t *testing.T, way *rest.Config) *Lab {
+// newBehind is a lab whose target is asked by this way; everything else goes straight.
+func newBehind(t *testing.T, way *rest.Config) *Lab {
 	t.Helper()
 	config := fleet.Shared().Cluster("user").Config
 	counted := rest.CopyConfig(way)
@@ -85,6 +87,7 @@ func NewBehind(t *testing.T, way *rest.Config) *Lab {
 	}
 }
 
+// Must gives the value of a call that the test can't go on without: an error ends it.
 func Must[T any](value T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -98,6 +101,7 @@ func Must[T any](value T, err error) func(testing.TB) T {
 // Served tells what is served, asked anew each time.
 type Served struct{ client discovery.DiscoveryInterface }
 
+// APIVersions are all that discovery names, as calls.Served has them.
 func (s Served) APIVersions() (words []string) {
 	_, lists, _ := s.client.ServerGroupsAndResources()
 	for _, list := range lists {
@@ -108,6 +112,7 @@ func (s Served) APIVersions() (words []string) {
 	return words
 }
 
+// MissingGroups are none: a test's API server answers for all of its groups.
 func (s Served) MissingGroups() []string { return nil }
 
 // Requests keeps the method and path of every request.
@@ -131,8 +136,10 @@ func (c *Requests) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
+// RoundTripper is a function that stands in the way of requests.
 type RoundTripper func(*http.Request) (*http.Response, error)
 
+// RoundTrip makes the function an http.RoundTripper.
 func (r RoundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
 // During runs do and returns the requests it made whose text starts with the prefix.
@@ -174,6 +181,7 @@ func (l *Lab) Prepare(manifests string, change ...func(*apply.Options)) []*unstr
 	return Must(apply.Prepare(l.Objects(manifests), l.Target.Mapper, options))(l)
 }
 
+// CreateNamespace is a change for Prepare: the target namespace is one of the objects.
 func CreateNamespace(options *apply.Options) { options.CreateNamespace = true }
 
 // Rollout advances until nothing is waited for any more.
@@ -215,6 +223,7 @@ func (l *Lab) Remove(inventory ownership.Inventory, options removal.RemoveOption
 	}
 }
 
+// ConfigMaps and the others are the resources that a lab reads and changes as somebody else.
 var (
 	ConfigMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	Secrets     = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
@@ -239,7 +248,9 @@ func (l *Lab) Create(where schema.GroupVersionResource, namespace, manifest stri
 }
 
 // CreateObject makes a prepared object as somebody else.
-func (l *Lab) CreateObject(where schema.GroupVersionResource, namespace string, object *unstructured.Unstructured) *unstructured.Unstructured {
+func (l *Lab) CreateObject(
+	where schema.GroupVersionResource, namespace string, object *unstructured.Unstructured,
+) *unstructured.Unstructured {
 	l.Helper()
 	options := metav1.CreateOptions{FieldManager: "kubectl-create"}
 	live, err := l.Others.Resource(where).Namespace(namespace).Create(l.Context(), object, options)
@@ -267,6 +278,7 @@ func (l *Lab) Edit(where schema.GroupVersionResource, name, patch string, subres
 	}
 }
 
+// TryEdit is Edit for what may be refused, or for an object that may not be there yet.
 func (l *Lab) TryEdit(where schema.GroupVersionResource, name, patch string, subresources ...string) error {
 	l.Helper()
 	body := Must(yaml.YAMLToJSON([]byte(patch)))(l)
@@ -275,6 +287,7 @@ func (l *Lab) TryEdit(where schema.GroupVersionResource, name, patch string, sub
 	return err
 }
 
+// Delete asks for an object's end as somebody else, and does not wait for it.
 func (l *Lab) Delete(where schema.GroupVersionResource, namespace, name string) {
 	l.Helper()
 	if err := l.Others.Resource(where).Namespace(namespace).Delete(l.Context(), name, metav1.DeleteOptions{}); err != nil {
@@ -301,6 +314,7 @@ func Reasons(notes []calls.Note) (texts []string) {
 	return texts
 }
 
+// WhenUnused removes definitions that hold no objects any more.
 const WhenUnused = kubermaticv1.CRDRemoveWhenUnused
 
 // KeysOf are the keys of objects that drifted.

@@ -12,21 +12,25 @@ import (
 	"github.com/trellis-addons/trellis/pkg/calls"
 )
 
+// NestedInt reads a number out of an object.
 func NestedInt(object *unstructured.Unstructured, fields ...string) (int64, bool, error) {
 	return unstructured.NestedInt64(object.Object, fields...)
 }
 
+// TwoMaps are Settings and another ConfigMap, for tests that take one of two away.
 const TwoMaps = Settings + "\n---\n" + `apiVersion: v1
 kind: ConfigMap
 metadata: {name: other}
 data: {shape: round}`
 
+// Job is one whose template can't be changed once it is there.
 const Job = `apiVersion: batch/v1
 kind: Job
 metadata: {name: once}
 spec:
   template: {spec: {restartPolicy: Never, containers: [{name: once, image: "example.com/once:1"}]}}`
 
+// SettingsAndClaims are objects of two kinds, for tests of how kinds are listed.
 const SettingsAndClaims = Settings + `
 ---
 apiVersion: v1
@@ -44,6 +48,7 @@ kind: PersistentVolumeClaim
 metadata: {name: three}
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}`
 
+// ExpectMisbehaviour fails unless the error blames the server, in words of bounded length.
 func ExpectMisbehaviour(t *testing.T, what string, err error) {
 	t.Helper()
 	var misbehaved *calls.MisbehavesError
@@ -55,12 +60,15 @@ func ExpectMisbehaviour(t *testing.T, what string, err error) {
 	}
 }
 
+// PodsOf is the resource of the pods that a workload's controller makes.
 var PodsOf = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
+// NestedString reads a text out of an object.
 func NestedString(object *unstructured.Unstructured, fields ...string) (string, bool, error) {
 	return unstructured.NestedString(object.Object, fields...)
 }
 
+// Claim, put behind other manifests, claims a volume: nothing deletes it unasked, nor makes it anew.
 const Claim = "\n---\n" + `apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {name: data}
@@ -96,11 +104,13 @@ kind: Namespace
 metadata: {name: NAME}
 `
 
+// Settings is the simplest object there is: a ConfigMap with one value.
 const Settings = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings}
 data: {color: green}`
 
+// Deployment is a workload of one pod, with a secret value that must not be told.
 const Deployment = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web}
@@ -130,8 +140,10 @@ spec:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}` + second
 }
 
+// Custom is an object of a kind that Definition defines.
 func Custom(kind, version, name string) string {
 	return fmt.Sprintf("apiVersion: NAME.example.com/%s\nkind: %s\nmetadata: {name: %s}\nspec: {size: 3}", version, kind, name)
 }
 
+// Manifests are these texts as one.
 func Manifests(texts ...string) string { return strings.Join(texts, "\n---\n") }

@@ -48,6 +48,7 @@ func (l *Lab) Writes(do func()) []string {
 	return slices.DeleteFunc(l.Calls.During("", do), func(call string) bool { return strings.HasPrefix(call, "GET ") })
 }
 
+// Data is what a ConfigMap of the test's namespace holds; nil if there is none.
 func (l *Lab) Data(name string) any {
 	l.Helper()
 	live := l.Get(ConfigMaps, l.Unique, name)
@@ -64,6 +65,7 @@ func (l *Lab) Drift(inventory ownership.Inventory) []survey.Drift {
 	return Must(s.Drifted(l.Context(), l.Target, l.Owner, inventory))(l)
 }
 
+// Assess looks at the health of all objects, once.
 func (l *Lab) Assess(inventory ownership.Inventory) survey.Health {
 	l.Helper()
 	return Must(survey.Assess(l.Context(), l.Target, l.Owner, inventory))(l)
@@ -100,15 +102,18 @@ func (l *Lab) OnePod() (name string) {
 	return name
 }
 
+// NamespaceNamed makes a namespace besides the test's, as somebody else.
 func (l *Lab) NamespaceNamed(name string) {
 	l.Helper()
 	l.Create(Namespaces, "", `{apiVersion: v1, kind: Namespace, metadata: {name: `+name+`}}`)
 }
 
+// Widgets is the resource of the test's own kind, which manifest Widgets defines.
 func (l *Lab) Widgets() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: l.Unique + ".example.com", Version: "v1", Resource: "widgets"}
 }
 
+// ExpectReplicas fails unless Deployment web asks for so many replicas.
 func (l *Lab) ExpectReplicas(after string, want int64) {
 	l.Helper()
 	if replicas, _, _ := NestedInt(l.Get(Deployments, l.Unique, "web"), "spec", "replicas"); replicas != want {
@@ -176,7 +181,9 @@ func (l *Lab) Established(inventory ownership.Inventory) {
 }
 
 // PutBack looks for drift and repairs it until nothing is left, and gives what was missing at first.
-func (l *Lab) PutBack(objects string, inventory ownership.Inventory, change ...func(*apply.Options)) (now ownership.Inventory, missing []string) {
+func (l *Lab) PutBack(
+	objects string, inventory ownership.Inventory, change ...func(*apply.Options),
+) (now ownership.Inventory, missing []string) {
 	l.Helper()
 	prepared, now := l.Prepare(objects, change...), inventory
 	s := survey.New(time.Hour, time.Now)

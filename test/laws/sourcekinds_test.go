@@ -32,9 +32,7 @@ func sourceKinds(file source) []string {
 		if !ok {
 			return true
 		}
-		kinds := reflect.TypeFor[v1.Source]()
-		for i := range kinds.NumField() {
-			field := kinds.Field(i)
+		for field := range reflect.TypeFor[v1.Source]().Fields() {
 			if selected.Sel.Name == field.Type.Elem().Name() || selected.Sel.Name == field.Name && isSource(selected.X) {
 				complain(node, selected.Sel.Name)
 			}

@@ -54,7 +54,8 @@ func New(dependencies Dependencies) *Reconciler {
 	options := dependencies.Options
 	options.Namespace = cmp.Or(options.Namespace, "kubermatic")
 	return &Reconciler{
-		options: options, master: dependencies.Master, store: dependencies.Store, kinds: dependencies.SourceKinds, recorder: dependencies.Recorder,
+		options: options, master: dependencies.Master, store: dependencies.Store,
+		kinds: dependencies.SourceKinds, recorder: dependencies.Recorder,
 		cached: dependencies.Master.GetClient(), direct: dependencies.Master.GetAPIReader(),
 		memories: memories{kept: map[types.NamespacedName]*memory{}, waiting: map[string][]types.NamespacedName{}},
 	}
