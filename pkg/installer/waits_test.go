@@ -92,8 +92,9 @@ func TestUnhealthyAfterTheDeadline(t *testing.T) {
 	}
 }
 
-// RS05, what the user cluster refuses. Red when a refused object is tried every minute for ever.
-func TestRS05RefusedIsTriedEveryFiveMinutes(t *testing.T) {
+// RS05: What a user cluster refuses is tried at longer and longer intervals, at last every five
+// minutes. Red when a refused object is tried every minute for ever.
+func TestRefusedObjectIsTriedEveryFiveMinutes(t *testing.T) {
 	refused := apply.Progress{Refused: []calls.Note{{Reason: v1.ReasonObjectInvalid, Message: "field spec.ports is required"}}}
 	var last time.Duration
 	for looks := range 40 {
