@@ -93,7 +93,8 @@ func (p *Pass) reportAdoption(found *helmrelease.Foreign, left ownership.Invento
 	case len(left) > 0:
 		shown = "no longer part of the add-on, to be pruned: " + text.Names(keyTexts(left), mostNamed)
 	}
-	p.report(Event{Reason: v1.EventAdopted, Action: "Adopt"}, "Helm release %q in namespace %q goes on after its revision %d; %s", found.Name, found.Namespace, found.Revision, shown)
+	p.report(Event{Reason: v1.EventAdopted, Action: "Adopt"}, "Helm release %q in namespace %q goes on after its revision %d; %s",
+		found.Name, found.Namespace, found.Revision, shown)
 }
 
 func keyTexts(entries ownership.Inventory) []string {

@@ -137,7 +137,8 @@ func (p *Pass) reportKept(namespace, why string) {
 		p.State.kept = map[string]bool{}
 	}
 	p.State.kept[namespace] = true
-	p.report(Event{Reason: v1.EventNamespaceKept, Action: "Remove"}, "namespace %q of the user cluster stays: %s", namespace, text.Message(why))
+	p.report(Event{Reason: v1.EventNamespaceKept, Action: "Remove"}, "namespace %q of the user cluster stays: %s",
+		namespace, text.Message(why))
 }
 
 // onRecord is everything that a record says the user cluster may hold: what was applied, what was

@@ -63,7 +63,8 @@ func (p *Pass) sibling(ctx context.Context, other Other) (ownership.Sibling, err
 	if err != nil {
 		return sibling, err
 	}
-	sibling.Objects, sibling.Owned, sibling.Used = map[ownership.Key]string{}, map[ownership.Key]ownership.Entry{}, map[ownership.Key]ownership.Entry{}
+	sibling.Objects = map[ownership.Key]string{}
+	sibling.Owned, sibling.Used = map[ownership.Key]ownership.Entry{}, map[ownership.Key]ownership.Entry{}
 	for _, object := range objects {
 		if key := ownership.KeyOf(object); ownership.CanBeShared(key) {
 			sibling.Objects[key] = ownership.SharedContent(object)
@@ -141,6 +142,9 @@ func (p *Pass) Inherit(ctx context.Context) *Stop {
 // it.
 func (p *Pass) recordShared(ctx context.Context) error {
 	record := p.Record()
+	if record == nil { // what hooks did could not be saved: the next pass reads the record, and finds the same
+		return nil
+	}
 	if slices.EqualFunc(record.Shared, p.Progress.Shared, sameUse) {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // views hold one view per cluster, so that one list serves all its installations; by UIDs
-// (facts.place), since a name may come back.
+// (Pass.place), since a name may come back.
 type views struct {
 	mutex sync.Mutex
 	byUID lru.Cache[types.UID, *view]

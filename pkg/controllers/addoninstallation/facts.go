@@ -76,7 +76,6 @@ type selected struct{ target, availableUpdate string }
 func (r *Reconciler) factsOf(installation *kubermaticv1.AddonInstallation) *facts {
 	f := &facts{installation: installation, memory: r.memories.of(installation)}
 	f.Pass = r.installer.Pass(&f.memory.State, installation.Namespace, askedOf(installation), r.seed(f))
-	f.Refusals = f.memory.refusals
 	return f
 }
 

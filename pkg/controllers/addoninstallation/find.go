@@ -41,6 +41,7 @@ func (r *Reconciler) locate(ctx context.Context, f *facts) error {
 	f.Cluster = found.Ref
 	f.Owner = ownership.Owner{ClusterUID: origin, Installation: f.installation.Name}
 	f.memory.belongTo(f.Owner)
+	f.Refusals = f.memory.refusals
 	return nil
 }
 

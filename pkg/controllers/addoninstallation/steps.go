@@ -23,7 +23,7 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 		{Name: "allowed", Run: r.allowed},                                // what the seed keeps from Custom catalogues
 		{Name: "take-over", Run: installs((*installer.Pass).TakeOver)},   // helm: what a release that is gone on with has besides
 		{Name: "intent", Run: r.recordIntent},                            // on record before the first write
-		{Name: "apply", Run: r.apply},                                    // stage by stage; helm: behind namespaces and CRDs the hooks that come first
+		{Name: "apply", Run: r.apply},                                    // stage by stage; helm: behind namespaces and CRDs hooks come first
 		{Name: "record", Run: installs((*installer.Pass).RecordApplied)}, // on record with every UID
 		{Name: "release", Run: installs((*installer.Pass).WriteRelease)}, // helm: the copy that `helm list` shows
 		{Name: "inherit", Run: installs((*installer.Pass).Inherit)},      // what was used of an installation that went, or left it
@@ -43,7 +43,7 @@ func (r *Reconciler) maintenanceSteps() []loop.Step[facts] {
 		{Name: "release", Run: installs((*installer.Pass).WriteRelease)}, // before drift, which counts as the look that was asked for
 		{Name: "inherit", Run: installs((*installer.Pass).Inherit)},      // what was used of an installation that went, or left it
 		{Name: "drift", Run: r.repairDrift},                              // is it still what was applied?
-		{Name: "health", Run: installs((*installer.Pass).Assess)},        // an atomic upgrade has a deadline, and the status speaks of what is there
+		{Name: "health", Run: installs((*installer.Pass).Assess)},        // an atomic upgrade has a deadline, and the status says what is there
 		{Name: "rest", Run: r.rest},                                      // until the next look
 	}
 }
