@@ -154,7 +154,7 @@ func (p *Pass) RecordApplied(ctx context.Context) *Stop {
 	p.surveyAfter()
 	p.State.health = nil
 	p.State.repairs = sameContent(p.State.repairs, before, applied.Inventory)
-	p.Applied = true
+	p.Applied = p.State.Record
 	if applied.Revision <= revision.Kept {
 		return nil // revisions count from 1: there are no more than are kept
 	}

@@ -98,9 +98,11 @@ func news(inventory ownership.Inventory, finished []ownership.Key) bool {
 
 func healthy(health *survey.Health) bool { return health.Healthy == health.Total }
 
-// isLate says whether the objects have had the time to become healthy.
+// isLate says whether the objects have had the time to become healthy; not where the record is to
+// be read again.
 func (p *Pass) isLate() bool {
-	return p.Now.After(p.Record().Time.Add(p.Record().Timeout.Duration))
+	record := p.Record()
+	return record != nil && p.Now.After(record.Time.Add(record.Timeout.Duration))
 }
 
 // Failing counts the objects that failed, and those that did not become healthy in time.

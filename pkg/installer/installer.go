@@ -82,8 +82,8 @@ type Pass struct {
 	Foreign   *helmrelease.Foreign
 	leftovers ownership.Inventory
 	Progress  apply.Progress
-	// Applied says that the pass recorded the end of a rollout.
-	Applied bool
+	// Applied is the record of a rollout that the pass saw to its end, as it was then; nil for none.
+	Applied *revision.Record
 	// saved is the record as this pass wrote it, whole.
 	saved *revision.Record
 	// Release is the Helm release that the installation has by its record, one without a name for

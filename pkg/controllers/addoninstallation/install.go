@@ -1,6 +1,7 @@
 package addoninstallation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -158,11 +159,14 @@ func (r *Reconciler) announce(ctx context.Context, f *facts) {
 	if f.withdrawn != "" {
 		r.tell(ctx, f, telling{corev1.EventTypeWarning, kubermaticv1.EventWithdrawn, "Resolve"}, f.withdrawn)
 	}
-	if record := f.Record(); f.Applied && record.Rollback != nil {
+	record := cmp.Or(f.Record(), f.Applied) // where a save failed since, the record is to be read again
+	switch {
+	case f.Applied == nil:
+	case record.Rollback != nil:
 		r.tell(ctx, f, telling{corev1.EventTypeWarning, kubermaticv1.EventRolledBack, "RollBack"}, givenUpText(record))
-	} else if f.Applied {
+	default:
 		r.tell(ctx, f, telling{corev1.EventTypeNormal, kubermaticv1.EventApplied, "Apply"}, fmt.Sprintf("applied %s %s: %s, %d written",
-			f.installation.Spec.AddonRef.Name, f.Record().Version, text.Count(len(f.Record().Inventory), "object"), f.Progress.Written))
+			f.installation.Spec.AddonRef.Name, record.Version, text.Count(len(record.Inventory), "object"), f.Progress.Written))
 	}
 	if len(f.Misbehaved) > 0 {
 		r.tell(ctx, f, telling{corev1.EventTypeWarning, kubermaticv1.ReasonClusterMisbehaves, "Apply"}, installer.TextOf(f.Misbehaved))
@@ -178,7 +182,7 @@ func (r *Reconciler) announce(ctx context.Context, f *facts) {
 // tellTrouble tells, once it is in the status, why an installation is not ready, and when it is ready again. What was applied since
 // makes old trouble new: nobody who reads the events is to take what was applied for what works.
 func (r *Reconciler) tellTrouble(ctx context.Context, f *facts) {
-	if f.Applied {
+	if f.Applied != nil {
 		f.memory.trouble = conditions.Told{}
 	}
 	ready, isNews := f.memory.trouble.News(f.installation.Status.Conditions)
@@ -186,7 +190,7 @@ func (r *Reconciler) tellTrouble(ctx context.Context, f *facts) {
 	case !isNews:
 	case ready.Reason == kubermaticv1.ReasonReady:
 		r.tell(ctx, f, telling{corev1.EventTypeNormal, ready.Reason, "Reconcile"}, ready.Message)
-	case ready.Reason == kubermaticv1.ReasonRolledBack && f.Applied, ready.Reason == kubermaticv1.ReasonWithdrawn && f.withdrawn != "":
+	case ready.Reason == kubermaticv1.ReasonRolledBack && f.Applied != nil, ready.Reason == kubermaticv1.ReasonWithdrawn && f.withdrawn != "":
 		// announce told it in the same words
 	default:
 		r.tell(ctx, f, telling{corev1.EventTypeWarning, ready.Reason, "Reconcile"}, ready.Message)

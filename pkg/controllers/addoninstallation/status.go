@@ -241,7 +241,7 @@ func projectObjects(f *facts) {
 
 func projectDrift(f *facts) {
 	list, generation := &f.installation.Status.Conditions, f.installation.Generation
-	if f.Applied && meta.FindStatusCondition(*list, kubermaticv1.ConditionDrifted) == nil {
+	if f.Applied != nil && meta.FindStatusCondition(*list, kubermaticv1.ConditionDrifted) == nil {
 		conditions.False(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonNoDrift, "") // it was just written
 	}
 	if !f.Surveyed {

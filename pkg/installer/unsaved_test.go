@@ -1,0 +1,65 @@
+package installer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/hooks"
+	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/survey"
+)
+
+// fullShelf takes no more records.
+type fullShelf struct{ shelf }
+
+var errFull = errors.New("the shelf is full")
+
+// SaveIntent keeps nothing.
+func (*fullShelf) SaveIntent(context.Context, string, *revision.Record) error { return errFull }
+
+// passWithHook is one over a revision whose only hook did its work, which is not on record yet.
+func passWithHook(state revision.State, event string) *Pass {
+	record := &revision.Record{State: state, Timeout: metav1.Duration{Duration: time.Minute}, Set: hooks.Set{
+		Action: hooks.ActionInstall, HooksState: hooks.State{Event: event, Attempt: 1},
+		Hooks: []hooks.Hook{{
+			Path: "hook.yaml", Events: []string{event}, Run: &hooks.Run{Event: event, Attempt: 1, Phase: hooks.PhaseSucceeded},
+			Object: json.RawMessage(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"hook","namespace":"shop"}}`),
+		}},
+	}}
+	kept := &fullShelf{}
+	p := (&Installer{Reads: kept, Writes: kept, Interval: time.Minute}).Pass(
+		&State{Loaded: true, Record: record}, "cluster-a", Asked{TargetNamespace: "shop"}, Seed{})
+	p.Now, p.Connection = time.Now(), &cluster.Connection{}
+	return &p
+}
+
+// Red when a rollout goes on with a record that is to be read again, since a save failed.
+func TestRolloutEndsWhereAHookCannotBeRecorded(t *testing.T) {
+	p := passWithHook(revision.StateIntent, hooks.ActionInstall.Pre())
+	stop := p.Advance(t.Context())
+	if stop == nil || !stop.Retry || stop.Reason != v1.ReasonFailed || stop.Message != errFull.Error() {
+		t.Errorf("got %+v, want the save's failure", stop)
+	}
+	if p.State.Loaded || p.Record() != nil {
+		t.Error("the record is not read again")
+	}
+}
+
+// Red when what is told of health needs the record.
+func TestHealthIsToldWithoutARecord(t *testing.T) {
+	p := passWithHook(revision.StateIntent, hooks.ActionInstall.Post())
+	p.Health = &survey.Health{Total: 2, Healthy: 1}
+	if stop := p.LastHooks(t.Context()); stop == nil || stop.Message != errFull.Error() || p.Record() != nil {
+		t.Fatalf("got %+v, want the save's failure, and no record", stop)
+	}
+	if failing, stop := p.Failing(), p.Unhealthy(); failing != 0 || stop.Reason != v1.ReasonProgressing {
+		t.Errorf("%d failing, %+v; want none that is late", failing, stop)
+	}
+}
