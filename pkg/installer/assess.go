@@ -16,7 +16,8 @@ import (
 const (
 	// firstLook is the wait before objects that are not healthy yet are looked at again; it doubles
 	// up to SlowestLook.
-	firstLook   = 200 * time.Millisecond
+	firstLook = 200 * time.Millisecond
+	// SlowestLook is the longest wait between two looks at what may be better at any time.
 	SlowestLook = 15 * time.Second
 	// wholeLook is how many looks go by until one is at all objects again, and not only at those
 	// that were not healthy.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/Masterminds/semver/v3"
@@ -110,10 +111,11 @@ func (p *Pass) Inherit(ctx context.Context) *Stop {
 	if err != nil {
 		return Failed(err)
 	}
-	stand := ""
-	for _, other := range others {
-		stand += other.Stand
+	stands := make([]string, len(others))
+	for i, other := range others {
+		stands[i] = other.Stand
 	}
+	stand := strings.Join(stands, "")
 	if stand == p.State.stand && !p.surveyDue() {
 		return nil
 	}

@@ -17,18 +17,18 @@
 // establishes CRDs.
 //
 //	file        steps                        what they find or do
-//	find        find-cluster, kkp-addon      the Cluster; KKP's own Addon is gone
-//	resolve     load-record, resolve, values record, version, template data, layers of values
-//	fetch       fetch                        content from the store
-//	connect     connect, required            a connection, and the kinds that the version needs
-//	compare     compare                      inputs equal: no render, no write
-//	render      render, allowed              objects, as they may be written
-//	install     take-over, intent, apply,    the installer's, with what is told of them
+//	find.go     find-cluster, kkp-addon      the Cluster; KKP's own Addon is gone
+//	resolve.go  load-record, resolve, values record, version, template data, layers of values
+//	fetch.go    fetch                        content from the store
+//	connect.go  connect, required            a connection, and the kinds that the version needs
+//	compare.go  compare                      inputs equal: no render, no write
+//	render.go   render, allowed              objects, as they may be written
+//	install.go  take-over, intent, apply,    the installer's, with what is told of them
 //	            record, release, inherit,
 //	            drift, post-hooks, health,
 //	            last-hooks, prune, rest
-//	remove      let-go, forget               the removal; the steps between are the installer's
-//	status                                   the status, whole, from facts and outcome
+//	remove.go   let-go, forget               the removal; the steps between are the installer's
+//	status.go                                the status, whole, from facts and outcome
 //
 // A pass begins with the Cluster, for a living installation as for one that is removed. Its name
 // and UID go into the status with the first status that is written, and in any case into status or

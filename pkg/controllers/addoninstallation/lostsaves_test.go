@@ -1,0 +1,85 @@
+package addoninstallation_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// panics counts the passes of this process that ended in a panic, which the next pass hides.
+func panics(t *testing.T) (count float64) {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != "controller_runtime_reconcile_panics_total" {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			count += metric.GetCounter().GetValue()
+		}
+	}
+	return count
+}
+
+// forgetful loses every second save, before it is written.
+type forgetful struct {
+	addoninstallation.Records
+	count atomic.Int32
+}
+
+func (f *forgetful) SaveIntent(ctx context.Context, namespace string, record *revision.Record) error {
+	if f.count.Add(1)%2 == 0 {
+		return errLost
+	}
+	return f.Records.SaveIntent(ctx, namespace, record)
+}
+
+func (f *forgetful) SaveApplied(ctx context.Context, namespace string, record *revision.Record) error {
+	if f.count.Add(1)%2 == 0 {
+		return errLost
+	}
+	return f.Records.SaveApplied(ctx, namespace, record)
+}
+
+// Red when a pass speaks of the record after a save of what hooks did was lost: before the rollout is through, once it is on record
+// as applied, or once the objects' health is known.
+func TestSavesOfHooksMayBeLost(t *testing.T) {
+	for name, waits := range map[string]bool{"plain": false, "atomic": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newHookWorld(t)
+			saves := &forgetful{}
+			w.records = func(records addoninstallation.Records) addoninstallation.Records {
+				saves.Records = records
+				return saves
+			}
+			w.start()
+			hook := func(name, event string) string {
+				return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", annotations: {helm.sh/hook: " + event + "}}\n"
+			}
+			w.publishChart("hooked", "hooked", func(version *kubermaticv1.AddonVersion) { version.Template.Atomic = waits }, map[string]string{
+				"settings": settings, "before": hook("before", "pre-install"), "after": hook("after", "post-install"),
+			})
+			object := w.install("hooked", "")
+			expect.Eventually(t, 5*expect.Patience, func() error { // a save that was lost is tried again after a pause, which grows
+				if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+					return err
+				}
+				return expect.Condition(object, kubermaticv1.ConditionReady, "True", "")
+			})
+			if saves, count := saves.count.Load(), panics(t); saves < 4 || count > 0 {
+				t.Errorf("of %d saves every second one was lost, and %v passes ended in a panic", saves, count)
+			}
+		})
+	}
+}
