@@ -75,7 +75,8 @@ func (r *Reconciler) sibling(ctx context.Context, f *facts, other *kubermaticv1.
 	if err != nil {
 		return sibling, err
 	}
-	sibling.Objects, sibling.Owned, sibling.Used = map[ownership.Key]string{}, map[ownership.Key]ownership.Entry{}, map[ownership.Key]ownership.Entry{}
+	sibling.Objects = map[ownership.Key]string{}
+	sibling.Owned, sibling.Used = map[ownership.Key]ownership.Entry{}, map[ownership.Key]ownership.Entry{}
 	for _, object := range objects {
 		if key := ownership.KeyOf(object); ownership.CanBeShared(key) {
 			sibling.Objects[key] = ownership.SharedContent(object)
