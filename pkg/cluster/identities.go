@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,6 +40,7 @@ type Identities struct {
 	reader    client.Reader
 	finder    Finder
 	namespace string
+	now       func() time.Time
 	// claims lets one Cluster at a time take a user cluster.
 	claims sync.Mutex
 
@@ -50,7 +52,7 @@ type Identities struct {
 // NewIdentities writes ConfigMaps of the platform's namespace by a client, and reads them by a reader, which must see past
 // caches. Whether another Cluster still exists is the finder's to say.
 func NewIdentities(c client.Client, reader client.Reader, finder Finder, namespace string) *Identities {
-	return &Identities{client: c, reader: reader, finder: finder, namespace: namespace, known: map[string]bond{}}
+	return &Identities{client: c, reader: reader, finder: finder, namespace: namespace, now: time.Now, known: map[string]bond{}}
 }
 
 // bond is a Cluster's user cluster. The zero value is that of a Cluster which was never connected to.

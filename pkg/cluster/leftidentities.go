@@ -16,8 +16,15 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// leftInterval is the time between two looks for ConfigMaps of Clusters that are gone.
-const leftInterval = time.Hour
+const (
+	// leftInterval is the time between two looks for ConfigMaps of Clusters that are gone.
+	leftInterval = time.Hour
+	// leftKept is how long such a ConfigMap stays: what the installations of a deleted Cluster left in the user cluster is
+	// that of a Cluster which comes back.
+	leftKept = 24 * time.Hour
+	// annotationGone is when a Cluster was first found to be gone, as in RFC 3339.
+	annotationGone = v1.Prefix + "gone-since"
+)
 
 // Start removes ConfigMaps of Clusters that are gone, until the context ends. It is a manager.Runnable.
 func (i *Identities) Start(ctx context.Context) error {
@@ -41,8 +48,8 @@ func (i *Identities) Start(ctx context.Context) error {
 // NeedLeaderElection says yes: who leads writes.
 func (i *Identities) NeedLeaderElection() bool { return true }
 
-// RemoveLeft removes the ConfigMaps of Clusters that are surely gone and have no installations: one that comes back goes on with
-// those. Again says that some are to be looked at once more, after GoneInterval.
+// RemoveLeft removes the ConfigMaps of Clusters that have been gone for a day and have no installations: one that comes back goes
+// on with what is installed. Again says that some are to be looked at once more, after GoneInterval.
 func (i *Identities) RemoveLeft(ctx context.Context) (again bool, err error) {
 	var kept metav1.PartialObjectMetadataList
 	kept.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
@@ -64,7 +71,7 @@ func (i *Identities) RemoveLeft(ctx context.Context) (again bool, err error) {
 		}
 		gone, err := i.finder.Gone(ctx, identified(name))
 		if gone && err == nil {
-			err = i.remove(ctx, name, item)
+			err = i.leave(ctx, name, item)
 		}
 		again = again || !gone
 		failures = append(failures, err)
@@ -107,6 +114,35 @@ func (i *Identities) withInstallations(ctx context.Context) (map[string]bool, er
 		}
 	}
 	return busy, nil
+}
+
+// leave notes on the ConfigMap of a Cluster that is gone since when that is known, and removes it once its time is over.
+func (i *Identities) leave(ctx context.Context, name string, seen *metav1.PartialObjectMetadata) error {
+	since, err := time.Parse(time.RFC3339, seen.Annotations[annotationGone])
+	if err == nil && i.now().Sub(since) >= leftKept {
+		return i.remove(ctx, name, seen)
+	}
+	if err == nil {
+		return nil
+	}
+	i.claims.Lock()
+	defer i.claims.Unlock()
+	i.forget(name) // its resourceVersion is another one from here on
+	noted := &corev1.ConfigMap{}
+	if err := i.reader.Get(ctx, client.ObjectKeyFromObject(seen), noted); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if noted.ResourceVersion != seen.ResourceVersion {
+		return nil // a Cluster came back
+	}
+	if noted.Annotations == nil {
+		noted.Annotations = map[string]string{}
+	}
+	noted.Annotations[annotationGone] = i.now().Format(time.RFC3339)
+	if err := i.client.Update(ctx, noted); err != nil {
+		return fmt.Errorf("noting that Cluster %q is gone: %w", name, err)
+	}
+	return nil
 }
 
 // remove takes a ConfigMap away as it was seen: one that was written meanwhile, or made anew, stays.

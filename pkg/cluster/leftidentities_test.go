@@ -17,7 +17,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Red when a ConfigMap goes at the first look, by a list alone, with installations that a Cluster which comes back goes on with, or
+// Red when a ConfigMap goes at the first look, before its Cluster was gone for a day, by a list alone, with installations that a Cluster which comes back goes on with, or
 // beside a Cluster of the name with another UID; and when one of a Cluster that is gone stays.
 func TestIdentitiesOfClustersThatAreGone(t *testing.T) {
 	p := newPlace(t, "leaving")
@@ -44,6 +44,7 @@ func TestIdentitiesOfClustersThatAreGone(t *testing.T) {
 	finder := NewKKPFinder(withoutClusters{seed}, unreadable{seed, "left-unknown"}, nil)
 	finder.clock = clock
 	identities := NewIdentities(seed, seed, finder, namespace)
+	identities.now = clock.Now
 	identities.known["left-gone"] = bond{cluster: "former", userCluster: "u", origin: "former", version: "1"}
 	look := func(want bool) {
 		t.Helper()
@@ -71,6 +72,16 @@ func TestIdentitiesOfClustersThatAreGone(t *testing.T) {
 	createCluster(t, seed, "left-returned", "cluster-left-returned")
 	clock.SetTime(clock.Now().Add(GoneInterval))
 	look(true) // what exists is never gone: by the list that is late, it is looked for again
+	stays("gone", "installed", "lives", "returned", "status", "unknown", "other")
+	if _, kept := identities.known["left-gone"]; kept {
+		t.Error("memory has a ConfigMap as it was before its Cluster was noted to be gone")
+	}
+	clock.SetTime(clock.Now().Add(leftKept - time.Second))
+	look(true)
+	stays("gone", "installed", "lives", "returned", "status", "unknown", "other")
+	identities.known["left-gone"] = bond{cluster: "former", userCluster: "u", origin: "former", version: "1"}
+	clock.SetTime(clock.Now().Add(time.Second))
+	look(true)
 	stays("installed", "lives", "returned", "status", "unknown", "other")
 	if _, kept := identities.known["left-gone"]; kept {
 		t.Error("memory keeps what is gone")

@@ -29,12 +29,17 @@ type manager struct {
 // startManager builds the seed manager as `make build` does, and starts it.
 func (w *world) startManager(b *testing.B, flags ...string) {
 	b.Helper()
+	w.startProgram(b, buildManager(b, b.TempDir()), flags...)
+}
+
+// startProgram starts a seed manager.
+func (w *world) startProgram(b *testing.B, program string, flags ...string) {
+	b.Helper()
 	folder := b.TempDir()
 	kubeconfig := filepath.Join(folder, "kubeconfig")
 	if err := os.WriteFile(kubeconfig, w.both.Kubeconfig, 0o600); err != nil {
 		b.Fatal(err)
 	}
-	program := buildManager(b, folder)
 	probes, metrics := freePort(b), freePort(b)
 	process, err := w.fleet.Run(fleet.Command{
 		Name: "seed-controller-manager", Path: program, Environment: profileEnvironment(),

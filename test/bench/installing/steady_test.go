@@ -2,7 +2,6 @@ package installing
 
 import (
 	"fmt"
-	"syscall"
 	"testing"
 	"time"
 
@@ -41,11 +40,7 @@ func BenchmarkSteadyState(b *testing.B) {
 		steady := w.rest(b, steadyTime)
 		w.manager.profile()
 		memory := processesOf(b, w.manager.process.PID())
-		if err := w.manager.process.Signal(syscall.SIGTERM); err != nil {
-			b.Fatal(err)
-		}
-		<-w.manager.process.Done()
-		w.manager = nil
+		w.stopManager(b)
 		idle := w.rest(b, idleTime)
 
 		b.Logf("%d installations in %s: %s; %s", installations, steadyTime, seconds(steady.cost), steady.calls.text(1))
@@ -85,10 +80,7 @@ func (w *world) expectLooked(b *testing.B) {
 func (w *world) rest(b *testing.B, during time.Duration) outcome {
 	b.Helper()
 	return w.measure(b, installations, func() time.Time {
-		select {
-		case <-time.After(during):
-		case <-b.Context().Done():
-		}
+		pause(b, during)
 		return time.Now()
 	})
 }
