@@ -5,7 +5,8 @@
 //
 // A Pass is one pass over one installation. Its caller says which records, cluster and connection
 // these are, what people ask (Asked), what is to be done (revision.Decide) and, before Begin, what
-// the objects are. Only this room calls the user cluster of an installation.
+// the objects are. All calls about an installation's objects are made here; which kinds the user
+// cluster serves its caller may ask of the connection too.
 //
 //	step               state of the record          what it does
 //	Load               any                          reads the newest record, once in a process
