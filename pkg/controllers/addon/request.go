@@ -201,10 +201,10 @@ func reasonOf(err error) string {
 	if !errors.As(err, &answer) {
 		return "the API server refuses it"
 	}
-	text := fmt.Sprintf("the API server refuses it (%s)", answer.Status().Reason)
+	reason := fmt.Sprintf("the API server refuses it (%s)", answer.Status().Reason)
 	details := answer.Status().Details
 	if details == nil {
-		return text
+		return reason
 	}
 	var fields []string
 	for _, cause := range details.Causes {
@@ -213,7 +213,7 @@ func reasonOf(err error) string {
 		}
 	}
 	if len(fields) == 0 {
-		return text
+		return reason
 	}
-	return text + " because of " + enumerate(fields)
+	return reason + " because of " + text.Names(fields, mostNamed)
 }

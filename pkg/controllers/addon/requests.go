@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // request is one entry of annotation initial-installations. These are all the fields there are: whoever may edit a Cluster
@@ -64,7 +65,7 @@ func readRequest(raw json.RawMessage) entry {
 		for i, problem := range strict {
 			texts[i] = problem.Error()
 		}
-		read.problem = enumerate(texts)
+		read.problem = text.Names(texts, mostNamed)
 	default:
 		read.problem = read.request.missing()
 	}

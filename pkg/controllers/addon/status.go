@@ -64,7 +64,7 @@ func newsOf(before, after []v1.Addon) string {
 		versions []string
 	}{{"new", versionsBeyond(after, before)}, {"gone", versionsBeyond(before, after)}} {
 		if len(news.versions) > 0 {
-			parts = append(parts, news.word+": "+enumerate(news.versions))
+			parts = append(parts, news.word+": "+text.Names(news.versions, mostNamed))
 		}
 	}
 	return strings.Join(parts, "; ")
@@ -91,10 +91,3 @@ func versionsBeyond(some, others []v1.Addon) []string {
 
 // mostNamed is how many of a list a message names.
 const mostNamed = 5
-
-func enumerate(names []string) string {
-	if len(names) <= mostNamed {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNamed], ", "), len(names)-mostNamed)
-}
