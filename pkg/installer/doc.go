@@ -9,7 +9,7 @@
 // cluster serves its caller may ask of the connection too.
 //
 //	step               state of the record          what it does
-//	Load               any                          reads the newest record, once in a process
+//	Load               any                          reads the newest record: once, and after each doubt
 //	ReleaseFree        any                          is a Helm release of the name somebody else's?
 //	TakeOver           any                          what an adopted release has besides
 //	Begin              none or Applied -> Intent    records what will be written, before any of it is

@@ -23,11 +23,11 @@
 //	connect.go  connect, required            a connection, and the kinds that the version needs
 //	compare.go  compare                      inputs equal: no render, no write
 //	render.go   render, allowed              objects, as they may be written
-//	install.go  take-over, intent, apply,    the installer's, with what is told of them
-//	            record, release, inherit,
-//	            drift, post-hooks, health,
-//	            last-hooks, prune, rest
+//	install.go  intent, apply, drift, rest   the installer's, with the events about them; steps.go
+//	                                         names the installer's other steps itself
 //	remove.go   let-go, forget               the removal; the steps between are the installer's
+//	rerender.go, lookup.go                   renderings for another reason than changed inputs
+//	facts.go                                 what a pass has found, in groups by step
 //	status.go                                the status, whole, from facts and outcome
 //
 // A pass begins with the Cluster, for a living installation as for one that is removed. Its name

@@ -49,7 +49,7 @@ func (r *Reconciler) maintenanceSteps() []loop.Step[facts] {
 }
 
 // rollbackSteps carry a rollback on where the pass ended before it. They are the steps of a pass from the
-// first write on, but for drift, which the next pass looks for.
+// first write on, but for inherit and drift, which the next pass takes.
 func (r *Reconciler) rollbackSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
 		{Name: "connect", Run: r.connect},                                // a live connection to the user cluster
