@@ -53,7 +53,8 @@ bench: binaries ## Measure what the bars are set on: CPU, memory, writes, times 
 
 .PHONY: soak
 soak: binaries ## Run a platform under every attack at once: DURATION=20m, SEED=n to repeat an order of events.
-	go test -v -count=1 -run TestSoak -timeout 0 ./test/soak -args -soak $(or $(DURATION),20m) -seed $(or $(SEED),0)
+	@mkdir -p $(abspath $(CACHE))/soak
+	go test -v -count=1 -run TestSoak -timeout 0 -artifacts -outputdir $(abspath $(CACHE))/soak ./test/soak -args -soak $(or $(DURATION),20m) -seed $(or $(SEED),0)
 
 .PHONY: stops
 stops: binaries ## Stop leaders for longer than their lease at random places of a rollout: PLACES=20.

@@ -25,12 +25,17 @@ func identityName(cluster target.Ref) string { return cluster.Name }
 
 func identified(name string) target.Ref { return target.Ref{Name: name} }
 
-// Keys of these ConfigMaps. Each holds a UID.
+// Keys of these ConfigMaps. Each of the first three holds a UID.
 const (
 	keyCluster     = "clusterUID"
 	keyUserCluster = "userClusterUID"
 	keyOrigin      = "originUID"
+	// keyFormer holds a line for each user cluster of before, newest first: its UID and its origin's.
+	keyFormer = "formerOrigins"
 )
+
+// maximumFormer is how many user clusters of before are remembered for a Cluster's name.
+const maximumFormer = 8
 
 // Identities keeps which user cluster each Cluster has, in one ConfigMap for each Cluster, in the platform's namespace, where no
 // tenant writes. A ConfigMap outlives its Cluster: one that comes back over the same user cluster goes on with what is
@@ -62,9 +67,14 @@ type bond struct {
 	// origin is the UID of the Cluster that had the user cluster first: the IDs of installations derive from it, so that they
 	// stay what they are when the Cluster comes back with another UID.
 	origin types.UID
+	// former are the user clusters of before, newest first: one of them that is found again keeps its origin.
+	former []formerOrigin
 	// version is the ConfigMap's resourceVersion; empty: there is none.
 	version string
 }
+
+// formerOrigin is a user cluster that a Cluster of the name had before, and the origin of what was installed there.
+type formerOrigin struct{ userCluster, origin types.UID }
 
 // SwappedError says that a Cluster's kubeconfig leads to another user cluster than the one on record.
 type SwappedError struct {
@@ -130,15 +140,30 @@ func (i *Identities) confirm(ctx context.Context, cluster target.Ref, found type
 //
 // The same Cluster over another user cluster is a swap, which somebody has to confirm. The user cluster is restored or made anew
 // then, and the installations on record are its own. Another Cluster of that name over the same user cluster is one that came back.
-// Where both are others, it is another Cluster that happens to have the name.
+// Where both are others, it is another Cluster that happens to have the name. A user cluster of before has its own origin again: what
+// stands there was installed with it, whatever the name's kubeconfig led to meanwhile.
 func (b bond) follow(cluster target.Ref, found types.UID, confirmed string) (bond, error) {
-	next := bond{cluster: cluster.UID, userCluster: found, origin: b.origin, version: b.version}
+	next := bond{cluster: cluster.UID, userCluster: found, origin: b.origin, former: b.former, version: b.version}
+	if b.userCluster == found {
+		return next, nil
+	}
 	switch {
-	case b.userCluster == found:
 	case b.userCluster == "", b.cluster != cluster.UID:
 		next.origin = cluster.UID
 	case confirmed != string(found):
 		return b, &SwappedError{Cluster: cluster.Name, Kept: b.userCluster, Found: found}
+	}
+	next.former = nil
+	if b.userCluster != "" {
+		next.former = append(next.former, formerOrigin{b.userCluster, b.origin})
+	}
+	for _, one := range b.former {
+		switch {
+		case one.userCluster == found:
+			next.origin = one.origin
+		case len(next.former) < maximumFormer:
+			next.former = append(next.former, one)
+		}
 	}
 	return next, nil
 }
@@ -192,7 +217,23 @@ func (i *Identities) of(ctx context.Context, name string) (bond, error) {
 
 func bondOf(found *corev1.ConfigMap) bond {
 	uid := func(key string) types.UID { return types.UID(found.Data[key]) }
-	return bond{cluster: uid(keyCluster), userCluster: uid(keyUserCluster), origin: uid(keyOrigin), version: found.ResourceVersion}
+	b := bond{cluster: uid(keyCluster), userCluster: uid(keyUserCluster), origin: uid(keyOrigin), version: found.ResourceVersion}
+	for line := range strings.Lines(found.Data[keyFormer]) {
+		userCluster, origin, isPair := strings.Cut(strings.TrimSpace(line), " ")
+		if isPair && len(b.former) < maximumFormer {
+			b.former = append(b.former, formerOrigin{types.UID(userCluster), types.UID(origin)})
+		}
+	}
+	return b
+}
+
+// data is what bondOf reads.
+func (b bond) data() map[string]string {
+	data := map[string]string{keyCluster: string(b.cluster), keyUserCluster: string(b.userCluster), keyOrigin: string(b.origin)}
+	for _, one := range b.former {
+		data[keyFormer] += fmt.Sprintf("%s %s\n", one.userCluster, one.origin)
+	}
+	return data
 }
 
 // write puts a bond on record. What somebody else wrote meanwhile is read again with the next visit.
@@ -202,9 +243,7 @@ func (i *Identities) write(ctx context.Context, name string, next bond) error {
 			Namespace: i.namespace, Name: identityPrefix + name, ResourceVersion: next.version,
 			Labels: map[string]string{v1.LabelUserCluster: string(next.userCluster)},
 		},
-		Data: map[string]string{
-			keyCluster: string(next.cluster), keyUserCluster: string(next.userCluster), keyOrigin: string(next.origin),
-		},
+		Data: next.data(),
 	}
 	var err error
 	if next.version == "" {

@@ -129,6 +129,46 @@ func TestClusterThatComesBackKeepsItsOrigin(t *testing.T) {
 	}
 }
 
+// Red when a user cluster loses the origin of what is installed there because the name's kubeconfig led elsewhere meanwhile, by
+// mistake or because an API server lied, with the next Cluster of the name or with the same, before or after a restart.
+func TestUserClusterOfBeforeHasItsOriginAgain(t *testing.T) {
+	const own, other = "own", "other"
+	type visit struct{ cluster, found, confirmed, origin string }
+	for _, test := range []struct {
+		why    string
+		visits []visit
+	}{
+		{"the next Cluster of the name began elsewhere", []visit{
+			{"first", own, "", "first"}, {"second", other, "", "second"}, {"third", own, "", "first"}, {"fourth", other, "", "second"},
+		}},
+		{"and was confirmed on the own one", []visit{
+			{"first", own, "", "first"}, {"second", other, "", "second"}, {"second", own, own, "first"},
+		}},
+		{"objects were restored into a new one, and it went back", []visit{
+			{"first", own, "", "first"}, {"first", other, other, "first"}, {"first", own, own, "first"},
+		}},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			kept := bond{}
+			for _, one := range test.visits {
+				next, err := kept.follow(target.Ref{Name: "one", UID: types.UID(one.cluster)}, types.UID(one.found), one.confirmed)
+				if err != nil || next.origin != types.UID(one.origin) {
+					t.Fatalf("Cluster %q over user cluster %q: origin %q, %v; want %q", one.cluster, one.found, next.origin, err, one.origin)
+				}
+				kept = bondOf(&corev1.ConfigMap{Data: next.data()})
+			}
+		})
+	}
+	kept := bond{}
+	for n := range 3 * maximumFormer {
+		next, err := kept.follow(target.Ref{UID: types.UID(fmt.Sprint("c", n))}, types.UID(fmt.Sprint("u", n)), "")
+		if err != nil || len(next.former) > maximumFormer {
+			t.Fatalf("%d user clusters of before are kept, %v", len(next.former), err)
+		}
+		kept = next
+	}
+}
+
 // Red when a second Cluster over a user cluster is connected to, or when it hinders the first, or when it stays refused once the first
 // is gone.
 func TestUserClusterHasOneCluster(t *testing.T) {

@@ -150,6 +150,12 @@ func (s *Server) SetDose(mode Mode, dose Dose) {
 	s.mutex.Unlock()
 }
 
+// Mode is the one in which the server answers.
+func (s *Server) Mode() Mode {
+	mode, _ := s.now()
+	return mode
+}
+
 // Count is how often something was seen since the last Set: "requests", "writes", "lies", or what a mode counts.
 func (s *Server) Count(what string) int {
 	s.mutex.Lock()

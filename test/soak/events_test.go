@@ -35,9 +35,12 @@ var kills = event{"kill", 1, func(_ context.Context, p *platform, random *rand.R
 }}
 
 var events = []event{
-	{"mode", 6, func(_ context.Context, p *platform, random *rand.Rand) string {
+	{"mode", 6, func(ctx context.Context, p *platform, random *rand.Rand) string {
 		cluster, modes := anyCluster(random), hostile.Modes()
 		mode := modes[random.IntN(len(modes))]
+		if mode.Name == "other-identity" && !p.recognised(ctx, cluster) {
+			return cluster.Name + " " + mode.Name + " not now: its Cluster was not connected to yet"
+		}
 		p.servers[cluster.Name].Set(mode)
 		return cluster.Name + " " + mode.Name
 	}},
@@ -53,6 +56,9 @@ var events = []event{
 	}},
 	{"swap", 1, func(ctx context.Context, p *platform, random *rand.Rand) string {
 		one, other := anyCluster(random), anyCluster(random)
+		if !p.recognised(ctx, one) || !p.recognised(ctx, other) {
+			return one.Name + " " + other.Name + " not now: one was not connected to yet"
+		}
 		_ = p.connect(ctx, one, p.servers[other.Name])
 		_ = p.connect(ctx, other, p.servers[one.Name])
 		return one.Name + " " + other.Name

@@ -44,6 +44,11 @@ func start(t testing.TB) *platform {
 	}
 	t.Cleanup(box.Stop)
 	p := &platform{Sandbox: box, servers: map[string]*hostile.Server{}}
+	t.Cleanup(func() {
+		if t.Failed() {
+			p.report(t)
+		}
+	})
 	for _, cluster := range sandbox.UserClusters() {
 		p.servers[cluster.Name] = hostile.New(t, box.Fleet.Cluster(cluster.Name))
 		p.must(t, p.connect(t.Context(), cluster, p.servers[cluster.Name]))
@@ -155,9 +160,28 @@ func (p *platform) ask(ctx context.Context, cluster sandbox.UserCluster, install
 	})
 }
 
-// remake has a Cluster exist, with its kubeconfig.
+// recognised says whether the seed has on record which user cluster a Cluster has. The first one that is found is believed, so whoever
+// lies before that has his own cluster for another one, and nothing is wrong then which this test could find.
+func (p *platform) recognised(ctx context.Context, cluster sandbox.UserCluster) bool {
+	seed, found, identity := p.Client(cluster.Seed), &kkpv1.Cluster{}, &corev1.ConfigMap{}
+	return seed.Get(ctx, client.ObjectKey{Name: cluster.Name}, found) == nil && seed.Get(ctx, identityKey(cluster), identity) == nil &&
+		identity.Data["clusterUID"] == string(found.UID)
+}
+
+// identityKey is where the seed keeps which user cluster a Cluster has.
+func identityKey(cluster sandbox.UserCluster) client.ObjectKey {
+	return client.ObjectKey{Namespace: sandbox.Namespace, Name: "addon-cluster-" + cluster.Name}
+}
+
+// remake has a Cluster exist, with its kubeconfig, which leads to its own user cluster from the beginning.
 func (p *platform) remake(ctx context.Context, cluster sandbox.UserCluster) error {
 	seed := p.Client(cluster.Seed)
+	if !p.recognised(ctx, cluster) {
+		if p.servers[cluster.Name].Mode().Name == "other-identity" {
+			p.servers[cluster.Name].Set(hostile.Truth)
+		}
+		_ = p.connect(ctx, cluster, p.servers[cluster.Name]) // its namespace may be gone with the Cluster
+	}
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		found := &kkpv1.Cluster{}
 		err := seed.Get(ctx, client.ObjectKey{Name: cluster.Name}, found)
