@@ -50,7 +50,8 @@ type Reconciler struct {
 	lists           lists
 	reports         reports
 	failures        loop.Failures
-	// interesting are the add-ons of the list in force; a catalogue that has one of them concerns all clusters.
+	// interesting are the add-ons of the list in force, and the names of their installations: a catalogue that has one of them
+	// concerns all clusters, a user's installation of that name its own.
 	interesting atomic.Pointer[map[string]bool]
 }
 

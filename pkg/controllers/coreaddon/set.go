@@ -37,7 +37,7 @@ func (r *Reconciler) decideSet(ctx context.Context, f *facts) loop.Outcome {
 func (r *Reconciler) noteList(found *corev1.ConfigMap, state listState) {
 	names := map[string]bool{}
 	for _, one := range state.items {
-		names[string(one.spec.AddonRef.Name)] = true
+		names[string(one.spec.AddonRef.Name)], names[one.name] = true, true
 	}
 	r.interesting.Store(&names)
 	if state.problem != nil {

@@ -53,7 +53,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	for _, watch := range []source.Source{
 		source.Func(r.followMarks),
 		r.Finder.Watch(mgr.GetCache(), cluster.Passes, clusterChanged),
-		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, inCluster(client.Object.GetNamespace), installationChanged()),
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, inCluster(client.Object.GetNamespace), r.installationChanged()),
 		source.Kind[client.Object](mgr.GetCache(), namespaces, inCluster(client.Object.GetName), lives()),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.toAll), r.concerns()),
 		source.Kind[client.Object](list, &corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.toAll)),
@@ -115,10 +115,19 @@ func clusterChanged(before, after target.Description) bool {
 		!maps.Equal(before.Labels, after.Labels) || rulesConcern(before, after)
 }
 
-// installationChanged lets everything through that a pass looks at: a living installation's status only where its conditions
-// Ready or Compatible turn, and of somebody's installation only that it comes and goes: its name is taken meanwhile.
-func installationChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+// installationChanged lets everything through that a pass reads: of a living installation's status only that its conditions Ready or
+// Compatible turn, and of a user's installation only that one with the name of a core add-on's comes or goes. A list that names
+// another one wakes all clusters.
+func (r *Reconciler) installationChanged() predicate.Predicate {
+	comes := func(object client.Object) bool {
+		one, isInstallation := object.(*v1.AddonInstallation)
+		return !isInstallation || !isSomebodys(one) || r.interests(one.Name)
+	}
+	return predicate.Funcs{CreateFunc: func(e event.CreateEvent) bool {
+		return comes(e.Object)
+	}, DeleteFunc: func(e event.DeleteEvent) bool {
+		return comes(e.Object)
+	}, UpdateFunc: func(e event.UpdateEvent) bool {
 		before, isInstallation := e.ObjectOld.(*v1.AddonInstallation)
 		after, isInstallationToo := e.ObjectNew.(*v1.AddonInstallation)
 		if !isInstallation || !isInstallationToo {
@@ -155,6 +164,12 @@ func comesOrGoes() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }
 
+// interests says whether a rule or the list in force names an add-on, or its installation, so.
+func (r *Reconciler) interests(name string) bool {
+	listed := r.interesting.Load()
+	return isRuled(name) || listed != nil && (*listed)[name]
+}
+
 // concerns lets merged catalogues through that have an add-on of the rules or the list, when they come, go or change type.
 func (r *Reconciler) concerns() predicate.Predicate {
 	return predicate.And(
@@ -162,8 +177,7 @@ func (r *Reconciler) concerns() predicate.Predicate {
 			if object.GetNamespace() != r.Options.CatalogueNamespace {
 				return false
 			}
-			listed := r.interesting.Load()
-			return isRuled(object.GetName()) || listed != nil && (*listed)[object.GetName()]
+			return r.interests(object.GetName())
 		}),
 		predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 			before, isCatalogue := e.ObjectOld.(*v1.AddonCatalogue)

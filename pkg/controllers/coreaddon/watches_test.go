@@ -39,9 +39,31 @@ func TestInstallationChanged(t *testing.T) {
 			for _, change := range test.after {
 				change(after)
 			}
-			if got := installationChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != test.want {
+			if got := (&Reconciler{}).installationChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != test.want {
 				t.Errorf("a pass is woken: %v, want %v", got, test.want)
 			}
 		})
+	}
+}
+
+// Red when a user's installation wakes a pass that can't depend on it: a cluster may have thousands of them.
+func TestUsersInstallationThatComes(t *testing.T) {
+	r := &Reconciler{}
+	r.noteList(nil, listState{items: []item{{name: "our-ingress", spec: v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "ingress"}}}}})
+	for _, test := range []struct {
+		name string
+		core bool
+		want bool
+	}{
+		{"web", false, false}, {"web", true, true},
+		{"our-ingress", false, true}, // of the list
+		{"kube-proxy", false, true},  // of a rule
+	} {
+		one := &v1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Name: test.name}, Spec: v1.AddonInstallationSpec{CoreAddon: test.core}}
+		changed := r.installationChanged()
+		comes, goes := changed.Create(event.CreateEvent{Object: one}), changed.Delete(event.DeleteEvent{Object: one})
+		if comes != test.want || goes != test.want {
+			t.Errorf("%q, core %v: a pass is woken when it comes %v, when it goes %v; want %v", test.name, test.core, comes, goes, test.want)
+		}
 	}
 }
