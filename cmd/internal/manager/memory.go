@@ -6,10 +6,17 @@ import (
 	"runtime/debug"
 )
 
+// growth is how much the heap may grow between two collections, in percent of what lives: twice Go's default. Half as many collections
+// save a twentieth of a manager's processor time; what that costs is memory, and near the limit below it costs nothing.
+const growth = 200
+
 // LimitMemory has the garbage collector keep this process below its part of the container's memory, as flag --memory-limit
 // tells it: nine tenths of what other processes of the container leave, but never less than a quarter of all. The rest is for
-// what the collector does not see. Without the flag, or where GOMEMLIMIT is set, it stays as it is.
+// what the collector does not see. Without the flag there is no limit. GOMEMLIMIT and GOGC of the environment come first.
 func (f *Flags) LimitMemory(others int64) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(growth)
+	}
 	if f.memory > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(share(f.memory, others))
 	}

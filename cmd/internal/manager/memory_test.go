@@ -25,8 +25,11 @@ func TestRenderersFitTheContainer(t *testing.T) {
 
 // TestMemoryHasALimit: a manager collects before the container's limit ends it, and leaves room for renderers.
 func TestMemoryHasALimit(t *testing.T) {
-	before := debug.SetMemoryLimit(-1)
-	t.Cleanup(func() { debug.SetMemoryLimit(before) })
+	before, percent := debug.SetMemoryLimit(-1), debug.SetGCPercent(100)
+	t.Cleanup(func() {
+		debug.SetMemoryLimit(before)
+		debug.SetGCPercent(percent)
+	})
 	for _, test := range []struct {
 		why          string
 		flags        Flags
@@ -47,5 +50,22 @@ func TestMemoryHasALimit(t *testing.T) {
 				t.Errorf("limit (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Red when a manager collects as often as any program, or when an operator's own GOGC is overruled.
+func TestCollectionsAreRarer(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
+	for _, test := range []struct {
+		environment string
+		want        int
+	}{{"50", 100}, {"", growth}} {
+		t.Setenv("GOGC", test.environment)
+		(&Flags{}).LimitMemory(0)
+		if got := debug.SetGCPercent(-1); got != test.want {
+			t.Errorf("with GOGC=%q the heap may grow by %d %%, want %d", test.environment, got, test.want)
+		}
+		debug.SetGCPercent(100)
 	}
 }
