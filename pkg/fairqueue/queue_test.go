@@ -45,7 +45,7 @@ func (b *bench) take() string {
 	if len(b.queue.passes) == b.queue.options.Limits.Workers {
 		return "" // no worker is left
 	}
-	item, _ := b.queue.take()
+	item, _ := b.queue.pop()
 	return item
 }
 
@@ -62,7 +62,7 @@ func (b *bench) pass(time time.Duration) {
 	b.clock.Step(time)
 	b.queue.mutex.Lock()
 	defer b.queue.mutex.Unlock()
-	b.queue.catchUp()
+	b.queue.processDue()
 }
 
 func (b *bench) add(cluster string, count int) {
@@ -502,7 +502,7 @@ func TestWhatIsDueIsToldFromWhatWasAskedFor(t *testing.T) {
 	b.queue.Add("a/1") // in work
 	b.queue.Done("a/1")
 	turn("it was added in work", false)
-	if b.queue.IsDue("a/1") || b.queue.asked.Len() > 0 {
+	if b.queue.IsDue("a/1") || b.queue.added.Len() > 0 {
 		t.Error("something is kept of what is done")
 	}
 }

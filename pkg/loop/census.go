@@ -12,20 +12,22 @@ import (
 	"github.com/trellis-addons/trellis/pkg/conditions"
 )
 
-// CensusLabels are the labels of what a Census counts: how an object stands, and the reason of its condition Ready.
+// CensusLabels are the labels of what a Census counts: the state of an object, and the reason of
+// its condition Ready.
 var CensusLabels = []string{"state", "reason"}
 
 const (
-	// maxReasons is how many reasons have figures of their own: there are fewer, but a status can be written by others too.
+	// maxReasons is how many reasons have figures of their own. There are fewer, but others can
+	// write a status too.
 	maxReasons  = 100
 	otherReason = "other"
-	// countWithin is how long one count may take.
 	countWithin = 10 * time.Second
 )
 
 var reasonWord = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,63}$`)
 
-// Census counts objects by their condition Ready whenever metrics are asked for, from a cache. It implements prometheus.Collector.
+// Census counts objects by their condition Ready, from a cache, whenever metrics are read. It
+// implements prometheus.Collector.
 type Census struct {
 	description *prometheus.Desc
 	leads       <-chan struct{}
@@ -38,8 +40,8 @@ type Census struct {
 // Each visits the conditions of all objects that are to be counted.
 type Each func(ctx context.Context, visit func(conditions []metav1.Condition)) error
 
-// NewCensus makes a Census of a metric with CensusLabels. It counts nothing before leads is closed, so that of several replicas one
-// has figures.
+// NewCensus makes a Census of a metric with CensusLabels. It counts nothing before leads is closed,
+// so that only the leader has figures.
 func NewCensus(description *prometheus.Desc, leads <-chan struct{}, each Each) *Census {
 	return &Census{description: description, leads: leads, each: each, reasons: map[string]bool{}}
 }

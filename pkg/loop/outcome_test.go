@@ -38,9 +38,9 @@ func TestComeBack(t *testing.T) {
 // Red when Finish writes the status of what is not the controller's: it has no client to do so.
 func TestWhatIsNotMineIsNotWritten(t *testing.T) {
 	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: "of-another-worker"}}
-	turn := loop.Start(nil, object)
+	pass := loop.Start(nil, object)
 	object.Status.Revision = "changed"
-	result, err := turn.Finish(t.Context(), loop.NotMine{})
+	result, err := pass.Finish(t.Context(), loop.NotMine{})
 	if err != nil || !result.IsZero() {
 		t.Errorf("got %v, %v", result, err)
 	}

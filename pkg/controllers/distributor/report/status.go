@@ -57,7 +57,7 @@ func statusOf(object *v1.AddonCatalogue, f *facts) v1.AddonCatalogueStatus {
 		conflicting(object.Name, f), sourcesReady(f), ready(object, next.Seeds, f), leaving(f),
 	} {
 		if condition.Reason == "" {
-			conditions.Remove(&next.Conditions, condition.Type)
+			meta.RemoveStatusCondition(&next.Conditions, condition.Type)
 			continue
 		}
 		condition.ObservedGeneration = object.Generation
