@@ -39,18 +39,18 @@ func Unknown(conditions *[]metav1.Condition, generation int64, kind, reason, mes
 }
 
 // State sums an object's condition Ready up.
-type Standing string
+type State string
 
 // States, as metrics name them.
 const (
-	// StandingReady: Ready is True.
-	StandingReady Standing = "ready"
+	// StateReady: Ready is True.
+	StateReady State = "ready"
 	// StateUnderWay: Ready is not True, and no one has to act.
-	StandingUnderWay Standing = "underWay"
+	StateUnderWay State = "underWay"
 	// StateFailing: Ready is False, and someone has to act.
-	StandingFailing Standing = "failing"
-	// StandingUnknown: Ready is Unknown.
-	StandingUnknown Standing = "unknown"
+	StateFailing State = "failing"
+	// StateUnknown: Ready is Unknown.
+	StateUnknown State = "unknown"
 )
 
 // underWay are reasons of Ready that mean work in progress, or a state that was asked for.
@@ -62,48 +62,48 @@ var underWay = map[string]bool{
 }
 
 // StateOf is an object's state, with its condition Ready; nil before it has one.
-func StandingOf(conditions []metav1.Condition) (Standing, *metav1.Condition) {
+func StateOf(conditions []metav1.Condition) (State, *metav1.Condition) {
 	ready := meta.FindStatusCondition(conditions, kubermaticv1.ConditionReady)
 	switch {
 	case ready == nil:
-		return StandingUnderWay, nil
+		return StateUnderWay, nil
 	case ready.Status == metav1.ConditionTrue:
-		return StandingReady, ready
+		return StateReady, ready
 	case underWay[ready.Reason]:
-		return StandingUnderWay, ready
+		return StateUnderWay, ready
 	case ready.Status == metav1.ConditionFalse:
-		return StandingFailing, ready
+		return StateFailing, ready
 	}
-	return StandingUnknown, ready
+	return StateUnknown, ready
 }
 
 // Reported remembers the trouble of an object that was reported last: each trouble is reported when
 // it begins or changes, and not at every try. The zero value remembers none.
-type Told struct {
+type Reported struct {
 	reason     string
 	generation int64
 }
 
 // ReportedIn remembers what a status says already, so that a new process repeats nothing.
-func ToldOf(conditions []metav1.Condition) Told {
-	var told Told
-	told.News(conditions)
-	return told
+func ReportedIn(conditions []metav1.Condition) Reported {
+	var reported Reported
+	reported.Update(conditions)
+	return reported
 }
 
 // Update says whether there is something to report, with the condition that says it: new trouble,
 // or the end of the trouble reported last, when Ready becomes True. An edit makes old trouble new.
 // Work in progress does not end it.
-func (t *Told) News(conditions []metav1.Condition) (ready *metav1.Condition, news bool) {
-	standing, ready := StandingOf(conditions)
-	before := *t
-	switch standing {
-	case StandingUnderWay:
+func (r *Reported) Update(conditions []metav1.Condition) (ready *metav1.Condition, isNew bool) {
+	state, ready := StateOf(conditions)
+	before := *r
+	switch state {
+	case StateUnderWay:
 		return ready, false
-	case StandingReady:
-		*t = Told{}
+	case StateReady:
+		*r = Reported{}
 		return ready, before.reason != ""
 	}
-	*t = Told{reason: ready.Reason, generation: ready.ObservedGeneration}
-	return ready, *t != before
+	*r = Reported{reason: ready.Reason, generation: ready.ObservedGeneration}
+	return ready, *r != before
 }

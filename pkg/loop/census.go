@@ -60,7 +60,7 @@ func (c *Census) Collect(metrics chan<- prometheus.Metric) {
 	defer cancel()
 	counts := map[[2]string]int{}
 	err := c.each(ctx, func(list []metav1.Condition) {
-		standing, ready := conditions.StandingOf(list)
+		standing, ready := conditions.StateOf(list)
 		reason := ""
 		if ready != nil {
 			reason = c.bounded(ready.Reason)

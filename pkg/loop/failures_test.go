@@ -23,7 +23,7 @@ func TestFailuresInARowWaitLonger(t *testing.T) {
 		{"success", "a", loop.Done{Recheck: time.Minute}, time.Minute},
 		{"the first after success", "a", loop.RetryAt{}, time.Second},
 	} {
-		if got := loop.ComeBack(failures.BackOff(pass.name, pass.outcome)); got != pass.want {
+		if got := loop.RequeueAfter(failures.BackOff(pass.name, pass.outcome)); got != pass.want {
 			t.Errorf("%s: %s, want %s", pass.why, got, pass.want)
 		}
 	}

@@ -79,7 +79,7 @@ func (l *Loop[O]) Finish(ctx context.Context, outcome Outcome) (ctrl.Result, err
 
 // Result is the result of a pass over something that has no status of ours.
 func Result(outcome Outcome) ctrl.Result {
-	return ctrl.Result{RequeueAfter: ComeBack(outcome)}
+	return ctrl.Result{RequeueAfter: RequeueAfter(outcome)}
 }
 
 // conflictRetry is when to come back after another writer of the same status was faster: the cache

@@ -63,7 +63,7 @@ func (NotMine) outcome()    {}
 const atOnce = time.Millisecond
 
 // RequeueAfter is when to come back after an outcome; 0 is never.
-func ComeBack(outcome Outcome) time.Duration {
+func RequeueAfter(outcome Outcome) time.Duration {
 	switch o := outcome.(type) {
 	case Done:
 		return o.Recheck

@@ -11,7 +11,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-func TestComeBack(t *testing.T) {
+func TestRequeueAfter(t *testing.T) {
 	for _, test := range []struct {
 		why     string
 		outcome loop.Outcome
@@ -28,7 +28,7 @@ func TestComeBack(t *testing.T) {
 		{"another worker's", loop.NotMine{}, 0},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			if got := loop.ComeBack(test.outcome); got != test.want {
+			if got := loop.RequeueAfter(test.outcome); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})

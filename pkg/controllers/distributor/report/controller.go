@@ -27,7 +27,7 @@ type Reporter struct {
 	client   client.Client
 	recorder events.EventRecorder
 	usage    *usage.Ledger
-	// troubles are what was told of why catalogues are not ready, by name: conditions.Told.
+	// troubles are what was told of why catalogues are not ready, by name: conditions.Reported.
 	troubles sync.Map
 }
 

@@ -38,17 +38,17 @@ func (r *Reporter) announceConflicts(ctx context.Context, object *v1.AddonCatalo
 
 // toldOf is what was told of a catalogue's trouble: by this process or, where that knows nothing
 // yet, by what its status says.
-func (r *Reporter) toldOf(object *v1.AddonCatalogue) conditions.Told {
+func (r *Reporter) toldOf(object *v1.AddonCatalogue) conditions.Reported {
 	if told, known := r.troubles.Load(client.ObjectKeyFromObject(object)); known {
-		return told.(conditions.Told)
+		return told.(conditions.Reported)
 	}
-	return conditions.ToldOf(object.Status.Conditions)
+	return conditions.ReportedIn(object.Status.Conditions)
 }
 
 // announceTrouble makes an event and a line of the log of why a catalogue is not ready, those in
 // git included: when that comes or becomes something else, and when it is over.
-func (r *Reporter) announceTrouble(ctx context.Context, object *v1.AddonCatalogue, told conditions.Told) {
-	ready, news := told.News(object.Status.Conditions)
+func (r *Reporter) announceTrouble(ctx context.Context, object *v1.AddonCatalogue, told conditions.Reported) {
+	ready, news := told.Update(object.Status.Conditions)
 	r.troubles.Store(client.ObjectKeyFromObject(object), told)
 	if !news {
 		return
