@@ -15,8 +15,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// rehearse tries every write without effect. What the API server refuses, schema and admission
-// included, is wrong with the commit; a name that somebody else's object has is left out of it.
+// rehearse makes every write as a dry run. What the API server refuses makes the commit invalid; an
+// add-on whose name another's object has is left out.
 func (r *Reconciler) rehearse(ctx context.Context, f *facts) loop.Outcome {
 	var mutex sync.Mutex
 	var invalid documents.InvalidError
@@ -54,7 +54,7 @@ func (r *Reconciler) rehearse(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// isRefusal says whether the API server refuses an object for what it is.
+// isRefusal says whether the API server refuses an object for its content.
 func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) ||
 		apierrors.IsRequestEntityTooLargeError(err)

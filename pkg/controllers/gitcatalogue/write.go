@@ -14,7 +14,6 @@ import (
 // fieldOwner names our writes in managedFields.
 const fieldOwner = client.FieldOwner("trellis-gitcatalogue")
 
-// callsAtOnce is the number of calls to the API server at a time.
 const callsAtOnce = 8
 
 func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
@@ -23,7 +22,7 @@ func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
 		if err != nil || stamp(object) == made.digest {
 			return err
 		}
-		// The generation was not foretold right: what changed was metadata only.
+		// The generation was not as expected: only metadata changed.
 		before := object.DeepCopy()
 		object.Annotations[v1.AnnotationGeneration] = strconv.FormatInt(object.Generation, 10)
 		return r.cached.Patch(ctx, object, client.MergeFrom(before), fieldOwner)
