@@ -9,18 +9,16 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/redact"
 )
 
-// failure is why there is no result: one of the types of package render, or Other.
+// failure is why there is no result: an error of package render, or Other.
 type failure struct {
 	Template            *render.TemplateError            `json:",omitempty"`
 	NoManifests         *render.NoManifestsError         `json:",omitempty"`
 	Limit               *render.LimitError               `json:",omitempty"`
 	Chart               *render.ChartError               `json:",omitempty"`
 	DependenciesMissing *render.DependenciesMissingError `json:",omitempty"`
-	// Other is an error without a type of its own.
-	Other string `json:",omitempty"`
+	Other               string                           `json:",omitempty"`
 }
 
-// failureOf finds the type of an error.
 func failureOf(err error) failure {
 	var told failure
 	switch {
@@ -33,7 +31,7 @@ func failureOf(err error) failure {
 	return told
 }
 
-// RenderingError is a failure that has no type of its own.
+// RenderingError is a failure without a type of its own.
 type RenderingError struct{ Problem string }
 
 func (e *RenderingError) Error() string { return e.Problem }
@@ -61,7 +59,7 @@ func readFailure(payload []byte) (error, error) {
 	return &RenderingError{Problem: told.Other}, nil
 }
 
-// withoutValues cuts what a child says and takes values out of it, in case something else than the renderer speaks for it.
+// withoutValues takes values out of a child's texts, in case not the renderer wrote them.
 func withoutValues(redactor redact.Redactor, err error) error {
 	texts := func(list []string) []string {
 		cut := make([]string, 0, min(len(list), maxListed))

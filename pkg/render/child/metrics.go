@@ -17,7 +17,7 @@ type Metrics struct {
 	starts   prometheus.Counter
 }
 
-// Results of renderings, as the metrics call them, beside the limits' words.
+// Results of renderings in metrics; further ones are the limits.
 const (
 	resultRendered = "rendered"
 	resultRefused  = "refused"
