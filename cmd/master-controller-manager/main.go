@@ -1,4 +1,4 @@
-// Command master-controller-manager runs on the master: it merges all catalogues and pushes the result to every seed.
+// Command master-controller-manager merges all catalogues on the master, and writes to all seeds.
 package main
 
 import (

@@ -14,7 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 )
 
-// newMarks reads the key of merged catalogues before the manager's caches run, and follows its Secret from then on.
+// newMarks reads the key of merged catalogues before the caches run, and then watches its Secret.
 func newMarks(ctx context.Context, made manager.Manager, namespace string) (*mergedcatalogue.Marks, error) {
 	direct, err := client.New(made.GetConfig(), client.Options{Scheme: made.GetScheme(), HTTPClient: made.GetHTTPClient()})
 	if err != nil {

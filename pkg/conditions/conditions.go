@@ -10,8 +10,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// Set writes a condition. The transition time changes only with the status; the same condition
-// again changes nothing.
+// Set writes a condition. The transition time changes only with the status.
 func Set(conditions *[]metav1.Condition, condition metav1.Condition) {
 	condition.Message = text.Message(condition.Message)
 	meta.SetStatusCondition(conditions, condition)

@@ -49,8 +49,7 @@ type lanes[T comparable] struct {
 	// last is the lane that had the last turn; placed counts the places of the slow lane in use.
 	last   lane
 	placed int
-	// ready counts objects by lane, running counts passes; slow counts the clusters of the slow
-	// lane.
+	// ready counts objects by lane, running counts passes; slow counts slow clusters.
 	ready, running map[lane]int
 	slow           int
 	// next is the account that choose found.

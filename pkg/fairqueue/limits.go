@@ -26,8 +26,7 @@ type Limits struct {
 	Workers int
 	// Share is how many workers one cluster has at most: 4 of 10, and never all of two or more.
 	Share int
-	// SlowLane is how many workers all slow clusters have together: 2, and never all of two or
-	// more.
+	// SlowLane is how many workers all slow clusters have: 2, and never all of two or more.
 	SlowLane int
 	// SlowAfter is the age at which a pass counts as slow: 15 s.
 	SlowAfter time.Duration

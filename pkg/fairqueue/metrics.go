@@ -37,8 +37,7 @@ func (m *Metrics) show(ready, running map[lane]int, slow int) {
 	m.slow.Set(float64(slow))
 }
 
-// wasOverdue counts a pass that was ended: at its deadline, or for want of a place in the slow
-// lane.
+// wasOverdue counts a pass that was ended: at its deadline, or without a place in the slow lane.
 func (m *Metrics) wasOverdue(atDeadline bool) {
 	limit := "lane"
 	if atDeadline {

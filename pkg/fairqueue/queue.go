@@ -319,8 +319,7 @@ func (q *Queue[T]) processDue() time.Duration {
 	return next
 }
 
-// checkDeadline ends a pass that takes too long, and gives the time that it has; 0 where it is to
-// end.
+// checkDeadline ends a pass that takes too long, and gives the time that it has; 0: none.
 func (q *Queue[T]) checkDeadline(one *pass[T], now time.Time) (left time.Duration) {
 	age, limits := now.Sub(one.began), q.options.Limits
 	if one.overdue != nil {

@@ -31,8 +31,7 @@ var started = time.Now()
 
 func now() instant { return instant{steady: time.Since(started), day: time.Now().Round(0)} }
 
-// Fence says whether the process may write. A nil one always allows it. It is safe for concurrent
-// use.
+// Fence says whether the process may write: a nil one always. It is safe for concurrent use.
 type Fence struct {
 	now func() instant
 
@@ -48,8 +47,7 @@ type Fence struct {
 // New makes a fence that allows everything until its Lock holds a lease.
 func New() *Fence { return &Fence{now: now, down: make(chan struct{})} }
 
-// marginPart of a lease's duration is kept for bytes that are on their way, and for clocks that
-// differ.
+// marginPart of a lease's duration is for bytes on their way, and for clocks that differ.
 const marginPart = 10
 
 // renew lets the fence hold for a lease's duration, from the moment before its renewal was sent.

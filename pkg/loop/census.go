@@ -12,13 +12,11 @@ import (
 	"github.com/trellis-addons/trellis/pkg/conditions"
 )
 
-// CensusLabels are the labels of what a Census counts: the state of an object, and the reason of
-// its condition Ready.
+// CensusLabels are an object's state, and the reason of its condition Ready.
 var CensusLabels = []string{"state", "reason"}
 
 const (
-	// maxReasons is how many reasons have figures of their own. There are fewer, but others can
-	// write a status too.
+	// maxReasons bounds the reasons with figures: others than we can write a status.
 	maxReasons  = 100
 	otherReason = "other"
 	countWithin = 10 * time.Second
@@ -40,8 +38,7 @@ type Census struct {
 // Each visits the conditions of all objects that are to be counted.
 type Each func(ctx context.Context, visit func(conditions []metav1.Condition)) error
 
-// NewCensus makes a Census of a metric with CensusLabels. It counts nothing before leads is closed,
-// so that only the leader has figures.
+// NewCensus makes a Census of a metric with CensusLabels, which counts once leads is closed.
 func NewCensus(description *prometheus.Desc, leads <-chan struct{}, each Each) *Census {
 	return &Census{description: description, leads: leads, each: each, reasons: map[string]bool{}}
 }

@@ -82,8 +82,7 @@ func Result(outcome Outcome) ctrl.Result {
 	return ctrl.Result{RequeueAfter: RequeueAfter(outcome)}
 }
 
-// conflictRetry is when to come back after another writer of the same status was faster: the cache
-// knows it by then.
+// conflictRetry is when the cache knows the write of another writer of the same status.
 const conflictRetry = 200 * time.Millisecond
 
 func (l *Loop[O]) patch(ctx context.Context) error {

@@ -38,13 +38,11 @@ type Stalled struct {
 	Recheck time.Duration
 }
 
-// Checkpoint says that what the pass did is saved before anything else happens. The next pass
-// continues.
+// Checkpoint says that what the pass did is saved first. The next pass continues.
 type Checkpoint struct {
 	// Condition is False until then, with Reason and Message; empty: none.
 	Condition, Reason, Message string
-	// AtOnce begins the next pass when the status is written, for objects whose event of that write
-	// does not begin one.
+	// AtOnce begins the next pass, for objects for which the status write does not begin one.
 	AtOnce bool
 }
 

@@ -14,8 +14,7 @@ import (
 // Forever is the life of values that stay as long as there is room.
 const Forever time.Duration = math.MaxInt64
 
-// Cache remembers values by key. Many goroutines may use it. The zero value is bounded by the
-// values' lives only.
+// Cache remembers values by key. Many goroutines may use it. The zero value has no size limit.
 type Cache[Key comparable, Value any] struct {
 	most int
 	now  func() time.Time

@@ -1,5 +1,4 @@
-// Package text makes texts fit to be shown: counted, listed, and cleaned of what others wrote into
-// them.
+// Package text makes texts fit to be shown: counted, listed, and cleaned of foreign characters.
 package text
 
 import (

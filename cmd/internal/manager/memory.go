@@ -6,16 +6,17 @@ import (
 	"runtime/debug"
 )
 
-// LimitMemory has the garbage collector keep this process below its part of the container's memory, as flag --memory-limit
-// tells it: nine tenths of what other processes of the container leave, but never less than a quarter of all. The rest is for
-// what the collector does not see. Without the flag, or where GOMEMLIMIT is set, it stays as it is.
+// LimitMemory has the garbage collector keep this process below its part of the container's memory,
+// by flag --memory-limit: nine tenths of what other processes leave, but at least of a quarter of
+// all. The rest is for memory that the collector does not see. Without the flag, or where
+// GOMEMLIMIT is set, nothing changes.
 func (f *Flags) LimitMemory(others int64) {
 	if f.memory > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(share(f.memory, others))
 	}
 }
 
-// CheckMemory refuses a process beside this one that may take more than the container has: the kernel would end the container first.
+// CheckMemory refuses another process's limit above the container's, which the kernel would end.
 func (f *Flags) CheckMemory(name string, most int64) error {
 	if f.memory > 0 && most >= f.memory {
 		return fmt.Errorf("flag --%s is %d bytes, and the container has %d (--memory-limit): give the container more, or the process less",

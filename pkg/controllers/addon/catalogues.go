@@ -38,8 +38,7 @@ func (r *Reconciler) reconcileCatalogue(ctx context.Context, _ reconcile.Request
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	// Without a queue the other controller has not begun yet. It will work on all clusters, with
-	// what is loaded now.
+	// Without a queue the other controller has not begun: it will use what is loaded now.
 	clustersQueue := r.clusters.Load()
 	for _, found := range clusters {
 		if clustersQueue != nil && r.handles(found) && changed[found.KubernetesVersion] {

@@ -22,15 +22,13 @@ import (
 type Options struct {
 	// CatalogueNamespace holds the merged catalogues. Default: addon-catalogue.
 	CatalogueNamespace string
-	// WorkerName restricts the controller to Clusters with that worker-name label; empty: those
-	// without.
+	// WorkerName restricts the controller to Clusters with that label; empty: those without.
 	WorkerName string
 	// AllowPrereleases lets a pre-release of the platform fit ranges that name none.
 	AllowPrereleases bool
 	// Concurrency is the number of clusters worked on at a time. Default: 8.
 	Concurrency int
-	// FaultPoint is called at named points of a pass, where tests end the process. Nil in the
-	// product.
+	// FaultPoint is called where tests end the process. Nil in the product.
 	FaultPoint func(name string)
 }
 

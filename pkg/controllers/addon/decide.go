@@ -67,8 +67,7 @@ func (o *offers) decide(k8sVersion string) (*catalogue.Availability, error) {
 	return &decided, nil
 }
 
-// load replaces the merged catalogues. Of the Kubernetes versions in use it returns those whose
-// offer changed.
+// load replaces the merged catalogues, and returns the versions in use whose offer changed.
 func (o *offers) load(entries map[types.UID]knownEntry, inUse map[string]bool) (changed map[string]bool, err error) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()

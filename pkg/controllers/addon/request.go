@@ -18,8 +18,7 @@ import (
 )
 
 const (
-	// requestRecheck is when to try entries again that the API server refused, or whose name was
-	// taken.
+	// requestRecheck is when to try refused entries again, and those whose name was taken.
 	requestRecheck = 5 * time.Minute
 	// pointRequested is after the installations are made, and before their entries are removed.
 	pointRequested = "request-made"
@@ -69,8 +68,7 @@ type refusals struct {
 	recheck time.Duration
 }
 
-// followEntries makes the installations, and leaves entries that can't be followed in the
-// annotation.
+// followEntries makes the installations, and leaves other entries in the annotation.
 func (r *Reconciler) followEntries(ctx context.Context, f *facts, annotations map[string]string) (refusals, error) {
 	text := annotations[v1.AnnotationInitialInstallations]
 	if text == "" {
@@ -161,8 +159,7 @@ func (r *Reconciler) checkExisting(ctx context.Context, made *v1.AddonInstallati
 	return &refusedError{made.Name, "there is one of that name already"}
 }
 
-// reasonOf describes a refusal of the API server. Its own text may quote values, so only the fields
-// are named.
+// reasonOf describes an API server's refusal. Its text may quote values: only fields are named.
 func reasonOf(err error) string {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {

@@ -52,8 +52,7 @@ func readRequests(text string) (entries []entry, problem string) {
 	return entries, ""
 }
 
-// readRequest reads one entry strictly: an unknown field, or one that is written twice or in other
-// letters, is a problem.
+// readRequest reads one entry strictly: unknown and repeated fields are problems.
 func readRequest(raw json.RawMessage) entry {
 	read := entry{raw: raw}
 	strict, err := kjson.UnmarshalStrict(raw, &read.request)
@@ -87,8 +86,7 @@ func (r *request) missing() string {
 	return strings.Join(fields, " and ") + " must be set"
 }
 
-// installation is what the request asks for. It carries the request's digest, so that one that was
-// made just before a crash is recognised.
+// installation is what the request asks for, with its digest, to be recognised after a crash.
 func (r *request) installation(namespace string, cluster types.UID) (*v1.AddonInstallation, error) {
 	digest, err := catalogue.Digest([]any{cluster, r})
 	if err != nil {

@@ -28,8 +28,7 @@ func statusOf(object *v1.AddonCatalogue, offer *catalogue.Availability) v1.Addon
 	return ours
 }
 
-// appliedStatus has every field that is ours, also empty ones: a field that is not applied could be
-// set by others, unnoticed.
+// appliedStatus has all our fields, also empty ones: others could set those that are not applied.
 func appliedStatus(ours v1.AddonCatalogueStatus) map[string]any {
 	return map[string]any{
 		"conditions": ours.Conditions, "observedGeneration": ours.ObservedGeneration,

@@ -67,8 +67,7 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// matters says whether the offer depends on a change of a Cluster; KKP writes its status all the
-// time.
+// matters says whether the offer depends on a change; KKP writes a Cluster's status all the time.
 func matters(before, after target.Description) bool {
 	return before.UID != after.UID || before.Namespace != after.Namespace || before.KubernetesVersion != after.KubernetesVersion ||
 		before.Paused != after.Paused || before.Deleted != after.Deleted || cluster.WorkerName(before) != cluster.WorkerName(after) ||
@@ -94,8 +93,7 @@ func (r *Reconciler) inCluster(namespace func(client.Object) string) handler.Eve
 	})
 }
 
-// watchCatalogues registers the controller of all merged catalogues; one request stands for all of
-// them.
+// watchCatalogues registers the controller of all merged catalogues: one request for all of them.
 func (r *Reconciler) watchCatalogues(mgr ctrl.Manager) error {
 	everything := reconcile.Request{NamespacedName: types.NamespacedName{Name: "everything"}}
 	ask := func(q queue) { q.AddAfter(everything, debounce) }

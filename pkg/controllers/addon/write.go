@@ -22,15 +22,13 @@ import (
 )
 
 const (
-	// fieldOwner names our writes in managedFields. The core add-on controller has a name of its
-	// own.
+	// fieldOwner names our writes in managedFields.
 	fieldOwner = "trellis-addon"
 	// managedBy is the value of our managed-by label.
 	managedBy = "addon"
 )
 
-// write brings the available catalogue to what was decided: spec, then status, then the annotations
-// that say so.
+// write writes the decision: spec, then status, then the annotations that say so.
 func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
 	current, err := r.isCurrent(ctx, f)
 	if err != nil {
@@ -67,8 +65,7 @@ func (r *Reconciler) isCurrent(ctx context.Context, f *facts) (bool, error) {
 	return err == nil && f.isUpToDate(about), nil
 }
 
-// isUpToDate says whether a catalogue's annotations name what was decided, and spec and status are
-// as we wrote them.
+// isUpToDate says whether annotations name the decision, and nothing was edited since.
 func (f *facts) isUpToDate(object client.Object) bool {
 	annotations := object.GetAnnotations()
 	return annotations[v1.AnnotationDigest] == f.offer.Digest &&

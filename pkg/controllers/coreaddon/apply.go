@@ -15,8 +15,7 @@ import (
 // fieldOwner names our writes in managedFields.
 const fieldOwner = "trellis-core-addon"
 
-// apply creates and updates the installations of the set. A failure of one does not stop the
-// others.
+// apply creates and updates the installations of the set. A failure does not stop the others.
 func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 	f.failures = map[string]error{}
 	for _, change := range f.plan.apply {

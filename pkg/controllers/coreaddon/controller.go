@@ -23,8 +23,7 @@ type Options struct {
 	Namespace string
 	// CatalogueNamespace holds the merged catalogues. Default: addon-catalogue.
 	CatalogueNamespace string
-	// WorkerName restricts the controller to Clusters with that worker-name label; empty: those
-	// without.
+	// WorkerName restricts the controller to Clusters with that label; empty: those without.
 	WorkerName string
 	// Concurrency is the number of clusters worked on at a time. Default: 8.
 	Concurrency int
@@ -45,8 +44,7 @@ type Dependencies struct {
 // Reconciler is the CoreAddonController. Requests are those of cluster.Request.
 type Reconciler struct {
 	Dependencies
-	// list reads the custom core list, available the metadata of available catalogues, each from a
-	// cache of its own.
+	// list and available read the list and metadata of available catalogues, from own caches.
 	list, available client.Reader
 	lists           lists
 	reports         reports

@@ -17,8 +17,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// findCluster ends the pass where the Cluster is another worker's, paused, deleted, gone or
-// unknown.
+// findCluster ends the pass for a Cluster of another worker, paused, deleted, gone or unknown.
 func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 	found, err := r.Finder.Find(ctx, f.asked)
 	if unknown, ok := errors.AsType[*cluster.UnknownError](err); ok {

@@ -41,8 +41,7 @@ func intent(namespace string, one wanted) (content map[string]any, digest string
 	}, digest, nil
 }
 
-// isApplied says whether an installation is as the set wants it, apart from what a cluster admin
-// may add.
+// isApplied says whether an installation is as wanted, apart from what a cluster admin may add.
 func isApplied(live *v1.AddonInstallation, one wanted) bool {
 	_, digest, err := intent(live.Namespace, one)
 	if err != nil || live.Annotations[v1.AnnotationDigest] != digest ||
@@ -61,8 +60,7 @@ func owned(spec v1.AddonInstallationSpec) v1.AddonInstallationSpec {
 	return spec
 }
 
-// hasForeignVersion says whether others set a version where the set leaves the choice: an apply
-// does not remove what others set.
+// hasForeignVersion says whether others set a version where the set has none: it is removed.
 func hasForeignVersion(live *v1.AddonInstallation, one wanted) bool {
 	return one.spec.AddonRef.Version == "" && live.Spec.AddonRef.Version != ""
 }

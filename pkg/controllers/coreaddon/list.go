@@ -33,8 +33,7 @@ const (
 	maxListBytes = 1 << 20
 )
 
-// exactVersion is what addonRef.version may be besides a range, as in the schema of
-// AddonInstallation.
+// exactVersion is an addonRef.version that is no range, as in the schema of AddonInstallation.
 var exactVersion = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._+-]{0,254}[A-Za-z0-9])?$`)
 
 // item is one core add-on of the custom list.
@@ -210,8 +209,7 @@ type lists struct {
 	state   listState
 }
 
-// update reads the ConfigMap as it is now; nil where there is none. Changed says that it is another
-// version.
+// update reads the present ConfigMap, nil where there is none. Changed: it has another version.
 func (l *lists) update(found *corev1.ConfigMap) (state listState, changed bool) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -71,8 +71,7 @@ type change struct {
 // catalogueTypes says what type of catalogue has an add-on; empty for none.
 type catalogueTypes func(addon string) v1.CatalogueType
 
-// planFor compares the set with the existing installations. Nothing is planned for a set that is
-// not known.
+// planFor compares the set with the installations. It plans nothing for an unknown set.
 func planFor(wantedSet set, installations []v1.AddonInstallation, catalogues catalogueTypes) plan {
 	var result plan
 	byName := map[string]*v1.AddonInstallation{}
@@ -160,8 +159,7 @@ func releasePlan(installations []v1.AddonInstallation) plan {
 	return result
 }
 
-// staysOutsideSet says whether an installation outside of the set stays, since nothing says that it
-// is unwanted.
+// staysOutsideSet says whether an installation stays, since nothing says that it is unwanted.
 func staysOutsideSet(wantedSet *set, live *v1.AddonInstallation) bool {
 	if _, held := wantedSet.held[string(live.Spec.AddonRef.Name)]; held {
 		return true

@@ -95,8 +95,7 @@ func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
 	return loop.Done{}
 }
 
-// writeStatus applies our part of the available catalogue's status, where it differs. A missing
-// catalogue comes with an event.
+// writeStatus applies our part of the available catalogue's status, where it differs.
 func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAddonCounts, condition metav1.Condition) error {
 	about := loop.Metadata(catalogueKind)
 	err := r.available.Get(ctx, cluster.AvailableOf(f.asked), about)

@@ -100,8 +100,7 @@ func onProvider(provider string, external bool) func(*kkpv1.Cluster) answer {
 	}
 }
 
-// providersWithCSI are the providers with a driver; true where it needs the external cloud
-// provider.
+// providersWithCSI have a driver; true: it needs the external cloud provider.
 var providersWithCSI = map[string]bool{
 	providerAWS: true, providerAzure: true, "digitalocean": false, "gcp": false, "hetzner": true, "kubevirt": false,
 	"nutanix": false, "openstack": true, "vmwareclouddirector": false, "vsphere": true,
@@ -163,8 +162,7 @@ func decideCilium(cluster *kkpv1.Cluster) answer {
 	return when(version.LessThan(appCilium))
 }
 
-// pluginVersion is the version of a cluster's network plugin of this kind; nil with an answer for
-// others.
+// pluginVersion is the version of the network plugin; nil with an answer for another kind.
 func pluginVersion(cluster *kkpv1.Cluster, kind string) (*semver.Version, answer) {
 	plugin := cluster.Spec.CNIPlugin
 	if plugin == nil || plugin.Type == "" {

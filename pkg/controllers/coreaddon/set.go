@@ -62,8 +62,7 @@ func (w wanted) addon() string { return string(w.spec.AddonRef.Name) }
 // set is what a cluster is to have, as far as it is known.
 type set struct {
 	wanted []wanted
-	// held are add-ons that may or may not be wanted, with the reason why it is not known: they
-	// stay as they are.
+	// held are add-ons that may be wanted, with the reason why it is not known: they stay.
 	held map[string]string
 	// frozen says why nothing is added or removed; empty as a rule.
 	frozen string

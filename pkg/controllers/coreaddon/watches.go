@@ -96,8 +96,7 @@ func (r *Reconciler) allClusters(ctx context.Context, _ client.Object) []reconci
 	return requests
 }
 
-// clusterChanged says whether the set depends on a change of a cluster; KKP writes a Cluster's
-// status all the time.
+// clusterChanged says whether the set depends on a change; KKP writes the status all the time.
 func clusterChanged(before, after target.Description) bool {
 	return before.Namespace != after.Namespace || before.Deleted != after.Deleted || before.Paused != after.Paused ||
 		!maps.Equal(before.Labels, after.Labels) || rulesConcern(before, after)
@@ -144,8 +143,7 @@ func comesOrGoes() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }
 
-// concerns passes merged catalogues on that have an add-on of the rules or the list, when they
-// come, go or change type.
+// concerns passes merged catalogues of wanted add-ons on that come, go or change type.
 func (r *Reconciler) concerns() predicate.Predicate {
 	return predicate.And(
 		predicate.NewPredicateFuncs(func(object client.Object) bool {

@@ -19,8 +19,7 @@ import (
 
 // Dependencies of the controller.
 type Dependencies struct {
-	// Client of the seed; Clusters, and the metadata of Namespaces and Secrets, come from its
-	// cache.
+	// Client of the seed: Clusters, and metadata of Namespaces and Secrets, by its cache.
 	Client client.Client
 	// Reader reads past the cache, so that kubeconfigs are not kept in memory.
 	Reader client.Reader

@@ -42,8 +42,7 @@ func (r *Reconciler) makeNamespace(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// removeNamespace is Done when the API server itself, not the cache, says that the namespace is
-// gone.
+// removeNamespace is Done when the API server itself says that the namespace is gone.
 func (r *Reconciler) removeNamespace(ctx context.Context, f *facts) loop.Outcome {
 	r.prober.forget(f.cluster.Name)
 	if f.cluster.Status.NamespaceName != f.namespace() { // never made
