@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
+// Options of a queue.
 type Options[T comparable] struct {
 	// Name is the controller's, for client-go's metrics; empty: there are none.
 	Name string

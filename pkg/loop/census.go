@@ -57,12 +57,12 @@ func (c *Census) Collect(metrics chan<- prometheus.Metric) {
 	defer cancel()
 	counts := map[[2]string]int{}
 	err := c.each(ctx, func(list []metav1.Condition) {
-		standing, ready := conditions.StateOf(list)
+		state, ready := conditions.StateOf(list)
 		reason := ""
 		if ready != nil {
 			reason = c.bounded(ready.Reason)
 		}
-		counts[[2]string{string(standing), reason}]++
+		counts[[2]string{string(state), reason}]++
 	})
 	if err != nil {
 		metrics <- prometheus.NewInvalidMetric(c.description, err)

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
 // Loop is one pass over one object.
@@ -40,12 +41,14 @@ func StartShared[O client.Object](c client.Client, object O) *Loop[O] {
 // from an object that is gone is no error. To set one there is the API server's NotFound, and what
 // the finalizer protects must not begin.
 func (l *Loop[O]) SetFinalizer(ctx context.Context, finalizer string, wanted bool) error {
-	next, changed := withFinalizer(l.before.GetFinalizers(), finalizer, wanted)
-	if !changed {
-		return nil
+	change := controllerutil.RemoveFinalizer
+	if wanted {
+		change = controllerutil.AddFinalizer
 	}
 	target := l.before.DeepCopyObject().(O)
-	target.SetFinalizers(next)
+	if !change(target, finalizer) {
+		return nil
+	}
 	patch := client.MergeFromWithOptions(l.before, client.MergeFromWithOptimisticLock{})
 	err := l.client.Patch(ctx, target, patch)
 	if apierrors.IsNotFound(err) && !wanted {
@@ -55,7 +58,7 @@ func (l *Loop[O]) SetFinalizer(ctx context.Context, finalizer string, wanted boo
 		return fmt.Errorf("patching the finalizers of %q: %w", client.ObjectKeyFromObject(l.object), err)
 	}
 	for _, object := range []O{l.before, l.object} {
-		object.SetFinalizers(next)
+		object.SetFinalizers(target.GetFinalizers())
 		object.SetResourceVersion(target.GetResourceVersion())
 	}
 	return nil
@@ -98,16 +101,4 @@ func (l *Loop[O]) patch(ctx context.Context) error {
 		return fmt.Errorf("patching the status of %q: %w", client.ObjectKeyFromObject(l.object), err)
 	}
 	return nil
-}
-
-func withFinalizer(have []string, finalizer string, wanted bool) (next []string, changed bool) {
-	for _, name := range have {
-		if name != finalizer {
-			next = append(next, name)
-		}
-	}
-	if wanted {
-		next = append(next, finalizer)
-	}
-	return next, len(next) != len(have)
 }

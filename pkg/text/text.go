@@ -3,6 +3,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -26,6 +27,14 @@ func Names(names []string, most int) string {
 		list += fmt.Sprintf(" and %d more", more)
 	}
 	return list
+}
+
+// First joins the first few texts by "; ", and counts the others.
+func First(texts []string, most int) string {
+	if more := len(texts) - most; more > 0 {
+		texts = append(slices.Clone(texts[:most]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, "; ")
 }
 
 // Message makes a text fit for a condition or an event: one line, printable, at most 1 KiB. Texts

@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime/debug"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -111,4 +113,42 @@ func (f *Flags) New(config *rest.Config, lease string, held map[client.Object]ca
 		return nil, fmt.Errorf("adding the readiness check: %w", err)
 	}
 	return made, nil
+}
+
+// LimitMemory has the garbage collector keep this process below its part of the container's memory,
+// by flag --memory-limit: nine tenths of what other processes leave, but at least of a quarter of
+// all. The rest is for memory that the collector does not see. Without the flag, or where
+// GOMEMLIMIT is set, nothing changes.
+func (f *Flags) LimitMemory(others int64) {
+	if f.memory > 0 && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(share(f.memory, others))
+	}
+}
+
+// CheckMemory refuses another process's limit above the container's, which the kernel would end.
+func (f *Flags) CheckMemory(name string, most int64) error {
+	if f.memory > 0 && most >= f.memory {
+		return fmt.Errorf("flag --%s is %d bytes, and the container has %d (--memory-limit): give the container more, or the process less",
+			name, most, f.memory)
+	}
+	return nil
+}
+
+func share(container, others int64) int64 {
+	return max(container-others, container/4) / 10 * 9
+}
+
+// election is how one of several replicas is chosen, if it is.
+type election struct {
+	on   bool
+	term fence.Election
+}
+
+func (e *election) register(set *flag.FlagSet) {
+	set.BoolVar(&e.on, "leader-elect", true, "let one of several replicas work at a time")
+	set.DurationVar(&e.term.Lease, "leader-elect-lease-duration", 15*time.Second,
+		"how long a leader that is not heard of is waited for; it writes nothing from a tenth before that on")
+	set.DurationVar(&e.term.Renewal, "leader-elect-renew-deadline", 10*time.Second,
+		"how long a leader tries to renew its lease before it ends")
+	set.DurationVar(&e.term.Retry, "leader-elect-retry-period", 2*time.Second, "the wait between two tries to lead, or to renew the lease")
 }

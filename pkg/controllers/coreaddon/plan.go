@@ -78,8 +78,11 @@ func planFor(wantedSet set, installations []v1.AddonInstallation, catalogues cat
 	for i := range installations {
 		byName[installations[i].Name] = &installations[i]
 	}
-	if wantedSet.frozen != "" {
-		return frozenPlan(byName)
+	if wantedSet.frozen != "" { // the existing core installations are the set
+		for _, name := range ourNames(byName) {
+			result.keep(byName[name])
+		}
+		return result
 	}
 	for _, one := range wantedSet.wanted {
 		live := byName[one.name]
@@ -137,15 +140,6 @@ func (p *plan) noteBlocked(live *v1.AddonInstallation) {
 	if !live.DeletionTimestamp.IsZero() {
 		p.blocked = append(p.blocked, live)
 	}
-}
-
-// frozenPlan: the core installations that exist are the set.
-func frozenPlan(byName map[string]*v1.AddonInstallation) plan {
-	var result plan
-	for _, name := range ourNames(byName) {
-		result.keep(byName[name])
-	}
-	return result
 }
 
 // releasePlan releases all: the Cluster is deleted or gone.

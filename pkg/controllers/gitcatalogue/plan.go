@@ -106,15 +106,15 @@ func (c child) object(parent, before *v1.AddonCatalogue, revision string) *v1.Ad
 			Controller: new(true),
 		}},
 	}, Spec: c.spec}
-	foretold := int64(1)
+	expected := int64(1)
 	if before != nil {
-		object.ResourceVersion, foretold = before.ResourceVersion, before.Generation
+		object.ResourceVersion, expected = before.ResourceVersion, before.Generation
 		if stamp(before) == "" || before.Annotations[v1.AnnotationDigest] != c.digest {
-			foretold++
+			expected++
 		}
 	}
 	object.Annotations = map[string]string{
-		v1.AnnotationDigest: c.digest, v1.AnnotationRevision: revision, v1.AnnotationGeneration: strconv.FormatInt(foretold, 10),
+		v1.AnnotationDigest: c.digest, v1.AnnotationRevision: revision, v1.AnnotationGeneration: strconv.FormatInt(expected, 10),
 	}
 	return object
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue/documents"
 	"github.com/trellis-addons/trellis/pkg/loop"
@@ -22,7 +22,7 @@ func (r *Reconciler) rehearse(ctx context.Context, f *facts) loop.Outcome {
 	var invalid documents.InvalidError
 	taken := map[string]string{}
 	err := each(ctx, f.plan.write, func(ctx context.Context, made child) error {
-		_, err := r.put(ctx, f, made, client.DryRunAll)
+		_, err := r.put(ctx, f, made, metav1.DryRunAll)
 		if apierrors.IsAlreadyExists(err) {
 			isTaken, readErr := r.isTaken(ctx, f, made.name)
 			if !isTaken {

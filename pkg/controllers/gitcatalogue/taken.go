@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +14,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // Readers of a catalogue in git can foretell the names of its generated ones, and writers of
@@ -65,17 +65,14 @@ func (p *plan) without(taken map[string]string) {
 
 // takenOutcome ends the pass over a commit that was applied but for add-ons whose names are taken.
 func (f *facts) takenOutcome() loop.Outcome {
-	var told []string
+	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(f.memory.taken)) {
-		told = append(told, fmt.Sprintf("add-on %q does not come: AddonCatalogue %q has the name that its generated one would get, and "+
+		texts = append(texts, fmt.Sprintf("add-on %q does not come: AddonCatalogue %q has the name that its generated one would get, and "+
 			"was not generated from this catalogue: delete it", f.memory.taken[name], f.object.Namespace+"/"+name))
-	}
-	if more := len(told) - mostTaken; more > 0 {
-		told = append(told[:mostTaken], fmt.Sprintf("and %d more", more))
 	}
 	return loop.Waiting{
 		Condition: v1.ConditionFetched, Reason: v1.ReasonGeneratedNameTaken, Recheck: recheck,
-		Message: fmt.Sprintf("commit %s is taken, but %s", f.snapshot.Revision, strings.Join(told, "; ")),
+		Message: fmt.Sprintf("commit %s is taken, but %s", f.snapshot.Revision, text.First(texts, mostTaken)),
 	}
 }
 

@@ -34,18 +34,14 @@ type Dependencies struct {
 // Reconciler does the part of KKP's controllers.
 type Reconciler struct {
 	Dependencies
-	prober        *prober
-	steps         []loop.Step[facts]
-	deletionSteps []loop.Step[facts]
+	prober *prober
 }
 
 // New makes a Reconciler.
 func New(dependencies Dependencies) *Reconciler {
 	dependencies.Interval = cmp.Or(dependencies.Interval, time.Minute)
-	r := &Reconciler{Dependencies: dependencies}
-	r.prober = newProber(dependencies.Reader, dependencies.Identities, dependencies.Interval)
-	r.steps, r.deletionSteps = r.newSteps(), r.newDeletionSteps()
-	return r
+	prober := newProber(dependencies.Reader, dependencies.Identities, dependencies.Interval)
+	return &Reconciler{Dependencies: dependencies, prober: prober}
 }
 
 // SetupWithManager watches Clusters, and the metadata of their namespaces and kubeconfig Secrets.
@@ -73,7 +69,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	pass := loop.Start(r.Client, &object)
 	facts := &facts{cluster: &object}
 	if described.Deleted {
-		outcome := loop.Run(ctx, r.deletionSteps, facts)
+		outcome := loop.Run(ctx, r.deletionSteps(), facts)
 		if _, done := outcome.(loop.Done); done {
 			return ctrl.Result{}, pass.SetFinalizer(ctx, v1.FinalizerCleanupNamespace, false)
 		}
@@ -82,5 +78,5 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := pass.SetFinalizer(ctx, v1.FinalizerCleanupNamespace, true); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	return pass.Finish(ctx, loop.Run(ctx, r.steps, facts))
+	return pass.Finish(ctx, loop.Run(ctx, r.steps(), facts))
 }

@@ -22,7 +22,7 @@ type facts struct {
 // namespace is the Cluster's on the seed, with or without a status that says so.
 func (f *facts) namespace() string { return cluster.NamespacePrefix + f.cluster.Name }
 
-func (r *Reconciler) newSteps() []loop.Step[facts] {
+func (r *Reconciler) steps() []loop.Step[facts] {
 	return []loop.Step[facts]{
 		{Name: "name", Run: nameNamespace},         // say which namespace it will be, before it exists
 		{Name: "namespace", Run: r.makeNamespace},  // make it, or wait for a former one to go
@@ -31,7 +31,7 @@ func (r *Reconciler) newSteps() []loop.Step[facts] {
 	}
 }
 
-func (r *Reconciler) newDeletionSteps() []loop.Step[facts] {
+func (r *Reconciler) deletionSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
 		{Name: "namespace", Run: r.removeNamespace}, // delete it and wait until it is gone
 	}

@@ -108,10 +108,7 @@ func explain(err error) string {
 		problems = append(problems, fmt.Sprintf("%s %s", strings.Join(append([]string{"values"}, leaf.InstanceLocation...), "."), wanted(leaf)))
 	}
 	slices.Sort(problems) // maps have no order, and the same trouble has the same words
-	if more := len(problems) - maxProblems; more > 0 {
-		problems = append(problems[:maxProblems], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(problems, "; ")
+	return text.First(problems, maxProblems)
 }
 
 func leaves(err *jsonschema.ValidationError) []*jsonschema.ValidationError {
@@ -189,19 +186,19 @@ func number(bound *big.Rat) string {
 // enumerated lists what a schema takes, as JSON, as many as one can read at a glance.
 func enumerated(values []any) string {
 	const most = 12
-	told := ""
+	listed := ""
 	for i, value := range values {
 		encoded, err := json.Marshal(value)
 		if err != nil {
 			return "what the schema lists"
 		}
-		if i > 0 && (i == most || len(told)+len(encoded) > maxBound) {
-			return fmt.Sprintf("%s and %d more", told, len(values)-i)
+		if i > 0 && (i == most || len(listed)+len(encoded) > maxBound) {
+			return fmt.Sprintf("%s and %d more", listed, len(values)-i)
 		}
 		if i > 0 {
-			told += ", "
+			listed += ", "
 		}
-		told += cut(string(encoded))
+		listed += cut(string(encoded))
 	}
-	return told
+	return listed
 }

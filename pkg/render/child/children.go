@@ -100,7 +100,7 @@ func (p *Pool) end(at *place) {
 	p.mutex.Lock()
 	at.child = nil
 	p.mutex.Unlock()
-	p.options.Metrics.ended()
+	p.options.Metrics.children.Dec()
 }
 
 // countRendering counts a child's rendering, and ends one that failed, or used much.

@@ -19,7 +19,7 @@ const (
 )
 
 // confine takes from the process what rendering does not need, before anything foreign is read.
-func confine(told order) ready {
+func confine(given order) ready {
 	if err := os.WriteFile("/proc/self/oom_score_adj", []byte(firstInLine), 0); err != nil {
 		return ready{Problem: "oom_score_adj can't be raised"}
 	}
@@ -29,14 +29,14 @@ func confine(told order) ready {
 	if len(reserved) <= fieldData {
 		return ready{Problem: "its memory can't be read"}
 	}
-	data := uint64(reserved[fieldData])*uint64(os.Getpagesize()) + uint64(told.Memory) + dataSlack
+	data := uint64(reserved[fieldData])*uint64(os.Getpagesize()) + uint64(given.Memory) + dataSlack
 	limits := []struct {
 		name     string
 		resource int
 		most     uint64
 	}{
 		{"RLIMIT_DATA", unix.RLIMIT_DATA, data},
-		{"RLIMIT_CPU", unix.RLIMIT_CPU, told.CPU},
+		{"RLIMIT_CPU", unix.RLIMIT_CPU, given.CPU},
 		{"RLIMIT_FSIZE", unix.RLIMIT_FSIZE, 0},
 		{"RLIMIT_NOFILE", unix.RLIMIT_NOFILE, descriptors},
 		{"RLIMIT_CORE", unix.RLIMIT_CORE, 0},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/redact"
@@ -61,6 +62,7 @@ func New(options Options) *Pool {
 	options.Timeout = cmp.Or(options.Timeout, DefaultTimeout)
 	options.Children = cmp.Or(options.Children, DefaultChildren)
 	options.Renders = cmp.Or(options.Renders, defaultRenders)
+	options.Metrics = cmp.Or(options.Metrics, NewMetrics(prometheus.NewRegistry()))
 	return &Pool{options: options, starter: newStarter(), places: newPlaces(options.Children)}
 }
 

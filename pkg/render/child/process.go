@@ -71,8 +71,8 @@ func newStarter() *starter {
 	return made
 }
 
-func (s *starter) start(told order) (*process, error) {
-	encoded, err := json.Marshal(told)
+func (s *starter) start(given order) (*process, error) {
+	encoded, err := json.Marshal(given)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a child's limits: %w", err)
 	}

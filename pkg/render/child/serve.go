@@ -50,12 +50,12 @@ func Serve(renderers Renderers) {
 	if len(os.Args) != 2 || os.Args[0] != name {
 		return
 	}
-	var told order
-	if err := json.Unmarshal([]byte(os.Args[1]), &told); err != nil {
+	var given order
+	if err := json.Unmarshal([]byte(os.Args[1]), &given); err != nil {
 		os.Exit(2)
 	}
-	limitRuntime(told)
-	said := confine(told)
+	limitRuntime(given)
+	said := confine(given)
 	writer := bufio.NewWriterSize(os.NewFile(answerDescriptor, "answers"), pipeBytes)
 	answer := &answerer{writer: writer}
 	if answer.json(kindReady, said) != nil || writer.Flush() != nil || said.Problem != "" {
@@ -67,11 +67,11 @@ func Serve(renderers Renderers) {
 
 // limitRuntime keeps the Go runtime within the limits while it can: garbage is collected late while
 // there is room, and eagerly before the parent kills. A rendering can use one processor only.
-func limitRuntime(told order) {
+func limitRuntime(given order) {
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(told.Memory / 10 * 8)
-	debug.SetMaxStack(int(told.Memory / 4))
+	debug.SetMemoryLimit(given.Memory / 10 * 8)
+	debug.SetMaxStack(int(given.Memory / 4))
 }
 
 // serve works on requests. It reads beside the work, so that a closed pipe ends the process.

@@ -18,11 +18,6 @@ type place struct {
 
 type places []place
 
-func (p *places) mark(tree *parse.Tree, file file) {
-	marker := marker{places: p, file: file}
-	tree.Root = marker.list(tree.Root)
-}
-
 type marker struct {
 	places *places
 	file   file

@@ -31,7 +31,7 @@ func (r *rendering) parse(files []file) error {
 				return &render.TemplateError{File: file.path, Problem: problem}
 			}
 			definedIn[defined.Name()] = file.path
-			r.places.mark(defined.Tree, file)
+			defined.Root = marker{places: &r.places, file: file}.list(defined.Root)
 			if _, err := r.set.AddParseTree(defined.Name(), defined.Tree); err != nil {
 				return r.templateError(file, err)
 			}

@@ -49,6 +49,7 @@ func Parse(text string) (reference Reference, ok bool) {
 	return reference, true
 }
 
+// Name is domain and path.
 func (r Reference) Name() string { return r.Domain + "/" + r.Path }
 
 func (r Reference) String() string { return r.Name() + r.Tag + r.Digest }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
@@ -54,6 +56,7 @@ type Renders struct {
 func New(options Options) *Renders {
 	options.Bytes = cmp.Or(options.Bytes, DefaultBytes)
 	options.Patience = cmp.Or(options.Patience, defaultPatience)
+	options.Metrics = cmp.Or(options.Metrics, NewMetrics(prometheus.NewRegistry()))
 	if options.Now == nil {
 		options.Now = time.Now
 	}
@@ -128,7 +131,8 @@ func (r *Renders) RenderValues(ctx context.Context, input render.ValuesInput, wa
 			if err != nil {
 				return packed{}, err
 			}
-			return packValues(values)
+			encoded, err := encode(values)
+			return packed{objects: [][]byte{encoded}}, err
 		},
 	})
 	if err != nil {
@@ -153,7 +157,7 @@ func (r *Renders) get(ctx context.Context, asked asking) (*outcome, error) {
 	if entry.flight == nil {
 		if came := entry.outcome; came != nil && !asked.anew && r.isCurrent(entry) {
 			r.mutex.Unlock()
-			r.options.Metrics.kept()
+			r.options.Metrics.asked.WithLabelValues("kept").Inc()
 			return came, r.errorOf(entry, came)
 		}
 		entry.flight = &flight{done: make(chan struct{})}

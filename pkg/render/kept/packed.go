@@ -51,11 +51,6 @@ func nameOf(object *unstructured.Unstructured, hookPath string) render.ObjectNam
 	}
 }
 
-func packValues(values map[string]any) (packed, error) {
-	encoded, err := encode(values)
-	return packed{objects: [][]byte{encoded}}, err
-}
-
 func (p packed) size() int {
 	size := len(p.chart)
 	for _, object := range p.objects {

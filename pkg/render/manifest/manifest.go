@@ -147,23 +147,16 @@ func nodes(value any) int {
 }
 
 func identityProblem(object *unstructured.Unstructured) string {
-	texts := []struct {
-		field string
-		path  []string
-	}{
-		{"apiVersion", []string{"apiVersion"}}, {"kind", []string{"kind"}},
-		{"metadata.name", []string{"metadata", "name"}},
-	}
 	if generated, found, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "generateName"); found && generated != "" {
 		return fmt.Sprintf("%s has metadata.generateName: give it a name, or every attempt makes another one", object.GetKind())
 	}
-	for _, text := range texts {
-		value, found, err := unstructured.NestedString(object.Object, text.path...)
+	for _, field := range []string{"apiVersion", "kind", "metadata.name"} {
+		value, found, err := unstructured.NestedString(object.Object, strings.Split(field, ".")...)
 		if err != nil {
-			return fmt.Sprintf("the rendered manifest has a %s that is no text", text.field)
+			return fmt.Sprintf("the rendered manifest has a %s that is no text", field)
 		}
 		if !found || value == "" {
-			return "the rendered manifest has no " + text.field
+			return "the rendered manifest has no " + field
 		}
 	}
 	return ""

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -59,15 +60,12 @@ type session struct {
 	observedAt time.Time
 }
 
-var seedScheme = func() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			panic(err) // Registration of constants.
-		}
-	}
-	return scheme
-}()
+var seedScheme = runtime.NewScheme()
+
+func init() {
+	utilruntime.Must(clientgoscheme.AddToScheme(seedScheme))
+	utilruntime.Must(v1.AddToScheme(seedScheme))
+}
 
 // seedMapper makes no discovery: the kinds are few and fixed.
 func seedMapper() meta.RESTMapper {

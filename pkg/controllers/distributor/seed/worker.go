@@ -134,7 +134,7 @@ func (w *worker) pass(ctx context.Context, now task) State {
 
 // count counts the seed's installations, at most every CountEvery, and says whether they say
 // something new of sources. To fail here is no failure of the seed.
-func (w *worker) count(ctx context.Context) (news bool) {
+func (w *worker) count(ctx context.Context) (changed bool) {
 	if w.session == nil || w.Clock.Since(w.countedAt) < w.CountEvery*9/10 {
 		return false
 	}
@@ -146,9 +146,9 @@ func (w *worker) count(ctx context.Context) (news bool) {
 		return false
 	}
 	w.Usage.Counted(w.name, counted)
-	news = !maps.Equal(w.unfetched, counted.Unfetched)
+	changed = !maps.Equal(w.unfetched, counted.Unfetched)
 	w.unfetched = counted.Unfetched
-	return news
+	return changed
 }
 
 // connect makes a session and lists the seed, where that is due; the problem says why it failed.

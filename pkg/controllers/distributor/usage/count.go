@@ -28,6 +28,7 @@ var countTotals = remote.Totals{Calls: 400, Items: 200_000, Bytes: 128 << 20, Ti
 // tables asks for the printed columns of objects only.
 const tables = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
+// NewClient makes the client of a seed that reads tables.
 func NewClient(foreign *remote.Client) (rest.Interface, error) {
 	config := rest.CopyConfig(foreign.Config)
 	version := v1.GroupVersion

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/text"
 	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
@@ -21,14 +21,11 @@ const (
 )
 
 func (e *InvalidError) Error() string {
-	var told []string
-	for _, problem := range e.Problems[:min(len(e.Problems), mostNamed)] {
-		told = append(told, problem.String())
+	var texts []string
+	for _, problem := range e.Problems {
+		texts = append(texts, problem.String())
 	}
-	if more := len(e.Problems) - mostNamed; more > 0 {
-		told = append(told, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(told, "; ")
+	return text.First(texts, mostNamed)
 }
 
 // collection is what was read so far.
