@@ -13,7 +13,8 @@ func ready(state metav1.ConditionStatus, reason string, generation int64) []meta
 	return []metav1.Condition{{Type: v1.ConditionReady, Status: state, Reason: reason, ObservedGeneration: generation}}
 }
 
-// Red when tries between are told, when work under way counts as trouble or as its end, or when a restart repeats what a status says.
+// Red when tries between are told, when work under way counts as trouble or as its end, or when a
+// restart repeats what a status says.
 func TestTroubleIsToldOnce(t *testing.T) {
 	var reported conditions.Reported
 	for _, test := range []struct {

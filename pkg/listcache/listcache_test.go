@@ -22,7 +22,8 @@ func (b *book) list() (map[string][]int, bool, error) {
 	return maps.Clone(b.entries), b.partial, b.err
 }
 
-// Red when each name is listed for itself, when a list is believed for ever, or when Changed does nothing.
+// Red when each name is listed for itself, when a list is believed for ever, or when Changed does
+// nothing.
 func TestOneListAnswersForAllNames(t *testing.T) {
 	now := time.Now()
 	l := New(func() time.Time { return now })
@@ -60,8 +61,8 @@ func TestOneListAnswersForAllNames(t *testing.T) {
 	}
 }
 
-// Red when a list is begun for each that waits, also where it takes longer than it is believed; when what is written while it is
-// made counts as listed; or when a look outlives its context.
+// Red when a list is begun for each that waits, also where it takes longer than it is believed;
+// when what is written while it is made counts as listed; or when a look outlives its context.
 func TestManyWaitForOneList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(time.Now)

@@ -7,8 +7,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// Red when a failure of one thing makes another wait, when success is no new beginning, or when a wait
-// that a step chose is lost.
+// Red when a failure of one thing makes another wait, when success is no new beginning, or when a
+// wait that a step chose is lost.
 func TestFailuresInARowWaitLonger(t *testing.T) {
 	var failures loop.Failures
 	for _, pass := range []struct {

@@ -128,7 +128,8 @@ func configMap(version, text string) *corev1.ConfigMap {
 	return found
 }
 
-// FuzzReadList: nobody but the platform's admins write the list, but a typing error must never end the process.
+// FuzzReadList: nobody but the platform's admins write the list, but a typing error must never end
+// the process.
 func FuzzReadList(f *testing.F) {
 	f.Add(goodList)
 	f.Add("- {name: a, addonRef: {name: a}, targetNamespace: a, values: {a: [1, null]}}")

@@ -15,7 +15,8 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// The stories tell the plan in words: what is made, put right (~), released, removed, blocked, taken and missing.
+// The stories tell the plan in words: what is made, put right (~), released, removed, blocked,
+// taken and missing.
 func TestPlan(t *testing.T) {
 	inCore := func(addons ...string) catalogueTypes { return typed(v1.CatalogueCore, addons...) }
 	monitoring := item{name: "monitoring", selector: labels.Everything(), spec: v1.AddonInstallationSpec{

@@ -9,8 +9,8 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// TestInstallationChanged holds which updates of installations wake a pass: those of somebody's never do, however many a
-// cluster has.
+// TestInstallationChanged holds which updates of installations wake a pass: those of somebody's
+// never do, however many a cluster has.
 func TestInstallationChanged(t *testing.T) {
 	ready := func(i *v1.AddonInstallation) {
 		i.Status.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}}
