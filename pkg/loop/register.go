@@ -26,7 +26,7 @@ func Register(mgr manager.Manager, name string, options controller.Options, sour
 	return nil
 }
 
-// Cache makes a cache of its own for some kinds: a cache's restrictions hold for all forms of a kind.
+// Cache makes a cache of its own for some kinds: its restrictions hold for all forms of a kind.
 func Cache(mgr manager.Manager, held map[client.Object]cache.ByObject) (cache.Cache, error) {
 	return cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), ByObject: held,

@@ -16,8 +16,8 @@
 //	read       files become add-ons; any error refuses the commit
 //	plan       pure: what to write and what to remove
 //	approve    a commit that removes much waits for an approval of the admin
-//	rehearse   every write is tried as a dry run, so that a commit is applied whole or not at all; only
-//	           add-ons whose name another catalogue has wait
+//	rehearse   every write is tried as a dry run, so that a commit is applied whole or not at all;
+//	           only add-ons whose name another catalogue has wait
 //	write      what is new or differs
 //	remove     what the commit does not have any more
 //	remember   what was made of the content, by which the next pass finds it unchanged

@@ -3,8 +3,8 @@
 // Each seed has a worker: a goroutine with its own client, its own back-off and its own knowledge
 // of the seed. A seed that hangs or is gone delays no other seed. In order, a worker
 //
-//	connects   one client for one kubeconfig, by pkg/remote: answers and lists are bounded, redirects
-//	           are not followed, and a seed's answers are reported in fixed words (state.go)
+//	connects   one client for one kubeconfig, by pkg/remote: answers and lists are bounded,
+//	           redirects are not followed, and a seed's answers are reported in fixed words (state.go)
 //	confirms   that the cluster is the one which the Seed's name stands for (identity.go)
 //	observes   the metadata of what it wrote there, once for each resync interval (session.go)
 //	plans      pure: what is wanted against what exists, by digest annotations (plan.go)
