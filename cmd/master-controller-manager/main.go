@@ -1,4 +1,4 @@
-// Command master-controller-manager runs on the master: it merges all catalogues and pushes the result to every seed.
+// Command master-controller-manager merges all catalogues on the master, and writes to all seeds.
 package main
 
 import (
@@ -8,13 +8,18 @@ import (
 
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/trellis-addons/trellis/cmd/internal/manager"
 	"github.com/trellis-addons/trellis/cmd/internal/sources"
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/report"
+	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue"
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/webhook"
 )
 
 // lease of the leader election.
@@ -66,4 +71,28 @@ func run(flags manager.Flags, fetching *sources.Flags, kkpVersion string) error 
 		return err
 	}
 	return made.Start(ctrl.SetupSignalHandler())
+}
+
+// addGitCatalogues sets controller gitcatalogue up, with its store.
+func addGitCatalogues(
+	made ctrl.Manager, master cluster.Cluster, namespace string, flags *sources.Flags, kinds fetch.Kinds,
+) error {
+	content, err := flags.Store(kinds, 0)
+	if err != nil {
+		return err
+	}
+	if err := made.Add(content); err != nil {
+		return fmt.Errorf("adding the store: %w", err)
+	}
+	options := gitcatalogue.Options{Namespace: namespace}
+	return gitcatalogue.New(wiring.GitCatalogue(made, master, content, kinds, options)).SetupWithManager(made)
+}
+
+// admit serves admission of authored catalogues.
+func admit(made ctrl.Manager, flags *manager.Flags) error {
+	return flags.Admit(made, map[string]admission.Handler{
+		webhook.PathCatalogues: &webhook.Catalogues{
+			Master: made.GetAPIReader(), Namespace: flags.Namespace, WorkerName: flags.WorkerName,
+		},
+	})
 }

@@ -17,17 +17,16 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// newMarked makes the cache of Secrets and ConfigMaps that are marked for our use. A seed holds many more, and none of our
-// business; of those that are, it keeps what is small. It is apart from the manager's own cache, in which Secrets are watched as metadata.
+// newMarked makes the cache of Secrets and ConfigMaps that are marked for our use, in which the
+// small ones are kept whole. The manager's own cache has the metadata of all Secrets.
 func newMarked(made manager.Manager, options *options, keys fetch.SecretKeys) (cache.Cache, error) {
 	marked := cache.ByObject{Label: markedForUse(), Transform: addoninstallation.TrimMarked(options.CatalogueNamespace, keys)}
-	held, err := cache.New(made.GetConfig(), cache.Options{
-		Scheme: made.GetScheme(), Mapper: made.GetRESTMapper(), HTTPClient: made.GetHTTPClient(),
-		ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: marked, &corev1.ConfigMap{}: marked},
-	})
+	held, err := loop.Cache(made, map[client.Object]cache.ByObject{&corev1.Secret{}: marked, &corev1.ConfigMap{}: marked})
 	if err != nil {
 		return nil, fmt.Errorf("making the cache of marked objects: %w", err)
 	}
@@ -42,16 +41,13 @@ func markedForUse() labels.Selector {
 	return labels.NewSelector().Add(*requirement)
 }
 
-// watchKubeconfigs tells the connections when a user cluster's kubeconfig changes. It watches by name, and keeps nothing of
-// the Secrets but their names: the connections read them when they need them.
+// watchKubeconfigs refreshes the connections when a user cluster's kubeconfig changes. It keeps the
+// Secrets' names only: the connections read them when they need them.
 func watchKubeconfigs(ctx context.Context, made manager.Manager, connections *cluster.Connections) error {
 	for _, name := range cluster.KubeconfigSecrets() {
-		watched, err := cache.New(made.GetConfig(), cache.Options{
-			Scheme: made.GetScheme(), Mapper: made.GetRESTMapper(), HTTPClient: made.GetHTTPClient(),
-			ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {
-				Field: fields.OneTermEqualSelector("metadata.name", name), Transform: dropData,
-			}},
-		})
+		watched, err := loop.Cache(made, map[client.Object]cache.ByObject{&corev1.Secret{}: {
+			Field: fields.OneTermEqualSelector("metadata.name", name), Transform: dropData,
+		}})
 		if err != nil {
 			return fmt.Errorf("making the cache of Secrets %q: %w", name, err)
 		}
@@ -87,4 +83,31 @@ func dropData(object any) (any, error) {
 		secret.Data, secret.ManagedFields = nil, nil
 	}
 	return object, nil
+}
+
+// newMarks reads the key of merged catalogues before the caches run, and then watches its Secret.
+func newMarks(ctx context.Context, made manager.Manager, namespace string) (*mergedcatalogue.Marks, error) {
+	direct, err := client.New(made.GetConfig(), client.Options{Scheme: made.GetScheme(), HTTPClient: made.GetHTTPClient()})
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	marks := mergedcatalogue.New(made.GetLogger().WithName("merged"))
+	if err := marks.Read(ctx, direct, namespace); err != nil {
+		return nil, err
+	}
+	held, err := cache.New(made.GetConfig(), cache.Options{
+		Scheme: made.GetScheme(), Mapper: made.GetRESTMapper(), HTTPClient: made.GetHTTPClient(),
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {
+			Field:      fields.OneTermEqualSelector("metadata.name", kubermaticv1.SecretCatalogueKey),
+			Namespaces: map[string]cache.Config{namespace: {}},
+		}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the cache of Secret %q: %w", kubermaticv1.SecretCatalogueKey, err)
+	}
+	if err := marks.Follow(ctx, held); err != nil {
+		return nil, err
+	}
+	return marks, made.Add(held)
 }

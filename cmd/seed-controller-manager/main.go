@@ -1,4 +1,4 @@
-// Command seed-controller-manager runs on every seed: it offers user clusters what fits them and installs what is asked for.
+// Command seed-controller-manager installs add-ons in the user clusters of a seed.
 package main
 
 import (

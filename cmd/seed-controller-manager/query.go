@@ -77,7 +77,7 @@ func addQuery(ctx context.Context, made manager.Manager, marks *mergedcatalogue.
 	return made.Add(endpoint)
 }
 
-// newCertificates follows a folder that somebody mounted, or a certificate of the endpoint's own.
+// newCertificates serves a certificate of a mounted folder, or the endpoint's own.
 func newCertificates(made manager.Manager, options *options) (query.Certificates, error) {
 	if folder := options.query.tlsFolder; folder != "" {
 		watcher, err := certwatcher.New(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"))

@@ -15,7 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/images"
 )
 
-// templateOptions are the flags about what templates see and what becomes of what they render.
+// templateOptions are the flags about template data and rendered objects.
 type templateOptions struct {
 	mirrors       []string
 	pullSecret    string

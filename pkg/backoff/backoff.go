@@ -1,7 +1,6 @@
-// Package backoff says how long to wait before the next try. It is the only place of ours where
-// waits grow: callers keep the count of tries, and ask here. Times that many have in common are
-// spread, so that those who began together drift apart; apimachinery's wait.Jitter spreads those
-// that must not come early.
+// Package backoff says how long to wait before the next try. Callers count the tries and ask here;
+// no other place makes waits grow. Around spreads times that many have in common, so that those who
+// began together drift apart; apimachinery's wait.Jitter spreads those that must not come early.
 package backoff
 
 import (

@@ -1,5 +1,5 @@
-// Package conditions is the grammar of conditions: how one is set, which trouble Ready names, and
-// which of it was reported already. Every controller writes conditions through it.
+// Package conditions sets conditions, says which trouble Ready names, and which of it was reported
+// already. Every controller writes conditions through it.
 package conditions
 
 import (
@@ -10,8 +10,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// Set writes a condition. The transition time changes only with the status, and a condition that says
-// the same again leaves everything as it was.
+// Set writes a condition. The transition time changes only with the status.
 func Set(conditions *[]metav1.Condition, condition metav1.Condition) {
 	condition.Message = text.Message(condition.Message)
 	meta.SetStatusCondition(conditions, condition)
@@ -38,27 +37,22 @@ func Unknown(conditions *[]metav1.Condition, generation int64, kind, reason, mes
 	})
 }
 
-// Remove takes a condition off that does not apply.
-func Remove(conditions *[]metav1.Condition, kind string) {
-	meta.RemoveStatusCondition(conditions, kind)
-}
+// State sums an object's condition Ready up.
+type State string
 
-// Standing sums an object's condition Ready up.
-type Standing string
-
-// Standings, as metrics name them.
+// States, as metrics name them.
 const (
-	// StandingReady: Ready is True.
-	StandingReady Standing = "ready"
-	// StandingUnderWay: Ready is not True, and nobody has to do anything about it.
-	StandingUnderWay Standing = "underWay"
-	// StandingFailing: Ready is False, and somebody has to know.
-	StandingFailing Standing = "failing"
-	// StandingUnknown: Ready is Unknown.
-	StandingUnknown Standing = "unknown"
+	// StateReady: Ready is True.
+	StateReady State = "ready"
+	// StateUnderWay: Ready is not True, and no one has to act.
+	StateUnderWay State = "underWay"
+	// StateFailing: Ready is False, and someone has to act.
+	StateFailing State = "failing"
+	// StateUnknown: Ready is Unknown.
+	StateUnknown State = "unknown"
 )
 
-// underWay are reasons of Ready that tell of work under way, or of what somebody asked for.
+// underWay are reasons of Ready that mean work in progress, or a state that was asked for.
 var underWay = map[string]bool{
 	kubermaticv1.ReasonProgressing: true, kubermaticv1.ReasonPaused: true, kubermaticv1.ReasonClusterNotReady: true,
 	kubermaticv1.ReasonRemoving: true, kubermaticv1.ReasonFetching: true, kubermaticv1.ReasonRendering: true,
@@ -66,48 +60,49 @@ var underWay = map[string]bool{
 	kubermaticv1.ReasonHookRunning: true, kubermaticv1.ReasonDistributing: true,
 }
 
-// StandingOf tells how an object stands, with its condition Ready: nil before it has one.
-func StandingOf(conditions []metav1.Condition) (Standing, *metav1.Condition) {
+// StateOf is an object's state, with its condition Ready; nil before it has one.
+func StateOf(conditions []metav1.Condition) (State, *metav1.Condition) {
 	ready := meta.FindStatusCondition(conditions, kubermaticv1.ConditionReady)
 	switch {
 	case ready == nil:
-		return StandingUnderWay, nil
+		return StateUnderWay, nil
 	case ready.Status == metav1.ConditionTrue:
-		return StandingReady, ready
+		return StateReady, ready
 	case underWay[ready.Reason]:
-		return StandingUnderWay, ready
+		return StateUnderWay, ready
 	case ready.Status == metav1.ConditionFalse:
-		return StandingFailing, ready
+		return StateFailing, ready
 	}
-	return StandingUnknown, ready
+	return StateUnknown, ready
 }
 
-// Told remembers which trouble of an object was told last, so that each is told when it comes and when it becomes another,
-// and not at every try. The zero value remembers none.
-type Told struct {
+// Reported remembers the trouble of an object that was reported last: each trouble is reported when
+// it begins or changes, and not at every try. The zero value remembers none.
+type Reported struct {
 	reason     string
 	generation int64
 }
 
-// ToldOf remembers what a status says already: a process that has just begun repeats nothing of it.
-func ToldOf(conditions []metav1.Condition) Told {
-	var told Told
-	told.News(conditions)
-	return told
+// ReportedIn remembers what a status says already, so that a new process repeats nothing.
+func ReportedIn(conditions []metav1.Condition) Reported {
+	var reported Reported
+	reported.Update(conditions)
+	return reported
 }
 
-// News says whether there is something to tell, with the condition that says it: trouble that was not told, or, where Ready is
-// True, that the trouble told last is over. An edit makes old trouble new; work under way is no end of it.
-func (t *Told) News(conditions []metav1.Condition) (ready *metav1.Condition, news bool) {
-	standing, ready := StandingOf(conditions)
-	before := *t
-	switch standing {
-	case StandingUnderWay:
+// Update says whether there is something to report, with the condition that says it: new trouble,
+// or the end of the trouble reported last, when Ready becomes True. An edit makes old trouble new.
+// Work in progress does not end it.
+func (r *Reported) Update(conditions []metav1.Condition) (ready *metav1.Condition, isNew bool) {
+	state, ready := StateOf(conditions)
+	before := *r
+	switch state {
+	case StateUnderWay:
 		return ready, false
-	case StandingReady:
-		*t = Told{}
+	case StateReady:
+		*r = Reported{}
 		return ready, before.reason != ""
 	}
-	*t = Told{reason: ready.Reason, generation: ready.ObservedGeneration}
-	return ready, *t != before
+	*r = Reported{reason: ready.Reason, generation: ready.ObservedGeneration}
+	return ready, *r != before
 }

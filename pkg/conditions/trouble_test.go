@@ -13,9 +13,10 @@ func ready(state metav1.ConditionStatus, reason string, generation int64) []meta
 	return []metav1.Condition{{Type: v1.ConditionReady, Status: state, Reason: reason, ObservedGeneration: generation}}
 }
 
-// Red when tries between are told, when work under way counts as trouble or as its end, or when a restart repeats what a status says.
+// Red when tries between are told, when work under way counts as trouble or as its end, or when a
+// restart repeats what a status says.
 func TestTroubleIsToldOnce(t *testing.T) {
-	var told conditions.Told
+	var reported conditions.Reported
 	for _, test := range []struct {
 		why        string
 		conditions []metav1.Condition
@@ -33,15 +34,15 @@ func TestTroubleIsToldOnce(t *testing.T) {
 		{"and stays so", ready("True", v1.ReasonReady, 2), false},
 		{"what was told before comes back", ready("Unknown", v1.ReasonClusterUnreachable, 2), true},
 	} {
-		if _, news := told.News(test.conditions); news != test.news {
+		if _, news := reported.Update(test.conditions); news != test.news {
 			t.Errorf("%s: news %t", test.why, news)
 		}
 	}
-	restarted := conditions.ToldOf(ready("False", v1.ReasonConflict, 3))
-	if _, news := restarted.News(ready("False", v1.ReasonClusterNotReady, 3)); news {
+	restarted := conditions.ReportedIn(ready("False", v1.ReasonConflict, 3))
+	if _, news := restarted.Update(ready("False", v1.ReasonClusterNotReady, 3)); news {
 		t.Error("connecting after a restart is told")
 	}
-	if _, news := restarted.News(ready("False", v1.ReasonConflict, 3)); news {
+	if _, news := restarted.Update(ready("False", v1.ReasonConflict, 3)); news {
 		t.Error("what the status told before a restart is repeated")
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// lane is where a cluster takes turns.
+// lane is a group of clusters that take turns.
 type lane string
 
 // Lanes, as metrics name them.
@@ -14,16 +14,17 @@ const (
 	laneSlow   lane = "slow"
 )
 
-// account is what is known of one cluster.
+// account is the state of one cluster.
 type account[T comparable] struct {
 	cluster string
-	// ready are its objects that nobody has taken, in the order in which they became ready.
+	// ready are its objects that no worker has, in the order in which they became ready.
 	ready []T
-	// running and placed count its passes, and those with a place in the slow lane.
+	// running counts its passes, placed those that have a place in the slow lane.
 	running, placed int
-	// owed is how many quick passes make it well again: 0, it is well. penalty is what it owed the last time it became slow.
+	// owed is how many quick passes bring the cluster back to the normal lane; 0: it is in it.
+	// penalty is what it owed when it last became slow.
 	owed, penalty int
-	// slowAt is when a pass was found slow the last time.
+	// slowAt is when the last slow pass was found.
 	slowAt time.Time
 	// turn is its place in the ring of its lane; nil while nothing is ready.
 	turn *list.Element
@@ -36,25 +37,22 @@ func (a *account[T]) lane() lane {
 	return laneNormal
 }
 
-// isIdle says that nothing of the cluster is ready or in work.
-func (a *account[T]) isIdle() bool { return len(a.ready) == 0 && a.running == 0 }
+// hasRecovered says whether the last slow pass is too long ago to count.
+func (a *account[T]) hasRecovered(now time.Time) bool { return now.Sub(a.slowAt) >= remembered }
 
-// isForgiven says that the last slow pass is so long ago that it means nothing any more.
-func (a *account[T]) isForgiven(now time.Time) bool { return now.Sub(a.slowAt) >= remembered }
-
-// lanes are the clusters' turns: the storage of a client-go queue. Its Queue's mutex guards it.
+// lanes order the clusters: the storage of a client-go queue. The Queue's mutex guards it.
 type lanes[T comparable] struct {
 	limits   Limits
 	of       func(T) string
 	accounts map[string]*account[T]
 	rings    map[lane]*list.List
-	// last is the lane that had the last turn; placed counts places taken in the slow lane.
+	// last is the lane that had the last turn; placed counts the places of the slow lane in use.
 	last   lane
 	placed int
-	// ready counts objects by lane, running passes; slow counts the clusters of the slow lane.
+	// ready counts objects by lane, running counts passes; slow counts slow clusters.
 	ready, running map[lane]int
 	slow           int
-	// next is whom choose chose.
+	// next is the account that choose found.
 	next *account[T]
 }
 
@@ -66,7 +64,7 @@ func newLanes[T comparable](limits Limits, of func(T) string) *lanes[T] {
 	}
 }
 
-// Touch implements workqueue.Queue: what is added again keeps its place.
+// Touch implements workqueue.Queue: an object that is added again keeps its place.
 func (l *lanes[T]) Touch(T) {}
 
 func (l *lanes[T]) Len() int { return l.ready[laneNormal] + l.ready[laneSlow] }
@@ -80,7 +78,7 @@ func (l *lanes[T]) Push(item T) {
 	}
 }
 
-// Pop implements workqueue.Queue: it takes the object whose turn it is, which choose has found.
+// Pop implements workqueue.Queue: it removes the next object of the cluster that choose found.
 func (l *lanes[T]) Pop() T {
 	a := l.next
 	item := a.ready[0]
@@ -143,15 +141,15 @@ func (l *lanes[T]) place(a *account[T]) bool {
 	return true
 }
 
-// found takes over what a pass showed of its cluster, and says whether that changed the lane.
-func (l *lanes[T]) found(a *account[T], slow bool, now time.Time) (changed bool) {
+// recordResult counts a pass as slow or quick, and says whether its cluster changed the lane.
+func (l *lanes[T]) recordResult(a *account[T], slow bool, now time.Time) (changed bool) {
 	before := a.lane()
 	owed := a.owed
 	switch {
 	case slow && before == laneSlow:
 		owed, a.slowAt = a.penalty, now
 	case slow:
-		if a.isForgiven(now) {
+		if a.hasRecovered(now) {
 			a.penalty = 0
 		}
 		a.penalty = min(max(2*a.penalty, 1), mostOwed)
@@ -164,16 +162,18 @@ func (l *lanes[T]) found(a *account[T], slow bool, now time.Time) (changed bool)
 		return false
 	}
 	l.move(a, owed)
-	if slow {
-		l.slow++
-		l.forget(now)
-	} else {
+	if !slow {
 		l.slow--
+		return true
+	}
+	l.slow++
+	for _, other := range l.accounts {
+		l.dropIdle(other, now)
 	}
 	return true
 }
 
-// move takes a cluster to the other lane: what it owes says which.
+// move puts a cluster into the other lane, by what it owes.
 func (l *lanes[T]) move(a *account[T], owed int) {
 	l.ready[a.lane()] -= len(a.ready)
 	l.running[a.lane()] -= a.running
@@ -189,16 +189,9 @@ func (l *lanes[T]) move(a *account[T], owed int) {
 	}
 }
 
-// forget drops the accounts that are kept for former slow passes only, once those mean nothing.
-func (l *lanes[T]) forget(now time.Time) {
-	for _, a := range l.accounts {
-		l.rest(a, now)
-	}
-}
-
-// rest drops the account of a cluster that has nothing left to do, if nothing is held against it.
-func (l *lanes[T]) rest(a *account[T], now time.Time) {
-	if !a.isIdle() || !a.isForgiven(now) {
+// dropIdle drops the account of a cluster without work whose slow passes no longer count.
+func (l *lanes[T]) dropIdle(a *account[T], now time.Time) {
+	if len(a.ready) > 0 || a.running > 0 || !a.hasRecovered(now) {
 		return
 	}
 	if a.owed > 0 {

@@ -9,29 +9,28 @@ import (
 const (
 	// slowLane is how many workers all slow clusters hold together.
 	slowLane = 2
-	// slowAfter is longer than an API server may leave a request without an answer's beginning, so that one that is just gone
-	// costs a pass its error, and no place in a lane.
+	// slowAfter is longer than an API server may leave a request without an answer. So a server
+	// that has just gone costs a pass its error, and no place in a lane.
 	slowAfter = 15 * time.Second
 	deadline  = 2 * time.Minute
-	// shareTenths of the workers are a cluster's share.
+	// shareTenths of the workers are the most that one cluster gets.
 	shareTenths = 4
-	// remembered is how long a slow pass is held against a cluster.
+	// remembered is how long a slow pass counts against a cluster.
 	remembered = time.Hour
-	// mostOwed is the most quick passes that make a cluster well again.
+	// mostOwed is the most quick passes that bring a cluster back to the normal lane.
 	mostOwed = 16
 )
 
-// Limits of a queue. What is 0 is chosen from the number of workers.
+// Limits of a queue. A 0 is replaced by a default, by the number of workers.
 type Limits struct {
-	// Workers is how many objects are in work at a time.
 	Workers int
-	// Share is how many of the workers one cluster holds at most: 4 of 10, and never all where there are two or more.
+	// Share is how many workers one cluster has at most: 4 of 10, and never all of two or more.
 	Share int
-	// SlowLane is how many of the workers all slow clusters hold together: 2, and never all where there are two or more.
+	// SlowLane is how many workers all slow clusters have: 2, and never all of two or more.
 	SlowLane int
-	// SlowAfter is the age of a pass that makes its cluster a slow one: 15 s.
+	// SlowAfter is the age at which a pass counts as slow: 15 s.
 	SlowAfter time.Duration
-	// Deadline is the age at which a pass ends in any case: 2 minutes.
+	// Deadline is the age at which every pass ends: 2 minutes.
 	Deadline time.Duration
 }
 

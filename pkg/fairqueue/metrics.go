@@ -2,7 +2,7 @@ package fairqueue
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics tell how the lanes of a queue fare.
+// Metrics of the lanes of a queue.
 type Metrics struct {
 	ready, running *prometheus.GaugeVec
 	slow           prometheus.Gauge
@@ -30,9 +30,6 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 }
 
 func (m *Metrics) show(ready, running map[lane]int, slow int) {
-	if m == nil {
-		return
-	}
 	for _, which := range []lane{laneNormal, laneSlow} {
 		m.ready.WithLabelValues(string(which)).Set(float64(ready[which]))
 		m.running.WithLabelValues(string(which)).Set(float64(running[which]))
@@ -40,13 +37,11 @@ func (m *Metrics) show(ready, running map[lane]int, slow int) {
 	m.slow.Set(float64(slow))
 }
 
-// wasOverdue counts a pass that was ended: at its deadline, or for want of a place in the slow lane.
+// wasOverdue counts a pass that was ended: at its deadline, or without a place in the slow lane.
 func (m *Metrics) wasOverdue(atDeadline bool) {
-	switch {
-	case m == nil:
-	case atDeadline:
-		m.overdue.WithLabelValues("deadline").Inc()
-	default:
-		m.overdue.WithLabelValues("lane").Inc()
+	limit := "lane"
+	if atDeadline {
+		limit = "deadline"
 	}
+	m.overdue.WithLabelValues(limit).Inc()
 }

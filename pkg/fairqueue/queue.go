@@ -1,11 +1,13 @@
 package fairqueue
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -13,55 +15,56 @@ import (
 
 // Options of a queue.
 type Options[T comparable] struct {
-	// Name is the controller's, by which metrics call the queue; without one there are none.
+	// Name is the controller's, for client-go's metrics; empty: there are none.
 	Name string
-	// Cluster says to which cluster an object belongs; it must always give the same answer.
+	// Cluster says to which cluster an object belongs. It must always give the same answer.
 	Cluster func(T) string
 	Limits  Limits
 	// RateLimiter says how long AddRateLimited waits.
 	RateLimiter workqueue.TypedRateLimiter[T]
-	// Metrics of lanes; nil: none.
+	// Metrics of lanes; nil: none are registered.
 	Metrics *Metrics
-	// Logger tells which clusters become slow, and well again.
+	// Logger reports which clusters become slow, and quick again.
 	Logger logr.Logger
 	// Clock is for tests; nil: the real one.
 	Clock clock.WithTicker
 }
 
-// Queue hands out objects, fairly between clusters. It implements workqueue.TypedRateLimitingInterface.
+// Queue hands out objects, fairly between clusters. It implements
+// workqueue.TypedRateLimitingInterface.
 type Queue[T comparable] struct {
 	options Options[T]
 
 	mutex sync.Mutex
-	// free is told when something may be taken.
+	// free is signalled when an object may have become available.
 	free  *sync.Cond
 	lanes *lanes[T]
-	// sets are client-go's queue over the lanes: it knows what is ready and what is in work, and counts both. Its Get is called
-	// only once choose found something, so it never waits.
+	// sets are client-go's queue over the lanes: it knows and counts what is ready and in work. Its
+	// Get is called only after choose found an object, so it never waits.
 	sets *workqueue.Typed[T]
-	// pending are the objects that are ready, or will be once they are out of work.
+	// pending are the objects that are ready, or will be when their pass ends.
 	pending sets.Set[T]
-	// asked are those of them that somebody added, rather than their time.
-	asked   sets.Set[T]
+	// added are those of them that a caller added, rather than a timer.
+	added   sets.Set[T]
 	waiting *waiting[T]
 	passes  map[T]*pass[T]
 	// retries counts waits in client-go's metric; nothing else goes through it.
 	retries workqueue.TypedDelayingInterface[T]
 	ended   bool
-	// nextLook is when the times are looked at again.
-	nextLook time.Time
+	// nextWake is when the timer fires next.
+	nextWake time.Time
 
-	// sooner has the times looked at again, stop ends that.
-	sooner, stop chan struct{}
-	running      sync.WaitGroup
+	// wake restarts the timer, stop ends it.
+	wake, stop chan struct{}
+	running    sync.WaitGroup
 }
 
 // pass is one object in work.
 type pass[T comparable] struct {
 	account *account[T]
 	began   time.Time
-	// asked: somebody added the object.
-	asked bool
+	// added: a caller added the object.
+	added bool
 	// placed: it has a place in the slow lane, and time until the deadline.
 	placed bool
 	// overdue is why it has to end; nil while it need not.
@@ -73,19 +76,18 @@ type pass[T comparable] struct {
 // New makes a queue, which runs until ShutDown.
 func New[T comparable](options Options[T]) *Queue[T] {
 	options.Limits = options.Limits.filled()
-	if options.Clock == nil {
-		options.Clock = clock.RealClock{}
-	}
+	options.Clock = cmp.Or[clock.WithTicker](options.Clock, clock.RealClock{})
+	options.Metrics = cmp.Or(options.Metrics, NewMetrics(prometheus.NewRegistry()))
 	q := &Queue[T]{
-		options: options, lanes: newLanes(options.Limits, options.Cluster), pending: sets.Set[T]{}, asked: sets.Set[T]{},
-		waiting: newWaiting[T](), passes: map[T]*pass[T]{}, sooner: make(chan struct{}, 1), stop: make(chan struct{}),
+		options: options, lanes: newLanes(options.Limits, options.Cluster), pending: sets.Set[T]{}, added: sets.Set[T]{},
+		waiting: newWaiting[T](), passes: map[T]*pass[T]{}, wake: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	q.free = sync.NewCond(&q.mutex)
 	q.sets = workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[T]{Name: options.Name, Clock: options.Clock, Queue: q.lanes})
 	q.retries = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[T]{
 		Name: options.Name, Clock: options.Clock, Queue: workqueue.NewTyped[T](),
 	})
-	q.running.Go(q.watchTime)
+	q.running.Go(q.runTimer)
 	return q
 }
 
@@ -94,12 +96,12 @@ func (q *Queue[T]) Add(item T) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	if !q.ended {
-		q.asked.Insert(item)
+		q.added.Insert(item)
 	}
 	q.add(item)
 }
 
-// add needs the mutex, as all methods with small letters do.
+// add needs the mutex, as all private methods do.
 func (q *Queue[T]) add(item T) {
 	if q.ended {
 		return
@@ -121,17 +123,17 @@ func (q *Queue[T]) AddAfter(item T, wait time.Duration) {
 		q.add(item)
 	case q.pending.Has(item):
 	default:
-		q.countRetry()
+		q.retries.AddAfter(*new(T), 0) // this queue only counts
 		at := q.options.Clock.Now().Add(wait)
-		q.waiting.until(item, at)
-		q.lookBy(at)
+		q.waiting.add(item, at)
+		q.wakeBy(at)
 	}
 }
 
-// AddRateLimited makes an object ready after the wait that its failures in a row earn.
+// AddRateLimited makes an object ready after a wait that grows with its failures in a row.
 func (q *Queue[T]) AddRateLimited(item T) { q.AddAfter(item, q.options.RateLimiter.When(item)) }
 
-// Forget begins to count an object's failures anew.
+// Forget sets the count of an object's failures to 0.
 func (q *Queue[T]) Forget(item T) { q.options.RateLimiter.Forget(item) }
 
 // NumRequeues is the number of an object's failures in a row.
@@ -144,12 +146,12 @@ func (q *Queue[T]) Len() int {
 	return q.lanes.Len()
 }
 
-// Get waits for an object that may be taken, until the queue ends.
+// Get waits for an object, until the queue ends.
 func (q *Queue[T]) Get() (item T, shutdown bool) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	for !q.ended {
-		if item, ok := q.take(); ok {
+		if item, ok := q.pop(); ok {
 			return item, false
 		}
 		q.free.Wait()
@@ -157,15 +159,15 @@ func (q *Queue[T]) Get() (item T, shutdown bool) {
 	return item, true
 }
 
-func (q *Queue[T]) take() (item T, ok bool) {
+func (q *Queue[T]) pop() (item T, ok bool) {
 	if !q.lanes.choose() {
 		return item, false
 	}
 	item, _ = q.sets.Get()
 	q.pending.Delete(item)
 	a := q.lanes.account(item)
-	one := &pass[T]{account: a, began: q.options.Clock.Now(), asked: q.asked.Has(item)}
-	q.asked.Delete(item)
+	one := &pass[T]{account: a, began: q.options.Clock.Now(), added: q.added.Has(item)}
+	q.added.Delete(item)
 	if a.lane() == laneSlow {
 		one.placed = q.lanes.place(a)
 	}
@@ -173,12 +175,12 @@ func (q *Queue[T]) take() (item T, ok bool) {
 	q.lanes.running[a.lane()]++
 	q.passes[item] = one
 	q.updateMetrics()
-	q.lookBy(one.began.Add(q.options.Limits.SlowAfter))
+	q.wakeBy(one.began.Add(q.options.Limits.SlowAfter))
 	return item, true
 }
 
-// Begin gives the context of the pass over an object that Get gave: it ends with an OverdueError as its cause when the
-// pass takes too long. End must be called when the pass is over.
+// Begin gives the context of the pass over an object that Get gave. It ends with an OverdueError as
+// its cause when the pass takes too long. End must be called when the pass is over.
 func (q *Queue[T]) Begin(ctx context.Context, item T) (within context.Context, end func()) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
@@ -192,15 +194,15 @@ func (q *Queue[T]) Begin(ctx context.Context, item T) (within context.Context, e
 	return within, func() { cancel(context.Canceled) }
 }
 
-// IsDue says of an object in work that its time came, and that nobody added it since it was taken last.
+// IsDue says of an object in work that a timer made it ready, and no caller added it.
 func (q *Queue[T]) IsDue(item T) bool {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	one, known := q.passes[item]
-	return known && !one.asked
+	return known && !one.added
 }
 
-// Done tells that the pass over an object is over.
+// Done says that the pass over an object is over.
 func (q *Queue[T]) Done(item T) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
@@ -217,18 +219,18 @@ func (q *Queue[T]) Done(item T) {
 		a.placed--
 		q.lanes.placed--
 	}
-	if slow || one.placed { // a quick pass that ran beside the slow one shows nothing
-		q.learn(a, slow, now)
+	if slow || one.placed { // a quick pass beside a slow one of the same cluster shows nothing
+		q.recordPass(a, slow, now)
 	}
 	q.sets.Done(item)
-	q.lanes.rest(a, now)
+	q.lanes.dropIdle(a, now)
 	q.updateMetrics()
-	q.free.Broadcast() // a place may have become free besides the share, and who comes back may be somebody else
+	q.free.Broadcast() // any waiting worker may be able to go on now
 }
 
-// learn moves a cluster between the lanes by what a pass showed.
-func (q *Queue[T]) learn(a *account[T], slow bool, now time.Time) {
-	if !q.lanes.found(a, slow, now) {
+// recordPass moves a cluster between the lanes by what a pass showed.
+func (q *Queue[T]) recordPass(a *account[T], slow bool, now time.Time) {
+	if !q.lanes.recordResult(a, slow, now) {
 		return
 	}
 	if slow {
@@ -240,7 +242,7 @@ func (q *Queue[T]) learn(a *account[T], slow bool, now time.Time) {
 	q.free.Broadcast()
 }
 
-// ShutDown ends the queue: nothing is taken any more, and what is in work goes on.
+// ShutDown ends the queue: Get gives nothing any more, and passes that run go on.
 func (q *Queue[T]) ShutDown() {
 	q.mutex.Lock()
 	again := q.ended
@@ -266,31 +268,32 @@ func (q *Queue[T]) ShuttingDown() bool {
 	return q.ended
 }
 
-// watchTime makes ready what has waited long enough, and ends passes that take too long.
-func (q *Queue[T]) watchTime() {
+// runTimer makes objects ready whose time has come, and ends passes that take too long.
+func (q *Queue[T]) runTimer() {
 	timer := q.options.Clock.NewTimer(remembered)
 	defer timer.Stop()
 	for {
-		// What fired while something else was looked at is told by the look that comes now. A clock of tests waits for who hears.
+		// A time that has passed meanwhile is seen by the check that comes now. The channel is
+		// emptied, since a clock of tests waits for a reader.
 		timer.Stop()
 		select {
 		case <-timer.C():
 		default:
 		}
 		q.mutex.Lock()
-		timer.Reset(q.catchUp())
+		timer.Reset(q.processDue())
 		q.mutex.Unlock()
 		select {
 		case <-q.stop:
 			return
-		case <-q.sooner:
+		case <-q.wake:
 		case <-timer.C():
 		}
 	}
 }
 
-// catchUp does what is due by now, and says how long nothing else is.
-func (q *Queue[T]) catchUp() time.Duration {
+// processDue does what is due by now, and gives the time to the next check.
+func (q *Queue[T]) processDue() time.Duration {
 	if q.ended {
 		return remembered
 	}
@@ -307,18 +310,18 @@ func (q *Queue[T]) catchUp() time.Duration {
 		next = min(next, at.Sub(now))
 	}
 	for _, one := range q.passes {
-		if left := q.judge(one, now); left > 0 {
+		if left := q.checkDeadline(one, now); left > 0 {
 			next = min(next, left)
 		}
 	}
 	next = max(next, time.Millisecond)
-	q.nextLook = now.Add(next)
+	q.nextWake = now.Add(next)
 	q.updateMetrics()
 	return next
 }
 
-// judge ends a pass that takes too long, and says how much time it has; 0 where it is to end.
-func (q *Queue[T]) judge(one *pass[T], now time.Time) (left time.Duration) {
+// checkDeadline ends a pass that takes too long, and gives the time that it has; 0: none.
+func (q *Queue[T]) checkDeadline(one *pass[T], now time.Time) (left time.Duration) {
 	age, limits := now.Sub(one.began), q.options.Limits
 	if one.overdue != nil {
 		return 0
@@ -327,7 +330,7 @@ func (q *Queue[T]) judge(one *pass[T], now time.Time) (left time.Duration) {
 		return limits.SlowAfter - age
 	}
 	if !one.placed {
-		q.learn(one.account, true, now)
+		q.recordPass(one.account, true, now)
 		one.placed = q.lanes.place(one.account)
 	}
 	had := limits.Deadline
@@ -345,21 +348,15 @@ func (q *Queue[T]) judge(one *pass[T], now time.Time) (left time.Duration) {
 	return 0
 }
 
-// lookBy has the times looked at again no later than at that one.
-func (q *Queue[T]) lookBy(at time.Time) {
-	if !at.Before(q.nextLook) {
+// wakeBy has the timer fire at that time or earlier.
+func (q *Queue[T]) wakeBy(at time.Time) {
+	if !at.Before(q.nextWake) {
 		return
 	}
 	select {
-	case q.sooner <- struct{}{}:
+	case q.wake <- struct{}{}:
 	default:
 	}
-}
-
-// countRetry counts a wait. The queue behind keeps nothing but one zero, which nobody takes.
-func (q *Queue[T]) countRetry() {
-	var none T
-	q.retries.AddAfter(none, 0)
 }
 
 func (q *Queue[T]) updateMetrics() {

@@ -45,7 +45,7 @@ func (b *bench) take() string {
 	if len(b.queue.passes) == b.queue.options.Limits.Workers {
 		return "" // no worker is left
 	}
-	item, _ := b.queue.take()
+	item, _ := b.queue.pop()
 	return item
 }
 
@@ -62,7 +62,7 @@ func (b *bench) pass(time time.Duration) {
 	b.clock.Step(time)
 	b.queue.mutex.Lock()
 	defer b.queue.mutex.Unlock()
-	b.queue.catchUp()
+	b.queue.processDue()
 }
 
 func (b *bench) add(cluster string, count int) {
@@ -291,7 +291,8 @@ type randomWalk struct {
 	*bench
 	random *rand.Rand
 	limits Limits
-	// wanted is what has to be taken at some time, with the number of turns since then; due is what waits.
+	// wanted is what has to be taken at some time, with the number of turns since then; due is what
+	// waits.
 	wanted  map[string]int
 	due     map[string]time.Time
 	working map[string]context.Context
@@ -334,7 +335,8 @@ func (w *randomWalk) run(steps int) {
 	w.drain()
 }
 
-// want says that an object has to be taken; what is in work has its place behind the others once it is out of it.
+// want says that an object has to be taken; what is in work has its place behind the others once it
+// is out of it.
 func (w *randomWalk) want(item string) {
 	delete(w.due, item)
 	if _, already := w.wanted[item]; already {
@@ -408,7 +410,8 @@ func (w *randomWalk) endOne() {
 	}
 }
 
-// endOverdue ends what was asked to end: half of the clusters take their time without that, up to the deadline.
+// endOverdue ends what was asked to end: half of the clusters take their time without that, up to
+// the deadline.
 func (w *randomWalk) endOverdue() {
 	for item, ctx := range w.working {
 		if ctx.Err() != nil {
@@ -448,7 +451,8 @@ func (w *randomWalk) check() {
 		w.t.Errorf("%d passes are older than %s, the lane holds %d", old, w.limits.SlowAfter, w.limits.SlowLane)
 	}
 	for item, turns := range w.wanted {
-		// 6 clusters with 20 objects: even one a turn, each comes by. Slow clusters take turns with all others.
+		// 6 clusters with 20 objects: even one a turn, each comes by. Slow clusters take turns with
+		// all others.
 		if turns > 6*20*2*w.limits.Workers {
 			w.t.Errorf("%q was passed over %d times", item, turns)
 		}
@@ -502,7 +506,7 @@ func TestWhatIsDueIsToldFromWhatWasAskedFor(t *testing.T) {
 	b.queue.Add("a/1") // in work
 	b.queue.Done("a/1")
 	turn("it was added in work", false)
-	if b.queue.IsDue("a/1") || b.queue.asked.Len() > 0 {
+	if b.queue.IsDue("a/1") || b.queue.added.Len() > 0 {
 		t.Error("something is kept of what is done")
 	}
 }

@@ -13,7 +13,8 @@ type entry[T comparable] struct {
 	index int
 }
 
-// waiting are objects by the time at which they become ready: each once. It implements heap.Interface for itself.
+// waiting holds objects, each once, by the time at which they become ready. It implements
+// heap.Interface.
 type waiting[T comparable] struct {
 	entries []*entry[T]
 	byItem  map[T]*entry[T]
@@ -24,7 +25,7 @@ func newWaiting[T comparable]() *waiting[T] { return &waiting[T]{byItem: map[T]*
 
 func (w *waiting[T]) Len() int { return len(w.entries) }
 
-// Less implements heap.Interface: the earlier time, then who came first.
+// Less orders by time, then by arrival.
 func (w *waiting[T]) Less(i, j int) bool {
 	a, b := w.entries[i], w.entries[j]
 	if !a.at.Equal(b.at) {
@@ -52,8 +53,8 @@ func (w *waiting[T]) Pop() any {
 	return one
 }
 
-// until has an object become ready at a time, or earlier if it was asked for before.
-func (w *waiting[T]) until(item T, at time.Time) {
+// add makes an object ready at a time, or at an earlier one that was given before.
+func (w *waiting[T]) add(item T, at time.Time) {
 	if one, known := w.byItem[item]; known {
 		if at.Before(one.at) {
 			one.at = at
@@ -67,7 +68,7 @@ func (w *waiting[T]) until(item T, at time.Time) {
 	heap.Push(w, one)
 }
 
-// drop has an object wait no more.
+// drop removes an object.
 func (w *waiting[T]) drop(item T) {
 	if one, known := w.byItem[item]; known {
 		heap.Remove(w, one.index)

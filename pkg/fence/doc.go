@@ -3,20 +3,20 @@
 // A leader that was stopped, or cut off, does not know that its lease ended and that another one
 // leads. Its passes continue where they were, with a call that is about to be sent, or half sent.
 // So the lease is checked where bytes leave the process. It holds until its duration, less a
-// margin, after the moment before the last renewal that succeeded was sent. Another process can
-// lead only later than that, since it counts the duration from when it sees that renewal. Two
-// clocks count, the monotonic one and the clock of the day, since either may stand still while the
-// process or its machine does. The later one is used.
+// margin, after the moment before the last successful renewal was sent. Another process can lead
+// only later than that, since it counts from when it sees that renewal. Two clocks count, the
+// monotonic one and the wall clock, since either may stand still while the process or its machine
+// does. The later one is used.
 //
 // A fence that fell stays down, and the process ends: it can't know what it missed. Before any
 // process led, the fence refuses nothing; a replica that waits to lead starts no controller.
 // Without leader election the fence never falls.
 //
-// It is checked in three places. Transport refuses calls that write, with an error that says why.
-// Dial and Conn refuse further bytes on a connection, so that a call that was begun before is not
-// ended after. Lock keeps the election itself from giving up a lease that another process has by
-// now. The election's client must not be behind the fence.
+// Three places check it. Transport refuses calls that write, with an error that says why. Dial and
+// Conn refuse further bytes on a connection, so that a call that was begun before is not completed.
+// Lock keeps the election itself from giving up a lease that another process has by now. The
+// election's client must not be behind the fence.
 //
-// What is left is the time between the last check and the system call that follows it. No check
+// Between the last check and the system call that follows it, a write can still go out. No check
 // inside of a process can close that gap. Only the API server could, by refusing.
 package fence

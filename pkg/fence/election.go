@@ -25,13 +25,14 @@ const (
 
 // Election is how one of several replicas is chosen.
 type Election struct {
-	// Lease is how long a leader that is not heard of is waited for, Renewal how long it tries to renew its lease before it ends,
-	// and Retry the wait between two tries.
+	// Lease is how long a silent leader is waited for, Renewal how long it tries to renew its lease
+	// before it ends, and Retry the wait between two tries.
 	Lease, Renewal, Retry time.Duration
 }
 
-// Join has a manager take part in the election of a lease. Clients that are made of the configuration from then on are behind
-// the fence, which is to be added to the manager; the election's own client is not.
+// Join has a manager take part in the election of a lease. Clients that are made of the
+// configuration after that are behind the fence; the election's own client is not. The caller adds
+// the fence to the manager.
 func (e *Election) Join(config *rest.Config, namespace, lease string, options *manager.Options) (*Fence, error) {
 	lock, err := e.lock(config, namespace, lease)
 	if err != nil {
@@ -48,7 +49,7 @@ func (e *Election) Join(config *rest.Config, namespace, lease string, options *m
 	return made, nil
 }
 
-// lock is the lease, by a client that waits half of the time to renew for one answer.
+// lock makes the lease's lock. Its client waits half of the time to renew for one answer.
 func (e *Election) lock(config *rest.Config, namespace, lease string) (resourcelock.Interface, error) {
 	config = rest.AddUserAgent(rest.CopyConfig(config), "leader-election")
 	config.Timeout = max(e.Renewal/2, time.Second)
@@ -65,10 +66,10 @@ func (e *Election) lock(config *rest.Config, namespace, lease string) (resourcel
 		return nil, fmt.Errorf("reading the host's name: %w", err)
 	}
 	identity := host + "_" + string(uuid.NewUUID())
-	told := record.NewBroadcaster()
-	told.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: core.Events("")})
+	broadcaster := record.NewBroadcaster()
+	broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: core.Events("")})
 	made, err := resourcelock.New(resourcelock.LeasesResourceLock, namespace, lease, core, leases, resourcelock.ResourceLockConfig{
-		Identity: identity, EventRecorder: told.NewRecorder(clientgoscheme.Scheme, corev1.EventSource{Component: identity}),
+		Identity: identity, EventRecorder: broadcaster.NewRecorder(clientgoscheme.Scheme, corev1.EventSource{Component: identity}),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the election's lock: %w", err)

@@ -7,18 +7,16 @@ import (
 	"time"
 )
 
-// FallenError says that the process leads no more.
+// FallenError says that the process does not lead any more.
 type FallenError struct {
-	// Why, for logs.
 	Why string
 }
 
-// Error implements error.
 func (e *FallenError) Error() string {
 	return fmt.Sprintf("this process leads no more (%s): it writes nothing and ends", e.Why)
 }
 
-// instant is a moment by two clocks: one that only goes forward, and that of the day.
+// instant is a moment by two clocks: a monotonic one, and the wall clock.
 type instant struct {
 	steady time.Duration
 	day    time.Time
@@ -33,12 +31,12 @@ var started = time.Now()
 
 func now() instant { return instant{steady: time.Since(started), day: time.Now().Round(0)} }
 
-// Fence says whether the process may write. A nil one always holds. It is safe for concurrent use.
+// Fence says whether the process may write: a nil one always. It is safe for concurrent use.
 type Fence struct {
 	now func() instant
 
 	mutex sync.Mutex
-	// led says that a lease was held; from renewed on it holds for that long.
+	// led says that a lease was held; it holds from renewed on, for that long.
 	led     bool
 	renewed instant
 	holds   time.Duration
@@ -46,13 +44,13 @@ type Fence struct {
 	down    chan struct{}
 }
 
-// New makes a fence that does not hinder until its Lock holds a lease.
+// New makes a fence that allows everything until its Lock holds a lease.
 func New() *Fence { return &Fence{now: now, down: make(chan struct{})} }
 
-// marginPart of a lease's duration is kept for bytes that are on their way, and for clocks that differ.
+// marginPart of a lease's duration is for bytes on their way, and for clocks that differ.
 const marginPart = 10
 
-// renew lets the fence hold for a lease's duration after the moment before its renewal was sent.
+// renew lets the fence hold for a lease's duration, from the moment before its renewal was sent.
 func (f *Fence) renew(sent instant, duration time.Duration) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -62,7 +60,7 @@ func (f *Fence) renew(sent instant, duration time.Duration) {
 	f.led, f.renewed, f.holds = true, sent, duration-duration/marginPart
 }
 
-// Holds is nil while the process may write, and a FallenError for good from the moment on when it may not.
+// Holds is nil while the process may write. Once it may not, it is a FallenError for ever.
 func (f *Fence) Holds() error {
 	if f == nil {
 		return nil
@@ -97,19 +95,19 @@ func (f *Fence) giveUp() {
 	}
 }
 
-// longestLook is the most time between two looks at the clock of the day, which timers don't follow.
-const longestLook = time.Second
+// checkInterval is the time between two checks of the wall clock, which timers don't follow.
+const checkInterval = time.Second
 
 // Start ends with an error when the fence falls, and so ends the manager. It is a manager.Runnable.
 func (f *Fence) Start(ctx context.Context) error {
-	look := time.NewTicker(longestLook)
-	defer look.Stop()
+	ticker := time.NewTicker(checkInterval)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-f.down:
-		case <-look.C:
+		case <-ticker.C:
 		}
 		if err := f.Holds(); err != nil && ctx.Err() == nil {
 			return err
@@ -117,5 +115,5 @@ func (f *Fence) Start(ctx context.Context) error {
 	}
 }
 
-// NeedLeaderElection is false: whoever waits to lead looks, too.
+// NeedLeaderElection is false: a replica that waits to lead checks, too.
 func (f *Fence) NeedLeaderElection() bool { return false }

@@ -8,18 +8,16 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// Lock is the lock of a leader election that tells the fence how long the lease holds.
+// Lock is the lock of a leader election. It tells the fence how long the lease holds.
 func (f *Fence) Lock(lock resourcelock.Interface) resourcelock.Interface {
 	return &watchedLock{Interface: lock, fence: f}
 }
 
-// watchedLock sees every renewal.
 type watchedLock struct {
 	resourcelock.Interface
 	fence *Fence
 }
 
-// Create implements resourcelock.Interface.
 func (l *watchedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return l.write(ctx, record, l.Interface.Create)
 }

@@ -27,10 +27,10 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(request)
 }
 
-// WrappedRoundTripper lets client-go see through.
+// WrappedRoundTripper lets client-go find the transport below.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// Permit is nil where a call only reads, or the fence holds.
+// Permit gives an error for a call that writes, once the fence has fallen.
 func (f *Fence) Permit(request *http.Request) error {
 	switch request.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, "":
@@ -42,8 +42,8 @@ func (f *Fence) Permit(request *http.Request) error {
 // Dialer makes connections.
 type Dialer = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Dial is a dialer whose connections put out nothing once the fence has fallen: neither the rest of a call that was begun, nor
-// a call whose last look was before a stop.
+// Dial is a dialer whose connections send nothing once the fence has fallen: neither the rest of a
+// call that was begun, nor a call that was checked before the process was stopped.
 func (f *Fence) Dial(dial Dialer) Dialer {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		made, err := dial(ctx, network, address)
@@ -54,7 +54,7 @@ func (f *Fence) Dial(dial Dialer) Dialer {
 	}
 }
 
-// Conn is a connection that puts out nothing once the fence has fallen.
+// Conn is a connection that sends nothing once the fence has fallen.
 func (f *Fence) Conn(made net.Conn) net.Conn {
 	if f == nil {
 		return made

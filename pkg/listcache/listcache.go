@@ -1,5 +1,5 @@
 // Package listcache answers for many names of a namespace from one list that is at most a moment
-// old: those who begin together, or after a restart, list once for all of them. It never answers
+// old: callers that begin together, or after a restart, list once for all of them. It never answers
 // for a name that was written since the list began.
 package listcache
 
@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// believed is how long a list that many share is believed.
-const believed = 10 * time.Second
+// maxAge is how long a list is used.
+const maxAge = 10 * time.Second
 
 // Lists are the revisions of names, by namespace. They may be used by many goroutines.
 type Lists struct {
@@ -23,7 +23,7 @@ type Lists struct {
 	byNamespace map[string]*list
 }
 
-// list is the one of a namespace; while it is being made it collects what is written.
+// list is the list of one namespace; while it is being made it collects what is written.
 type list struct {
 	begun   time.Time
 	made    bool
@@ -40,7 +40,7 @@ type Lister func() (revisions map[string][]int, partial bool, err error)
 // New has no lists yet; now gives the time.
 func New(now func() time.Time) *Lists { return &Lists{now: now} }
 
-// Find gives what the list has of a name, and whether that can be relied on.
+// Find gives what the list has of a name, and whether that is reliable.
 func (l *Lists) Find(ctx context.Context, namespace, name string, lister Lister) (revisions []int, sure bool, err error) {
 	known := l.current(namespace)
 	if known == nil {
@@ -62,11 +62,10 @@ func (l *Lists) Changed(namespace, name string) {
 	}
 }
 
-// await makes a list, or waits for the one that is being made. Whoever waited is answered from it,
-// however long it took.
+// await makes a list, or waits for the one that is being made, and answers from it.
 func (l *Lists) await(ctx context.Context, namespace string, lister Lister) (*list, error) {
 	flight := l.flights.DoChan(namespace, func() (any, error) {
-		if known := l.current(namespace); known != nil { // it was made between the first look and the flight
+		if known := l.current(namespace); known != nil { // it was made since the caller checked
 			return known, nil
 		}
 		return l.renew(namespace, lister)
@@ -87,13 +86,13 @@ func (l *Lists) current(namespace string) *list {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	known := l.byNamespace[namespace]
-	if known == nil || !known.made || l.now().Sub(known.begun) >= believed {
+	if known == nil || !known.made || l.now().Sub(known.begun) >= maxAge {
 		return nil
 	}
 	return known
 }
 
-// renew lists a namespace anew, and drops what is old of others.
+// renew lists a namespace, and drops the expired lists of others.
 func (l *Lists) renew(namespace string, lister Lister) (*list, error) {
 	renewed := l.begin(namespace)
 	entries, partial, err := lister()
@@ -112,7 +111,7 @@ func (l *Lists) begin(namespace string) *list {
 	defer l.mutex.Unlock()
 	now := l.now()
 	maps.DeleteFunc(l.byNamespace, func(_ string, known *list) bool {
-		return known.made && now.Sub(known.begun) >= believed
+		return known.made && now.Sub(known.begun) >= maxAge
 	})
 	if l.byNamespace == nil {
 		l.byNamespace = map[string]*list{}

@@ -22,7 +22,8 @@ func (b *book) list() (map[string][]int, bool, error) {
 	return maps.Clone(b.entries), b.partial, b.err
 }
 
-// Red when each name is listed for itself, when a list is believed for ever, or when Changed does nothing.
+// Red when each name is listed for itself, when a list is believed for ever, or when Changed does
+// nothing.
 func TestOneListAnswersForAllNames(t *testing.T) {
 	now := time.Now()
 	l := New(func() time.Time { return now })
@@ -40,11 +41,11 @@ func TestOneListAnswersForAllNames(t *testing.T) {
 	expect("what was written since is not answered for", "b", 0, false, 1)
 	expect("others are", "a", 1, true, 1)
 	b.entries["b"] = []int{2, 1}
-	now = now.Add(believed)
+	now = now.Add(maxAge)
 	expect("an old list is made anew", "b", 2, true, 2)
-	b.partial, now = true, now.Add(believed)
+	b.partial, now = true, now.Add(maxAge)
 	expect("a list with a part of the names answers for none", "a", 1, false, 3)
-	b.err, now = errors.New("gone"), now.Add(believed)
+	b.err, now = errors.New("gone"), now.Add(maxAge)
 	if _, _, err := l.Find(t.Context(), "one", "a", b.list); !errors.Is(err, b.err) {
 		t.Errorf("got %v, want what the list says", err)
 	}
@@ -53,22 +54,22 @@ func TestOneListAnswersForAllNames(t *testing.T) {
 	if _, _, err := l.Find(t.Context(), "two", "a", b.list); err != nil || b.lists != 6 {
 		t.Errorf("another namespace: %d lists, %v", b.lists, err)
 	}
-	now = now.Add(believed)
+	now = now.Add(maxAge)
 	expect("the first namespace again", "a", 1, true, 7)
 	if len(l.byNamespace) != 1 {
 		t.Errorf("%d namespaces are kept, want the one that was asked for last", len(l.byNamespace))
 	}
 }
 
-// Red when a list is begun for each that waits, also where it takes longer than it is believed; when what is written while it is
-// made counts as listed; or when a look outlives its context.
+// Red when a list is begun for each that waits, also where it takes longer than it is believed;
+// when what is written while it is made counts as listed; or when a look outlives its context.
 func TestManyWaitForOneList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(time.Now)
 		b, answer := &book{}, make(chan struct{})
 		slow := func() (map[string][]int, bool, error) {
 			<-answer
-			<-time.After(2 * believed) // of the bubble, which costs none
+			<-time.After(2 * maxAge) // of the bubble, which costs none
 			return b.list()
 		}
 		ends := make(chan bool, 6)

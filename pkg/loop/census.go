@@ -12,20 +12,20 @@ import (
 	"github.com/trellis-addons/trellis/pkg/conditions"
 )
 
-// CensusLabels are the labels of what a Census counts: how an object stands, and the reason of its condition Ready.
+// CensusLabels are an object's state, and the reason of its condition Ready.
 var CensusLabels = []string{"state", "reason"}
 
 const (
-	// maxReasons is how many reasons have figures of their own: there are fewer, but a status can be written by others too.
+	// maxReasons bounds the reasons with figures: others than we can write a status.
 	maxReasons  = 100
 	otherReason = "other"
-	// countWithin is how long one count may take.
 	countWithin = 10 * time.Second
 )
 
 var reasonWord = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,63}$`)
 
-// Census counts objects by their condition Ready whenever metrics are asked for, from a cache. It implements prometheus.Collector.
+// Census counts objects by their condition Ready, from a cache, whenever metrics are read. It
+// implements prometheus.Collector.
 type Census struct {
 	description *prometheus.Desc
 	leads       <-chan struct{}
@@ -38,8 +38,7 @@ type Census struct {
 // Each visits the conditions of all objects that are to be counted.
 type Each func(ctx context.Context, visit func(conditions []metav1.Condition)) error
 
-// NewCensus makes a Census of a metric with CensusLabels. It counts nothing before leads is closed, so that of several replicas one
-// has figures.
+// NewCensus makes a Census of a metric with CensusLabels, which counts once leads is closed.
 func NewCensus(description *prometheus.Desc, leads <-chan struct{}, each Each) *Census {
 	return &Census{description: description, leads: leads, each: each, reasons: map[string]bool{}}
 }
@@ -58,12 +57,12 @@ func (c *Census) Collect(metrics chan<- prometheus.Metric) {
 	defer cancel()
 	counts := map[[2]string]int{}
 	err := c.each(ctx, func(list []metav1.Condition) {
-		standing, ready := conditions.StandingOf(list)
+		state, ready := conditions.StateOf(list)
 		reason := ""
 		if ready != nil {
 			reason = c.bounded(ready.Reason)
 		}
-		counts[[2]string{string(standing), reason}]++
+		counts[[2]string{string(state), reason}]++
 	})
 	if err != nil {
 		metrics <- prometheus.NewInvalidMetric(c.description, err)

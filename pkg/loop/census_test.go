@@ -32,8 +32,8 @@ func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	return found
 }
 
-// Red when objects are counted by replicas that lead nothing, when a state is left out, or when a status that somebody else wrote
-// makes series without end.
+// Red when objects are counted by replicas that lead nothing, when a state is left out, or when a
+// status that somebody else wrote makes series without end.
 func TestCensusCountsByStateAndReason(t *testing.T) {
 	conditions := func(state metav1.ConditionStatus, reason string) []metav1.Condition {
 		return []metav1.Condition{{Type: "Ready", Status: state, Reason: reason}}

@@ -1,26 +1,25 @@
 // Package loop is the one place where the outcome of a reconcile becomes a status patch and a time
 // to come back.
 //
-// A controller lists its steps; each step reads facts, does one thing and returns nil to go on or
-// an Outcome to end the pass. Outcomes are a closed set:
+// A controller lists its steps; each step reads facts, does one thing and returns nil to continue
+// or an Outcome to end the pass. Outcomes are a closed set:
 //
 //   - Done: everything is as it should be; come back after Recheck, if set.
-//   - RetryAt: something failed that may pass; tried again After a while, for which pkg/backoff has
-//     the controller's failures.
+//   - RetryAt: something failed that may pass; try again after After, for which pkg/backoff has the
+//     controller's failures.
 //   - Waiting: something else has to happen first; come back when it does, or after Recheck.
 //   - Stalled: only an edit helps; nothing is tried until one comes.
-//   - Checkpoint: what the pass did is saved before anything else happens; the next pass goes on
-//     from there.
+//   - Checkpoint: what the pass did is saved before anything else happens; the next pass continues.
 //   - NotMine: the object is not this controller's to work on; its status is not written.
 //
-// Run takes the steps, one after the other: what a step logs has its name, and metric
-// trellis_step_seconds has its time. Failures counts failures of passes that have no status to keep
-// the number in.
+// Run makes the steps and measures them (metric trellis_step_seconds). Failures counts failures of
+// passes that have no status to keep the number in.
 //
-// Start keeps a copy of the object. The controller projects facts and outcome into the object's
-// conditions (its status.go) and reports changes as events; Finish writes what differs from the
-// copy, in one status patch at most, and makes the controller-runtime result. Finalizers are set in
-// a patch of their own. Nothing here sleeps.
+// Start copies the object. The controller projects facts and outcome into the object's conditions
+// (its status.go) and reports changes as events. Finish writes what differs from the copy, in one
+// status patch at most, and makes the controller-runtime result. Finalizers are set in a patch of
+// their own. Nothing here sleeps.
 //
-// A Census counts the objects of a kind by state and reason of their conditions, for metrics.
+// Register adds a controller to a manager. A Census counts the objects of a kind by state and
+// reason of their conditions, for metrics.
 package loop

@@ -7,19 +7,19 @@ import (
 	"github.com/trellis-addons/trellis/pkg/backoff"
 )
 
-// Waits after failures in a row, for passes that have no status to keep their number in.
+// Waits after failures in a row, for passes without a status that keeps the number.
 const (
 	firstRetry   = time.Second
 	slowestRetry = 5 * time.Minute
 )
 
-// Failures counts failures in a row, by the name of what is worked on. The zero value has none.
+// Failures counts failures in a row, by the name of the object. The zero value has none.
 type Failures struct {
 	mutex  sync.Mutex
 	counts map[string]int32
 }
 
-// BackOff gives a failure without a wait of its own the wait that its number in a row earns.
+// BackOff gives a failure without a wait of its own a wait that grows with the failures in a row.
 func (f *Failures) BackOff(name string, outcome Outcome) Outcome {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

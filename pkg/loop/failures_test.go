@@ -7,8 +7,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// Red when a failure of one thing makes another wait, when success is no new beginning, or when a wait
-// that a step chose is lost.
+// Red when a failure of one thing makes another wait, when success is no new beginning, or when a
+// wait that a step chose is lost.
 func TestFailuresInARowWaitLonger(t *testing.T) {
 	var failures loop.Failures
 	for _, pass := range []struct {
@@ -23,7 +23,7 @@ func TestFailuresInARowWaitLonger(t *testing.T) {
 		{"success", "a", loop.Done{Recheck: time.Minute}, time.Minute},
 		{"the first after success", "a", loop.RetryAt{}, time.Second},
 	} {
-		if got := loop.ComeBack(failures.BackOff(pass.name, pass.outcome)); got != pass.want {
+		if got := loop.RequeueAfter(failures.BackOff(pass.name, pass.outcome)); got != pass.want {
 			t.Errorf("%s: %s, want %s", pass.why, got, pass.want)
 		}
 	}

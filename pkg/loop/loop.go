@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
 // Loop is one pass over one object.
@@ -16,34 +17,38 @@ type Loop[O client.Object] struct {
 	client client.Client
 	before O
 	object O
-	// shared is set when somebody else writes the same status.
+	// shared is set when another controller writes the same status.
 	shared bool
 }
 
-// Start begins a pass: it keeps a copy of the object as read, against which Finish patches. Object must be the caller's
-// own; what a cached client's Get filled in is.
+// Start begins a pass. It copies the object as read; Finish patches against the copy. The object
+// must be the caller's own, as one that a cached client's Get filled in is.
 func Start[O client.Object](c client.Client, object O) *Loop[O] {
 	return &Loop[O]{client: c, before: object.DeepCopyObject().(O), object: object}
 }
 
-// StartShared is Start for an object whose status has another writer besides: the patch carries the resourceVersion, since
-// a list such as that of the conditions can only be replaced whole. Where the other one was faster, Finish comes back.
+// StartShared is Start for an object whose status has another writer too. The patch carries the
+// resourceVersion, since a list such as the conditions can only be replaced whole. Where the other
+// writer was faster, Finish tries again.
 func StartShared[O client.Object](c client.Client, object O) *Loop[O] {
-	turn := Start(c, object)
-	turn.shared = true
-	return turn
+	pass := Start(c, object)
+	pass.shared = true
+	return pass
 }
 
-// SetFinalizer puts a finalizer on the object, or takes it off, in a patch of its own; nothing is written where it is
-// right already. The patch carries the resourceVersion, since a list can only be replaced whole. An object that is gone
-// needs none taken off; where one is wanted it is the API server's NotFound, and what the finalizer is for must not begin.
+// SetFinalizer sets or removes a finalizer, in a patch of its own, where that changes something.
+// The patch carries the resourceVersion, since a list can only be replaced whole. To remove one
+// from an object that is gone is no error. To set one there is the API server's NotFound, and what
+// the finalizer protects must not begin.
 func (l *Loop[O]) SetFinalizer(ctx context.Context, finalizer string, wanted bool) error {
-	next, changed := withFinalizer(l.before.GetFinalizers(), finalizer, wanted)
-	if !changed {
-		return nil
+	change := controllerutil.RemoveFinalizer
+	if wanted {
+		change = controllerutil.AddFinalizer
 	}
 	target := l.before.DeepCopyObject().(O)
-	target.SetFinalizers(next)
+	if !change(target, finalizer) {
+		return nil
+	}
 	patch := client.MergeFromWithOptions(l.before, client.MergeFromWithOptimisticLock{})
 	err := l.client.Patch(ctx, target, patch)
 	if apierrors.IsNotFound(err) && !wanted {
@@ -53,21 +58,21 @@ func (l *Loop[O]) SetFinalizer(ctx context.Context, finalizer string, wanted boo
 		return fmt.Errorf("patching the finalizers of %q: %w", client.ObjectKeyFromObject(l.object), err)
 	}
 	for _, object := range []O{l.before, l.object} {
-		object.SetFinalizers(next)
+		object.SetFinalizers(target.GetFinalizers())
 		object.SetResourceVersion(target.GetResourceVersion())
 	}
 	return nil
 }
 
-// Finish writes the object's status if it changed, in one patch, and says when to come back. One that
-// is not the controller's is left alone.
+// Finish writes the object's status if it changed, in one patch, and says when to come back. A
+// status that is not the controller's is not written.
 func (l *Loop[O]) Finish(ctx context.Context, outcome Outcome) (ctrl.Result, error) {
 	if _, isOthers := outcome.(NotMine); isOthers {
 		return ctrl.Result{}, nil
 	}
 	err := l.patch(ctx)
 	if l.shared && apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: outrunRetry}, nil
+		return ctrl.Result{RequeueAfter: conflictRetry}, nil
 	}
 	if err != nil {
 		return ctrl.Result{}, err
@@ -75,13 +80,13 @@ func (l *Loop[O]) Finish(ctx context.Context, outcome Outcome) (ctrl.Result, err
 	return Result(outcome), nil
 }
 
-// Result is the result of a pass over something that has no status of ours to write.
+// Result is the result of a pass over something that has no status of ours.
 func Result(outcome Outcome) ctrl.Result {
-	return ctrl.Result{RequeueAfter: ComeBack(outcome)}
+	return ctrl.Result{RequeueAfter: RequeueAfter(outcome)}
 }
 
-// outrunRetry is when to come back after another writer of the same status was faster: the cache knows it by then.
-const outrunRetry = 200 * time.Millisecond
+// conflictRetry is when the cache knows the write of another writer of the same status.
+const conflictRetry = 200 * time.Millisecond
 
 func (l *Loop[O]) patch(ctx context.Context) error {
 	if equality.Semantic.DeepEqual(l.before, l.object) {
@@ -96,16 +101,4 @@ func (l *Loop[O]) patch(ctx context.Context) error {
 		return fmt.Errorf("patching the status of %q: %w", client.ObjectKeyFromObject(l.object), err)
 	}
 	return nil
-}
-
-func withFinalizer(have []string, finalizer string, wanted bool) (next []string, changed bool) {
-	for _, name := range have {
-		if name != finalizer {
-			next = append(next, name)
-		}
-	}
-	if wanted {
-		next = append(next, finalizer)
-	}
-	return next, len(next) != len(have)
 }

@@ -10,15 +10,15 @@ type Outcome interface{ outcome() }
 
 // Done says that everything is as it should be.
 type Done struct {
-	// Recheck is when to look again; 0 is never.
+	// Recheck is when to come back; 0 is never.
 	Recheck time.Duration
 }
 
 // RetryAt says that something failed which may pass.
 type RetryAt struct {
-	// Condition that turns False, or Unknown where Unknown is set, with Reason and Message.
+	// Condition turns False, or Unknown where Unknown is set, with Reason and Message.
 	Condition, Reason, Message string
-	// Unknown says that the truth can't be told, rather than that it is bad.
+	// Unknown says that the truth is not known, rather than bad.
 	Unknown bool
 	// After is when to try again; 0 is in a second.
 	After time.Duration
@@ -27,30 +27,27 @@ type RetryAt struct {
 // Waiting says that something else has to happen first.
 type Waiting struct {
 	Condition, Reason, Message string
-	// Recheck is when to look again, in case no event comes; 0 is never.
+	// Recheck is when to come back if no event does; 0 is never.
 	Recheck time.Duration
 }
 
 // Stalled says that only an edit helps.
 type Stalled struct {
 	Condition, Reason, Message string
-	// Recheck is when to look again all the same, for causes outside of what is watched; 0 is
-	// never.
+	// Recheck is when to come back all the same, for causes outside of what is watched; 0 is never.
 	Recheck time.Duration
 }
 
-// Checkpoint says that what the pass did is saved before anything else happens: the next pass goes
-// on from there.
+// Checkpoint says that what the pass did is saved first. The next pass continues.
 type Checkpoint struct {
-	// Condition that is False until then, with Reason and Message; empty: none.
+	// Condition is False until then, with Reason and Message; empty: none.
 	Condition, Reason, Message string
-	// AtOnce begins the next pass when the status is written, for objects whose event of that write
-	// does not begin one.
+	// AtOnce begins the next pass, for objects for which the status write does not begin one.
 	AtOnce bool
 }
 
-// NotMine says that the object is not this controller's to work on, as one with another
-// worker-name: nothing is done about it, and its status is not written.
+// NotMine says that the object is not this controller's to work on, such as one with another
+// worker-name. Nothing is done, and its status is not written.
 type NotMine struct{}
 
 func (Done) outcome()       {}
@@ -63,8 +60,8 @@ func (NotMine) outcome()    {}
 // atOnce begins the next pass as soon as this one has ended.
 const atOnce = time.Millisecond
 
-// ComeBack is when to look again after an outcome; 0 is never.
-func ComeBack(outcome Outcome) time.Duration {
+// RequeueAfter is when to come back after an outcome; 0 is never.
+func RequeueAfter(outcome Outcome) time.Duration {
 	switch o := outcome.(type) {
 	case Done:
 		return o.Recheck

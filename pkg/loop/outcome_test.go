@@ -11,7 +11,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-func TestComeBack(t *testing.T) {
+func TestRequeueAfter(t *testing.T) {
 	for _, test := range []struct {
 		why     string
 		outcome loop.Outcome
@@ -28,7 +28,7 @@ func TestComeBack(t *testing.T) {
 		{"another worker's", loop.NotMine{}, 0},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			if got := loop.ComeBack(test.outcome); got != test.want {
+			if got := loop.RequeueAfter(test.outcome); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
@@ -38,9 +38,9 @@ func TestComeBack(t *testing.T) {
 // Red when Finish writes the status of what is not the controller's: it has no client to do so.
 func TestWhatIsNotMineIsNotWritten(t *testing.T) {
 	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: "of-another-worker"}}
-	turn := loop.Start(nil, object)
+	pass := loop.Start(nil, object)
 	object.Status.Revision = "changed"
-	result, err := turn.Finish(t.Context(), loop.NotMine{})
+	result, err := pass.Finish(t.Context(), loop.NotMine{})
 	if err != nil || !result.IsZero() {
 		t.Errorf("got %v, %v", result, err)
 	}

@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// Step is one step of a pass over facts F. Run returns nil to go on with the next step.
+// Step is one step of a pass over facts F. Run returns nil to continue with the next step.
 type Step[F any] struct {
-	// Name is what logs and metrics call the step, and the file that it stands in.
+	// Name is the step's in logs and metrics, and the name of its file.
 	Name string
 	Run  func(ctx context.Context, facts *F) Outcome
 }
@@ -29,8 +29,8 @@ var durations = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 
 func init() { metrics.Registry.MustRegister(durations) }
 
-// known are the members of durations by their labels: asking the vector for one hashes both each time, and a pass of 25 steps asks
-// 25 times.
+// known are the members of durations by their labels: the vector hashes both labels each time, and
+// a pass of 25 steps would have 25 times two hashed.
 var known sync.Map
 
 type labels struct{ controller, step string }
@@ -45,9 +45,9 @@ func duration(controller, step string) prometheus.Observer {
 	return made
 }
 
-// Run takes the steps in order until one ends the pass; the end of the list is Done. What a step
-// logs has its name, and its time is measured, for the controller that the package of the facts is
-// called after.
+// Run makes the steps in order until one ends the pass; the end of the list is Done. It gives what
+// a step logs the step's name, and measures its time, for the controller that the package of the
+// facts is called after.
 func Run[F any](ctx context.Context, steps []Step[F], facts *F) Outcome {
 	controller, logger := path.Base(reflect.TypeFor[F]().PkgPath()), log.FromContext(ctx)
 	for _, step := range steps {

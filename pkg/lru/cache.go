@@ -1,6 +1,7 @@
-// Package lru remembers values by key: those used last, each for its life. It is apimachinery's LRUExpireCache with types, so
-// that keys and values are not packed into interfaces at every use, and where what has expired does not stay until the cache
-// is full. Caches that are bounded otherwise stand beside what they keep and say why.
+// Package lru remembers values by key: the most recently used, each for its life. It is
+// apimachinery's LRUExpireCache with types, so that keys and values are not packed into interfaces,
+// and with an end for expired values before the cache is full. Caches that are bounded otherwise
+// say why.
 package lru
 
 import (
@@ -13,30 +14,30 @@ import (
 // Forever is the life of values that stay as long as there is room.
 const Forever time.Duration = math.MaxInt64
 
-// Cache remembers values by key. It may be used by many goroutines. The zero value has no bound but the values' lives.
+// Cache remembers values by key. Many goroutines may use it. The zero value has no size limit.
 type Cache[Key comparable, Value any] struct {
 	most int
 	now  func() time.Time
 
 	mutex sync.Mutex
 	byKey map[Key]*list.Element
-	// order has *entry[Key, Value], the one used last in front.
+	// order has *entry[Key, Value], the most recently used first.
 	order list.List
 }
 
 type entry[Key comparable, Value any] struct {
 	key   Key
 	value Value
-	// until is the zero time for a value that stays as long as there is room.
-	until time.Time
+	// expires is the zero time for a value that stays as long as there is room.
+	expires time.Time
 }
 
-// New makes a Cache that holds so many values at most; 0 is as many as there are. A clock of nil is the real one.
+// New makes a Cache of so many values at most; 0 is without a bound. A nil clock is the real one.
 func New[Key comparable, Value any](most int, now func() time.Time) *Cache[Key, Value] {
 	return &Cache[Key, Value]{most: most, now: now}
 }
 
-// Get is the value of a key, while it lives.
+// Get is the value of a key, until it expires.
 func (c *Cache[Key, Value]) Get(key Key) (value Value, known bool) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -46,20 +47,19 @@ func (c *Cache[Key, Value]) Get(key Key) (value Value, known bool) {
 	return value, false
 }
 
-// Put remembers a value for its life. Values that are over go meanwhile, the ones
-// that were not used for longest first.
+// Put remembers a value for its life. Expired values are dropped, the least recently used first.
 func (c *Cache[Key, Value]) Put(key Key, value Value, life time.Duration) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.put(key, value, life)
 }
 
-// Renew is the value of a key, made where there is none. Its life begins anew.
+// Renew is the value of a key, made where there is none. Its life begins again.
 func (c *Cache[Key, Value]) Renew(key Key, life time.Duration, made func() Value) Value {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if found := c.find(key); found != nil {
-		found.until = c.after(life)
+		found.expires = c.after(life)
 		return found.value
 	}
 	value := made()
@@ -67,21 +67,21 @@ func (c *Cache[Key, Value]) Renew(key Key, life time.Duration, made func() Value
 	return value
 }
 
-// Len counts the values, also those that are over and did not go yet.
+// Len counts the values, also expired ones that were not dropped yet.
 func (c *Cache[Key, Value]) Len() int {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.order.Len()
 }
 
-// find gives a living entry and puts it in front.
+// find gives an entry that has not expired and marks it as used.
 func (c *Cache[Key, Value]) find(key Key) *entry[Key, Value] {
 	element, known := c.byKey[key]
 	if !known {
 		return nil
 	}
 	found := element.Value.(*entry[Key, Value])
-	if c.isOver(found) {
+	if c.isExpired(found) {
 		c.drop(element)
 		return nil
 	}
@@ -93,7 +93,7 @@ func (c *Cache[Key, Value]) put(key Key, value Value, life time.Duration) {
 	if element, known := c.byKey[key]; known {
 		c.drop(element)
 	}
-	for last := c.order.Back(); last != nil && c.isOver(last.Value.(*entry[Key, Value])); last = c.order.Back() {
+	for last := c.order.Back(); last != nil && c.isExpired(last.Value.(*entry[Key, Value])); last = c.order.Back() {
 		c.drop(last)
 	}
 	if c.most > 0 && c.order.Len() >= c.most {
@@ -102,15 +102,15 @@ func (c *Cache[Key, Value]) put(key Key, value Value, life time.Duration) {
 	if c.byKey == nil {
 		c.byKey = map[Key]*list.Element{}
 	}
-	c.byKey[key] = c.order.PushFront(&entry[Key, Value]{key: key, value: value, until: c.after(life)})
+	c.byKey[key] = c.order.PushFront(&entry[Key, Value]{key: key, value: value, expires: c.after(life)})
 }
 
 func (c *Cache[Key, Value]) drop(element *list.Element) {
 	delete(c.byKey, c.order.Remove(element).(*entry[Key, Value]).key)
 }
 
-func (c *Cache[Key, Value]) isOver(kept *entry[Key, Value]) bool {
-	return !kept.until.IsZero() && !c.clock().Before(kept.until)
+func (c *Cache[Key, Value]) isExpired(found *entry[Key, Value]) bool {
+	return !found.expires.IsZero() && !c.clock().Before(found.expires)
 }
 
 func (c *Cache[Key, Value]) after(life time.Duration) time.Time {

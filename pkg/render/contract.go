@@ -1,5 +1,5 @@
-// Package render is the contract between content and objects: an Input goes in, a Result comes out. gotemplate renders
-// KKP-style manifests, chart renders Helm charts; both are named in cmd and tests only.
+// Package render is the contract between content and objects: an Input goes in, a Result comes out.
+// gotemplate renders KKP-style manifests, chart renders Helm charts; only cmd and tests name both.
 package render
 
 import (
@@ -17,20 +17,18 @@ import (
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
-// Input is everything that objects depend on but chance: a template may read the clock or make up a password. So what was
-// rendered is kept (keep.go).
+// Input is what objects depend on, beside clock and randomness: so results are kept (keep.go).
 type Input struct {
 	// Addon is the name of the add-on, for messages.
 	Addon string
-	// Tenant names whose rendering this is, such as a cluster's namespace. Renderings of two tenants never share a process.
-	// It is no input to the objects.
+	// Tenant, such as a cluster's namespace, never shares a process. Objects don't depend on it.
 	Tenant string
 	// Content holds the manifests, or the chart's folder.
 	Content fs.FS
 	// Values are the merged values without those of the chart itself.
 	Values map[string]any
-	// CatalogueValues are what the catalogue gives of them. In charts, where Data holds secrets, text that is neither theirs nor the
-	// chart's is rendered by tpl without secrets.
+	// CatalogueValues are the catalogue's part of Values. In charts, where Data has secrets, tpl
+	// renders text of others without them.
 	CatalogueValues map[string]any
 	// Data is the cluster's template data.
 	Data templatedata.Data
@@ -38,12 +36,11 @@ type Input struct {
 	Release Release
 	// Capabilities of the user cluster, for charts.
 	Capabilities Capabilities
-	// Found are the objects that function lookup of a chart finds; there are no others.
+	// Found are all objects that function lookup of a chart finds.
 	Found []*unstructured.Unstructured
-	// GuardFound makes secrets of the Secrets in Found, as of those in Data: text that is neither the chart's nor the
-	// catalogue's neither sees them nor looks up anything.
+	// GuardFound makes the Secrets in Found secrets, as those in Data, for text of others.
 	GuardFound bool
-	// OtherMoment renders as at another time, so that two renderings differ wherever the clock is read.
+	// OtherMoment renders at another time: two renderings differ wherever the clock is read.
 	OtherMoment bool
 }
 
@@ -106,7 +103,7 @@ func (e *TemplateError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Problem)
 }
 
-// NoManifestsError says that there is nothing to render. It is never taken as a wish to remove everything.
+// NoManifestsError says that there is nothing to render. It never means that all has to be removed.
 type NoManifestsError struct{ Addon string }
 
 func (e *NoManifestsError) Error() string {
@@ -116,12 +113,11 @@ func (e *NoManifestsError) Error() string {
 // ValuesTemplateFile is the file that errors of a valuesTemplate name.
 const ValuesTemplateFile = "valuesTemplate"
 
-// ValuesInput is what the values of a valuesTemplate depend on. Equal inputs give equal values.
+// ValuesInput is all that the values of a valuesTemplate depend on.
 type ValuesInput struct {
 	// Addon is the name of the add-on, for messages.
 	Addon string
-	// Tenant names whose rendering this is, such as a cluster's namespace: renderings of two tenants never share a process.
-	// The values do not depend on it.
+	// Tenant is the owner of the rendering; see Input. The values don't depend on it.
 	Tenant string
 	// Template is a Go template that gives values in YAML.
 	Template string
@@ -129,20 +125,20 @@ type ValuesInput struct {
 	Data templatedata.Data
 }
 
-// ValuesKeeper renders the values that it does not hold yet, and keeps what came out, as a Keeper does. ErrPending says that it
-// takes longer than a pass should wait: wake is called when it is over, from any goroutine.
+// ValuesKeeper renders values once, and keeps the result, as a Keeper does. ErrPending says that
+// the rendering takes longer: wake is called when it has ended, from any goroutine.
 type ValuesKeeper interface {
 	RenderValues(ctx context.Context, input ValuesInput, wake func()) (map[string]any, error)
 }
 
-// ValuesRenderer renders a catalogue's valuesTemplate to a layer of values, within the limits of package values. Errors that
-// only an edit mends are *TemplateError and *LimitError.
+// ValuesRenderer renders a catalogue's valuesTemplate to a layer of values, within the limits of
+// package values. Errors that only an edit solves are *TemplateError and *LimitError.
 type ValuesRenderer interface {
 	RenderValues(ctx context.Context, input ValuesInput) (map[string]any, error)
 }
 
-// ReadAtMost reads a file of an add-on's content up to a number of bytes; whole says whether that was all of it. Content
-// comes from outside, so no file of it is read without a bound.
+// ReadAtMost reads a file of an add-on's content up to a number of bytes; whole says whether that
+// was all. Content is foreign: no file of it is read without a bound.
 func ReadAtMost(content fs.FS, path string, most int64) (text string, whole bool, err error) {
 	file, err := content.Open(path)
 	if err != nil {
@@ -164,14 +160,14 @@ const (
 	MaxFoundBytes = 20 << 20
 	// MaxFoundObject of one of them.
 	MaxFoundObject = 2 << 20
-	// shortestSecret is the length from which on a text of a Secret counts; shorter ones occur in any text.
+	// shortestSecret is the length of texts of Secrets that count; shorter ones occur in any text.
 	shortestSecret = 4
 )
 
-// OtherTime is what a clock says in a rendering as at another moment. No part of it is today's.
+// OtherTime is the clock at another moment. No part of it is today's.
 var OtherTime = time.Date(1999, time.August, 7, 16, 5, 4, 0, time.UTC)
 
-// SecretTexts are the texts of the Secrets among objects, as they stand there and decoded, each once.
+// SecretTexts are the texts of the Secrets among objects, encoded and decoded, each once.
 func SecretTexts(objects []*unstructured.Unstructured) []string {
 	var found []string
 	for _, object := range objects {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Hook is an object of a chart that is made at certain moments of a release's life, instead of with the release. It has no
-// text of its own beside the object, so the two can't differ.
+// Hook is an object of a chart that is made at certain events of a release, and not with it. Its
+// text is only in the object, so the two can't differ.
 type Hook struct {
 	// Path of the template, from the chart's folder up.
 	Path string
@@ -17,14 +17,14 @@ type Hook struct {
 	Events []string
 	// Weight orders the hooks of an event, lowest first.
 	Weight int
-	// DeletePolicies say when the object goes; see HookDeletePolicies. None is before-hook-creation.
+	// DeletePolicies are some of HookDeletePolicies. None is before-hook-creation.
 	DeletePolicies []string `json:",omitempty"`
 	// LogPolicies say when the helm program shows its logs; see HookLogPolicies.
 	LogPolicies []string `json:",omitempty"`
 	Object      *unstructured.Unstructured
 }
 
-// HookTest is the event that only people run, by `helm test`.
+// HookTest is the event of `helm test`.
 const HookTest = "test"
 
 // HookEvents are all events, in the words of Helm (pkg/release/hook.go).
@@ -35,10 +35,9 @@ var HookEvents = []string{
 // HookDeletePolicies say when an object of a hook is deleted.
 var HookDeletePolicies = []string{"before-hook-creation", "hook-succeeded", "hook-failed"}
 
-// HookLogPolicies are when the helm program shows what the pods of a hook have printed.
+// HookLogPolicies say when the helm program shows what the pods of a hook printed.
 var HookLogPolicies = []string{"hook-succeeded", "hook-failed"}
 
-// maxHookPath bounds the path of a template, in bytes.
 const maxHookPath = 1024
 
 // Check refuses a hook that no renderer of ours would give. Errors are *TemplateError.
@@ -59,7 +58,7 @@ func (h Hook) Check() error {
 	return &TemplateError{File: h.Path[:min(len(h.Path), maxHookPath)], Problem: fmt.Sprintf("a hook %s", problem)}
 }
 
-// someOf says whether all words are among the known ones, and none is there twice.
+// someOf says whether all words are known, and none is there twice.
 func someOf(words, known []string) bool {
 	if len(words) > len(known) {
 		return false

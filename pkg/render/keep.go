@@ -11,26 +11,26 @@ import (
 
 // Request asks for what an input renders to.
 type Request struct {
-	// Method is how, in the catalogue's words.
+	// Method is in the catalogue's words.
 	Method string
-	// Inputs is a digest of everything that the objects depend on, so that equal ones are rendered once.
+	// Inputs is a digest of everything that the objects depend on: equal ones are rendered once.
 	Inputs string
 	Input  Input
-	// Anew renders although something is kept, to see whether the same comes out.
+	// Anew renders although a result is kept, to compare the two.
 	Anew bool
-	// Wake is called when a rendering is over that was answered with ErrPending. It may be called from any goroutine.
+	// Wake is called, from any goroutine, when a rendering has ended that was pending.
 	Wake func()
 }
 
 // Kept is what a request renders to.
 type Kept struct {
 	Result
-	// Changed are the objects that came out otherwise at an earlier rendering of equal inputs, sorted by their words. As long as
-	// the earlier objects are kept, they are the ones in Result.
+	// Changed are the objects that another rendering of equal inputs gave otherwise, sorted. Result
+	// has the earlier objects, as long as they are kept.
 	Changed []ObjectName
 }
 
-// ObjectName names an object as a rendering does: one without a namespace may get the installation's.
+// ObjectName names an object as rendered: without a namespace it may get the installation's.
 type ObjectName struct {
 	GVK             schema.GroupVersionKind
 	Namespace, Name string
@@ -50,17 +50,17 @@ func (o ObjectName) String() string {
 	return o.GVK.Kind + " " + name
 }
 
-// Keeper renders what it does not hold yet. What a rendering came to is kept by the digest of its inputs, failures too.
+// Keeper renders equal inputs once, and keeps the result or failure.
 type Keeper interface {
-	// Render gives the objects, ErrPending, or why there are none: what the method's Renderer returns, in a *PutOffError
-	// where it is worth another try later.
+	// Render gives the objects, ErrPending, or the error of the method's Renderer, in a
+	// *PutOffError where a later try may succeed.
 	Render(ctx context.Context, request Request) (Kept, error)
 }
 
-// ErrPending says that a rendering takes longer than a pass should wait; it goes on.
+// ErrPending says that a rendering takes longer than a pass should wait; it continues.
 var ErrPending = errors.New("the add-on is being rendered")
 
-// PutOffError is a failure that may have been the machine's: the same inputs are rendered again, but not before a time.
+// PutOffError is a failure that may be the machine's: the next try is not before a time.
 type PutOffError struct {
 	Err   error
 	Until time.Time
@@ -75,20 +75,16 @@ func (e *PutOffError) Unwrap() error { return e.Err }
 
 // Lasting says whether an error comes with the input: equal inputs fail again in the same way.
 func Lasting(err error) bool {
-	var template *TemplateError
-	var none *NoManifestsError
-	var limit *LimitError
-	var chart *ChartError
-	var missing *DependenciesMissingError
-	return errors.As(err, &template) || errors.As(err, &none) || errors.As(err, &limit) ||
-		errors.As(err, &chart) || errors.As(err, &missing)
+	return is[*TemplateError](err) || is[*NoManifestsError](err) || is[*LimitError](err) ||
+		is[*ChartError](err) || is[*DependenciesMissingError](err)
 }
 
-// Costly says whether an error is one that most probably comes with the input and took a renderer with it. Trying again
-// soon would only take more.
+// Costly says whether an error ended a renderer and probably comes with the input.
 func Costly(err error) bool {
-	_, exhausted := errors.AsType[*ExhaustedError](err)
-	_, died := errors.AsType[*DiedError](err)
-	_, protocol := errors.AsType[*ProtocolError](err)
-	return exhausted || died || protocol
+	return is[*ExhaustedError](err) || is[*DiedError](err) || is[*ProtocolError](err)
+}
+
+func is[T error](err error) bool {
+	_, ok := errors.AsType[T](err)
+	return ok
 }

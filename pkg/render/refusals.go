@@ -13,11 +13,11 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("the add-on is too large: at most %d %s are taken", e.Max, e.What)
 }
 
-// ChartError says that a folder is no chart that can be installed, or that the chart refuses the values or the cluster.
+// ChartError says that a folder is no chart, or that the chart refuses values or cluster.
 type ChartError struct {
 	// Chart is the name where it is known.
 	Chart string
-	// Problem says what, without any value.
+	// Problem has no value in it.
 	Problem string
 }
 
@@ -28,11 +28,9 @@ func (e *ChartError) Error() string {
 	return fmt.Sprintf("chart %q %s", e.Chart, e.Problem)
 }
 
-// DependenciesMissingError says that a chart names dependencies that its charts/ folder does not hold. They are never
-// fetched: what was not in the source is not installed.
+// DependenciesMissingError says that a chart's charts/ folder lacks dependencies.
 type DependenciesMissingError struct {
-	Chart string
-	// Missing are the names of the dependencies.
+	Chart   string
 	Missing []string
 }
 
@@ -40,10 +38,8 @@ func (e *DependenciesMissingError) Error() string {
 	return fmt.Sprintf("chart %q lacks its dependencies %q: vendor them with `helm dependency build`", e.Chart, e.Missing)
 }
 
-// ExhaustedError says that a rendering was ended because it takes more than it may. Only an edit of the add-on or of its
-// values mends that, or a higher limit.
+// ExhaustedError says that a rendering was ended since it takes too much.
 type ExhaustedError struct {
-	// Addon is its name.
 	Addon string
 	// Limit is what ran out: memory, cpu or time.
 	Limit string
@@ -55,15 +51,13 @@ func (e *ExhaustedError) Error() string {
 	return fmt.Sprintf("rendering add-on %q was ended: it takes more than the allowed %s of %s", e.Addon, e.Most, e.Limit)
 }
 
-// DiedError says that a renderer's process ended by itself in the middle of a rendering.
+// DiedError says that a renderer's process ended by itself in a rendering.
 type DiedError struct {
-	// Addon is its name.
 	Addon string
-	// Of is what it died of.
-	Of DiedOf
+	Of    DiedOf
 }
 
-// DiedOf is what a renderer died of; empty where nobody knows.
+// DiedOf is what a renderer died of; empty where that is not known.
 type DiedOf string
 
 const (
@@ -84,20 +78,16 @@ func (e *DiedError) Error() string {
 	return fmt.Sprintf("the renderer ended by itself while it rendered add-on %q", e.Addon)
 }
 
-// LostError says that somebody else killed a renderer's process in the middle of a rendering: the kernel when the machine runs
-// out of memory, or an administrator. It is no verdict on the add-on, and another try is worth it.
-type LostError struct {
-	// Addon is its name.
-	Addon string
-}
+// LostError says that another killed a renderer's process in a rendering: the kernel without
+// memory, or an administrator. The add-on may be right, and another try may succeed.
+type LostError struct{ Addon string }
 
 func (e *LostError) Error() string {
 	return fmt.Sprintf("the renderer of add-on %q was killed from outside, as the kernel does when memory of the machine or of the "+
 		"container runs out; nothing says that the add-on is at fault", e.Addon)
 }
 
-// ProtocolError says that a child answers what no child of ours would. It is a mistake of ours, or somebody found a way into
-// the child; it is never the add-on's author to mend it.
+// ProtocolError says that a child gave a wrong answer: a mistake of ours, or an attack on it.
 type ProtocolError struct{ Problem string }
 
 func (e *ProtocolError) Error() string {

@@ -11,8 +11,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Canonical is the data as JSON: equal data give equal bytes, Variables included. It holds the secrets, if there are any,
-// so it is for keyed hashes only.
+// Canonical is the data as JSON, equal for equal data, with secrets: for keyed hashes only.
 func Canonical(data Data) ([]byte, error) {
 	encoded, err := json.Marshal(data)
 	if err != nil {
@@ -21,8 +20,7 @@ func Canonical(data Data) ([]byte, error) {
 	return encoded, nil
 }
 
-// Map is the data as charts see it: the same names, the version as text, the features as keys. It shares nothing with the
-// data.
+// Map is the data as charts see it: the same names, the version as text, the features as keys.
 func Map(data Data) (map[string]any, error) {
 	encoded, err := Canonical(data)
 	if err != nil {
@@ -35,9 +33,9 @@ func Map(data Data) (map[string]any, error) {
 	return content, nil
 }
 
-// ConfigHash is a hexadecimal hash of the network's settings, for annotations that roll pods when they change. It is SHA-1
-// over the fields as JSON with the ranges sorted, the same that KKP computes, so that a move to Trellis rolls nothing;
-// nothing is protected by it.
+// ConfigHash is a hash of the network's settings, for annotations that restart pods on a change. It
+// is the hexadecimal SHA-1 over the fields as JSON with sorted ranges, as in KKP, so that a move to
+// Trellis restarts nothing; it protects nothing.
 func (n ClusterNetwork) ConfigHash() string {
 	n.PodCIDRBlocks, n.ServiceCIDRBlocks = sorted(n.PodCIDRBlocks), sorted(n.ServiceCIDRBlocks)
 	encoded, err := json.Marshal(n)
@@ -48,7 +46,7 @@ func (n ClusterNetwork) ConfigHash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// sorted leaves an empty list as it is: nil and empty are different bytes.
+// sorted keeps an empty list: nil and empty are different bytes.
 func sorted(blocks []string) []string {
 	if len(blocks) == 0 {
 		return blocks

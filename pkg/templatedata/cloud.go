@@ -7,7 +7,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 )
 
-// providerName is KKP's word for the provider; a Cluster that does not say it has one provider's part.
+// providerName is KKP's word for the provider, or the one whose part the Cluster has.
 func providerName(cloud kkpv1.CloudSpec) string {
 	if cloud.ProviderName != "" {
 		return cloud.ProviderName
@@ -28,7 +28,6 @@ func providerName(cloud kkpv1.CloudSpec) string {
 	return ""
 }
 
-// csiOptions are those of the one provider that is set.
 func csiOptions(cloud kkpv1.CloudSpec) CSIOptions {
 	var options CSIOptions
 	if cloud.VSphere != nil {

@@ -7,17 +7,16 @@ import (
 
 // Data is the root of a go-template's data and, for charts, of .Values.kkp.
 type Data struct {
-	// SeedName is the Seed that has the datacenter; KKP declares it and leaves it empty.
-	SeedName string
-	// DatacenterName is the datacenter the cluster runs in.
+	// SeedName is the Seed that has the datacenter; KKP leaves it empty.
+	SeedName       string
 	DatacenterName string
 	Cluster        ClusterData
 	// Credentials of the cloud provider; secret.
 	Credentials Credentials
 	// Variables are the merged values of an installation, above those that KKP sets by flag.
 	Variables map[string]any
-	// OverwriteRegistry replaces the registry of images that pass through function Image; empty leaves them. In KKP it is a
-	// setting of the whole installation and no field.
+	// OverwriteRegistry replaces the registry of images in function Image; empty: none. In KKP it
+	// is a setting of the whole installation and no field.
 	OverwriteRegistry string
 }
 
@@ -73,7 +72,7 @@ type ClusterAddress struct {
 type ClusterNetwork struct {
 	DNSDomain    string
 	DNSClusterIP string
-	// DNSResolverIP is what nodes resolve with: the node-local cache, or the cluster's DNS.
+	// DNSResolverIP is for nodes: the node-local cache, or the cluster's DNS.
 	DNSResolverIP        string
 	PodCIDRBlocks        []string
 	ServiceCIDRBlocks    []string
@@ -120,7 +119,7 @@ type CSIOptions struct {
 	OverwriteRegistry string
 }
 
-// MLASettings say what of monitoring and logging runs.
+// MLASettings say whether monitoring and logging run.
 type MLASettings struct {
 	MonitoringEnabled bool
 	LoggingEnabled    bool

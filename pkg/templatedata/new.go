@@ -1,6 +1,7 @@
 package templatedata
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -19,11 +20,11 @@ const (
 	nodeLocalDNSAddress = "169.254.20.10"
 	// csiMigrationAnnotation is set by KKP while a cluster's in-tree volumes need migration.
 	csiMigrationAnnotation = "csi-migration.k8c.io/migration-needed"
-	// lastAppliedAnnotation holds a whole copy of the object and may be large.
+	// lastAppliedAnnotation holds a whole copy of the object.
 	lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
-	// initialInstallationsAnnotation holds what is to be installed, with values, until it is taken over.
+	// initialInstallationsAnnotation holds requests, with values, until they are followed.
 	initialInstallationsAnnotation = "addons.kubermatic.k8c.io/initial-installations"
-	// initialApplicationsAnnotation holds a user's request, with values, until KKP has followed it.
+	// initialApplicationsAnnotation is the same for KKP's applications.
 	initialApplicationsAnnotation = "kubermatic.io/initial-application-installations-request"
 )
 
@@ -35,7 +36,7 @@ const (
 
 // Options are facts that the Cluster does not hold.
 type Options struct {
-	// SeedName is the Seed that has the cluster's datacenter, where that is known.
+	// SeedName is the Seed that has the cluster's datacenter; empty: not known.
 	SeedName string
 	// IPAMAllocations of the cluster namespace, by name.
 	IPAMAllocations map[string]IPAMAllocation
@@ -45,18 +46,14 @@ type Options struct {
 	OverwriteRegistry string
 }
 
-// VersionError says that a Cluster's version is none.
-type VersionError struct {
-	// Cluster is the name, Version what stands there.
-	Cluster, Version string
-}
+// VersionError says that a Cluster's version is no semantic version.
+type VersionError struct{ Cluster, Version string }
 
-// Error implements error.
 func (e *VersionError) Error() string {
 	return fmt.Sprintf("cluster %q: %q is no semantic version", e.Cluster, e.Version)
 }
 
-// New is the template data of a cluster, without secrets. Nothing of it is shared with the Cluster or the options.
+// New is the template data without secrets. It shares nothing with the Cluster or the options.
 func New(cluster *kkpv1.Cluster, options Options) (Data, error) {
 	data := ClusterData{
 		Type: clusterType, Name: cluster.Name, HumanReadableName: cluster.Spec.HumanReadableName,
@@ -85,12 +82,9 @@ func New(cluster *kkpv1.Cluster, options Options) (Data, error) {
 	}, nil
 }
 
-// setVersion takes the control plane's version, else the wanted one, else none.
+// setVersion sets the control plane's version, else the wanted one, else none.
 func setVersion(data *ClusterData, cluster *kkpv1.Cluster) error {
-	text := cluster.Status.Versions.ControlPlane
-	if text == "" {
-		text = cluster.Spec.Version
-	}
+	text := cmp.Or(cluster.Status.Versions.ControlPlane, cluster.Spec.Version)
 	if text == "" {
 		return nil
 	}
@@ -117,9 +111,8 @@ func network(cluster *kkpv1.Cluster, options Options) ClusterNetwork {
 	if spec.NodeLocalDNSCacheEnabled == nil || *spec.NodeLocalDNSCacheEnabled {
 		data.DNSResolverIP = nodeLocalDNSAddress
 	}
-	if spec.IPVS != nil && spec.IPVS.StrictArp != nil {
-		strict := *spec.IPVS.StrictArp
-		data.StrictArp = &strict
+	if spec.IPVS != nil {
+		data.StrictArp = pointed(spec.IPVS.StrictArp)
 	}
 	data.DualStack = data.PodCIDRIPv4 != "" && data.PodCIDRIPv6 != ""
 	data.NodeCIDRMaskSizeIPv4 = mask(spec.NodeCIDRMaskSizeIPv4, defaultMaskIPv4)
@@ -127,7 +120,7 @@ func network(cluster *kkpv1.Cluster, options Options) ClusterNetwork {
 	return data
 }
 
-// mask is the size of a node's part of the Pods' range, told as in KKP also for a family that the cluster has no range of.
+// mask is the size of a node's part of the Pods' range, as in KKP also without ranges.
 func mask(size *int32, fallback int32) int32 {
 	if size != nil {
 		return *size
@@ -135,7 +128,7 @@ func mask(size *int32, fallback int32) int32 {
 	return fallback
 }
 
-// allocations is never nil, as in KKP: nil and empty would be different bytes in ConfigHash.
+// allocations is never nil, as in KKP: nil and empty are different bytes in ConfigHash.
 func allocations(given map[string]IPAMAllocation) map[string]IPAMAllocation {
 	copied := make(map[string]IPAMAllocation, len(given))
 	for name, allocation := range given {
@@ -173,7 +166,6 @@ func tenthAddress(blocks []string) string {
 	return addr.String()
 }
 
-// features are the names of those that are on.
 func features(all map[string]bool) sets.Set[string] {
 	on := sets.New[string]()
 	for name, enabled := range all {
@@ -197,7 +189,7 @@ func csiMigration(cluster *kkpv1.Cluster) bool {
 	return needed || cluster.Status.Conditions[kkpv1.ClusterConditionCSIKubeletMigrationCompleted].Status == metav1.ConditionTrue
 }
 
-// annotations leaves out what may carry whole request payloads.
+// annotations leaves out those with whole objects or requests.
 func annotations(cluster *kkpv1.Cluster) map[string]string {
 	kept := maps.Clone(cluster.Annotations)
 	maps.DeleteFunc(kept, func(key, _ string) bool {

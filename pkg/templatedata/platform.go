@@ -6,7 +6,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 )
 
-// SeedOf is the name of the Seed that has the datacenter; empty where none, or more than one, says so.
+// SeedOf is the name of the Seed that has the datacenter; empty where none or several have it.
 func SeedOf(datacenter string, seeds []kkpv1.Seed) string {
 	name := ""
 	for _, seed := range seeds {

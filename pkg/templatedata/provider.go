@@ -8,17 +8,17 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 )
 
-// credentialReader takes credentials from the Cluster, where old clusters have them, else from the Secret. Keys, fallbacks
-// and what may be absent are those of KKP (pkg/resources/credentials.go there).
+// credentialReader reads credentials from the Cluster, where old clusters have them, else from the
+// Secret. Keys, fallbacks and what may be absent are KKP's (pkg/resources/credentials.go there).
 type credentialReader struct {
 	secret types.NamespacedName
 	named  bool
 	data   map[string][]byte
-	// missing is the first key that should have been there.
+	// missing is the first required key that was not found.
 	missing *MissingCredentialError
 }
 
-// need reads what has to be there wherever the Cluster names a Secret.
+// need reads a key that is required where the Cluster names a Secret.
 func (r *credentialReader) need(inline, key string) string {
 	if inline != "" || !r.named {
 		return inline
@@ -30,8 +30,8 @@ func (r *credentialReader) need(inline, key string) string {
 	return string(value)
 }
 
-// take reads what may be absent; the first key that has something counts.
-func (r *credentialReader) take(inline string, keys ...string) string {
+// optional reads keys that may be absent; the first one with a value counts.
+func (r *credentialReader) optional(inline string, keys ...string) string {
 	for _, key := range keys {
 		inline = cmp.Or(inline, string(r.data[key]))
 	}
@@ -99,7 +99,7 @@ func (r *credentialReader) tinkerbell(p *kkpv1.BaremetalCloudSpec) string {
 
 func (r *credentialReader) nutanix(p *kkpv1.NutanixCloudSpec) NutanixCredentials {
 	found := NutanixCredentials{
-		Username: r.need(p.Username, "username"), Password: r.need(p.Password, "password"), ProxyURL: r.take(p.ProxyURL, "proxyURL"),
+		Username: r.need(p.Username, "username"), Password: r.need(p.Password, "password"), ProxyURL: r.optional(p.ProxyURL, "proxyURL"),
 	}
 	if p.CSI != nil {
 		found.CSIUsername, found.CSIPassword = r.need(p.CSI.Username, "csiUsername"), r.need(p.CSI.Password, "csiPassword")
@@ -114,19 +114,19 @@ func (r *credentialReader) openstack(p *kkpv1.OpenstackCloudSpec) OpenstackCrede
 		found.ApplicationCredentialID, found.ApplicationCredentialSecret = p.ApplicationCredentialID, p.ApplicationCredentialSecret
 		return found
 	}
-	if found.ApplicationCredentialID = r.take("", "applicationCredentialID"); found.ApplicationCredentialID != "" {
+	if found.ApplicationCredentialID = r.optional("", "applicationCredentialID"); found.ApplicationCredentialID != "" {
 		found.ApplicationCredentialSecret = r.need("", "applicationCredentialSecret")
 		return found
 	}
 	found.Username, found.Password = r.need(p.Username, "username"), r.need(p.Password, "password")
-	found.Project, found.ProjectID = r.take(p.Project, "project", "tenant"), r.take(p.ProjectID, "projectID", "tenantID")
+	found.Project, found.ProjectID = r.optional(p.Project, "project", "tenant"), r.optional(p.ProjectID, "projectID", "tenantID")
 	return found
 }
 
 // cloudDirector has either a token or a user.
 func (r *credentialReader) cloudDirector(p *kkpv1.VMwareCloudDirectorCloudSpec) VMwareCloudDirectorCredentials {
 	found := VMwareCloudDirectorCredentials{
-		Organization: r.need(p.Organization, "organization"), VDC: r.need(p.VDC, "vdc"), APIToken: r.take(p.APIToken, "apiToken"),
+		Organization: r.need(p.Organization, "organization"), VDC: r.need(p.VDC, "vdc"), APIToken: r.optional(p.APIToken, "apiToken"),
 	}
 	if found.APIToken == "" {
 		found.Username, found.Password = r.need(p.Username, "username"), r.need(p.Password, "password")
@@ -138,7 +138,7 @@ func (r *credentialReader) cloudDirector(p *kkpv1.VMwareCloudDirectorCloudSpec) 
 func (r *credentialReader) vsphere(p *kkpv1.VSphereCloudSpec) VSphereCredentials {
 	manager := p.InfraManagementUser
 	return VSphereCredentials{
-		Username: cmp.Or(r.take(p.Username, "username"), r.take(manager.Username, "infraManagementUserUsername")),
-		Password: cmp.Or(r.take(p.Password, "password"), r.take(manager.Password, "infraManagementUserPassword")),
+		Username: cmp.Or(r.optional(p.Username, "username"), r.optional(manager.Username, "infraManagementUserUsername")),
+		Password: cmp.Or(r.optional(p.Password, "password"), r.optional(manager.Password, "infraManagementUserPassword")),
 	}
 }

@@ -8,27 +8,25 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 )
 
-// Secrets are what only versions of Core catalogues that ask for them get to see.
+// Secrets are for versions of Core catalogues that ask for them.
 type Secrets struct {
-	// Kubeconfig of a cluster-admin, as the cluster namespace has it.
+	// Kubeconfig of a cluster-admin, from the cluster namespace.
 	Kubeconfig string
 	// Credentials is the data of the Secret that CredentialsSecret names; nil without one.
 	Credentials map[string][]byte
 }
 
-// MissingCredentialError says that a provider's Secret lacks a key; never what others hold.
+// MissingCredentialError says that a provider's Secret lacks a key.
 type MissingCredentialError struct {
 	Secret types.NamespacedName
 	Key    string
 }
 
-// Error implements error.
 func (e *MissingCredentialError) Error() string {
 	return fmt.Sprintf("Secret %q, which the Cluster names for its provider's credentials, has no key %q", e.Secret, e.Key)
 }
 
-// CredentialsSecret is the Secret that a Cluster names for its provider's credentials. Some name none: they need no
-// credentials, or have them in the Cluster itself.
+// CredentialsSecret is the Secret with a Cluster's credentials for its provider, if any.
 func CredentialsSecret(cluster *kkpv1.Cluster) (types.NamespacedName, bool) {
 	for _, reference := range references(cluster.Spec.Cloud) {
 		if reference != nil && reference.Name != "" && reference.Namespace != "" {
@@ -67,9 +65,9 @@ func reference[P any](part *P, of func(*P) *kkpv1.CredentialsReference) *kkpv1.C
 	return of(part)
 }
 
-// WithSecrets is the data with the three secret fields filled in. The error is a *MissingCredentialError: KKP refuses the
-// same keys, since an add-on that gets an empty password would write it into the user cluster. A Cluster that names no
-// Secret may go without.
+// WithSecrets is the data with the three secret fields. The error is a *MissingCredentialError, for
+// the keys that KKP needs too: an empty password would be written into the user cluster. A Cluster
+// that names no Secret needs none.
 func WithSecrets(data Data, cluster *kkpv1.Cluster, secrets Secrets) (Data, error) {
 	data.Cluster.Kubeconfig = secrets.Kubeconfig
 	data.Cluster.Address.AdminToken = cluster.Status.Address.AdminToken

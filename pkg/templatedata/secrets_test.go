@@ -235,7 +235,8 @@ func TestCSIMigration(t *testing.T) {
 	}
 }
 
-// The hash is KKP's, so that a move to Trellis rolls no pod. Red when a field is added to the network, or its order changes.
+// The hash is KKP's, so that a move to Trellis rolls no pod. Red when a field is added to the
+// network, or its order changes.
 func TestConfigHashIsThatOfKKP(t *testing.T) {
 	network := templatedata.ClusterNetwork{
 		DNSDomain: "cluster.local", DNSClusterIP: "10.240.16.10", DNSResolverIP: "169.254.20.10",

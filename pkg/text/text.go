@@ -1,8 +1,9 @@
-// Package text makes texts fit to be shown: counted, listed, and cleaned of what others wrote into them.
+// Package text makes texts fit to be shown: counted, listed, and cleaned of foreign characters.
 package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -28,8 +29,16 @@ func Names(names []string, most int) string {
 	return list
 }
 
-// Message makes a text fit for a condition or an event: one line, printable, at most 1 KiB. Texts come from templates and
-// from user clusters, so nothing in them is trusted; of one without end only the begin is looked at.
+// First joins the first few texts by "; ", and counts the others.
+func First(texts []string, most int) string {
+	if more := len(texts) - most; more > 0 {
+		texts = append(slices.Clone(texts[:most]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Message makes a text fit for a condition or an event: one line, printable, at most 1 KiB. Texts
+// come from templates and from user clusters, so a long one is read only in part.
 func Message(text string) string {
 	clean := Line(text[:min(len(text), readLimit)])
 	if len(clean) <= messageLimit {
@@ -42,7 +51,7 @@ func Message(text string) string {
 	return clean[:cut] + " …"
 }
 
-// Cut keeps the begin of a text, so many bytes of it at most, and shows that there is more.
+// Cut keeps the beginning of a text, at most so many bytes, and shows that there is more.
 func Cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -50,7 +59,7 @@ func Cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// readLimit is how much of a text a message is made of, in bytes.
+// readLimit is how much of a text Message reads, in bytes.
 const readLimit = 16 * messageLimit
 
 // Line makes a text one line of printable characters, whatever its length.

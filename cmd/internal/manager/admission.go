@@ -21,11 +21,12 @@ import (
 	trellis "github.com/trellis-addons/trellis/pkg/webhook"
 )
 
-// admissionFlags say where admission webhooks are served, and who keeps their certificate.
+// admissionFlags say where admission webhooks are served, and with which certificate.
 type admissionFlags struct {
 	address, configuration, secret, folder string
 	hosts                                  []string
-	// pathFile has the secret path where no keeper makes one; clientCA and clientName are of the API server's client certificate.
+	// pathFile has the secret path without a keeper; clientCA and clientName identify the API
+	// server.
 	pathFile, clientCA, clientName string
 
 	keeper       *certificate.Keeper
@@ -51,7 +52,6 @@ func (f *admissionFlags) register(set *flag.FlagSet) {
 
 func (f *admissionFlags) isOn() bool { return f.address != "0" }
 
-// server is what the manager serves admission with; nil where it does not.
 func (f *admissionFlags) server(namespace string) (webhook.Server, error) {
 	if !f.isOn() {
 		return nil, nil
@@ -82,7 +82,7 @@ func (f *admissionFlags) server(namespace string) (webhook.Server, error) {
 	return webhook.NewServer(options), nil
 }
 
-// clients is how connections to the webhooks are made: with a client certificate, where one is asked for.
+// clients sets TLS up, with a client certificate where one is required.
 func (f *admissionFlags) clients() (func(config *tls.Config), error) {
 	if f.clientCA == "" {
 		return func(config *tls.Config) { config.MinVersion = tls.VersionTLS12 }, nil
@@ -104,7 +104,7 @@ func (f *admissionFlags) clients() (func(config *tls.Config), error) {
 
 var errOtherClient = errors.New("the client certificate has another name")
 
-// isAPIServer holds the name of a verified client certificate against the one that is asked for.
+// isAPIServer compares the name of a verified client certificate.
 func (f *admissionFlags) isAPIServer(state tls.ConnectionState) error {
 	if f.clientName != "" && (len(state.PeerCertificates) == 0 || state.PeerCertificates[0].Subject.CommonName != f.clientName) {
 		return errOtherClient
@@ -112,13 +112,12 @@ func (f *admissionFlags) isAPIServer(state tls.ConnectionState) error {
 	return nil
 }
 
-// path gives the secret path of the webhooks.
 func (f *admissionFlags) path() func() string {
 	if f.registration != nil {
 		return f.registration.Path
 	}
 	return func() string {
-		content, err := os.ReadFile(f.pathFile) // somebody may change it
+		content, err := os.ReadFile(f.pathFile) // it may change
 		if err != nil {
 			return ""
 		}
@@ -126,7 +125,7 @@ func (f *admissionFlags) path() func() string {
 	}
 }
 
-// Admit serves the handlers, by path, where the flags ask for it. The manager is not ready before they can be asked.
+// Admit serves the handlers, by path, if a flag asks for it. The manager is not ready before them.
 func (f *Flags) Admit(made manager.Manager, handlers map[string]admission.Handler) error {
 	if !f.admission.isOn() {
 		return nil

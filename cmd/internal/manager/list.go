@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// ListVar registers a flag that takes several values, separated by commas or by being repeated. Read makes values of one
-// part, without the space around it: none, or one. It is no flag of pflag's, whose lists take quotes and belong to a set of
-// their own: controller-runtime registers its flags in the standard one.
+// ListVar registers a flag with several values, by commas or repetition. Read makes values, none or
+// one, of one trimmed part. pflag's lists are no alternative: they take quotes and belong to a set
+// of their own, and controller-runtime registers its flags in the standard one.
 func ListVar[T any](set *flag.FlagSet, into *[]T, name, usage string, read func(part string) ([]T, error)) {
 	set.Var(&list[T]{into, read}, name, usage)
 }
@@ -19,7 +19,6 @@ type list[T any] struct {
 	read func(part string) ([]T, error)
 }
 
-// String is the flag as it is written.
 func (l *list[T]) String() string {
 	if l.into == nil { // package flag asks a zero value
 		return ""
@@ -31,7 +30,6 @@ func (l *list[T]) String() string {
 	return strings.Join(texts, ",")
 }
 
-// Set adds values.
 func (l *list[T]) Set(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		values, err := l.read(strings.TrimSpace(part))

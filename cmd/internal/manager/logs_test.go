@@ -37,8 +37,9 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// TestLogsHaveNoSecrets: at the highest verbosity that can be asked for, calls of client-go with Secrets in the request and
-// in the answer, in both encodings, put nothing of them, nor the token, into the log. Red at verbosity 8.
+// TestLogsHaveNoSecrets: at the highest verbosity that can be asked for, calls of client-go with
+// Secrets in the request and in the answer, in both encodings, put nothing of them, nor the token,
+// into the log. Red at verbosity 8.
 func TestLogsHaveNoSecrets(t *testing.T) {
 	const sent, answered, token = "CANARY-sent", "CANARY-answered", "CANARY-token"
 	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {

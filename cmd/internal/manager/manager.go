@@ -1,5 +1,4 @@
-// Package manager is what both managers' wiring has in common: flags, scheme, logs, probes, leader election and the serving
-// of admission.
+// Package manager has the flags, scheme, logs, probes, election and admission of both managers.
 package manager
 
 import (
@@ -8,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -32,8 +32,8 @@ type Flags struct {
 	WorkerName string
 	// Standalone runs without KKP.
 	Standalone bool
-	// Fence keeps the manager from writing once it leads no more; New makes it, where leaders are elected. Its own clients are behind
-	// it, and so must be those of other clusters.
+	// Fence keeps a manager that does not lead from writing; New makes it, where leaders are
+	// elected. The manager's clients are behind it; those of other clusters must be.
 	Fence *fence.Fence
 
 	election                     election
@@ -57,26 +57,25 @@ func (f *Flags) Register(set *flag.FlagSet) {
 	set.IntVar(&f.verbosity, "v", 0, fmt.Sprintf("log verbosity, up to %d; higher tells more", mostVerbose))
 }
 
-// mostVerbose is the highest verbosity there is, whatever a flag says. From 7 on client-go's loggers, which get ours by the context
-// of a call, tell headers, and from 8 on bodies: Secrets in clear, or as bytes in hexadecimal.
+// mostVerbose is the highest verbosity. From 7 on client-go's loggers write headers, and from 8 on
+// bodies: Secrets, in clear or hexadecimal.
 const mostVerbose = 6
 
-// Logger writes structured lines to standard error, and is set for controller-runtime, which hands it on to client-go.
+// Logger writes structured lines to standard error, also for controller-runtime and client-go.
 func (f *Flags) Logger() logr.Logger {
 	logger := f.loggerTo(os.Stderr)
 	ctrl.SetLogger(logger)
 	return logger
 }
 
-// loggerTo is a logger that is held to the highest verbosity. The handler itself refuses what is above, so nothing gets by with a
-// level of its own.
+// loggerTo bounds the verbosity in the handler, below which no logger can go.
 func (f *Flags) loggerTo(writer io.Writer) logr.Logger {
 	level := slog.Level(-min(f.verbosity, mostVerbose))
 	return logr.FromSlogHandler(slog.NewTextHandler(writer, &slog.HandlerOptions{Level: level}))
 }
 
-// New makes a manager under a lease, whose cache holds some kinds in part only. Clients are not limited on our side: API
-// servers have priority and fairness.
+// New makes a manager under a lease, whose cache holds some kinds in part only. Clients have no
+// rate limit: API servers have priority and fairness.
 func (f *Flags) New(config *rest.Config, lease string, held map[client.Object]cache.ByObject) (manager.Manager, error) {
 	config.QPS = -1
 	if f.WorkerName != "" {
@@ -113,4 +112,19 @@ func (f *Flags) New(config *rest.Config, lease string, held map[client.Object]ca
 		return nil, fmt.Errorf("adding the readiness check: %w", err)
 	}
 	return made, nil
+}
+
+// election is how one of several replicas is chosen, if it is.
+type election struct {
+	on   bool
+	term fence.Election
+}
+
+func (e *election) register(set *flag.FlagSet) {
+	set.BoolVar(&e.on, "leader-elect", true, "let one of several replicas work at a time")
+	set.DurationVar(&e.term.Lease, "leader-elect-lease-duration", 15*time.Second,
+		"how long a leader that is not heard of is waited for; it writes nothing from a tenth before that on")
+	set.DurationVar(&e.term.Renewal, "leader-elect-renew-deadline", 10*time.Second,
+		"how long a leader tries to renew its lease before it ends")
+	set.DurationVar(&e.term.Retry, "leader-elect-retry-period", 2*time.Second, "the wait between two tries to lead, or to renew the lease")
 }

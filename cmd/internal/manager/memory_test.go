@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Red when a renderer may take more than its container has, and the container is ended in its place.
+// Red when a renderer may take more than its container has, and the container is ended in its
+// place.
 func TestRenderersFitTheContainer(t *testing.T) {
 	flags := Flags{memory: 2560 << 20}
 	if err := flags.CheckMemory("render-memory", 512<<20); err != nil {
@@ -23,7 +24,8 @@ func TestRenderersFitTheContainer(t *testing.T) {
 	}
 }
 
-// TestMemoryHasALimit: a manager collects before the container's limit ends it, and leaves room for renderers.
+// TestMemoryHasALimit: a manager collects before the container's limit ends it, and leaves room for
+// renderers.
 func TestMemoryHasALimit(t *testing.T) {
 	before, percent := debug.SetMemoryLimit(-1), debug.SetGCPercent(100)
 	t.Cleanup(func() {

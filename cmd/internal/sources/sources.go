@@ -1,5 +1,4 @@
-// Package sources has what both managers need to fetch: the kinds of source that they serve, the
-// store, and the flags of both.
+// Package sources has the kinds of source that both managers fetch, the store, and their flags.
 package sources
 
 import (
@@ -31,7 +30,7 @@ type Flags struct {
 	insecure            bool
 }
 
-// Register adds the flags, with a name below the folder for temporary files and a limit as defaults.
+// Register adds the flags. Folder, below that for temporary files, and limit are defaults.
 func (f *Flags) Register(set *flag.FlagSet, folder, limit string) {
 	set.StringVar(&f.folder, "store-folder", filepath.Join(os.TempDir(), folder), "where fetched content is kept, by digest")
 	f.limit.Quantity = resource.MustParse(limit)
@@ -47,7 +46,7 @@ func (f *Flags) Register(set *flag.FlagSet, folder, limit string) {
 	set.BoolVar(&f.insecure, "allow-insecure-sources", false, "allow sources over plain http, for labs")
 }
 
-// Kinds are the kinds of source that are served. A further kind comes in here.
+// Kinds are the kinds of source that are served. A further kind is added here.
 func (f *Flags) Kinds() fetch.Kinds {
 	network := outbound.New(outbound.Options{
 		AllowCIDRs: f.allowCIDRs, ClusterCIDRs: f.cluster, AllowInsecure: f.insecure, Mirrors: f.mirrors,

@@ -13,10 +13,9 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// reconcileCatalogue looks at all merged catalogues and asks for the clusters whose offer changed.
+// reconcileCatalogue reads all merged catalogues and enqueues the clusters whose offer changed.
 func (r *Reconciler) reconcileCatalogue(ctx context.Context, _ reconcile.Request) (ctrl.Result, error) {
 	var list v1.AddonCatalogueList
 	// Objects are shared with the cache and only read.
@@ -39,14 +38,17 @@ func (r *Reconciler) reconcileCatalogue(ctx context.Context, _ reconcile.Request
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	// Without a queue the other controller has not begun yet: it will come to all clusters, and find what is loaded now.
-	if clustersQueue := r.clusters.Load(); clustersQueue != nil {
-		r.ask(*clustersQueue, clusters, changed)
+	// Without a queue the other controller has not begun: it will use what is loaded now.
+	clustersQueue := r.clusters.Load()
+	for _, found := range clusters {
+		if clustersQueue != nil && r.handles(found) && changed[found.KubernetesVersion] {
+			(*clustersQueue).Add(cluster.Request(found.Ref))
+		}
 	}
 	return ctrl.Result{}, nil
 }
 
-// readEntries parses what is new. An object that is no merged catalogue is passed over: the distributor puts it right.
+// readEntries parses what is new. An object that is no merged catalogue is skipped.
 func (r *Reconciler) readEntries(ctx context.Context, catalogues []v1.AddonCatalogue) map[types.UID]knownEntry {
 	before, now := r.offers.known(), make(map[types.UID]knownEntry, len(catalogues))
 	for i := range catalogues {
@@ -66,12 +68,4 @@ func (r *Reconciler) readEntries(ctx context.Context, catalogues []v1.AddonCatal
 		now[object.UID] = knownEntry{object.ResourceVersion, entry}
 	}
 	return now
-}
-
-func (r *Reconciler) ask(q queue, clusters []target.Description, changed map[string]bool) {
-	for _, found := range clusters {
-		if r.handles(found) && changed[found.KubernetesVersion] {
-			q.Add(cluster.Request(found.Ref))
-		}
-	}
 }

@@ -5,42 +5,44 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/lru"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // Options are the controller's settings.
 type Options struct {
 	// CatalogueNamespace holds the merged catalogues. Default: addon-catalogue.
 	CatalogueNamespace string
-	// WorkerName restricts the controller to Clusters with that worker-name label; empty: those without.
+	// WorkerName restricts the controller to Clusters with that label; empty: those without.
 	WorkerName string
-	// AllowPrereleases lets a platform that is a pre-release lie in ranges that name none.
+	// AllowPrereleases lets a pre-release of the platform fit ranges that name none.
 	AllowPrereleases bool
 	// Concurrency is the number of clusters worked on at a time. Default: 8.
 	Concurrency int
-	// FaultPoint is called at named points of a pass; tests end the process there. Nil in the product.
+	// FaultPoint is called where tests end the process. Nil in the product.
 	FaultPoint func(name string)
 }
 
 // Dependencies are what the controller works with.
 type Dependencies struct {
-	// Client reads merged catalogues from the manager's cache, and writes.
+	// Client reads from the manager's cache, and writes.
 	Client client.Client
-	// Marks tells merged catalogues from whatever else has their names.
-	Marks *mergedcatalogue.Marks
+	Marks  *mergedcatalogue.Marks
 	// Reader reads past the cache.
 	Reader   client.Reader
 	Finder   cluster.Finder
 	Recorder events.EventRecorder
-	// Metrics are counted into; nil: nothing is counted.
-	Metrics *Metrics
-	Options Options
+	Metrics  *Metrics
+	Options  Options
 }
 
 // Reconciler is the AddonController.
@@ -48,8 +50,8 @@ type Reconciler struct {
 	Dependencies
 	offers   offers
 	failures loop.Failures
-	// refused is what was told of requests that can't be followed.
-	refused refusalsTold
+	// reported has, by cluster, the problems of requests that were reported last.
+	reported lru.Cache[target.Ref, string]
 	// written reads the metadata of available catalogues from a cache of its own.
 	written client.Reader
 	// clusters is the queue of controller addon, once it runs.
@@ -64,6 +66,7 @@ func New(dependencies Dependencies) *Reconciler {
 	if options.FaultPoint == nil {
 		options.FaultPoint = func(string) {}
 	}
+	dependencies.Metrics = cmp.Or(dependencies.Metrics, NewMetrics(prometheus.NewRegistry()))
 	return &Reconciler{
 		Dependencies: dependencies, offers: offers{preReleases: options.AllowPrereleases, metrics: dependencies.Metrics},
 	}
@@ -73,7 +76,9 @@ func New(dependencies Dependencies) *Reconciler {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	f := &facts{asked: cluster.Requested(request)}
 	outcome := r.failures.BackOff(request.String(), loop.Run(ctx, r.steps(), f))
-	r.refused.forget(f.asked, outcome)
+	if stalled, ok := outcome.(loop.Stalled); !ok || stalled.Reason != v1.EventRequestRefused {
+		r.reported.Put(f.asked, "", 0)
+	}
 	logOutcome(ctx, outcome)
 	return loop.Result(outcome), nil
 }

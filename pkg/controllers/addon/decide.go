@@ -12,21 +12,21 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// decide takes what was decided for clusters like this one. Before the first look at the catalogues nothing is.
+// decide finds what clusters like this one are offered.
 func (r *Reconciler) decide(_ context.Context, f *facts) loop.Outcome {
 	offer, err := r.offers.to(f.cluster.KubernetesVersion)
 	if err != nil {
 		return retry(err)
 	}
-	if offer == nil { // All clusters are asked for once there was one.
+	if offer == nil { // every cluster is enqueued once the catalogues were read
 		return waiting(v1.ReasonProgressing, "the catalogues are being read", 0)
 	}
 	f.offer = offer
 	return nil
 }
 
-// offers hold the present merged catalogue, parsed, and what was decided from it: once for each distinct Kubernetes
-// version, whatever the number of clusters. The KKP version is the same for the whole seed.
+// offers hold the parsed merged catalogues, and what was decided from them for each Kubernetes
+// version. The KKP version is one for the whole seed.
 type offers struct {
 	mutex       sync.Mutex
 	loaded      bool
@@ -62,12 +62,12 @@ func (o *offers) decide(k8sVersion string) (*catalogue.Availability, error) {
 	if err != nil {
 		return nil, fmt.Errorf("deciding for Kubernetes %q: %w", k8sVersion, err)
 	}
-	o.metrics.decided()
+	o.metrics.decisions.Inc()
 	o.byVersion[k8sVersion] = &decided
 	return &decided, nil
 }
 
-// load takes up the merged catalogues, and returns the Kubernetes versions out of those in use whose offer changed.
+// load replaces the merged catalogues, and returns the versions in use whose offer changed.
 func (o *offers) load(entries map[types.UID]knownEntry, inUse map[string]bool) (changed map[string]bool, err error) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -92,7 +92,7 @@ func (o *offers) load(entries map[types.UID]knownEntry, inUse map[string]bool) (
 	return changed, nil
 }
 
-// known gives the entries as they were loaded last.
+// known are the entries that were loaded last.
 func (o *offers) known() map[types.UID]knownEntry {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -16,17 +15,17 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// contestedRecheck is when to look again whether a namespace still belongs to several Clusters, besides their events.
+// contestedRecheck is when to check again whether a namespace still belongs to several Clusters.
 const contestedRecheck = time.Minute
 
-// find gets the Cluster and sees whether there is something to do. Whatever is missing here comes with an event.
+// find gets the Cluster. A missing one comes with an event.
 func (r *Reconciler) find(ctx context.Context, f *facts) loop.Outcome {
 	found, err := r.Finder.Find(ctx, f.asked)
 	var unknown *cluster.UnknownError
 	switch {
 	case errors.As(err, &unknown) && len(unknown.Clusters) == 0:
 		return loop.Done{}
-	case errors.As(err, &unknown): // Then none of them gets anything.
+	case errors.As(err, &unknown): // several Clusters have the namespace: none is served
 		return waiting(v1.ReasonClusterUnknown, unknown.Error(), contestedRecheck)
 	case err != nil:
 		return retry(err)
@@ -35,17 +34,17 @@ func (r *Reconciler) find(ctx context.Context, f *facts) loop.Outcome {
 	if !r.handles(found) {
 		return loop.NotMine{}
 	}
-	return r.seeNamespace(ctx, f)
+	return r.checkNamespace(ctx, f)
 }
 
-// handles says whether a Cluster is to be worked on.
+// handles says whether this controller works on a Cluster.
 func (r *Reconciler) handles(found target.Description) bool {
 	return cluster.BelongsTo(found, r.Options.WorkerName) && !found.Paused && !found.Deleted && found.Namespace != ""
 }
 
-// seeNamespace goes on where the namespace exists and is not going. It is never created here.
-func (r *Reconciler) seeNamespace(ctx context.Context, f *facts) loop.Outcome {
-	namespace := namespaceMetadata()
+// checkNamespace waits for the namespace, which is never created here.
+func (r *Reconciler) checkNamespace(ctx context.Context, f *facts) loop.Outcome {
+	namespace := loop.Metadata(namespaceKind)
 	err := r.Client.Get(ctx, client.ObjectKey{Name: f.asked.Namespace}, namespace)
 	switch {
 	case client.IgnoreNotFound(err) != nil:
@@ -58,8 +57,4 @@ func (r *Reconciler) seeNamespace(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-func namespaceMetadata() *metav1.PartialObjectMetadata {
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	return namespace
-}
+var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")

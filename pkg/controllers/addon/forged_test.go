@@ -10,8 +10,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// TestNothingUnmarkedIsOffered: what has the role of merged catalogues and not the distributor's mark is offered to nobody, once the seed
-// has the key; when the key comes while the controller runs, all offers are made anew.
+// TestNothingUnmarkedIsOffered: what has the role of merged catalogues and not the distributor's
+// mark is offered to nobody, once the seed has the key; when the key comes while the controller
+// runs, all offers are made anew.
 func TestNothingUnmarkedIsOffered(t *testing.T) {
 	w := newWorld(t)
 	const key = "01234567890123456789012345678901"

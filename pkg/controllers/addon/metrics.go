@@ -22,15 +22,3 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	registerer.MustRegister(made.decisions, made.writes)
 	return made
 }
-
-func (m *Metrics) decided() {
-	if m != nil {
-		m.decisions.Inc()
-	}
-}
-
-func (m *Metrics) wrote() {
-	if m != nil {
-		m.writes.Inc()
-	}
-}

@@ -14,12 +14,12 @@ func waiting(reason, message string, recheck time.Duration) loop.Outcome {
 	return loop.Waiting{Condition: v1.ConditionReady, Reason: reason, Message: message, Recheck: recheck}
 }
 
-// retry is a call that failed; loop.Failures says when the next one comes.
+// retry is a call that failed; loop.Failures sets the wait.
 func retry(err error) loop.Outcome {
 	return loop.RetryAt{Condition: v1.ConditionReady, Reason: v1.ReasonFailed, Message: err.Error()}
 }
 
-// logOutcome logs what a cluster waits for: there may be no catalogue yet whose condition could say it.
+// logOutcome logs what a cluster waits for: there may be no catalogue yet for a condition.
 func logOutcome(ctx context.Context, outcome loop.Outcome) {
 	switch o := outcome.(type) {
 	case loop.RetryAt:

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,33 +14,32 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 const (
-	// requestRecheck is when entries are tried again that the API server refused, or whose name was taken.
+	// requestRecheck is when to try refused entries again, and those whose name was taken.
 	requestRecheck = 5 * time.Minute
-	// pointRequested is between making installations and taking their entries off the Cluster.
+	// pointRequested is after the installations are made, and before their entries are removed.
 	pointRequested = "request-made"
 )
 
-// request makes the installations that annotation initial-installations asks for, and takes their entries off. Entries that
-// can't be followed stay on.
+// request makes the installations that annotation initial-installations asks for, and removes their
+// entries. Entries that can't be followed stay.
 //
-// An installation is made before its entry goes, so none is lost. A process that dies in between finds the entry again,
-// and what it made by the request's digest, so none is made twice. Entries are read past caches: one that was taken off
-// does not come back because the cache still shows it.
+// An installation is made before its entry is removed, so none is lost. After a crash in between,
+// the request's digest shows that it was made, so none is made twice. Entries are read past caches:
+// a cache may still show a removed one.
 func (r *Reconciler) request(ctx context.Context, f *facts) loop.Outcome {
 	if f.cluster.Annotations[v1.AnnotationInitialInstallations] == "" {
 		return nil
 	}
 	var refused refusals
 	err := r.Finder.Annotate(ctx, f.cluster.Ref, func(annotations map[string]string) (err error) {
-		refused, err = r.fulfil(ctx, f, annotations)
+		refused, err = r.followEntries(ctx, f, annotations)
 		return err
 	})
-	if apierrors.IsNotFound(err) || isGoing(err) { // The Cluster or its namespace went meanwhile.
+	if apierrors.IsNotFound(err) || isTerminating(err) { // the Cluster or its namespace is gone
 		return loop.Done{}
 	}
 	if err != nil {
@@ -51,61 +49,27 @@ func (r *Reconciler) request(ctx context.Context, f *facts) loop.Outcome {
 		return nil
 	}
 	problems := strings.Join(refused.texts, "; ")
-	if r.refused.isNews(f.asked, problems, time.Now()) {
+	if last, _ := r.reported.Get(f.asked); last != problems {
+		r.reported.Put(f.asked, problems, repeatAfter)
 		r.Recorder.Eventf(f.cluster.Object, nil, "Warning", v1.EventRequestRefused, "Request", "%s", text.Message(fmt.Sprintf(
 			"annotation %s: %s; the rest was followed, this stays on: mend it or take it off", v1.AnnotationInitialInstallations, problems)))
 	}
 	return loop.Stalled{Condition: v1.ConditionReady, Reason: v1.EventRequestRefused, Message: problems, Recheck: refused.recheck}
 }
 
-// retold is when a refusal that stays is told again. API servers keep events for an hour.
-const retold = time.Hour
-
-// refusalsTold are what was told last of clusters whose requests are refused. A pass has many causes, our own writes
-// among them, and a refusal is no news in each.
-type refusalsTold struct {
-	mutex sync.Mutex
-	last  map[target.Ref]refusalTold
-}
-
-type refusalTold struct {
-	text string
-	at   time.Time
-}
-
-func (t *refusalsTold) isNews(asked target.Ref, text string, now time.Time) bool {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	if last := t.last[asked]; last.text == text && now.Sub(last.at) < retold {
-		return false
-	}
-	if t.last == nil {
-		t.last = map[target.Ref]refusalTold{}
-	}
-	t.last[asked] = refusalTold{text, now}
-	return true
-}
-
-// forget drops what was told of a cluster unless a pass over it ended with a refusal.
-func (t *refusalsTold) forget(asked target.Ref, outcome loop.Outcome) {
-	if stalled, ok := outcome.(loop.Stalled); ok && stalled.Reason == v1.EventRequestRefused {
-		return
-	}
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	delete(t.last, asked)
-}
+// repeatAfter is when a refusal that stays is reported again: API servers keep events for an hour.
+const repeatAfter = time.Hour
 
 // refusals are the entries that can't be followed.
 type refusals struct {
-	// texts number the entries as they are in what stays of the annotation.
+	// texts have the entries' numbers in what stays of the annotation.
 	texts []string
-	// recheck is when it is worth a try again; 0 where only an edit helps.
+	// recheck is when to try again; 0 where only an edit helps.
 	recheck time.Duration
 }
 
-// fulfil follows the entries and leaves those in the annotation that can't be followed.
-func (r *Reconciler) fulfil(ctx context.Context, f *facts, annotations map[string]string) (refusals, error) {
+// followEntries makes the installations, and leaves other entries in the annotation.
+func (r *Reconciler) followEntries(ctx context.Context, f *facts, annotations map[string]string) (refusals, error) {
 	text := annotations[v1.AnnotationInitialInstallations]
 	if text == "" {
 		return refusals{}, nil
@@ -115,7 +79,7 @@ func (r *Reconciler) fulfil(ctx context.Context, f *facts, annotations map[strin
 		return refusals{texts: []string{unreadable}}, nil
 	}
 	var refused refusals
-	var kept []json.RawMessage
+	var rest []json.RawMessage
 	for _, entry := range entries {
 		problem := entry.problem
 		if problem == "" {
@@ -129,25 +93,25 @@ func (r *Reconciler) fulfil(ctx context.Context, f *facts, annotations map[strin
 			}
 			problem, refused.recheck = refusal.Error(), requestRecheck
 		}
-		kept = append(kept, entry.raw)
-		refused.texts = append(refused.texts, fmt.Sprintf("entry %d: %s", len(kept), problem))
+		rest = append(rest, entry.raw)
+		refused.texts = append(refused.texts, fmt.Sprintf("entry %d: %s", len(rest), problem))
 	}
-	if len(kept) < len(entries) {
+	if len(rest) < len(entries) {
 		r.Options.FaultPoint(pointRequested)
 	}
-	return refused, keep(annotations, kept, len(entries))
+	return refused, setEntries(annotations, rest, len(entries))
 }
 
-// keep rewrites the annotation where it got shorter; one that is kept whole stays as written.
-func keep(annotations map[string]string, kept []json.RawMessage, before int) error {
+// setEntries rewrites the annotation where it got shorter.
+func setEntries(annotations map[string]string, rest []json.RawMessage, before int) error {
 	switch {
-	case len(kept) == 0:
+	case len(rest) == 0:
 		delete(annotations, v1.AnnotationInitialInstallations)
-	case len(kept) < before:
+	case len(rest) < before:
 		var text strings.Builder
 		encoder := json.NewEncoder(&text)
 		encoder.SetEscapeHTML(false) // ranges stay readable
-		if err := encoder.Encode(kept); err != nil {
+		if err := encoder.Encode(rest); err != nil {
 			return err
 		}
 		annotations[v1.AnnotationInitialInstallations] = strings.TrimSpace(text.String())
@@ -174,8 +138,8 @@ func (r *Reconciler) install(ctx context.Context, f *facts, wanted *request) err
 		log.FromContext(ctx).Info("made an installation that the Cluster asks for", "installation", wanted.Name)
 		return nil
 	case apierrors.IsAlreadyExists(err):
-		return r.seeWhoseItIs(ctx, made)
-	case isGoing(err):
+		return r.checkExisting(ctx, made)
+	case isTerminating(err):
 		return err
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
 		return &refusedError{wanted.Name, reasonOf(err)}
@@ -183,8 +147,8 @@ func (r *Reconciler) install(ctx context.Context, f *facts, wanted *request) err
 	return fmt.Errorf("making AddonInstallation %q: %w", wanted.Name, err)
 }
 
-// seeWhoseItIs tells what was made for this request before from what somebody else made.
-func (r *Reconciler) seeWhoseItIs(ctx context.Context, made *v1.AddonInstallation) error {
+// checkExisting accepts what was made for this request before, and refuses what others made.
+func (r *Reconciler) checkExisting(ctx context.Context, made *v1.AddonInstallation) error {
 	have := &v1.AddonInstallation{}
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(made), have); err != nil {
 		return fmt.Errorf("getting AddonInstallation %q: %w", made.Name, err)
@@ -195,7 +159,7 @@ func (r *Reconciler) seeWhoseItIs(ctx context.Context, made *v1.AddonInstallatio
 	return &refusedError{made.Name, "there is one of that name already"}
 }
 
-// reasonOf puts a refusal of the API server into words. Its own may quote values, so only the fields are named.
+// reasonOf describes an API server's refusal. Its text may quote values: only fields are named.
 func reasonOf(err error) string {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {

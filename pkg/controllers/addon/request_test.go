@@ -37,7 +37,8 @@ func (w *world) ask(object *kkpv1.Cluster, text string) {
 	}
 }
 
-// expectAnswered waits until exactly these installations are there, and of the annotation exactly that.
+// expectAnswered waits until exactly these installations are there, and of the annotation exactly
+// that.
 func (w *world) expectAnswered(object *kkpv1.Cluster, left string, names ...string) []v1.AddonInstallation {
 	w.t.Helper()
 	var found []v1.AddonInstallation
@@ -200,7 +201,8 @@ func TestKeepsAndTellsWhatCantBeFollowed(t *testing.T) {
 	})
 }
 
-// expectKept waits until the annotation is that, and the Cluster's namespace has exactly these installations.
+// expectKept waits until the annotation is that, and the Cluster's namespace has exactly these
+// installations.
 func (w *world) expectKept(of *kkpv1.Cluster, left string, names ...string) {
 	w.t.Helper()
 	expect.Object(w.t, w.seed, of, func(object *kkpv1.Cluster) error {
@@ -220,8 +222,8 @@ func (w *world) expectKept(of *kkpv1.Cluster, left string, names ...string) {
 	})
 }
 
-// Red when the pass that an own write brings tells the same refusal again, with another number of the entry or the same; red when what
-// an edit leaves to refuse is not told.
+// Red when the pass that an own write brings tells the same refusal again, with another number of
+// the entry or the same; red when what an edit leaves to refuse is not told.
 func TestARefusedRequestIsToldOnce(t *testing.T) {
 	const bad = `{"name":"bad","labels":{},"addonRef":{"name":"x"},"targetNamespace":"x"}`
 	w := newWorld(t)
@@ -262,7 +264,8 @@ func (w *world) refusals(of *kkpv1.Cluster) (told []string) {
 	return told
 }
 
-// TestDiesWhileFollowing ends the controller after it made installations and before their entries are off the Cluster.
+// TestDiesWhileFollowing ends the controller after it made installations and before their entries
+// are off the Cluster.
 func TestDiesWhileFollowing(t *testing.T) {
 	w := newWorld(t)
 	of := w.asking("dying", `[{"name":"a","addonRef":{"name":"x"},"targetNamespace":"x"},{"name":"b","addonRef":{"name":"y"},"targetNamespace":"y"}]`)

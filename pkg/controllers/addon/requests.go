@@ -14,8 +14,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// request is one entry of annotation initial-installations. These are all the fields there are: whoever may edit a Cluster
-// must not come by more than an installation of their own, so there is no coreAddon, no metadata and no namespace.
+// request is one entry of annotation initial-installations. It has no coreAddon, metadata or
+// namespace: who may edit a Cluster must not get more than an installation of their own.
 type request struct {
 	Name            string            `json:"name"`
 	AddonRef        v1.AddonReference `json:"addonRef"`
@@ -26,15 +26,14 @@ type request struct {
 
 // entry is a request as it was read, or why it can't be.
 type entry struct {
-	// raw is the entry as written.
 	raw     json.RawMessage
 	request request
-	// problem is empty where the entry is fit to be followed.
+	// problem is empty where the entry can be followed.
 	problem string
 }
 
-// readRequests reads the annotation. The problem says why it is no list, empty where it is one; entries that are wrong are
-// told one by one. Neither quotes a value.
+// readRequests reads the annotation. The problem says why it is no list, empty where it is one;
+// wrong entries have problems of their own. Neither quotes a value.
 func readRequests(text string) (entries []entry, problem string) {
 	var raw []json.RawMessage
 	if err := json.Unmarshal([]byte(text), &raw); err != nil {
@@ -53,7 +52,7 @@ func readRequests(text string) (entries []entry, problem string) {
 	return entries, ""
 }
 
-// readRequest reads one entry strictly: an unknown field, one written twice or in other letters is a problem.
+// readRequest reads one entry strictly: unknown and repeated fields are problems.
 func readRequest(raw json.RawMessage) entry {
 	read := entry{raw: raw}
 	strict, err := kjson.UnmarshalStrict(raw, &read.request)
@@ -87,8 +86,7 @@ func (r *request) missing() string {
 	return strings.Join(fields, " and ") + " must be set"
 }
 
-// installation is what the request asks for, in that namespace. It carries the request's digest, so that one that was made
-// just before a crash is known again.
+// installation is what the request asks for, with its digest, to be recognised after a crash.
 func (r *request) installation(namespace string, cluster types.UID) (*v1.AddonInstallation, error) {
 	digest, err := catalogue.Digest([]any{cluster, r})
 	if err != nil {

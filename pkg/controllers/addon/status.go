@@ -12,7 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// statusOf is our part of an available catalogue's status. The condition's time stays while it says the same.
+// statusOf is our part of an available catalogue's status.
 func statusOf(object *v1.AddonCatalogue, offer *catalogue.Availability) v1.AddonCatalogueStatus {
 	ours := v1.AddonCatalogueStatus{
 		ObservedGeneration: object.Generation,
@@ -28,9 +28,8 @@ func statusOf(object *v1.AddonCatalogue, offer *catalogue.Availability) v1.Addon
 	return ours
 }
 
-// claim is our part of the status with every field that is ours, also those that are empty: what is not applied could be
-// filled in by others, and would not be noticed.
-func claim(ours v1.AddonCatalogueStatus) map[string]any {
+// appliedStatus has all our fields, also empty ones: others could set those that are not applied.
+func appliedStatus(ours v1.AddonCatalogueStatus) map[string]any {
 	return map[string]any{
 		"conditions": ours.Conditions, "observedGeneration": ours.ObservedGeneration,
 		"addons": ours.Addons, "versions": ours.Versions,
@@ -43,34 +42,34 @@ func summary(offer *catalogue.Availability) string {
 		text.Count(len(offer.Addons), "add-on"), text.Count(int(offer.ExcludedCount), "version"))
 }
 
-// announce tells that a cluster is offered other versions than before.
+// announce reports that a cluster is offered other versions than before.
 func (r *Reconciler) announce(object *v1.AddonCatalogue, outdated *v1.AddonCatalogueSpec, offer *catalogue.Availability) {
 	shown := summary(offer)
 	if outdated != nil {
-		news := newsOf(outdated.Addons, offer.Addons)
-		if news == "" {
+		changes := changesBetween(outdated.Addons, offer.Addons)
+		if changes == "" {
 			return
 		}
-		shown += "; " + news
+		shown += "; " + changes
 	}
 	r.Recorder.Eventf(object, nil, "Normal", v1.EventOffered, "Offer", "%s", text.Message(shown))
 }
 
-// newsOf says which versions came and which went; empty for none.
-func newsOf(before, after []v1.Addon) string {
+// changesBetween names the versions that were added and removed; empty for none.
+func changesBetween(before, after []v1.Addon) string {
 	var parts []string
-	for _, news := range []struct {
+	for _, changes := range []struct {
 		word     string
 		versions []string
 	}{{"new", versionsBeyond(after, before)}, {"gone", versionsBeyond(before, after)}} {
-		if len(news.versions) > 0 {
-			parts = append(parts, news.word+": "+text.Names(news.versions, mostNamed))
+		if len(changes.versions) > 0 {
+			parts = append(parts, changes.word+": "+text.Names(changes.versions, mostNamed))
 		}
 	}
 	return strings.Join(parts, "; ")
 }
 
-// versionsBeyond are those of some add-ons that others don't have.
+// versionsBeyond are versions of the first add-ons that the others don't have.
 func versionsBeyond(some, others []v1.Addon) []string {
 	known := map[string]bool{}
 	for _, addon := range others {
@@ -89,5 +88,5 @@ func versionsBeyond(some, others []v1.Addon) []string {
 	return beyond
 }
 
-// mostNamed is how many of a list a message names.
+// mostNamed is how many items of a list a message names.
 const mostNamed = 5

@@ -8,7 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -22,6 +21,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
@@ -30,36 +30,34 @@ const debounce = 15 * time.Millisecond
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// SetupWithManager registers both controllers. The manager's cache holds Clusters and the merged catalogues of the
-// catalogue namespace; metadata of available catalogues is in a cache of its own, since a cache's restrictions hold for
-// all forms of a kind.
+// SetupWithManager registers both controllers. The manager's cache holds Clusters and the merged
+// catalogues; metadata of available catalogues is in a cache of its own, since a cache's
+// restrictions hold for all forms of a kind.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	written, err := newWritten(mgr)
+	written, err := loop.Cache(mgr, map[client.Object]cache.ByObject{&v1.AddonCatalogue{}: cluster.HeldAvailable(trim)})
 	if err != nil {
-		return err
+		return fmt.Errorf("making the cache of available catalogues: %w", err)
 	}
 	if err := mgr.Add(written); err != nil {
 		return fmt.Errorf("adding the cache of available catalogues: %w", err)
 	}
 	r.written = written
-	if err := r.watchClusters(mgr, written); err != nil {
+	err = loop.Register(mgr, "addon", controller.Options{Reconciler: r, MaxConcurrentReconciles: r.Options.Concurrency},
+		source.Func(func(_ context.Context, clusters queue) error {
+			r.clusters.Store(&clusters)
+			return nil
+		}),
+		r.Finder.Watch(mgr.GetCache(), cluster.Passes, matters),
+		source.Kind[client.Object](mgr.GetCache(), loop.Metadata(namespaceKind), r.inCluster(client.Object.GetName), appears()),
+		source.Kind[client.Object](written, loop.Metadata(availableKind), r.inCluster(client.Object.GetNamespace)),
+	)
+	if err != nil {
 		return err
 	}
 	return r.watchCatalogues(mgr)
 }
 
-func newWritten(mgr ctrl.Manager) (cache.Cache, error) {
-	written, err := cache.New(mgr.GetConfig(), cache.Options{
-		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-		ByObject: map[client.Object]cache.ByObject{&v1.AddonCatalogue{}: cluster.HeldAvailable(trim)},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("making the cache of available catalogues: %w", err)
-	}
-	return written, nil
-}
-
-// trim keeps what isCurrent reads; there may be many thousands of them.
+// trim drops what isCurrent does not read; there may be many thousands of objects.
 func trim(object any) (any, error) {
 	if found, ok := object.(client.Object); ok {
 		found.SetManagedFields(slices.DeleteFunc(found.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
@@ -69,32 +67,7 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-var _ toolscache.TransformFunc = trim
-
-func (r *Reconciler) watchClusters(mgr ctrl.Manager, written cache.Cache) error {
-	built, err := controller.New("addon", mgr, controller.Options{
-		Reconciler: r, MaxConcurrentReconciles: r.Options.Concurrency,
-	})
-	if err != nil {
-		return fmt.Errorf("making controller addon: %w", err)
-	}
-	for _, watch := range []source.Source{
-		source.Func(func(_ context.Context, clusters queue) error {
-			r.clusters.Store(&clusters)
-			return nil
-		}),
-		r.Finder.Watch(mgr.GetCache(), cluster.Passes, matters),
-		source.Kind[client.Object](mgr.GetCache(), namespaceMetadata(), r.inCluster(client.Object.GetName), appears()),
-		source.Kind[client.Object](written, availableMetadata(), r.inCluster(client.Object.GetNamespace)),
-	} {
-		if err := built.Watch(watch); err != nil {
-			return fmt.Errorf("watching for controller addon: %w", err)
-		}
-	}
-	return nil
-}
-
-// matters says whether the answer depends on a change of a Cluster; KKP writes its status all the time.
+// matters says whether the offer depends on a change; KKP writes a Cluster's status all the time.
 func matters(before, after target.Description) bool {
 	return before.UID != after.UID || before.Namespace != after.Namespace || before.KubernetesVersion != after.KubernetesVersion ||
 		before.Paused != after.Paused || before.Deleted != after.Deleted || cluster.WorkerName(before) != cluster.WorkerName(after) ||
@@ -109,7 +82,7 @@ func appears() predicate.Predicate {
 	}
 }
 
-// inCluster asks for the namespaces of clusters, and for no others.
+// inCluster enqueues the cluster whose namespace it is.
 func (r *Reconciler) inCluster(namespace func(client.Object) string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 		found, err := r.Finder.Find(ctx, target.Ref{Namespace: namespace(object)})
@@ -120,14 +93,8 @@ func (r *Reconciler) inCluster(namespace func(client.Object) string) handler.Eve
 	})
 }
 
-// watchCatalogues registers the controller that looks at all merged catalogues; one request stands for all of them.
+// watchCatalogues registers the controller of all merged catalogues: one request for all of them.
 func (r *Reconciler) watchCatalogues(mgr ctrl.Manager) error {
-	built, err := controller.New("addon-catalogue", mgr, controller.Options{
-		Reconciler: reconcile.Func(r.reconcileCatalogue), MaxConcurrentReconciles: 1,
-	})
-	if err != nil {
-		return fmt.Errorf("making controller addon-catalogue: %w", err)
-	}
 	everything := reconcile.Request{NamespacedName: types.NamespacedName{Name: "everything"}}
 	ask := func(q queue) { q.AddAfter(everything, debounce) }
 	changes := handler.Funcs{
@@ -138,18 +105,13 @@ func (r *Reconciler) watchCatalogues(mgr ctrl.Manager) error {
 	merged := predicate.NewPredicateFuncs(func(object client.Object) bool {
 		return object.GetNamespace() == r.Options.CatalogueNamespace && object.GetLabels()[v1.LabelRole] == v1.RoleMerged
 	})
-	// An empty catalogue is an answer too: the first look is made whether or not there is an object.
+	// The first pass is made also without an object: an empty catalogue is an offer too.
 	first := source.Func(func(_ context.Context, q queue) error {
 		r.Marks.OnChange(func() { ask(q) })
 		q.AddAfter(everything, debounce)
 		return nil
 	})
-	for _, watch := range []source.Source{
-		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, changes, merged), first,
-	} {
-		if err := built.Watch(watch); err != nil {
-			return fmt.Errorf("watching for controller addon-catalogue: %w", err)
-		}
-	}
-	return nil
+	return loop.Register(mgr, "addon-catalogue",
+		controller.Options{Reconciler: reconcile.Func(r.reconcileCatalogue), MaxConcurrentReconciles: 1},
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, changes, merged), first)
 }

@@ -33,7 +33,8 @@ type world struct {
 	faultPoint func(string)
 	// marks tell merged catalogues from others.
 	marks *mergedcatalogue.Marks
-	// cancel ends the controller that was started last, in the middle of what it does; ended waits for that.
+	// cancel ends the controller that was started last, in the middle of what it does; ended waits
+	// for that.
 	cancel, ended func()
 }
 
@@ -58,7 +59,8 @@ func (w *world) create(object client.Object) {
 	kit.Create(w.t, w.seed, object)
 }
 
-// start runs the controller until the returned function is called, at the latest at the end of the test.
+// start runs the controller until the returned function is called, at the latest at the end of the
+// test.
 func (w *world) start() (stop func()) {
 	w.t.Helper()
 	made := kit.Seed(w.t, fleet.Shared().Cluster("seed").Config, w.catalogue)
@@ -96,7 +98,8 @@ func (w *world) status(object *kkpv1.Cluster, change func(*kkpv1.ClusterStatus))
 	}
 }
 
-// merged makes or replaces a merged catalogue; versions are given with their range of Kubernetes versions.
+// merged makes or replaces a merged catalogue; versions are given with their range of Kubernetes
+// versions.
 func (w *world) merged(name string, kind v1.CatalogueType, versions ...[2]string) *v1.AddonCatalogue {
 	w.t.Helper()
 	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: name}}

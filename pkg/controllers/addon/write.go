@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// fieldOwner names our writes in managedFields. The core add-on controller has a name of its own.
+	// fieldOwner names our writes in managedFields.
 	fieldOwner = "trellis-addon"
 	// managedBy is the value of our managed-by label.
 	managedBy = "addon"
 )
 
-// write brings the available catalogue to what was decided: spec, then status, then the annotations that say so.
+// write writes the decision: spec, then status, then the annotations that say so.
 func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
 	current, err := r.isCurrent(ctx, f)
 	if err != nil {
@@ -38,16 +38,16 @@ func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
 		return nil
 	}
 	outdated, object, err := r.writeSpec(ctx, f)
-	if isGoing(err) {
+	if isTerminating(err) {
 		return waiting(v1.ReasonClusterNotReady, fmt.Sprintf("namespace %q is being deleted", f.cluster.Namespace), 0)
 	}
 	if err != nil {
 		return retry(fmt.Errorf("writing the available catalogue of namespace %q: %w", f.cluster.Namespace, err))
 	}
-	if f.isSaid(object) { // The cache had not seen our last write yet.
+	if f.isUpToDate(object) { // the cache had not seen our last write yet
 		return nil
 	}
-	r.Metrics.wrote()
+	r.Metrics.writes.Inc()
 	if err := r.writeRest(ctx, f, object); err != nil {
 		return retry(fmt.Errorf("writing the available catalogue of namespace %q: %w", f.cluster.Namespace, err))
 	}
@@ -55,19 +55,18 @@ func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// isCurrent tells from metadata alone whether the catalogue says what was decided.
+// isCurrent says whether the catalogue is as decided, from metadata alone.
 func (r *Reconciler) isCurrent(ctx context.Context, f *facts) (bool, error) {
-	about := availableMetadata()
+	about := loop.Metadata(availableKind)
 	err := r.written.Get(ctx, cluster.AvailableOf(f.cluster.Ref), about)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("getting the available catalogue of namespace %q: %w", f.cluster.Namespace, err)
 	}
-	return err == nil && f.isSaid(about), nil
+	return err == nil && f.isUpToDate(about), nil
 }
 
-// isSaid says whether a catalogue's metadata says what was decided: its annotations are there, and nobody has touched
-// spec or status since.
-func (f *facts) isSaid(object client.Object) bool {
+// isUpToDate says whether annotations name the decision, and nothing was edited since.
+func (f *facts) isUpToDate(object client.Object) bool {
 	annotations := object.GetAnnotations()
 	return annotations[v1.AnnotationDigest] == f.offer.Digest &&
 		annotations[v1.AnnotationGeneration] == strconv.FormatInt(object.GetGeneration(), 10) &&
@@ -75,8 +74,8 @@ func (f *facts) isSaid(object client.Object) bool {
 		object.GetLabels()[v1.LabelRole] == v1.RoleAvailable && isOwned(object, f.cluster)
 }
 
-// statusFields tells which fields of the status are ours, as a hash. Whoever changes one takes it over, and whoever
-// removes one takes it away from everybody, so an edit made by hand shows here: it moves no generation.
+// statusFields is a hash of the status fields that are ours. An edit by hand takes fields from us,
+// so it shows here, although it moves no generation.
 func statusFields(object client.Object) string {
 	for _, entry := range object.GetManagedFields() {
 		if isOurStatus(entry) && entry.FieldsV1 != nil {
@@ -94,13 +93,12 @@ func isOwned(object client.Object, by target.Description) bool {
 	return slices.ContainsFunc(object.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == by.UID })
 }
 
-// isGoing tells a namespace that is gone or going from other refusals.
-func isGoing(err error) bool {
+// isTerminating says whether a write failed since its namespace is gone or being deleted.
+func isTerminating(err error) bool {
 	return apierrors.HasStatusCause(err, "NamespaceTerminating") || apierrors.IsNotFound(err)
 }
 
-// writeSpec brings labels, owner and spec about, by replacing what is there: what somebody added goes. It gives the spec
-// that was there before as well, nil for none.
+// writeSpec replaces labels, owner and spec. It returns the spec before, too; nil for none.
 func (r *Reconciler) writeSpec(ctx context.Context, f *facts) (outdated *v1.AddonCatalogueSpec, object *v1.AddonCatalogue, err error) {
 	live, key := &v1.AddonCatalogue{}, cluster.AvailableOf(f.cluster.Ref)
 	err = r.Reader.Get(ctx, key, live)
@@ -123,7 +121,7 @@ func (r *Reconciler) writeSpec(ctx context.Context, f *facts) (outdated *v1.Addo
 	return &live.Spec, wanted, r.Client.Update(ctx, wanted, client.FieldOwner(fieldOwner))
 }
 
-// mark says what the object is, and whose: where a namespace outlives its Cluster the catalogue does not.
+// mark sets labels and owner: the catalogue goes with its Cluster, also where the namespace stays.
 func mark(object *v1.AddonCatalogue, owner target.Description) {
 	if object.Labels == nil {
 		object.Labels = map[string]string{}
@@ -139,19 +137,19 @@ func specOf(offer *catalogue.Availability) v1.AddonCatalogueSpec {
 	return v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Addons: offer.Addons}
 }
 
-// writeRest applies our part of the status, and says at last that all is written.
+// writeRest applies our part of the status, and then the annotations.
 func (r *Reconciler) writeRest(ctx context.Context, f *facts, object *v1.AddonCatalogue) error {
-	about := availableMetadata()
+	about := loop.Metadata(availableKind)
 	about.Namespace, about.Name = object.Namespace, object.Name
 	patch, err := json.Marshal(map[string]any{
 		"apiVersion": v1.GroupVersion.String(), "kind": "AddonCatalogue",
 		"metadata": map[string]any{"namespace": object.Namespace, "name": object.Name},
-		"status":   claim(statusOf(object, f.offer)),
+		"status":   appliedStatus(statusOf(object, f.offer)),
 	})
 	if err != nil {
 		return err
 	}
-	// Asked for as metadata, the answer leaves the catalogue itself out.
+	// As the answer, metadata is asked for: the catalogue itself may be large.
 	err = r.Client.Status().Patch(ctx, about, client.RawPatch(types.ApplyPatchType, patch),
 		client.FieldOwner(fieldOwner), client.ForceOwnership)
 	if err != nil {
@@ -160,7 +158,7 @@ func (r *Reconciler) writeRest(ctx context.Context, f *facts, object *v1.AddonCa
 	return r.writeDigest(ctx, about, f.offer.Digest)
 }
 
-// writeDigest says that all is written, and what spec and status looked like then.
+// writeDigest writes, last, that all is written, and what spec and status were then.
 func (r *Reconciler) writeDigest(ctx context.Context, about *metav1.PartialObjectMetadata, digest string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{
 		v1.AnnotationDigest: digest, v1.AnnotationGeneration: strconv.FormatInt(about.Generation, 10),
@@ -176,8 +174,4 @@ func (r *Reconciler) writeDigest(ctx context.Context, about *metav1.PartialObjec
 	return nil
 }
 
-func availableMetadata() *metav1.PartialObjectMetadata {
-	about := &metav1.PartialObjectMetadata{}
-	about.SetGroupVersionKind(v1.GroupVersion.WithKind("AddonCatalogue"))
-	return about
-}
+var availableKind = v1.GroupVersion.WithKind("AddonCatalogue")

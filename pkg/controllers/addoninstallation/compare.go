@@ -155,7 +155,7 @@ func failing(outcome loop.Outcome) (condition string, ok bool) {
 
 // earlier is the outcome, to be looked at again no later than the maintenance asks for.
 func earlier(outcome, kept loop.Outcome) loop.Outcome {
-	recheck := loop.ComeBack(kept)
+	recheck := loop.RequeueAfter(kept)
 	if recheck == 0 {
 		return outcome
 	}
@@ -188,7 +188,7 @@ func asGivenUp(f *facts, outcome loop.Outcome) loop.Outcome {
 		return outcome
 	}
 	return loop.Stalled{
-		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonRolledBack, Message: message, Recheck: loop.ComeBack(outcome),
+		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonRolledBack, Message: message, Recheck: loop.RequeueAfter(outcome),
 	}
 }
 

@@ -163,7 +163,7 @@ type memory struct {
 	// refusals counts attempts in a row that ended in something that has to be done first.
 	refusals int32
 	// trouble is what was told last of why the installation is not ready.
-	trouble conditions.Told
+	trouble conditions.Reported
 	// written is the last status, until the cache shows it.
 	written *written
 	// refreshed says that the source was looked at again for a new value of reconcile-at.

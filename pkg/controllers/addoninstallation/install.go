@@ -183,9 +183,9 @@ func (r *Reconciler) announce(ctx context.Context, f *facts) {
 // makes old trouble new: nobody who reads the events is to take what was applied for what works.
 func (r *Reconciler) tellTrouble(ctx context.Context, f *facts) {
 	if f.Applied != nil {
-		f.memory.trouble = conditions.Told{}
+		f.memory.trouble = conditions.Reported{}
 	}
-	ready, isNews := f.memory.trouble.News(f.installation.Status.Conditions)
+	ready, isNews := f.memory.trouble.Update(f.installation.Status.Conditions)
 	switch {
 	case !isNews:
 	case ready.Reason == kubermaticv1.ReasonReady:
@@ -206,13 +206,13 @@ func (r *Reconciler) tell(ctx context.Context, f *facts, what telling, shown str
 
 // troubleOf is what was told of an installation before this process began: what its status says, and that a hook failed where its next
 // attempt is under way.
-func troubleOf(installation *kubermaticv1.AddonInstallation) conditions.Told {
+func troubleOf(installation *kubermaticv1.AddonInstallation) conditions.Reported {
 	list := installation.Status.Conditions
-	_, ready := conditions.StandingOf(list)
+	_, ready := conditions.StateOf(list)
 	if ready == nil || ready.Reason != kubermaticv1.ReasonHookRunning || installation.Status.Failures == 0 {
-		return conditions.ToldOf(list)
+		return conditions.ReportedIn(list)
 	}
 	failed := *ready
 	failed.Reason = kubermaticv1.ReasonHookFailed
-	return conditions.ToldOf([]metav1.Condition{failed})
+	return conditions.ReportedIn([]metav1.Condition{failed})
 }

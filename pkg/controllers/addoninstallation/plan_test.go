@@ -17,7 +17,7 @@ func TestBackOff(t *testing.T) {
 	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
 	failure := loop.RetryAt{Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonFailed}
 	for attempt, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
-		if got := loop.ComeBack(f.backOff(failure)); got != want {
+		if got := loop.RequeueAfter(f.backOff(failure)); got != want {
 			t.Errorf("attempt %d comes back after %s, want %s", attempt+1, got, want)
 		}
 	}
@@ -48,7 +48,7 @@ func TestOverduePassesBackOff(t *testing.T) {
 		f := passOver(&kubermaticv1.AddonInstallation{}, &memory{failures: 3})
 		f.Connection = &cluster.Connection{}
 		late := f.backOff(f.overdue(within, outcome))
-		if got := loop.ComeBack(late); got != 8*time.Second || judge(late).reason != kubermaticv1.ReasonClusterUnreachable {
+		if got := loop.RequeueAfter(late); got != 8*time.Second || judge(late).reason != kubermaticv1.ReasonClusterUnreachable {
 			t.Errorf("%#v becomes %#v, and comes back after %s", outcome, late, got)
 		}
 	}

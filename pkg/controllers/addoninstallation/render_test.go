@@ -44,7 +44,7 @@ func TestRenderOutcome(t *testing.T) {
 			if said.condition != kubermaticv1.ConditionRendered || said.reason != test.reason || stalled != test.stalled {
 				t.Errorf("got %#v", outcome)
 			}
-			if wait := loop.ComeBack(outcome); wait > 0 != test.later || test.stalled && test.later && wait < 4*time.Minute {
+			if wait := loop.RequeueAfter(outcome); wait > 0 != test.later || test.stalled && test.later && wait < 4*time.Minute {
 				t.Errorf("comes back after %s", wait)
 			}
 		})

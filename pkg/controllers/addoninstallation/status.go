@@ -336,7 +336,7 @@ func (f *facts) backOff(outcome loop.Outcome) loop.Outcome {
 // refused tells, of what can't go on before somebody does something, how often that was found and when all of it is tried
 // again at the latest. Each of these is in the status once an attempt, and attempts are minutes apart.
 func (f *facts) refused(outcome loop.Outcome) {
-	said, wait := judge(outcome), loop.ComeBack(outcome)
+	said, wait := judge(outcome), loop.RequeueAfter(outcome)
 	if !triedAgain[said.reason] || wait < installer.RefusedRecheck {
 		f.memory.refusals = 0
 		return

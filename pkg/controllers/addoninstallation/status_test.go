@@ -140,8 +140,8 @@ func TestARemovalThatWaitsForItsCluster(t *testing.T) {
 func TestMaintenanceIsLookedAtInTime(t *testing.T) {
 	stalled := loop.Stalled{Condition: kubermaticv1.ConditionCompatible, Reason: kubermaticv1.ReasonWithdrawn}
 	got := earlier(stalled, loop.Done{Recheck: time.Minute})
-	if loop.ComeBack(got) != time.Minute {
-		t.Errorf("comes back after %s", loop.ComeBack(got))
+	if loop.RequeueAfter(got) != time.Minute {
+		t.Errorf("comes back after %s", loop.RequeueAfter(got))
 	}
 }
 

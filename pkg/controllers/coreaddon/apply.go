@@ -15,7 +15,7 @@ import (
 // fieldOwner names our writes in managedFields.
 const fieldOwner = "trellis-core-addon"
 
-// apply brings the installations of the set about. One that fails keeps no other from coming.
+// apply creates and updates the installations of the set. A failure does not stop the others.
 func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 	f.failures = map[string]error{}
 	for _, change := range f.plan.apply {
@@ -28,7 +28,7 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 		if change.live == nil {
 			f.plan.members = append(f.plan.members, live)
 		}
-		if !isRight(live, change.wanted) {
+		if !isApplied(live, change.wanted) {
 			f.failures[change.wanted.name] = fmt.Errorf(
 				"installation %q is not stored as it is written: something changes it on its way, such as an admission webhook or an older CRD",
 				change.wanted.name)
@@ -51,7 +51,7 @@ func (r *Reconciler) applyOne(ctx context.Context, namespace string, c change) (
 	if err := r.patch(ctx, object, types.ApplyPatchType, content, client.ForceOwnership); err != nil {
 		return nil, fmt.Errorf("applying installation %q: %w", c.wanted.name, err)
 	}
-	if !strays(object, c.wanted) {
+	if !hasForeignVersion(object, c.wanted) {
 		return object, nil
 	}
 	none := map[string]any{"spec": map[string]any{"addonRef": map[string]any{"version": nil}}}

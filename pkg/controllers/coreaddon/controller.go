@@ -19,11 +19,11 @@ import (
 
 // Options are the controller's settings.
 type Options struct {
-	// Namespace is the platform's, where the custom core list stands. Default: kubermatic.
+	// Namespace is the platform's, with the custom core list. Default: kubermatic.
 	Namespace string
 	// CatalogueNamespace holds the merged catalogues. Default: addon-catalogue.
 	CatalogueNamespace string
-	// WorkerName restricts the controller to Clusters with that worker-name label; empty: those without.
+	// WorkerName restricts the controller to Clusters with that label; empty: those without.
 	WorkerName string
 	// Concurrency is the number of clusters worked on at a time. Default: 8.
 	Concurrency int
@@ -31,10 +31,9 @@ type Options struct {
 
 // Dependencies are what the controller works with.
 type Dependencies struct {
-	// Client reads from the manager's cache, which holds of AddonCatalogues the merged ones.
+	// Client reads from the manager's cache: of AddonCatalogues the merged ones.
 	Client client.Client
-	// Marks tells merged catalogues from whatever else has their names.
-	Marks *mergedcatalogue.Marks
+	Marks  *mergedcatalogue.Marks
 	// Reader reads past the cache.
 	Reader   client.Reader
 	Recorder events.EventRecorder
@@ -45,13 +44,13 @@ type Dependencies struct {
 // Reconciler is the CoreAddonController. Requests are those of cluster.Request.
 type Reconciler struct {
 	Dependencies
-	// list reads the custom core list, available the metadata of available catalogues, from caches of their own.
+	// list and available read the list and metadata of available catalogues, from own caches.
 	list, available client.Reader
 	lists           lists
 	reports         reports
 	failures        loop.Failures
-	// interesting are the add-ons of the list in force, and the names of their installations: a catalogue that has one of them
-	// concerns all clusters, a user's installation of that name its own.
+	// interesting are the add-ons of the list in force, and the names of their installations: a
+	// catalogue of such a name concerns all clusters, a user's installation its own cluster.
 	interesting atomic.Pointer[map[string]bool]
 }
 
@@ -67,7 +66,7 @@ func New(dependencies Dependencies) *Reconciler {
 // Reconcile makes one pass over the core add-ons of one cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	asked := cluster.Requested(request)
-	f := &facts{asked: asked, report: r.reports.of(asked)}
+	f := &facts{asked: asked, report: r.reports.forCluster(asked)}
 	outcome := r.failures.BackOff(request.String(), loop.Run(ctx, r.steps(), f))
 	if retry, failed := outcome.(loop.RetryAt); failed {
 		log.FromContext(ctx).Info("a pass over the core add-ons failed", "problem", retry.Message, "after", retry.After.String())
@@ -77,16 +76,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 // facts are what a pass knows; each step adds to them.
 type facts struct {
-	// asked is the cluster that was asked for.
 	asked target.Ref
-	// cluster is empty where there is none such: then only what is gone loses its protection.
-	cluster target.Description
-	// terminating is set while the namespace is being deleted.
+	// cluster is empty where there is none: then only finalizers are removed.
+	cluster       target.Description
 	terminating   bool
 	installations []v1.AddonInstallation
 	set           set
 	plan          plan
-	// wrote is set when an installation was made or put right.
+	// wrote is set when an installation was created or updated.
 	wrote bool
 	// failures of writes, by installation.
 	failures map[string]error

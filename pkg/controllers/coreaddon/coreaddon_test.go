@@ -80,7 +80,8 @@ func TestPutsEditsBack(t *testing.T) {
 		})
 	}
 
-	// What a cluster admin adds beside it stays, also when the item changes; what leaves the item goes.
+	// What a cluster admin adds beside it stays, also when the item changes; what leaves the item
+	// goes.
 	w.edit(installationOf(of, "monitoring"), func(i *v1.AddonInstallation) {
 		i.Spec.Values = raw(`{"replicas":2,"storage":{"class":"fast","size":"5Gi"},"debug":true}`)
 	})

@@ -8,8 +8,8 @@
 //
 // Writes: AddonInstallations with coreAddon true, their finalizer core-addon-protection, and on the
 // cluster's available catalogue status.core and condition AddonsReady. All of it by server-side
-// apply under a field manager of its own, so that what it sets is put back and values that a
-// cluster admin adds beside it stay.
+// apply under its own field manager: its fields are restored when others change them, and values
+// that a cluster admin adds stay.
 //
 // The set of a cluster is rules.go (over the Cluster's fields) and the custom list (list.go); where
 // both name an add-on, the list wins. Rules name add-ons; versions come from Core catalogues: an
@@ -17,16 +17,15 @@
 // Kubernetes version and never down, but for versions that a Core catalogue says to leave. For a
 // rule only a Core catalogue counts.
 //
-// What is not known removes nothing. A Cluster field that is missing keeps the add-ons of its rule
-// as they are. A list that can't be read leaves the last good one in force, and before there was
-// one the installations that exist are the set. A list that does not exist takes nothing away that
-// an earlier list brought. Only a present list or a present field that says so takes an add-on out
-// of the set.
+// What is not known removes nothing. Where a Cluster field is missing, the add-ons of its rule
+// stay. Where the list can't be read, the last good one counts; before there was one, the existing
+// installations are the set. Where there is no list, what an earlier list brought stays. Only a
+// present list or a present field takes an add-on out of the set.
 //
 // One pass reconciles one cluster namespace, in the order of steps.go; each step is in the file of
-// its name. An installation that is being deleted while it is in the set keeps its finalizer, and
-// the AddonInstallationController reconciles it as before. Out of the set, or with the Cluster
-// deleted or gone, the finalizer is taken off at once, without a call to the user cluster. A
-// namespace that is being deleted is reported, and nothing is written to it. Installations that
-// this controller did not make are never changed, also where they have a core add-on's name.
+// its name. An installation that is deleted while it is in the set keeps its finalizer, and the
+// AddonInstallationController reconciles it as before. Out of the set, or with the Cluster deleted
+// or gone, the finalizer is removed at once, without a call to the user cluster. A namespace that
+// is being deleted is reported, and nothing is written to it. Installations that this controller
+// did not make are never changed, also those with a core add-on's name.
 package coreaddon

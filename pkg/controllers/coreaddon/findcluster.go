@@ -1,14 +1,13 @@
 package coreaddon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -18,7 +17,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// findCluster ends the pass where nothing is to be kept: the Cluster is another worker's, paused, deleted, gone or unknown.
+// findCluster ends the pass for a Cluster of another worker, paused, deleted, gone or unknown.
 func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 	found, err := r.Finder.Find(ctx, f.asked)
 	if unknown, ok := errors.AsType[*cluster.UnknownError](err); ok {
@@ -34,15 +33,15 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 	case found.Deleted:
 		r.reports.forget(f.asked)
 		f.plan = releasePlan(f.installations)
-		return orDone(r.release(ctx, f))
+		return cmp.Or[loop.Outcome](r.release(ctx, f), loop.Done{})
 	case found.Paused:
 		return loop.Done{}
 	}
 	return r.findNamespace(ctx, f)
 }
 
-// withoutCluster lets go what belongs to a Cluster that is gone for certain. Two Clusters of one namespace are no such case.
-// The installations themselves say ClusterUnknown.
+// withoutCluster removes finalizers where the Cluster is gone for certain, which two Clusters of
+// one namespace are not. The installations themselves say ClusterUnknown.
 func (r *Reconciler) withoutCluster(ctx context.Context, f *facts, unknown *cluster.UnknownError) loop.Outcome {
 	if len(unknown.Clusters) > 0 {
 		log.FromContext(ctx).Info("the core add-ons of a namespace stay as they are", "problem", unknown.Error())
@@ -70,8 +69,8 @@ func (r *Reconciler) withoutCluster(ctx context.Context, f *facts, unknown *clus
 	return loop.Done{}
 }
 
-// isGone says whether an installation's Cluster is gone. One that never saw a Cluster has applied nothing: it goes when
-// somebody deletes it.
+// isGone says whether an installation's Cluster is gone. An installation that never had a Cluster
+// has applied nothing: it is released when it is deleted.
 func (r *Reconciler) isGone(ctx context.Context, installation *v1.AddonInstallation) (bool, error) {
 	known := installation.Status.Cluster
 	if known == nil {
@@ -80,16 +79,9 @@ func (r *Reconciler) isGone(ctx context.Context, installation *v1.AddonInstallat
 	return r.Finder.Gone(ctx, target.Recorded(installation.Namespace, *known))
 }
 
-func orDone(outcome loop.Outcome) loop.Outcome {
-	if outcome == nil {
-		return loop.Done{}
-	}
-	return outcome
-}
-
-// findNamespace: one that does not exist yet is waited for, and comes with an event.
+// findNamespace ends the pass where there is none yet: it comes with an event.
 func (r *Reconciler) findNamespace(ctx context.Context, f *facts) loop.Outcome {
-	namespace := metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	namespace := loop.Metadata(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	err := r.Client.Get(ctx, client.ObjectKey{Name: f.asked.Namespace}, namespace)
 	if apierrors.IsNotFound(err) {
 		return loop.Done{}
@@ -101,8 +93,4 @@ func (r *Reconciler) findNamespace(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-func metadataOf(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
-	about := &metav1.PartialObjectMetadata{}
-	about.SetGroupVersionKind(kind)
-	return about
-}
+var catalogueKind = v1.GroupVersion.WithKind("AddonCatalogue")

@@ -40,8 +40,8 @@ func TestAnItemIsOneWriteForEachCluster(t *testing.T) {
 	})
 }
 
-// BenchmarkAnItemReachesAllClusters: 500 clusters with 8 core add-ons each get a ninth, side by side with a bare client that
-// applies the same 500 objects elsewhere.
+// BenchmarkAnItemReachesAllClusters: 500 clusters with 8 core add-ons each get a ninth, side by
+// side with a bare client that applies the same 500 objects elsewhere.
 func BenchmarkAnItemReachesAllClusters(b *testing.B) {
 	const size, each = 500, 8
 	w := newWorld(b)
@@ -143,7 +143,8 @@ func (w *world) arrivals(name string, number int) (wait func()) {
 	}
 }
 
-// applyBare applies copies of an installation in other namespaces, as fast as the same number of writers can.
+// applyBare applies copies of an installation in other namespaces, as fast as the same number of
+// writers can.
 func (w *world) applyBare(model *v1.AddonInstallation, clusters []*kkpv1.Cluster) time.Duration {
 	w.t.Helper()
 	spec, err := json.Marshal(model.Spec)

@@ -11,8 +11,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// TestNothingUnmarkedIsACoreAddon: what has the role of merged catalogues and not the distributor's mark brings no core add-on into a
-// cluster.
+// TestNothingUnmarkedIsACoreAddon: what has the role of merged catalogues and not the distributor's
+// mark brings no core add-on into a cluster.
 func TestNothingUnmarkedIsACoreAddon(t *testing.T) {
 	w := newWorld(t)
 	const key = "01234567890123456789012345678901"

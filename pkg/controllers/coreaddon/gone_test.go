@@ -38,7 +38,8 @@ func (w *world) listState() string {
 	return strings.Join(states, " ")
 }
 
-// expectList waits until AddonsReady of a cluster says so, in these words, and the metric has that state.
+// expectList waits until AddonsReady of a cluster says so, in these words, and the metric has that
+// state.
 func (w *world) expectList(of *kkpv1.Cluster, condition, state string, words ...string) {
 	w.t.Helper()
 	expect.Object(w.t, w.seed, availableOf(of), func(found *v1.AddonCatalogue) error {
@@ -59,9 +60,10 @@ func (w *world) expectList(of *kkpv1.Cluster, condition, state string, words ...
 	})
 }
 
-// Red where AddonsReady stays True over a refused list (setFor without refused) or over one that is gone (unknownText without its last
-// case), also after a restart, which has only the installations to tell from; red too where a cluster without anything of the list
-// says so, or the metric does not.
+// Red where AddonsReady stays True over a refused list (setFor without refused) or over one that is
+// gone (unknownText without its last case), also after a restart, which has only the installations
+// to tell from; red too where a cluster without anything of the list says so, or the metric does
+// not.
 func TestAListThatIsRefusedOrGoneIsTold(t *testing.T) {
 	w := newWorld(t)
 	of, other := w.cluster("told"), w.cluster("untouched")

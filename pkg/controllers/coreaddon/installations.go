@@ -11,8 +11,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// listInstallations reads the installations. Those that are none of ours are shared with the cache,
-// and only read: a cluster may have hundreds, of which a pass asks the name.
+// listInstallations reads the installations. Those of others are shared with the cache and only
+// read: a cluster may have hundreds, of which a pass reads the name.
 func (r *Reconciler) listInstallations(ctx context.Context, f *facts) loop.Outcome {
 	var list v1.AddonInstallationList
 	if err := r.Client.List(ctx, &list, cluster.InstallationsOf(f.asked), client.UnsafeDisableDeepCopy); err != nil {
@@ -20,7 +20,7 @@ func (r *Reconciler) listInstallations(ctx context.Context, f *facts) loop.Outco
 	}
 	f.installations = list.Items
 	for i := range f.installations {
-		if !isSomebodys(&f.installations[i]) {
+		if !isForeign(&f.installations[i]) {
 			f.installations[i] = *f.installations[i].DeepCopy()
 		}
 	}

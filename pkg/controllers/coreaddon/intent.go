@@ -14,14 +14,14 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// intent is what is applied for a core add-on: every field that the controller owns. The digest tells a changed intent, of
-// which some fields are to go, from an unchanged one.
+// intent is what is applied for a core add-on: every field that the controller owns. The digest
+// shows that an intent changed, of which some fields have to be removed.
 func intent(namespace string, one wanted) (content map[string]any, digest string, err error) {
 	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&one.spec)
 	if err != nil {
 		return nil, "", fmt.Errorf("reading the intent of core add-on %q: %w", one.name, err)
 	}
-	// Written even where they are false, so that somebody else's true is put back.
+	// Written even where they are false, so that another writer's true is replaced.
 	spec["createNamespace"], spec["paused"] = one.spec.CreateNamespace, one.spec.Paused
 	encoded, err := json.Marshal([]any{one.origin, spec})
 	if err != nil {
@@ -41,8 +41,8 @@ func intent(namespace string, one wanted) (content map[string]any, digest string
 	}, digest, nil
 }
 
-// isRight says whether an installation is as the set wants it: everything but what a cluster admin may add is equal.
-func isRight(live *v1.AddonInstallation, one wanted) bool {
+// isApplied says whether an installation is as wanted, apart from what a cluster admin may add.
+func isApplied(live *v1.AddonInstallation, one wanted) bool {
 	_, digest, err := intent(live.Namespace, one)
 	if err != nil || live.Annotations[v1.AnnotationDigest] != digest ||
 		live.Annotations[v1.AnnotationCoreOrigin] != one.origin ||
@@ -54,18 +54,18 @@ func isRight(live *v1.AddonInstallation, one wanted) bool {
 		(len(one.spec.ValuesFrom) == 0 || equality.Semantic.DeepEqual(live.Spec.ValuesFrom, one.spec.ValuesFrom))
 }
 
-// owned is the part of a spec in which nobody else has a say.
+// owned is the part of a spec that only we may set.
 func owned(spec v1.AddonInstallationSpec) v1.AddonInstallationSpec {
 	spec.Values, spec.ValuesFrom = nil, nil
 	return spec
 }
 
-// strays says whether a version was set where the set leaves the choice: an apply does not take away what others set.
-func strays(live *v1.AddonInstallation, one wanted) bool {
+// hasForeignVersion says whether others set a version where the set has none: it is removed.
+func hasForeignVersion(live *v1.AddonInstallation, one wanted) bool {
 	return one.spec.AddonRef.Version == "" && live.Spec.AddonRef.Version != ""
 }
 
-// holdsValues says whether the core item's values are there, whatever is beside them.
+// holdsValues says whether the values of the core item are there, with or without others.
 func holdsValues(live *v1.AddonInstallation, one wanted) bool {
 	if one.spec.Values == nil {
 		return true

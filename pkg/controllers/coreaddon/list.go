@@ -2,6 +2,7 @@ package coreaddon
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -19,21 +20,20 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
-// Where the custom core list stands, in the platform namespace.
+// Where the custom core list is, in the platform namespace.
 const (
 	ListName = "custom-core-addons"
 	ListKey  = "addons.yaml"
 )
 
 const (
-	// maxItems of a list.
 	maxItems = 128
-	// maxListDepth counts the list and its items besides the 32 levels of values.
+	// maxListDepth is the 32 levels of values, and the list with its items.
 	maxListDepth = 40
 	maxListBytes = 1 << 20
 )
 
-// exactVersion is what addonRef.version may be besides a range; the schema of AddonInstallation says the same.
+// exactVersion is an addonRef.version that is no range, as in the schema of AddonInstallation.
 var exactVersion = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._+-]{0,254}[A-Za-z0-9])?$`)
 
 // item is one core add-on of the custom list.
@@ -43,7 +43,7 @@ type item struct {
 	selector labels.Selector
 }
 
-// listItem is an item as written: the shape of AddonInstallation.spec, with a name and a selector.
+// listItem is an item as written: AddonInstallation.spec, with a name and a selector.
 type listItem struct {
 	Name            string                `json:"name"`
 	ClusterSelector *metav1.LabelSelector `json:"clusterSelector,omitempty"`
@@ -54,11 +54,10 @@ type listItem struct {
 type ListError struct {
 	// Place is such as item 2 ("canal"); empty for the whole list.
 	Place string
-	// Problem never holds a value.
+	// Problem never has a value in it.
 	Problem string
 }
 
-// Error implements error.
 func (e *ListError) Error() string {
 	place := ""
 	if e.Place != "" {
@@ -121,7 +120,7 @@ func readItem(written any) (item, error) {
 	return result, nil
 }
 
-// checkItem refuses what the API server would refuse later, once for each cluster.
+// checkItem refuses what the API server would refuse later, for each cluster.
 func checkItem(read *item) error {
 	spec := &read.spec
 	for _, field := range [][2]string{
@@ -184,24 +183,20 @@ func checkOptions(spec *v1.AddonInstallationSpec) error {
 	return nil
 }
 
-// fillIn sets what the schema of AddonInstallation defaults, so that specs can be compared.
+// fillIn sets the schema's defaults, so that specs can be compared.
 func fillIn(spec *v1.AddonInstallationSpec) {
 	spec.CoreAddon = true
-	if spec.ReconcileStrategy == "" {
-		spec.ReconcileStrategy = v1.ReconcileContinuous
-	}
-	if spec.DeletionPolicy == "" {
-		spec.DeletionPolicy = v1.DeletionDelete
-	}
+	spec.ReconcileStrategy = cmp.Or(spec.ReconcileStrategy, v1.ReconcileContinuous)
+	spec.DeletionPolicy = cmp.Or(spec.DeletionPolicy, v1.DeletionDelete)
 }
 
 // listState is what is known of the custom core list.
 type listState struct {
 	// items in force; the last good ones where the present list can't be read.
 	items []item
-	// read is true once a list was read, or was there to be read and was good.
+	// read is true once a good list was read.
 	read bool
-	// absent is true while there is no list at all.
+	// absent is true while there is no list.
 	absent bool
 	// problem is why the present list is not in force.
 	problem error
@@ -214,8 +209,8 @@ type lists struct {
 	state   listState
 }
 
-// of takes up the ConfigMap as it is now; nil where there is none. Changed is true where it is another one than before.
-func (l *lists) of(found *corev1.ConfigMap) (state listState, changed bool) {
+// update reads the present ConfigMap, nil where there is none. Changed: it has another version.
+func (l *lists) update(found *corev1.ConfigMap) (state listState, changed bool) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if found == nil {
@@ -231,8 +226,8 @@ func (l *lists) of(found *corev1.ConfigMap) (state listState, changed bool) {
 	return l.state, true
 }
 
-// standing is what is to be said of the list itself: "" where there is none and nothing was of one.
-func (l *lists) standing() string {
+// stateName is the state of the list, as the metric names it.
+func (l *lists) stateName() string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	switch {
@@ -243,7 +238,7 @@ func (l *lists) standing() string {
 	case l.state.read:
 		return listGood
 	}
-	return ""
+	return listNone
 }
 
 func (l *lists) read(found *corev1.ConfigMap) error {

@@ -94,30 +94,30 @@ func TestListErrorsHoldNoValue(t *testing.T) {
 
 func TestTheLastGoodListStays(t *testing.T) {
 	var kept lists
-	state, _ := kept.of(nil)
+	state, _ := kept.update(nil)
 	if !state.absent || state.read || state.problem != nil {
 		t.Fatalf("without a list: %+v", state)
 	}
 	bad := configMap("1", "- {")
-	if state, changed := kept.of(bad); !changed || state.problem == nil || state.read || state.absent {
+	if state, changed := kept.update(bad); !changed || state.problem == nil || state.read || state.absent {
 		t.Fatalf("a bad list at the start: %+v", state)
 	}
-	if _, changed := kept.of(bad); changed {
+	if _, changed := kept.update(bad); changed {
 		t.Error("the same list is read twice")
 	}
-	if state, _ := kept.of(configMap("2", goodList)); len(state.items) != 2 || state.problem != nil || !state.read {
+	if state, _ := kept.update(configMap("2", goodList)); len(state.items) != 2 || state.problem != nil || !state.read {
 		t.Fatalf("a good list: %+v", state)
 	}
-	if state, _ := kept.of(configMap("3", "- {")); len(state.items) != 2 || state.problem == nil {
+	if state, _ := kept.update(configMap("3", "- {")); len(state.items) != 2 || state.problem == nil {
 		t.Errorf("a bad list later: %+v", state)
 	}
-	if state, _ := kept.of(&corev1.ConfigMap{}); len(state.items) != 2 || state.problem == nil {
+	if state, _ := kept.update(&corev1.ConfigMap{}); len(state.items) != 2 || state.problem == nil {
 		t.Errorf("a list without its key: %+v", state)
 	}
-	if state, _ := kept.of(nil); len(state.items) != 2 || !state.absent {
+	if state, _ := kept.update(nil); len(state.items) != 2 || !state.absent {
 		t.Errorf("a list that is deleted: %+v", state)
 	}
-	if state, _ := kept.of(configMap("4", "[]")); len(state.items) != 0 || state.problem != nil {
+	if state, _ := kept.update(configMap("4", "[]")); len(state.items) != 0 || state.problem != nil {
 		t.Errorf("an empty list: %+v", state)
 	}
 }
@@ -128,7 +128,8 @@ func configMap(version, text string) *corev1.ConfigMap {
 	return found
 }
 
-// FuzzReadList: nobody but the platform's admins write the list, but a typing error must never end the process.
+// FuzzReadList: nobody but the platform's admins write the list, but a typing error must never end
+// the process.
 func FuzzReadList(f *testing.F) {
 	f.Add(goodList)
 	f.Add("- {name: a, addonRef: {name: a}, targetNamespace: a, values: {a: [1, null]}}")

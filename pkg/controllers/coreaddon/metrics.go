@@ -1,8 +1,6 @@
 package coreaddon
 
 import (
-	"cmp"
-
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -44,13 +42,13 @@ func (r *Reconciler) Collect(metrics chan<- prometheus.Metric) {
 		orphans += found.orphans
 	}
 	r.reports.mutex.Unlock()
-	standing := cmp.Or(r.lists.standing(), listNone)
-	if standing == listNone && orphans > 0 { // it went before this process began
-		standing = listGone
+	current := r.lists.stateName()
+	if current == listNone && orphans > 0 { // the list was deleted before this process began
+		current = listGone
 	}
 	for _, state := range []string{listNone, listGood, listRefused, listGone} {
 		value := 0.0
-		if state == standing {
+		if state == current {
 			value = 1
 		}
 		metrics <- prometheus.MustNewConstMetric(coreList, prometheus.GaugeValue, value, state)

@@ -12,7 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// compare plans what is to be done: the set against what is there.
+// compare plans the pass: the set against the existing installations.
 func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
 	types := map[string]v1.CatalogueType{}
 	for _, one := range f.set.wanted {
@@ -45,22 +45,21 @@ func (r *Reconciler) typeOf(ctx context.Context, addon string) (v1.CatalogueType
 
 // plan is what one pass is to do, and what it found.
 type plan struct {
-	// apply are made, or put right.
+	// apply are created, or updated.
 	apply []change
-	// release lose their protection: they are being deleted, and may go.
+	// release lose their finalizer: they are being deleted, and may go.
 	release []*v1.AddonInstallation
-	// remove are out of the set: they lose their protection and are deleted.
+	// remove are out of the set: they lose their finalizer and are deleted.
 	remove []*v1.AddonInstallation
 	// blocked are being deleted while they are in the set.
 	blocked []*v1.AddonInstallation
-	// taken are names of the set that somebody's installation has.
+	// taken are names of the set that another's installation has.
 	taken []string
 	// missing are add-ons of the set that no catalogue has.
 	missing []string
 	// members are the installations of the set that exist.
 	members []*v1.AddonInstallation
-	// total is the size of the set.
-	total int
+	total   int
 }
 
 // change is one core add-on and the installation that it has; nil where it has none.
@@ -69,18 +68,21 @@ type change struct {
 	live   *v1.AddonInstallation
 }
 
-// known says what type of catalogue has an add-on; empty for none.
-type known func(addon string) v1.CatalogueType
+// catalogueTypes says what type of catalogue has an add-on; empty for none.
+type catalogueTypes func(addon string) v1.CatalogueType
 
-// planFor compares the set with what is there. Nothing is planned for a set that can't be told.
-func planFor(wantedSet set, installations []v1.AddonInstallation, catalogues known) plan {
+// planFor compares the set with the installations. It plans nothing for an unknown set.
+func planFor(wantedSet set, installations []v1.AddonInstallation, catalogues catalogueTypes) plan {
 	var result plan
 	byName := map[string]*v1.AddonInstallation{}
 	for i := range installations {
 		byName[installations[i].Name] = &installations[i]
 	}
-	if wantedSet.frozen != "" {
-		return frozenPlan(byName)
+	if wantedSet.frozen != "" { // the existing core installations are the set
+		for _, name := range ourNames(byName) {
+			result.keep(byName[name])
+		}
+		return result
 	}
 	for _, one := range wantedSet.wanted {
 		live := byName[one.name]
@@ -95,7 +97,7 @@ func planFor(wantedSet set, installations []v1.AddonInstallation, catalogues kno
 		if wantedSet.find(name) != nil {
 			continue
 		}
-		if keeps(&wantedSet, live) {
+		if staysOutsideSet(&wantedSet, live) {
 			result.keep(live)
 			continue
 		}
@@ -109,15 +111,15 @@ func planFor(wantedSet set, installations []v1.AddonInstallation, catalogues kno
 }
 
 // member plans one core add-on of the set.
-func (p *plan) member(one wanted, live *v1.AddonInstallation, catalogues known) {
+func (p *plan) member(one wanted, live *v1.AddonInstallation, catalogues catalogueTypes) {
 	p.total++
 	switch {
 	case live != nil && !live.Spec.CoreAddon:
 		p.taken = append(p.taken, one.name)
 	case live != nil:
 		p.members = append(p.members, live)
-		p.hold(live)
-		if !isGoing(live) && !isRight(live, one) {
+		p.noteBlocked(live)
+		if !isReleased(live) && !isApplied(live, one) {
 			p.apply = append(p.apply, change{one, live})
 		}
 	case !isServed(one, catalogues(one.addon())):
@@ -131,25 +133,16 @@ func (p *plan) member(one wanted, live *v1.AddonInstallation, catalogues known) 
 func (p *plan) keep(live *v1.AddonInstallation) {
 	p.total++
 	p.members = append(p.members, live)
-	p.hold(live)
+	p.noteBlocked(live)
 }
 
-func (p *plan) hold(live *v1.AddonInstallation) {
+func (p *plan) noteBlocked(live *v1.AddonInstallation) {
 	if !live.DeletionTimestamp.IsZero() {
 		p.blocked = append(p.blocked, live)
 	}
 }
 
-// frozenPlan: the core installations that exist are the set.
-func frozenPlan(byName map[string]*v1.AddonInstallation) plan {
-	var result plan
-	for _, name := range ourNames(byName) {
-		result.keep(byName[name])
-	}
-	return result
-}
-
-// releasePlan lets everything go: the Cluster is deleted or gone.
+// releasePlan releases all: the Cluster is deleted or gone.
 func releasePlan(installations []v1.AddonInstallation) plan {
 	var result plan
 	for i := range installations {
@@ -160,46 +153,46 @@ func releasePlan(installations []v1.AddonInstallation) plan {
 	return result
 }
 
-// keeps says whether an installation outside of the set stays, since nothing says that it is to go.
-func keeps(wantedSet *set, live *v1.AddonInstallation) bool {
+// staysOutsideSet says whether an installation stays, since nothing says that it is unwanted.
+func staysOutsideSet(wantedSet *set, live *v1.AddonInstallation) bool {
 	if _, held := wantedSet.held[string(live.Spec.AddonRef.Name)]; held {
 		return true
 	}
 	return wantedSet.keepListed && live.Annotations[v1.AnnotationCoreOrigin] != v1.OriginRule
 }
 
-// isListed says whether a list brought an installation. Where there is no list any more, the rule of the same add-on does not
-// take the list's version and values away.
+// isListed says whether a list brought an installation. Without the list, the rule of the same
+// add-on does not remove the list's version and values.
 func isListed(live *v1.AddonInstallation) bool {
 	return live != nil && isOurs(live) && live.Annotations[v1.AnnotationCoreOrigin] == v1.OriginList
 }
 
-// isServed says whether a catalogue has what is wanted. A rule takes its add-on from Core catalogues only: nobody else can
-// bring in a kube-proxy of their own by naming it so.
+// isServed says whether a catalogue has what is wanted. A rule takes its add-on from Core
+// catalogues only: a Custom one could bring in a kube-proxy of its own.
 func isServed(one wanted, found v1.CatalogueType) bool {
 	return found == v1.CatalogueCore || found != "" && one.origin == v1.OriginList
 }
 
-// isOurs says whether the controller made an installation. CoreAddon can't be changed and is set by nobody else; the label or
-// the finalizer are asked for besides, in case admission was not there when it was made.
+// isOurs says whether the controller made an installation. Only we set coreAddon; the label or the
+// finalizer are checked too, in case there was no admission when it was made.
 func isOurs(live *v1.AddonInstallation) bool {
 	return live.Spec.CoreAddon && (live.Labels[v1.LabelManagedBy] == v1.ManagedByCoreAddons ||
 		slices.Contains(live.Finalizers, v1.FinalizerCoreProtection))
 }
 
-// isGoing says whether an installation lost its protection while it was being deleted: it can't get it back. It is made anew
-// when it is gone.
-func isGoing(live *v1.AddonInstallation) bool {
+// isReleased says whether an installation lost its finalizer while it was being deleted: it can't
+// get it back. It is made again once it is gone.
+func isReleased(live *v1.AddonInstallation) bool {
 	return !live.DeletionTimestamp.IsZero() && !slices.Contains(live.Finalizers, v1.FinalizerCoreProtection)
 }
 
-// isSomebodys says whether an installation has nothing of ours, neither made nor protected.
-func isSomebodys(live *v1.AddonInstallation) bool {
+// isForeign says whether others made an installation, and nothing of ours is on it.
+func isForeign(live *v1.AddonInstallation) bool {
 	return !live.Spec.CoreAddon && live.Labels[v1.LabelManagedBy] != v1.ManagedByCoreAddons &&
 		!slices.Contains(live.Finalizers, v1.FinalizerCoreProtection)
 }
 
-// ourNames are those of the core installations, in order.
+// ourNames are those of the core installations, sorted.
 func ourNames(byName map[string]*v1.AddonInstallation) []string {
 	var names []string
 	for name, live := range byName {

@@ -15,9 +15,10 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// The stories tell the plan in words: what is made, put right (~), released, removed, blocked, taken and missing.
+// The stories tell the plan in words: what is made, put right (~), released, removed, blocked,
+// taken and missing.
 func TestPlan(t *testing.T) {
-	inCore := func(addons ...string) known { return typed(v1.CatalogueCore, addons...) }
+	inCore := func(addons ...string) catalogueTypes { return typed(v1.CatalogueCore, addons...) }
 	monitoring := item{name: "monitoring", selector: labels.Everything(), spec: v1.AddonInstallationSpec{
 		AddonRef: v1.AddonReference{Name: "prometheus"}, TargetNamespace: "monitoring",
 	}}
@@ -28,7 +29,7 @@ func TestPlan(t *testing.T) {
 		list       listState
 		change     func(*kkpv1.Cluster)
 		live       []v1.AddonInstallation
-		catalogues known
+		catalogues catalogueTypes
 		want       string
 	}{
 		{
@@ -142,7 +143,7 @@ func TestTheListWinsOverTheRules(t *testing.T) {
 	}
 }
 
-func TestIsRight(t *testing.T) {
+func TestIsApplied(t *testing.T) {
 	one := wanted{name: "rbac", origin: v1.OriginRule, spec: specOf("rbac")}
 	one.spec.Values = &runtime.RawExtension{Raw: []byte(`{"a":{"b":1},"list":[1,2]}`)}
 	withValues := func(text string) func(*v1.AddonInstallation) {
@@ -171,8 +172,8 @@ func TestIsRight(t *testing.T) {
 		t.Run(test.why, func(t *testing.T) {
 			live := madeOf(one)
 			test.change(&live)
-			if got := isRight(&live, one); got != test.want {
-				t.Errorf("isRight is %t", got)
+			if got := isApplied(&live, one); got != test.want {
+				t.Errorf("isApplied is %t", got)
 			}
 		})
 	}
@@ -204,7 +205,7 @@ func tellPlan(p *plan) string {
 	return strings.Join(told, ", ")
 }
 
-func typed(kind v1.CatalogueType, addons ...string) known {
+func typed(kind v1.CatalogueType, addons ...string) catalogueTypes {
 	return func(addon string) v1.CatalogueType {
 		if slices.Contains(addons, addon) {
 			return kind

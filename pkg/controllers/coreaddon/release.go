@@ -11,9 +11,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// release takes the protection off what may go, and deletes what is out of the set. A crash between
-// the two is put right by the next pass: without its protection an installation is still out of the
-// set.
+// release removes the finalizer of what may be deleted, and deletes what is out of the set. After a
+// crash in between, the next pass continues: an installation without its finalizer is still out of
+// the set.
 func (r *Reconciler) release(ctx context.Context, f *facts) loop.Outcome {
 	for _, installation := range slices.Concat(f.plan.release, f.plan.remove) {
 		pass := loop.Start(r.Client, installation.DeepCopy())

@@ -21,32 +21,31 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// report is what was last told of one cluster. Only the pass over that cluster uses it, but for counts.
+// report is what was reported last of one cluster. Only the pass over that cluster uses it.
 type report struct {
-	// object is the UID of the available catalogue that says so; empty before the first look at it.
+	// object is the UID of the available catalogue with this status; empty before it was read.
 	object     types.UID
 	counts     v1.CoreAddonCounts
 	conditions []metav1.Condition
-	// told are the events that stand, so that each is told once.
-	told map[string]bool
+	// events has the events that were reported and still apply.
+	events map[string]bool
 }
 
-// reports by cluster, as a pass is asked for. Figures are kept apart, since metrics read them at any time.
+// reports by cluster. Figures are apart, since metrics read them at any time.
 type reports struct {
 	mutex     sync.Mutex
 	byCluster map[target.Ref]*report
 	figures   map[target.Ref]figures
 }
 
-// figures of one cluster.
+// figures of one cluster. orphans are core add-ons from a list that does not exist any more.
 type figures struct {
 	v1.CoreAddonCounts
-	unfit int
-	// orphans are core add-ons of a list which is not there any more.
+	unfit   int
 	orphans int
 }
 
-func (r *reports) of(asked target.Ref) *report {
+func (r *reports) forCluster(asked target.Ref) *report {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.byCluster == nil {
@@ -71,8 +70,9 @@ func (r *reports) forget(asked target.Ref) {
 	delete(r.figures, asked)
 }
 
-// report brings status.core and AddonsReady about, tells events, and ends the pass. A pass that wrote leaves that to the next
-// one, which its own write brings: so a new core add-on reaches every cluster before any is told of.
+// report writes status.core and AddonsReady, reports events, and ends the pass. A pass that wrote
+// leaves that to the next one, which its own write starts: so a new core add-on reaches every
+// cluster before any status is written.
 func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
 	if f.wrote && len(f.failures) == 0 {
 		return loop.Checkpoint{}
@@ -95,10 +95,9 @@ func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
 	return loop.Done{}
 }
 
-// writeStatus applies our part of the available catalogue's status, where it does not say so already. A catalogue that is not
-// there comes with an event.
+// writeStatus applies our part of the available catalogue's status, where it differs.
 func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAddonCounts, condition metav1.Condition) error {
-	about := metadataOf(v1.GroupVersion.WithKind("AddonCatalogue"))
+	about := loop.Metadata(catalogueKind)
 	err := r.available.Get(ctx, cluster.AvailableOf(f.asked), about)
 	if err != nil {
 		return client.IgnoreNotFound(err)
@@ -125,7 +124,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAd
 	err = r.Client.Status().Patch(ctx, object, client.RawPatch(types.ApplyPatchType, patch),
 		client.FieldOwner(fieldOwner), client.ForceOwnership)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		f.report.object = "" // another object since; its event is on its way
+		f.report.object = "" // another object since; it comes with an event
 		return nil
 	}
 	if err != nil {
@@ -135,7 +134,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAd
 	return nil
 }
 
-// readStatus learns what an earlier process said, once for each catalogue.
+// readStatus reads what an earlier process wrote, once for each catalogue.
 func (r *Reconciler) readStatus(ctx context.Context, f *facts, uid types.UID) error {
 	live := &v1.AddonCatalogue{}
 	if err := r.Reader.Get(ctx, cluster.AvailableOf(f.asked), live); err != nil {
@@ -160,12 +159,12 @@ func same(a, b []metav1.Condition) bool {
 	})
 }
 
-// announce tells as events what began with this pass.
+// announce reports as events what is new in this pass.
 func (r *Reconciler) announce(f *facts) {
-	before := f.report.told
-	f.report.told = map[string]bool{}
+	before := f.report.events
+	f.report.events = map[string]bool{}
 	first := func(key string) bool {
-		f.report.told[key] = true
+		f.report.events[key] = true
 		return !before[key]
 	}
 	for _, installation := range f.plan.blocked {

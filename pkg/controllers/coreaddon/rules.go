@@ -21,15 +21,15 @@ const (
 	providerAzure                = "azure"
 )
 
-// presence is what a rule says of its add-on.
+// presence is a rule's answer about its add-on.
 type presence int
 
 const (
-	// unknown: a field that the rule needs is missing or says nothing that we know. What is there stays.
+	// unknown: a field that the rule needs is missing or unknown to us. What exists stays.
 	unknown presence = iota
 	// present: the cluster is to have the add-on.
 	present
-	// absent: it is not.
+	// absent: it is not to have it.
 	absent
 )
 
@@ -39,16 +39,15 @@ type answer struct {
 	detail   string
 }
 
-// rule decides on one add-on from the fields of a Cluster.
+// rule decides on one add-on from the fields of a Cluster. The condition describes it for people.
 type rule struct {
-	addon string
-	// condition tells people when the cluster has it.
+	addon     string
 	condition string
 	decide    func(*kkpv1.Cluster) answer
 }
 
-// rules are KKP's, of its function skipAddonInstallation and of the guards inside of its add-ons' manifests, which render to
-// nothing elsewhere.
+// rules are KKP's: those of its function skipAddonInstallation, and of the conditions in its
+// add-ons' manifests, which render to nothing elsewhere.
 func rules() []rule {
 	return []rule{
 		{"aws-node-termination-handler", "provider aws", onProvider(providerAWS, false)},
@@ -65,13 +64,12 @@ func rules() []rule {
 	}
 }
 
-// kkpCluster is what rules read of a cluster; those of other kinds have no rules.
+// kkpCluster is what rules read of a cluster; other kinds have no rules.
 func kkpCluster(cluster target.Description) (kkp *kkpv1.Cluster, isKKP bool) {
 	kkp, isKKP = cluster.Object.(*kkpv1.Cluster)
 	return kkp, isKKP
 }
 
-// rulesConcern says whether rules may answer otherwise after a change.
 func rulesConcern(before, after target.Description) bool {
 	one, isOne := kkpCluster(before)
 	other, isOther := kkpCluster(after)
@@ -80,7 +78,7 @@ func rulesConcern(before, after target.Description) bool {
 
 func always(*kkpv1.Cluster) answer { return answer{presence: present} }
 
-// missing is the answer of a rule that can't tell.
+// missing is the answer of a rule that can't decide.
 func missing(format string, arguments ...any) answer {
 	return answer{unknown, fmt.Sprintf(format, arguments...)}
 }
@@ -92,7 +90,7 @@ func when(condition bool) answer {
 	return answer{presence: absent}
 }
 
-// onProvider is for add-ons of one provider. A feature that is not named is off.
+// onProvider is for add-ons of one provider. A feature that is not set is off.
 func onProvider(provider string, external bool) func(*kkpv1.Cluster) answer {
 	return func(cluster *kkpv1.Cluster) answer {
 		if cluster.Spec.Cloud.ProviderName == "" {
@@ -102,7 +100,7 @@ func onProvider(provider string, external bool) func(*kkpv1.Cluster) answer {
 	}
 }
 
-// providersWithCSI says which providers have a driver, and whether it needs the external cloud provider.
+// providersWithCSI have a driver; true: it needs the external cloud provider.
 var providersWithCSI = map[string]bool{
 	providerAWS: true, providerAzure: true, "digitalocean": false, "gcp": false, "hetzner": true, "kubevirt": false,
 	"nutanix": false, "openstack": true, "vmwareclouddirector": false, "vsphere": true,
@@ -144,7 +142,7 @@ var (
 	appCilium = semver.MustParse("1.13.0")
 )
 
-// decideCanal: a network plugin is never taken away over a version that we don't know.
+// decideCanal never removes a network plugin because of a version that we don't know.
 func decideCanal(cluster *kkpv1.Cluster) answer {
 	version, answer := pluginVersion(cluster, cniCanal)
 	switch {
@@ -164,7 +162,7 @@ func decideCilium(cluster *kkpv1.Cluster) answer {
 	return when(version.LessThan(appCilium))
 }
 
-// pluginVersion is the version of a cluster's network plugin if it is this one; else the answer stands.
+// pluginVersion is the version of the network plugin; nil with an answer for another kind.
 func pluginVersion(cluster *kkpv1.Cluster, kind string) (*semver.Version, answer) {
 	plugin := cluster.Spec.CNIPlugin
 	if plugin == nil || plugin.Type == "" {
@@ -180,7 +178,6 @@ func pluginVersion(cluster *kkpv1.Cluster, kind string) (*semver.Version, answer
 	return version, answer{}
 }
 
-// isRuled says whether a rule names the add-on.
 func isRuled(addon string) bool {
 	return slices.ContainsFunc(rules(), func(r rule) bool { return r.addon == addon })
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// decideSet reads the list, once for each of its versions, and puts rules and list together.
+// decideSet reads the list, once for each of its versions, and joins rules and list.
 func (r *Reconciler) decideSet(ctx context.Context, f *facts) loop.Outcome {
 	found := &corev1.ConfigMap{}
 	err := r.list.Get(ctx, client.ObjectKey{Namespace: r.Options.Namespace, Name: ListName}, found)
@@ -25,16 +25,16 @@ func (r *Reconciler) decideSet(ctx context.Context, f *facts) loop.Outcome {
 	} else if err != nil {
 		return failed(fmt.Errorf("getting ConfigMap %q: %w", ListName, err))
 	}
-	state, changed := r.lists.of(found)
+	state, changed := r.lists.update(found)
 	if changed {
-		r.noteList(found, state)
+		r.recordList(found, state)
 	}
 	f.set = setFor(f.cluster, state)
 	return nil
 }
 
-// noteList notes which add-ons the list names, and says what is wrong with it.
-func (r *Reconciler) noteList(found *corev1.ConfigMap, state listState) {
+// recordList notes which add-ons the list names, and reports what is wrong with it.
+func (r *Reconciler) recordList(found *corev1.ConfigMap, state listState) {
 	names := map[string]bool{}
 	for _, one := range state.items {
 		names[string(one.spec.AddonRef.Name)], names[one.name] = true, true
@@ -46,7 +46,7 @@ func (r *Reconciler) noteList(found *corev1.ConfigMap, state listState) {
 	}
 }
 
-// coreNamespace is where the add-ons of rules go that name no namespace themselves: KKP's all live there.
+// coreNamespace is the namespace of rules' add-ons, where all of KKP's are.
 const coreNamespace = "kube-system"
 
 // wanted is one core add-on that a cluster is to have.
@@ -59,16 +59,16 @@ type wanted struct {
 
 func (w wanted) addon() string { return string(w.spec.AddonRef.Name) }
 
-// set is what a cluster is to have, as far as that can be told.
+// set is what a cluster is to have, as far as it is known.
 type set struct {
 	wanted []wanted
-	// held are add-ons of which can't be told whether the cluster is to have them, with the reason: they stay as they are.
+	// held are add-ons that may be wanted, with the reason why it is not known: they stay.
 	held map[string]string
 	// frozen says why nothing is added or removed; empty as a rule.
 	frozen string
 	// keepListed is set where there is no list: what an earlier one brought stays.
 	keepListed bool
-	// refused says why the present list is not in force while an earlier one is; empty as a rule.
+	// refused says why an earlier list is in force instead of the present one; empty as a rule.
 	refused string
 }
 
@@ -113,7 +113,7 @@ func specOf(addon string) v1.AddonInstallationSpec {
 	return spec
 }
 
-// find gives the wanted add-on of a name; nil where the set has none.
+// find is the wanted add-on of a name; nil where the set has none.
 func (s *set) find(name string) *wanted {
 	i, ok := slices.BinarySearchFunc(s.wanted, name, func(w wanted, name string) int { return cmp.Compare(w.name, name) })
 	if !ok {

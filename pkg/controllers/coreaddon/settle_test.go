@@ -17,7 +17,8 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// Whatever values an item has, what the API server makes of them is taken for right: else every pass writes, and none reports.
+// Whatever values an item has, what the API server makes of them is taken for right: else every
+// pass writes, and none reports.
 func TestAnyValuesSettle(t *testing.T) {
 	w := newWorld(t)
 	of := w.cluster("settled")
@@ -42,7 +43,8 @@ func TestAnyValuesSettle(t *testing.T) {
 	}
 }
 
-// An item that is in force through a ConfigMap that is deleted is not replaced by the rule of the same add-on.
+// An item that is in force through a ConfigMap that is deleted is not replaced by the rule of the
+// same add-on.
 func TestAListThatIsGoneTakesNothingOffRules(t *testing.T) {
 	w := newWorld(t)
 	of := w.cluster("listed")
@@ -63,7 +65,8 @@ func TestAListThatIsGoneTakesNothingOffRules(t *testing.T) {
 	})
 }
 
-// What is changed on its way into the store, such that no write puts it right, is told and not tried at once.
+// What is changed on its way into the store, such that no write puts it right, is told and not
+// tried at once.
 func TestAnInstallationThatIsChangedOnItsWayIsTold(t *testing.T) {
 	w := newWorld(t)
 	of := w.cluster("changed")

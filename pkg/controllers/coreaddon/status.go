@@ -9,12 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // namedAtMost bounds how many installations a message names.
 const namedAtMost = 3
 
-// countsOf the plan, as status.core tells them.
+// countsOf the plan, for status.core.
 func countsOf(p *plan) v1.CoreAddonCounts {
 	counts := v1.CoreAddonCounts{Total: int32(p.total), Missing: int32(len(p.missing))}
 	for _, member := range p.members {
@@ -39,7 +40,7 @@ func isUnfit(installation *v1.AddonInstallation) bool {
 	return meta.IsStatusConditionFalse(installation.Status.Conditions, v1.ConditionCompatible)
 }
 
-// conditionOf is AddonsReady for a cluster. What is worst comes first.
+// conditionOf is AddonsReady for a cluster: the worst finding counts.
 func conditionOf(f *facts) metav1.Condition {
 	say := func(status metav1.ConditionStatus, reason, format string, arguments ...any) metav1.Condition {
 		return metav1.Condition{Type: v1.ConditionAddonsReady, Status: status, Reason: reason, Message: fmt.Sprintf(format, arguments...)}
@@ -59,22 +60,23 @@ func conditionOf(f *facts) metav1.Condition {
 	case f.set.frozen != "":
 		return say(metav1.ConditionUnknown, v1.ReasonCoreSetUnknown, "%s; the core add-ons stay as they are", f.set.frozen)
 	case len(waiting) > 0:
-		text := fmt.Sprintf("%d of %d core add-ons are ready; %s", counts.Ready, counts.Total-counts.Missing, listed(waiting))
+		message := fmt.Sprintf("%d of %d core add-ons are ready; %s",
+			counts.Ready, counts.Total-counts.Missing, text.Names(waiting, namedAtMost))
 		if unknown != "" {
-			text += "; " + unknown
+			message += "; " + unknown
 		}
-		return say(metav1.ConditionFalse, v1.ReasonCoreAddonsNotReady, "%s", text)
+		return say(metav1.ConditionFalse, v1.ReasonCoreAddonsNotReady, "%s", message)
 	case unknown != "":
 		return say(metav1.ConditionUnknown, v1.ReasonCoreSetUnknown, "%s", unknown)
 	}
-	text := fmt.Sprintf("all %d core add-ons are ready", counts.Ready)
+	message := fmt.Sprintf("all %d core add-ons are ready", counts.Ready)
 	if counts.Missing > 0 {
-		text += fmt.Sprintf("; no Core catalogue has %s", listed(f.plan.missing))
+		message += fmt.Sprintf("; no Core catalogue has %s", text.Names(f.plan.missing, namedAtMost))
 	}
-	return say(metav1.ConditionTrue, v1.ReasonCoreAddonsReady, "%s", text)
+	return say(metav1.ConditionTrue, v1.ReasonCoreAddonsReady, "%s", message)
 }
 
-// unknownText says what can't be told of the set that the cluster is to have; empty where all can. What is there stays as it is.
+// unknownText says which part of the set is not known; empty where all is.
 func unknownText(f *facts) string {
 	if f.set.refused != "" {
 		return f.set.refused + "; the last good list stays in force"
@@ -84,12 +86,12 @@ func unknownText(f *facts) string {
 	}
 	if orphans := orphansOf(f); len(orphans) > 0 {
 		return fmt.Sprintf("there is no ConfigMap %q any more, which brought %s: they stay as they are; put it back, or one with an empty list "+
-			"(%s: '[]'), which removes them", ListName, listed(orphans), ListKey)
+			"(%s: '[]'), which removes them", ListName, text.Names(orphans, namedAtMost), ListKey)
 	}
 	return ""
 }
 
-// orphansOf are the members that a list brought which is not there any more, sorted.
+// orphansOf are the members from a list that does not exist any more, sorted.
 func orphansOf(f *facts) []string {
 	if !f.set.keepListed {
 		return nil
@@ -121,21 +123,7 @@ func notReady(p *plan) []string {
 	return names
 }
 
-func listed(names []string) string {
-	text := ""
-	for i, name := range names {
-		if i == namedAtMost {
-			return fmt.Sprintf("%s and %d more", text, len(names)-namedAtMost)
-		}
-		if i > 0 {
-			text += ", "
-		}
-		text += name
-	}
-	return text
-}
-
-// heldText says what is not known of a set; empty where all is.
+// heldText says which add-on is not known to be wanted; empty where all are known.
 func heldText(s *set) string {
 	names := slices.Sorted(maps.Keys(s.held))
 	if len(names) == 0 {

@@ -24,11 +24,13 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// SetupWithManager registers the controller. The manager's cache holds Clusters, AddonInstallations, namespaces (metadata)
-// and the merged catalogues; the custom list and the metadata of available catalogues are in caches of their own.
+// SetupWithManager registers the controller. The manager's cache holds Clusters,
+// AddonInstallations, namespaces (metadata) and the merged catalogues; the custom list and the
+// metadata of available catalogues are in caches of their own.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	list, err := ownCache(mgr, &corev1.ConfigMap{}, cache.ByObject{
 		Field:      fields.OneTermEqualSelector("metadata.name", ListName),
@@ -42,61 +44,46 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		return fmt.Errorf("making the cache of available catalogues: %w", err)
 	}
 	r.list, r.available = list, available
-	built, err := controller.New("coreaddon", mgr, controller.Options{
-		Reconciler: r, MaxConcurrentReconciles: r.Options.Concurrency,
-	})
-	if err != nil {
-		return fmt.Errorf("making controller coreaddon: %w", err)
-	}
-	namespaces := metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	catalogue := metadataOf(v1.GroupVersion.WithKind("AddonCatalogue"))
-	for _, watch := range []source.Source{
-		source.Func(r.followMarks),
+	namespaces := loop.Metadata(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	return loop.Register(mgr, "coreaddon", controller.Options{Reconciler: r, MaxConcurrentReconciles: r.Options.Concurrency},
+		source.Func(r.watchMarks),
 		r.Finder.Watch(mgr.GetCache(), cluster.Passes, clusterChanged),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, inCluster(client.Object.GetNamespace), r.installationChanged()),
-		source.Kind[client.Object](mgr.GetCache(), namespaces, inCluster(client.Object.GetName), lives()),
-		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.toAll), r.concerns()),
-		source.Kind[client.Object](list, &corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.toAll)),
-		source.Kind[client.Object](available, catalogue, inCluster(client.Object.GetNamespace), comesOrGoes()),
-	} {
-		if err := built.Watch(watch); err != nil {
-			return fmt.Errorf("watching for controller coreaddon: %w", err)
-		}
-	}
-	return nil
+		source.Kind[client.Object](mgr.GetCache(), namespaces, inCluster(client.Object.GetName), terminationChanged()),
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.allClusters), r.concerns()),
+		source.Kind[client.Object](list, &corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.allClusters)),
+		source.Kind[client.Object](available, loop.Metadata(catalogueKind), inCluster(client.Object.GetNamespace), comesOrGoes()),
+	)
 }
 
-// followMarks asks for all clusters when the key of the marks changes.
-func (r *Reconciler) followMarks(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+// watchMarks enqueues all clusters when the key of the marks changes.
+func (r *Reconciler) watchMarks(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	r.Marks.OnChange(func() {
-		for _, request := range r.toAll(ctx, nil) {
+		for _, request := range r.allClusters(ctx, nil) {
 			queue.Add(request)
 		}
 	})
 	return nil
 }
 
-// ownCache holds one kind under its own restrictions: a cache's restrictions hold for all who read the kind from it.
+// ownCache holds one kind under its own restrictions.
 func ownCache(mgr manager.Manager, kind client.Object, held cache.ByObject) (cache.Cache, error) {
-	made, err := cache.New(mgr.GetConfig(), cache.Options{
-		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-		ByObject: map[client.Object]cache.ByObject{kind: held},
-	})
+	made, err := loop.Cache(mgr, map[client.Object]cache.ByObject{kind: held})
 	if err != nil {
 		return nil, err
 	}
 	return made, mgr.Add(made)
 }
 
-// inCluster asks for the pass over the cluster of a namespace.
+// inCluster enqueues the cluster of a namespace.
 func inCluster(namespace func(client.Object) string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		return []reconcile.Request{cluster.Request(target.Ref{Namespace: namespace(object)})}
 	})
 }
 
-// toAll asks for all clusters.
-func (r *Reconciler) toAll(ctx context.Context, _ client.Object) []reconcile.Request {
+// allClusters enqueues all clusters.
+func (r *Reconciler) allClusters(ctx context.Context, _ client.Object) []reconcile.Request {
 	clusters, err := r.Finder.List(ctx)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "listing clusters to wake")
@@ -109,19 +96,19 @@ func (r *Reconciler) toAll(ctx context.Context, _ client.Object) []reconcile.Req
 	return requests
 }
 
-// clusterChanged says whether the set depends on a change of a cluster; KKP writes a Cluster's status all the time.
+// clusterChanged says whether the set depends on a change; KKP writes the status all the time.
 func clusterChanged(before, after target.Description) bool {
 	return before.Namespace != after.Namespace || before.Deleted != after.Deleted || before.Paused != after.Paused ||
 		!maps.Equal(before.Labels, after.Labels) || rulesConcern(before, after)
 }
 
-// installationChanged lets everything through that a pass reads: of a living installation's status only that its conditions Ready or
-// Compatible turn, and of a user's installation only that one with the name of a core add-on's comes or goes. A list that names
-// another one wakes all clusters.
+// installationChanged passes on what a pass reads: of a status, changes of conditions Ready and
+// Compatible; of an installation that is not ours, only that one with the name of a core add-on's
+// comes or goes. A list that names another one enqueues all clusters.
 func (r *Reconciler) installationChanged() predicate.Predicate {
 	comes := func(object client.Object) bool {
 		one, isInstallation := object.(*v1.AddonInstallation)
-		return !isInstallation || !isSomebodys(one) || r.interests(one.Name)
+		return !isInstallation || !isForeign(one) || r.interests(one.Name)
 	}
 	return predicate.Funcs{CreateFunc: func(e event.CreateEvent) bool {
 		return comes(e.Object)
@@ -133,18 +120,18 @@ func (r *Reconciler) installationChanged() predicate.Predicate {
 		if !isInstallation || !isInstallationToo {
 			return true
 		}
-		if isSomebodys(before) && isSomebodys(after) {
+		if isForeign(before) && isForeign(after) {
 			return false
 		}
 		return before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Labels, after.Labels) ||
 			!equality.Semantic.DeepEqual(before.Annotations, after.Annotations) ||
 			!equality.Semantic.DeepEqual(before.Finalizers, after.Finalizers) ||
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-			turned(before, after, v1.ConditionReady) || turned(before, after, v1.ConditionCompatible)
+			conditionChanged(before, after, v1.ConditionReady) || conditionChanged(before, after, v1.ConditionCompatible)
 	}}
 }
 
-func turned(before, after *v1.AddonInstallation, kind string) bool {
+func conditionChanged(before, after *v1.AddonInstallation, kind string) bool {
 	was, is := meta.FindStatusCondition(before.Status.Conditions, kind), meta.FindStatusCondition(after.Status.Conditions, kind)
 	if was == nil || is == nil {
 		return was != is
@@ -152,14 +139,14 @@ func turned(before, after *v1.AddonInstallation, kind string) bool {
 	return was.Status != is.Status || was.Reason != is.Reason || was.ObservedGeneration != is.ObservedGeneration
 }
 
-// lives lets a namespace through when it appears, begins to go, or is gone.
-func lives() predicate.Predicate {
+// terminationChanged passes a namespace on that appears, begins to terminate, or is gone.
+func terminationChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 	}}
 }
 
-// comesOrGoes leaves out what is written to an object: those are our own writes and the addon controller's.
+// comesOrGoes ignores updates: they are our own and the addon controller's.
 func comesOrGoes() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }
@@ -170,7 +157,7 @@ func (r *Reconciler) interests(name string) bool {
 	return isRuled(name) || listed != nil && (*listed)[name]
 }
 
-// concerns lets merged catalogues through that have an add-on of the rules or the list, when they come, go or change type.
+// concerns passes merged catalogues of wanted add-ons on that come, go or change type.
 func (r *Reconciler) concerns() predicate.Predicate {
 	return predicate.And(
 		predicate.NewPredicateFuncs(func(object client.Object) bool {

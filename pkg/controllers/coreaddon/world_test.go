@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	fleet.Main(m, fleet.ClusterOptions{Name: "seed"})
 }
 
-// world is a seed with a platform namespace and a catalogue namespace of the test's own. The test plays the controllers
-// beside the one under test.
+// world is a seed with a platform namespace and a catalogue namespace of the test's own. The test
+// plays the controllers beside the one under test.
 type world struct {
 	t                   testing.TB
 	platform, catalogue string
@@ -90,7 +90,8 @@ func (w *world) create(objects ...client.Object) {
 	kit.Create(w.t, w.seed, objects...)
 }
 
-// start runs the controller until the returned function is called, at the latest at the end of the test.
+// start runs the controller until the returned function is called, at the latest at the end of the
+// test.
 func (w *world) start() (stop func()) {
 	w.t.Helper()
 	config := rest.CopyConfig(fleet.Shared().Cluster("seed").Config)

@@ -25,17 +25,15 @@ import (
 type Options struct {
 	// Namespace is the platform namespace, where catalogues and Seeds are. Default: kubermatic.
 	Namespace string
-	// CatalogueNamespace takes the merged catalogues on every seed. It can't be the platform
-	// namespace. Default: addon-catalogue.
+	// CatalogueNamespace is that of merged catalogues on seeds. Default: addon-catalogue.
 	CatalogueNamespace string
-	// KKPVersion is the platform's version where no KKP says it. Empty: each Seed's
-	// status.versions.kubermatic.
+	// KKPVersion is the platform's version without KKP. Empty: each Seed's status has it.
 	KKPVersion string
-	// WorkerName restricts the controller to Seeds with that worker-name label; empty: those without.
+	// WorkerName restricts the controller to Seeds with that label; empty: those without.
 	WorkerName string
-	// Resync is the time between two looks at the metadata on a seed. Default: 5 min.
+	// Resync is the time between two lists of a seed. Default: 5 min.
 	Resync time.Duration
-	// CountEvery is the time between two counts of the installations on a seed. Default: 1 min.
+	// CountEvery is the time between two counts of a seed's installations. Default: 1 min.
 	CountEvery time.Duration
 	// Clock for back-off and times in status. Default: the real one.
 	Clock clock.WithTicker
@@ -43,13 +41,12 @@ type Options struct {
 
 // Dependencies are what the controller works with.
 type Dependencies struct {
-	// Master is the view of the master that NewMaster makes.
-	Master cluster.Cluster
-	// Recorder takes events on catalogues.
+	// Master is the client that NewMaster makes.
+	Master   cluster.Cluster
 	Recorder events.EventRecorder
-	// Fence keeps writes to seeds from going out; nil: there is none.
+	// Fence keeps writes to seeds from being sent; nil: there is none.
 	Fence *fence.Fence
-	// SecretKeys are the keys of source Secrets that are handed on.
+	// SecretKeys are the keys of source Secrets that seeds get.
 	SecretKeys fetch.SecretKeys
 	Options    Options
 }
@@ -59,10 +56,9 @@ type Reconciler struct {
 	options  Options
 	master   cluster.Cluster
 	recorder events.EventRecorder
-	// cached reads the master from the controller's own cache and writes; direct reads past it.
-	cached client.Client
-	direct client.Reader
-	// secretKeys of source Secrets are handed on.
+	// cached reads the master from its cache and writes; direct reads past the cache.
+	cached     client.Client
+	direct     client.Reader
 	secretKeys fetch.SecretKeys
 
 	readings    readings
@@ -98,7 +94,7 @@ func New(dependencies Dependencies) *Reconciler {
 	}
 }
 
-// troubleRetry is when a pass that could not do a side job is made again.
+// troubleRetry is when a pass with troubles is made again.
 const troubleRetry = 10 * time.Second
 
 // Reconcile makes one pass over all catalogues and seeds.

@@ -42,8 +42,9 @@ func (w *world) expectMarked(cluster, addon string, key []byte) *v1.AddonCatalog
 	})
 }
 
-// TestASeedGetsItsKeyOnceEverythingIsMarked holds the order of an upgrade: what an older release wrote is marked before a seed gets the
-// key, since a seed that has it believes marks alone. Whatever somebody does to a mark is put back.
+// TestASeedGetsItsKeyOnceEverythingIsMarked holds the order of an upgrade: what an older release
+// wrote is marked before a seed gets the key, since a seed that has it believes marks alone.
+// Whatever somebody does to a mark is put back.
 func TestASeedGetsItsKeyOnceEverythingIsMarked(t *testing.T) {
 	w := newWorld(t)
 	seed := w.client("seed")
@@ -90,7 +91,8 @@ func TestASeedGetsItsKeyOnceEverythingIsMarked(t *testing.T) {
 		web = w.expectMarked("seed", "web", key)
 	}
 
-	// Another process goes on with the key; one that is deleted is made anew, and all is marked with it.
+	// Another process goes on with the key; one that is deleted is made anew, and all is marked
+	// with it.
 	w.end()
 	w.start(quick)
 	w.expectMarked("seed", "web", key)
@@ -107,8 +109,8 @@ func TestASeedGetsItsKeyOnceEverythingIsMarked(t *testing.T) {
 	w.expectMarked("seed", "old", w.key("seed"))
 }
 
-// TestASquatterOnASeedHoldsUpItsAddonOnly: an object that is not ours has the name of an add-on. It is told with the way out, and the
-// rest arrives.
+// TestASquatterOnASeedHoldsUpItsAddonOnly: an object that is not ours has the name of an add-on. It
+// is told with the way out, and the rest arrives.
 func TestASquatterOnASeedHoldsUpItsAddonOnly(t *testing.T) {
 	w := newWorld(t)
 	seed := w.client("seed")
@@ -137,8 +139,8 @@ func TestASquatterOnASeedHoldsUpItsAddonOnly(t *testing.T) {
 	w.expectCondition(tools, v1.ConditionReady, "True", v1.ReasonDistributed)
 }
 
-// TestAGeneratedCatalogueIsCoreByItsOwnerOnly: who may write what controllers write, and has not manage-core, brings no Core add-on in by
-// a generated catalogue.
+// TestAGeneratedCatalogueIsCoreByItsOwnerOnly: who may write what controllers write, and has not
+// manage-core, brings no Core add-on in by a generated catalogue.
 func TestAGeneratedCatalogueIsCoreByItsOwnerOnly(t *testing.T) {
 	w := newWorld(t)
 	w.seed("local", kubeconfigOf("master"))
@@ -181,8 +183,9 @@ func TestAGeneratedCatalogueIsCoreByItsOwnerOnly(t *testing.T) {
 	}
 }
 
-// TestClustersAreToldToLeaveAVersion: annotation leave-versions on a Core catalogue reaches the seeds with the merged object of the
-// add-on, also while another catalogue has the version; the catalogue tells how far that is.
+// TestClustersAreToldToLeaveAVersion: annotation leave-versions on a Core catalogue reaches the
+// seeds with the merged object of the add-on, also while another catalogue has the version; the
+// catalogue tells how far that is.
 func TestClustersAreToldToLeaveAVersion(t *testing.T) {
 	w := newWorld(t)
 	w.seed("local", kubeconfigOf("master"))

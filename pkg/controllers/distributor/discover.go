@@ -19,7 +19,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// kubeconfigs remembers parsed kubeconfigs by Secret and version.
 type kubeconfigs map[string]knownKubeconfig
 
 type knownKubeconfig struct {
@@ -29,7 +28,7 @@ type knownKubeconfig struct {
 	problem string
 }
 
-// foreignSecretInterval is how often a kubeconfig is read outside of the platform namespace, unwatched.
+// foreignSecretInterval is how often an unwatched kubeconfig of another namespace is read.
 const foreignSecretInterval = 30 * time.Second
 
 func (r *Reconciler) discover(ctx context.Context, f *facts) loop.Outcome {
@@ -67,7 +66,7 @@ func (r *Reconciler) target(ctx context.Context, f *facts, listed cluster.Seed, 
 }
 
 // kubeconfig reads a seed's kubeconfig, unless the Secret is known at its present version. The
-// error is what may pass; its words are in the problem too.
+// error may pass; the problem describes it too.
 func (r *Reconciler) kubeconfig(ctx context.Context, listed cluster.Seed) (knownKubeconfig, error) {
 	key := listed.Secret
 	if key.Name == "" {
@@ -111,7 +110,7 @@ func parse(secret *corev1.Secret, key string) knownKubeconfig {
 		return knownKubeconfig{problem: fmt.Sprintf("Secret %q has no key %q with the kubeconfig", name, key)}
 	}
 	config, err := cluster.ParseKubeconfig(data)
-	if err != nil { // It names fields, never values.
+	if err != nil { // it names fields, never values
 		return knownKubeconfig{problem: fmt.Sprintf("the kubeconfig in Secret %q is refused: %v", name, err)}
 	}
 	sum := sha256.Sum256(data)

@@ -101,7 +101,8 @@ func TestReportsDuplicatesOnBothSides(t *testing.T) {
 	}
 	w.expectCondition(core, v1.ConditionConflicting, "False", v1.ReasonNoConflict)
 
-	// A name that is reserved later changes the type of the merged object, which the CRD keeps from changing.
+	// A name that is reserved later changes the type of the merged object, which the CRD keeps from
+	// changing.
 	edit(w, core, func(object *v1.AddonCatalogue) {
 		object.Spec.Addons = append(object.Spec.Addons, addonOf("loki", "5.0.0"))
 	})

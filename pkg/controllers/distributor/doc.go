@@ -13,19 +13,10 @@
 //	usage   counts what the installations of a seed say, for ConfigMap addon-usage
 //	report  writes the status of every catalogue that is authored or generated
 //
-// One request stands for all catalogues, since a merge needs all of them. A pass takes these steps,
-// each in the file of its name:
+// One request stands for all catalogues, since a merge needs all of them. A pass takes the steps of
+// steps.go, each in the file of its name. Merging is pure, and skipped where no source changed.
 //
-//	read      catalogues become sources, invalid ones by their last valid spec; versions to leave
-//	remember  the last valid specs are kept in ControllerRevisions
-//	merge     pure; skipped where no source changed; versions whose content changed are announced
-//	secrets   marked Secrets that the merged entries name
-//	discover  Seeds become targets with a kubeconfig
-//	report    what is known of each catalogue, for its status
-//	dispatch  each target's worker gets what is wanted; workers of Seeds that went are ended
-//	tidy      ControllerRevisions that are not the last any more go
-//
-// A step that fails ends the pass, which is tried again after a while; what does not hold the pass
-// up (a kubeconfig that can't be read, a revision that can't be written) is noted, and the pass is
-// made again ten seconds later.
+// A step that fails ends the pass, which is tried again. After lesser troubles (a kubeconfig that
+// can't be read, a revision that can't be written) the pass continues, and is made again ten
+// seconds later.
 package distributor

@@ -8,7 +8,8 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// TestWrongFormIsRefused holds that what admission refuses is refused without it too: the schema lets such a form in.
+// TestWrongFormIsRefused holds that what admission refuses is refused without it too: the schema
+// lets such a form in.
 func TestWrongFormIsRefused(t *testing.T) {
 	w := newWorld(t)
 	object := w.catalogueOf("formed", map[string][]string{"web": {"1.0.0"}})

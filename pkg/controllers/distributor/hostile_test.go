@@ -26,8 +26,8 @@ import (
 
 func countOften(options *distributor.Options) { options.CountEvery = 50 * time.Millisecond }
 
-// TestSeedThatFloodsIsCutOff: gigabytes in place of installations end at once; nothing of it is read into memory, the seed
-// still gets its catalogues, and the figures of others go on.
+// TestSeedThatFloodsIsCutOff: gigabytes in place of installations end at once; nothing of it is
+// read into memory, the seed still gets its catalogues, and the figures of others go on.
 func TestSeedThatFloodsIsCutOff(t *testing.T) {
 	w := newWorld(t)
 	server := hostile.New(t, fleet.Shared().Cluster("seed"))
@@ -54,7 +54,8 @@ func TestSeedThatFloodsIsCutOff(t *testing.T) {
 	}
 }
 
-// TestSeedsHaveAShareOfTheUsage: names that a seed makes up are a number, and take no other seed's place.
+// TestSeedsHaveAShareOfTheUsage: names that a seed makes up are a number, and take no other seed's
+// place.
 func TestSeedsHaveAShareOfTheUsage(t *testing.T) {
 	w := newWorld(t)
 	server := hostile.New(t, fleet.Shared().Cluster("seed"))
@@ -79,8 +80,8 @@ func TestSeedsHaveAShareOfTheUsage(t *testing.T) {
 	})
 }
 
-// TestSeedsLeadNowhereElse: a redirect is not followed, with or without the token, and what answers in a seed's place is
-// not quoted.
+// TestSeedsLeadNowhereElse: a redirect is not followed, with or without the token, and what answers
+// in a seed's place is not quoted.
 func TestSeedsLeadNowhereElse(t *testing.T) {
 	const inner = "INTERNAL-ANSWER-of-a-service-in-the-masters-network"
 	var followed atomic.Int32
@@ -108,7 +109,8 @@ func TestSeedsLeadNowhereElse(t *testing.T) {
 	}
 }
 
-// TestAnswersOfSeedsAreNotQuoted: what a seed answers gets into no status: fixed words tell what kind of answer it was.
+// TestAnswersOfSeedsAreNotQuoted: what a seed answers gets into no status: fixed words tell what
+// kind of answer it was.
 func TestAnswersOfSeedsAreNotQuoted(t *testing.T) {
 	w := newWorld(t)
 	server := hostile.New(t, fleet.Shared().Cluster("seed"))
@@ -147,7 +149,8 @@ func foreignSeed(t *testing.T, handler http.HandlerFunc) []byte {
 	return content
 }
 
-// expectRow waits until the row of a catalogue's only seed begins with words, and has no text of an answer.
+// expectRow waits until the row of a catalogue's only seed begins with words, and has no text of an
+// answer.
 func expectRow(w *world, object *v1.AddonCatalogue, words string) {
 	w.t.Helper()
 	expect.Object(w.t, w.master, object, func(object *v1.AddonCatalogue) error {

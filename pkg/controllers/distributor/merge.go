@@ -15,7 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// merger remembers the last merge: most passes find the same sources.
+// merger remembers the last merge: the sources are mostly the same.
 type merger struct {
 	sources []*catalogue.Source
 	merged  catalogue.Merged
@@ -28,7 +28,7 @@ func (r *Reconciler) merge(_ context.Context, f *facts) loop.Outcome {
 			sources = append(sources, reading.source)
 		}
 	}
-	// A source is made anew when its catalogue changes, and only then. A cache lists in any order.
+	// A source is a new one when its catalogue changes. A cache lists in any order.
 	slices.SortFunc(sources, func(a, b *catalogue.Source) int { return strings.Compare(a.Name, b.Name) })
 	if r.merger.merged.Addons == nil || !slices.Equal(r.merger.sources, sources) {
 		before := r.merger.merged
@@ -42,8 +42,7 @@ func (r *Reconciler) merge(_ context.Context, f *facts) loop.Outcome {
 // changesNamed is how many versions an event names; it counts all of them.
 const changesNamed = 5
 
-// announce says on each catalogue, or on the one in git that it was generated from, which of its
-// versions have other content than before. Installations of them are updated.
+// announce reports on authored catalogues, or those in git, which versions have other content.
 func (r *Reconciler) announce(readings []*reading, all []catalogue.Change) {
 	if len(all) == 0 {
 		return
@@ -70,8 +69,7 @@ func (r *Reconciler) announce(readings []*reading, all []catalogue.Change) {
 	}
 }
 
-// announceChanges makes an event of content that reaches installations, and another one of what
-// decides only who gets it.
+// announceChanges reports changes of content, which reach installations, apart from others.
 func (r *Reconciler) announceChanges(author *v1.AddonCatalogue, changes []catalogue.Change) {
 	content := slices.DeleteFunc(slices.Clone(changes), func(change catalogue.Change) bool { return change.About })
 	about := slices.DeleteFunc(changes, func(change catalogue.Change) bool { return !change.About })

@@ -14,34 +14,31 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// reading is what became of one catalogue.
+// reading is what was read of one catalogue.
 type reading struct {
 	object *v1.AddonCatalogue
 	// source is what is merged; nil where the catalogue adds nothing.
 	source *catalogue.Source
-	// leave are the versions that a Core catalogue has clusters leave; leaveProblem is why its
-	// annotation can't be read.
+	// leave are the versions that clusters have to leave; leaveProblem is why it is unreadable.
 	leave        catalogue.Leave
 	leaveProblem error
 	// refusal is why the present spec is not merged, with its reason; nil where it is.
 	refusal error
 	reason  string
-	// savedRevision is the ControllerRevision that stands in for a refused spec; empty: none.
+	// savedRevision is the ControllerRevision that replaces a refused spec; empty: none.
 	savedRevision string
 }
 
-// readings remembers sources, since parsing and digests cost more than the rest of a pass.
+// readings remembers sources: to parse them costs more than the rest of a pass.
 type readings map[types.UID]*reading
 
-// wrongNamespaceError: catalogues count in the platform namespace only.
 type wrongNamespaceError struct{ namespace, wanted string }
 
 func (e *wrongNamespaceError) Error() string {
 	return fmt.Sprintf("catalogues count in namespace %q only, not in %q: create it there", e.wanted, e.namespace)
 }
 
-// read lists the catalogues. What is new or changed is parsed; of Core catalogues the annotation
-// with versions to leave counts whatever becomes of the spec.
+// read lists the catalogues, and parses what is new or changed.
 func (r *Reconciler) read(ctx context.Context, f *facts) loop.Outcome {
 	var list v1.AddonCatalogueList
 	// Objects are shared with the cache and only read.
@@ -65,7 +62,7 @@ func (r *Reconciler) read(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// isInput says whether people or a git catalogue wrote a catalogue: it is no copy of ours.
+// isInput says whether people or a git catalogue wrote a catalogue.
 func isInput(object client.Object) bool {
 	role := object.GetLabels()[v1.LabelRole]
 	return role == "" || role == v1.RoleGenerated
@@ -80,7 +77,7 @@ func (r *Reconciler) readOne(object *v1.AddonCatalogue) *reading {
 	switch {
 	case object.Namespace != r.options.Namespace:
 		found.refuse(v1.ReasonWrongNamespace, &wrongNamespaceError{object.Namespace, r.options.Namespace})
-	case object.Spec.Git != nil: // The catalogues generated from it are what is merged.
+	case object.Spec.Git != nil: // the catalogues generated from it are merged
 	default:
 		source, err := catalogue.Read(object, values.CheckVersion)
 		if err != nil {
@@ -100,12 +97,12 @@ func (r *reading) parent() types.UID {
 	return owner.UID
 }
 
-// isHeld says whether what a catalogue says can't be told at present: what the seeds have of it stays.
+// isHeld says whether a catalogue's content is not known at present: that of the seeds stays.
 func (r *reading) isHeld() bool { return r.reason == v1.ReasonInvalid && r.source == nil }
 
 func (r *reading) refuse(reason string, refusal error) { r.reason, r.refusal = reason, refusal }
 
-// notOwnedError: a generated catalogue says Core, and nothing that may say so owns it.
+// notOwnedError: a generated catalogue has type Core, and no Core catalogue in git owns it.
 type notOwnedError struct{ name string }
 
 func (e *notOwnedError) Error() string {
@@ -113,8 +110,7 @@ func (e *notOwnedError) Error() string {
 		"write it without the role", e.name, v1.RoleGenerated)
 }
 
-// ownedCore refuses what was not generated from a Core catalogue in git and says Core: whoever
-// wrote that needed no verb manage-core.
+// ownedCore refuses Core catalogues that claim to be generated: that takes no verb manage-core.
 func ownedCore(found *reading, all []v1.AddonCatalogue) *reading {
 	object := found.object
 	if object.Labels[v1.LabelRole] != v1.RoleGenerated || object.Spec.Type != v1.CatalogueCore || found.reason == v1.ReasonWrongNamespace {

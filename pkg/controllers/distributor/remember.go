@@ -19,23 +19,23 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// revisions knows the ControllerRevisions with last valid specs. They are listed once: we alone write them.
+// revisions knows the ControllerRevisions. They are listed once: only we write them.
 type revisions struct {
 	listed bool
 	last   map[types.UID]savedRevision
-	// old ones go once the last one is on its way to the seeds.
+	// old ones are deleted once the last one is given to the seeds.
 	old []client.ObjectKey
 }
 
 type savedRevision struct {
 	name, digest string
 	number       int64
-	// source is the spec, read; nil until it is needed.
+	// source is the parsed spec; nil until it is needed.
 	source *catalogue.Source
 }
 
-// remember keeps the spec of every valid authored catalogue, and reads the kept one for those that
-// are invalid. Generated catalogues have the repository's last good commit instead.
+// remember saves the spec of every valid authored catalogue, and reads the saved one of invalid
+// ones. Generated catalogues have the repository's last good commit instead.
 func (r *Reconciler) remember(ctx context.Context, f *facts) loop.Outcome {
 	if err := r.listRevisions(ctx); err != nil {
 		return failed(err)
@@ -72,7 +72,7 @@ func (r *Reconciler) listRevisions(ctx context.Context) error {
 	return nil
 }
 
-// add takes a revision up; of several the one with the highest number counts.
+// add records a revision; of several the one with the highest number counts.
 func (r *revisions) add(object *appsv1.ControllerRevision) {
 	owner := metav1.GetControllerOf(object)
 	if owner == nil {
@@ -90,7 +90,7 @@ func (r *revisions) add(object *appsv1.ControllerRevision) {
 	r.last[owner.UID] = found
 }
 
-// save writes the spec down, unless it is there. The revision before it is dropped later, by tidy.
+// save writes the spec, unless it is saved. tidy deletes the revision before it.
 func (r *Reconciler) save(ctx context.Context, reading *reading) error {
 	before := r.revisions.last[reading.object.UID]
 	if before.digest == reading.source.Digest {
@@ -114,7 +114,7 @@ func (r *Reconciler) writeRevision(ctx context.Context, object *appsv1.Controlle
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	// The spec went back to what it was before the last one had been dropped.
+	// The spec is again what it was before a revision that still exists.
 	var have appsv1.ControllerRevision
 	if err := r.direct.Get(ctx, client.ObjectKeyFromObject(object), &have); err != nil {
 		return err
@@ -143,11 +143,10 @@ func newRevision(reading *reading, number int64) (*appsv1.ControllerRevision, er
 	}, nil
 }
 
-// revisionName has room for the longest name of a catalogue. The UID tells a catalogue from an
-// earlier one of its name.
+// revisionName has the UID, which differs for a later catalogue of the same name.
 func revisionName(reading *reading) string {
 	digest, err := catalogue.Digest([]string{string(reading.object.UID), reading.source.Digest})
-	if err != nil { // Texts always encode.
+	if err != nil { // texts always encode
 		digest = reading.source.Digest
 	}
 	const digits, start = 10, len("sha256:")
@@ -174,8 +173,7 @@ func (r *Reconciler) restore(ctx context.Context, reading *reading) error {
 	return nil
 }
 
-// readRevision gives nil where the revision is gone or can't be read any more: trying again would
-// not help, and what the seeds have is held.
+// readRevision gives nil where the revision is gone or unreadable: another try would not help.
 func (r *Reconciler) readRevision(ctx context.Context, object *v1.AddonCatalogue, name string) (*catalogue.Source, error) {
 	var have appsv1.ControllerRevision
 	err := r.direct.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: name}, &have)

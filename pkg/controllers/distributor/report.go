@@ -15,7 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// report hands over what the pass found out about each catalogue, and which seeds there are.
+// report records what the pass found out about each catalogue, and which seeds exist.
 func (r *Reconciler) report(_ context.Context, f *facts) loop.Outcome {
 	parts := partsOf(f)
 	findings := make(map[types.UID]report.Findings, len(f.readings))
@@ -36,7 +36,7 @@ func (r *Reconciler) report(_ context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// complete adds to the part that a catalogue has in the merge what is known of the catalogue itself.
+// complete adds what is known of the catalogue itself to its part in the merge.
 func complete(found *report.Findings, reading *reading, secretProblems map[string]string) {
 	object := reading.object
 	found.Name, found.Generation = client.ObjectKeyFromObject(object), object.Generation
@@ -60,8 +60,7 @@ func complete(found *report.Findings, reading *reading, secretProblems map[strin
 	}
 }
 
-// partsOf are the parts that catalogues have in the merge; that of a catalogue in git is the sum of
-// what was generated from it.
+// partsOf are the catalogues' parts in the merge, for one in git those of its generated ones.
 func partsOf(f *facts) map[types.UID]*report.Findings {
 	parts := map[types.UID]*report.Findings{}
 	part := func(uid types.UID) *report.Findings {

@@ -23,8 +23,8 @@ import (
 // rightsAccount is the ServiceAccount of deploy/seed/rights.yaml.
 const rightsAccount = "trellis-distributor"
 
-// deploy/seed/rights.yaml is what docs/spec/operation.md tells to give the kubeconfig of a Seed: a whole life of merged
-// catalogues needs no more.
+// deploy/seed/rights.yaml is what docs/spec/operation.md tells to give the kubeconfig of a Seed: a
+// whole life of merged catalogues needs no more.
 func TestTheRightsThatAreToldAreEnoughOnASeed(t *testing.T) {
 	w := newWorld(t)
 	seed := w.client("seed")
@@ -62,7 +62,8 @@ func TestTheRightsThatAreToldAreEnoughOnASeed(t *testing.T) {
 	w.expectCondition(custom, v1.ConditionReady, "True", v1.ReasonDistributed)
 }
 
-// grantTold applies deploy/seed/rights.yaml, with the namespaces of this world in place of the charts'.
+// grantTold applies deploy/seed/rights.yaml, with the namespaces of this world in place of the
+// charts'.
 func (w *world) grantTold(seed client.Client) {
 	w.t.Helper()
 	root, err := binaries.Root()

@@ -19,8 +19,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// secretReader remembers Secrets by resourceVersion. The watch holds metadata only, so that a
-// platform namespace full of Secrets does not end up in memory.
+// secretReader remembers Secrets by resourceVersion. The watch has metadata only, so that the
+// platform namespace's Secrets are not in memory.
 type secretReader map[string]knownSecret
 
 type knownSecret struct {
@@ -79,12 +79,11 @@ func (r *Reconciler) sourceSecret(ctx context.Context, name string) (knownSecret
 
 // secretMetadata is what the cache has of a Secret of the platform namespace.
 func (r *Reconciler) secretMetadata(ctx context.Context, key client.ObjectKey) (*metav1.PartialObjectMetadata, error) {
-	about := &metav1.PartialObjectMetadata{}
-	about.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	about := loop.Metadata(corev1.SchemeGroupVersion.WithKind("Secret"))
 	return about, r.cached.Get(ctx, key, about)
 }
 
-// copyOf is what may be handed on of a Secret, or why nothing is.
+// copyOf is what seeds get of a Secret, or why they get nothing.
 func copyOf(secret *corev1.Secret, keys fetch.SecretKeys) (*seed.SecretCopy, string) {
 	if !cluster.IsForSources(secret) {
 		return nil, fmt.Sprintf("it has no label %s=%s", v1.LabelUse, v1.UseSource)
@@ -104,7 +103,7 @@ func copyOf(secret *corev1.Secret, keys fetch.SecretKeys) (*seed.SecretCopy, str
 	if hosts == "" && secrets {
 		return nil, fmt.Sprintf("it has credentials but no annotation %s that says which hosts may get them", v1.AnnotationHosts)
 	}
-	// Names and versions only: a digest of the data would tell whoever reads metadata about it.
+	// No digest of the data: readers of metadata could learn from it.
 	revision, err := catalogue.Digest([]string{string(secret.UID), secret.ResourceVersion})
 	if err != nil {
 		return nil, "its revision can't be told"
@@ -113,7 +112,6 @@ func copyOf(secret *corev1.Secret, keys fetch.SecretKeys) (*seed.SecretCopy, str
 	return found, ""
 }
 
-// secretNames are the Secrets that merged entries name, sorted.
 func secretNames(merged catalogue.Merged) []string {
 	names := sets.New[string]()
 	for _, addon := range merged.Addons {
@@ -122,7 +120,7 @@ func secretNames(merged catalogue.Merged) []string {
 	return sets.List(names)
 }
 
-// namedBy are the Secrets that the versions of a spec name.
+// namedBy are the Secrets that the versions of a spec name, sorted.
 func namedBy(spec *v1.AddonCatalogueSpec) []string {
 	names := sets.New[string]()
 	for i := range spec.Addons {

@@ -32,8 +32,8 @@ func (w *world) says(name, reason string) {
 	}
 }
 
-// expectSources waits until condition SourcesReady has the reason and a message with the words, beside Ready True, and the row of the
-// seed says something or nothing.
+// expectSources waits until condition SourcesReady has the reason and a message with the words,
+// beside Ready True, and the row of the seed says something or nothing.
 func (w *world) expectSources(object *v1.AddonCatalogue, reason, row string, words ...string) {
 	w.t.Helper()
 	state := "False"
@@ -60,8 +60,8 @@ func (w *world) expectSources(object *v1.AddonCatalogue, reason, row string, wor
 	})
 }
 
-// Red without sourcesReady; the first half where secretProblems are not looked at, the second where add does not look at the
-// column, or the worker does not report what it counted.
+// Red without sourcesReady; the first half where secretProblems are not looked at, the second where
+// add does not look at the column, or the worker does not report what it counted.
 func TestSourcesThatCannotBeHadAreTold(t *testing.T) {
 	w := newWorld(t)
 	w.seed("north", kubeconfigOf("seed"))

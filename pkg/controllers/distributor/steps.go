@@ -10,32 +10,29 @@ import (
 
 // facts are what one pass knows; each step adds to them.
 type facts struct {
-	// readings are all catalogues that somebody wrote, or that were generated.
+	// readings are all authored and generated catalogues.
 	readings []*reading
 	// leave are the versions of core add-ons that clusters are to leave.
 	leave  catalogue.Leave
 	merged catalogue.Merged
-	// secrets go along with merged; secretProblems say by name why one does not.
+	// secrets are copied with merged; secretProblems say by name why one is not.
 	secrets        seed.Secrets
 	secretProblems map[string]string
 	targets        []seed.Target
-	// recheck is when to make the next pass without being asked; 0: never.
+	// recheck is when to make the next pass without an event; 0: never.
 	recheck time.Duration
-	// troubles are failures that don't hold the pass up.
+	// troubles are failures that don't end the pass.
 	troubles []error
 }
 
-// trouble notes a failure that does not hold the pass up.
 func (f *facts) trouble(err error) {
 	if err != nil {
 		f.troubles = append(f.troubles, err)
 	}
 }
 
-// failed ends a pass, which is tried again.
 func failed(err error) loop.Outcome { return loop.RetryAt{Message: err.Error()} }
 
-// steps of a pass, in order. Each stands in the file of its name.
 func (r *Reconciler) steps() []loop.Step[facts] {
 	return []loop.Step[facts]{
 		{Name: "read", Run: r.read},           // catalogues become sources, invalid ones by their last valid spec

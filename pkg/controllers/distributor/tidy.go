@@ -13,8 +13,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// tidy drops revisions that are not the last any more, and forgets those of catalogues that went:
-// the garbage collector takes these.
+// tidy deletes revisions that are not the last any more. Those of deleted catalogues are only
+// forgotten: the garbage collector removes them.
 func (r *Reconciler) tidy(ctx context.Context, f *facts) loop.Outcome {
 	present := map[types.UID]bool{}
 	for _, reading := range f.readings {

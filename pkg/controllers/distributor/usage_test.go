@@ -16,8 +16,8 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// TestUsageIsCounted holds that the master knows which versions installations on a seed have, that it notices changes, and
-// that the last figures of a seed outlive the seed's end and the manager's.
+// TestUsageIsCounted holds that the master knows which versions installations on a seed have, that
+// it notices changes, and that the last figures of a seed outlive the seed's end and the manager's.
 func TestUsageIsCounted(t *testing.T) {
 	w := newWorld(t)
 	seed := w.seed("north", kubeconfigOf("seed"))
@@ -70,7 +70,8 @@ func counts(w *world, want int) func(catalogue.SeedUsage) error {
 	}
 }
 
-// installation makes one on the seed, of an add-on named after the test's world: seeds are shared by all of them.
+// installation makes one on the seed, of an add-on named after the test's world: seeds are shared
+// by all of them.
 func (w *world) installation(name, version string) {
 	w.t.Helper()
 	object := &v1.AddonInstallation{

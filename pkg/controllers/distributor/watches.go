@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,9 +23,10 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	usercluster "github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// everything is the one request of the distributor: a merge needs all catalogues.
+// everything is the distributor's one request: a merge needs all catalogues.
 var everything = reconcile.Request{NamespacedName: types.NamespacedName{Name: "everything"}}
 
 // debounce gathers the events of one kubectl apply.
@@ -50,29 +50,16 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 func (r *Reconciler) watchInputs(mgr ctrl.Manager, from cache.Cache) error {
-	secrets := &metav1.PartialObjectMetadata{}
-	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	// Our own status writes change neither.
+	// Our own status writes change none of these.
 	edits := predicate.Or[client.Object](
 		predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{},
 	)
-	built, err := controller.New("distributor", mgr, controller.Options{Reconciler: r, MaxConcurrentReconciles: 1})
-	if err != nil {
-		return fmt.Errorf("making controller distributor: %w", err)
-	}
-	for _, watch := range []source.Source{
+	return loop.Register(mgr, "distributor", controller.Options{Reconciler: r, MaxConcurrentReconciles: 1},
 		source.Kind[client.Object](from, &v1.AddonCatalogue{}, toEverything(), edits),
 		source.Kind[client.Object](from, usercluster.SeedObject(), toEverything()),
-		source.Kind[client.Object](from, secrets, toEverything()),
-	} {
-		if err := built.Watch(watch); err != nil {
-			return fmt.Errorf("watching for controller distributor: %w", err)
-		}
-	}
-	return nil
+		source.Kind[client.Object](from, loop.Metadata(corev1.SchemeGroupVersion.WithKind("Secret")), toEverything()))
 }
 
-// toEverything asks for a pass on any event.
 func toEverything() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
@@ -83,9 +70,8 @@ func toEverything() handler.EventHandler {
 	}
 }
 
-// NewMaster makes the view of the master that the controllers of catalogues share, and adds it to
-// the manager. It has a cache of its own: on a master that is a seed too, the catalogues that were
-// merged or made available are none of their business.
+// NewMaster makes the client of the master that the controllers of catalogues share. It has a cache
+// of its own, without merged and available catalogues, for a master that is a seed too.
 func NewMaster(mgr ctrl.Manager, namespace string) (cluster.Cluster, error) {
 	copies, err := labels.NewRequirement(v1.LabelRole, selection.NotIn, []string{v1.RoleMerged, v1.RoleAvailable})
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// TestACommitIsToldOnce makes the passes that a cache which is behind makes: the revision in status is the old one still, and one of
-// the deletions is not seen yet. Another commit is told, and going back to an earlier one too.
+// TestACommitIsToldOnce makes the passes that a cache which is behind makes: the revision in status
+// is the old one still, and one of the deletions is not seen yet. Another commit is told, and going
+// back to an earlier one too.
 func TestACommitIsToldOnce(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	r := &Reconciler{recorder: recorder}

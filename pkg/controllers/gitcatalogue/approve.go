@@ -9,7 +9,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// approve holds a commit that takes much away until an admin names it, and says what installations would lose by it.
+// approve holds a commit that removes much until an admin names it, and says who uses it.
 func (r *Reconciler) approve(ctx context.Context, f *facts) loop.Outcome {
 	removed, approved := len(f.plan.remove), f.object.Annotations[v1.AnnotationApproveRevision]
 	if !needsApproval(removed, len(f.have)) || approved == f.snapshot.Revision {

@@ -25,15 +25,14 @@ type Options struct {
 
 // Dependencies are what the controller works with.
 type Dependencies struct {
-	// Master is the view of the master that the controllers of catalogues share.
+	// Master is the client of the master that the controllers of catalogues share.
 	Master cluster.Cluster
-	// Store hands out the content of repositories.
+	// Store has the content of repositories.
 	Store fetch.Store
 	// SourceKinds are those that the store serves; git is among them.
 	SourceKinds fetch.Kinds
-	// Recorder takes events on catalogues.
-	Recorder events.EventRecorder
-	Options  Options
+	Recorder    events.EventRecorder
+	Options     Options
 }
 
 // Reconciler reads catalogues in git.
@@ -61,7 +60,7 @@ func New(dependencies Dependencies) *Reconciler {
 	}
 }
 
-// Reconcile brings what was generated from one catalogue in line with its repository.
+// Reconcile makes what is generated from one catalogue equal to its repository.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	object := &v1.AddonCatalogue{}
 	if err := r.cached.Get(ctx, request.NamespacedName, object); err != nil {
@@ -88,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return result, err
 }
 
-// isOurs leaves out what was generated, is in the wrong namespace, or is being deleted: its children are collected.
+// isOurs ignores generated and deleted catalogues, and those of other namespaces.
 func (r *Reconciler) isOurs(object *v1.AddonCatalogue) bool {
 	return object.Namespace == r.options.Namespace && object.Labels[v1.LabelRole] == "" && object.DeletionTimestamp == nil
 }

@@ -5,28 +5,27 @@
 // repositories (through the contract of pkg/fetch), and the distributor's ConfigMap addon-usage.
 // Writes: the generated catalogues, which it owns, and of the status of a catalogue in git
 // condition Fetched, the revision and the counts. The rest of that status is the distributor's;
-// each of the two writes with the resourceVersion that it has read, so that neither takes back what
-// the other one wrote. It never calls a seed.
+// each of the two writes with the resourceVersion that it has read, so that neither reverts the
+// other's. It never calls a seed.
 //
 // One pass over a catalogue takes these steps, each in the file of its name:
 //
-//	list       the generated catalogues that are there
-//	fetch      the content, from the store; it asks the repository once per interval, and wakes us when it moved
-//	unchanged  ends the pass where the same content was taken before and what came of it is as it was
+//	list       the generated catalogues that exist
+//	fetch      the content, from the store; it asks the repository once per interval, and wakes us
+//	unchanged  ends the pass where the same content was read before and its catalogues are unchanged
 //	read       files become add-ons; any error refuses the commit
 //	plan       pure: what to write and what to remove
-//	approve    a commit that takes much away waits for an approval of the admin
-//	rehearse   every write is tried as a dry run, so that a commit is taken whole or not at all; only add-ons
-//	           whose name another catalogue has wait
+//	approve    a commit that removes much waits for an approval of the admin
+//	rehearse   every write is tried as a dry run, so that a commit is applied whole or not at all;
+//	           only add-ons whose name another catalogue has wait
 //	write      what is new or differs
 //	remove     what the commit does not have any more
-//	remember   what came of the content, by which the next pass finds it unchanged
+//	remember   what was made of the content, by which the next pass finds it unchanged
 //
 // When something fails, the generated catalogues stay as they are: a host that is down, a branch
-// that is gone, a login page in place of a repository and a file that can't be read take nothing
-// from the seeds. The catalogues are in the API server, so a restart with the host down loses
-// nothing either.
+// that is gone, a login page in place of a repository or an unreadable file removes nothing from
+// the seeds, also over a restart.
 //
 // "Not found" is not a deletion: an emptied repository says ArtifactNotFound, or waits for approval
-// like any other commit that takes all add-ons out.
+// like any other commit that removes all add-ons.
 package gitcatalogue

@@ -18,7 +18,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// fetch takes the content from the store, which wakes the catalogue when there is other content.
+// fetch reads the content from the store, which enqueues the catalogue when there is other content.
 func (r *Reconciler) fetch(ctx context.Context, f *facts) loop.Outcome {
 	reference, err := r.reference(ctx, f.object)
 	if err != nil {
@@ -56,7 +56,7 @@ func (r *Reconciler) reference(ctx context.Context, object *v1.AddonCatalogue) (
 	return reference, nil
 }
 
-// sourceSecret reads a Secret beside the catalogue. The cache has the metadata of Secrets only.
+// sourceSecret reads a Secret beside the catalogue, past the cache, which has metadata only.
 func (r *Reconciler) sourceSecret(ctx context.Context, name string) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := r.direct.Get(ctx, client.ObjectKey{Namespace: r.options.Namespace, Name: name}, secret)
@@ -74,7 +74,7 @@ func (r *Reconciler) sourceSecret(ctx context.Context, name string) (*corev1.Sec
 	return secret, nil
 }
 
-// fetchOutcome: the store tries again by itself and wakes the catalogue, so nothing here counts attempts.
+// fetchOutcome counts no attempts: the store tries again and enqueues the catalogue.
 func fetchOutcome(ctx context.Context, f *facts, err error) loop.Outcome {
 	var (
 		missing      *fetch.NotFoundError
@@ -104,7 +104,7 @@ func fetchOutcome(ctx context.Context, f *facts, err error) loop.Outcome {
 	return f.waiting(reason, message)
 }
 
-// cause leaves out the addresses in errors of the network: the same trouble is written into status once.
+// cause leaves out the addresses in errors of the network, so that equal trouble is written once.
 func cause(err error) string {
 	var operation *net.OpError
 	var name *net.DNSError
@@ -120,7 +120,7 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// lastGood is the commit that the generated catalogues are taken from.
+// lastGood is the commit of the generated catalogues.
 func (f *facts) lastGood() string {
 	if f.isCurrent {
 		return f.snapshot.Revision
@@ -128,7 +128,7 @@ func (f *facts) lastGood() string {
 	return f.object.Status.Revision
 }
 
-// waiting ends a pass that took nothing: what there is stays.
+// waiting ends a pass that changed nothing.
 func (f *facts) waiting(reason, message string) loop.Outcome {
 	if reason != v1.ReasonFetching && len(f.have) > 0 {
 		message += "; the add-ons of commit " + f.lastGood() + " stay"

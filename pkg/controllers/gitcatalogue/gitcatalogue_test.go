@@ -210,8 +210,8 @@ func TestMuchThatGoesNeedsAWord(t *testing.T) {
 	w.expectFetched(object, "True", v1.ReasonFetched)
 }
 
-// Red when whoever is to approve a commit is not told which installations lose their version. An add-on that another catalogue has too
-// loses none.
+// Red when whoever is to approve a commit is not told which installations lose their version. An
+// add-on that another catalogue has too loses none.
 func TestWhatACommitTakesFromInstallationsIsTold(t *testing.T) {
 	w := newWorld(t)
 	first := w.commit(map[string]string{"a.yaml": file("a", "1.0.0", "b", "1.0.0", "c", "1.0.0", "d", "1.0.0", "e", "1.0.0", "f", "1.0.0")})
@@ -248,7 +248,8 @@ func TestWhatACommitTakesFromInstallationsIsTold(t *testing.T) {
 	w.expectAddons(object, empty)
 }
 
-// Red when a conflict names a generated catalogue alone, which nobody wrote, or tells the catalogue in git that wins that it loses.
+// Red when a conflict names a generated catalogue alone, which nobody wrote, or tells the catalogue
+// in git that wins that it loses.
 func TestAConflictNamesTheCatalogueInGit(t *testing.T) {
 	w := newWorld(t)
 	commit := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0")})
@@ -470,7 +471,8 @@ func (w *world) seed() *kkpv1.Seed {
 	return seed
 }
 
-// expectRow waits until the catalogue in git has the row of a seed, and what was generated from it has none.
+// expectRow waits until the catalogue in git has the row of a seed, and what was generated from it
+// has none.
 func (w *world) expectRow(object *v1.AddonCatalogue, seed string) {
 	w.t.Helper()
 	expect.Object(w.t, w.client, object, func(object *v1.AddonCatalogue) error {
@@ -575,7 +577,8 @@ func port(server *fetchtest.SSH) string {
 	return server.Address[strings.LastIndex(server.Address, ":")+1:]
 }
 
-// Red when a catalogue that is stuck tells it in its status alone, or at every look, or once more after a restart.
+// Red when a catalogue that is stuck tells it in its status alone, or at every look, or once more
+// after a restart.
 func TestACatalogueThatIsStuckIsToldOnce(t *testing.T) {
 	w := newWorld(t)
 	w.seed()

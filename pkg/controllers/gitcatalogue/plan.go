@@ -22,8 +22,7 @@ const managedBy = "gitcatalogue"
 type child struct {
 	name, addon string
 	spec        v1.AddonCatalogueSpec
-	// digest covers the spec.
-	digest string
+	digest      string
 }
 
 // plan is what is to be done for a commit, each list sorted by name.
@@ -32,7 +31,7 @@ type plan struct {
 	versions int32
 	write    []child
 	remove   []string
-	// taken are the add-ons, by the name of their catalogue, whose name somebody else has.
+	// taken has, by the name of their catalogue, the add-ons whose name another's object has.
 	taken map[string]string
 	// added is how many of those to write are new.
 	added int
@@ -47,7 +46,6 @@ func (r *Reconciler) plan(_ context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// planChildren compares the add-ons of a commit with what was generated before.
 func planChildren(parent *v1.AddonCatalogue, addons []v1.Addon, have map[string]*v1.AddonCatalogue) (plan, error) {
 	var todo plan
 	wanted := map[string]bool{}
@@ -89,8 +87,8 @@ func newChild(parent *v1.AddonCatalogue, addon v1.Addon) (child, error) {
 	return made, nil
 }
 
-// childName is <catalogue>-<addon>-<6 hex>. The digits keep catalogues apart whose names run into those of add-ons, and a
-// catalogue from an earlier one of its name, whose children may not be collected yet.
+// childName is <catalogue>-<addon>-<6 hex>. The digits differ for catalogues whose names and
+// add-ons read the same together, and for an earlier catalogue of the same name.
 func childName(parent *v1.AddonCatalogue, addon string) string {
 	const longest, digits = 253, 3
 	sum := sha256.Sum256([]byte(string(parent.UID) + "/" + addon))
@@ -108,20 +106,20 @@ func (c child) object(parent, before *v1.AddonCatalogue, revision string) *v1.Ad
 			Controller: new(true),
 		}},
 	}, Spec: c.spec}
-	foretold := int64(1)
+	expected := int64(1)
 	if before != nil {
-		object.ResourceVersion, foretold = before.ResourceVersion, before.Generation
+		object.ResourceVersion, expected = before.ResourceVersion, before.Generation
 		if stamp(before) == "" || before.Annotations[v1.AnnotationDigest] != c.digest {
-			foretold++
+			expected++
 		}
 	}
 	object.Annotations = map[string]string{
-		v1.AnnotationDigest: c.digest, v1.AnnotationRevision: revision, v1.AnnotationGeneration: strconv.FormatInt(foretold, 10),
+		v1.AnnotationDigest: c.digest, v1.AnnotationRevision: revision, v1.AnnotationGeneration: strconv.FormatInt(expected, 10),
 	}
 	return object
 }
 
-// stamp is the digest of what we wrote, if the object still is that; empty if somebody changed it.
+// stamp is the digest of what we wrote; empty if others changed it.
 func stamp(object *v1.AddonCatalogue) string {
 	if object.Annotations[v1.AnnotationGeneration] != strconv.FormatInt(object.Generation, 10) {
 		return ""

@@ -14,13 +14,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// read makes add-ons of files, and checks them as admission checks a catalogue that lists them.
+// read makes add-ons of files, and checks them as admission checks a catalogue.
 func (r *Reconciler) read(ctx context.Context, f *facts) loop.Outcome {
 	content, err := readContent(f)
 	if invalid, ok := errors.AsType[*documents.InvalidError](err); ok {
 		return f.refuse(invalid)
 	}
-	if err != nil { // The store's folder, not the repository.
+	if err != nil { // the store's folder failed, not the repository
 		log.FromContext(ctx).Error(err, "fetched content can't be read", "catalogue", f.object.Name)
 		return f.waiting(v1.ReasonFetchFailed, "the fetched content can't be read; the log says why")
 	}

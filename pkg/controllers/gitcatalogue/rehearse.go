@@ -9,20 +9,20 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue/documents"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// rehearse tries every write without effect. What the API server refuses, schema and admission
-// included, is wrong with the commit; a name that somebody else's object has is left out of it.
+// rehearse makes every write as a dry run. What the API server refuses makes the commit invalid; an
+// add-on whose name another's object has is left out.
 func (r *Reconciler) rehearse(ctx context.Context, f *facts) loop.Outcome {
 	var mutex sync.Mutex
 	var invalid documents.InvalidError
 	taken := map[string]string{}
 	err := each(ctx, f.plan.write, func(ctx context.Context, made child) error {
-		_, err := r.put(ctx, f, made, client.DryRunAll)
+		_, err := r.put(ctx, f, made, metav1.DryRunAll)
 		if apierrors.IsAlreadyExists(err) {
 			isTaken, readErr := r.isTaken(ctx, f, made.name)
 			if !isTaken {
@@ -54,7 +54,7 @@ func (r *Reconciler) rehearse(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// isRefusal says whether the API server refuses an object for what it is.
+// isRefusal says whether the API server refuses an object for its content.
 func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) ||
 		apierrors.IsRequestEntityTooLargeError(err)

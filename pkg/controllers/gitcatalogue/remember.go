@@ -20,8 +20,7 @@ func (r *Reconciler) remember(ctx context.Context, f *facts) loop.Outcome {
 	return f.finish(ctx)
 }
 
-// finish ends a pass whose content is that of the generated catalogues. A source that can't be
-// reached is told all the same.
+// finish ends a pass over current content. It reports also a source that can't be reached.
 func (f *facts) finish(ctx context.Context) loop.Outcome {
 	f.isCurrent = true
 	if f.snapshot.Stale != nil {
@@ -33,19 +32,18 @@ func (f *facts) finish(ctx context.Context) loop.Outcome {
 	return loop.Done{Recheck: recheck}
 }
 
-// memory is what a pass leaves for the next one.
+// memory is kept from pass to pass.
 type memory struct {
-	// asked is the value of annotation reconcile-at that was answered.
+	// asked is the value of annotation reconcile-at that was followed.
 	asked string
-	// announced is the commit that the last event told.
+	// announced is the commit of the last event.
 	announced string
-	// digest of the content taken for that generation, and the digests of what came of it, by name.
+	// digest is the content's, for that generation; children are those of its catalogues.
 	digest     string
 	generation int64
 	children   map[string]string
 	versions   int32
-	// taken are add-ons of that content, by name of their catalogue, that did not come since
-	// somebody else has the name.
+	// taken has, by catalogue name, the add-ons that wait, since the name is taken.
 	taken map[string]string
 }
 

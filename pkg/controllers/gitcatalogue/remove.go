@@ -12,7 +12,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// remove deletes what the commit does not have any more.
 func (r *Reconciler) remove(ctx context.Context, f *facts) loop.Outcome {
 	return r.drop(ctx, f, f.plan.remove)
 }

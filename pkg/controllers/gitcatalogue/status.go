@@ -13,7 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// project writes condition Fetched, the revision and the counts. The rest of the status is the distributor's.
+// project writes condition Fetched, revision and counts. The rest is the distributor's.
 func project(f *facts, outcome loop.Outcome) {
 	s, generation := &f.object.Status, f.object.Generation
 	if f.object.Spec.Git == nil {
@@ -33,7 +33,7 @@ func project(f *facts, outcome loop.Outcome) {
 		switch {
 		case o.Reason != v1.ReasonFetching:
 			conditions.False(&s.Conditions, generation, o.Condition, o.Reason, o.Message)
-		case present == nil: // A look at what is known already is no news.
+		case present == nil: // the condition does not change while known content is read again
 			conditions.Unknown(&s.Conditions, generation, o.Condition, o.Reason, o.Message)
 		}
 	case loop.RetryAt:
@@ -41,8 +41,7 @@ func project(f *facts, outcome loop.Outcome) {
 	}
 }
 
-// announce makes an event of a commit that changed something. It is told once, also where the next pass sees neither the revision in
-// status nor that all is written: the cache may be behind.
+// announce reports a commit that changed something, once, also where the cache is behind.
 func (r *Reconciler) announce(f *facts, before string) {
 	if !f.isCurrent || len(f.plan.write)+len(f.plan.remove) == 0 || before == f.snapshot.Revision ||
 		f.memory.announced == f.snapshot.Revision {
@@ -54,7 +53,7 @@ func (r *Reconciler) announce(f *facts, before string) {
 		f.snapshot.Revision, f.plan.added, len(f.plan.write)-f.plan.added, len(f.plan.remove))
 }
 
-// apiReason is what the API server says about a call, in words that are fit for status.
+// apiReason describes an API server's refusal, for status.
 func apiReason(err error) string {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {

@@ -12,19 +12,19 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// recheck is when a pass is made without being asked. The store forgets after an hour what nobody asks for.
+// recheck is when to come back without an event. The store forgets unused content after an hour.
 const recheck = 15 * time.Minute
 
 // facts are what one pass knows; each step adds to them.
 type facts struct {
 	object *v1.AddonCatalogue
 	memory *memory
-	// have are the generated catalogues that are there, by name. They are shared with the cache and only read.
+	// have are the existing generated catalogues by name, shared with the cache: only read.
 	have     map[string]*v1.AddonCatalogue
 	snapshot fetch.Snapshot
 	content  *documents.Content
 	plan     plan
-	// isCurrent is set when the content's add-ons are those that are there.
+	// isCurrent is set when the existing catalogues are those of the content.
 	isCurrent bool
 }
 
@@ -51,10 +51,10 @@ func (r *Reconciler) leavingSteps() []loop.Step[facts] {
 	}
 }
 
-// outrun is when to come back after the cache was behind: it knows by then.
+// outrun is when to come back where the cache was behind.
 const outrun = time.Second
 
-// failed is the outcome of a call to the master's API server that failed.
+// failed is the outcome of a failed call to the master's API server.
 func failed(what string, err error) loop.Outcome {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return loop.Waiting{

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,15 +14,17 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// Names of generated catalogues can be foretold by whoever reads the one in git, and whoever may write catalogues can be there first.
-// Such an add-on does not come, and the catalogue says so; the rest of the commit is not held up.
+// Readers of a catalogue in git can foretell the names of its generated ones, and writers of
+// catalogues can use them first. Such an add-on waits, the catalogue reports it, and the rest of
+// the commit is applied.
 
-// takenTold is how many taken names a condition lists; it counts all of them.
-const takenTold = 3
+// mostTaken is how many taken names a condition lists; it counts all of them.
+const mostTaken = 3
 
-// isTaken says, past the cache, whether somebody else's object has the name of a generated catalogue.
+// isTaken says, past the cache, whether another's object has the name of a generated catalogue.
 func (r *Reconciler) isTaken(ctx context.Context, f *facts, name string) (bool, error) {
 	found := &v1.AddonCatalogue{}
 	err := r.direct.Get(ctx, client.ObjectKey{Namespace: f.object.Namespace, Name: name}, found)
@@ -37,7 +38,7 @@ func isChild(object, parent *v1.AddonCatalogue) bool {
 	return object.Labels[v1.LabelRole] == v1.RoleGenerated && metav1.IsControlledBy(object, parent)
 }
 
-// stillTaken says whether all names that were taken when the content was read are so still, by the cache.
+// stillTaken says, by the cache, whether all names are taken as when the content was read.
 func (r *Reconciler) stillTaken(ctx context.Context, f *facts) bool {
 	for name := range f.memory.taken {
 		found := &v1.AddonCatalogue{}
@@ -49,7 +50,7 @@ func (r *Reconciler) stillTaken(ctx context.Context, f *facts) bool {
 	return true
 }
 
-// without leaves those add-ons out whose names are taken.
+// without leaves out the add-ons whose names are taken.
 func (p *plan) without(taken map[string]string) {
 	p.taken = taken
 	for _, made := range p.children {
@@ -62,23 +63,20 @@ func (p *plan) without(taken map[string]string) {
 	p.children, p.write = slices.DeleteFunc(p.children, isTaken), slices.DeleteFunc(p.write, isTaken)
 }
 
-// takenOutcome ends the pass over a commit that was taken but for add-ons whose names somebody has.
+// takenOutcome ends the pass over a commit that was applied but for add-ons whose names are taken.
 func (f *facts) takenOutcome() loop.Outcome {
-	var told []string
+	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(f.memory.taken)) {
-		told = append(told, fmt.Sprintf("add-on %q does not come: AddonCatalogue %q has the name that its generated one would get, and "+
+		texts = append(texts, fmt.Sprintf("add-on %q does not come: AddonCatalogue %q has the name that its generated one would get, and "+
 			"was not generated from this catalogue: delete it", f.memory.taken[name], f.object.Namespace+"/"+name))
-	}
-	if more := len(told) - takenTold; more > 0 {
-		told = append(told[:takenTold], fmt.Sprintf("and %d more", more))
 	}
 	return loop.Waiting{
 		Condition: v1.ConditionFetched, Reason: v1.ReasonGeneratedNameTaken, Recheck: recheck,
-		Message: fmt.Sprintf("commit %s is taken, but %s", f.snapshot.Revision, strings.Join(told, "; ")),
+		Message: fmt.Sprintf("commit %s is taken, but %s", f.snapshot.Revision, text.First(texts, mostTaken)),
 	}
 }
 
-// toAuthored maps an object as toAuthored does, and to the catalogues that wait for its name besides.
+// toAuthored is toAuthored, and the catalogues that wait for the object's name.
 func (r *Reconciler) toAuthored(ctx context.Context, object client.Object) []reconcile.Request {
 	requests := toAuthored(ctx, object)
 	for _, name := range r.memories.waitingFor(object.GetName()) {
@@ -87,14 +85,14 @@ func (r *Reconciler) toAuthored(ctx context.Context, object client.Object) []rec
 	return requests
 }
 
-// waitingFor are the catalogues one of whose generated names an object has.
+// waitingFor are the catalogues that wait for a name.
 func (m *memories) waitingFor(name string) []types.NamespacedName {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return slices.Clone(m.waiting[name])
 }
 
-// await notes for which names a catalogue waits.
+// await records for which names a catalogue waits.
 func (m *memories) await(catalogue types.NamespacedName, names map[string]string) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

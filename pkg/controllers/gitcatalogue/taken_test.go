@@ -16,8 +16,9 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// TestATakenNameHoldsUpItsAddonOnly: somebody's catalogue has the name that a generated one would get. The rest of the commit is taken,
-// the one in git names the object, nothing is tried over and over, and the add-on comes once the name is free.
+// TestATakenNameHoldsUpItsAddonOnly: somebody's catalogue has the name that a generated one would
+// get. The rest of the commit is taken, the one in git names the object, nothing is tried over and
+// over, and the add-on comes once the name is free.
 func TestATakenNameHoldsUpItsAddonOnly(t *testing.T) {
 	for _, role := range []string{"", v1.RoleMerged} {
 		t.Run("role "+role, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// unchanged ends a pass over content that was taken before.
+// unchanged ends a pass over content that was read before.
 func (r *Reconciler) unchanged(ctx context.Context, f *facts) loop.Outcome {
 	known := f.memory
 	if known.digest != f.snapshot.Digest || known.generation != f.object.Generation || len(known.children) != len(f.have) {

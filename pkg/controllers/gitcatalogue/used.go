@@ -14,11 +14,11 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// usedTold is how many versions a condition names of those that go and that installations have; it counts all of them.
-const usedTold = 3
+// mostUsed is how many removed versions a condition names; it counts all of them.
+const mostUsed = 3
 
-// used says which of the versions that a commit takes away installations have, as the distributor counted last. It is for whoever is
-// to approve the commit; what can't be read is told too, and holds nothing up.
+// used says, for an admin's approval, which of the removed versions installations have, by the
+// distributor's last count. What can't be read is reported and delays nothing.
 func (r *Reconciler) used(ctx context.Context, f *facts) string {
 	const unknown = "it is not known whether installations have what goes: "
 	var all v1.AddonCatalogueList
@@ -42,7 +42,7 @@ func (r *Reconciler) used(ctx context.Context, f *facts) string {
 	return usedText(planWithdrawn(f, all.Items), usages)
 }
 
-// planWithdrawn is what no catalogue has once the plan is carried out.
+// planWithdrawn are the versions that no catalogue has after the plan.
 func planWithdrawn(f *facts, all []v1.AddonCatalogue) []catalogue.UsedVersion {
 	var before v1.AddonCatalogueSpec
 	var remaining []*v1.AddonCatalogueSpec
@@ -63,7 +63,7 @@ func planWithdrawn(f *facts, all []v1.AddonCatalogue) []catalogue.UsedVersion {
 	return catalogue.Withdrawn(&before, remaining...)
 }
 
-// usedText names the versions that most installations have, of all seeds together.
+// usedText names the versions that most installations have.
 func usedText(gone []catalogue.UsedVersion, usages []catalogue.SeedUsage) string {
 	type count struct {
 		of            catalogue.UsedVersion
@@ -97,5 +97,5 @@ func usedText(gone []catalogue.UsedVersion, usages []catalogue.SeedUsage) string
 		have = "has"
 	}
 	return fmt.Sprintf("%s on %s %s what goes (%s); nothing is uninstalled",
-		text.Count(sum, "installation"), seeds, have, text.Names(named, usedTold))
+		text.Count(sum, "installation"), seeds, have, text.Names(named, mostUsed))
 }

@@ -2,7 +2,6 @@ package gitcatalogue
 
 import (
 	"context"
-	"fmt"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,36 +20,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// passesAtOnce is the number of catalogues worked on at a time.
 const passesAtOnce = 4
 
 // SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	built, err := controller.New("gitcatalogue", mgr, controller.Options{Reconciler: r, MaxConcurrentReconciles: passesAtOnce})
-	if err != nil {
-		return fmt.Errorf("making controller gitcatalogue: %w", err)
-	}
-	secrets := &metav1.PartialObjectMetadata{}
-	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	from := r.master.GetCache()
-	for _, watch := range []source.Source{
+	return loop.Register(mgr, "gitcatalogue", controller.Options{Reconciler: r, MaxConcurrentReconciles: passesAtOnce},
 		source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			r.queue = queue
 			return nil
 		}),
 		source.Kind[client.Object](from, &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.toAuthored), matters()),
-		source.Kind[client.Object](from, secrets, handler.EnqueueRequestsFromMapFunc(r.namingSecret)),
-	} {
-		if err := built.Watch(watch); err != nil {
-			return fmt.Errorf("watching for controller gitcatalogue: %w", err)
-		}
-	}
-	return nil
+		source.Kind[client.Object](from, loop.Metadata(corev1.SchemeGroupVersion.WithKind("Secret")),
+			handler.EnqueueRequestsFromMapFunc(r.namingSecret)))
 }
 
-// toAuthored maps a generated catalogue to the one that owns it, and any other to itself.
+// toAuthored maps a generated catalogue to its owner, and any other to itself.
 func toAuthored(_ context.Context, object client.Object) []reconcile.Request {
 	name := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 	if object.GetLabels()[v1.LabelRole] != "" {
@@ -63,7 +51,7 @@ func toAuthored(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: name}}
 }
 
-// matters leaves out the distributor's status writes, but not those that touch what is ours in it.
+// matters ignores the distributor's status writes, but not those to our part.
 func matters() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
 		before, after := update.ObjectOld.(*v1.AddonCatalogue), update.ObjectNew.(*v1.AddonCatalogue)
@@ -86,7 +74,7 @@ func ownPart(object *v1.AddonCatalogue) v1.AddonCatalogueStatus {
 func (r *Reconciler) namingSecret(ctx context.Context, secret client.Object) []reconcile.Request {
 	var list v1.AddonCatalogueList
 	if err := r.cached.List(ctx, &list, client.InNamespace(r.options.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil // The cache is being made; every catalogue comes by once it is.
+		return nil // the cache is starting; every catalogue is enqueued after that
 	}
 	var requests []reconcile.Request
 	for i := range list.Items {

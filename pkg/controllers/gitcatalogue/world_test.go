@@ -32,7 +32,8 @@ import (
 
 func TestMain(m *testing.M) { fleet.Main(m, fleet.ClusterOptions{Name: "master"}) }
 
-// world is a master with a platform namespace of the test's own, and a git server with one repository.
+// world is a master with a platform namespace of the test's own, and a git server with one
+// repository.
 type world struct {
 	t          *testing.T
 	platform   string
@@ -101,8 +102,8 @@ func (w *world) create(object client.Object) {
 	kit.Create(w.t, w.client, object)
 }
 
-// start runs the controller, and the distributor with it where a namespace for merged catalogues is named, over a store on
-// a folder; "" is a new one. The function ends it.
+// start runs the controller, and the distributor with it where a namespace for merged catalogues is
+// named, over a store on a folder; "" is a new one. The function ends it.
 func (w *world) start(folder, merged string) (stop func()) {
 	w.t.Helper()
 	if folder == "" {
@@ -206,7 +207,8 @@ func (w *world) children(parent *v1.AddonCatalogue) map[string]*v1.AddonCatalogu
 	return found
 }
 
-// expectAddons waits until exactly these add-ons were generated, given as name, version, and the status says so.
+// expectAddons waits until exactly these add-ons were generated, given as name, version, and the
+// status says so.
 func (w *world) expectAddons(parent *v1.AddonCatalogue, revision string, addons ...string) map[string]*v1.AddonCatalogue {
 	w.t.Helper()
 	want := map[string]string{}

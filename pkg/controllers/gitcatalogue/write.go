@@ -14,7 +14,6 @@ import (
 // fieldOwner names our writes in managedFields.
 const fieldOwner = client.FieldOwner("trellis-gitcatalogue")
 
-// callsAtOnce is the number of calls to the API server at a time.
 const callsAtOnce = 8
 
 func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
@@ -23,7 +22,7 @@ func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
 		if err != nil || stamp(object) == made.digest {
 			return err
 		}
-		// The generation was not foretold right: what changed was metadata only.
+		// The generation was not as expected: only metadata changed.
 		before := object.DeepCopy()
 		object.Annotations[v1.AnnotationGeneration] = strconv.FormatInt(object.Generation, 10)
 		return r.cached.Patch(ctx, object, client.MergeFrom(before), fieldOwner)
@@ -34,27 +33,14 @@ func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// dryRun is an option of both verbs.
-type dryRun interface {
-	client.CreateOption
-	client.UpdateOption
-}
-
-func (r *Reconciler) put(ctx context.Context, f *facts, made child, options ...dryRun) (*v1.AddonCatalogue, error) {
+// put creates or updates a generated catalogue; dryRun is as in client.CreateOptions.
+func (r *Reconciler) put(ctx context.Context, f *facts, made child, dryRun ...string) (*v1.AddonCatalogue, error) {
 	before := f.have[made.name]
 	object := made.object(f.object, before, f.snapshot.Revision)
 	if before == nil {
-		create := []client.CreateOption{fieldOwner}
-		for _, option := range options {
-			create = append(create, option)
-		}
-		return object, r.cached.Create(ctx, object, create...)
+		return object, r.cached.Create(ctx, object, &client.CreateOptions{DryRun: dryRun}, fieldOwner)
 	}
-	update := []client.UpdateOption{fieldOwner}
-	for _, option := range options {
-		update = append(update, option)
-	}
-	return object, r.cached.Update(ctx, object, update...)
+	return object, r.cached.Update(ctx, object, &client.UpdateOptions{DryRun: dryRun}, fieldOwner)
 }
 
 func each[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {

@@ -9,7 +9,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
@@ -20,33 +19,29 @@ import (
 
 // Dependencies of the controller.
 type Dependencies struct {
-	// Client of the seed; reads of Clusters, and of the metadata of Namespaces and Secrets, come from its cache.
+	// Client of the seed: Clusters, and metadata of Namespaces and Secrets, by its cache.
 	Client client.Client
-	// Reader sees past the cache: kubeconfigs are read by it, so that they are not kept in memory.
+	// Reader reads past the cache, so that kubeconfigs are not kept in memory.
 	Reader client.Reader
-	// Identities knows which user cluster each Cluster has.
+	// Identities know which user cluster each Cluster has.
 	Identities *cluster.Identities
 	// WorkerName is --worker-name; empty as a rule.
 	WorkerName string
-	// Interval between two probes of an API server; 0 is one minute.
+	// Interval between two probes of an API server. Default: one minute.
 	Interval time.Duration
 }
 
-// Reconciler fills in for KKP.
+// Reconciler does the part of KKP's controllers.
 type Reconciler struct {
 	Dependencies
 	prober *prober
-	living []loop.Step[facts]
-	going  []loop.Step[facts]
 }
 
 // New makes a Reconciler.
 func New(dependencies Dependencies) *Reconciler {
 	dependencies.Interval = cmp.Or(dependencies.Interval, time.Minute)
-	r := &Reconciler{Dependencies: dependencies}
-	r.prober = newProber(dependencies.Reader, dependencies.Identities, dependencies.Interval)
-	r.living, r.going = r.livingSteps(), r.goingSteps()
-	return r
+	prober := newProber(dependencies.Reader, dependencies.Identities, dependencies.Interval)
+	return &Reconciler{Dependencies: dependencies, prober: prober}
 }
 
 // SetupWithManager watches Clusters, and the metadata of their namespaces and kubeconfig Secrets.
@@ -54,9 +49,8 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(manager).
 		Named("standalone").
 		For(&kkpv1.Cluster{}).
-		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(clusterOfNamespace)).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(clusterOfSecret),
-			builder.WithPredicates(kubeconfigSecrets)).
+		WatchesMetadata(&corev1.Namespace{}, toCluster(client.Object.GetName)).
+		WatchesMetadata(&corev1.Secret{}, toCluster(client.Object.GetNamespace), builder.WithPredicates(kubeconfigSecrets)).
 		WatchesRawSource(source.Func(r.prober.start)).
 		Complete(r)
 }
@@ -75,7 +69,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	pass := loop.Start(r.Client, &object)
 	facts := &facts{cluster: &object}
 	if described.Deleted {
-		outcome := loop.Run(ctx, r.going, facts)
+		outcome := loop.Run(ctx, r.deletionSteps(), facts)
 		if _, done := outcome.(loop.Done); done {
 			return ctrl.Result{}, pass.SetFinalizer(ctx, v1.FinalizerCleanupNamespace, false)
 		}
@@ -84,5 +78,5 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := pass.SetFinalizer(ctx, v1.FinalizerCleanupNamespace, true); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	return pass.Finish(ctx, loop.Run(ctx, r.living, facts))
+	return pass.Finish(ctx, loop.Run(ctx, r.steps(), facts))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// probeTheAPIServer takes over what the last probe found. A version once known stays while the API server is down, and while the
-// kubeconfig leads to another user cluster.
+// probeTheAPIServer reports what the last probe found. A known version stays while the API server
+// is down, or the kubeconfig leads to another user cluster.
 func (r *Reconciler) probeTheAPIServer(ctx context.Context, f *facts) loop.Outcome {
 	finding, known := r.prober.ask(question{
 		cluster:   target.Ref{Namespace: f.namespace(), Name: f.cluster.Name, UID: f.cluster.UID},

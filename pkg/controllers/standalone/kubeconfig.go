@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
@@ -15,8 +14,7 @@ import (
 
 // findSecret waits for the kubeconfig; without one the API server counts as down.
 func (r *Reconciler) findSecret(ctx context.Context, f *facts) loop.Outcome {
-	found := &metav1.PartialObjectMetadata{}
-	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	found := loop.Metadata(corev1.SchemeGroupVersion.WithKind("Secret"))
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: f.namespace(), Name: kubeconfigSecret}, found)
 	if apierrors.IsNotFound(err) {
 		f.cluster.Status.ExtendedHealth.APIServer = kkpv1.HealthDown

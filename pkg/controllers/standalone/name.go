@@ -11,8 +11,8 @@ import (
 )
 
 // nameNamespace ends the pass, so that the name is written before the namespace is made. A status
-// that names any other namespace was not written here and is not followed: its namespace would be
-// deleted with the Cluster.
+// with any other name was not written here and is refused: that namespace would be deleted with the
+// Cluster.
 func nameNamespace(_ context.Context, f *facts) loop.Outcome {
 	name := f.namespace()
 	if len(validation.IsDNS1123Label(name)) > 0 {

@@ -14,18 +14,18 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// goingRecheck is when to look again after a namespace that goes, should its watch miss the end.
-const goingRecheck = 10 * time.Second
+// deletedRecheck is when to check again whether a namespace is gone, in case its watch misses it.
+const deletedRecheck = 10 * time.Second
 
-// makeNamespace makes the namespace, owned by its Cluster. One that is there is used as it is, unless it is going: the
-// former Cluster's things must be out of it first.
+// makeNamespace makes the namespace, owned by its Cluster. An existing one is used as it is, but
+// one that is being deleted is waited for: it has the former Cluster's objects.
 func (r *Reconciler) makeNamespace(ctx context.Context, f *facts) loop.Outcome {
 	have, err := r.namespaceMetadata(ctx, r.Client, f.namespace())
 	if err != nil {
 		return failure(ctx, err)
 	}
 	if have != nil && !have.DeletionTimestamp.IsZero() {
-		return waiting("the namespace is being deleted", goingRecheck)
+		return waiting("the namespace is being deleted", deletedRecheck)
 	}
 	if have != nil {
 		return nil
@@ -42,7 +42,7 @@ func (r *Reconciler) makeNamespace(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// removeNamespace is Done when the API server itself, not the cache, says that the namespace is gone.
+// removeNamespace is Done when the API server itself says that the namespace is gone.
 func (r *Reconciler) removeNamespace(ctx context.Context, f *facts) loop.Outcome {
 	r.prober.forget(f.cluster.Name)
 	if f.cluster.Status.NamespaceName != f.namespace() { // never made
@@ -61,13 +61,12 @@ func (r *Reconciler) removeNamespace(ctx context.Context, f *facts) loop.Outcome
 			return failure(ctx, fmt.Errorf("deleting namespace %q: %w", have.Name, err))
 		}
 	}
-	return waiting("the namespace is being deleted", goingRecheck)
+	return waiting("the namespace is being deleted", deletedRecheck)
 }
 
 // namespaceMetadata is nil where there is no such namespace.
 func (r *Reconciler) namespaceMetadata(ctx context.Context, reader client.Reader, name string) (*metav1.PartialObjectMetadata, error) {
-	found := &metav1.PartialObjectMetadata{}
-	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	found := loop.Metadata(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	err := reader.Get(ctx, client.ObjectKey{Name: name}, found)
 	if apierrors.IsNotFound(err) {
 		return nil, nil

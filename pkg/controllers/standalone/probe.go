@@ -17,23 +17,22 @@ import (
 )
 
 const (
-	// probeTimeout ends a probe of an API server that accepts and says nothing.
+	// probeTimeout ends a probe of an API server that accepts connections and does not answer.
 	probeTimeout = 10 * time.Second
-	// probesAtOnce bounds the connections that dead API servers can hold.
+	// probesAtOnce bounds the connections to dead API servers.
 	probesAtOnce = 32
 )
 
-// finding is what a probe found.
 type finding struct {
 	asked question
 	// answers says that an API server is there.
 	answers bool
-	// version is empty when no API server answered, or that of another user cluster than the Cluster's.
+	// version is empty where no API server answered, or that of another user cluster did.
 	version string
 	at      time.Time
 }
 
-// question is what a probe is for: with another one, what was found before is out of date.
+// question is what a probe is for: a finding for another question is out of date.
 type question struct {
 	cluster target.Ref
 	// confirmed is the Cluster's annotation confirm-cluster.
@@ -65,7 +64,7 @@ func newProber(reader client.Reader, identities *cluster.Identities, interval ti
 	}
 }
 
-// start is a source.Func: it keeps the queue to which objects come back when a probe ends.
+// start is a source.Func: it keeps the queue to which objects return when a probe ends.
 func (p *prober) start(ctx context.Context, queue queue) error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -73,8 +72,8 @@ func (p *prober) start(ctx context.Context, queue queue) error {
 	return nil
 }
 
-// ask returns what is known of a cluster's API server as it is asked for now, at once. When that is nothing, or as old as the
-// interval, a probe is started, whose end brings the Cluster back.
+// ask returns the last finding, at once. Without one, or when it is as old as the interval, a probe
+// starts, which enqueues the Cluster when it ends.
 func (p *prober) ask(asked question) (finding, bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -86,7 +85,6 @@ func (p *prober) ask(asked question) (finding, bool) {
 	return last, current
 }
 
-// forget drops what is known of a Cluster that goes.
 func (p *prober) forget(name string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -120,8 +118,8 @@ func (p *prober) probe(ctx context.Context, asked question) {
 	p.queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
 }
 
-// version is empty where the API server can't be asked, or is another user cluster's. The reason goes to the log: a Cluster's status
-// has no place for it.
+// version is empty where the API server does not answer, or is another user cluster's. The log has
+// the reason: a Cluster's status has no place for it.
 func (p *prober) version(ctx context.Context, asked question) (version string, answers bool) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

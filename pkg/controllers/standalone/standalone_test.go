@@ -189,8 +189,8 @@ func TestRefusedKubeconfig(t *testing.T) {
 	health(t, c, kkp, binaries.Newer, kkpv1.HealthUp)
 }
 
-// TestSwappedClusterHasNoVersion holds that a Cluster does not get the version of a user cluster that is not its own, until
-// somebody confirms that it is.
+// TestSwappedClusterHasNoVersion holds that a Cluster does not get the version of a user cluster
+// that is not its own, until somebody confirms that it is.
 func TestSwappedClusterHasNoVersion(t *testing.T) {
 	c := seed(t, "")
 	user := fleet.Shared().Cluster("user")

@@ -19,10 +19,10 @@ type facts struct {
 	secretVersion string
 }
 
-// namespace is where the Cluster lives on the seed, with or without a status that says so.
+// namespace is the Cluster's on the seed, with or without a status that says so.
 func (f *facts) namespace() string { return cluster.NamespacePrefix + f.cluster.Name }
 
-func (r *Reconciler) livingSteps() []loop.Step[facts] {
+func (r *Reconciler) steps() []loop.Step[facts] {
 	return []loop.Step[facts]{
 		{Name: "name", Run: nameNamespace},         // say which namespace it will be, before it exists
 		{Name: "namespace", Run: r.makeNamespace},  // make it, or wait for a former one to go
@@ -31,7 +31,7 @@ func (r *Reconciler) livingSteps() []loop.Step[facts] {
 	}
 }
 
-func (r *Reconciler) goingSteps() []loop.Step[facts] {
+func (r *Reconciler) deletionSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
 		{Name: "namespace", Run: r.removeNamespace}, // delete it and wait until it is gone
 	}
@@ -45,12 +45,8 @@ func waiting(message string, recheck time.Duration) loop.Outcome {
 	return loop.Waiting{Condition: v1.ConditionReady, Reason: v1.ReasonClusterNotReady, Message: message, Recheck: recheck}
 }
 
-func retry(err error) loop.Outcome {
-	return loop.RetryAt{Condition: v1.ConditionReady, Reason: v1.ReasonFailed, Message: err.Error(), After: goingRecheck}
-}
-
 // failure logs, since a Cluster's status has no place for it.
 func failure(ctx context.Context, err error) loop.Outcome {
 	log.FromContext(ctx).Error(err, "Could not bring the Cluster up to date")
-	return retry(err)
+	return loop.RetryAt{Condition: v1.ConditionReady, Reason: v1.ReasonFailed, Message: err.Error(), After: deletedRecheck}
 }

@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	tplFunction = "tpl"
-	// listFunction makes one value of several.
+	tplFunction  = "tpl"
 	listFunction = "list"
 )
 
@@ -24,9 +23,8 @@ type edit struct {
 	by      string
 }
 
-// withGuardedCalls writes "tpl TEXT DATA" as "list TEXT DATA | include GUARD", which takes piped arguments the same way. A
-// call without an argument of its own is an error, which is left for the engine to say. Lines stay where
-// they are. A text that can't be parsed stays as it is: the engine refuses it.
+// withGuardedCalls rewrites "tpl TEXT DATA" to "list TEXT DATA | include GUARD", which takes piped
+// arguments the same way. Lines stay where they are. The engine reports what is wrong.
 func withGuardedCalls(text string) string {
 	if !strings.Contains(text, tplFunction) {
 		return text
@@ -52,7 +50,7 @@ func withGuardedCalls(text string) string {
 	return text
 }
 
-// endOfCommand is where a command that goes on at a place ends, before the space that follows it.
+// endOfCommand is where a command ends, before the space that follows it.
 func endOfCommand(text string, at int) int {
 	end, depth := at, 0
 scan:
@@ -83,7 +81,6 @@ scan:
 	return at + len(strings.TrimRight(text[at:end], " \t\r\n"))
 }
 
-// endOfQuoted is the place of the quote that ends what begins at a place.
 func endOfQuoted(text string, at int) int {
 	quote := text[at]
 	for end := at + 1; end < len(text); end++ {
@@ -97,7 +94,6 @@ func endOfQuoted(text string, at int) int {
 	return len(text) - 1
 }
 
-// literals are the texts that a template writes out in quotes.
 func literals(text string) []string {
 	var found []string
 	if !strings.Contains(text, tplFunction) {
@@ -111,7 +107,7 @@ func literals(text string) []string {
 	return found
 }
 
-// unnamed is what a text is called that is parsed for its calls: no template that it defines is called so, or it would be defined twice.
+// unnamed is the name of a text that is parsed for its calls; no template that it defines has it.
 const unnamed = "\x00"
 
 // eachNode visits all nodes of a text's templates; none of a text that can't be parsed.
@@ -183,11 +179,10 @@ const (
 	dateLayout  = "2006-01-02 15:04:05"
 )
 
-// otherMoment is a call that gives another time than now.
 var otherMoment = fmt.Sprintf("(toDate %q %q)", dateLayout, render.OtherTime.Format(dateLayout))
 
-// atOtherMoment has the templates of a chart and of its dependencies read another time off the clock. Helm's engine takes no other
-// now. Text that comes with values keeps the real one.
+// atOtherMoment makes the templates of a chart and its dependencies read another time. Helm's
+// engine takes no other now. Text from values keeps the real one.
 func atOtherMoment(chart *helmchart.Chart) {
 	for _, file := range chart.Templates {
 		file.Data = []byte(withOtherNow(string(file.Data)))
@@ -197,7 +192,7 @@ func atOtherMoment(chart *helmchart.Chart) {
 	}
 }
 
-// withOtherNow writes calls of now anew, on the lines where they stand. A text that can't be parsed stays as it is.
+// withOtherNow rewrites calls of now, on their lines. A text that can't be parsed stays as it is.
 func withOtherNow(text string) string {
 	if !strings.Contains(text, nowFunction) {
 		return text

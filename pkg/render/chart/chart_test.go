@@ -456,7 +456,8 @@ func TestLongMessagesOfChartsAreCut(t *testing.T) {
 	}
 }
 
-// A chart as `helm create` makes it installs without a word about its test hook, and twice the same.
+// A chart as `helm create` makes it installs without a word about its test hook, and twice the
+// same.
 func TestCreatedChart(t *testing.T) {
 	made, err := chartutil.Create("created", t.TempDir())
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// cleaning copies data for a template without secrets. A template may have put a map into itself: each is copied once.
+// cleaning copies data without secrets, each map once: a template may put one into itself.
 type cleaning struct {
 	guard *guard
 	done  map[uintptr]any
 }
 
-// clean empties texts that hold a secret. What is neither text, map nor list is the engine's or the chart's, and stays.
+// clean empties texts that hold a secret. Only texts, maps and lists come from values.
 func (c *cleaning) clean(content any) any {
 	switch content := content.(type) {
 	case string:

@@ -86,7 +86,8 @@ func ends() fstest.MapFS {
 	)
 }
 
-// Red when a manifest or an object differs from the helm program's in a byte: a block scalar lost its newline at the end of a document.
+// Red when a manifest or an object differs from the helm program's in a byte: a block scalar lost
+// its newline at the end of a document.
 func TestBytesAsHelm(t *testing.T) {
 	content := ends()
 	result := mustRender(t, content, nil)

@@ -19,8 +19,9 @@ func hook(name, annotations string) string {
 	return "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: " + name + "\n  annotations: {" + annotations + "}\n"
 }
 
-// Red when events, weights or policies are not read as Helm reads them (upper case, blanks, repetitions, words that nobody
-// knows), when a hook is among the objects, or when disableHooks leaves one in.
+// Red when events, weights or policies are not read as Helm reads them (upper case, blanks,
+// repetitions, words that nobody knows), when a hook is among the objects, or when disableHooks
+// leaves one in.
 func TestHooks(t *testing.T) {
 	content := folder(
 		"templates/a.yaml", configMap+"c\n---\n"+hook("first", `helm.sh/hook: "pre-install, PRE-upgrade,pre-install", helm.sh/hook-weight: "-5"`),

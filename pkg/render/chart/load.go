@@ -21,8 +21,7 @@ const (
 	maxFileBytes  = 5 << 20
 	maxChartBytes = 64 << 20
 	maxFiles      = 20_000
-	// maxYAMLDepth of Chart.yaml and values.yaml.
-	maxYAMLDepth = 256
+	maxYAMLDepth  = 256
 )
 
 var byteOrderMark = []byte{0xEF, 0xBB, 0xBF}
@@ -42,7 +41,6 @@ func load(content fs.FS) (*helmchart.Chart, error) {
 	return loaded, checkDependencies(loaded)
 }
 
-// checkDependencies refuses a chart that names dependencies it does not hold.
 func checkDependencies(loaded *helmchart.Chart) error {
 	vendored := map[string]bool{}
 	for _, dependency := range loaded.Dependencies() {
@@ -131,7 +129,7 @@ func readFile(content fs.FS, name string, left int64) (*loader.BufferedFile, err
 	return &loader.BufferedFile{Name: name, Data: data}, checkYAML(name, data)
 }
 
-// checkYAML refuses what would become large or deep once it is read. Whether it is good YAML is for Helm to say.
+// checkYAML refuses what decodes to something large or deep. Helm reports other mistakes.
 func checkYAML(name string, data []byte) error {
 	switch path.Base(name) {
 	case "Chart.yaml", "values.yaml", "requirements.yaml", "Chart.lock", "requirements.lock":

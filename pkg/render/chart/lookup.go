@@ -3,7 +3,6 @@ package chart
 import (
 	"context"
 
-	"helm.sh/helm/v3/pkg/engine"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,7 +10,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// finder answers function lookup from objects that are given, and hands out the guard, if there is one.
+// finder answers function lookup from given objects, and gives the guard, if there is one.
 type finder struct {
 	guard   *guard
 	objects map[schema.GroupVersionKind][]*unstructured.Unstructured
@@ -42,9 +41,6 @@ func (f *finder) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableRes
 	return kindResource{objects: found}, len(found) > 0 && found[0].GetNamespace() != "", nil
 }
 
-var _ engine.ClientProvider = (*finder)(nil)
-
-// guardResource is what lookup reads the guard from.
 type guardResource struct {
 	dynamic.NamespaceableResourceInterface
 	functions map[string]any
@@ -55,16 +51,15 @@ func (r guardResource) Get(context.Context, string, metav1.GetOptions, ...string
 	return &unstructured.Unstructured{Object: r.functions}, nil
 }
 
-// List finds nothing.
 func (r guardResource) List(context.Context, metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	return nil, apierrors.NewNotFound(schema.GroupResource{}, "")
 }
 
-// kindResource is what lookup reads the objects of a kind from. What it gives is a copy: templates change what they get.
+// kindResource gives lookup copies of the objects of a kind: templates change them.
 type kindResource struct {
 	dynamic.NamespaceableResourceInterface
 	objects []*unstructured.Unstructured
-	// within is the namespace that is looked into; "" is all for a list, and none for one object.
+	// within is the namespace to search; empty is all for a list, and none for one object.
 	within string
 }
 
@@ -82,7 +77,7 @@ func (r kindResource) Get(_ context.Context, name string, _ metav1.GetOptions, _
 	return nil, apierrors.NewNotFound(schema.GroupResource{}, name)
 }
 
-// List implements dynamic.ResourceInterface. Where nothing is found there is no list either.
+// List finds nothing rather than an empty list.
 func (r kindResource) List(context.Context, metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	var list unstructured.UnstructuredList
 	for _, object := range r.objects {

@@ -13,7 +13,8 @@ import (
 
 const storedPassword = "c3RvcmVkLXBhc3N3b3Jk" // stored-password
 
-// stored are objects for lookup: a Secret and a ConfigMap in each of two namespaces, and a ClusterRole.
+// stored are objects for lookup: a Secret and a ConfigMap in each of two namespaces, and a
+// ClusterRole.
 func stored() []*unstructured.Unstructured {
 	object := func(version, kind, namespace, name string, data map[string]any) *unstructured.Unstructured {
 		made := &unstructured.Unstructured{Object: map[string]any{"apiVersion": version, "kind": kind, "data": data}}
@@ -29,7 +30,8 @@ func stored() []*unstructured.Unstructured {
 	}
 }
 
-// Red when function lookup finds nothing, another namespace's object, one of another version, or shares what a template changes.
+// Red when function lookup finds nothing, another namespace's object, one of another version, or
+// shares what a template changes.
 func TestLookup(t *testing.T) {
 	for template, want := range map[string]string{
 		`{{ (lookup "v1" "Secret" "my-namespace" "login").data.password }}`:                                                storedPassword,
@@ -57,8 +59,9 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// What lookup finds for a Core add-on is a secret: text of users doesn't see it, whoever looks it up. Red without GuardFound in
-// newGuard, without isForeign in the finder, and without the secrets of Found for data that a chart hands over.
+// What lookup finds for a Core add-on is a secret: text of users doesn't see it, whoever looks it
+// up. Red without GuardFound in newGuard, without isForeign in the finder, and without the secrets
+// of Found for data that a chart hands over.
 func TestTextOfUsersMeetsNothingThatIsLookedUp(t *testing.T) {
 	const direct = `{{ (lookup "v1" "Secret" "my-namespace" "login").data | toJson }}`
 	for _, test := range []struct{ why, template, extra string }{

@@ -33,14 +33,13 @@ type Renderer struct{}
 // New makes a renderer.
 func New() Renderer { return Renderer{} }
 
-var _ render.Renderer = Renderer{}
-
-// Render gives the chart's objects, those of crds/ first. Errors that only an edit mends are *render.ChartError,
-// *render.TemplateError, *render.LimitError, *render.DependenciesMissingError and *render.NoManifestsError.
+// Render gives the chart's objects, those of crds/ first. Errors that only an edit solves are
+// *render.ChartError, *render.TemplateError, *render.LimitError, *render.DependenciesMissingError
+// and *render.NoManifestsError.
 func (Renderer) Render(ctx context.Context, input render.Input) (result render.Result, err error) {
 	redactor := redact.New(input.Values, input.Data, render.SecretTexts(input.Found)...)
 	defer func() {
-		// Helm's parts read what strangers wrote; a mistake in them is that chart's trouble.
+		// A panic of Helm's parts over foreign text is an error of that chart.
 		if trouble := recover(); trouble != nil {
 			result, err = render.Result{}, &render.ChartError{Problem: "can't be rendered: " + redactor.Text(fmt.Sprint(trouble))}
 		}
@@ -115,7 +114,7 @@ func readCRDs(reader *manifest.Reader, chart *helmchart.Chart) ([]*unstructured.
 	return slices.Clone(reader.Objects()), nil
 }
 
-// renderManifests gives hooks and the other documents, both in Helm's order of kinds, without notes.
+// renderManifests gives hooks and other documents, in Helm's order of kinds, without notes.
 func renderManifests(chart *helmchart.Chart, values chartutil.Values, finder *finder) ([]*release.Hook, []releaseutil.Manifest, error) {
 	files, err := renderFiles(chart, values, finder)
 	if err != nil {
@@ -137,7 +136,6 @@ func renderManifests(chart *helmchart.Chart, values chartutil.Values, finder *fi
 	return hooks, manifests, nil
 }
 
-// renderFiles renders a chart, guarded where there are secrets.
 func renderFiles(chart *helmchart.Chart, values chartutil.Values, finder *finder) (map[string]string, error) {
 	if finder == nil {
 		return engine.Engine{}.Render(chart, values)
@@ -161,8 +159,9 @@ func readManifests(reader *manifest.Reader, manifests []releaseutil.Manifest) (s
 	return text.String(), nil
 }
 
-// located reads file and line from the errors of Helm's engine: "parse error at (FILE:LINE)", "execution error at
-// (FILE:LINE:COLUMN)", "template: FILE:LINE:COLUMN:" and "YAML parse error on FILE".
+// located reads file and line from the errors of Helm's engine: "parse error at (FILE:LINE)",
+// "execution error at (FILE:LINE:COLUMN)", "template: FILE:LINE:COLUMN:" and "YAML parse error on
+// FILE".
 var located = regexp.MustCompile(
 	`(?s)^(?:(?:parse|execution) error at \(|template: |YAML parse error on )([^:()]+?)(?::(\d+)(?::\d+)?)?\)?: (.*)$`)
 
@@ -177,7 +176,6 @@ func engineError(err error) error {
 	return &render.TemplateError{File: match[1], Line: line, Problem: match[3]}
 }
 
-// withoutValues takes values out of what Helm and the chart's author say.
 func withoutValues(redactor redact.Redactor, err error) error {
 	var inTemplate *render.TemplateError
 	var inChart *render.ChartError
@@ -190,7 +188,7 @@ func withoutValues(redactor redact.Redactor, err error) error {
 	return err
 }
 
-// gate stands before the standard logger's writer; it is shut while Helm works, whose warnings may print values.
+// gate drops the standard logger's lines while Helm works: its warnings may print values.
 type gate struct {
 	mutex   sync.Mutex
 	next    io.Writer
@@ -208,7 +206,7 @@ func (g *gate) Write(line []byte) (int, error) {
 	return g.next.Write(line)
 }
 
-// enter shuts the gate, and puts it before the writer that the logger has now.
+// enter puts the gate before the logger's present writer.
 func (g *gate) enter() {
 	writer := log.Writer()
 	g.mutex.Lock()
@@ -232,7 +230,7 @@ func quietly(work func()) {
 	work()
 }
 
-// readHooks reads the objects of hooks. They count in the same limits as all other objects. Empty documents are no hooks.
+// readHooks reads the objects of hooks, which count in the limits of all objects.
 func readHooks(reader *manifest.Reader, sorted []*release.Hook, options render.Release) ([]render.Hook, error) {
 	if options.DisableHooks {
 		return nil, nil
@@ -260,8 +258,7 @@ func readHooks(reader *manifest.Reader, sorted []*release.Hook, options render.R
 	return hooks, nil
 }
 
-// distinct are the words that are known, each once, in the order of the known ones. What stands in annotations may repeat
-// itself, and may hold words of another program.
+// distinct are the known words, each once, in their order. Annotations may have others.
 func distinct[W ~string](words []W, known []string) []string {
 	var found []string
 	for _, word := range known {

@@ -24,19 +24,18 @@ const (
 	schemaURL = "chart:///values.schema.json"
 	// maxSchemaDepth keeps the checker's recursion small (CVE-2025-32387).
 	maxSchemaDepth = 128
-	// maxProblems that one message tells.
-	maxProblems = 5
+	maxProblems    = 5
 )
 
-// errOutside is told for every reference that leaves a schema.
+// errOutside is the error of every reference that leaves a schema.
 var errOutside = errors.New("refers to something outside of itself")
 
-// nowhere is the loader of what a schema refers to: it has nothing.
+// nowhere loads nothing that a schema refers to.
 type nowhere struct{}
 
 func (nowhere) Load(string) (any, error) { return nil, errOutside }
 
-// checkSchemas checks merged values against the schemas of a chart and its dependencies, as Helm does.
+// checkSchemas checks values against the schemas of a chart and its dependencies, as Helm does.
 func checkSchemas(chart *helmchart.Chart, values map[string]any) error {
 	if chart.Schema != nil {
 		schema, err := compile(chart)
@@ -98,7 +97,7 @@ func deeper(value any, than int) bool {
 	return than < 0
 }
 
-// explain tells where values are wrong and what is wanted there, and no value.
+// explain says where values are wrong and what is wanted there, without values.
 func explain(err error) string {
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
@@ -109,10 +108,7 @@ func explain(err error) string {
 		problems = append(problems, fmt.Sprintf("%s %s", strings.Join(append([]string{"values"}, leaf.InstanceLocation...), "."), wanted(leaf)))
 	}
 	slices.Sort(problems) // maps have no order, and the same trouble has the same words
-	if more := len(problems) - maxProblems; more > 0 {
-		problems = append(problems[:maxProblems], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(problems, "; ")
+	return text.First(problems, maxProblems)
 }
 
 func leaves(err *jsonschema.ValidationError) []*jsonschema.ValidationError {
@@ -141,7 +137,7 @@ func wanted(err *jsonschema.ValidationError) string {
 	return fmt.Sprintf("does not meet %q of the schema", strings.Join(err.ErrorKind.KeywordPath(), "/"))
 }
 
-// bound is what a schema wants of a value, from the schema alone; empty where that can't be said in a line.
+// bound is what a schema wants of a value; empty where a line can't say it.
 func bound(problem jsonschema.ErrorKind) string {
 	switch problem := problem.(type) {
 	case *kind.Maximum:
@@ -174,7 +170,7 @@ func bound(problem jsonschema.ErrorKind) string {
 	return ""
 }
 
-// maxBound is how much of a schema's text one problem repeats, in bytes.
+// maxBound is how much of a schema's text a problem repeats, in bytes.
 const maxBound = 120
 
 func cut(whole string) string { return text.Cut(whole, maxBound) }
@@ -190,19 +186,19 @@ func number(bound *big.Rat) string {
 // enumerated lists what a schema takes, as JSON, as many as one can read at a glance.
 func enumerated(values []any) string {
 	const most = 12
-	told := ""
+	listed := ""
 	for i, value := range values {
 		encoded, err := json.Marshal(value)
 		if err != nil {
 			return "what the schema lists"
 		}
-		if i > 0 && (i == most || len(told)+len(encoded) > maxBound) {
-			return fmt.Sprintf("%s and %d more", told, len(values)-i)
+		if i > 0 && (i == most || len(listed)+len(encoded) > maxBound) {
+			return fmt.Sprintf("%s and %d more", listed, len(values)-i)
 		}
 		if i > 0 {
-			told += ", "
+			listed += ", "
 		}
-		told += cut(string(encoded))
+		listed += cut(string(encoded))
 	}
-	return told
+	return listed
 }

@@ -13,10 +13,11 @@ import (
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
-// Function tpl renders text that comes with the values. Where the data hold secrets, text that is not the chart's own must not
-// see them. Helm's engine takes no other tpl; so calls of it in templates are written anew (calls.go) as calls of a template
-// of ours, which asks a guard for the text and the data before it calls the engine's. The guard is reached through function
-// lookup, the one function of the engine that can be given something: an object of a kind that no cluster has.
+// Function tpl renders text from the values. Where the data have secrets, text that is not the
+// chart's own must not see them. Helm's engine takes no other tpl. So calls in templates are
+// rewritten (calls.go) to call a template of ours, which asks a guard for text and data first. The
+// guard is an object for function lookup, the one function of the engine that can be extended, of a
+// kind that no cluster has.
 const (
 	guardedTpl  = "trellis.tpl"
 	guardFile   = "templates/_trellis-tpl.tpl"
@@ -28,7 +29,7 @@ const (
 )
 
 const (
-	// shortestSecret is the length from which on a line of a secret counts by itself.
+	// shortestSecret is the length of a secret's lines that count by themselves.
 	shortestSecret = 12
 	actionMark     = "{{"
 )
@@ -37,18 +38,17 @@ type guard struct {
 	secrets []string
 	// own are texts with actions, longest first.
 	own []string
-	// now is the innermost text that is being rendered; nil where that is the chart's by itself.
+	// now is the innermost text being rendered; nil where that is the chart's.
 	now *turn
 }
 
-// turn is one call of tpl. Text can't get hold of those that it is rendered within.
+// turn is one call of tpl. Text can't reach those around it.
 type turn struct {
 	within *turn
-	// foreign says that its text, or one that it is within, is not the chart's own.
+	// foreign says that its text, or one around it, is not the chart's own.
 	foreign bool
 }
 
-// enter begins the rendering of a text, and leave ends it.
 func (g *guard) enter(text string) *turn {
 	g.now = &turn{within: g.now, foreign: g.isForeign() || !g.isOwn(text)}
 	return g.now
@@ -59,10 +59,10 @@ func (g *guard) leave(ended *turn) string {
 	return ""
 }
 
-// isForeign says whether text that is not the chart's own is being rendered; it finds nothing, by itself or by what it includes.
+// isForeign says whether text of others is being rendered; lookup finds nothing for it.
 func (g *guard) isForeign() bool { return g.now != nil && g.now.foreign }
 
-// newGuard reads what is the chart's own: before values are merged into it.
+// newGuard reads what is the chart's own, before values are merged into it.
 func newGuard(chart *helmchart.Chart, input render.Input) *guard {
 	g := &guard{secrets: secretsOf(input.Data)}
 	if input.GuardFound {
@@ -78,7 +78,6 @@ func newGuard(chart *helmchart.Chart, input render.Input) *guard {
 	return g
 }
 
-// secretsOf are the secrets of the data, and their long lines.
 func secretsOf(data templatedata.Data) []string {
 	var found []string
 	redact.EachText(redact.SecretsOf(data), func(text string) {
@@ -114,7 +113,7 @@ func (g *guard) ownValues(content map[string]any) { redact.EachText(content, g.o
 
 var wholeAction = regexp.MustCompile(`(?s)\{\{.*?\}\}`)
 
-// ownText takes a text with actions that are whole: what stands beside it must not become part of one.
+// ownText adds a text with whole actions: text beside it must not become part of one.
 func (g *guard) ownText(text string) {
 	rest := wholeAction.ReplaceAllString(text, "")
 	if strings.Contains(text, actionMark) && !strings.Contains(rest, actionMark) && !strings.Contains(rest, "}}") {
@@ -122,7 +121,7 @@ func (g *guard) ownText(text string) {
 	}
 }
 
-// isOwn says whether every action in a text stands in the chart, or in the catalogue's values, word for word.
+// isOwn says whether every action in a text is in the chart or the catalogue's values.
 func (g *guard) isOwn(text string) bool {
 	for _, own := range g.own {
 		if !strings.Contains(text, actionMark) {
@@ -133,7 +132,7 @@ func (g *guard) isOwn(text string) bool {
 	return !strings.Contains(text, actionMark)
 }
 
-// edgesOf stands for a text of the chart's own. A brace at either end of it stays: with one beside it, it would begin an action.
+// edgesOf replaces own text. A brace at its end stays: a further one would begin an action.
 func edgesOf(own string) string {
 	edges := "\x00"
 	if strings.HasPrefix(own, "{") {
@@ -145,7 +144,7 @@ func edgesOf(own string) string {
 	return edges
 }
 
-// text is what tpl renders in place of a text: the chart's own is guarded in turn.
+// text is what tpl renders in place of a text: calls in the chart's own text are guarded, too.
 func (g *guard) text(text string) string {
 	if !g.isOwn(text) {
 		return text

@@ -18,7 +18,8 @@ const (
 	kubeconfig    = "apiVersion: v1\nkind: Config\nusers: [{name: admin, user: {token: " + clusterToken + "}}]\n"
 )
 
-// withSecrets renders a template, beside "values.yaml" and further files of its chart, with the secrets of a cluster in its data.
+// withSecrets renders a template, beside "values.yaml" and further files of its chart, with the
+// secrets of a cluster in its data.
 func withSecrets(t *testing.T, template string, values, catalogueValues map[string]any, files ...string) (map[string]any, error) {
 	t.Helper()
 	asked := input(folder(append([]string{"templates/a.yaml", configMap + "a\ndata:\n  out: " + template + "\n"}, files...)...), values)
@@ -33,9 +34,10 @@ func withSecrets(t *testing.T, template string, values, catalogueValues map[stri
 	return data(t, result), nil
 }
 
-// The attack: a chart that renders a value with tpl, and a value that asks for the secrets. That the value is refused before
-// (package values) counts for nothing here: text comes from the cluster's annotations too, and behind codes of functions.
-// Red when the guard is taken out of renderFiles; each row without what it names.
+// The attack: a chart that renders a value with tpl, and a value that asks for the secrets. That
+// the value is refused before (package values) counts for nothing here: text comes from the
+// cluster's annotations too, and behind codes of functions. Red when the guard is taken out of
+// renderFiles; each row without what it names.
 func TestForeignTextGivenToTplSeesNoSecrets(t *testing.T) {
 	const (
 		kubeconfigOf = "{{ .Values.kkp.Cluster.Kubeconfig }}"
@@ -91,8 +93,9 @@ func TestForeignTextGivenToTplSeesNoSecrets(t *testing.T) {
 	}
 }
 
-// Braces at the ends of the chart's own text, which begin an action together with one of a stranger's, and templates called as the file
-// that they stand in. Red when edgesOf is "\x00" for all texts, and when a file is parsed under its own name.
+// Braces at the ends of the chart's own text, which begin an action together with one of a
+// stranger's, and templates called as the file that they stand in. Red when edgesOf is "\x00" for
+// all texts, and when a file is parsed under its own name.
 func TestTextBesideTheChartsOwnSeesNoSecrets(t *testing.T) {
 	const secret = ` printf "%s" .Values.kkp.Cluster.Kubeconfig }}`
 	for _, test := range []struct{ why, template, extra string }{
@@ -136,7 +139,8 @@ func TestOwnTextGivenToTplSeesSecrets(t *testing.T) {
 	}
 }
 
-// Red when writing calls of tpl anew moves lines, or when what only looks like a call is written anew.
+// Red when writing calls of tpl anew moves lines, or when what only looks like a call is written
+// anew.
 func TestGuardedChartsRenderAsBefore(t *testing.T) {
 	for _, template := range []string{
 		`{{ tpl "a|b" . | quote }}`, "{{ tpl `a\"` . | quote }}", `"{{ "tpl x" }} tpl {{/* tpl . . */}}"`, `{{ tpl .Values.a . | upper | quote }}`,

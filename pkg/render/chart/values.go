@@ -30,7 +30,7 @@ func helmValues(content any) (map[string]any, error) {
 	return copied, nil
 }
 
-// renderValues settles which dependencies are on and gives what templates see. The chart is changed by it.
+// renderValues selects the dependencies and gives what templates see. It changes the chart.
 func renderValues(chart *helmchart.Chart, input render.Input, capabilities *chartutil.Capabilities) (chartutil.Values, error) {
 	config, err := helmValues(input.Values)
 	if err != nil {
@@ -57,7 +57,7 @@ func renderValues(chart *helmchart.Chart, input render.Input, capabilities *char
 	return all, addClusterData(chart, merged, input.Data)
 }
 
-// addClusterData puts the cluster's data under .Values.kkp, unless the chart's own schema refuses the key.
+// addClusterData sets .Values.kkp, unless the chart's own schema refuses the key.
 func addClusterData(chart *helmchart.Chart, merged map[string]any, data templatedata.Data) error {
 	content, err := templatedata.Map(data)
 	if err != nil {
@@ -80,7 +80,7 @@ func addClusterData(chart *helmchart.Chart, merged map[string]any, data template
 	return nil
 }
 
-// capabilitiesOf is what a chart learns of the cluster, and of the kinds that its own crds/ folder brings.
+// capabilitiesOf is what a chart sees of the cluster, with the kinds of its own crds/ folder.
 func capabilitiesOf(input render.Capabilities, crds []*unstructured.Unstructured) (*chartutil.Capabilities, error) {
 	version, err := chartutil.ParseKubeVersion(input.KubeVersion)
 	if err != nil {

@@ -15,12 +15,11 @@ import (
 
 // Limits of an answer.
 const (
-	// maxAnswerBytes: objects with hooks, and the manifest, have manifest.MaxBytes each, the rest is little.
+	// maxAnswerBytes: objects with hooks, and the manifest, have manifest.MaxBytes each.
 	maxAnswerBytes = 2*manifest.MaxBytes + 4<<20
 	maxValueBytes  = 1 << 20
 	maxTextBytes   = 64 << 10
-	// maxDepth and maxNodes of what is decoded: maps, lists and plain values each count. The bytes of a rendering can be small
-	// and what they decode to large, so its bytes are no measure of the manager's memory.
+	// maxDepth and maxNodes bound decoded maps, lists and values: small JSON can be large.
 	maxDepth = 260
 	maxNodes = manifest.MaxNodes + 200_000
 )
@@ -31,11 +30,11 @@ var answerLimits = limits{
 	kindFailure: maxTextBytes, kindEnd: 0,
 }
 
-// ready is a child's first word.
+// ready is a child's first message.
 type ready struct {
-	// Filtered says that the child can make no system calls but those of its work.
+	// Filtered says that system calls are filtered.
 	Filtered bool
-	// Problem says what of the confinement failed; such a child is not used.
+	// Problem says which confinement failed; such a child is not used.
 	Problem string
 }
 
@@ -59,7 +58,7 @@ func (a *answerer) end() error {
 	return a.writer.Flush()
 }
 
-// failure ends the answer. What has been written of a result before it is dropped by the parent.
+// failure ends the answer. The parent drops what was written before.
 func (a *answerer) failure(err error) error {
 	encoded, encodingErr := json.Marshal(failureOf(err))
 	if encodingErr != nil {
@@ -74,7 +73,7 @@ func (a *answerer) failure(err error) error {
 	return errFailed
 }
 
-// errFailed says that a failure has been told.
+// errFailed says that a failure was reported.
 var errFailed = errors.New("the rendering failed")
 
 func (a *answerer) result(result render.Result) error {
@@ -113,12 +112,12 @@ func (a *answerer) values(values map[string]any) error {
 type answer struct {
 	result render.Result
 	values map[string]any
-	// failed is why there is no result, in the types of package render.
+	// failed is why there is no result: an error of package render.
 	failed error
 	nodes  int
 }
 
-// readAnswer reads one answer. An error is about the child; what it says about the add-on is in answer.failed.
+// readAnswer reads one answer. An error is about the child; answer.failed is about the add-on.
 func readAnswer(reader io.Reader) (*answer, error) {
 	frames := &frames{reader: reader, limits: answerLimits, left: maxAnswerBytes}
 	read := &answer{}
@@ -127,15 +126,15 @@ func readAnswer(reader io.Reader) (*answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		done, err := read.take(kind, payload)
+		done, err := read.add(kind, payload)
 		if done || err != nil {
 			return read, err
 		}
 	}
 }
 
-// take adds one frame; done says that it was the last.
-func (a *answer) take(kind kind, payload []byte) (done bool, err error) {
+// add adds one frame; done says that it was the last.
+func (a *answer) add(kind kind, payload []byte) (done bool, err error) {
 	switch kind {
 	case kindEnd:
 		return true, a.complete()
@@ -143,11 +142,11 @@ func (a *answer) take(kind kind, payload []byte) (done bool, err error) {
 		a.failed, err = readFailure(payload)
 		return true, err
 	case kindObject:
-		return false, a.takeObject(payload)
+		return false, a.addObject(payload)
 	case kindChart:
-		return false, a.takeChart(payload)
+		return false, a.addChart(payload)
 	case kindHook:
-		return false, a.takeHook(payload)
+		return false, a.addHook(payload)
 	case kindManifest:
 		if a.result.Chart == nil || a.result.Chart.Manifest != "" {
 			return false, &render.ProtocolError{Problem: "a manifest without a chart, or twice"}
@@ -178,8 +177,8 @@ func (a *answer) complete() error {
 	return nil
 }
 
-// takeChart takes what a chart says of itself. Its hooks have frames of their own.
-func (a *answer) takeChart(payload []byte) error {
+// addChart adds what a chart says of itself. Its hooks have frames of their own.
+func (a *answer) addChart(payload []byte) error {
 	chart := &render.Chart{}
 	if err := a.decode(payload, chart); err != nil || a.result.Chart != nil {
 		return errors.Join(err, twice(a.result.Chart != nil))
@@ -191,7 +190,7 @@ func (a *answer) takeChart(payload []byte) error {
 	return nil
 }
 
-func (a *answer) takeHook(payload []byte) error {
+func (a *answer) addHook(payload []byte) error {
 	chart := a.result.Chart
 	if chart == nil {
 		return &render.ProtocolError{Problem: "a hook without a chart"}
@@ -210,7 +209,7 @@ func (a *answer) takeHook(payload []byte) error {
 	return nil
 }
 
-// full says whether there are as many objects as are taken; hooks are among them.
+// full says whether there are as many objects, with hooks, as an answer may have.
 func (a *answer) full() bool {
 	count := len(a.result.Objects)
 	if a.result.Chart != nil {
@@ -219,7 +218,7 @@ func (a *answer) full() bool {
 	return count >= manifest.MaxObjects
 }
 
-func (a *answer) takeObject(payload []byte) error {
+func (a *answer) addObject(payload []byte) error {
 	if a.full() {
 		return &render.ProtocolError{Problem: "more objects than are taken"}
 	}
@@ -235,7 +234,7 @@ func (a *answer) takeObject(payload []byte) error {
 	return nil
 }
 
-// decode decodes JSON whose cost is known beforehand.
+// decode decodes JSON after its cost was counted.
 func (a *answer) decode(payload []byte, into any) error {
 	nodes, depth := weigh(payload)
 	if a.nodes += nodes; a.nodes > maxNodes || depth > maxDepth {
@@ -247,8 +246,7 @@ func (a *answer) decode(payload []byte, into any) error {
 	return nil
 }
 
-// weigh counts the values of a JSON text, and how deep they are inside of one another, without decoding it. For a text that
-// is no JSON it gives some number.
+// weigh counts the values and the depth of a JSON text, without decoding it.
 func weigh(text []byte) (nodes, depth int) {
 	open, quoted := 0, false
 	for at := 0; at < len(text); at++ {

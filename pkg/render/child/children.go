@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// enter waits for a place. Who got one leaves it again.
+// enter waits for a place, which leave gives back.
 func (p *Pool) enter(ctx context.Context, tenant string) (*place, error) {
 	p.mutex.Lock()
 	if p.places.closed {
 		p.mutex.Unlock()
 		return nil, ErrClosed
 	}
-	p.background.Add(1) // Close waits for everybody who entered; leave ends it
+	p.background.Add(1) // leave ends it; Close waits for that
 	mine := p.places.ask(tenant)
 	p.mutex.Unlock()
 	select {
@@ -35,14 +35,14 @@ func (p *Pool) enter(ctx context.Context, tenant string) (*place, error) {
 	return nil, fmt.Errorf("waiting for a renderer: %w", context.Cause(ctx))
 }
 
-// leave is for who entered and was given a place. Whoever took a child away has another one made ready.
+// leave gives a place back, and has a new child made ready if one is missing.
 func (p *Pool) leave(at *place) {
 	defer p.background.Done()
 	p.release(at)
 	p.replenish()
 }
 
-// release lets others have a place. A child that is still there waits for its tenant's next rendering.
+// release makes a place available. Its child waits for its tenant's next rendering.
 func (p *Pool) release(at *place) {
 	for !p.tryRelease(at) {
 		p.end(at)
@@ -55,8 +55,7 @@ func (p *Pool) tryRelease(at *place) bool {
 	return p.places.release(at)
 }
 
-// staff gives the child of a place that was given to a tenant. It has seen this tenant's renderings only: another one is ended,
-// as is one that was killed while it waited, by the kernel or by an administrator.
+// staff gives the child of a place: a new one, if it is another tenant's or was killed.
 func (p *Pool) staff(at *place, tenant string) (*process, error) {
 	if was := at.child; was != nil && was.lives() && (!was.bound || was.tenant == tenant) {
 		was.bound, was.tenant = true, tenant
@@ -72,7 +71,6 @@ func (p *Pool) staff(at *place, tenant string) (*process, error) {
 	return made, nil
 }
 
-// start starts a child in a place that has none.
 func (p *Pool) start(at *place) (*process, error) {
 	life := uint64((time.Duration(p.options.Renders)*p.options.CPU + startTime) / time.Second)
 	made, err := p.starter.start(order{Memory: p.options.Memory, CPU: life})
@@ -88,12 +86,12 @@ func (p *Pool) start(at *place) (*process, error) {
 	defer p.mutex.Unlock()
 	at.child = made
 	if p.places.closed {
-		made.kill() // Close kills whatever works; this one came after it looked
+		made.kill() // Close had no child here to kill
 	}
 	return made, nil
 }
 
-// end ends the child of a place, if it has one, and returns when nothing of it is left.
+// end ends the child of a place, if it has one, and waits until it is gone.
 func (p *Pool) end(at *place) {
 	if at.child == nil {
 		return
@@ -102,10 +100,10 @@ func (p *Pool) end(at *place) {
 	p.mutex.Lock()
 	at.child = nil
 	p.mutex.Unlock()
-	p.options.Metrics.ended()
+	p.options.Metrics.children.Dec()
 }
 
-// countRendering counts a rendering of a child. One that failed, was killed, was used often enough, or keeps much memory is ended.
+// countRendering counts a child's rendering, and ends one that failed, or used much.
 func (p *Pool) countRendering(at *place, well bool) {
 	used := at.child
 	used.served++
@@ -115,7 +113,7 @@ func (p *Pool) countRendering(at *place, well bool) {
 	}
 }
 
-// replenish has a child ready that is nobody's yet, if there is room for one. It does not wait for that.
+// replenish starts a child for no tenant yet, if there is a place, without waiting for it.
 func (p *Pool) replenish() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -125,7 +123,7 @@ func (p *Pool) replenish() {
 	}
 	p.background.Go(func() {
 		p.end(at)
-		_, _ = p.start(at) // what went wrong is logged; the place is vacant then, and the next rendering tries again
+		_, _ = p.start(at) // errors are logged; the next rendering tries again
 		p.release(at)
 	})
 }
@@ -136,7 +134,7 @@ func (p *Pool) isClosed() bool {
 	return p.places.closed
 }
 
-// Close ends all children and waits until none is left. Renderings that go on fail.
+// Close ends all children and waits until they are gone. Renderings fail.
 func (p *Pool) Close() {
 	p.mutex.Lock()
 	if p.places.closed {

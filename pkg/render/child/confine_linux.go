@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	// dataSlack is what the Go runtime reserves without using it as its heap grows: address space of arenas, and their tables.
+	// dataSlack is address space that the Go runtime reserves for a growing heap without using it.
 	dataSlack = 256 << 20
-	// fieldData of /proc/self/statm is what the process has reserved for data, in pages. With the race detector it is terabytes.
+	// fieldData of /proc/self/statm is reserved data, in pages; terabytes with the race detector.
 	fieldData = 5
-	// descriptors that a child may have: its pipes, and what the Go runtime opens for itself.
+	// descriptors of a child: its pipes, and what the Go runtime opens.
 	descriptors = 16
-	// firstInLine is the highest score: when the machine has no memory left, the kernel ends children first.
+	// firstInLine is the highest score: without memory the kernel ends children first.
 	firstInLine = "1000"
 )
 
-// confine takes from the process what rendering does not need. It is called before anything foreign is read.
-func confine(told order) ready {
+// confine takes from the process what rendering does not need, before anything foreign is read.
+func confine(given order) ready {
 	if err := os.WriteFile("/proc/self/oom_score_adj", []byte(firstInLine), 0); err != nil {
 		return ready{Problem: "oom_score_adj can't be raised"}
 	}
@@ -29,14 +29,14 @@ func confine(told order) ready {
 	if len(reserved) <= fieldData {
 		return ready{Problem: "its memory can't be read"}
 	}
-	data := uint64(reserved[fieldData])*uint64(os.Getpagesize()) + uint64(told.Memory) + dataSlack
+	data := uint64(reserved[fieldData])*uint64(os.Getpagesize()) + uint64(given.Memory) + dataSlack
 	limits := []struct {
 		name     string
 		resource int
 		most     uint64
 	}{
 		{"RLIMIT_DATA", unix.RLIMIT_DATA, data},
-		{"RLIMIT_CPU", unix.RLIMIT_CPU, told.CPU},
+		{"RLIMIT_CPU", unix.RLIMIT_CPU, given.CPU},
 		{"RLIMIT_FSIZE", unix.RLIMIT_FSIZE, 0},
 		{"RLIMIT_NOFILE", unix.RLIMIT_NOFILE, descriptors},
 		{"RLIMIT_CORE", unix.RLIMIT_CORE, 0},

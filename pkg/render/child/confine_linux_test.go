@@ -63,7 +63,8 @@ func TestTheChildHasNothing(t *testing.T) {
 	}
 	for _, descriptor := range descriptors {
 		target, _ := os.Readlink(filepath.Join("/proc", pid, "fd", descriptor.Name()))
-		// The Go runtime opens the standard ones where they are closed, its poller, and the limit of its processors.
+		// The Go runtime opens the standard ones where they are closed, its poller, and the limit
+		// of its processors.
 		if !regexp.MustCompile(`^(pipe:|/dev/null$|anon_inode:|/sys/fs/cgroup/.*cpu)`).MatchString(target) {
 			t.Errorf("the child has descriptor %s: %s", descriptor.Name(), target)
 		}

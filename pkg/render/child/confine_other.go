@@ -2,5 +2,5 @@
 
 package child
 
-// confine has nothing to take away on systems that managers are only worked on.
+// confine does nothing on systems without production use.
 func confine(order) ready { return ready{} }

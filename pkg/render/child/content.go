@@ -13,8 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 )
 
-// Limits of the content that is sent to a child. No renderer takes more; larger files are named without their bytes, so that
-// a renderer refuses them in its own words, and one that does not need them is not hindered by them.
+// Limits of sent content. Of larger files only the name is sent: a renderer may not need them.
 const (
 	maxFileBytes    = 16<<20 + 1
 	maxContentBytes = 64<<20 + 1
@@ -22,13 +21,13 @@ const (
 	maxPathBytes    = 4096
 )
 
-// Wants says whether a renderer reads a file. The rest of the content stays where it is.
+// Wants says whether a renderer reads a file. Others are not sent.
 type Wants func(path string) bool
 
 // AllFiles wants every file.
 func AllFiles(string) bool { return true }
 
-// sendContent writes the regular files that are wanted, in lexical order. Links are not followed.
+// sendContent writes the wanted regular files, in lexical order. Links are not followed.
 func sendContent(writer *bufio.Writer, content fs.FS, wants Wants) error {
 	left, count := int64(maxContentBytes), 0
 	err := fs.WalkDir(content, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -51,7 +50,7 @@ func sendContent(writer *bufio.Writer, content fs.FS, wants Wants) error {
 	return writeFrame(writer, kindEnd)
 }
 
-// sendFile writes one file, or its name only if it has more bytes than are left.
+// sendFile writes one file, or only its name if it has more bytes than are left.
 func sendFile(writer *bufio.Writer, content fs.FS, path string, left int64) (int64, error) {
 	opened, err := content.Open(path)
 	if err != nil {
@@ -66,7 +65,7 @@ func sendFile(writer *bufio.Writer, content fs.FS, path string, left int64) (int
 	if size > left {
 		return 0, writeFrame(writer, kindOmitted, []byte(path))
 	}
-	// The frame's length comes before its bytes: those are copied as they are read, never held.
+	// The length comes before the bytes, which are copied as they are read.
 	header := binary.BigEndian.AppendUint32([]byte{byte(kindFile)}, uint32(2+len(path)+int(size)))
 	header = binary.BigEndian.AppendUint16(header, uint16(len(path)))
 	if _, err := writer.Write(append(header, path...)); err != nil {

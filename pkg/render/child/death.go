@@ -17,13 +17,13 @@ const (
 	deathStack death = "stack"
 	// deathMemory: the kernel refused it memory.
 	deathMemory death = "memory"
-	// deathKilled: a signal ended it that nobody can refuse: ours, the kernel's when the machine has no memory, an administrator's.
+	// deathKilled: SIGKILL, from us, the kernel without memory, or an administrator.
 	deathKilled death = "killed"
 	// deathExit: it ended by itself.
 	deathExit death = "exit"
 )
 
-// runtimeWords are what the Go runtime begins with when it gives up (runtime/stack.go, runtime/malloc.go, runtime/mem_linux.go).
+// runtimeWords begin the Go runtime's last words (runtime/stack.go, malloc.go, mem_linux.go).
 var runtimeWords = []struct {
 	words string
 	death death
@@ -34,7 +34,6 @@ var runtimeWords = []struct {
 	{"cannot allocate", deathMemory},
 }
 
-// deathOf tells why a child exited, from its state and its first words.
 func deathOf(state *os.ProcessState, words []byte) death {
 	if state == nil {
 		return deathExit
@@ -50,10 +49,10 @@ func deathOf(state *os.ProcessState, words []byte) death {
 	return deathExit
 }
 
-// dyingTime is how long a child that closed its pipe may take to exit: the kernel has to give its memory back.
+// dyingTime is how long a child with a closed pipe may take to exit.
 const dyingTime = 10 * time.Second
 
-// deathError is the error about a child whose pipe broke in the middle of a rendering. Nobody has killed it here.
+// deathError is the error about a child whose pipe broke in a rendering, and that we did not kill.
 func (p *process) deathError(addon string) error {
 	late := time.NewTimer(dyingTime)
 	defer late.Stop()

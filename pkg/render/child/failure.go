@@ -9,59 +9,57 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/redact"
 )
 
-// failure is why there is no result: one of the types of package render, or Other.
+// failure is why there is no result: an error of package render, or Other.
 type failure struct {
 	Template            *render.TemplateError            `json:",omitempty"`
 	NoManifests         *render.NoManifestsError         `json:",omitempty"`
 	Limit               *render.LimitError               `json:",omitempty"`
 	Chart               *render.ChartError               `json:",omitempty"`
 	DependenciesMissing *render.DependenciesMissingError `json:",omitempty"`
-	// Other is an error without a type of its own.
-	Other string `json:",omitempty"`
+	Other               string                           `json:",omitempty"`
 }
 
-// failureOf finds the type of an error.
 func failureOf(err error) failure {
-	var told failure
+	var found failure
 	switch {
-	case errors.As(err, &told.Template), errors.As(err, &told.NoManifests), errors.As(err, &told.Limit),
-		errors.As(err, &told.Chart), errors.As(err, &told.DependenciesMissing):
+	case errors.As(err, &found.Template), errors.As(err, &found.NoManifests), errors.As(err, &found.Limit),
+		errors.As(err, &found.Chart), errors.As(err, &found.DependenciesMissing):
 	default:
-		told.Other = err.Error()
-		told.Other = told.Other[:min(len(told.Other), redact.MaxText)]
+		found.Other = err.Error()
+		found.Other = found.Other[:min(len(found.Other), redact.MaxText)]
 	}
-	return told
+	return found
 }
 
-// RenderingError is a failure that has no type of its own.
+// RenderingError is a failure without a type of its own.
 type RenderingError struct{ Problem string }
 
 func (e *RenderingError) Error() string { return e.Problem }
 
 func readFailure(payload []byte) (error, error) {
-	var told failure
+	var found failure
 	if _, depth := weigh(payload); depth > maxDepth {
 		return nil, &render.ProtocolError{Problem: "a failure that is too deep"}
 	}
-	if err := json.Unmarshal(payload, &told); err != nil {
+	if err := json.Unmarshal(payload, &found); err != nil {
 		return nil, &render.ProtocolError{Problem: "a failure that can't be decoded"}
 	}
 	switch {
-	case told.Template != nil:
-		return told.Template, nil
-	case told.NoManifests != nil:
-		return told.NoManifests, nil
-	case told.Limit != nil:
-		return told.Limit, nil
-	case told.Chart != nil:
-		return told.Chart, nil
-	case told.DependenciesMissing != nil:
-		return told.DependenciesMissing, nil
+	case found.Template != nil:
+		return found.Template, nil
+	case found.NoManifests != nil:
+		return found.NoManifests, nil
+	case found.Limit != nil:
+		return found.Limit, nil
+	case found.Chart != nil:
+		return found.Chart, nil
+	case found.DependenciesMissing != nil:
+		return found.DependenciesMissing, nil
 	}
-	return &RenderingError{Problem: told.Other}, nil
+	return &RenderingError{Problem: found.Other}, nil
 }
 
-// withoutValues cuts what a child says and takes values out of it, in case something else than the renderer speaks for it.
+// withoutValues takes values out of a child's texts, in case not the renderer wrote them.
 func withoutValues(redactor redact.Redactor, err error) error {
 	texts := func(list []string) []string {
 		cut := make([]string, 0, min(len(list), maxListed))
@@ -70,19 +68,19 @@ func withoutValues(redactor redact.Redactor, err error) error {
 		}
 		return cut
 	}
-	switch told := err.(type) { //nolint:errorlint // the errors were made by readFailure, and wrap nothing
+	switch found := err.(type) { //nolint:errorlint // the errors were made by readFailure, and wrap nothing
 	case *render.TemplateError:
-		return &render.TemplateError{File: redactor.Text(told.File), Line: told.Line, Problem: redactor.Text(told.Problem)}
+		return &render.TemplateError{File: redactor.Text(found.File), Line: found.Line, Problem: redactor.Text(found.Problem)}
 	case *render.NoManifestsError:
-		return &render.NoManifestsError{Addon: redactor.Text(told.Addon)}
+		return &render.NoManifestsError{Addon: redactor.Text(found.Addon)}
 	case *render.LimitError:
-		return &render.LimitError{What: redactor.Text(told.What), Max: told.Max}
+		return &render.LimitError{What: redactor.Text(found.What), Max: found.Max}
 	case *render.ChartError:
-		return &render.ChartError{Chart: redactor.Text(told.Chart), Problem: redactor.Text(told.Problem)}
+		return &render.ChartError{Chart: redactor.Text(found.Chart), Problem: redactor.Text(found.Problem)}
 	case *render.DependenciesMissingError:
-		return &render.DependenciesMissingError{Chart: redactor.Text(told.Chart), Missing: texts(told.Missing)}
+		return &render.DependenciesMissingError{Chart: redactor.Text(found.Chart), Missing: texts(found.Missing)}
 	case *RenderingError:
-		return &RenderingError{Problem: redactor.Text(told.Problem)}
+		return &RenderingError{Problem: redactor.Text(found.Problem)}
 	}
 	return err
 }

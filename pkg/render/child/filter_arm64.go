@@ -6,5 +6,5 @@ import "golang.org/x/sys/unix"
 
 const architecture = unix.AUDIT_ARCH_AARCH64
 
-// architectureCalls are those that other architectures have not.
+// architectureCalls are those that other architectures don't have.
 var architectureCalls []uint32

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowed are the system calls of a Go program that computes and uses open pipes. All others fail with EPERM: there is no
-// opening of files, no socket, no program to start and no signal to send to another process.
+// allowed are the system calls of a Go program that computes and uses open pipes. All others fail
+// with EPERM: it can't open a file or socket, start a program or signal another process.
 var allowed = append([]uint32{
 	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64, unix.SYS_CLOSE, unix.SYS_FCNTL, unix.SYS_PIPE2,
 	unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2, unix.SYS_PPOLL,
@@ -38,7 +38,7 @@ const (
 	otherABI = 0x40000000 // bit of x86's second set of system calls
 )
 
-// filter is the program that judges every system call, in the form of the kernel.
+// filter is the kernel's program that allows or refuses each system call.
 func filter(process int) []unix.SockFilter {
 	load := func(offset uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
@@ -54,7 +54,7 @@ func filter(process int) []unix.SockFilter {
 		jump(unix.BPF_JEQ, architecture, 1, 0), give(unix.SECCOMP_RET_KILL_PROCESS),
 		load(offsetCall),
 		jump(unix.BPF_JGE, otherABI, 0, 1), give(refuse),
-		// A library's first way to make a thread has its flags where a filter can't see them; it then takes the second.
+		// Flags of clone3 are out of a filter's sight; libraries then use clone.
 		jump(unix.BPF_JEQ, unix.SYS_CLONE3, 0, 1), give(notThere),
 		// Threads, but no processes.
 		jump(unix.BPF_JEQ, unix.SYS_CLONE, 0, 4),
@@ -71,7 +71,7 @@ func filter(process int) []unix.SockFilter {
 	return append(program, give(refuse), give(unix.SECCOMP_RET_ALLOW))
 }
 
-// filterSystemCalls installs the filter for all threads, for good.
+// filterSystemCalls installs the filter for all threads, for ever.
 func filterSystemCalls() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -92,5 +92,4 @@ func filterSystemCalls() error {
 	return nil
 }
 
-// errThreads says that some thread could not be put under the filter.
 var errThreads = errors.New("filtering system calls: a thread is under another filter")

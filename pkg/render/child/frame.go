@@ -35,7 +35,7 @@ const (
 // frameHeader is the kind and the payload's length, big-endian.
 const frameHeader = 5
 
-// limits are how many bytes a frame of each kind may have; kinds that are not named are refused.
+// limits are how many bytes a frame of each kind may have; other kinds are refused.
 type limits map[kind]int
 
 // writeFrame writes one frame whose payload is in parts.
@@ -53,15 +53,15 @@ func writeFrame(writer io.Writer, kind kind, parts ...[]byte) error {
 	return nil
 }
 
-// frames reads frames and holds them to limits, one by one and together.
+// frames reads frames within limits, for each and for all together.
 type frames struct {
 	reader io.Reader
 	limits limits
-	// left is how many bytes all payloads together may still have.
+	// left is how many bytes all further payloads may have.
 	left int
 }
 
-// next gives the next frame. An end between two frames is io.EOF, one inside of a frame io.ErrUnexpectedEOF.
+// next gives the next frame. An end inside of a frame is io.ErrUnexpectedEOF, else io.EOF.
 func (f *frames) next() (kind, []byte, error) {
 	var header [frameHeader]byte
 	if _, err := io.ReadFull(f.reader, header[:]); err != nil {
@@ -85,7 +85,7 @@ func (f *frames) next() (kind, []byte, error) {
 // eager bytes of a payload are allocated before any of them has arrived.
 const eager = 64 << 10
 
-// readGrowing reads exactly so many bytes. Memory is taken as they arrive: a length is only what the other side says.
+// readGrowing reads exactly so many bytes. Memory grows as they arrive: the length is not trusted.
 func readGrowing(reader io.Reader, size int) ([]byte, error) {
 	payload := make([]byte, 0, min(size, eager))
 	for len(payload) < size {

@@ -14,8 +14,8 @@ import (
 	"github.com/trellis-addons/trellis/test/rendering"
 )
 
-// probe is a method of these tests only: a renderer that does what its addon's name says, as something that has taken a
-// child over would.
+// probe is a method of these tests only: a renderer that does what its addon's name says, as
+// something that has taken a child over would.
 const probe = "probe"
 
 // makeOrphans is set where orphans are looked for.

@@ -12,7 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 )
 
-// memory is a file system of bytes that were received. Files come in the lexical order of a walk or in any other.
+// memory is a file system of received bytes.
 type memory struct{ nodes map[string]*node }
 
 // node is a file or a folder; it is its own fs.FileInfo and fs.DirEntry.
@@ -29,7 +29,7 @@ func newMemory() *memory {
 	return &memory{nodes: map[string]*node{".": {path: ".", folder: true}}}
 }
 
-// add puts a file and the folders above it in place.
+// add adds a file and the folders above it.
 func (m *memory) add(name string, data []byte, omitted bool) error {
 	if !fs.ValidPath(name) || name == "." || m.nodes[name] != nil {
 		return &render.ProtocolError{Problem: "a path that is none, or that is there twice"}
@@ -76,7 +76,6 @@ func (m *memory) Open(name string) (fs.File, error) {
 	return &opened{node: found, Reader: bytes.NewReader(found.data)}, nil
 }
 
-// entries of a folder, by name.
 func (n *node) entries() []fs.DirEntry {
 	if !n.sorted {
 		slices.SortFunc(n.below, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
@@ -109,7 +108,6 @@ func (n *node) Mode() fs.FileMode {
 	return 0o400
 }
 
-// opened is an open file.
 type opened struct {
 	*bytes.Reader
 	node *node

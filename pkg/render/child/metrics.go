@@ -9,7 +9,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 )
 
-// Metrics count what a pool does. A nil one counts nothing.
+// Metrics count what a pool does.
 type Metrics struct {
 	seconds  *prometheus.HistogramVec
 	ends     *prometheus.CounterVec
@@ -17,7 +17,7 @@ type Metrics struct {
 	starts   prometheus.Counter
 }
 
-// Results of renderings, as the metrics call them, beside the limits' words.
+// Results of renderings in metrics; further ones are the limits.
 const (
 	resultRendered = "rendered"
 	resultRefused  = "refused"
@@ -49,22 +49,11 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 }
 
 func (m *Metrics) started() {
-	if m != nil {
-		m.starts.Inc()
-		m.children.Inc()
-	}
-}
-
-func (m *Metrics) ended() {
-	if m != nil {
-		m.children.Dec()
-	}
+	m.starts.Inc()
+	m.children.Inc()
 }
 
 func (m *Metrics) rendered(method string, err error, took time.Duration) {
-	if m == nil {
-		return
-	}
 	m.seconds.WithLabelValues(method).Observe(took.Seconds())
 	m.ends.WithLabelValues(method, resultOf(err)).Inc()
 }

@@ -6,40 +6,38 @@ import "slices"
 type state string
 
 const (
-	// vacant: there is no child, and nobody makes one.
+	// vacant: there is no child.
 	vacant state = "vacant"
 	// idle: its child waits for a rendering.
 	idle state = "idle"
-	// working: a rendering has the place. Who has it ends the child that was there if it does not fit, and starts another.
+	// working: a rendering has the place. It ends a child that does not fit, and starts another.
 	working state = "working"
-	// readying: a child that is nobody's yet is being made, after the one that was there has ended.
+	// readying: a child for no tenant yet is being started, after the one before has ended.
 	readying state = "readying"
-	// clearing: the pool is closed, and the child that waited is being ended.
+	// clearing: the pool is closed, and the waiting child is being ended.
 	clearing state = "clearing"
 )
 
-// place is where one child at a time lives. While it is working, readying or clearing, its child is the business of the one
-// who has it, and of nobody else.
+// place is where one child at a time lives. While it is not idle, only its owner uses the child.
 type place struct {
 	state state
 	// tenant has the place while it is working.
 	tenant string
-	// child is the process that was started here and has not ended; nil: none.
+	// child was started here and has not ended; nil: none.
 	child *process
-	// since is when the child began to wait; the smaller one has waited longer.
+	// since is when the child began to wait; the smallest is the longest.
 	since uint64
 }
 
-// ticket is somebody who waits for their turn.
+// ticket is a caller that waits for a place.
 type ticket struct {
 	tenant string
-	// turn brings the place; it is closed where no turn comes any more.
+	// turn gives the place; it is closed where the pool ends.
 	turn chan *place
 }
 
-// places are all that a pool knows of its children: one place more than renderings go on at a time, and who waits. A child has
-// a place as long as it lives, so there are never more of them, and none is lost. It is a value without processes of its
-// own, clocks or locks: the pool holds its mutex.
+// places are all that a pool knows of its children, and who waits: one place more than renderings
+// run at a time. It has no processes, clocks or locks: the pool holds its mutex.
 type places struct {
 	all     []*place
 	waiting []*ticket
@@ -55,13 +53,12 @@ func newPlaces(children int) *places {
 	return made
 }
 
-// most renderings go on at a time: a child that is nobody's has a place beside them.
+// most is how many renderings run at a time: a child without a tenant has a place beside them.
 func (p *places) most() int { return len(p.all) - 1 }
 
-// share is how many renderings one tenant may have at a time: never all, so that nobody can keep the others out.
+// share is how many renderings one tenant may have at a time: never all.
 func (p *places) share() int { return max(1, p.most()-1) }
 
-// count is how many places are as asked.
 func (p *places) count(asked func(at *place) bool) int {
 	found := 0
 	for _, at := range p.all {
@@ -72,7 +69,7 @@ func (p *places) count(asked func(at *place) bool) int {
 	return found
 }
 
-// ask waits for a turn. Who comes first goes first, except for tenants who have their share.
+// ask waits for a turn. The first comes first, except for tenants that have their share.
 func (p *places) ask(tenant string) *ticket {
 	mine := &ticket{tenant: tenant, turn: make(chan *place, 1)}
 	p.waiting = append(p.waiting, mine)
@@ -80,7 +77,7 @@ func (p *places) ask(tenant string) *ticket {
 	return mine
 }
 
-// withdraw is for who does not wait any more. A turn that came in the same moment has to be given back: its place is returned.
+// withdraw ends a wait. A place that was given in the same moment is returned, to be released.
 func (p *places) withdraw(mine *ticket) *place {
 	if at := slices.Index(p.waiting, mine); at >= 0 {
 		p.waiting = slices.Delete(p.waiting, at, at+1)
@@ -89,7 +86,7 @@ func (p *places) withdraw(mine *ticket) *place {
 	return <-mine.turn
 }
 
-// callUp gives turns to those who wait.
+// callUp gives places to those who wait.
 func (p *places) callUp() {
 	p.waiting = slices.DeleteFunc(p.waiting, func(next *ticket) bool {
 		all := p.count(func(at *place) bool { return at.state == working })
@@ -104,8 +101,9 @@ func (p *places) callUp() {
 	})
 }
 
-// choose finds the best place for a tenant: with a child of their own, with one that is nobody's, without any, or with
-// the child of another tenant that has waited longest. There is one, as not all places are at work and one at most is readying.
+// choose finds the best place for a tenant: with its own child, with one of no tenant, without one,
+// or with the child that has waited longest. There is one: not all places work, and one at most is
+// readying.
 func (p *places) choose(tenant string) *place {
 	if at := p.longestIdle(func(child *process) bool { return child.bound && child.tenant == tenant }); at != nil {
 		return at
@@ -116,10 +114,9 @@ func (p *places) choose(tenant string) *place {
 	return p.room()
 }
 
-// isNobodys says that a child has not rendered for any tenant.
 func isNobodys(child *process) bool { return !child.bound }
 
-// room is a place where a child may be started: a vacant one, or the one whose child has waited longest; nil: there is none.
+// room is a place to start a child: a vacant one, or the longest idle one; nil: none.
 func (p *places) room() *place {
 	if at := slices.IndexFunc(p.all, func(at *place) bool { return at.state == vacant }); at >= 0 {
 		return p.all[at]
@@ -137,7 +134,7 @@ func (p *places) longestIdle(fits func(child *process) bool) *place {
 	return found
 }
 
-// spare gives the place where a child should be made ready that is nobody's; nil: there is one, or no room for it.
+// spare is the place where a child for no tenant should be started; nil: there is one, or no room.
 func (p *places) spare() *place {
 	readied := p.count(func(at *place) bool { return at.state == readying || at.state == idle && isNobodys(at.child) })
 	if p.closed || readied > 0 {
@@ -150,8 +147,8 @@ func (p *places) spare() *place {
 	return at
 }
 
-// release is for who had a place and is done with it. A child that is there waits for its tenant's next rendering; false: the
-// pool is closed, so the child has to be ended first.
+// release gives a place back. Its child waits for its tenant's next rendering; false: the pool is
+// closed, so the child has to be ended first.
 func (p *places) release(at *place) bool {
 	if at.child != nil && p.closed {
 		at.state = clearing
@@ -166,8 +163,8 @@ func (p *places) release(at *place) bool {
 	return true
 }
 
-// close gives no turn any more. What waited for work is clearing from now on, and given to be ended; what works is given to be
-// killed, and ended by who has it.
+// close ends all turns. Waiting children are clearing, and have to be ended; busy ones have to be
+// killed, and are ended by who has their place.
 func (p *places) close() (ended, killed []*place) {
 	p.closed = true
 	for _, left := range p.waiting {

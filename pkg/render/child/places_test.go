@@ -10,9 +10,10 @@ import (
 // placesSeed repeats one order of TestPlacesInAnyOrder.
 var placesSeed = flag.Uint64("places-seed", 0, "the order of TestPlacesInAnyOrder to repeat; 0: many")
 
-// TestPlacesInAnyOrder: tenants come, go and give up in random orders, while children are started, fail to start, die
-// where they wait, are killed at work and used up. At each step no more children live than may, each of them has a place, nobody
-// is given one that has seen another tenant, and nobody who could have a turn waits.
+// TestPlacesInAnyOrder: tenants come, go and give up in random orders, while children are started,
+// fail to start, die where they wait, are killed at work and used up. At each step no more children
+// live than may, each of them has a place, nobody is given one that has seen another tenant, and
+// nobody who could have a turn waits.
 func TestPlacesInAnyOrder(t *testing.T) {
 	first, last := uint64(1), uint64(300)
 	if *placesSeed != 0 {
@@ -36,7 +37,8 @@ type world struct {
 	places *places
 	// children is how many renderings may go on at a time.
 	children int
-	// living are the processes that were started and not ended; dead are those among them that exited by themselves.
+	// living are the processes that were started and not ended; dead are those among them that
+	// exited by themselves.
 	living map[*process]bool
 	dead   map[*process]bool
 	asking []*ticket

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/redact"
@@ -23,8 +24,7 @@ const (
 	DefaultCPU      = 20 * time.Second
 	DefaultTimeout  = 30 * time.Second
 	DefaultChildren = 3
-	// defaultRenders keeps out of sight what starting a process costs: as much as dozens of small renderings. A child that keeps
-	// much memory is replaced earlier.
+	// defaultRenders is how many renderings pay for the start of one process.
 	defaultRenders = 256
 )
 
@@ -34,24 +34,22 @@ type Options struct {
 	Memory int64
 	// CPU is the processor time, Timeout the wall-clock time, that one rendering may take.
 	CPU, Timeout time.Duration
-	// Children is how many renderings go on at a time. One process more may be alive, waiting for work.
+	// Children is how many renderings run at a time. One more process may wait for work.
 	Children int
 	// Renders is how many renderings of its tenant a child makes before it is replaced.
 	Renders int
-	// Log is told when children can't be started or confined.
-	Log logr.Logger
-	// Metrics is told what happens; see NewMetrics. Nil: nobody is.
+	Log     logr.Logger
+	// Metrics of the pool, see NewMetrics; nil: none.
 	Metrics *Metrics
 }
 
-// Pool renders in children. It is a Runnable of a manager; a pool that was not started makes its children when they are needed.
+// Pool renders in children. It is a Runnable of a manager; started or not, it can be used.
 type Pool struct {
 	options Options
 	starter *starter
 
-	mutex sync.Mutex
-	// places are where the children are; the mutex guards it.
-	places *places
+	mutex  sync.Mutex
+	places *places // guarded by the mutex
 	// background is everything that Close waits for.
 	background sync.WaitGroup
 	warned     sync.Once
@@ -64,6 +62,7 @@ func New(options Options) *Pool {
 	options.Timeout = cmp.Or(options.Timeout, DefaultTimeout)
 	options.Children = cmp.Or(options.Children, DefaultChildren)
 	options.Renders = cmp.Or(options.Renders, defaultRenders)
+	options.Metrics = cmp.Or(options.Metrics, NewMetrics(prometheus.NewRegistry()))
 	return &Pool{options: options, starter: newStarter(), places: newPlaces(options.Children)}
 }
 
@@ -78,7 +77,7 @@ func (p *Pool) Start(ctx context.Context) error {
 	return nil
 }
 
-// Renderer renders one method in children. The files it wants are those that the method reads.
+// Renderer renders one method in children, which get the files that it wants.
 func (p *Pool) Renderer(method string, wants Wants) render.Renderer {
 	return &renderer{pool: p, method: method, wants: wants}
 }
@@ -89,9 +88,9 @@ type renderer struct {
 	wants  Wants
 }
 
-// Render implements render.Renderer. Beside what the method's own renderer returns, errors are *render.ExhaustedError,
-// *render.DiedError and *render.ProtocolError, which are about the add-on; others, *render.LostError among them, are about the
-// machine or the context.
+// Render implements render.Renderer. Beside the method's own errors, *render.ExhaustedError,
+// *render.DiedError and *render.ProtocolError are about the add-on; *render.LostError and others
+// are about the machine or the context.
 func (r *renderer) Render(ctx context.Context, input render.Input) (render.Result, error) {
 	job := job{
 		tenant: input.Tenant, addon: input.Addon, method: r.method, ask: askObjects(r.method, input, r.wants),
@@ -114,9 +113,7 @@ func (p *Pool) RenderValues(ctx context.Context, input render.ValuesInput) (map[
 	return read.values, nil
 }
 
-var _ render.ValuesRenderer = (*Pool)(nil)
-
-// methodValues is what metrics call a rendering of values.
+// methodValues is the rendering of values, in metrics.
 const methodValues = "values"
 
 // job is one rendering.
@@ -125,7 +122,7 @@ type job struct {
 	ask                   question
 	values                map[string]any
 	data                  templatedata.Data
-	// secrets are those that function lookup finds.
+	// secrets are those of objects that function lookup finds.
 	secrets []string
 }
 
@@ -138,7 +135,7 @@ func (p *Pool) do(ctx context.Context, job job) (*answer, error) {
 	defer p.leave(at)
 	read, err := p.renderAt(ctx, at, job)
 	if _, lost := errors.AsType[*render.LostError](err); lost && at.child != nil && at.child.waited {
-		p.end(at) // it may have been killed while it waited; a fresh one tells
+		p.end(at) // it may have been killed while it waited: a new one is tried
 		read, err = p.renderAt(ctx, at, job)
 	}
 	if at.child != nil {
@@ -147,7 +144,6 @@ func (p *Pool) do(ctx context.Context, job job) (*answer, error) {
 	return read, err
 }
 
-// renderAt renders in the child of a place.
 func (p *Pool) renderAt(ctx context.Context, at *place, job job) (*answer, error) {
 	process, err := p.staff(at, job.tenant)
 	if err != nil {
@@ -194,7 +190,6 @@ func (p *Pool) converse(ctx context.Context, process *process, job job) (*answer
 	return nil, process.deathError(job.addon)
 }
 
-// most is a limit in words.
 func (p *Pool) most(limit string) string {
 	switch limit {
 	case limitMemory:
@@ -205,15 +200,15 @@ func (p *Pool) most(limit string) string {
 	return p.options.Timeout.String()
 }
 
-// afterTimeout is when reading and writing give up, if even killing the child did not end them.
+// afterTimeout is when reading and writing end, if the child's end did not end them.
 const afterTimeout = 10 * time.Second
 
-// unsentError says that what was to be sent could not be read; the child has no part in it.
+// unsentError says that the request's content could not be read; the child is not at fault.
 type unsentError struct{ err error }
 
 func (e *unsentError) Error() string { return e.err.Error() }
 
-// pipe notes whether writing failed by itself.
+// pipe records whether a write failed.
 type pipe struct {
 	file   *os.File
 	broken bool

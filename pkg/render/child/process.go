@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// wordsBytes of what the Go runtime says when a child dies are read: the first line tells why.
+	// wordsBytes of the Go runtime's last words are read: the first line says why the child dies.
 	wordsBytes = 512
-	// pipeBytes is the size of pipes and buffers: what the kernel lets everybody have.
+	// pipeBytes is the size of pipes and buffers: what the kernel allows everyone.
 	pipeBytes = 1 << 20
 	// startTime is how long a child may take to be ready.
 	startTime = 30 * time.Second
@@ -28,21 +28,21 @@ type process struct {
 	handle   *os.Process
 	requests *os.File
 	answers  *os.File
-	// reading is answers with a buffer; between two answers it is empty.
+	// reading is answers with a buffer, which is empty between two answers.
 	reading *bufio.Reader
 	// words are what the Go runtime writes when the child dies: they are matched, and never shown.
 	words *os.File
 	usage usage
 	ready ready
-	// bound says that the child belongs to tenant; served is how many renderings it has made; waited says that it was idle.
+	// bound: the child is the tenant's; served counts its renderings; waited: it was idle.
 	bound  bool
 	tenant string
 	served int
 	waited bool
 	exited chan struct{}
-	// death is why it exited, and is there once exited is closed.
+	// death is why it exited, once exited is closed.
 	death death
-	// mutex guards the fate, and keeps a kill from meeting another process that got the identifier of a dead child.
+	// mutex guards the fate, and keeps a kill from a process with a dead child's identifier.
 	mutex sync.Mutex
 	fate  fate
 }
@@ -51,15 +51,13 @@ type process struct {
 type fate string
 
 const (
-	// alive: it was not killed, and is not known to be gone.
-	alive fate = "alive"
-	// killed: it was killed by us.
+	alive  fate = "alive"
 	killed fate = "killed"
-	// gone: it has exited, and its identifier may be another's.
+	// gone: it has exited, and another process may have its identifier.
 	gone fate = "gone"
 )
 
-// starter starts processes from one thread that stays: the kernel ends a child when the thread dies that started it.
+// starter starts processes from one lasting thread, with whose end the kernel ends them.
 type starter struct{ calls chan func() }
 
 func newStarter() *starter {
@@ -73,9 +71,8 @@ func newStarter() *starter {
 	return made
 }
 
-// start starts a child and waits until it is ready.
-func (s *starter) start(told order) (*process, error) {
-	encoded, err := json.Marshal(told)
+func (s *starter) start(given order) (*process, error) {
+	encoded, err := json.Marshal(given)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a child's limits: %w", err)
 	}
@@ -101,7 +98,7 @@ func (s *starter) start(told order) (*process, error) {
 		}
 		<-done
 	}
-	lines.closeTheirs() // now, so that a pipe of a child that dies at its start is at its end
+	lines.closeTheirs() // now, so that the pipes end where the child dies at its start
 	if err != nil {
 		made.closeFiles()
 		return nil, fmt.Errorf("starting a renderer: %w", err)
@@ -114,7 +111,7 @@ func (s *starter) start(told order) (*process, error) {
 	return made, nil
 }
 
-// lines are the pipes to a child and from it, each with our end and theirs.
+// lines are the pipes of a child, each with our end and theirs.
 type lines struct{ requests, answers, words [2]*os.File }
 
 const (
@@ -136,7 +133,6 @@ func newLines() (*lines, error) {
 	return made, nil
 }
 
-// closeTheirs closes the ends that the child has by now. Closing what could not be opened does nothing.
 func (l *lines) closeTheirs() {
 	for _, end := range []*os.File{l.requests[theirs], l.answers[theirs], l.words[theirs]} {
 		_ = end.Close()
@@ -149,7 +145,7 @@ func (p *process) closeFiles() {
 	}
 }
 
-// waitForExit notes why the child has exited. What it says at its end is read until nobody can write, so that it never waits.
+// waitForExit records why the child has exited, and reads its last words to their end.
 func (p *process) waitForExit() {
 	first := make([]byte, wordsBytes)
 	read, _ := io.ReadFull(p.words, first)
@@ -163,7 +159,7 @@ func (p *process) waitForExit() {
 	close(p.exited)
 }
 
-// awaitReady waits for the child's first word, and ends a child that can't be used.
+// awaitReady waits for the child's first message, and ends a child that can't be used.
 func (p *process) awaitReady() error {
 	err := p.answers.SetReadDeadline(time.Now().Add(startTime))
 	if err == nil {
@@ -192,14 +188,14 @@ func readReady(reader *bufio.Reader) (ready, error) {
 	return said, nil
 }
 
-// lives says whether a child can be given work: it was not killed, by us or by others.
+// lives says whether a child can be given work.
 func (p *process) lives() bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.fate == alive
 }
 
-// kill ends the child and whatever it started, without waiting. One that is gone is left alone.
+// kill ends the child and what it started, without waiting, if it is not gone.
 func (p *process) kill() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -209,7 +205,7 @@ func (p *process) kill() {
 	}
 }
 
-// end kills the child and returns when nothing of it is left.
+// end kills the child and waits until it is gone.
 func (p *process) end() {
 	p.kill()
 	_ = p.words.SetReadDeadline(time.Now().Add(afterTimeout))

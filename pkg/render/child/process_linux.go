@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// programPath is this very program, also after the file it was started from has been replaced.
+// programPath is this very program, also after its file was replaced.
 func programPath() (string, error) { return "/proc/self/exe", nil }
 
 // attributes put a child into a group of its own, and end it with the thread that starts it.
@@ -15,19 +15,19 @@ func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// awaitExit returns when a child has exited, and leaves its identifier taken: it is free only after os.Process.Wait.
+// awaitExit waits until a child has exited, whose identifier stays taken until os.Process.Wait.
 func awaitExit(pid int) {
 	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
 }
 
-// killGroup kills a child that was not waited for: until then its own identifier is not free, nor is its group's.
+// killGroup kills a child before Wait: until then its identifier and its group's are its own.
 func killGroup(handle *os.Process) {
 	_ = handle.Kill()
 	_ = unix.Kill(-handle.Pid, unix.SIGKILL)
 }
 
-// widen makes room in a pipe, so that both sides wait for each other less often. A smaller one works as well.
+// widen makes a pipe larger, so that both sides wait less. A smaller one works too.
 func widen(pipe *os.File) {
 	connection, err := pipe.SyscallConn()
 	if err != nil {

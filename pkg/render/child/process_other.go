@@ -19,7 +19,7 @@ func killGroup(handle *os.Process) { _ = handle.Kill() }
 
 func widen(*os.File) {}
 
-// usage is not known on systems that managers are only worked on: only the wall clock limits a child there.
+// usage is not known on systems without production use: only the wall clock limits a child there.
 type usage struct{}
 
 func openUsage(int) usage { return usage{} }

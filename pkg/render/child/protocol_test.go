@@ -168,7 +168,8 @@ func fill(value reflect.Value, seed int) {
 	}
 }
 
-// FuzzAnswer: whatever a child says, the parent gives a result within the limits or an error of a known type.
+// FuzzAnswer: whatever a child says, the parent gives a result within the limits or an error of a
+// known type.
 func FuzzAnswer(f *testing.F) {
 	object, end := frame(kindObject, objectJSON), frame(kindEnd, "")
 	f.Add(join(object, frame(kindChart, `{"Name":"a","Config":{"b":1}}`), frame(kindManifest, "---\n"), end))

@@ -12,15 +12,14 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 )
 
-// request is what a child is asked for.
+// request is what a child is asked for. Its content and found objects follow for a method.
 type request struct {
 	// Method names the renderer; empty for the values of Template.
 	Method, Template string
-	// Input has neither content nor what function lookup finds: for a method, both follow.
-	Input render.Input
+	Input            render.Input
 }
 
-// requestLimits hold for what the parent sends. The parent is trusted; its mistakes are not.
+// requestLimits hold for the parent too: it may make mistakes.
 var requestLimits = limits{
 	kindRequest: 16 << 20, kindFound: render.MaxFoundObject, kindFile: maxFileBytes + maxPathBytes + 2, kindOmitted: maxPathBytes,
 	kindEnd: 0,
@@ -29,10 +28,8 @@ var requestLimits = limits{
 // maxRequestBytes of all frames of one request.
 const maxRequestBytes = 16<<20 + render.MaxFoundBytes + maxContentBytes + maxFiles*(maxPathBytes+2)
 
-// question writes a request.
 type question func(writer *bufio.Writer) error
 
-// askObjects asks for the objects of an input.
 func askObjects(method string, input render.Input, wants Wants) question {
 	return func(writer *bufio.Writer) error {
 		sent := input
@@ -50,7 +47,6 @@ func askObjects(method string, input render.Input, wants Wants) question {
 	}
 }
 
-// askValues asks for the values of a template.
 func askValues(input render.ValuesInput) question {
 	return func(writer *bufio.Writer) error {
 		asked := request{Template: input.Template, Input: render.Input{Addon: input.Addon, Data: input.Data}}
@@ -72,7 +68,6 @@ func sendRequest(writer *bufio.Writer, asked request) error {
 	return writeFrame(writer, kindRequest, encoded)
 }
 
-// sendFound writes the objects that function lookup finds.
 func sendFound(writer *bufio.Writer, found []*unstructured.Unstructured) error {
 	left := render.MaxFoundBytes
 	for _, object := range found {
@@ -95,7 +90,7 @@ func sendFound(writer *bufio.Writer, found []*unstructured.Unstructured) error {
 	return nil
 }
 
-// work is a request as a child has received it.
+// work is a request that a child has received.
 type work func(ctx context.Context, renderers Renderers, answer *answerer) error
 
 // receive reads one request with its content; io.EOF is the end of the work.

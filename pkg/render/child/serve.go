@@ -20,42 +20,42 @@ type Methods map[string]render.Renderer
 // Renderers are what a child can do.
 type Renderers struct {
 	Methods Methods
-	// Values renders templates of values.
-	Values render.ValuesRenderer
+	Values  render.ValuesRenderer
 }
 
-// name is the first argument of a child, in the place of the program's name. No shell and no kubelet starts a program so.
+// name is a child's first argument, where no shell or kubelet puts one.
 const name = "trellis-render-child"
 
-// Descriptors of a child: standard input, output and error are not open.
+// Descriptors of a child, beside which none is open.
 const (
 	requestDescriptor = 3
 	answerDescriptor  = 4
 )
 
-// order is what a child is told to keep to, in its only argument.
+// order is the limits of a child, in its only argument.
 type order struct {
-	// Memory in bytes, of data that the child allocates.
+	// Memory is bytes of data that the child allocates.
 	Memory int64
-	// CPU in seconds, over the child's whole life; the parent counts each rendering's.
+	// CPU is seconds of the child's whole life; the parent counts each rendering's.
 	CPU uint64
 }
 
-// restAfter is how long a child waits for work before it gives memory back.
+// restAfter is how long a child waits for work before it frees memory.
 const restAfter = time.Second
 
-// Serve makes the process a child if it was started as one: it renders until its pipe closes and then ends the process. In
-// any other process it does nothing. It must be the first call of main, and of TestMain where tests use a Pool.
+// Serve makes the process a child if it was started as one: it renders until its pipe closes, and
+// ends the process. Otherwise it does nothing. It must be the first call of main, and of TestMain
+// where tests use a Pool.
 func Serve(renderers Renderers) {
 	if len(os.Args) != 2 || os.Args[0] != name {
 		return
 	}
-	var told order
-	if err := json.Unmarshal([]byte(os.Args[1]), &told); err != nil {
+	var given order
+	if err := json.Unmarshal([]byte(os.Args[1]), &given); err != nil {
 		os.Exit(2)
 	}
-	limitRuntime(told)
-	said := confine(told)
+	limitRuntime(given)
+	said := confine(given)
 	writer := bufio.NewWriterSize(os.NewFile(answerDescriptor, "answers"), pipeBytes)
 	answer := &answerer{writer: writer}
 	if answer.json(kindReady, said) != nil || writer.Flush() != nil || said.Problem != "" {
@@ -65,17 +65,16 @@ func Serve(renderers Renderers) {
 	os.Exit(0)
 }
 
-// limitRuntime keeps the Go runtime within the limits as long as it can: garbage is collected late while there is room, and
-// eagerly before the parent would kill. One processor is what a rendering can use; a second one would only be taken from others.
-func limitRuntime(told order) {
+// limitRuntime keeps the Go runtime within the limits while it can: garbage is collected late while
+// there is room, and eagerly before the parent kills. A rendering can use one processor only.
+func limitRuntime(given order) {
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(told.Memory / 10 * 8)
-	debug.SetMaxStack(int(told.Memory / 4))
+	debug.SetMemoryLimit(given.Memory / 10 * 8)
+	debug.SetMaxStack(int(given.Memory / 4))
 }
 
-// serve works on one request after the other. Requests are read beside the work, so that a pipe that closes ends the process
-// also in the middle of a rendering.
+// serve works on requests. It reads beside the work, so that a closed pipe ends the process.
 func serve(renderers Renderers, reader io.Reader, answer *answerer) {
 	requests := make(chan work)
 	go func() {
@@ -99,7 +98,7 @@ func serve(renderers Renderers, reader io.Reader, answer *answerer) {
 	}
 }
 
-// await gives the next request, and memory back if there is none for a while.
+// await gives the next request, and frees memory if there is none for a while.
 func await(requests <-chan work) (work, bool) {
 	rest := time.NewTimer(restAfter)
 	defer rest.Stop()

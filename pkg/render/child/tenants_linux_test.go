@@ -20,8 +20,9 @@ import (
 // tenantsSeed is the order of TestMoreTenantsThanChildren.
 var tenantsSeed = flag.Uint64("tenants-seed", 1, "the order of TestMoreTenantsThanChildren")
 
-// TestMoreTenantsThanChildren: tenants push each other's children out, renderings fail, children end by themselves and are
-// killed where they wait. No child is lost, none is one too many, and what is well renders.
+// TestMoreTenantsThanChildren: tenants push each other's children out, renderings fail, children
+// end by themselves and are killed where they wait. No child is lost, none is one too many, and
+// what is well renders.
 func TestMoreTenantsThanChildren(t *testing.T) {
 	const children = 3
 	before := len(childrenOf(os.Getpid()))
@@ -44,7 +45,8 @@ func TestMoreTenantsThanChildren(t *testing.T) {
 	}
 }
 
-// TestTenantsAtOnce: the same where tenants render at the same time. Red with -race when the pool's state is not guarded.
+// TestTenantsAtOnce: the same where tenants render at the same time. Red with -race when the pool's
+// state is not guarded.
 func TestTenantsAtOnce(t *testing.T) {
 	const children = 3
 	before := len(childrenOf(os.Getpid()))

@@ -18,7 +18,8 @@ import (
 	"github.com/trellis-addons/trellis/test/rendering"
 )
 
-// Cases of the threat model once more, by way of a child: what a method refuses must come back as the same refusal.
+// Cases of the threat model once more, by way of a child: what a method refuses must come back as
+// the same refusal.
 
 // V14: A schema that names URLs or files reads none of them in the child either. Red when the
 // schema's references are followed, when the child can follow them, or when a refusal gets lost on

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// tick is the unit of processor time in /proc, on every architecture that Go knows (USER_HZ).
+	// tick is the unit of processor time in /proc (USER_HZ), on every architecture that Go knows.
 	tick = 10 * time.Millisecond
-	// Fields of /proc/<pid>/stat behind the program's name in brackets, counted from 0 (proc(5), fields 14 and 15).
+	// Fields of /proc/<pid>/stat behind the name, from 0 (proc(5), fields 14 and 15).
 	fieldUser, fieldSystem = 11, 12
 	// Fields of /proc/<pid>/statm, in pages.
 	fieldResident, fieldFile = 1, 2
 )
 
-// usage reads what a process takes. Its files stay open: opening costs more than reading.
+// usage reads what a process uses. Its files stay open, which is cheaper.
 type usage struct {
 	stat, statm *os.File
 	buffer      []byte
@@ -43,8 +43,8 @@ func (u usage) close() {
 	}
 }
 
-// now gives the bytes of memory that belong to the process alone, and its processor time since it began. Pages of the
-// program file are not counted, as all children share them. False: the process is gone.
+// now gives the bytes of memory of the process alone, and its processor time so far. Pages of the
+// program file, which all children share, don't count. False: the process is gone.
 func (u usage) now() (int64, time.Duration, bool) {
 	if u.stat == nil {
 		return 0, 0, false
@@ -58,7 +58,7 @@ func (u usage) now() (int64, time.Duration, bool) {
 	return pages * int64(os.Getpagesize()), time.Duration(times[fieldUser]+times[fieldSystem]) * tick, true
 }
 
-// fields are the numbers of a file, behind the last bracket if there is one; what is no number is 0.
+// fields are the numbers of a file, behind the last bracket; other words are 0.
 func (u usage) fields(file *os.File) []int64 {
 	if file == nil {
 		return nil

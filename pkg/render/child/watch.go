@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// pollInterval is the time between two readings of a busy child: what it can allocate in between is some ten MiB.
+// pollInterval is between two readings of a busy child, in which it can allocate some ten MiB.
 const pollInterval = 10 * time.Millisecond
 
-// Words for what ran out, as in the flags.
+// Limits, in the words of the flags.
 const (
 	limitMemory = "memory"
 	limitCPU    = "cpu"
@@ -22,18 +22,17 @@ type watch struct {
 	options Options
 	stop    chan struct{}
 	done    sync.WaitGroup
-	// exceeded is the limit that the child was killed for; "" for none. It is read after end.
+	// exceeded is the limit that the child was killed for; empty: none. It is read after end.
 	exceeded string
 }
 
-// watchOver begins to watch. The deadline is the rendering's.
 func watchOver(ctx context.Context, process *process, options Options) *watch {
 	begun := &watch{process: process, options: options, stop: make(chan struct{})}
 	begun.done.Go(func() { begun.run(ctx) })
 	return begun
 }
 
-// end stops watching and says for which limit the child was killed.
+// end stops watching, and gives the limit that the child was killed for.
 func (w *watch) end() string {
 	close(w.stop)
 	w.done.Wait()

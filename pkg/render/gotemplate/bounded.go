@@ -18,7 +18,7 @@ const (
 	maxRandom = 64 << 10
 )
 
-// boundedFunctions replace sprig's of the same names; where sprig's is called, it is known to be small.
+// boundedFunctions replace sprig's of the same names.
 func boundedFunctions(sprig template.FuncMap) template.FuncMap {
 	bounded := template.FuncMap{
 		"until":     func(count int) ([]int, error) { return untilStep(0, count, cmp.Or(cmp.Compare(count, 0), 1)) },
@@ -31,7 +31,7 @@ func boundedFunctions(sprig template.FuncMap) template.FuncMap {
 			return "\n" + indented, err
 		},
 		"replace": replace,
-		// What these make can be given to them again and doubles each time.
+		// The results of these can be their arguments again, and double each time.
 		"print":   func(values ...any) (string, error) { return checked(fmt.Sprint(values...)) },
 		"println": func(values ...any) (string, error) { return checked(fmt.Sprintln(values...)) },
 		"printf": func(format string, values ...any) (string, error) {
@@ -59,10 +59,9 @@ func boundedFunctions(sprig template.FuncMap) template.FuncMap {
 	return bounded
 }
 
-// checked is the text, if it is not too long.
 func checked(text string) (string, error) { return text, checkText(len(text)) }
 
-// untilStep counts from start to before stop. It knows the length beforehand, so a step that overflows can't run on.
+// untilStep counts from start to before stop. It bounds the length first.
 func untilStep(start, stop, step int) ([]int, error) {
 	count := countSteps(start, stop, step)
 	if count > maxCount {
@@ -88,7 +87,7 @@ func countSteps(start, stop, step int) uint64 {
 	return (distance-1)/stride + 1
 }
 
-// seq writes numbers with spaces between them, the end included, as the shell's does: END, START END or START STEP END.
+// seq writes numbers as the shell's does: END, START END or START STEP END.
 func seq(params ...int) (string, error) {
 	start, step := 1, 0
 	var end int

@@ -17,7 +17,7 @@ import (
 type output struct {
 	ctx  context.Context
 	text strings.Builder
-	// limit of this text; most is what a message names, the limit of the whole rendering.
+	// limit of this text; most is the limit of the whole rendering, which a message names.
 	limit, most int
 	places      places
 	file        file
@@ -25,12 +25,12 @@ type output struct {
 	passed []passed
 }
 
-// maxPassed marks are kept; behind them, places are told less exactly.
+// maxPassed marks are kept; later places are less exact.
 const maxPassed = 1 << 20
 
 type passed struct{ offset, place int }
 
-// Write implements io.Writer; it refuses more than the limit, and anything once time is up.
+// Write implements io.Writer; it refuses more than the limit, and everything once time is up.
 func (o *output) Write(data []byte) (int, error) {
 	if o.ctx.Err() != nil {
 		return 0, o.ctx.Err()
@@ -41,7 +41,7 @@ func (o *output) Write(data []byte) (int, error) {
 	return o.text.Write(data)
 }
 
-// mark is called by every mark in the templates. A loop without output passes many at one offset: the last one counts.
+// mark is called by every mark in the templates. Of several at one offset the last counts.
 func (o *output) mark(place int) (string, error) {
 	here := passed{offset: o.text.Len(), place: place}
 	last := len(o.passed) - 1
@@ -66,7 +66,6 @@ func (o *output) at(offset int) (string, int) {
 	return place.file, place.line + min(further, place.lines)
 }
 
-// execute renders one file of the set.
 func (r *rendering) execute(file file, limit int) (*output, error) {
 	output := &output{ctx: r.ctx, limit: limit, most: r.limits.bytes, places: r.places, file: file}
 	r.set.Funcs(template.FuncMap{markFunction: output.mark})
@@ -86,10 +85,10 @@ func (r *rendering) execute(file file, limit int) (*output, error) {
 	return nil, r.templateError(file, err)
 }
 
-// located reads file and line from an error of text/template, which has no other form: "template: NAME:LINE:COLUMN: text".
+// located reads file and line from errors of text/template: "template: NAME:LINE:COLUMN: text".
 var located = regexp.MustCompile(`(?s)^template: (.+?):(\d+):(?:\d+:)? (.*)$`)
 
-// templateError says where a template went wrong, without values.
+// templateError is a template's error without values.
 func (r *rendering) templateError(file file, err error) error {
 	text := err.Error()
 	text = text[:min(len(text), redact.MaxLook)]

@@ -14,7 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/images"
 )
 
-// functions are sprig's without environment and network, KKP's, and bounded ones where little makes much.
+// functions are sprig's without environment and network, KKP's, and bounded ones.
 func (r *rendering) functions() template.FuncMap {
 	functions := sprig.TxtFuncMap()
 	for _, outward := range []string{"env", "expandenv", "getHostByName"} {
@@ -32,7 +32,7 @@ func (r *rendering) functions() template.FuncMap {
 	return functions
 }
 
-// join has the order of strings.Join, as in KKP. Lists from values hold any; KKP takes strings only.
+// join has the order of strings.Join, as in KKP. It takes any values, KKP's only strings.
 func join(list any, separator string) (string, error) {
 	var parts []string
 	switch list := list.(type) {
@@ -66,7 +66,7 @@ func semverCompare(version, constraint any) bool {
 	return err == nil && wanted.Check(parsed)
 }
 
-// image writes a reference out in full, with another registry in place of its own where one is set.
+// image writes a reference out in full, with another registry where one is set.
 func image(text, registry string) (string, error) {
 	reference, ok := images.Parse(text)
 	if !ok {

@@ -10,7 +10,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
-// costly functions make RSA keys, which takes seconds; those of the same names with Key are in the golden files.
+// costly functions make RSA keys, which takes seconds; those of the same names with Key are in the
+// golden files.
 var costly = []string{"genCA", "genSelfSignedCert", "genSignedCert"}
 
 // Red when a function is added that no manifest of the golden files calls.

@@ -6,33 +6,24 @@ import (
 	"text/template/parse"
 )
 
-// markFunction is what marks call. Authors can't: the name is unknown while their files are parsed.
+// markFunction is what marks call. Templates can't: it is unknown while they are parsed.
 const markFunction = "markPlace"
 
-// place is where a mark stands.
+// place is where a mark is.
 type place struct {
-	file string
-	line int
-	// lines that the text behind the mark has.
-	lines int
+	file  string
+	line  int
+	lines int // of the text behind the mark
 }
 
-// places are all marks of a rendering, by number.
 type places []place
 
-// mark gives a tree its marks.
-func (p *places) mark(tree *parse.Tree, file file) {
-	marker := marker{places: p, file: file}
-	tree.Root = marker.list(tree.Root)
-}
-
-// marker works on one tree.
 type marker struct {
 	places *places
 	file   file
 }
 
-// list puts a mark at the start of a list and before each piece of text.
+// list adds a mark at the start of a list and before each piece of text.
 func (m marker) list(list *parse.ListNode) *parse.ListNode {
 	if list == nil {
 		return nil
@@ -50,7 +41,6 @@ func (m marker) list(list *parse.ListNode) *parse.ListNode {
 	return list
 }
 
-// inside marks the lists below a node.
 func (m marker) inside(node parse.Node) {
 	var branch *parse.BranchNode
 	switch node := node.(type) {

@@ -13,8 +13,8 @@ func mayCall(name string) bool {
 	return err == nil
 }
 
-// TestCataloguesMayCallWhatThereIs holds that a valuesTemplate is refused for no function that rendering has, and for each that it
-// has not.
+// TestCataloguesMayCallWhatThereIs holds that a valuesTemplate is refused for no function that
+// rendering has, and for each that it has not.
 func TestCataloguesMayCallWhatThereIs(t *testing.T) {
 	functions := (&rendering{}).functions()
 	for name := range functions {

@@ -11,7 +11,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 )
 
-// parse reads all files into one set. Each file is read by itself first, so that an error is found where it is.
+// parse reads all files into one set, each by itself first, so that an error has its file.
 func (r *rendering) parse(files []file) error {
 	functions := r.functions()
 	r.set = template.New("").Funcs(functions)
@@ -31,7 +31,7 @@ func (r *rendering) parse(files []file) error {
 				return &render.TemplateError{File: file.path, Problem: problem}
 			}
 			definedIn[defined.Name()] = file.path
-			r.places.mark(defined.Tree, file)
+			defined.Root = marker{places: &r.places, file: file}.list(defined.Root)
 			if _, err := r.set.AddParseTree(defined.Name(), defined.Tree); err != nil {
 				return r.templateError(file, err)
 			}
@@ -63,7 +63,7 @@ type file struct {
 	path, text string
 }
 
-// readFiles reads all templates below the root, in lexical order. Links are not followed.
+// readFiles reads all templates, in lexical order. Links are not followed.
 func readFiles(content fs.FS) ([]file, error) {
 	var files []file
 	left := int64(maxTemplateBytes)

@@ -19,7 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// limits of one rendering, of which all files have a part.
+// limits of one rendering, for all files together.
 type limits struct {
 	time  time.Duration
 	bytes int
@@ -33,10 +33,8 @@ type Renderer struct{}
 // New makes a renderer.
 func New() Renderer { return Renderer{} }
 
-var _ render.Renderer = Renderer{}
-
-// Render gives the objects of the folder. Errors that only an edit mends are *render.TemplateError, *render.LimitError and
-// *render.NoManifestsError.
+// Render gives the objects of the folder. Errors that only an edit solves are
+// *render.TemplateError, *render.LimitError and *render.NoManifestsError.
 func (Renderer) Render(ctx context.Context, input render.Input) (render.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, manifestLimits.time)
 	defer cancel()
@@ -61,8 +59,8 @@ func (Renderer) Render(ctx context.Context, input render.Input) (render.Result, 
 	return render.Result{Objects: objects}, nil
 }
 
-// rootData is the template data with the values over the variables that are set by flag, key by key as in KKP. Nothing
-// that a template may change is shared.
+// rootData is the template data with the values over the variables that are set by flag, key by key
+// as in KKP. It shares nothing that a template may change.
 func rootData(input render.Input) *templatedata.Data {
 	data := input.Data
 	data.Variables = values.WithoutNulls(input.Data.Variables)
@@ -75,13 +73,12 @@ func rootData(input render.Input) *templatedata.Data {
 
 // rendering is the work on one input.
 type rendering struct {
-	ctx      context.Context
-	limits   limits
-	redactor redact.Redactor
-	data     *templatedata.Data
-	set      *template.Template
-	places   places
-	// otherMoment has the clock say another time.
+	ctx         context.Context
+	limits      limits
+	redactor    redact.Redactor
+	data        *templatedata.Data
+	set         *template.Template
+	places      places
 	otherMoment bool
 }
 
@@ -106,13 +103,10 @@ func (r *rendering) objects(files []file) ([]*unstructured.Unstructured, error) 
 	return reader.Objects(), nil
 }
 
-// valuesLimits of one valuesTemplate, which gives one document.
 var valuesLimits = limits{time: 5 * time.Second, bytes: values.MaxBytes}
 
-var _ render.ValuesRenderer = Renderer{}
-
-// RenderValues gives the values that a catalogue's valuesTemplate renders to: the same data and functions as manifests have,
-// and one YAML document within the limits of package values.
+// RenderValues gives the values that a catalogue's valuesTemplate renders to: one YAML document
+// within the limits of package values, with data and functions as in manifests.
 func (Renderer) RenderValues(ctx context.Context, input render.ValuesInput) (map[string]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, valuesLimits.time)
 	defer cancel()
@@ -140,7 +134,7 @@ func (Renderer) RenderValues(ctx context.Context, input render.ValuesInput) (map
 	return decoded, nil
 }
 
-// problem is an error about a line of the output, told with the line of the template that wrote it.
+// problem is an error about a line of the output, with the line of the template that wrote it.
 func (o *output) problem(line int, problem string) error {
 	offset := 0
 	for text := range strings.Lines(o.text.String()) {
@@ -156,7 +150,6 @@ func (o *output) problem(line int, problem string) error {
 // noValue is what text/template prints for a missing key.
 const noValue = "<no value>"
 
-// refuseNoValue refuses objects in which a missing key was printed.
 func refuseNoValue(file file, objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		if field, found := findNoValue(object.Object, ""); found {
@@ -168,7 +161,7 @@ func refuseNoValue(file file, objects []*unstructured.Unstructured) error {
 	return nil
 }
 
-// findNoValue gives the first field, in the order of names, that reads like a missing key.
+// findNoValue gives the first field, by name, that reads like a missing key.
 func findNoValue(value any, at string) (string, bool) {
 	switch value := value.(type) {
 	case string:

@@ -21,8 +21,7 @@ var podSpecs = map[schema.GroupKind][]string{
 // containerLists are the fields of a pod that hold containers.
 var containerLists = []string{"initContainers", "containers", "ephemeralContainers"}
 
-// Rewrite changes the objects in place: their images, and the pull secrets of pods of which an image was changed. What has
-// not the form it should have is left for the API server to refuse.
+// Rewrite changes images in place, and pull secrets of changed pods.
 func (r Rules) Rewrite(objects []*unstructured.Unstructured) {
 	if r.Empty() {
 		return
@@ -32,7 +31,6 @@ func (r Rules) Rewrite(objects []*unstructured.Unstructured) {
 	}
 }
 
-// object takes one object, or those of a list.
 func (r Rules) object(content map[string]any) {
 	object := unstructured.Unstructured{Object: content}
 	if items, ok := content["items"].([]any); ok {
@@ -57,7 +55,7 @@ func (r Rules) object(content map[string]any) {
 	}
 }
 
-// pod changes the images of a pod's containers and volumes, and says whether any was.
+// pod changes the images of a pod's containers and volumes, and says whether any changed.
 func (r Rules) pod(spec map[string]any) bool {
 	changed := false
 	for _, list := range containerLists {
@@ -96,7 +94,7 @@ func entries(list any) []map[string]any {
 	return maps
 }
 
-// addPullSecret names the Secret behind those that the author named.
+// addPullSecret adds the Secret after the author's.
 func addPullSecret(spec map[string]any, name string) {
 	list, ok := spec["imagePullSecrets"].([]any)
 	if spec["imagePullSecrets"] != nil && !ok {

@@ -9,8 +9,7 @@ const (
 	defaultDomain = "docker.io"
 	legacyDomain  = "index.docker.io"
 	officialPath  = "library/"
-	// maxReference is far above what registries take.
-	maxReference = 1024
+	maxReference  = 1024
 )
 
 // grammar of image references: domain and path, tag, digest.
@@ -53,7 +52,6 @@ func Parse(text string) (reference Reference, ok bool) {
 // Name is domain and path.
 func (r Reference) Name() string { return r.Domain + "/" + r.Path }
 
-// String is the whole reference.
 func (r Reference) String() string { return r.Name() + r.Tag + r.Digest }
 
 // isDomain tells a registry from the first part of a path.

@@ -10,17 +10,16 @@ import (
 
 // Rule puts To in place of From, at the start of references.
 type Rule struct {
-	// From is a registry, or a registry and the first parts of a path: docker.io, quay.io/prometheus.
+	// From is a registry, with or without the first parts of a path: docker.io, quay.io/prometheus.
 	From string
-	// To is what stands there instead.
-	To string
+	To   string
 }
 
 // Rules are all that a seed does to images.
 type Rules struct {
 	// Mirrors are sorted: of two that match, the longer is first.
 	Mirrors []Rule
-	// PullSecret is named by every pod of which an image was rewritten; empty: none is.
+	// PullSecret is named by every pod with a rewritten image; empty: by none.
 	PullSecret string
 }
 
@@ -31,7 +30,7 @@ func (e *RuleError) Error() string {
 	return fmt.Sprintf("image mirror %q %s: write it as registry[/path]=registry[/path]", e.Rule, e.Problem)
 }
 
-// prefix of references: a registry and, it may be, parts of a path.
+// prefix of references: a registry, with or without parts of a path.
 var prefix = regexp.MustCompile(`^[a-zA-Z0-9.-]+(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`)
 
 // ParseMirrors reads rules. The error is a *RuleError.
@@ -60,7 +59,7 @@ func ParseMirrors(texts []string) ([]Rule, error) {
 	return rules, nil
 }
 
-// Image is a reference as the mirrors have it, and whether that is another one. What is no reference stays.
+// Image is a reference by the mirrors, and whether that changed it. Other texts stay.
 func (r Rules) Image(text string) (string, bool) {
 	reference, ok := Parse(text)
 	if !ok {
@@ -89,7 +88,7 @@ func below(name, prefix string) (rest string, ok bool) {
 // Empty says that there is nothing to do.
 func (r Rules) Empty() bool { return len(r.Mirrors) == 0 }
 
-// Canonical is the same text for the same rules; it is part of the inputs hash.
+// Canonical is equal for equal rules; it is part of the inputs hash.
 func (r Rules) Canonical() []byte {
 	var text []byte
 	for _, rule := range r.Mirrors {

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
@@ -22,24 +24,22 @@ const (
 	DefaultBytes    = 64 << 20
 	defaultPatience = 2 * time.Second
 	defaultEntries  = 4096
-	// firstPause and longestPause are between two tries of what took a renderer with it.
+	// firstPause and longestPause are between two tries of what ended a renderer.
 	firstPause   = 5 * time.Minute
 	longestPause = time.Hour
 )
 
-// Options of what is kept. Zero values are defaults.
+// Options have defaults.
 type Options struct {
 	// Methods by name, and what renders templates of values.
 	Methods map[string]render.Renderer
 	Values  render.ValuesRenderer
 	// Bytes of objects that are kept.
-	Bytes int
-	// Patience is how long an asker waits for a rendering.
+	Bytes int // of objects that are kept
+	// Patience is how long a caller waits for a rendering.
 	Patience time.Duration
-	// Now is the clock; nil is time.Now.
-	Now func() time.Time
-	// Metrics is told what happens; see NewMetrics. Nil: nobody is.
-	Metrics *Metrics
+	Now      func() time.Time
+	Metrics  *Metrics
 }
 
 // Renders are the renderings that are kept. It implements render.Keeper and render.ValuesKeeper.
@@ -47,41 +47,35 @@ type Renders struct {
 	options Options
 	mutex   sync.Mutex
 	entries map[string]*entry
-	// order has entries, those asked for last at the front.
+	// order has entries, the most recently used first.
 	order *list.List
 	bytes int
 }
 
-// New makes an empty keep.
+// New keeps nothing yet.
 func New(options Options) *Renders {
 	options.Bytes = cmp.Or(options.Bytes, DefaultBytes)
 	options.Patience = cmp.Or(options.Patience, defaultPatience)
+	options.Metrics = cmp.Or(options.Metrics, NewMetrics(prometheus.NewRegistry()))
 	if options.Now == nil {
 		options.Now = time.Now
 	}
 	return &Renders{options: options, entries: map[string]*entry{}, order: list.New()}
 }
 
-var (
-	_ render.Keeper       = (*Renders)(nil)
-	_ render.ValuesKeeper = (*Renders)(nil)
-)
-
 // entry is what is known of one digest of inputs.
 type entry struct {
 	key     string
 	element *list.Element
-	// flight is the rendering under way; nil if none.
-	flight *flight
-	// outcome of the last rendering; nil before the first, or when it had to make room.
+	flight  *flight
+	// outcome of the last rendering; nil before it, or when room was needed.
 	outcome *outcome
-	// digests of the objects, by name; they stay when the outcome goes.
+	// digests of the objects, by name; they stay without the outcome.
 	digests digests
-	// failures in a row that took a renderer with them; no other try before until.
+	// failures in a row that ended a renderer; there is no other try before until.
 	failures int
 	until    time.Time
-	// weight in bytes, as counted in Renders.bytes.
-	weight int
+	weight   int // bytes, as counted in Renders.bytes
 }
 
 // outcome is what a rendering came to.
@@ -91,7 +85,7 @@ type outcome struct {
 	err     error
 }
 
-// flight is a rendering under way. outcome is there once done is closed.
+// flight is a running rendering. outcome is set once done is closed.
 type flight struct {
 	done    chan struct{}
 	outcome *outcome
@@ -137,7 +131,8 @@ func (r *Renders) RenderValues(ctx context.Context, input render.ValuesInput, wa
 			if err != nil {
 				return packed{}, err
 			}
-			return packValues(values)
+			encoded, err := encode(values)
+			return packed{objects: [][]byte{encoded}}, err
 		},
 	})
 	if err != nil {
@@ -146,12 +141,11 @@ func (r *Renders) RenderValues(ctx context.Context, input render.ValuesInput, wa
 	return came.content.values()
 }
 
-// asking is one request for an outcome.
+// asking is one request for an outcome. patience is how long to wait.
 type asking struct {
-	key  string
-	anew bool
-	wake func()
-	// patience is how long to wait.
+	key      string
+	anew     bool
+	wake     func()
 	patience time.Duration
 	work     func(ctx context.Context) (packed, error)
 }
@@ -161,13 +155,13 @@ func (r *Renders) get(ctx context.Context, asked asking) (*outcome, error) {
 	r.mutex.Lock()
 	entry := r.entry(asked.key)
 	if entry.flight == nil {
-		if came := entry.outcome; came != nil && !asked.anew && r.stands(entry) {
+		if came := entry.outcome; came != nil && !asked.anew && r.isCurrent(entry) {
 			r.mutex.Unlock()
-			r.options.Metrics.kept()
-			return came, r.told(entry, came)
+			r.options.Metrics.asked.WithLabelValues("kept").Inc()
+			return came, r.errorOf(entry, came)
 		}
 		entry.flight = &flight{done: make(chan struct{})}
-		// The rendering serves everybody who asks, so it does not end with the first one's pass.
+		// The rendering is for all callers, so it does not end with the first one's pass.
 		go r.fly(context.WithoutCancel(ctx), entry, entry.flight, asked.work)
 	}
 	flight := entry.flight
@@ -180,7 +174,7 @@ func (r *Renders) await(ctx context.Context, entry *entry, flight *flight, asked
 	defer enough.Stop()
 	select {
 	case <-flight.done:
-		return flight.outcome, r.told(entry, flight.outcome)
+		return flight.outcome, r.errorOf(entry, flight.outcome)
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case <-enough.C:
@@ -190,19 +184,19 @@ func (r *Renders) await(ctx context.Context, entry *entry, flight *flight, asked
 	if flight.outcome == nil && asked.wake != nil {
 		flight.wakes = append(flight.wakes, asked.wake)
 	} else if asked.wake != nil {
-		asked.wake() // it came in the same moment
+		asked.wake() // it ended in the same moment
 	}
 	return nil, render.ErrPending
 }
 
-// stands says whether an outcome still counts. The mutex is held.
-func (r *Renders) stands(entry *entry) bool {
+// isCurrent says whether an outcome still counts. The mutex is held.
+func (r *Renders) isCurrent(entry *entry) bool {
 	err := entry.outcome.err
 	return err == nil || render.Lasting(err) || r.options.Now().Before(entry.until)
 }
 
-// told is an outcome's error for an asker.
-func (r *Renders) told(entry *entry, came *outcome) error {
+// errorOf is an outcome's error for a caller.
+func (r *Renders) errorOf(entry *entry, came *outcome) error {
 	if came.err == nil || !render.Costly(came.err) {
 		return came.err
 	}
@@ -211,12 +205,12 @@ func (r *Renders) told(entry *entry, came *outcome) error {
 	return &render.PutOffError{Err: came.err, Until: entry.until}
 }
 
-// fly renders and keeps what came out.
+// fly renders and keeps the result.
 func (r *Renders) fly(ctx context.Context, entry *entry, flight *flight, work func(context.Context) (packed, error)) {
 	content, err := work(ctx)
 	r.mutex.Lock()
 	came := r.land(entry, content, err)
-	entry.flight, flight.outcome = nil, came // not before: an entry with a flight is not forgotten
+	entry.flight, flight.outcome = nil, came // only now: an entry with a flight is not forgotten
 	wakes := flight.wakes
 	r.mutex.Unlock()
 	r.options.Metrics.rendered(came)
@@ -226,7 +220,7 @@ func (r *Renders) fly(ctx context.Context, entry *entry, flight *flight, work fu
 	}
 }
 
-// land puts an outcome in its place. The mutex is held.
+// land keeps an outcome, where it is worth it. The mutex is held.
 func (r *Renders) land(entry *entry, content packed, err error) *outcome {
 	came := &outcome{content: content, err: err}
 	switch {
@@ -246,10 +240,10 @@ func (r *Renders) land(entry *entry, content packed, err error) *outcome {
 	return came
 }
 
-// digests are of objects, by what they are called.
+// digests are of objects, by name.
 type digests map[render.ObjectName][sha256.Size]byte
 
-// encode is JSON whose equal contents are equal bytes.
+// encode is JSON: equal contents are equal bytes.
 func encode(content any) ([]byte, error) {
 	encoded, err := json.Marshal(content)
 	if err != nil {

@@ -49,7 +49,8 @@ func result(objects ...*unstructured.Unstructured) render.Result {
 
 type clock struct{ now time.Time }
 
-// newRenders has an hour of patience unless a test says otherwise: a busy machine makes nothing a long rendering.
+// newRenders has an hour of patience unless a test says otherwise: a busy machine makes nothing a
+// long rendering.
 func newRenders(renderer *counting, options kept.Options) *kept.Renders {
 	if options.Patience == 0 {
 		options.Patience = time.Hour
@@ -218,7 +219,8 @@ func TestNonDeterministic(t *testing.T) {
 	}
 }
 
-// TestRoom: what was not asked for the longest time goes; that something else came out is noticed all the same.
+// TestRoom: what was not asked for the longest time goes; that something else came out is noticed
+// all the same.
 func TestRoom(t *testing.T) {
 	turn := 0
 	renderer := &counting{}
@@ -273,7 +275,8 @@ func TestValuesAreKept(t *testing.T) {
 	}
 }
 
-// Red when hooks are not kept, or when a hook that comes out otherwise is not told: its object would change unseen.
+// Red when hooks are not kept, or when a hook that comes out otherwise is not told: its object
+// would change unseen.
 func TestHooksAreKept(t *testing.T) {
 	text := "one"
 	renderer := &counting{render: func(render.Input) (render.Result, error) {

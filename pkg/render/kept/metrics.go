@@ -2,7 +2,7 @@ package kept
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics count what is kept. A nil one counts nothing.
+// Metrics count what is kept.
 type Metrics struct {
 	asked   *prometheus.CounterVec
 	changed prometheus.Counter
@@ -22,16 +22,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return made
 }
 
-func (m *Metrics) kept() {
-	if m != nil {
-		m.asked.WithLabelValues("kept").Inc()
-	}
-}
-
 func (m *Metrics) rendered(came *outcome) {
-	if m == nil {
-		return
-	}
 	m.asked.WithLabelValues("rendered").Inc()
 	if len(came.changed) > 0 {
 		m.changed.Inc()

@@ -13,7 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 )
 
-// packed is what a rendering gave, as JSON: a tenth of its size as maps, and nobody can change it.
+// packed is a result as JSON: a tenth of its size as maps, and nobody can change it.
 type packed struct {
 	objects [][]byte
 	chart   []byte
@@ -49,11 +49,6 @@ func nameOf(object *unstructured.Unstructured, hookPath string) render.ObjectNam
 	return render.ObjectName{
 		GVK: object.GroupVersionKind(), Namespace: object.GetNamespace(), Name: object.GetName(), HookPath: hookPath,
 	}
-}
-
-func packValues(values map[string]any) (packed, error) {
-	encoded, err := encode(values)
-	return packed{objects: [][]byte{encoded}}, err
 }
 
 func (p packed) size() int {
@@ -92,7 +87,7 @@ func (p packed) values() (map[string]any, error) {
 	return values, nil
 }
 
-// differ names the objects that two renderings do not share, in order. Nothing is known of a first rendering.
+// differ names the objects that differ between two renderings, sorted; none for a first rendering.
 func (d digests) differ(other digests) []render.ObjectName {
 	if d == nil {
 		return nil

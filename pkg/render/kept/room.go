@@ -1,14 +1,14 @@
 package kept
 
 const (
-	// overhead is what an outcome costs beside its objects, digestCost one object's name and digest; both are about right.
+	// overhead is the cost of an outcome beside its objects, digestCost of an object's digest.
 	overhead   = 512
 	digestCost = 160
 )
 
-// Not pkg/lru: renderings are bounded by bytes, lose objects before digests, and stay while they are being rendered.
+// Not pkg/lru: bounded by bytes, objects go before digests, and running renderings stay.
 
-// entry gives what is known of a key, and puts it first in line to stay. The mutex is held.
+// entry is what is known of a key, marked as used. The mutex is held.
 func (r *Renders) entry(key string) *entry {
 	if known, ok := r.entries[key]; ok {
 		r.order.MoveToFront(known.element)
@@ -25,7 +25,8 @@ func (r *Renders) entry(key string) *entry {
 	return made
 }
 
-// keep puts an outcome into an entry, and makes room: the oldest lose their objects first, then all. The mutex is held.
+// keep puts an outcome into an entry, and makes room: the oldest lose their objects first, then
+// all. The mutex is held.
 func (r *Renders) keep(kept *entry, came *outcome) {
 	kept.outcome = came
 	if came.err == nil {
@@ -44,7 +45,7 @@ func (r *Renders) keep(kept *entry, came *outcome) {
 	}
 }
 
-// weigh counts what an entry takes now. The mutex is held.
+// weigh counts an entry's bytes. The mutex is held.
 func (r *Renders) weigh(changed *entry) {
 	r.bytes -= changed.weight
 	changed.weight = len(changed.digests) * digestCost
@@ -54,7 +55,7 @@ func (r *Renders) weigh(changed *entry) {
 	r.bytes += changed.weight
 }
 
-// forget drops an entry as a whole, unless it is being rendered. The mutex is held.
+// forget drops an entry that is not being rendered. The mutex is held.
 func (r *Renders) forget(oldest *entry) bool {
 	if oldest.flight != nil {
 		return false

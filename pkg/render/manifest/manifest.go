@@ -1,8 +1,7 @@
-// Package manifest reads objects from rendered text.
-//
-// A document ends where a line begins with three dashes, as YAML has it: in a block scalar such a line is indented, so it
-// is none. Documents are decoded strictly (see strictyaml), lists are taken apart, empty documents are left out. Every
-// object has apiVersion, kind and a name of its own; generateName would make another object with each attempt.
+// Package manifest reads objects from rendered text. Documents are separated by lines that begin
+// with three dashes, and decoded strictly (see strictyaml). Lists are taken apart, empty documents
+// are left out. Every object has apiVersion, kind and a name; generateName would make another
+// object with each attempt.
 package manifest
 
 import (
@@ -24,10 +23,8 @@ const (
 	MaxObjectBytes = 1 << 20
 	// MaxBytes of the rendered text, and of all objects together.
 	MaxBytes = 16 << 20
-	// MaxNodes of all objects together: maps, lists and plain values each count one. A small text can hold very many, and each
-	// costs the manager far more memory than its bytes.
+	// MaxNodes of all objects: maps, lists and plain values. They take far more than their text.
 	MaxNodes = 500_000
-	// maxDepth is well above that of the schemas in CRDs.
 	maxDepth = 256
 )
 
@@ -51,7 +48,7 @@ type Reader struct {
 // Objects in the order they were read.
 func (r *Reader) Objects() []*unstructured.Unstructured { return r.objects }
 
-// Read takes the objects of a text and returns them. Errors are *render.TemplateError and *render.LimitError.
+// Read adds and returns a text's objects. Errors: *render.TemplateError, *render.LimitError.
 func (r *Reader) Read(source Source) ([]*unstructured.Unstructured, error) {
 	before := len(r.objects)
 	for _, document := range Split(source.Text) {
@@ -82,7 +79,7 @@ func (r *Reader) document(source Source, document Document) error {
 	return templateError(source, offset, "the rendered manifest is no object")
 }
 
-// withLastLine is a document whose last line is whole, as Helm and kubectl read it: a block scalar that ends it keeps its newline.
+// withLastLine ends the last line, for the newline of a block scalar there.
 func withLastLine(text string) []byte {
 	if !strings.HasSuffix(text, "\n") {
 		text += "\n"
@@ -90,7 +87,6 @@ func withLastLine(text string) []byte {
 	return []byte(text)
 }
 
-// object takes one object, or those of a list.
 func (r *Reader) object(source Source, offset int, content map[string]any) error {
 	if len(content) == 0 {
 		return nil
@@ -150,25 +146,17 @@ func nodes(value any) int {
 	return count
 }
 
-// identityProblem says what an object lacks to be one; empty if nothing.
 func identityProblem(object *unstructured.Unstructured) string {
-	texts := []struct {
-		field string
-		path  []string
-	}{
-		{"apiVersion", []string{"apiVersion"}}, {"kind", []string{"kind"}},
-		{"metadata.name", []string{"metadata", "name"}},
-	}
 	if generated, found, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "generateName"); found && generated != "" {
 		return fmt.Sprintf("%s has metadata.generateName: give it a name, or every attempt makes another one", object.GetKind())
 	}
-	for _, text := range texts {
-		value, found, err := unstructured.NestedString(object.Object, text.path...)
+	for _, field := range []string{"apiVersion", "kind", "metadata.name"} {
+		value, found, err := unstructured.NestedString(object.Object, strings.Split(field, ".")...)
 		if err != nil {
-			return fmt.Sprintf("the rendered manifest has a %s that is no text", text.field)
+			return fmt.Sprintf("the rendered manifest has a %s that is no text", field)
 		}
 		if !found || value == "" {
-			return "the rendered manifest has no " + text.field
+			return "the rendered manifest has no " + field
 		}
 	}
 	return ""
@@ -192,7 +180,7 @@ func leading(text string) int {
 	return 0
 }
 
-// lineOffset is where a line begins, counted from 1; 0 is taken for where the content begins.
+// lineOffset is where a line begins, counted from 1; 0 is where the content begins.
 func lineOffset(text string, line int) int {
 	if line < 1 {
 		return leading(text)
@@ -214,7 +202,7 @@ type Document struct {
 	Offset int
 }
 
-// Split takes a text apart at document markers. What stands behind a marker on its line belongs to the next document.
+// Split splits a text at document markers. The rest of a marker's line is the next document's.
 func Split(text string) []Document {
 	var documents []Document
 	start, at := 0, 0
@@ -229,7 +217,7 @@ func Split(text string) []Document {
 	return append(documents, Document{Text: text[start:], Offset: start})
 }
 
-// markerLength says whether a line begins or ends a document, and how much of it is the marker.
+// markerLength says whether a line begins or ends a document, and how long the marker is.
 func markerLength(line string) (int, bool) {
 	for _, marker := range []string{"---", "..."} {
 		rest, ok := strings.CutPrefix(line, marker)

@@ -1,5 +1,6 @@
-// Package redact makes text from templates fit for conditions and events: short, on one line, and without the values that
-// went into a rendering. `fail` and `required` print what they are told, and that may be a password.
+// Package redact makes text from templates fit for conditions and events: short, on one line, and
+// without the values of a rendering. `fail` and `required` print what they are given, such as a
+// password.
 package redact
 
 import (
@@ -17,9 +18,9 @@ import (
 const (
 	// MaxText is the most characters that a message keeps.
 	MaxText = 512
-	// shortest value that is looked for; shorter ones occur in any text.
+	// shortest value that is removed; shorter ones occur in any text.
 	shortest = 4
-	// MaxLook is how much of a text is looked through, in bytes: enough for what is kept.
+	// MaxLook is how much of a text is read, in bytes.
 	MaxLook = 64 << 10
 	mark    = "…"
 )
@@ -27,7 +28,7 @@ const (
 // Redactor knows the values of one rendering.
 type Redactor struct{ values []string }
 
-// New knows the given values, the secrets of the template data, and further secrets.
+// New knows the values, the secrets of the template data, and further secrets.
 func New(values map[string]any, data templatedata.Data, secrets ...string) Redactor {
 	found := map[string]bool{}
 	for _, secret := range secrets {
@@ -46,7 +47,7 @@ func New(values map[string]any, data templatedata.Data, secrets ...string) Redac
 	return redactor
 }
 
-// Text is the message without values, control characters and line breaks, and of at most MaxText characters.
+// Text is the message without values, control characters and line breaks, cut to MaxText.
 func (r Redactor) Text(text string) string {
 	text = text[:min(len(text), MaxLook)]
 	for _, value := range r.values {
@@ -70,7 +71,6 @@ func (r Redactor) Text(text string) string {
 	return strings.TrimSpace(kept.String())
 }
 
-// collect finds the text of values, as a whole and line by line.
 func collect(value any, found map[string]bool) {
 	EachText(value, func(text string) {
 		if len(text) >= shortest {

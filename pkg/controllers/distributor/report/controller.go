@@ -2,7 +2,6 @@ package report
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,42 +22,31 @@ import (
 // Reporter writes the status of each catalogue.
 type Reporter struct {
 	ledger
-	// client reads the master from the cache of the controllers of catalogues, and writes.
 	client   client.Client
 	recorder events.EventRecorder
 	usage    *usage.Ledger
-	// troubles are what was told of why catalogues are not ready, by name: conditions.Told.
-	troubles sync.Map
+	// reported has, by name, why catalogues are not ready, as last reported: conditions.Reported.
+	reported sync.Map
 }
 
-// New makes a Reporter that knows of nothing yet.
+// New makes a Reporter.
 func New(client client.Client, recorder events.EventRecorder, usage *usage.Ledger) *Reporter {
 	return &Reporter{client: client, recorder: recorder, usage: usage}
 }
 
 // SetupWithManager registers controller distributor-status.
 func (r *Reporter) SetupWithManager(mgr ctrl.Manager, from cache.Cache) error {
-	built, err := controller.New("distributor-status", mgr, controller.Options{Reconciler: r, MaxConcurrentReconciles: 2})
-	if err != nil {
-		return fmt.Errorf("making controller distributor-status: %w", err)
-	}
-	for _, watch := range []source.Source{
-		// Edits of status are put back; edits of the spec come to the ledger first.
+	return loop.Register(mgr, "distributor-status", controller.Options{Reconciler: r, MaxConcurrentReconciles: 2},
+		// Edits of status are replaced; edits of the spec come to the ledger first.
 		source.Kind[client.Object](from, &v1.AddonCatalogue{}, &handler.EnqueueRequestForObject{}),
-		source.Func(r.attach),
-	} {
-		if err := built.Watch(watch); err != nil {
-			return fmt.Errorf("watching for controller distributor-status: %w", err)
-		}
-	}
-	return nil
+		source.Func(r.attach))
 }
 
 // Reconcile writes the status of one catalogue, once a pass has seen its present generation.
 func (r *Reporter) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	object := &v1.AddonCatalogue{}
 	if err := r.client.Get(ctx, request.NamespacedName, object); err != nil {
-		r.troubles.Delete(request.NamespacedName)
+		r.reported.Delete(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	facts, known := r.facts(object)
@@ -69,7 +57,7 @@ func (r *Reporter) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Re
 	if len(facts.Conflicts) > 0 {
 		facts.wonInGit = r.inGit(ctx, object.Namespace, facts.Conflicts[0].WonBy)
 	}
-	conflicts, leaving, trouble := object.Status.Conflicts, leavingReason(object), r.toldOf(object)
+	conflicts, leaving, trouble := object.Status.Conflicts, leavingReason(object), r.reportedOf(object)
 	pass := loop.StartShared(r.client, object)
 	object.Status = statusOf(object, &facts)
 	result, err := pass.Finish(ctx, loop.Done{})
@@ -81,11 +69,11 @@ func (r *Reporter) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Re
 	return result, err
 }
 
-// inGit is the name of the catalogue in git that a catalogue was generated from; empty: none.
+// inGit is the catalogue in git that a catalogue was generated from; empty: none.
 func (r *Reporter) inGit(ctx context.Context, namespace, name string) string {
 	found, key := &v1.AddonCatalogue{}, client.ObjectKey{Namespace: namespace, Name: name}
 	if err := r.client.Get(ctx, key, found, client.UnsafeDisableDeepCopy); err != nil {
-		return "" // It is gone, and the next pass knows.
+		return "" // it is gone, and the next pass knows
 	}
 	if owner := metav1.GetControllerOfNoCopy(found); owner != nil && found.Labels[v1.LabelRole] == v1.RoleGenerated {
 		return owner.Name
@@ -93,8 +81,7 @@ func (r *Reporter) inGit(ctx context.Context, namespace, name string) string {
 	return ""
 }
 
-// NewCensus counts the authored catalogues of a platform namespace by how they stand, from when
-// leads is closed on: those in git as one each.
+// NewCensus counts the authored catalogues of a platform namespace by state, once leads is closed.
 func NewCensus(catalogues client.Reader, namespace string, leads <-chan struct{}) *loop.Census {
 	description := prometheus.NewDesc("trellis_catalogues",
 		"Authored AddonCatalogues by how they stand and the reason of their condition Ready.", loop.CensusLabels, nil)

@@ -17,8 +17,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// announceConflicts makes an event of conflicts that the catalogue's status did not have before.
-// The status is the memory, so that a restart repeats nothing.
+// announceConflicts reports conflicts that the catalogue's status did not have before.
 func (r *Reporter) announceConflicts(ctx context.Context, object *v1.AddonCatalogue, before []v1.CatalogueConflict) {
 	var fresh []v1.CatalogueConflict
 	for _, conflict := range object.Status.Conflicts {
@@ -36,21 +35,19 @@ func (r *Reporter) announceConflicts(ctx context.Context, object *v1.AddonCatalo
 	r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1.EventConflict, "Merge", "%s", text.Message(message))
 }
 
-// toldOf is what was told of a catalogue's trouble: by this process or, where that knows nothing
-// yet, by what its status says.
-func (r *Reporter) toldOf(object *v1.AddonCatalogue) conditions.Told {
-	if told, known := r.troubles.Load(client.ObjectKeyFromObject(object)); known {
-		return told.(conditions.Told)
+// reportedOf is the trouble that this process, or else the status, reported last.
+func (r *Reporter) reportedOf(object *v1.AddonCatalogue) conditions.Reported {
+	if reported, known := r.reported.Load(client.ObjectKeyFromObject(object)); known {
+		return reported.(conditions.Reported)
 	}
-	return conditions.ToldOf(object.Status.Conditions)
+	return conditions.ReportedIn(object.Status.Conditions)
 }
 
-// announceTrouble makes an event and a line of the log of why a catalogue is not ready, those in
-// git included: when that comes or becomes something else, and when it is over.
-func (r *Reporter) announceTrouble(ctx context.Context, object *v1.AddonCatalogue, told conditions.Told) {
-	ready, news := told.News(object.Status.Conditions)
-	r.troubles.Store(client.ObjectKeyFromObject(object), told)
-	if !news {
+// announceTrouble reports, as event and log line, when trouble begins, changes and ends.
+func (r *Reporter) announceTrouble(ctx context.Context, object *v1.AddonCatalogue, reported conditions.Reported) {
+	ready, isNew := reported.Update(object.Status.Conditions)
+	r.reported.Store(client.ObjectKeyFromObject(object), reported)
+	if !isNew {
 		return
 	}
 	kind := corev1.EventTypeWarning
@@ -69,7 +66,7 @@ func leavingReason(object *v1.AddonCatalogue) string {
 	return ""
 }
 
-// announceLeaving makes an event of what condition Leaving says, when that turns.
+// announceLeaving reports what condition Leaving says, when its reason changes.
 func (r *Reporter) announceLeaving(object *v1.AddonCatalogue, before string) {
 	now := leavingReason(object)
 	if now == before || now == "" {

@@ -15,8 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
 )
 
-// How long status changes are gathered: seeds answer within a moment of each other, and all of it
-// is one write. A refused spec is reported at once.
+// How long status changes are gathered into one write. A refused spec is reported at once.
 const (
 	gatherAfterPass = 500 * time.Millisecond
 	gatherAfterSeed = 75 * time.Millisecond
@@ -28,34 +27,33 @@ type Findings struct {
 	Generation int64
 	// Refusal is why the present spec does not count, with its reason; empty where it does.
 	Reason, Refusal string
-	// Kept is set when the last valid spec stands in for the present one.
+	// Kept says that the last valid spec is used in its place.
 	Kept bool
-	// Parent is the name of the catalogue in git that this one was generated from.
+	// Parent is the catalogue in git that this one was generated from; empty: none.
 	Parent string
 	// TooLarge names the merged add-ons that were refused.
 	TooLarge  []string
 	Conflicts []v1.CatalogueConflict
-	// Digests of the merged add-ons that the catalogue has a part in.
+	// Digests of the merged add-ons with a part of the catalogue.
 	Digests map[string]string
-	// Secrets that its entries name, and what is wrong with them on the master.
+	// Secrets that its entries name, and their problems on the master.
 	Secrets        []string
 	SecretProblems map[string]string
-	// Leave are the versions that the catalogue has clusters leave; LeaveProblem is why its
-	// annotation can't be read.
+	// Leave are the versions that clusters have to leave; LeaveProblem is why it is unreadable.
 	Leave        catalogue.Leave
 	LeaveProblem string
 }
 
-// ledger is where passes and workers leave what they know for the status controller.
+// ledger has what passes and workers found, for the status controller.
 type ledger struct {
 	mutex      sync.Mutex
 	catalogues map[types.UID]Findings
-	// seeds in the order of the last pass, of those that exist.
+	// seeds that exist, in the order of the last pass.
 	seeds []seed.State
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// attach gives the ledger the queue of the status controller.
+// attach sets the queue of the status controller.
 func (l *ledger) attach(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -66,8 +64,7 @@ func (l *ledger) attach(_ context.Context, queue workqueue.TypedRateLimitingInte
 	return nil
 }
 
-// Passed takes down what a pass found out about all catalogues, and which seeds there are: rows of
-// Seeds that went are dropped.
+// Passed records what a pass found out about all catalogues, and which seeds exist.
 func (l *ledger) Passed(catalogues map[types.UID]Findings, seeds []string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -89,7 +86,7 @@ func (l *ledger) Passed(catalogues map[types.UID]Findings, seeds []string) {
 	}
 }
 
-// SeedChanged takes down what a worker found. A worker that was ended meanwhile has no row.
+// SeedChanged records what a worker found, if its seed still exists.
 func (l *ledger) SeedChanged(state seed.State) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -113,7 +110,7 @@ func (l *ledger) ask(known Findings, after time.Duration) {
 	}
 }
 
-// facts are what is known of one catalogue and all seeds; false before a pass has seen the generation.
+// facts are what is known of a catalogue and all seeds; false before a pass saw the generation.
 func (l *ledger) facts(object *v1.AddonCatalogue) (facts, bool) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

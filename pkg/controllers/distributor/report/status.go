@@ -18,7 +18,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// How many conflicts and seeds a status lists; it counts all of them.
+// How many conflicts and seeds a status lists; it counts all.
 const (
 	conflictsListed = 50
 	seedsListed     = 200
@@ -27,23 +27,22 @@ const (
 // facts are what the status of a catalogue is made of.
 type facts struct {
 	Findings
-	// seeds are all seeds, in the order of their names.
+	// seeds are all seeds, by name.
 	seeds []seed.State
-	// wonInGit is the catalogue in git that the first conflict's winner was generated from; empty: none.
+	// wonInGit is the catalogue in git of the first conflict's winner; empty: none.
 	wonInGit string
-	// leaving are the installations that have versions which the catalogue has clusters leave.
+	// leaving are the installations with versions that the catalogue has clusters leave.
 	leaving usage.Stay
 }
 
 // listed are the seeds that a status has rows for.
 func (f *facts) listed() []seed.State { return f.seeds[:min(len(f.seeds), seedsListed)] }
 
-// hasRows says whether a catalogue tells of the seeds. One in git has the rows of all that was
-// generated from it; one that adds nothing has none.
+// hasRows says whether a catalogue has rows of seeds: generated and empty ones don't.
 func (f *facts) hasRows() bool { return f.Parent == "" && len(f.Digests) > 0 }
 
-// statusOf is the whole status of a catalogue, and its only writer; of one in git it leaves as they
-// are condition Fetched, revision and counts, which controller gitcatalogue writes.
+// statusOf is the whole status of a catalogue, and its only writer. In git, condition Fetched,
+// revision and counts are controller gitcatalogue's, and stay.
 func statusOf(object *v1.AddonCatalogue, f *facts) v1.AddonCatalogueStatus {
 	next := *object.Status.DeepCopy()
 	next.ObservedGeneration = object.Generation
@@ -57,7 +56,7 @@ func statusOf(object *v1.AddonCatalogue, f *facts) v1.AddonCatalogueStatus {
 		conflicting(object.Name, f), sourcesReady(f), ready(object, next.Seeds, f), leaving(f),
 	} {
 		if condition.Reason == "" {
-			conditions.Remove(&next.Conditions, condition.Type)
+			meta.RemoveStatusCondition(&next.Conditions, condition.Type)
 			continue
 		}
 		condition.ObservedGeneration = object.Generation
@@ -85,7 +84,6 @@ func conflicting(self string, f *facts) metav1.Condition {
 		fmt.Sprintf("%s; status.conflicts has %d in all", conflictText(self, first, f.wonInGit), len(f.Conflicts)))
 }
 
-// conflictText names the winner by the catalogue in git, where it was generated from one.
 func conflictText(self string, conflict v1.CatalogueConflict, inGit string) string {
 	winner := fmt.Sprintf("%q", conflict.WonBy)
 	if inGit != "" {
@@ -101,7 +99,7 @@ func conflictText(self string, conflict v1.CatalogueConflict, inGit string) stri
 		conflict.Addon, conflict.Version, winner)
 }
 
-// rowsOf has a row for each seed, which keeps revision and time until another revision has arrived.
+// rowsOf has a row for each seed, which keeps revision and time until another revision arrives.
 func rowsOf(present []v1.SeedSync, f *facts) (rows []v1.SeedSync, synced int32) {
 	if !f.hasRows() {
 		return nil, 0
@@ -120,8 +118,7 @@ func rowsOf(present []v1.SeedSync, f *facts) (rows []v1.SeedSync, synced int32) 
 			synced++
 		}
 		if row.Synced && row.Revision != revision {
-			// Times are kept to the second by the API.
-			at := metav1.NewTime(found.At.Truncate(time.Second))
+			at := metav1.NewTime(found.At.Truncate(time.Second)) // as the API stores it
 			row.Revision, row.LastSyncTime = revision, &at
 		}
 		rows = append(rows, row)
@@ -129,18 +126,17 @@ func rowsOf(present []v1.SeedSync, f *facts) (rows []v1.SeedSync, synced int32) 
 	return rows, synced
 }
 
-// revisionOf is one word for the merged add-ons that a catalogue has a part in.
+// revisionOf is one word for the merged add-ons with a part of a catalogue.
 func revisionOf(digests map[string]string) string {
 	revision, err := catalogue.Digest(digests)
-	if err != nil { // A map of texts always encodes.
+	if err != nil { // a map of texts always encodes
 		return ""
 	}
 	return revision
 }
 
-// sourcesReady says whether what the entries name as their sources can be had: their Secrets, as
-// the master has them, and the content, as installations on the seeds found it. It never makes
-// Ready False: the catalogue is on the seeds.
+// sourcesReady says whether the sources of the entries can be read: their Secrets on the master,
+// and their content, by the installations on the seeds. It does not change Ready.
 func sourcesReady(f *facts) metav1.Condition {
 	if !f.hasRows() {
 		return absent(v1.ConditionSourcesReady)
@@ -194,7 +190,7 @@ func ready(object *v1.AddonCatalogue, rows []v1.SeedSync, f *facts) metav1.Condi
 	return isTrue(v1.ConditionReady, v1.ReasonDistributed, message)
 }
 
-// notFetched says of a catalogue in git whose repository was not read why not, as Fetched does.
+// notFetched gives the reason of condition Fetched.
 func notFetched(object *v1.AddonCatalogue) metav1.Condition {
 	fetched := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionFetched)
 	if fetched == nil {
@@ -213,7 +209,7 @@ func refusalText(f *facts) string {
 	return f.Refusal + "; the seeds keep what they have of it"
 }
 
-// distribution sums the rows up. A seed that can't be reached makes no catalogue unready: it catches up.
+// distribution sums the rows up. A seed that can't be reached makes no catalogue unready.
 func distribution(rows []v1.SeedSync, seeds []seed.State) (isWhole bool, message string) {
 	reached := map[string]bool{}
 	for _, found := range seeds {
@@ -241,7 +237,7 @@ func distribution(rows []v1.SeedSync, seeds []seed.State) (isWhole bool, message
 	return len(waiting) == 0, message
 }
 
-// leaving says how far clusters are with leaving what annotation leave-versions names.
+// leaving says how many installations still have versions that annotation leave-versions names.
 func leaving(f *facts) metav1.Condition {
 	left := f.leaving
 	switch {

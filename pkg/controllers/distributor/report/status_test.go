@@ -20,7 +20,8 @@ func whole(name string) seed.State {
 	return seed.State{Name: name, Reached: true, Digests: digests, At: time.Unix(1000, 0)}
 }
 
-// Red when a condition says something else for what is known, or when what statusOf was given is changed.
+// Red when a condition says something else for what is known, or when what statusOf was given is
+// changed.
 func TestStatusSaysWhatIsKnown(t *testing.T) {
 	away, empty, unfetched := whole("away"), whole("empty"), whole("unfetched")
 	away.Reached, away.Problem = false, "connection refused"

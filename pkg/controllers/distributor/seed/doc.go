@@ -1,25 +1,24 @@
 // Package seed writes to one seed what it should have, and reports how far that got.
 //
 // Each seed has a worker: a goroutine with its own client, its own back-off and its own knowledge
-// of the seed. A seed that hangs or is gone holds up no other seed. In order, a worker
+// of the seed. A seed that hangs or is gone delays no other seed. In order, a worker
 //
-//	connects   one client for one kubeconfig, by pkg/remote: answers and lists are bounded, redirects
-//	           lead nowhere, and what a seed answers is reported in fixed words (state.go)
+//	connects   one client for one kubeconfig, by pkg/remote: answers and lists are bounded,
+//	           redirects are not followed, and a seed's answers are reported in fixed words (state.go)
 //	confirms   that the cluster is the one which the Seed's name stands for (identity.go)
 //	observes   the metadata of what it wrote there, once for each resync interval (session.go)
-//	plans      pure: what is wanted against what is there, by digest annotations (plan.go)
+//	plans      pure: what is wanted against what exists, by digest annotations (plan.go)
 //	writes     Secrets first, then merged catalogues with their status; then removes (write.go)
 //	shares     the key of the marks, once all merged catalogues carry one (key.go)
 //	counts     installations, at most once a minute, for package usage
 //
-// What is known of a seed is kept up with the answers to the worker's own writes. The generation
-// that a digest stands for is beside it, so that an edit made while no worker ran shows too. After
-// a failed write, and every resync interval, the seed is listed again, so that edits made by hand
-// are put back.
+// The answers to the worker's own writes keep its knowledge current. Beside each digest is the
+// generation that it stands for, which shows edits. After a failed write, and every resync
+// interval, the seed is listed again, so that edits made by hand are replaced.
 //
 // Writes, on a seed: the catalogue namespace where it is missing; in it one AddonCatalogue with
 // role merged for each add-on, and copies of source Secrets; in the platform namespace the key of
-// the marks. Nothing that lacks our labels is overwritten or deleted. On the master: ConfigMap
+// the marks. Nothing without our labels is overwritten or deleted. On the master: ConfigMap
 // addon-seeds. A kubeconfig that leads to another cluster writes nothing until the Seed is
 // annotated with confirm-seed.
 package seed

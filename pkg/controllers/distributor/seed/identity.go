@@ -15,7 +15,7 @@ import (
 // identitiesName is the ConfigMap with the UID of kube-system of each seed, by name.
 const identitiesName = "addon-seeds"
 
-// identityError: a kubeconfig leads to another cluster than before.
+// identityError says that a kubeconfig leads to another cluster than before.
 type identityError struct{ seed, kept, found string }
 
 func (e *identityError) Error() string {
@@ -37,8 +37,8 @@ func NewIdentities(namespace string, cached client.Client, direct client.Reader)
 	return &Identities{namespace: namespace, cached: cached, direct: direct}
 }
 
-// confirm says whether a cluster is the one that a seed's name stands for: the first contact keeps
-// the identity, and only the Seed's annotation changes it. The error is fit for status.
+// confirm checks that a cluster is the seed's: the first contact saves the identity, and only the
+// Seed's annotation changes it. The error is fit for status.
 func (i *Identities) confirm(ctx context.Context, to Target, uid string) error {
 	var kept corev1.ConfigMap
 	err := i.direct.Get(ctx, client.ObjectKey{Namespace: i.namespace, Name: identitiesName}, &kept)
@@ -64,9 +64,8 @@ func (i *Identities) keep(ctx context.Context, seed, uid string, missing bool) e
 	object.Data = map[string]string{seed: uid}
 	if missing {
 		if err := i.cached.Create(ctx, object); !apierrors.IsAlreadyExists(err) {
-			return err // Otherwise another seed's worker was faster.
+			return err // else another seed's worker was faster
 		}
 	}
-	// Only this seed's key is patched: workers don't wait for each other.
-	return i.cached.Patch(ctx, object, client.MergeFrom(before))
+	return i.cached.Patch(ctx, object, client.MergeFrom(before)) // only this seed's key
 }

@@ -17,16 +17,14 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// keyState says how far a seed is with the key of marks.
 type keyState string
 
 const (
-	// keyThere: the seed has the key.
 	keyThere keyState = "there"
-	// keyMissing: the seed has none. It gets ours once every merged object is marked with it: until
-	// then its manager believes the role alone, and from then on marked objects only.
+	// keyMissing: the seed has none. It gets ours once every merged object has its mark: until then
+	// its manager accepts any with the role, and after that marked ones only.
 	keyMissing keyState = "missing"
-	// keyDamaged: the Secret is there and holds no key.
+	// keyDamaged: the Secret has no usable key.
 	keyDamaged keyState = "damaged"
 )
 
@@ -54,9 +52,8 @@ func (s *session) readKey(ctx context.Context) error {
 	return nil
 }
 
-// writeKey gives the seed its key, once all that it has is marked with it; it says what is in the
-// way, fit for status. What is held or refused may be older: it is not ours to vouch for unread,
-// and the key waits until it can be written again.
+// writeKey gives the seed its key, once all merged objects are marked with it. The problem is fit
+// for status. What is held or refused has no mark yet: the key waits for it.
 func (s *session) writeKey(ctx context.Context) (problem string) {
 	if s.keyState == keyThere || !s.allMarked() {
 		return ""
@@ -76,8 +73,8 @@ func (s *session) writeKey(ctx context.Context) (problem string) {
 	switch {
 	case err == nil:
 		s.keyState = keyThere
-	case apierrors.IsNotFound(err): // No platform namespace yet: the next list finds it.
-	case apierrors.IsAlreadyExists(err): // Somebody else's process was faster: its key counts.
+	case apierrors.IsNotFound(err): // there is no platform namespace yet: the next list finds it
+	case apierrors.IsAlreadyExists(err): // another process was faster: its key counts
 		s.observedAt = time.Time{}
 	default:
 		return fmt.Sprintf("Secret %q, which tells merged catalogues from others: %s", s.platform+"/"+v1.SecretCatalogueKey, Describe(err))
@@ -85,7 +82,6 @@ func (s *session) writeKey(ctx context.Context) (problem string) {
 	return ""
 }
 
-// marker is what merged objects are marked with now.
 func (s *session) marker(kkpVersion string) *marker {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -13,7 +13,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// observed is what a worker knows of its seed: metadata of the objects that carry our labels.
 type observed struct {
 	catalogues, secrets map[string]observedObject
 }
@@ -22,19 +21,18 @@ type observedObject struct {
 	uid             types.UID
 	resourceVersion string
 	// stamp says what was written; see stampOf.
-	stamp string
-	// digest and mark of a merged catalogue.
+	stamp        string
 	digest, mark string
 	generation   int64
 	// origins are the catalogues that a merged catalogue has versions of.
 	origins []string
-	// statusAt is the generation whose status is known to be there; -1: not known.
+	// statusAt is the generation whose status is known to be written; -1: not known.
 	statusAt int64
-	// edited is set when somebody else changed the object after we wrote it.
+	// edited is set when others changed the object after we wrote it.
 	edited bool
 }
 
-// stampOf is what makes a merged object up: its content by digest, and its annotations.
+// stampOf is a hash of what makes a merged object up: its content by digest, and its annotations.
 func stampOf(annotations map[string]string) string {
 	sum := sha256.New()
 	for _, name := range []string{
@@ -45,15 +43,13 @@ func stampOf(annotations map[string]string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// marker gives the merged objects of one seed their annotations, the mark among them.
+// marker makes the annotations of one seed's merged objects, with the mark.
 type marker struct {
 	namespace, kkpVersion string
-	// key of the marks.
-	key []byte
-	// stored are the content digests, by name and wanted digest, of objects that the seed stores
-	// otherwise than they are sent.
+	key                   []byte
+	// stored has the digests of what the seed stores otherwise, by name and wanted digest.
 	stored map[string]string
-	// stamps remembers, by name, the stamps of wanted objects: most passes find most of them unchanged.
+	// stamps are the last stamps by name: most objects don't change.
 	stamps map[string]knownStamp
 }
 
@@ -63,7 +59,7 @@ type knownStamp struct {
 	stamp                                 string
 }
 
-// stampsKept bounds the memory of stamps; past it, it is emptied.
+// stampsKept is how many stamps are remembered, before all are dropped.
 const stampsKept = 16384
 
 // stamp is the one that a wanted object should have.
@@ -99,9 +95,9 @@ func (m *marker) annotations(name string, addon *catalogue.MergedAddon, leave ca
 // plan is what is to be done on a seed, by name, each list sorted.
 type plan struct {
 	write, remove []string
-	// status are merged catalogues whose status is to be written, their content being right.
+	// status are merged catalogues of which only the status is to be written.
 	status []string
-	// held says which catalogue keeps a merged one as it is.
+	// held has, by name, the catalogue for which a merged one is not changed.
 	held                      map[string]string
 	writeSecret, removeSecret []string
 }
@@ -133,8 +129,7 @@ func planSeed(want *Wanted, with *marker, have observed) plan {
 	return todo
 }
 
-// planSecrets compares copies of source Secrets. None goes while something is held: it may be one
-// of those that are meant.
+// planSecrets compares copies of source Secrets. A held catalogue may need any of them.
 func (p *plan) planSecrets(want *Wanted, have observed) {
 	for name, secret := range want.Secrets.Copies {
 		if differs(have.secrets, name, secret.Revision) {
@@ -156,7 +151,7 @@ func differs(have map[string]observedObject, name, stamp string) bool {
 	return !ok || found.edited || found.stamp != stamp
 }
 
-// digests of the merged add-ons that a seed has as we wrote them.
+// digests of the merged add-ons that nobody edited.
 func (o observed) digests() map[string]string {
 	digests := make(map[string]string, len(o.catalogues))
 	for name, found := range o.catalogues {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -30,7 +31,6 @@ import (
 // fieldOwner names our writes in managedFields.
 const fieldOwner = "trellis-distributor"
 
-// Lists of a seed: at most so many at a time, and so much in all.
 const (
 	listedAtOnce    = 250
 	annotationLimit = 256 << 10
@@ -46,32 +46,28 @@ type session struct {
 	client    client.Client
 	counter   rest.Interface
 
-	// platform is the platform namespace there; key and keyState are of the marks on merged objects.
+	// platform is the platform namespace; key and keyState are of the marks.
 	platform string
 	key      []byte
 	keyState keyState
 
 	mutex    sync.Mutex
 	observed observed
-	// stored are digests of what the seed stores otherwise than it is sent; see marker.
+	// stored and stamps are a marker's.
 	stored map[string]string
-	// stamps are those that wanted objects had in the last pass; see marker.
 	stamps map[string]knownStamp
-	// observedAt is when it was listed; zero: it has to be listed again.
+	// observedAt is when the seed was listed; zero: it has to be listed again.
 	observedAt time.Time
 }
 
-var seedScheme = func() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			panic(err) // Registration of constants.
-		}
-	}
-	return scheme
-}()
+var seedScheme = runtime.NewScheme()
 
-// seedMapper spares the discovery: the kinds that are written are few and fixed.
+func init() {
+	utilruntime.Must(clientgoscheme.AddToScheme(seedScheme))
+	utilruntime.Must(v1.AddToScheme(seedScheme))
+}
+
+// seedMapper makes no discovery: the kinds are few and fixed.
 func seedMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, v1.GroupVersion})
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
@@ -80,7 +76,6 @@ func seedMapper() meta.RESTMapper {
 	return mapper
 }
 
-// newSession makes no call.
 func newSession(to Target, platform, namespace string, budget *remote.Budget, fence *fence.Fence) (*session, error) {
 	foreign, err := remote.New(to.Config, remote.Options{Budget: budget, Heaviest: heaviestAnswer, Fence: fence})
 	if err != nil {
@@ -94,7 +89,7 @@ func newSession(to Target, platform, namespace string, budget *remote.Budget, fe
 	if err != nil {
 		return nil, err
 	}
-	// A field that the seed's CRD does not know is an error, not a silent loss.
+	// A field that the seed's CRD does not know is an error.
 	strict := client.WithFieldValidation(plain, metav1.FieldValidationStrict)
 	return &session{
 		id: to.ConfigID, namespace: namespace, remote: foreign, client: client.WithFieldOwner(strict, fieldOwner),
@@ -154,9 +149,9 @@ func (s *session) list(
 	return all, nil
 }
 
-// observeAll reads listed metadata. A Secret that is not at the version that we left it at was
-// edited; catalogues say by themselves whether they were. What is known of a status is kept, and
-// else read from managedFields.
+// observeAll reads listed metadata. A Secret was edited if it changed since our last write;
+// catalogues say so by themselves. Whether a status is written is known from before, or by
+// managedFields.
 func observeAll(items []metav1.PartialObjectMetadata, before map[string]observedObject) map[string]observedObject {
 	found := make(map[string]observedObject, len(items))
 	for i := range items {
@@ -165,8 +160,7 @@ func observeAll(items []metav1.PartialObjectMetadata, before map[string]observed
 		if !isMerged(&items[i]) && known && was.uid == now.uid && was.resourceVersion != now.resourceVersion {
 			now.edited = true
 		}
-		switch {
-		case known && was.uid == now.uid && was.statusAt == now.generation, statusFollowed(&items[i]):
+		if known && was.uid == now.uid && was.statusAt == now.generation || statusFollowed(&items[i]) {
 			now.statusAt = now.generation
 		}
 		found[items[i].Name] = now
@@ -174,7 +168,7 @@ func observeAll(items []metav1.PartialObjectMetadata, before map[string]observed
 	return found
 }
 
-// bounded is a text of a seed, which is kept, if it is no longer than those that we write.
+// bounded drops a seed's text that is longer than any of ours.
 func bounded(text string) string {
 	if len(text) > 256 {
 		return ""
@@ -182,7 +176,7 @@ func bounded(text string) string {
 	return text
 }
 
-// observe reads metadata, of a list or of the answer to a write.
+// observe reads the metadata of one object.
 func observe(object client.Object) observedObject {
 	annotations := object.GetAnnotations()
 	found := observedObject{
@@ -198,7 +192,7 @@ func observe(object client.Object) observedObject {
 	return found
 }
 
-// originsOf are the catalogues that a merged one was made of. An unreadable one is put back anyway.
+// originsOf are the catalogues that a merged one was made of.
 func originsOf(annotation string) []string {
 	var versions map[string]catalogue.Origin
 	if len(annotation) > annotationLimit {

@@ -15,23 +15,23 @@ import (
 // State is what a worker found out about its seed.
 type State struct {
 	Name string
-	// Reached is set when the seed could be asked. Otherwise Problem says what is in the way.
+	// Reached says that the seed answered; else Problem says why not.
 	Reached bool
 	Problem string
-	// Unfetched is what the seed's installations said of sources when they were counted last.
+	// Unfetched is what the seed's installations say of sources, by the last count.
 	Unfetched usage.Unfetched
 	At        time.Time
-	// Digests of the merged add-ons that the seed has; those of the last time it was reached.
+	// Digests of the seed's merged add-ons, as last reached.
 	Digests map[string]string
-	// Held says by name of a merged add-on which catalogue keeps it as it is.
+	// Held has, by name of a merged add-on, the catalogue for which it is not changed.
 	Held map[string]string
-	// KeyFailed says what keeps the seed from having the key of marks; empty: nothing.
+	// KeyFailed says why the seed has no key of marks; empty: it has.
 	KeyFailed string
 	// FailedCatalogues and FailedSecrets say by name what could not be written or deleted.
 	FailedCatalogues, FailedSecrets map[string]string
 }
 
-// Behind says what keeps a seed from having these merged add-ons and Secrets; empty: it has them.
+// Behind says why a seed does not have these merged add-ons and Secrets; empty: it has them.
 func (s *State) Behind(digests map[string]string, secrets []string) string {
 	if !s.Reached {
 		return s.Problem
@@ -55,13 +55,12 @@ func (s *State) Behind(digests map[string]string, secrets []string) string {
 	return s.KeyFailed
 }
 
-// isWhole says whether the seed has all that is wanted, as far as it was asked for.
 func (s *State) isWhole() bool {
 	return s.Reached && len(s.FailedCatalogues)+len(s.FailedSecrets)+len(s.KeyFailed) == 0
 }
 
-// Describe puts an error of a call into words that are fit for status: they name no address, quote no
-// answer, and are the same when the same goes wrong again, so that status is not written over and over.
+// Describe puts an error of a call into words for status: without address or answer, and equal for
+// equal errors, so that status is not written over and over.
 func Describe(err error) string {
 	for _, answer := range answers {
 		if answer.is(err) {
@@ -71,7 +70,6 @@ func Describe(err error) string {
 	return cluster.DescribeFailure(err)
 }
 
-// answers of a seed's API server, in words of our own.
 var answers = []struct {
 	is   func(error) bool
 	text string

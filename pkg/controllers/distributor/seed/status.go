@@ -13,8 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/conditions"
 )
 
-// writeStatus writes the status of a merged catalogue, after the content: that may have been the last
-// thing that an earlier process did, which statusFollowed finds out.
+// writeStatus writes the status of a merged catalogue, after its content.
 func (s *session) writeStatus(ctx context.Context, object *v1.AddonCatalogue) error {
 	before := object.DeepCopy()
 	setStatus(object)
@@ -30,7 +29,7 @@ func (s *session) writeStatus(ctx context.Context, object *v1.AddonCatalogue) er
 	return nil
 }
 
-// repairStatus does the same for an object whose content is right.
+// repairStatus writes the status of an object whose content is right.
 func (s *session) repairStatus(ctx context.Context, name string) error {
 	object := &v1.AddonCatalogue{ObjectMeta: s.named(name)}
 	if err := s.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
@@ -39,7 +38,6 @@ func (s *session) repairStatus(ctx context.Context, name string) error {
 	return s.writeStatus(ctx, object)
 }
 
-// setStatus is the status of a merged catalogue: what it is made of.
 func setStatus(object *v1.AddonCatalogue) {
 	object.Status.ObservedGeneration = object.Generation
 	object.Status.Addons, object.Status.Versions = catalogue.Size(&object.Spec)
@@ -48,17 +46,16 @@ func setStatus(object *v1.AddonCatalogue) {
 			strings.Join(originsOf(object.Annotations[v1.AnnotationVersions]), ", ")))
 }
 
-// statusFollowed says whether our last write of an object's content was followed by one of its status.
+// statusFollowed says whether our last write of an object's status is the newest one.
 func statusFollowed(object client.Object) bool {
 	var content, after time.Time
 	for _, entry := range object.GetManagedFields() {
 		if entry.Manager != fieldOwner || entry.Time == nil {
 			continue
 		}
-		switch entry.Subresource {
-		case "status":
+		if entry.Subresource == "status" {
 			after = entry.Time.Time
-		default:
+		} else {
 			content = entry.Time.Time
 		}
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
-// backoffLimit is the longest wait before a seed is tried again without being asked.
-const backoffLimit = 5 * time.Minute
+const (
+	// backoffLimit is the longest wait before a seed is tried again.
+	backoffLimit = 5 * time.Minute
+	// jitter is the share by which a worker's waits are early or late.
+	jitter = 0.05
+)
 
-// jitter is the share by which a worker's waits are early or late.
-const jitter = 0.05
-
-// task is what a worker is to bring about, and where.
 type task struct {
 	target Target
 	wanted *Wanted
@@ -43,14 +43,14 @@ type worker struct {
 	unfetched usage.Unfetched
 }
 
-// assign gives the worker its task; one that it did not come to is replaced.
+// assign replaces the worker's next task.
 func (w *worker) assign(next task) {
 	w.mutex.Lock()
 	w.next = next
 	w.mutex.Unlock()
 	select {
 	case w.wake <- struct{}{}:
-	default: // It will wake up anyway.
+	default: // it will wake up anyway
 	}
 }
 
@@ -86,7 +86,7 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// log tells operators when a seed is lost and when it is back.
+// log reports when a seed is lost and when it is back.
 func (w *worker) log(ctx context.Context, state State) {
 	if state.Problem == w.logged {
 		return
@@ -99,7 +99,7 @@ func (w *worker) log(ctx context.Context, state State) {
 	log.FromContext(ctx).Info("seed is out of reach", "seed", w.name, "problem", state.Problem)
 }
 
-// pause is the time to the next pass without being asked.
+// pause is the time to the next pass.
 func (w *worker) pause(state State) time.Duration {
 	if state.isWhole() {
 		w.failed = 0
@@ -109,7 +109,7 @@ func (w *worker) pause(state State) time.Duration {
 	return backoff.Around(backoff.After(w.failed, time.Second, backoffLimit), jitter)
 }
 
-// pass brings the seed to what is wanted, as far as it goes.
+// pass brings the seed to what is wanted, as far as possible.
 func (w *worker) pass(ctx context.Context, now task) State {
 	state := State{Name: w.name, Digests: w.last, Unfetched: w.unfetched}
 	if problem := w.connect(ctx, now.target); problem != "" {
@@ -132,10 +132,9 @@ func (w *worker) pass(ctx context.Context, now task) State {
 	return state
 }
 
-// count brings the ledger of usage up to date, where its figures are not of this moment. A seed
-// that does not let itself be counted is no seed in trouble. It says whether installations say
-// something else of sources than before.
-func (w *worker) count(ctx context.Context) (news bool) {
+// count counts the seed's installations, at most every CountEvery, and says whether they say
+// something new of sources. To fail here is no failure of the seed.
+func (w *worker) count(ctx context.Context) (changed bool) {
 	if w.session == nil || w.Clock.Since(w.countedAt) < w.CountEvery*9/10 {
 		return false
 	}
@@ -147,12 +146,12 @@ func (w *worker) count(ctx context.Context) (news bool) {
 		return false
 	}
 	w.Usage.Counted(w.name, counted)
-	news = !maps.Equal(w.unfetched, counted.Unfetched)
+	changed = !maps.Equal(w.unfetched, counted.Unfetched)
 	w.unfetched = counted.Unfetched
-	return news
+	return changed
 }
 
-// connect makes sure that there is a session which knows the seed of late; else it says why not.
+// connect makes a session and lists the seed, where that is due; the problem says why it failed.
 func (w *worker) connect(ctx context.Context, to Target) (problem string) {
 	if to.Config == nil {
 		return to.Problem

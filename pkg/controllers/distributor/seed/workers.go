@@ -12,7 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
-// Memory for answers of all seeds at a time and for each of them, in bytes.
+// Memory for the answers of all seeds at a time, and of one, in bytes.
 const (
 	answersAtOnce  = 128 << 20
 	heaviestAnswer = 64 << 20
@@ -22,22 +22,21 @@ const (
 type Options struct {
 	// Platform is the namespace of the key of marks, Namespace that of merged catalogues.
 	Platform, Namespace string
-	// Resync is the time between two lists of a seed, CountEvery between two counts of installations.
+	// Resync is the time between two lists of a seed, CountEvery between two counts.
 	Resync, CountEvery time.Duration
 	Clock              clock.Clock
-	// Fence keeps writes from going out; nil: there is none.
+	// Fence keeps writes from being sent; nil: there is none.
 	Fence      *fence.Fence
 	Identities *Identities
 	Usage      *usage.Ledger
-	// Report takes what a worker found, after each pass.
+	// Report is given what a worker found, after each pass.
 	Report func(State)
 }
 
-// Workers are the seeds' workers by name. Passes come one at a time; only the end is from elsewhere.
+// Workers are the seeds' workers by name. Calls come one at a time, but for the end.
 type Workers struct {
 	options Options
-	// budget is shared by the answers of all seeds.
-	budget *remote.Budget
+	budget  *remote.Budget
 
 	mutex   sync.Mutex
 	base    context.Context // the life of all workers, which outlive the pass that starts them
@@ -51,7 +50,7 @@ type runningWorker struct {
 	end context.CancelFunc
 }
 
-// NewWorkers makes no worker yet.
+// NewWorkers starts no worker yet.
 func NewWorkers(options Options) *Workers {
 	base, end := context.WithCancel(context.Background())
 	return &Workers{
@@ -59,7 +58,7 @@ func NewWorkers(options Options) *Workers {
 	}
 }
 
-// Start ends all workers when the manager ends, and waits for them.
+// Start ends all workers when the manager ends.
 func (w *Workers) Start(ctx context.Context) error {
 	<-ctx.Done()
 	w.end()
@@ -67,7 +66,7 @@ func (w *Workers) Start(ctx context.Context) error {
 	return nil
 }
 
-// Assign gives every target's worker its task, starts new ones, and ends those whose Seed is gone.
+// Assign gives every target's worker its task, starts new workers, and ends those without a target.
 func (w *Workers) Assign(targets []Target, want *Wanted) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -84,7 +83,6 @@ func (w *Workers) Assign(targets []Target, want *Wanted) {
 	}
 }
 
-// assign gives a task to the worker of its target; one that is new begins with it.
 func (w *Workers) assign(first task) {
 	name := first.target.Name
 	if running, ok := w.byName[name]; ok {

@@ -27,8 +27,7 @@ type failures struct {
 
 func (f *failures) any() bool { return len(f.catalogues)+len(f.secrets) > 0 }
 
-// carryOut does what is planned, as far as it goes: one object's failure is not another's. Secrets
-// come first, so that nobody reads an entry whose Secret is not there yet.
+// carryOut does what is planned, also after failures: Secrets before entries that name them.
 func (s *session) carryOut(ctx context.Context, want *Wanted, with *marker, todo plan) *failures {
 	failed := &failures{catalogues: map[string]string{}, secrets: map[string]string{}}
 	s.each(ctx, todo.writeSecret, failed.secret, func(ctx context.Context, name string) error {
@@ -93,7 +92,6 @@ func (s *session) noteWrite(of map[string]observedObject, object client.Object) 
 	of[object.GetName()] = observe(object)
 }
 
-// writeCatalogue writes a merged object with its annotations.
 func (s *session) writeCatalogue(ctx context.Context, name string, addon *catalogue.MergedAddon, annotations map[string]string) error {
 	object := &v1.AddonCatalogue{ObjectMeta: s.named(name), Spec: addon.Spec}
 	object.Labels = map[string]string{v1.LabelRole: v1.RoleMerged, v1.LabelManagedBy: ManagedBy} // observe finds it by them
@@ -117,9 +115,8 @@ func (s *session) writeCatalogue(ctx context.Context, name string, addon *catalo
 	return s.writeStatus(ctx, object)
 }
 
-// correct writes down what was not expected right: the generation, since content may differ in
-// annotations only; and the mark, where the seed stores the content otherwise than it was sent, as
-// with a default that only its CRD knows.
+// correct writes the generation, and the mark where the seed stores other content than it was sent,
+// as with a default of its CRD.
 func (s *session) correct(ctx context.Context, object *v1.AddonCatalogue, digest string) error {
 	before := object.DeepCopy()
 	object.Annotations[v1.AnnotationGeneration] = strconv.FormatInt(object.Generation, 10)
@@ -141,7 +138,7 @@ func (s *session) correct(ctx context.Context, object *v1.AddonCatalogue, digest
 	return nil
 }
 
-// rememberStored keeps what the seed makes of a content, where it makes something else of it.
+// rememberStored keeps the digest of what the seed stores in place of a content.
 func (s *session) rememberStored(wanted, content string, other bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -151,8 +148,7 @@ func (s *session) rememberStored(wanted, content string, other bool) {
 	}
 }
 
-// recreate makes an object anew whose type changed, since type is immutable: an add-on's name
-// became reserved, or free.
+// recreate replaces an object whose type changed, which is immutable.
 func (s *session) recreate(ctx context.Context, object *v1.AddonCatalogue, refusal error) error {
 	var live v1.AddonCatalogue
 	if err := s.client.Get(ctx, client.ObjectKeyFromObject(object), &live); err != nil {
@@ -178,8 +174,7 @@ func (s *session) writeSecret(ctx context.Context, name string, source SecretCop
 	return s.replace(ctx, object, s.observed.secrets)
 }
 
-// replace creates an object, or replaces the one of ours that was observed. An object that is there
-// without our labels is not among those: its creation fails, and it is left alone.
+// replace creates an object, or replaces the observed one. It fails where another has the name.
 func (s *session) replace(ctx context.Context, object client.Object, of map[string]observedObject) error {
 	before, ok := s.find(of, object.GetName())
 	var err error
@@ -196,7 +191,7 @@ func (s *session) replace(ctx context.Context, object client.Object, of map[stri
 	return nil
 }
 
-// remove deletes an object of ours; one that was made anew meanwhile is left alone.
+// remove deletes the object that was observed, and none that was made since.
 func (s *session) remove(ctx context.Context, object client.Object, of map[string]observedObject) error {
 	name := object.GetName()
 	if before, ok := s.find(of, name); ok {

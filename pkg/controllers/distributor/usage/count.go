@@ -22,10 +22,10 @@ import (
 
 const countedAtOnce = 500
 
-// countTotals end a count: there are more installations on no seed.
+// countTotals bound a count, above what any seed has.
 var countTotals = remote.Totals{Calls: 400, Items: 200_000, Bytes: 128 << 20, Time: 2 * time.Minute}
 
-// tables asks for the columns of objects, and for neither values nor statuses of installations.
+// tables asks for the printed columns of objects only.
 const tables = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 // NewClient makes the client of a seed that reads tables.
@@ -41,9 +41,7 @@ func NewClient(foreign *remote.Client) (rest.Interface, error) {
 	return client, nil
 }
 
-// Count is what the installations of one seed say: how many have which of the versions that it is
-// given or that clusters are to leave. What else a seed says that it has is only a number: names
-// that nobody here knows could be any, and as many as it likes.
+// Count is what a seed's installations have. Unknown versions are one number.
 type Count struct {
 	Installations map[catalogue.UsedVersion]int
 	Others        int
@@ -78,8 +76,7 @@ func (c *Count) offer(addon, version string) {
 	c.offered[addon][version] = true
 }
 
-// Read asks a seed which versions its installations have, how many have others than it is given,
-// and which can't get their content. A seed without the kind has none.
+// Read counts a seed's installations. A seed without the kind has none.
 func Read(
 	ctx context.Context, client rest.Interface, addons map[string]*catalogue.MergedAddon, leave catalogue.Leave,
 ) (counted *Count, err error) {
@@ -152,7 +149,6 @@ func (c *Count) add(page *table) {
 	}
 }
 
-// cell is empty where a row has none.
 func cell(row tableRow, at int) string {
 	if at < 0 || at >= len(row.Cells) {
 		return ""
@@ -164,25 +160,21 @@ func cell(row tableRow, at int) string {
 	return text
 }
 
-// fetchReasons are what installations say of sources, worst first: nobody but the catalogue's
-// admin, or its source's, can mend it.
+// fetchReasons are what installations say of sources, worst first.
 var fetchReasons = []string{v1.ReasonArtifactNotFound, v1.ReasonArtifactRefused, v1.ReasonSourceNotServed, v1.ReasonFetchFailed}
 
 const addonsNamed = 3
 
-// Unfetched are the add-ons of which installations on a seed say that their content can't be had,
-// with the worst reason of each.
+// Unfetched has the add-ons whose content installations can't get, with the worst reason of each.
 type Unfetched map[string]string
 
-// add takes down what an installation says. An add-on is one that the seed is given: what else it
-// says that it has is nobody's.
 func (u Unfetched) add(addon, reason string) {
 	if slices.Contains(fetchReasons, reason) {
 		u[addon] = Worse(u[addon], reason)
 	}
 }
 
-// Of is what installations of some add-ons say, with the worst reason; "" where they say nothing.
+// Of is what installations of some add-ons say, with the worst reason; empty: nothing.
 func (u Unfetched) Of(addons map[string]string) (reason, text string) {
 	var named []string
 	for _, addon := range slices.Sorted(maps.Keys(addons)) {

@@ -20,18 +20,17 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 )
 
-// How long changes are gathered before they are written, and when a failed write is tried again.
 const (
+	// gatherUsage is how long changes are gathered before a write.
 	gatherUsage = time.Second
-	retryUsage  = 10 * time.Second
+	// retryUsage is when a failed write is tried again.
+	retryUsage = 10 * time.Second
+	// usageLimit is the size of the ConfigMap, 1 MiB at most. Seeds share it equally.
+	usageLimit = 900 << 10
 )
 
-// usageLimit is the size of the ConfigMap, which seeds share equally: none takes the place of
-// another. etcd takes objects of 1.5 MiB, ConfigMaps have 1 MiB at most.
-const usageLimit = 900 << 10
-
-// Ledger keeps how many installations on each seed have which versions, in ConfigMap addon-usage, for
-// the admission of every replica. The figures of a seed outlive the seed's end and ours.
+// Ledger keeps how many installations on each seed have which versions, in ConfigMap addon-usage,
+// for the admission of every replica. Figures outlive the end of the seed and of this process.
 type Ledger struct {
 	namespace string
 	clock     clock.WithTicker
@@ -48,7 +47,7 @@ type Ledger struct {
 	written map[string]string
 }
 
-// NewLedger makes an empty one. What an earlier leader wrote is read before anything is written.
+// NewLedger makes an empty one. What an earlier leader wrote is read before the first write.
 func NewLedger(namespace string, clock clock.WithTicker, client client.Client, direct client.Reader) *Ledger {
 	return &Ledger{
 		namespace: namespace, clock: clock, client: client, direct: direct,
@@ -56,7 +55,7 @@ func NewLedger(namespace string, clock clock.WithTicker, client client.Client, d
 	}
 }
 
-// Counted takes down what a seed answered.
+// Counted records what a seed answered.
 func (l *Ledger) Counted(seed string, count *Count) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -80,7 +79,7 @@ func (l *Ledger) Lost(seed string) {
 	l.changed()
 }
 
-// Only drops the figures of Seeds that went.
+// Only drops the figures of all other seeds.
 func (l *Ledger) Only(seeds []string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -92,11 +91,11 @@ func (l *Ledger) Only(seeds []string) {
 func (l *Ledger) changed() {
 	select {
 	case l.wake <- struct{}{}:
-	default: // It will wake up anyway.
+	default: // it will wake up anyway
 	}
 }
 
-// Start writes the ledger down whenever it changes, until the context ends.
+// Start writes the ledger whenever it changes, until the context ends.
 func (l *Ledger) Start(ctx context.Context) error {
 	for {
 		select {
@@ -118,7 +117,7 @@ func (l *Ledger) Start(ctx context.Context) error {
 	}
 }
 
-// write brings the ConfigMap to what the ledger says; equal content is no write.
+// write makes the ConfigMap equal to the ledger.
 func (l *Ledger) write(ctx context.Context) error {
 	if l.written == nil {
 		if err := l.read(ctx); err != nil {
@@ -144,14 +143,14 @@ func (l *Ledger) write(ctx context.Context) error {
 	return nil
 }
 
-// Stay are the installations that have versions that are to be left, as counted last.
+// Stay are the installations with versions that are to be left, by the last count.
 type Stay struct {
 	Installations, Seeds int
 	// Uncounted are seeds that don't answer, or did not yet.
 	Uncounted int
 }
 
-// Having counts the installations that have one of some versions.
+// Having counts the installations with one of some versions.
 func (l *Ledger) Having(leave catalogue.Leave) Stay {
 	named := map[catalogue.UsedVersion]bool{} // two spellings are one version
 	for addon, versions := range leave {
@@ -176,7 +175,7 @@ func (l *Ledger) Having(leave catalogue.Leave) Stay {
 	return found
 }
 
-// encode gives what the ConfigMap should have; nil before the first pass, when no Seeds are known.
+// encode is what the ConfigMap should have; nil before the first pass.
 func (l *Ledger) encode() map[string]string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -190,7 +189,7 @@ func (l *Ledger) encode() map[string]string {
 	return wanted
 }
 
-// read takes over what an earlier leader knew of seeds that have not answered us yet.
+// read adds what an earlier leader knew of seeds that have not answered yet.
 func (l *Ledger) read(ctx context.Context) error {
 	var kept corev1.ConfigMap
 	err := l.direct.Get(ctx, client.ObjectKey{Namespace: l.namespace, Name: v1.ConfigMapUsage}, &kept)

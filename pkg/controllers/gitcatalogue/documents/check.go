@@ -9,10 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// entry is a key of a map with its value, aliases followed.
 type entry struct{ key, value *yamlnodes.Node }
 
-// entries of a map, those that it takes over from other maps by "<<" included.
+// entries of a map, with those that "<<" merges into it.
 func entries(node *yamlnodes.Node) []entry {
 	var found []entry
 	if node.Kind != yamlnodes.MappingNode {
@@ -34,7 +33,7 @@ func entries(node *yamlnodes.Node) []entry {
 	return found
 }
 
-// resolved follows aliases; strictyaml has refused those that lead into themselves.
+// resolved follows aliases; strictyaml has refused those that lead to themselves.
 func resolved(node *yamlnodes.Node) *yamlnodes.Node {
 	for node.Kind == yamlnodes.AliasNode {
 		node = node.Alias
@@ -42,8 +41,7 @@ func resolved(node *yamlnodes.Node) *yamlnodes.Node {
 	return node
 }
 
-// check compares a tree with the Go type that it is decoded into, and reports unknown fields and wrong kinds of values
-// where they stand. Path is for the words only.
+// check reports unknown fields and wrong kinds of values in a tree, by the Go type for it.
 func (r *reading) check(node *yamlnodes.Node, wanted reflect.Type, path string) {
 	node = resolved(node)
 	for wanted.Kind() == reflect.Pointer {
@@ -76,7 +74,7 @@ func (r *reading) check(node *yamlnodes.Node, wanted reflect.Type, path string) 
 	}
 }
 
-// scalar goes by YAML 1.2 as the tree does; what kubectl reads as something else fails in decoding.
+// scalar follows YAML 1.2, as the tree does; what kubectl reads otherwise fails in decoding.
 func (r *reading) scalar(node *yamlnodes.Node, tag, what, path string) {
 	if node.Kind != yamlnodes.ScalarNode || node.ShortTag() != tag {
 		r.problem(r.at(node), "%s must be %s", path, what)

@@ -4,31 +4,28 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/text"
 	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
 // InvalidError says what is wrong with a folder. It has at least one problem.
 type InvalidError struct{ Problems []Problem }
 
-// problemsTold is how many problems the error's text names; problemsKept how many are looked for.
+// mostNamed is how many problems the error's text names; problemsKept how many are searched for.
 const (
-	problemsTold = 5
+	mostNamed    = 5
 	problemsKept = 100
 )
 
 func (e *InvalidError) Error() string {
-	var told []string
-	for _, problem := range e.Problems[:min(len(e.Problems), problemsTold)] {
-		told = append(told, problem.String())
+	var texts []string
+	for _, problem := range e.Problems {
+		texts = append(texts, problem.String())
 	}
-	if more := len(e.Problems) - problemsTold; more > 0 {
-		told = append(told, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(told, "; ")
+	return text.First(texts, mostNamed)
 }
 
 // collection is what was read so far.
@@ -43,7 +40,7 @@ type collection struct {
 	versions int
 	written  map[v1.AddonName]int
 	addons   map[v1.AddonName]*v1.Addon
-	// described is the highest version of those that stand beside the description that is taken.
+	// described is the highest version beside the description that counts.
 	described map[v1.AddonName]string
 	places    map[[2]string]Place
 }
@@ -54,13 +51,12 @@ func (c *collection) problem(place Place, message string, arguments ...any) {
 	}
 }
 
-// refuse ends the reading of the folder.
 func (c *collection) refuse(place Place, message string, arguments ...any) error {
 	return &InvalidError{[]Problem{{place, fmt.Sprintf(message, arguments...)}}}
 }
 
-// add takes an add-on of one document up. Its versions join those of other documents; its description counts if it stands
-// beside the highest version of all, as in a merge. False: there is more than a folder may have.
+// add joins an add-on's versions with those of other documents. The description beside the highest
+// version counts, as in a merge. False: there is more than a folder may have.
 func (c *collection) add(addon *v1.Addon, written int, at Place, versions []Place) bool {
 	if c.addons == nil {
 		c.addons, c.described, c.places = map[v1.AddonName]*v1.Addon{}, map[v1.AddonName]string{}, map[[2]string]Place{}
@@ -97,7 +93,7 @@ func (c *collection) add(addon *v1.Addon, written int, at Place, versions []Plac
 	return true
 }
 
-// hasRoom counts an add-on of a document, and says what there is too much of.
+// hasRoom counts an add-on of a document, and reports what there is too much of.
 func (c *collection) hasRoom(addon *v1.Addon, written int, at Place) bool {
 	if c.addons[addon.Name] == nil && len(c.addons) == addonLimit {
 		c.problem(at, "there are more than %d add-ons", addonLimit)

@@ -12,17 +12,16 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
-// Limits of a document leave room for values, which have their own, and for aliases. A folder has folderLimit in all.
+// Limits of a document. Values and aliases have limits of their own.
 const (
 	documentBytes  = 4 << 20
 	documentDepth  = 64
 	documentPieces = 200_000
 )
 
-// kind is what a document that is no list says it is.
 const kind = "AddonCatalogue"
 
-// document reads one document, whose first line follows the given number of lines in its file.
+// document reads one document. Its file has that many lines before it.
 func (c *collection) document(file string, before int, content []byte) {
 	decoded, root, err := strictyaml.DecodeTree(content, strictyaml.Limits{
 		Bytes: documentBytes, Depth: documentDepth, Pieces: documentPieces, Budget: c.budget,
@@ -39,7 +38,7 @@ func (c *collection) document(file string, before int, content []byte) {
 		return
 	}
 	if len(root.Content) != 1 {
-		c.problem(Place{File: file}, "is not valid YAML") // strictyaml takes no such thing
+		c.problem(Place{File: file}, "is not valid YAML")
 		return
 	}
 	reading := reading{collection: c, file: file, before: before}
@@ -50,11 +49,11 @@ func (c *collection) document(file string, before int, content []byte) {
 	problems := len(c.problems)
 	reading.check(list, reflect.TypeFor[[]v1.Addon](), "addons")
 	if len(c.problems) == problems {
-		reading.take(list, items)
+		reading.addAll(list, items)
 	}
 }
 
-// reading is one document under way.
+// reading is one document.
 type reading struct {
 	*collection
 	file   string
@@ -65,7 +64,7 @@ func (r *reading) at(node *yamlnodes.Node) Place {
 	return Place{File: r.file, Line: r.before + node.Line}
 }
 
-// list is the list of add-ons in a document, as a tree and decoded; nil where there is none, which may be a problem.
+// list is the list of add-ons in a document, as a tree and decoded; nil where there is none.
 func (r *reading) list(top *yamlnodes.Node, decoded any) (*yamlnodes.Node, []any) {
 	switch content := decoded.(type) {
 	case []any:
@@ -106,8 +105,8 @@ func (r *reading) listOf(top *yamlnodes.Node, content map[string]any) (*yamlnode
 	return nil, nil
 }
 
-// take decodes the add-ons of a list that was checked.
-func (r *reading) take(list *yamlnodes.Node, items []any) {
+// addAll decodes and adds the add-ons of a list that was checked.
+func (r *reading) addAll(list *yamlnodes.Node, items []any) {
 	for i, item := range list.Content {
 		at := r.at(item)
 		item = resolved(item)
@@ -134,11 +133,11 @@ func (r *reading) take(list *yamlnodes.Node, items []any) {
 	}
 }
 
-// errUnread says that an add-on is not what its type asks for, where the tree did not show it.
+// errUnread says that an add-on can't be decoded, where the tree did not show why.
 var errUnread = errors.New("the add-on can't be read: a duration or a number is wrong")
 
-// decode gives an add-on of a list, and how many bytes it has with its aliases written out. Versions are counted before they are
-// decoded: each takes much more memory than "{}".
+// decode gives an add-on, and its size in bytes with aliases written out. Versions are counted
+// before they are decoded: each takes much more memory than "{}".
 func (r *reading) decode(item any, into *v1.Addon) (written int, err error) {
 	fields, _ := item.(map[string]any)
 	if versions, _ := fields["versions"].([]any); len(versions) > versionLimit {

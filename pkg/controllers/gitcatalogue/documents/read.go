@@ -1,8 +1,9 @@
-// Package documents reads the add-ons of a catalogue in git: every *.yaml of a folder, in lexical order, each with documents
-// of kind AddonCatalogue, of which only spec.addons counts, or plain lists of add-ons.
+// Package documents reads the add-ons of a catalogue in git: every *.yaml of a folder, in lexical
+// order, each with documents of kind AddonCatalogue, of which only spec.addons counts, or plain
+// lists of add-ons.
 //
-// It decodes strictly and is bounded: the files come from people who may push to a repository, and no more. Every error
-// carries file and line, and quotes names but never values. It has no effects but reading the folder.
+// It decodes strictly and within limits, since people who may push to a repository may do no more.
+// Every error has file and line, and quotes names but never values.
 package documents
 
 import (
@@ -27,11 +28,11 @@ const (
 	addonLimit    = 512  // as in spec.addons
 	versionLimit  = 128  // of one add-on, as in spec.addons[].versions
 	versionsLimit = 8192 // of the folder
-	// writtenLimit bounds one add-on with its aliases written out, over all documents: etcd takes no object above 1.5 MiB.
+	// writtenLimit bounds one add-on with its aliases written out: etcd takes 1.5 MiB at most.
 	writtenLimit = 1 << 20
 )
 
-// Place is where something stands.
+// Place is a line of a file.
 type Place struct {
 	// File is relative to the folder; Line counts from 1, 0 is unknown.
 	File string
@@ -48,7 +49,7 @@ func (p Place) String() string {
 // Problem is one thing that is wrong with a folder.
 type Problem struct {
 	Place Place
-	// Message says what is wrong and, where that is not obvious, how to mend it.
+	// Message says what is wrong and, where that is not obvious, what to do.
 	Message string
 }
 
@@ -61,14 +62,13 @@ func (p Problem) String() string {
 
 // Content are the add-ons of a folder.
 type Content struct {
-	// Addons in the order of their names. Versions of one add-on that stand in several documents are together.
+	// Addons by name, each with its versions of all documents.
 	Addons []v1.Addon
-	// Files is how many files were read.
 	Files  int
 	places map[[2]string]Place
 }
 
-// Place says where an add-on stands first, or one of its versions in any spelling, where version is not empty.
+// Place says where an add-on is first, or one of its versions, where version is not empty.
 func (c *Content) Place(addon, version string) Place {
 	if place, ok := c.places[[2]string{addon, catalogue.Key(version)}]; ok && version != "" {
 		return place
@@ -113,7 +113,7 @@ func Read(folder fs.FS) (*Content, error) {
 	return found.content()
 }
 
-// separator starts a document: a line that begins with three dashes does so even inside of a text block.
+// separator starts a document: three dashes do so even inside of a text block.
 var separator = regexp.MustCompile(`(?m)^---([ \t].*)?\r?$`)
 
 func (c *collection) file(name string, content []byte) {

@@ -154,8 +154,8 @@ func TestReadEndsWhereItIsTooMuch(t *testing.T) {
 	}
 }
 
-// TestWhatAFolderTakesIsBounded: small files are large with their aliases written out, or take much memory for each of their
-// bytes. Red when documents are held to limits one by one only.
+// TestWhatAFolderTakesIsBounded: small files are large with their aliases written out, or take much
+// memory for each of their bytes. Red when documents are held to limits one by one only.
 func TestWhatAFolderTakesIsBounded(t *testing.T) {
 	aliases := map[string]string{}
 	for file := range 15 {
