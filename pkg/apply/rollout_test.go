@@ -84,7 +84,7 @@ func TestNewObjectsCostOneCallEach(t *testing.T) {
 }
 
 // AC42, AC43: An object of somebody else is refused and stays as it is, also where it has labels of
-// ours. Red when claim takes what it finds, or package ownership believes a label without a plan.
+// ours. Red when readExisting accepts whatever it finds, or package ownership believes a label without a plan.
 func TestForeignObjectIsRefusedAndUntouched(t *testing.T) {
 	for name, test := range map[string]struct {
 		foreign, owner, why string

@@ -82,7 +82,7 @@ func TestDefinitionsOfSeveralHundredKiB(t *testing.T) {
 }
 
 // RS24: A definition that is being deleted is waited for. Red when the deletionTimestamp in an
-// answer, or in what claim reads, is not looked at: the custom resource is refused instead of
+// answer, or in what readExisting reads, is ignored: the custom resource is refused instead of
 // waiting, or the definition is never made anew.
 func TestTerminatingDefinitionIsWaitedFor(t *testing.T) {
 	l := lab.New(t)
