@@ -149,7 +149,7 @@ func TestNextAttemptWaitsForThePodsOfTheLast(t *testing.T) {
 	}
 	s.collect(going)
 	s.run("pre-install", nil)
-	if again := s.job("work"); again.UID == first.UID {
+	if beginRetry := s.job("work"); beginRetry.UID == first.UID {
 		t.Error("the next attempt was not made")
 	}
 }

@@ -325,7 +325,7 @@ func TestPauseAfterAFailedAttempt(t *testing.T) {
 				Attempt: test.attempt, Failed: "why", FailedAt: metav1.NewTime(failed), AskedFor: "before",
 			}}},
 		}
-		if got := p.pauses(); got != test.want {
+		if got := p.isPaused(); got != test.want {
 			t.Errorf("%s: pauses %t, want %t", test.why, got, test.want)
 		}
 	}
