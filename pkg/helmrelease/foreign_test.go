@@ -40,7 +40,7 @@ func TestFindTellsWhose(t *testing.T) {
 	h.write(2, "deployed")
 	for _, test := range []struct {
 		why, installation string
-		living            []string
+		otherInstallation []string
 		own               bool
 		want              string
 	}{
@@ -49,7 +49,7 @@ func TestFindTellsWhose(t *testing.T) {
 		{"another's that is gone", "shop", []string{"shop"}, false, ""},
 	} {
 		owner := ownership.Owner{ClusterUID: "uid", Installation: test.installation}
-		found, err := Find(t.Context(), h.place(test.living...), "web", owner)
+		found, err := Find(t.Context(), h.place(test.otherInstallation...), "web", owner)
 		if err != nil || found == nil {
 			t.Fatalf("%s: got %v, %v", test.why, found, err)
 		}
@@ -69,20 +69,20 @@ func TestAdoptStopsAtTheLiving(t *testing.T) {
 	next := h.record(2, "deployed")
 	next.Installation = "shop"
 	for _, test := range []struct {
-		living []string
-		want   []string
+		otherInstallation []string
+		want              []string
 	}{
 		{[]string{"web", "shop"}, []string{"1 deployed", "2 deployed"}},
 		{[]string{"shop"}, []string{"1 superseded", "2 deployed"}},
 	} {
-		if err := Adopt(t.Context(), h.place(test.living...), next.Helm, next.Owner()); err != nil {
+		if err := Adopt(t.Context(), h.place(test.otherInstallation...), next.Helm, next.Owner()); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := Write(t.Context(), h.secrets, next.HelmObject(), false); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(test.want, h.history()); diff != "" {
-			t.Errorf("with %v (-want +got):\n%s", test.living, diff)
+			t.Errorf("with %v (-want +got):\n%s", test.otherInstallation, diff)
 		}
 	}
 }
