@@ -184,7 +184,7 @@ func TestSealedOnceAndForAll(t *testing.T) {
 		t.Fatal("sealed although killed")
 	}
 	records, before := started(t, c, c, "once-platform")
-	if over, err := before.isOver(t.Context()); over || err != nil {
+	if over, err := before.isDone(t.Context()); over || err != nil {
 		t.Fatalf("remembered before it was done: %t, %v", over, err)
 	}
 	if err := before.Start(t.Context()); err != nil {
@@ -325,7 +325,7 @@ func TestNamespacesAreSealedOnceEach(t *testing.T) {
 	if err := before.sealAll(t.Context()); err == nil {
 		t.Error("remembered although a namespace is not sealed")
 	}
-	if over, err := before.isOver(t.Context()); over || err != nil {
+	if over, err := before.isDone(t.Context()); over || err != nil {
 		t.Errorf("got %t, %v", over, err)
 	}
 }
@@ -350,7 +350,7 @@ func TestNobodyKeepsRecordsFromBeingSealed(t *testing.T) {
 	if err := before.sealAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if over, err := before.isOver(t.Context()); !over || err != nil {
+	if over, err := before.isDone(t.Context()); !over || err != nil {
 		t.Errorf("got %t, %v: it is tried for ever", over, err)
 	}
 	for _, record := range []*Record{head, part} {
@@ -362,11 +362,11 @@ func TestNobodyKeepsRecordsFromBeingSealed(t *testing.T) {
 	ends := apierrors.NewForbidden(corev1.Resource("secrets"), "a", errors.New("it is being terminated"))
 	ends.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	for why, trouble := range map[string]error{"ends": ends, "many": &TooManyError{Namespace: "many"}} {
-		if err := passedOver(t.Context(), why, fmt.Errorf("writing: %w", trouble)); err != nil {
+		if err := tolerated(t.Context(), why, fmt.Errorf("writing: %w", trouble)); err != nil {
 			t.Errorf("%s: %v", why, err)
 		}
 	}
-	if passedOver(t.Context(), "refused", errors.New("refused")) == nil {
+	if tolerated(t.Context(), "refused", errors.New("refused")) == nil {
 		t.Error("any failure passes")
 	}
 }
