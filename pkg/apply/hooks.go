@@ -62,9 +62,9 @@ func (h *Hook) client(target calls.Target) (dynamic.ResourceInterface, calls.Pla
 	return resources.Namespace(at.Namespace), at, nil
 }
 
-// MakeHook creates a hook's object. If one exists, nothing is written and the UID is empty: read it
+// CreateHook creates a hook's object. If one exists, nothing is written and the UID is empty: read it
 // again. Refused says why the user cluster refuses it. Errors: NoPlaceError, or the API server's.
-func MakeHook(ctx context.Context, target calls.Target, owner ownership.Owner, hook Hook) (uid types.UID, refused string, err error) {
+func CreateHook(ctx context.Context, target calls.Target, owner ownership.Owner, hook Hook) (uid types.UID, refused string, err error) {
 	client, at, err := hook.client(target)
 	if err != nil {
 		return "", "", err
@@ -113,9 +113,9 @@ func (h Hook) marked() *unstructured.Unstructured {
 	return object
 }
 
-// DropHook deletes exactly this object. A Job is deleted after its Pods, so that two attempts never
+// DeleteHook deletes exactly this object. A Job is deleted after its Pods, so that two attempts never
 // run at once; dependents of other kinds are deleted in the background.
-func DropHook(ctx context.Context, target calls.Target, hook Hook, uid types.UID) error {
+func DeleteHook(ctx context.Context, target calls.Target, hook Hook, uid types.UID) error {
 	client, _, err := hook.client(target)
 	if err != nil {
 		return err

@@ -31,8 +31,8 @@ func TestAnswersAboutHooksAreMasked(t *testing.T) {
 	})
 	l.Target.Dynamic = lab.Must(dynamic.NewForConfig(config))(t)
 	hook := apply.Hook{Object: l.Prepare(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {password: swordfish}}`)[0], Run: "1"}
-	_, _, err := apply.MakeHook(t.Context(), l.Target, l.Owner, hook)
-	dropped := apply.DropHook(t.Context(), l.Target, hook, "uid")
+	_, _, err := apply.CreateHook(t.Context(), l.Target, l.Owner, hook)
+	dropped := apply.DeleteHook(t.Context(), l.Target, hook, "uid")
 	for _, failure := range []error{err, dropped} {
 		if failure == nil || strings.Contains(failure.Error(), "swordfish") || !strings.Contains(failure.Error(), "can't take ***") {
 			t.Errorf("got %v", failure)
@@ -47,7 +47,7 @@ func TestHookBecomesAnObject(t *testing.T) {
 	l.Namespace()
 	hook := l.Prepare(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, annotations: {helm.sh/hook: pre-install}}, ` +
 		`data: {old: "1", color: blue}}`)[0]
-	uid, _, err := apply.MakeHook(t.Context(), l.Target, l.Owner, apply.Hook{Object: hook, Run: "1"})
+	uid, _, err := apply.CreateHook(t.Context(), l.Target, l.Owner, apply.Hook{Object: hook, Run: "1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,9 +26,9 @@ type HookState struct {
 	Applied bool
 	// Obstacle says why no hook may ever replace an object that is not Ours; "" if one may.
 	Obstacle string
-	// Made is its creation time, by the API server's clock.
-	Made              time.Time
-	Deleting, Working bool
+	// Created is its creation time, by the API server's clock.
+	Created           time.Time
+	Deleting, Running bool
 	// Ended says that it succeeded, Failed that it never will. Other kinds succeed by existing.
 	Ended, Failed bool
 	Message       string
@@ -56,7 +56,7 @@ func hookStateOf(live *unstructured.Unstructured, owner ownership.Owner, release
 	state := HookState{
 		UID: live.GetUID(), Ours: found.IsHook(), Run: live.GetAnnotations()[kubermaticv1.AnnotationHookRun],
 		Applied: found.IsApplied(), Obstacle: reasonToKeep(live, found),
-		Made: live.GetCreationTimestamp().Time, Deleting: live.GetDeletionTimestamp() != nil, Working: isRunning(kind, live),
+		Created: live.GetCreationTimestamp().Time, Deleting: live.GetDeletionTimestamp() != nil, Running: isRunning(kind, live),
 	}
 	switch {
 	case calls.Runs(kind) && calls.HasEnded(kind, live):

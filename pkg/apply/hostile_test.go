@@ -70,7 +70,7 @@ func TestIdentitiesThatCanNotBeAreRefused(t *testing.T) {
 			if known {
 				_, err = apply.ReadHook(t.Context(), l.Target, l.Owner, apply.Hook{Object: objects[0], TargetNamespace: l.Unique})
 			} else {
-				_, _, err = apply.MakeHook(t.Context(), l.Target, l.Owner, hook)
+				_, _, err = apply.CreateHook(t.Context(), l.Target, l.Owner, hook)
 			}
 			lab.ExpectMisbehaviour(t, "a hook", err)
 		})

@@ -45,8 +45,8 @@ type Progress struct {
 	// Inventory has our objects in applying order; entries of others are unchanged.
 	Inventory ownership.Inventory
 	Shared    ownership.Inventory
-	// Written counts accepted patches, Kept the objects that are recorded with this content.
-	Written, Kept int
+	// Written counts accepted patches, Unchanged the objects that are recorded with this content.
+	Written, Unchanged int
 	// Misbehaved has a note for each object with an untrue answer, which is dropped.
 	Misbehaved []calls.Note
 }
@@ -64,12 +64,12 @@ type Rollout struct {
 // Gate says whether a rollout may continue after Namespaces and CRDs.
 type Gate func(ctx context.Context) (open bool, err error)
 
-// Hold sets the gate, which each Advance asks once Namespaces and CRDs are ready: hooks run there.
+// SetGate sets the gate, which each Advance asks once Namespaces and CRDs are ready: hooks run there.
 // While it is closed, nothing behind it is written, and Complete is false.
-func (r *Rollout) Hold(gate Gate) { r.gate = gate }
+func (r *Rollout) SetGate(gate Gate) { r.gate = gate }
 
-// ShareWith sets the function that gives the siblings.
-func (r *Rollout) ShareWith(siblings ownership.Siblings) { r.options.Siblings = siblings }
+// SetSiblings sets the function that gives the siblings.
+func (r *Rollout) SetSiblings(siblings ownership.Siblings) { r.options.Siblings = siblings }
 
 type item struct {
 	object *unstructured.Unstructured
@@ -222,8 +222,8 @@ func (r *Rollout) rewriteAll(foundation []*item) {
 	}
 }
 
-// Left counts the objects that are still to be written.
-func (r *Rollout) Left() (count int) {
+// Remaining counts the objects that are still to be written.
+func (r *Rollout) Remaining() (count int) {
 	for _, it := range r.items {
 		if !it.done && !it.unchanged {
 			count++
@@ -275,7 +275,7 @@ func (r *Rollout) progress() Progress {
 		progress.Complete = progress.Complete && it.done && it.ready
 		progress.Written += it.written
 		if it.done && it.unchanged {
-			progress.Kept++
+			progress.Unchanged++
 		}
 		it.report(&progress.Waiting, &progress.Refused, &progress.Misbehaved)
 		if !it.used && (it.done || it.planned) {

@@ -18,7 +18,7 @@ func TestDefinitionThatGoesDuringARolloutIsMadeAnew(t *testing.T) {
 	objects := lab.Manifests(lab.Definition("Widget", "Namespaced", ""), lab.Custom("Widget", "v1", "one"), lab.Custom("Widget", "v1", "two"))
 	rollout := apply.NewRollout(l.Owner, l.Prepare(objects), nil, apply.RolloutOptions{})
 	var atGate, atSecond sync.Once
-	rollout.Hold(func(context.Context) (bool, error) {
+	rollout.SetGate(func(context.Context) (bool, error) {
 		atGate.Do(func() { l.Unserve("widgets") })
 		return true, nil
 	})

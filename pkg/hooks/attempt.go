@@ -65,7 +65,7 @@ func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, seen ap
 	case !seen.Ours && seen.Obstacle != "":
 		return "", fmt.Sprintf("an object of its name exists already and is not replaced: %s: remove it, or rename the hook",
 			seen.Obstacle), nil
-	case seen.Working && p.Now.Sub(seen.Made) < p.Timeout:
+	case seen.Running && p.Now.Sub(seen.Created) < p.Timeout:
 		return fmt.Sprintf("hook %s waits for the end of an earlier attempt, which runs", made.Key()), "", nil
 	}
 	after, err := p.remove(ctx, made, seen.UID)
@@ -79,7 +79,7 @@ func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, seen ap
 }
 
 func (p *pass) make(ctx context.Context, hook *Hook, made apply.Hook) (waiting, failed string, err error) {
-	uid, refused, err := apply.MakeHook(ctx, p.Target, p.Owner, made)
+	uid, refused, err := apply.CreateHook(ctx, p.Target, p.Owner, made)
 	if err != nil || refused != "" {
 		return "", refused, err
 	}

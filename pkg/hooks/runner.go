@@ -241,7 +241,7 @@ func (p *pass) deleteRun(ctx context.Context, hook *Hook, goes bool) (waiting st
 
 // remove deletes an object and reads it again. An unserved kind has no objects.
 func (p *pass) remove(ctx context.Context, made apply.Hook, uid types.UID) (apply.HookState, error) {
-	err := apply.DropHook(ctx, p.Target, made, uid)
+	err := apply.DeleteHook(ctx, p.Target, made, uid)
 	if err == nil {
 		var seen apply.HookState
 		if seen, err = apply.ReadHook(ctx, p.Target, p.Owner, made); err == nil {

@@ -105,7 +105,7 @@ func TestNamespaceStaysForWhatHooksKeep(t *testing.T) {
 			hook := l.Prepare(test.hook)[0]
 			if test.foreign {
 				l.CreateObject(lab.ConfigMaps, l.Unique, hook)
-			} else if uid, refused, err := apply.MakeHook(t.Context(), l.Target, l.Owner, apply.Hook{Object: hook, Run: "1"}); err != nil || uid == "" {
+			} else if uid, refused, err := apply.CreateHook(t.Context(), l.Target, l.Owner, apply.Hook{Object: hook, Run: "1"}); err != nil || uid == "" {
 				t.Fatalf("%s: %v", refused, err)
 			}
 			l.Remove(inventory, removal.RemoveOptions{Namespace: l.Unique})
