@@ -31,8 +31,8 @@ type Release struct {
 	// FirstDeployed is of revision 1, LastDeployed of this one.
 	FirstDeployed metav1.Time `json:"firstDeployed"`
 	LastDeployed  metav1.Time `json:"lastDeployed"`
-	// TakenOver says that earlier revisions are of others, and to be adopted.
-	TakenOver   bool   `json:"takenOver,omitempty"`
+	// Adopted says that earlier revisions are of others, and to be adopted.
+	Adopted     bool   `json:"takenOver,omitempty"`
 	Description string `json:"description,omitempty"`
 }
 
@@ -119,7 +119,7 @@ func (r *Release) IsDeployed() bool { return r.Status == helm.StatusDeployed.Str
 
 // After is the release, adopted, with a number after a revision that others made.
 func (r Release) After(revision int, now metav1.Time) *Release {
-	r.Revision, r.LastDeployed, r.TakenOver, r.Description = max(r.Revision, revision+1), now, true, upgraded
+	r.Revision, r.LastDeployed, r.Adopted, r.Description = max(r.Revision, revision+1), now, true, upgraded
 	return &r
 }
 

@@ -75,7 +75,7 @@ func (r *Record) HooksRevision() hooks.Revision {
 // NextAction is the next revision's action. It installs until one is deployed, so that hooks run.
 func NextAction(previous *Record, next *helmrelease.Release) hooks.Action {
 	switch {
-	case next != nil && next.TakenOver:
+	case next != nil && next.Adopted:
 		return hooks.ActionUpgrade // others installed it
 	case next == nil || previous == nil || previous.Helm == nil:
 	case previous.Helm.Name != next.Name || previous.Helm.Namespace != next.Namespace:

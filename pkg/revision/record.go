@@ -122,8 +122,8 @@ type Rollback struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// Again is an unsaved copy of the record, to become another revision.
-func (r *Record) Again() *Record {
+// Unsaved is a copy of the record, to become another revision.
+func (r *Record) Unsaved() *Record {
 	again := *r
 	again.stored = stored{}
 	return &again
@@ -142,8 +142,8 @@ func (r *Record) Light() *Record {
 	return &light
 }
 
-// Follow copies the progress of hooks and Helm release from a record in memory, which may be light.
-func (r *Record) Follow(kept *Record) {
+// CopyProgress copies the progress of hooks and Helm release from a record that may be light.
+func (r *Record) CopyProgress(kept *Record) {
 	r.Hooks, r.HooksState = kept.Hooks, kept.HooksState
 	if kept.Helm != nil && r.Helm != nil {
 		helm := *kept.Helm
@@ -160,8 +160,8 @@ func (r *Record) Holds(objectsDigest string, wanted []hooks.Hook) bool {
 	return r.ObjectsDigest == objectsDigest && r.HooksDigest == hooks.Digest(wanted)
 }
 
-// Standing is what the user cluster has. If newer records can't be read, any content may differ.
-func (r *Record) Standing() ownership.Inventory {
+// InCluster is what the user cluster has. If newer records can't be read, any content may differ.
+func (r *Record) InCluster() ownership.Inventory {
 	if r.Skipped > 0 {
 		return r.Inventory.Doubted()
 	}

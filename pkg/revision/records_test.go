@@ -232,7 +232,7 @@ func TestLightRecordsAreNotSaved(t *testing.T) {
 }
 
 // Red when the light form keeps what a chart rendered, which is as large as its objects, or loses what is said of the release;
-// and when Follow brings an empty manifest along.
+// and when CopyProgress brings an empty manifest along.
 func TestLightRecordsFollowTheirReleases(t *testing.T) {
 	record := sample(1, 0)
 	record.Helm = &helmrelease.Release{Name: "web", Revision: 3, Status: "deployed", Manifest: "kind: Service", Config: map[string]any{"size": 1}}
@@ -241,7 +241,7 @@ func TestLightRecordsFollowTheirReleases(t *testing.T) {
 		t.Errorf("light has %+v, the record %+v", light.Helm, record.Helm)
 	}
 	light.HooksState.Event, light.Helm.Status = "post-install", "failed"
-	record.Follow(light)
+	record.CopyProgress(light)
 	if record.Helm.Status != "failed" || record.HooksState.Event != "post-install" || record.Helm.Manifest != "kind: Service" ||
 		record.Helm.Config == nil || record.Helm.Revision != 3 {
 		t.Errorf("the record became %+v, %+v", record.Helm, record.HooksState)
