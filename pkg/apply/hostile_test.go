@@ -98,6 +98,6 @@ func TestConflictsAboutFieldsThatWereNotSentAreRefused(t *testing.T) {
 	objects := l.Prepare(lab.Settings)
 	inventory := l.Install(objects, nil)
 	server.SetDose(hostile.ModeNamed("many-conflicts"), hostile.Dose{Size: 5000})
-	_, err := apply.NewRollout(l.Owner, objects, inventory.Doubted(), apply.RolloutOptions{Adopt: true}).Advance(t.Context(), l.Target)
+	_, err := apply.NewRollout(l.Owner, objects, inventory.Unconfirmed(), apply.RolloutOptions{Adopt: true}).Advance(t.Context(), l.Target)
 	lab.ExpectMisbehaviour(t, fmt.Sprintf("%d objects", len(objects)), err)
 }

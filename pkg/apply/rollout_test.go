@@ -407,14 +407,14 @@ func TestRecordedUID(t *testing.T) {
 	l.Namespace()
 	inventory := l.Install(l.Prepare(lab.Settings), nil)
 	l.Delete(lab.ConfigMaps, l.Unique, "settings")
-	again := l.Install(l.Prepare(lab.Settings), inventory.Doubted())
+	again := l.Install(l.Prepare(lab.Settings), inventory.Unconfirmed())
 	if again[0].UID == inventory[0].UID {
 		t.Error("the object that was gone still has its UID")
 	}
 
 	l.Delete(lab.ConfigMaps, l.Unique, "settings")
 	l.Create(lab.ConfigMaps, l.Unique, `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: mine}}`)
-	progress := l.Rollout(l.Prepare(lab.Settings), again.Doubted(), apply.RolloutOptions{})
+	progress := l.Rollout(l.Prepare(lab.Settings), again.Unconfirmed(), apply.RolloutOptions{})
 	if diff := cmp.Diff([]string{"ConfigMap settings: ObjectExists"}, lab.Reasons(progress.Refused)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

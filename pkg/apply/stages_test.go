@@ -92,7 +92,7 @@ func TestTerminatingDefinitionIsWaitedFor(t *testing.T) {
 	definition := "widgets." + l.Unique + ".example.com"
 	l.Delete(lab.Definitions, "", definition)
 
-	rollout := apply.NewRollout(l.Owner, objects, inventory.Doubted(), apply.RolloutOptions{})
+	rollout := apply.NewRollout(l.Owner, objects, inventory.Unconfirmed(), apply.RolloutOptions{})
 	progress := lab.Must(rollout.Advance(t.Context(), l.Target))(t)
 	if diff := cmp.Diff([]string{"CustomResourceDefinition " + definition + ": WaitingForStage"}, lab.Reasons(progress.Waiting)); diff != "" {
 		t.Fatalf("waiting (-want +got):\n%s", diff)

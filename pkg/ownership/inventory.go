@@ -120,8 +120,8 @@ func (e Entry) IsAppliedAs(wanted Entry) bool {
 	return e.Applied && e.UID != "" && e.Content == wanted.Content
 }
 
-// Doubted is for a cluster that may have other content: a rollout writes every object.
-func (i Inventory) Doubted() Inventory {
+// Unconfirmed is for a cluster that may have other content: a rollout writes every object.
+func (i Inventory) Unconfirmed() Inventory {
 	doubted := slices.Clone(i)
 	for at := range doubted {
 		doubted[at].Applied = false

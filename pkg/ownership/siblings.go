@@ -51,8 +51,8 @@ func (s *Sibling) Has(key Key) (content string, has bool) {
 	return content, has && !s.Leaving
 }
 
-// Keeps says whether a sibling still owns the object of a shared entry, as we can use it.
-func (s *Sibling) Keeps(entry Entry) bool {
+// StillOwns says whether a sibling still owns the object of a shared entry, as we can use it.
+func (s *Sibling) StillOwns(entry Entry) bool {
 	content, has := s.Objects[entry.Key]
 	owned, owns := s.Owned[entry.Key]
 	isSame := owned.UID == "" || owned.UID == entry.UID
@@ -68,8 +68,8 @@ func (s *Sibling) removes(entry Entry) bool {
 	return has && s.Leaving && known.UID != "" && (entry.UID == "" || entry.UID == known.UID)
 }
 
-// Held separates entries that siblings have, or may have: those stay when we remove ours.
-func (i Inventory) Held(siblings []Sibling) (free, held Inventory) {
+// SplitShared separates entries that siblings have, or may have: those stay when we remove ours.
+func (i Inventory) SplitShared(siblings []Sibling) (free, held Inventory) {
 	for _, entry := range i {
 		isHeld := slices.ContainsFunc(siblings, func(sibling Sibling) bool {
 			_, has := sibling.Has(entry.Key)
@@ -84,8 +84,8 @@ func (i Inventory) Held(siblings []Sibling) (free, held Inventory) {
 	return free, held
 }
 
-// TakenAlong names the siblings whose removal can delete an object.
-func TakenAlong(entry Entry, siblings []Sibling) (names []string) {
+// RemovedWith names the siblings whose removal can delete an object.
+func RemovedWith(entry Entry, siblings []Sibling) (names []string) {
 	for i := range siblings {
 		if CanBeShared(entry.Key) && siblings[i].removes(entry) {
 			names = append(names, siblings[i].Name)

@@ -163,7 +163,7 @@ func (r *Record) Holds(objectsDigest string, wanted []hooks.Hook) bool {
 // InCluster is what the user cluster has. If newer records can't be read, any content may differ.
 func (r *Record) InCluster() ownership.Inventory {
 	if r.Skipped > 0 {
-		return r.Inventory.Doubted()
+		return r.Inventory.Unconfirmed()
 	}
 	return r.Inventory
 }

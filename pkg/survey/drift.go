@@ -34,8 +34,8 @@ const (
 	DriftReplaced = "Replaced"
 	// DriftFieldsLost: others changed or removed our fields.
 	DriftFieldsLost = "FieldsLost"
-	// DriftLeft: the sibling that owned it does not have it any more. No survey finds that.
-	DriftLeft = "Left"
+	// DriftAbandoned: the sibling that owned it does not have it any more. No survey finds that.
+	DriftAbandoned = "Left"
 )
 
 // Survey finds drift with one metadata list for each kind and round, and healthy workloads with one
