@@ -62,8 +62,8 @@ func (h *Hook) client(target calls.Target) (dynamic.ResourceInterface, calls.Pla
 	return resources.Namespace(at.Namespace), at, nil
 }
 
-// CreateHook creates a hook's object. If one exists, nothing is written and the UID is empty: read it
-// again. Refused says why the user cluster refuses it. Errors: NoPlaceError, or the API server's.
+// CreateHook creates a hook's object. If one exists, nothing is written and the UID is empty.
+// Refused says why the user cluster refuses it. Errors: NoPlaceError, or the API server's.
 func CreateHook(ctx context.Context, target calls.Target, owner ownership.Owner, hook Hook) (uid types.UID, refused string, err error) {
 	client, at, err := hook.client(target)
 	if err != nil {
@@ -113,8 +113,8 @@ func (h Hook) marked() *unstructured.Unstructured {
 	return object
 }
 
-// DeleteHook deletes exactly this object. A Job is deleted after its Pods, so that two attempts never
-// run at once; dependents of other kinds are deleted in the background.
+// DeleteHook deletes exactly this object. A Job is deleted after its Pods, so that two attempts
+// never run at once; dependents of other kinds are deleted in the background.
 func DeleteHook(ctx context.Context, target calls.Target, hook Hook, uid types.UID) error {
 	client, _, err := hook.client(target)
 	if err != nil {

@@ -34,14 +34,14 @@ const (
 	helmManagedByValue = "Helm"
 )
 
-// Prepare makes rendered objects those of an installation, in their order. It is pure and idempotent.
+// Prepare makes rendered objects those of an installation, in order. It is pure and idempotent.
 //
 //   - Lists are unpacked; Secrets' stringData becomes data (server-side apply does not remove keys
 //     of stringData).
 //   - Namespaced objects without a namespace get the target namespace. The mapper, or a CRD among
 //     the objects, knows the scope. If neither does, the rollout waits with the object
 //     (KindNotServed) and sets its namespace once the kind is served.
-//   - Status and the API server's metadata are removed; ownerReferences, finalizers and generateName
+//   - Status and server metadata are removed; ownerReferences, finalizers and generateName
 //     too, since owners and finalizers would decide about removal.
 //   - Each object gets our label, and Helm's marks where asked, except the release's own namespace.
 //

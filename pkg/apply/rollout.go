@@ -64,8 +64,8 @@ type Rollout struct {
 // Gate says whether a rollout may continue after Namespaces and CRDs.
 type Gate func(ctx context.Context) (open bool, err error)
 
-// SetGate sets the gate, which each Advance asks once Namespaces and CRDs are ready: hooks run there.
-// While it is closed, nothing behind it is written, and Complete is false.
+// SetGate sets the gate, which each Advance asks once Namespaces and CRDs are ready: hooks run
+// there. While it is closed, nothing behind it is written, and Complete is false.
 func (r *Rollout) SetGate(gate Gate) { r.gate = gate }
 
 // SetSiblings sets the function that gives the siblings.

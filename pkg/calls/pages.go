@@ -16,7 +16,7 @@ const (
 	maxToken = 4 << 10
 )
 
-// Page is what EachPage needs. Fields is the size of field sets, where they matter.
+// Page is what EachPage needs; Next is "" on the last one, Fields the size of its field sets.
 type Page struct {
 	Items  int
 	Next   string

@@ -20,7 +20,6 @@ const (
 	StageCount
 )
 
-// stageOfKind has the stages of kinds; others are in stageRest, or by stageOfGroup.
 var stageOfKind = map[schema.GroupKind]Stage{
 	ownership.NamespaceGK:  StageFoundation,
 	ownership.DefinitionGK: StageFoundation,

@@ -39,7 +39,7 @@ type step struct {
 	keeps func(removal, context.Context, ownership.Entry) (bool, error)
 }
 
-// removalSteps in order. An entry belongs to the first that is about it, and is gone after that.
+// removalSteps in order. An entry belongs to the first that is about it; Remove then drops it.
 var removalSteps = []step{
 	// Webhooks and APIServices are removed before their backend.
 	{about: func(_ removal, entry ownership.Entry) bool {

@@ -75,7 +75,7 @@ func (r Request) choose(entry *catalogue.Entry, wanted string) (Choice, catalogu
 	return choice, refusal
 }
 
-// Named is the version that an installation names exactly, whether or not it gets it.
+// Named is the version that an installation names exactly, allowed or not; nil if there is none.
 func (r Request) Named(entry *catalogue.Entry) Choice {
 	version, origin := entry.Version(r.Installation.Spec.AddonRef.Version)
 	return Choice{Version: version, Origin: origin, Core: entry.Type == v1.CatalogueCore}
