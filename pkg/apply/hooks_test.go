@@ -16,7 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// Red when an answer about a hook is told with what the hook holds.
+// Red when an answer about a hook is reported with what the hook holds.
 func TestAnswersAboutHooksAreMasked(t *testing.T) {
 	l := lab.New(t)
 	config := rest.CopyConfig(fleet.Shared().Cluster("user").Config)
@@ -40,8 +40,9 @@ func TestAnswersAboutHooksAreMasked(t *testing.T) {
 	}
 }
 
-// Red when an object that was made as a hook, and is an object of the add-on now, is refused or conflicts with itself; when what
-// made it a hook stays on it; and when a field that the add-on dropped stays.
+// Red when an object that was made as a hook, and is an object of the add-on now, is refused or
+// conflicts with itself; when what made it a hook stays on it; and when a field that the add-on
+// dropped stays.
 func TestHookBecomesAnObject(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()

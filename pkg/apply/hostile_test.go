@@ -15,7 +15,8 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// Red when accept takes the fields of an answer over whatever their size: each record would have them.
+// Red when accept takes the fields of an answer over whatever their size: each record would have
+// them.
 func TestFieldsThatWereNotSentAreNotRecorded(t *testing.T) {
 	l, server := lab.NewHostile(t)
 	l.Namespace()
@@ -44,8 +45,8 @@ func TestFieldsThatWereNotSentAreNotRecorded(t *testing.T) {
 	}
 }
 
-// Red when the UID of an answer is believed whatever it is, of an object or of a hook; or when an answer may be about another
-// object.
+// Red when the UID of an answer is believed whatever it is, of an object or of a hook; or when an
+// answer may be about another object.
 func TestIdentitiesThatCanNotBeAreRefused(t *testing.T) {
 	for mode, known := range map[string]bool{"lying-uid": false, "other-object": true} {
 		t.Run(mode, func(t *testing.T) {

@@ -19,8 +19,8 @@ func appliedBy(manager, fields string) metav1.ManagedFieldsEntry {
 	}
 }
 
-// Red when the field sets of people or of controllers are taken over, when those of more than one installation are not, or when the
-// patch would hold for another state of the object.
+// Red when the field sets of people or of controllers are taken over, when those of more than one
+// installation are not, or when the patch would hold for another state of the object.
 func TestInheritanceIsOfInstallationsOnly(t *testing.T) {
 	ours := ownership.ManagerOf("ours")
 	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "shared", ResourceVersion: "7", ManagedFields: []metav1.ManagedFieldsEntry{

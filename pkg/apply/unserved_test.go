@@ -10,8 +10,8 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// Red when the rollout does not look at a definition again that was ready (recheckDefinitions): it would wait for ever; and when what was
-// written of the kind before is not written again.
+// Red when the rollout does not read a ready definition again (recheckDefinitions): it would
+// wait for ever; and when what was written of the kind before is not written again.
 func TestDefinitionThatGoesDuringARolloutIsMadeAnew(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()

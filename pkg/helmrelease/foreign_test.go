@@ -33,7 +33,8 @@ func (h *helmCluster) place(names ...string) Place {
 	}
 }
 
-// Red when Find passes over revisions of our own label (the copy would begin below them), or does not tell whose they are.
+// Red when Find passes over revisions of our own label (the copy would begin below them), or does
+// not tell whose they are.
 func TestFindTellsWhose(t *testing.T) {
 	h := newHelmCluster(t, "whose")
 	h.write(1, "deployed")
@@ -62,7 +63,8 @@ func TestFindTellsWhose(t *testing.T) {
 	}
 }
 
-// Red when Adopt takes what an installation has that exists, or leaves what one left behind that is gone.
+// Red when Adopt takes what an installation has that exists, or leaves what one left behind that is
+// gone.
 func TestAdoptStopsAtTheLiving(t *testing.T) {
 	h := newHelmCluster(t, "living")
 	h.write(1, "deployed")
@@ -87,7 +89,8 @@ func TestAdoptStopsAtTheLiving(t *testing.T) {
 	}
 }
 
-// Red when the releases of each name are listed for themselves, or when one that was made after the list counts as absent.
+// Red when the releases of each name are listed for themselves, or when one that was made after the
+// list counts as absent.
 func TestNamesOfANamespaceComeFromOneList(t *testing.T) {
 	h := newHelmCluster(t, "names")
 	h.write(1, "deployed")
@@ -164,8 +167,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (r roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// Red when a revision that is taken to be new is looked for first, when it is written over what is there, or when an equal one is
-// written again.
+// Red when a revision that is taken to be new is searched for first, when it is written over what
+// is there, or when an equal one is written again.
 func TestNewRevisionsMeetWhatIsThere(t *testing.T) {
 	h := newHelmCluster(t, "meets")
 	var calls []string

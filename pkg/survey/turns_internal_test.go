@@ -6,7 +6,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/calls"
 )
 
-// Red when field sets are kept whole without end, or when one that is kept by its sum is not told from another.
+// Red when field sets are kept whole without end, or when one that is kept by its sum is not
+// distinguished from another.
 func TestFieldSetsOfListsAreKeptUpToALimit(t *testing.T) {
 	r := &round{}
 	r.kept.free.Store(1 << 20)
