@@ -26,7 +26,7 @@ type RolloutOptions struct {
 	Release *ownership.HelmMarks
 	// NameOf gives the name of the installation with an ID; "" if none exists. It may be nil.
 	NameOf func(id string) string
-	// Siblings of the installation, which share cluster-scoped objects with it; it may be nil.
+	// Siblings share cluster-scoped objects, and Shared are the used ones on record; may be nil.
 	Siblings ownership.Siblings
 	Shared   ownership.Inventory
 	// Namespaces is shared with other rollouts on the cluster; it may be nil.
@@ -51,7 +51,7 @@ type Progress struct {
 	Misbehaved []calls.Note
 }
 
-// Rollout writes the objects of one installation once, stage by stage, in one goroutine.
+// Rollout writes the objects of one installation, each once. It is for one goroutine at a time.
 type Rollout struct {
 	owner          ownership.Owner
 	options        RolloutOptions
@@ -75,7 +75,7 @@ type item struct {
 	object *unstructured.Unstructured
 	key    ownership.Key
 	stage  calls.Stage
-	// entry is the known one, renewed when the object is applied; wanted is the new one.
+	// entry is the known one, renewed when applied; planned: the record has it. wanted is new.
 	entry, wanted ownership.Entry
 	planned       bool
 	// unchanged: it is recorded with this content. gone: it is recorded, but does not exist.
