@@ -17,7 +17,7 @@ const (
 	stageRest
 	// StageGates: what the API server calls for other objects; it blocks until its backend runs.
 	StageGates
-	StageCount
+	StageCount // how many there are
 )
 
 var stageOfKind = map[schema.GroupKind]Stage{

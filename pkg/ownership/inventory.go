@@ -77,6 +77,7 @@ func (i Inventory) Finish(keys []Key) Inventory {
 	return finished
 }
 
+// Kinds that contain or define other objects.
 var (
 	NamespaceGK  = schema.GroupKind{Kind: "Namespace"}
 	DefinitionGK = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
