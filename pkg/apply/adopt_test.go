@@ -15,8 +15,9 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// Red when decide or resolveFields adopt what an installation has that exists, or when package ownership does not look at the label or
-// at the manager; red too when what one left behind that is gone can't be adopted any more.
+// Red when decide or resolveFields adopt what an installation has that exists, or when package
+// ownership ignores the label or the manager; red too when what one left behind that is gone
+// can't be adopted any more.
 func TestAdoptionStopsAtTheLiving(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -46,7 +47,8 @@ func TestAdoptionStopsAtTheLiving(t *testing.T) {
 	}
 }
 
-// Red when resolveFields forces a field that an installation has which exists, or when Repair knows nobody who exists.
+// Red when resolveFields forces a field that an installation has which exists, or when Repair knows
+// nobody who exists.
 func TestAdoptionLeavesFieldsOfTheLiving(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -78,9 +80,9 @@ func TestAdoptionLeavesFieldsOfTheLiving(t *testing.T) {
 	}
 }
 
-// What is on record of a rollout that adopts is the same after a crash in its midst: a CustomResourceDefinition that was there before is
-// none that we made, or it would go with the installation. Red when markAdopted marks nothing, and when IsMade does not look at
-// the mark.
+// What is on record of a rollout that adopts is the same after a crash in its midst: a
+// CustomResourceDefinition that was there before is none that we made, or it would go with the
+// installation. Red when markAdopted marks nothing, and when IsMade ignores the mark.
 func TestAdoptionAfterCrashKnowsWhatWasThere(t *testing.T) {
 	l := lab.New(t)
 	objects := l.Prepare(lab.Widgets)

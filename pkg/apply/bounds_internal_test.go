@@ -15,7 +15,7 @@ import (
 // Red when all field sets are read anew for each field in conflict.
 func TestConflictsReadEachFieldSetOnce(t *testing.T) {
 	managed := []metav1.ManagedFieldsEntry{cost.ManagedBy("m", "", cost.DisorderedFields(1<<18))}
-	settle := func(count int) func() {
+	resolve := func(count int) func() {
 		return func() {
 			var fields []string
 			for i := range count {
@@ -28,7 +28,7 @@ func TestConflictsReadEachFieldSetOnce(t *testing.T) {
 			}
 		}
 	}
-	cost.Share(t, 4, settle(1), settle(40))
+	cost.Share(t, 4, resolve(1), resolve(40))
 }
 
 // Red when a conflict is believed that is about more fields than were sent.

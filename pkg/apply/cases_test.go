@@ -15,7 +15,7 @@ import (
 )
 
 // RS23: A definition that is never established is named after its time, and nothing of a later
-// stage is tried. Red when awaitEstablishment never looks at the time, when establishment does not
+// stage is tried. Red when awaitEstablishment never reads the time, when establishment does not
 // read NamesAccepted, or when a stage does not wait for the one before.
 func TestDefinitionThatIsNeverEstablishedStopsTheStages(t *testing.T) {
 	l := lab.New(t)
@@ -50,7 +50,7 @@ func TestDefinitionThatIsNeverEstablishedStopsTheStages(t *testing.T) {
 }
 
 // AC42: An object that somebody else has is refused, and its owner is named. Red when take does not
-// refuse, or when ownerOf does not look at: managers of ours, labels of ours, KKP's label.
+// refuse, or when ownerOf ignores: managers of ours, labels of ours, KKP's label.
 func TestObjectsOfOthersAreRefusedWithTheirOwner(t *testing.T) {
 	for name, test := range map[string]struct {
 		make  func(*lab.Lab)
@@ -170,7 +170,7 @@ func (m missing) MissingGroups() []string { return m.groups }
 
 // RS27: While discovery is partial, objects of the groups that it lacks do not count as gone. Red
 // when an entry whose kind is not found is gone although discovery could not tell its group's
-// kinds: the server behind it went down after its registration was looked at.
+// kinds: the server behind it went down after its registration was read.
 func TestKindsThatDiscoveryCouldNotTellAreNotGone(t *testing.T) {
 	l := lab.New(t)
 	l.Install(l.Prepare(strings.Split(lab.Widgets, "\n---\n")[1]), nil)

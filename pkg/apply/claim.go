@@ -20,25 +20,22 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// clientSideManagers are field managers of tools that apply from the client side or once. Adoption turns what they own into
-// ours, so that fields that the add-on does not have go with the next change.
 var clientSideManagers = sets.New("kubectl-client-side-apply", "kubectl-create", "kubectl", "helm", "before-first-apply")
 
-// adoptionManager owns the mark of what was adopted, which outlives the fields of the owner.
+// adoptionManager owns the mark of adopted objects, which outlives the owner's fields.
 const adoptionManager = "addon-installation-adoption"
 
-// claim reads whether an object that the inventory does not have exists, and whose it is. One that changes while it is adopted,
-// as its status may at any time, is read again.
-func (w *writer) claim(ctx context.Context, client calls.Client, it *item) (err error) {
+// readExisting reads and claims an object that the inventory lacks, again if it changes meanwhile.
+func (w *writer) readExisting(ctx context.Context, client calls.Client, it *item) (err error) {
 	for range patchTries {
-		if err = w.read(ctx, client, it); !apierrors.IsConflict(err) {
+		if err = w.readOnce(ctx, client, it); !apierrors.IsConflict(err) {
 			return err
 		}
 	}
 	return err
 }
 
-func (w *writer) read(ctx context.Context, client calls.Client, it *item) error {
+func (w *writer) readOnce(ctx context.Context, client calls.Client, it *item) error {
 	live, err := client.Read(ctx, it.key)
 	if err != nil || live == nil {
 		it.entry.Created = it.entry.Created || err == nil
@@ -72,12 +69,11 @@ func (w *writer) ownershipOf(it *item, live *metav1.PartialObjectMetadata) owner
 	return ownership.Of(live, asked)
 }
 
-// decide about an object that exists: it is ours, or used, or adopted, or refused. What an installation has that still
-// exists is refused whatever adopt says: both would write it for ever, and the one that goes would take it along. What installations of
-// one add-on share is no refusal.
+// decide says whether an existing object is ours, used, adopted or refused. Adopt never takes an
+// object of another existing installation: both would write it for ever.
 func (w *writer) decide(ctx context.Context, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership) error {
 	if found.Whose == ownership.Anothers {
-		if settled, err := w.share(ctx, it, live, found); err != nil || settled {
+		if decided, err := w.share(ctx, it, live, found); err != nil || decided {
 			return err
 		}
 	}
@@ -102,21 +98,20 @@ func (w *writer) decide(ctx context.Context, it *item, live *metav1.PartialObjec
 	return nil
 }
 
-// marks are the fields by which tools that apply from the client side know their objects. Whoever wrote one applied the
-// object, whatever it calls itself: KKP and operators run such tools inside of their own programs.
-var marks = []fieldpath.Path{
+// clientSideMarks are fields that client-side tools set. Their writer applied the object under any
+// name: KKP and operators run such tools inside of their own programs.
+var clientSideMarks = []fieldpath.Path{
 	fieldpath.MakePathOrDie("metadata", "annotations", lastApplied),
 	fieldpath.MakePathOrDie("metadata", "annotations", ownership.HelmReleaseAnnotation),
 	fieldpath.MakePathOrDie("metadata", "labels", kkpAddonLabel),
 }
 
-// kkpAddonLabel is on what KKP's own add-ons apply; its value is the add-on's name (pkg/addon of KKP).
+// kkpAddonLabel is on objects of KKP's own add-ons; its value is their name (pkg/addon of KKP).
 const kkpAddonLabel = "kubermatic-addon"
 
-// maxAppliers is more than the API server keeps: it counts managers that update beyond ten as one.
+// maxAppliers is more than the API server has: it merges update managers beyond ten into one.
 const maxAppliers = 30
 
-// appliers are the field managers that applied an object from the client side.
 func appliers(managed []metav1.ManagedFieldsEntry) sets.Set[string] {
 	found := clientSideManagers.Clone()
 	for i := range managed {
@@ -125,25 +120,25 @@ func appliers(managed []metav1.ManagedFieldsEntry) sets.Set[string] {
 			continue
 		}
 		fields := fieldsets.Parse(entry.FieldsV1.GetRawBytes())
-		if slices.ContainsFunc(marks, fields.Has) {
+		if slices.ContainsFunc(clientSideMarks, fields.Has) {
 			found.Insert(entry.Manager)
 		}
 	}
 	return found
 }
 
-// dropLastApplied takes kubectl's copy of an object off: it would be stale from now on, and kubectl's --prune goes by it.
+// dropLastApplied removes kubectl's copy, which is stale now; kubectl's --prune relies on it.
 var dropLastApplied = map[string]string{
 	"op": "remove", "path": "/metadata/annotations/" + strings.ReplaceAll(lastApplied, "/", "~1"),
 }
 
-// adoptionPatch moves the fields of client-side tools to a manager, of the object as it was read; empty where there are none.
+// adoptionPatch moves the fields of client-side tools to a manager; empty where there are none.
 func adoptionPatch(live *metav1.PartialObjectMetadata, manager string) ([]byte, error) {
 	from := appliers(live.ManagedFields).Insert(manager) // a hook of ours
 	if len(from) > maxAppliers {
 		return nil, calls.Misbehaves("%q was applied by %d clients", live.Name, len(from))
 	}
-	live, err := inOrder(live, from, manager)
+	live, err := sortedFields(live, from, manager)
 	if err != nil {
 		return nil, err
 	}
@@ -158,9 +153,8 @@ func adoptionPatch(live *metav1.PartialObjectMetadata, manager string) ([]byte, 
 	return json.Marshal(append(operations, dropLastApplied))
 }
 
-// inOrder is an object whose field sets that adoption moves are in the order that the API server gives them: those that are in none
-// take the library quadratic time.
-func inOrder(live *metav1.PartialObjectMetadata, from sets.Set[string], to string) (*metav1.PartialObjectMetadata, error) {
+// sortedFields sorts the field sets to move: unsorted ones take the library quadratic time.
+func sortedFields(live *metav1.PartialObjectMetadata, from sets.Set[string], to string) (*metav1.PartialObjectMetadata, error) {
 	ordered := *live
 	ordered.ManagedFields = slices.Clone(live.ManagedFields)
 	for i := range ordered.ManagedFields {
@@ -182,8 +176,8 @@ func inOrder(live *metav1.PartialObjectMetadata, from sets.Set[string], to strin
 	return &ordered, nil
 }
 
-// adoptFields turns the fields of client-side tools into ours, after marking a definition that is adopted: once the fields are
-// ours nothing else tells that it was there before, until that is on record.
+// adoptFields makes the fields of client-side tools ours. It marks an adopted definition first:
+// afterwards nothing else shows that it existed before.
 func (w *writer) adoptFields(
 	ctx context.Context, client calls.Client, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership,
 ) (err error) {
@@ -203,10 +197,8 @@ func (w *writer) adoptFields(
 	return nil
 }
 
-// adoptedMark is the merge patch that says of an object that it was there before an installation took it over.
 var adoptedMark = fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, kubermaticv1.AnnotationAdopted)
 
-// markAdopted marks a CustomResourceDefinition that is adopted, and gives it as it is then.
 func markAdopted(ctx context.Context, client calls.Client, key ownership.Key) (*metav1.PartialObjectMetadata, error) {
 	marked, err := client.Patch(ctx, key.Name, types.MergePatchType, adoptedMark, metav1.PatchOptions{FieldManager: adoptionManager})
 	if err != nil {
@@ -215,7 +207,7 @@ func markAdopted(ctx context.Context, client calls.Client, key ownership.Key) (*
 	return marked, nil
 }
 
-// ownerOf names whom an object belongs to, as far as its metadata tells. Our own label on it was written by somebody else.
+// ownerOf names the owner, as far as metadata shows it. Our own label here was written by others.
 func (w *writer) ownerOf(live *metav1.PartialObjectMetadata, found ownership.Ownership) string {
 	if found.OtherID != "" {
 		return w.installationOf(found.OtherID)
@@ -238,8 +230,8 @@ func (w *writer) ownerOf(live *metav1.PartialObjectMetadata, found ownership.Own
 	return "somebody else"
 }
 
-// exists says whether a field manager is another installation that exists: its fields are not for adoption.
-func (w *writer) exists(manager string) bool {
+// isInstallation says whether a field manager is another existing installation; Adopt spares it.
+func (w *writer) isInstallation(manager string) bool {
 	id, found := ownership.InstallationOf(manager)
 	return found && id != w.owner.ID() && w.NameOf != nil && w.NameOf(id) != ""
 }
@@ -253,7 +245,6 @@ func (w *writer) installationOf(id string) string {
 	return fmt.Sprintf("another add-on installation (id %s)", calls.CutText(id))
 }
 
-// managerOf names a field manager: one of ours by its installation.
 func (w *writer) managerOf(manager string) string {
 	if id, found := ownership.InstallationOf(manager); found {
 		return w.installationOf(id)

@@ -13,10 +13,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// lastApplied is kubectl's copy of an object as it was applied from the client; a stale one confuses kubectl.
+// lastApplied is kubectl's copy of an object as applied; a stale one confuses kubectl.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// unpack takes the objects out of lists such as "kind: List".
 func unpack(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	flat := make([]*unstructured.Unstructured, 0, len(objects))
 	for index, object := range objects {
@@ -35,8 +34,7 @@ func unpack(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured,
 	return flat, nil
 }
 
-// identityProblem says what is wrong with the words that make up an object's address; "" is nothing. Names become part of
-// a path on the API server, so nothing that could lead elsewhere is let in.
+// identityProblem says what is wrong with an object's identity: names become a part of paths.
 func identityProblem(object *unstructured.Unstructured) string {
 	if object.GetAPIVersion() == "" || object.GetKind() == "" {
 		return "it has no apiVersion and kind"
@@ -52,8 +50,8 @@ func identityProblem(object *unstructured.Unstructured) string {
 	return ""
 }
 
-// cleanMetadata is what an add-on may say about an object: name, namespace, labels and annotations. All else is the API
-// server's (uid, resourceVersion, managedFields, …) or would decide about removal (ownerReferences, finalizers).
+// cleanMetadata keeps what an add-on may set. The rest is the API server's (uid, managedFields, …),
+// or would decide about removal (ownerReferences, finalizers).
 func cleanMetadata(object *unstructured.Unstructured) (clean map[string]any, problem string) {
 	clean = map[string]any{"name": object.GetName()}
 	if namespace := object.GetNamespace(); namespace != "" {
@@ -68,16 +66,15 @@ func cleanMetadata(object *unstructured.Unstructured) (clean map[string]any, pro
 		if len(words) == 0 {
 			continue
 		}
-		loose := make(map[string]any, len(words))
+		untyped := make(map[string]any, len(words))
 		for key, word := range words {
-			loose[key] = word
+			untyped[key] = word
 		}
-		clean[field] = loose
+		clean[field] = untyped
 	}
 	return clean, ""
 }
 
-// foldStringData turns a Secret's stringData into data, which is all that the API server keeps of it.
 func foldStringData(object *unstructured.Unstructured) (problem string) {
 	plain, present := object.Object["stringData"]
 	if !present || object.GroupVersionKind() != calls.SecretKind {
@@ -101,7 +98,7 @@ func foldStringData(object *unstructured.Unstructured) (problem string) {
 	return ""
 }
 
-// The values of annotation update on a manifest.
+// Values of annotation update on a manifest.
 const (
 	updateCreateOnly = "create-only"
 	updateRecreate   = "recreate"

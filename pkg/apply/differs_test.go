@@ -34,8 +34,8 @@ func TestUpdateWritesWhatDiffers(t *testing.T) {
 	}
 }
 
-// An update that ended in its midst may have written what it planned: what it was to change counts as applied in no way. Red when
-// Planned leaves the content of what is about to change.
+// An update that ended in its midst may have written what it planned: what it was to change counts
+// as applied in no way. Red when Planned leaves the content of what is about to change.
 func TestInterruptedUpdateIsTakenBack(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -75,7 +75,8 @@ func TestWhatIsNotKnownToBeAppliedIsWritten(t *testing.T) {
 	}
 }
 
-// Red when checkReady leaves a definition that is gone as it is, and when what stood on it counts as applied.
+// Red when checkReady leaves a definition that is gone as it is, and when what stood on it counts
+// as applied.
 func TestUpdateBringsBackWhatWentWithItsDefinition(t *testing.T) {
 	l := lab.New(t)
 	inventory := l.Update(lab.Widgets, nil)
@@ -89,7 +90,8 @@ func TestUpdateBringsBackWhatWentWithItsDefinition(t *testing.T) {
 	}
 }
 
-// Red when a definition that was seen to be served is never looked at again: what is new waits for its kind for ever.
+// Red when a definition that was seen to be served is never read again: what is new waits for its
+// kind for ever.
 func TestUpdateOverTerminatingDefinitionEnds(t *testing.T) {
 	l := lab.New(t)
 	inventory := l.Update(lab.Widgets, nil)

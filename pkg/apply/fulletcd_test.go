@@ -15,7 +15,8 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// full answers writes as an API server does whose etcd takes no more of them: with a Status that has no reason.
+// full answers writes as an API server does whose etcd takes no more of them: with a Status that
+// has no reason.
 func full(next http.RoundTripper) http.RoundTripper {
 	return lab.RoundTripper(func(request *http.Request) (*http.Response, error) {
 		if request.Method == http.MethodGet || request.URL.Query().Get("dryRun") != "" {
@@ -29,8 +30,9 @@ func full(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// Red when an internal error without a reason is the object's fault whatever a dry run says: an add-on would be told to mend what
-// is right, and tried again minutes later, not seconds. TestRefusalsKeepValuesToThemselves has those whose fault it is.
+// Red when an internal error without a reason is the object's fault whatever a dry run says: an
+// add-on would be blamed for what is right, and tried again minutes later, not seconds.
+// TestRefusalsKeepValuesToThemselves has those whose fault it is.
 func TestAFullEtcdIsNoFaultOfTheObject(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -47,7 +49,7 @@ func TestAFullEtcdIsNoFaultOfTheObject(t *testing.T) {
 		}
 	}
 	hook := apply.Hook{Object: l.Prepare(strings.Replace(lab.Settings, "settings", "hook", 1))[0], Run: "1"}
-	if _, refused, err := apply.MakeHook(t.Context(), l.Target, l.Owner, hook); err == nil || refused != "" {
+	if _, refused, err := apply.CreateHook(t.Context(), l.Target, l.Owner, hook); err == nil || refused != "" {
 		t.Errorf("a hook: got %v, refused %q; want an error that passes", err, refused)
 	}
 }

@@ -16,37 +16,32 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// Hook is an object outside of every inventory that is made to do its work once: it is never repaired and never pruned.
+// Hook is the object of a hook. It is in no inventory, and never repaired or pruned.
 type Hook struct {
-	// Object is prepared.
 	Object *unstructured.Unstructured
-	// Run tells one attempt from all others; it is written on the object.
-	Run string
-	// TargetNamespace is for an object whose scope Prepare could not know.
+	// Run identifies one attempt; it is written on the object.
+	Run             string
 	TargetNamespace string
-	// Release is what the object belongs to.
-	Release ownership.HelmMarks
+	Release         ownership.HelmMarks
 }
 
-// NoPlaceError says that there is nowhere to make a hook's object: its namespace does not exist or goes, or its kind is not
-// served. Whatever the object was to do there is gone as well, or never was.
+// NoPlaceError says that a hook's object can't exist: its namespace or its kind does not.
 type NoPlaceError struct{ Problem string }
 
 func (e *NoPlaceError) Error() string { return e.Problem }
 
-// Key names the hook's object.
+// Key of the hook's object.
 func (h Hook) Key() ownership.Key { return ownership.KeyOf(h.Object) }
 
 // Runs says whether the object is of a kind that runs to an end.
 func (h Hook) Runs() bool { return calls.Runs(h.Key().GroupKind()) }
 
-// HoldsMore says whether the object is never deleted for a hook, since it holds data, or what others keep in it or by it.
+// HoldsMore says whether the object is never deleted for a hook: it holds data, or other objects.
 func (h Hook) HoldsMore() bool { return h.IsShared() || h.Key().GroupKind() == calls.ClaimGK }
 
-// IsShared says whether the object is used by all as soon as it is there, whoever made it.
+// IsShared says whether all use the object as soon as it exists.
 func (h Hook) IsShared() bool { return h.Key().IsFoundation() }
 
-// client is for the hook's object at its place, with its namespace filled in. A kind that is not served is a NoPlaceError.
 func (h *Hook) client(target calls.Target) (dynamic.ResourceInterface, calls.Place, error) {
 	where, served, err := (&calls.Kinds{Mapper: target.Mapper}).Find(h.Object.GroupVersionKind())
 	if err != nil {
@@ -67,9 +62,9 @@ func (h *Hook) client(target calls.Target) (dynamic.ResourceInterface, calls.Pla
 	return resources.Namespace(at.Namespace), at, nil
 }
 
-// MakeHook makes a hook's object. Where one exists it is left as it is, and the UID is empty: look at it again. Refused says
-// why the user cluster does not want it. Errors: NoPlaceError, or the API server's.
-func MakeHook(ctx context.Context, target calls.Target, owner ownership.Owner, hook Hook) (uid types.UID, refused string, err error) {
+// CreateHook creates a hook's object. If one exists, nothing is written and the UID is empty.
+// Refused says why the user cluster refuses it. Errors: NoPlaceError, or the API server's.
+func CreateHook(ctx context.Context, target calls.Target, owner ownership.Owner, hook Hook) (uid types.UID, refused string, err error) {
 	client, at, err := hook.client(target)
 	if err != nil {
 		return "", "", err
@@ -88,14 +83,13 @@ func MakeHook(ctx context.Context, target calls.Target, owner ownership.Owner, h
 		return "", "", &NoPlaceError{calls.MissingNamespace(object.GetNamespace())}
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return "", "", &NoPlaceError{fmt.Sprintf("namespace %q is being deleted", object.GetNamespace())}
-	case apierrors.IsNotFound(err) || calls.IsRefusal(err) || calls.IsUnexplained(err) && isHookToBlame(ctx, client, object):
+	case apierrors.IsNotFound(err) || calls.IsRefusal(err) || calls.IsUnexplained(err) && isHookAtFault(ctx, client, object):
 		return "", "the user cluster refuses it: " + calls.ProblemOf(object, err), nil
 	}
 	return "", "", fmt.Errorf("making hook %q: %w", hook.Key(), calls.Masked(object, err))
 }
 
-// isHookToBlame asks, without writing, whether the API server has something against a hook's object.
-func isHookToBlame(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured) bool {
+func isHookAtFault(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured) bool {
 	_, err := client.Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if !calls.IsUnexplained(err) {
 		return calls.IsRefusal(err)
@@ -104,7 +98,7 @@ func isHookToBlame(ctx context.Context, client dynamic.ResourceInterface, object
 	return calls.IsReadable(err)
 }
 
-// marked is the object as it is made. A Job does not go by itself: its end is to be seen, and delete policies say when it goes.
+// marked is the object to create. A Job does not delete itself: its end must be seen.
 func (h Hook) marked() *unstructured.Unstructured {
 	object := h.Object.DeepCopy()
 	if h.Key().GroupKind() == calls.JobGK {
@@ -119,9 +113,9 @@ func (h Hook) marked() *unstructured.Unstructured {
 	return object
 }
 
-// DropHook deletes the very object. A Job goes after its Pods, so that no two attempts ever run beside each other; what belongs to
-// other objects goes in the background.
-func DropHook(ctx context.Context, target calls.Target, hook Hook, uid types.UID) error {
+// DeleteHook deletes exactly this object. A Job is deleted after its Pods, so that two attempts
+// never run at once; dependents of other kinds are deleted in the background.
+func DeleteHook(ctx context.Context, target calls.Target, hook Hook, uid types.UID) error {
 	client, _, err := hook.client(target)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// Red when an answer about a hook is told with what the hook holds.
+// Red when an answer about a hook is reported with what the hook holds.
 func TestAnswersAboutHooksAreMasked(t *testing.T) {
 	l := lab.New(t)
 	config := rest.CopyConfig(fleet.Shared().Cluster("user").Config)
@@ -31,8 +31,8 @@ func TestAnswersAboutHooksAreMasked(t *testing.T) {
 	})
 	l.Target.Dynamic = lab.Must(dynamic.NewForConfig(config))(t)
 	hook := apply.Hook{Object: l.Prepare(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {password: swordfish}}`)[0], Run: "1"}
-	_, _, err := apply.MakeHook(t.Context(), l.Target, l.Owner, hook)
-	dropped := apply.DropHook(t.Context(), l.Target, hook, "uid")
+	_, _, err := apply.CreateHook(t.Context(), l.Target, l.Owner, hook)
+	dropped := apply.DeleteHook(t.Context(), l.Target, hook, "uid")
 	for _, failure := range []error{err, dropped} {
 		if failure == nil || strings.Contains(failure.Error(), "swordfish") || !strings.Contains(failure.Error(), "can't take ***") {
 			t.Errorf("got %v", failure)
@@ -40,14 +40,15 @@ func TestAnswersAboutHooksAreMasked(t *testing.T) {
 	}
 }
 
-// Red when an object that was made as a hook, and is an object of the add-on now, is refused or conflicts with itself; when what
-// made it a hook stays on it; and when a field that the add-on dropped stays.
+// Red when an object that was made as a hook, and is an object of the add-on now, is refused or
+// conflicts with itself; when what made it a hook stays on it; and when a field that the add-on
+// dropped stays.
 func TestHookBecomesAnObject(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
 	hook := l.Prepare(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, annotations: {helm.sh/hook: pre-install}}, ` +
 		`data: {old: "1", color: blue}}`)[0]
-	uid, _, err := apply.MakeHook(t.Context(), l.Target, l.Owner, apply.Hook{Object: hook, Run: "1"})
+	uid, _, err := apply.CreateHook(t.Context(), l.Target, l.Owner, apply.Hook{Object: hook, Run: "1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,26 +16,22 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// HookState is how the object of a hook stands.
+// HookState is the state of a hook's object.
 type HookState struct {
-	// UID is empty where there is no object.
 	UID types.UID
-	// Ours says that it was made as a hook of this installation, for whichever run; Run is for which.
+	// Ours says that a hook of this installation created it, in the attempt Run.
 	Ours bool
 	Run  string
-	// Applied says that it is an object of the add-on itself, so far.
+	// Applied says that so far it is an object of the add-on itself.
 	Applied bool
-	// Obstacle says why no hook takes the place of an object that is not Ours, whatever is allowed; "" where one may.
+	// Obstacle says why no hook may ever replace an object that is not Ours; "" if one may.
 	Obstacle string
-	// Made is when the API server got it, by its clock.
-	Made time.Time
-	// Deleting says that it goes, Working that a container of it runs now.
-	Deleting, Working bool
-	// Ended says that it did its work, Failed that it never will, also where it goes by now. Other kinds than Job and Pod do
-	// theirs by being there.
+	// Created is its creation time, by the API server's clock.
+	Created           time.Time
+	Deleting, Running bool
+	// Ended says that it succeeded, Failed that it never will. Other kinds succeed by existing.
 	Ended, Failed bool
-	// Message for people, about what it waits for or why it failed.
-	Message string
+	Message       string
 }
 
 // ReadHook reads a hook's object. Errors: NoPlaceError, or the API server's.
@@ -60,7 +56,7 @@ func hookStateOf(live *unstructured.Unstructured, owner ownership.Owner, release
 	state := HookState{
 		UID: live.GetUID(), Ours: found.IsHook(), Run: live.GetAnnotations()[kubermaticv1.AnnotationHookRun],
 		Applied: found.IsApplied(), Obstacle: reasonToKeep(live, found),
-		Made: live.GetCreationTimestamp().Time, Deleting: live.GetDeletionTimestamp() != nil, Working: isWorking(kind, live),
+		Created: live.GetCreationTimestamp().Time, Deleting: live.GetDeletionTimestamp() != nil, Running: isRunning(kind, live),
 	}
 	switch {
 	case calls.Runs(kind) && calls.HasEnded(kind, live):
@@ -76,7 +72,6 @@ func hookStateOf(live *unstructured.Unstructured, owner ownership.Owner, release
 	return state
 }
 
-// reasonToKeep says why an object that is no hook of ours makes no room for one.
 func reasonToKeep(live metav1.Object, found ownership.Ownership) string {
 	annotations := live.GetAnnotations()
 	switch found.Obstacle() {
@@ -93,7 +88,6 @@ func reasonToKeep(live metav1.Object, found ownership.Ownership) string {
 	return ""
 }
 
-// hasFailed says whether a Job or Pod failed for good, and why; or what it is at.
 func hasFailed(kind schema.GroupKind, live *unstructured.Unstructured) (failed bool, message string) {
 	if kind == calls.PodGK {
 		phase, _, _ := unstructured.NestedString(live.Object, "status", "phase")
@@ -111,8 +105,8 @@ func hasFailed(kind schema.GroupKind, live *unstructured.Unstructured) (failed b
 	return false, "it runs"
 }
 
-// isWorking says whether a container runs, as far as the API server knows. A Pod that can't be started is no work.
-func isWorking(kind schema.GroupKind, live *unstructured.Unstructured) bool {
+// isRunning says whether a container runs. A Pod that can't be started does not.
+func isRunning(kind schema.GroupKind, live *unstructured.Unstructured) bool {
 	if kind == calls.PodGK {
 		phase, _, _ := unstructured.NestedString(live.Object, "status", "phase")
 		return phase == "Running"

@@ -15,7 +15,8 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// Red when accept takes the fields of an answer over whatever their size: each record would have them.
+// Red when accept takes the fields of an answer over whatever their size: each record would have
+// them.
 func TestFieldsThatWereNotSentAreNotRecorded(t *testing.T) {
 	l, server := lab.NewHostile(t)
 	l.Namespace()
@@ -44,8 +45,8 @@ func TestFieldsThatWereNotSentAreNotRecorded(t *testing.T) {
 	}
 }
 
-// Red when the UID of an answer is believed whatever it is, of an object or of a hook; or when an answer may be about another
-// object.
+// Red when the UID of an answer is believed whatever it is, of an object or of a hook; or when an
+// answer may be about another object.
 func TestIdentitiesThatCanNotBeAreRefused(t *testing.T) {
 	for mode, known := range map[string]bool{"lying-uid": false, "other-object": true} {
 		t.Run(mode, func(t *testing.T) {
@@ -70,7 +71,7 @@ func TestIdentitiesThatCanNotBeAreRefused(t *testing.T) {
 			if known {
 				_, err = apply.ReadHook(t.Context(), l.Target, l.Owner, apply.Hook{Object: objects[0], TargetNamespace: l.Unique})
 			} else {
-				_, _, err = apply.MakeHook(t.Context(), l.Target, l.Owner, hook)
+				_, _, err = apply.CreateHook(t.Context(), l.Target, l.Owner, hook)
 			}
 			lab.ExpectMisbehaviour(t, "a hook", err)
 		})
@@ -98,6 +99,6 @@ func TestConflictsAboutFieldsThatWereNotSentAreRefused(t *testing.T) {
 	objects := l.Prepare(lab.Settings)
 	inventory := l.Install(objects, nil)
 	server.SetDose(hostile.ModeNamed("many-conflicts"), hostile.Dose{Size: 5000})
-	_, err := apply.NewRollout(l.Owner, objects, inventory.Doubted(), apply.RolloutOptions{Adopt: true}).Advance(t.Context(), l.Target)
+	_, err := apply.NewRollout(l.Owner, objects, inventory.Unconfirmed(), apply.RolloutOptions{Adopt: true}).Advance(t.Context(), l.Target)
 	lab.ExpectMisbehaviour(t, fmt.Sprintf("%d objects", len(objects)), err)
 }

@@ -9,19 +9,16 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// Limits of an installation's objects, checked before the first write.
+// Limits of an installation's objects as JSON, checked before the first write.
 const (
-	// MaxObjectBytes of one object as JSON.
 	MaxObjectBytes = 1 << 20
-	// MaxTotalBytes of all objects as JSON.
-	MaxTotalBytes = 16 << 20
+	MaxTotalBytes  = 16 << 20
 )
 
 // LimitError says that the objects are too many or too large.
 type LimitError struct {
-	// Object that is too large; nil where the sum is.
 	Object *ownership.Key
-	// What is limited ("objects", "bytes"), how much there is and how much may be.
+	// What is limited ("objects", "bytes"), the actual number and the limit.
 	What      string
 	Have, Max int
 }
@@ -40,12 +37,11 @@ func (e *DuplicateError) Error() string {
 	return fmt.Sprintf("object %q is rendered twice: keep one of them, or give one another name", e.Object)
 }
 
-// ObjectError says that a rendered object lacks what every object needs.
+// ObjectError says that a rendered object is not valid.
 type ObjectError struct {
-	// Object as far as it is known; Index is its place among the rendered ones, from 0.
-	Object ownership.Key
-	Index  int
-	// Problem says what is wrong.
+	// Object as far as it is known; Index counts rendered objects from 0.
+	Object  ownership.Key
+	Index   int
 	Problem string
 }
 

@@ -16,20 +16,16 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// Obstacle is what keeps a rollout from going on until somebody does something in the user cluster: a namespace that is not there, or
-// an object that is, or is otherwise than it should be.
+// Obstacle is what people have to change in the user cluster before a rollout can complete.
 type Obstacle struct {
-	// Key of the object, or of the Namespace.
 	Key ownership.Key
 }
 
-// seenReasons are reasons of notes about what one call can see.
 var seenReasons = []string{
 	kubermaticv1.ReasonNamespaceMissing, kubermaticv1.ReasonObjectExists, kubermaticv1.ReasonConflict, kubermaticv1.ReasonImmutableField,
 }
 
-// ObstacleOf is the first of the obstacles that notes tell of; nil where there is none that one call can see. While it is
-// there, the rollout does not come to its end, whatever becomes of the others.
+// ObstacleOf is the first obstacle among notes that one call can read; nil if there is none.
 func ObstacleOf(notes []calls.Note) *Obstacle {
 	at := slices.IndexFunc(notes, func(note calls.Note) bool { return slices.Contains(seenReasons, note.Reason) })
 	switch {
@@ -41,8 +37,7 @@ func ObstacleOf(notes []calls.Note) *Obstacle {
 	return &Obstacle{notes[at].Key}
 }
 
-// State sees with one call how the obstacle is: "" says that it is out of the way, and another text than before that something about
-// it changed which may let the rollout go on.
+// State reads the obstacle with one call: "" once it is gone, and another text once it changed.
 func (o Obstacle) State(ctx context.Context, target calls.Target) (state string, err error) {
 	where, err := target.Mapper.RESTMapping(o.Key.GroupKind())
 	if err != nil {
@@ -61,7 +56,7 @@ func (o Obstacle) State(ctx context.Context, target calls.Target) (state string,
 	return stateOf(live), nil
 }
 
-// stateOf covers whose an object is and who owns which of its fields, and nothing that changes by itself.
+// stateOf covers ownership of an object and of its fields, and nothing that changes by itself.
 func stateOf(live *metav1.PartialObjectMetadata) string {
 	sum := sha256.New()
 	add(sum, string(live.UID), live.Labels[kubermaticv1.LabelInstallation], strconv.FormatBool(live.DeletionTimestamp != nil))
@@ -75,7 +70,6 @@ func stateOf(live *metav1.PartialObjectMetadata) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// add puts words into a sum, so that none runs into the next.
 func add(sum hash.Hash, words ...string) {
 	for _, word := range words {
 		_, _ = fmt.Fprintf(sum, "%d:%s", len(word), word)

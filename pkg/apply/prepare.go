@@ -19,11 +19,8 @@ import (
 
 // Options say how rendered objects become those of an installation.
 type Options struct {
-	// Owner gives the objects' installation label.
-	Owner ownership.Owner
-	// TargetNamespace is for namespaced objects without a namespace.
+	Owner           ownership.Owner
 	TargetNamespace string
-	// CreateNamespace adds the target namespace to the objects.
 	CreateNamespace bool
 	// Helm marks the objects as those of a Helm release; nil for go-template.
 	Helm *ownership.HelmMarks
@@ -37,18 +34,18 @@ const (
 	helmManagedByValue = "Helm"
 )
 
-// Prepare makes rendered objects those of an installation, in their order, without changing its input. It is pure, and
-// doing it twice is doing it once.
+// Prepare makes rendered objects those of an installation, in order. It is pure and idempotent.
 //
-//   - Lists are unpacked; Secrets' stringData becomes data (server-side apply does not remove keys of stringData).
-//   - Namespaced objects without a namespace get the target namespace. The scope is that of the mapper or of a
-//     CustomResourceDefinition among the objects; where neither knows the kind, the object stays as it is: the rollout
-//     holds it back (KindNotServed) and defaults its namespace once the kind is served.
-//   - Status and the metadata that the API server owns are taken off, and so are ownerReferences, finalizers and
-//     generateName: owners and finalizers would decide about removal in our place.
-//   - Each object gets our label, and Helm's marks where asked: all but the namespace that the release stands in.
+//   - Lists are unpacked; Secrets' stringData becomes data (server-side apply does not remove keys
+//     of stringData).
+//   - Namespaced objects without a namespace get the target namespace. The mapper, or a CRD among
+//     the objects, knows the scope. If neither does, the rollout waits with the object
+//     (KindNotServed) and sets its namespace once the kind is served.
+//   - Status and server metadata are removed; ownerReferences, finalizers and generateName
+//     too, since owners and finalizers would decide about removal.
+//   - Each object gets our label, and Helm's marks where asked, except the release's own namespace.
 //
-// Errors are of type *LimitError, *DuplicateError and *ObjectError; others are from the mapper.
+// Errors are *LimitError, *DuplicateError and *ObjectError; others are from the mapper.
 func Prepare(objects []*unstructured.Unstructured, mapper meta.RESTMapper, options Options) ([]*unstructured.Unstructured, error) {
 	flat, err := unpack(objects)
 	if err != nil {
@@ -81,7 +78,7 @@ func Prepare(objects []*unstructured.Unstructured, mapper meta.RESTMapper, optio
 	return prepared, checkSizes(prepared)
 }
 
-// ObjectsDigest is the SHA-256, in hex, of objects in their order; equal for equal content.
+// ObjectsDigest is the SHA-256, in hex, of objects in their order.
 func ObjectsDigest(objects []*unstructured.Unstructured) string {
 	sum := sha256.New()
 	for _, object := range objects {
@@ -130,7 +127,6 @@ func (p preparer) defaultNamespace(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// scopeOf says whether a kind has namespaces, as far as that is known.
 func (p preparer) scopeOf(kind schema.GroupVersionKind) (namespaced, known bool, err error) {
 	if own, found := p.declared[kind]; found {
 		return own.Namespaced, true, nil
@@ -145,7 +141,6 @@ func (p preparer) scopeOf(kind schema.GroupVersionKind) (namespaced, known bool,
 	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, true, nil
 }
 
-// mark puts our label and Helm's marks on an object, and says with marks of our own how special kinds are treated.
 func (p preparer) mark(object *unstructured.Unstructured) {
 	labels, annotations := object.GetLabels(), object.GetAnnotations()
 	if labels == nil {
@@ -172,7 +167,6 @@ func (p preparer) mark(object *unstructured.Unstructured) {
 	}
 }
 
-// ownNamespace is the target namespace as createNamespace makes it.
 func (p preparer) ownNamespace() *unstructured.Unstructured {
 	namespace := &unstructured.Unstructured{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))

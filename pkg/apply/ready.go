@@ -14,25 +14,23 @@ import (
 	"github.com/trellis-addons/trellis/pkg/lru"
 )
 
-// patientLooks is how often a definition that is not served yet is not asked why: most are served a moment later.
-const patientLooks = 2
+// silentReads is how often the reason is not read: most definitions are served soon.
+const silentReads = 2
 
-// checkReady looks whether an object that others stand on is there: a CustomResourceDefinition has to be established. A
-// Namespace is active unless it is being deleted, which its metadata told; everything else is ready when it is written.
-// Definitions are served once they are established, which costs less to ask than reading one of several hundred KiB; one
-// that is not served after some looks is read, for the reason.
+// checkReady checks that a CRD is established; other objects are ready once written. To list its
+// objects costs less than to read a definition of several hundred KiB, so that comes first.
 func (w *writer) checkReady(ctx context.Context, it *item) error {
 	if !calls.IsCRD(it.object) || w.serves(ctx, it.object) {
 		it.ready = true
 		return nil
 	}
-	if it.reads++; it.reads <= patientLooks && calls.DefinedResource(it.object).Version != "" {
+	if it.reads++; it.reads <= silentReads && calls.DefinedResource(it.object).Version != "" {
 		w.awaitEstablishment(it, "")
 		return nil
 	}
 	live, err := calls.ReadWhole(ctx, w.target.Dynamic.Resource(calls.Definitions), calls.Place{Name: it.key.Name})
 	if apierrors.IsNotFound(err) {
-		it.vanish()
+		it.recreate()
 		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is gone again, and is made anew", it.key))
 		return nil
 	}
@@ -42,7 +40,7 @@ func (w *writer) checkReady(ctx context.Context, it *item) error {
 	established, trouble := calls.Establishment(live)
 	switch {
 	case live.GetDeletionTimestamp() != nil:
-		it.vanish()
+		it.recreate()
 		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is being deleted, and is made anew when it is gone%s",
 			it.key, calls.HeldBy(live.GetFinalizers())))
 	case established:
@@ -53,13 +51,10 @@ func (w *writer) checkReady(ctx context.Context, it *item) error {
 	return nil
 }
 
-// vanish has an object that is no more, or is on its way out, made anew.
-func (i *item) vanish() { i.kept, i.gone, i.done, i.used = false, true, false, false }
+func (i *item) recreate() { i.unchanged, i.gone, i.done, i.used = false, true, false, false }
 
-// establishWithin is how long a definition may take until the wait is called what it is. It goes on.
 const establishWithin = time.Minute
 
-// awaitEstablishment waits for a definition, and says after a while that it won't come by itself.
 func (w *writer) awaitEstablishment(it *item, trouble string) {
 	if it.since.IsZero() {
 		it.since = w.now
@@ -72,7 +67,6 @@ func (w *writer) awaitEstablishment(it *item, trouble string) {
 		it.key, establishWithin, trouble))
 }
 
-// serves says whether the objects of a definition can be listed.
 func (w *writer) serves(ctx context.Context, definition *unstructured.Unstructured) bool {
 	where := calls.DefinedResource(definition)
 	if where.Version == "" {
@@ -82,7 +76,7 @@ func (w *writer) serves(ctx context.Context, definition *unstructured.Unstructur
 	return err == nil
 }
 
-func (w *writer) findNamespace(ctx context.Context, it *item) error {
+func (w *writer) checkNamespace(ctx context.Context, it *item) error {
 	all := calls.ClientOf(w.target, calls.Resource{GroupVersionResource: calls.Namespaces}, "")
 	live, err := all.Get(ctx, it.key.Namespace, metav1.GetOptions{})
 	switch {
@@ -97,19 +91,18 @@ func (w *writer) findNamespace(ctx context.Context, it *item) error {
 	return nil
 }
 
-// standsFor is how long a namespace that was seen counts as standing. One that goes meanwhile shows at the next write into it.
-const standsFor = 10 * time.Second
+// seenFor is how long a namespace counts as existing. A write shows its deletion.
+const seenFor = 10 * time.Second
 
-// Namespaces knows which namespaces of a user cluster stood a moment ago: rollouts that begin together ask once for each.
+// Namespaces caches which namespaces of a user cluster exist, for rollouts that begin together.
 type Namespaces struct{ seen *lru.Cache[string, struct{}] }
 
-// NewNamespaces knows of none; now tells the time.
+// NewNamespaces is an empty cache; now gives the time.
 func NewNamespaces(now func() time.Time) *Namespaces {
 	return &Namespaces{seen: lru.New[string, struct{}](0, now)}
 }
 
-// stood says whether a namespace was seen a moment ago. Those of nil never were.
-func (n *Namespaces) stood(name string) bool {
+func (n *Namespaces) has(name string) bool {
 	if n == nil {
 		return false
 	}
@@ -117,8 +110,8 @@ func (n *Namespaces) stood(name string) bool {
 	return seen
 }
 
-func (n *Namespaces) saw(name string) {
+func (n *Namespaces) add(name string) {
 	if n != nil {
-		n.seen.Put(name, struct{}{}, standsFor)
+		n.seen.Put(name, struct{}{}, seenFor)
 	}
 }

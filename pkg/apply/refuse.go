@@ -17,10 +17,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// neverRecreated are kinds whose objects hold more than themselves.
 var neverRecreated = []schema.GroupKind{ownership.NamespaceGK, ownership.DefinitionGK, calls.ClaimGK}
 
-// isUIDMismatch says that another object stands where ours was, or none.
 func isUIDMismatch(err error) bool {
 	if apierrors.IsConflict(err) {
 		return true
@@ -30,7 +28,7 @@ func isUIDMismatch(err error) bool {
 	})
 }
 
-// explain turns a refusal into a note, or an error where the object is not to blame. Again: it was deleted to be made anew.
+// explain turns a refusal into a note, or an error. Again: it was deleted, to be created again.
 func (w *writer) explain(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {
 	switch {
 	case apierrors.HasStatusCause(cause, corev1.NamespaceTerminatingCause):
@@ -42,7 +40,7 @@ func (w *writer) explain(ctx context.Context, client calls.Client, it *item, cau
 		w.explainNotFound(it)
 	case apierrors.IsInvalid(cause) && it.entry.UID != "" && w.wouldBeCreated(ctx, client, it):
 		return w.replace(ctx, client, it, cause, how)
-	case calls.IsRefusal(cause) || calls.IsUnexplained(cause) && w.isToBlame(ctx, client, it, *how):
+	case calls.IsRefusal(cause) || calls.IsUnexplained(cause) && w.isAtFault(ctx, client, it, *how):
 		it.refuse(kubermaticv1.ReasonObjectInvalid, fmt.Sprintf("the user cluster refuses %s: %s", it.key, calls.ProblemOf(it.object, cause)))
 	default:
 		return false, fmt.Errorf("applying %q: %w", it.key, calls.Masked(it.object, cause))
@@ -50,8 +48,7 @@ func (w *writer) explain(ctx context.Context, client calls.Client, it *item, cau
 	return false, nil
 }
 
-// explainNotFound: the path is not there. A definition of ours may just have been established; otherwise the kind was
-// served when the mapper asked, and is not any more.
+// explainNotFound: our definition may be new; otherwise the kind is no longer served.
 func (w *writer) explainNotFound(it *item) {
 	if _, own := w.kinds.Declared[it.object.GroupVersionKind()]; own {
 		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s waits until its kind is served", it.key))
@@ -61,9 +58,8 @@ func (w *writer) explainNotFound(it *item) {
 	it.refuse(kubermaticv1.ReasonKindNotServed, fmt.Sprintf("%s: the user cluster does not serve the kind any more", it.key))
 }
 
-// isToBlame asks, without writing, whether the API server has something against the object. If not, the write failed for the
-// server's own trouble, such as an etcd that is full or has no leader, and passes with it.
-func (w *writer) isToBlame(ctx context.Context, client calls.Client, it *item, how attempt) bool {
+// isAtFault tests with a dry run whether the object or the server is in trouble, such as its etcd.
+func (w *writer) isAtFault(ctx context.Context, client calls.Client, it *item, how attempt) bool {
 	how.dryRun = true
 	_, err := w.send(ctx, client, it, how)
 	if !calls.IsUnexplained(err) {
@@ -73,8 +69,8 @@ func (w *writer) isToBlame(ctx context.Context, client calls.Client, it *item, h
 	return calls.IsReadable(err)
 }
 
-// wouldBeCreated asks, without writing, whether the same content would be taken as a new object. If so, it was refused
-// because it changes what can't be changed. Nothing is proven where the API server can't tell.
+// wouldBeCreated tests with a dry run whether the API server accepts the same content as a new
+// object: then the refused change is of an immutable field. An error proves nothing.
 func (w *writer) wouldBeCreated(ctx context.Context, client calls.Client, it *item) bool {
 	probe := w.probeOf(it.object)
 	body, err := probe.MarshalJSON()
@@ -87,7 +83,7 @@ func (w *writer) wouldBeCreated(ctx context.Context, client calls.Client, it *it
 	return err == nil
 }
 
-// probeOf is an object under a name that nobody has. A definition is named after what it defines.
+// probeOf is the object under an unused name. A definition's name depends on what it defines.
 func (w *writer) probeOf(object *unstructured.Unstructured) *unstructured.Unstructured {
 	probe, name := object.DeepCopy(), "trellis-probe-"+w.owner.ID()
 	if calls.IsCRD(object) {
@@ -100,7 +96,6 @@ func (w *writer) probeOf(object *unstructured.Unstructured) *unstructured.Unstru
 	return probe
 }
 
-// replace deletes an object whose manifest says so, to make it anew; others are refused, with the field named.
 func (w *writer) replace(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {
 	wanted := it.object.GetAnnotations()[kubermaticv1.AnnotationUpdate] == updateRecreate
 	switch {
@@ -124,7 +119,6 @@ func (w *writer) replace(ctx context.Context, client calls.Client, it *item, cau
 	return true, nil
 }
 
-// checkConflicts refuses conflicts about more fields than an object has.
 func checkConflicts(it *item, fields []string) error {
 	if have := nodes(it.object.Object); len(fields) > have {
 		return calls.Misbehaves("its refusal of %s names %d fields, and %d were sent", it.key, len(fields), have)
@@ -132,7 +126,6 @@ func checkConflicts(it *item, fields []string) error {
 	return nil
 }
 
-// nodes counts the maps, lists and values of a tree.
 func nodes(value any) (count int) {
 	switch typed := value.(type) {
 	case map[string]any:

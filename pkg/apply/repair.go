@@ -10,11 +10,11 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// Applied is what was applied last: the prepared objects, and the inventory that came of them.
+// Applied is what was applied last: the prepared objects, and the resulting inventory.
 type Applied struct {
 	Objects   []*unstructured.Unstructured
 	Inventory ownership.Inventory
-	// Adopt takes over objects of somebody else that stand where ours were, but for those of an installation that NameOf knows.
+	// Adopt adopts objects that replaced ours, except those of an installation that NameOf knows.
 	Adopt bool
 	// Release, NameOf, Siblings and Shared are as in RolloutOptions.
 	Release  *ownership.HelmMarks
@@ -23,20 +23,18 @@ type Applied struct {
 	Shared   ownership.Inventory
 }
 
-// Repaired is what a repair did.
+// Repaired is the result of a repair.
 type Repaired struct {
-	// Inventory with the entries of the repaired objects renewed.
 	Inventory ownership.Inventory
-	// Shared is as in Progress; objects that are in it now are not in the Inventory any more.
-	Shared ownership.Inventory
-	// Written counts the patches that were accepted.
+	// Shared is as in Progress; its objects are not in the Inventory.
+	Shared  ownership.Inventory
 	Written int
-	// Waiting and Refused are objects that could not be put back, Misbehaved those with an untrue answer, all as in Progress.
+	// Waiting and Refused were not repaired, Misbehaved got an untrue answer; as in Progress.
 	Waiting, Refused, Misbehaved []calls.Note
 }
 
-// Repair puts back the objects of these keys, which drifted, and only those, with force for the fields recorded as ours. Repaired is filled
-// in also with an error, which is a call that failed.
+// Repair restores the drifted objects of these keys, with force for fields recorded as ours.
+// Repaired is filled in also beside an error, which is a failed call.
 func Repair(ctx context.Context, target calls.Target, owner ownership.Owner, drifted []ownership.Key, applied Applied) (Repaired, error) {
 	w := &writer{
 		RolloutOptions: RolloutOptions{Adopt: applied.Adopt, Release: applied.Release, NameOf: applied.NameOf, Siblings: applied.Siblings},
@@ -75,11 +73,11 @@ func driftedItems(keys []ownership.Key, applied Applied) (items []*item) {
 	return items
 }
 
-// repair puts one object back; a create-only one is only made again. Force is safe, since every field of the manifest is
-// recorded as ours, but for replicas, which an autoscaler may have taken over: those are asked for without force first.
+// repair restores one object. Force is safe: every field is recorded as ours, except replicas,
+// which an autoscaler may own; those are tried without force first.
 func (w *writer) repair(ctx context.Context, it *item) error {
 	if isCreateOnly(it.object) || it.entry.UID == "" {
-		if settled, err := w.yield(ctx, it); err != nil || settled {
+		if decided, err := w.leaveToSibling(ctx, it); err != nil || decided {
 			return err
 		}
 		it.entry.UID = ""
@@ -89,7 +87,7 @@ func (w *writer) repair(ctx context.Context, it *item) error {
 	if err != nil || !served {
 		return err
 	}
-	if settled, err := w.yield(ctx, it); err != nil || settled {
+	if decided, err := w.leaveToSibling(ctx, it); err != nil || decided {
 		return err
 	}
 	_, hasReplicas, _ := unstructured.NestedFieldNoCopy(it.object.Object, "spec", "replicas")

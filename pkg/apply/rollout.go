@@ -16,95 +16,85 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// RolloutOptions say how a rollout treats what it finds.
+// RolloutOptions say how a rollout treats existing objects.
 type RolloutOptions struct {
 	// TargetNamespace is for namespaced objects whose scope Prepare could not know.
 	TargetNamespace string
-	// Adopt takes over objects that belong to somebody else, but for those of an installation that NameOf knows.
+	// Adopt adopts objects of others, except of an installation that NameOf knows.
 	Adopt bool
-	// Release is a Helm release that is gone on with: what Helm made for it is taken over like that, too; nil: there is none.
+	// Release is the Helm release that is adopted with its objects; nil if there is none.
 	Release *ownership.HelmMarks
-	// NameOf gives the name of the installation with an ID, for messages; "" where there is none any more. It may be nil.
+	// NameOf gives the name of the installation with an ID; "" if none exists. It may be nil.
 	NameOf func(id string) string
-	// Siblings are the other installations of the add-on, with which what is of the whole cluster is shared; it may be nil.
+	// Siblings share cluster-scoped objects, and Shared are the used ones on record; may be nil.
 	Siblings ownership.Siblings
-	// Shared are the objects of siblings that the record says are used.
-	Shared ownership.Inventory
-	// Namespaces are those that other rollouts on the cluster saw; it may be nil.
+	Shared   ownership.Inventory
+	// Namespaces is shared with other rollouts on the cluster; it may be nil.
 	Namespaces *Namespaces
-	// Now tells the time; nil is time.Now.
+	// Now gives the time; nil is time.Now.
 	Now func() time.Time
 }
 
-// Progress is how far a rollout has come. It is filled in also where Advance returns an error.
+// Progress is the state of a rollout. It is filled in also where Advance returns an error.
 type Progress struct {
-	// Complete says that every object is applied; nothing is Waiting or Refused then.
 	Complete bool
-	// Waiting is for what comes by itself: WaitingForStage, NotEstablished, NamespaceTerminating, NamespaceMissing.
+	// Waiting resolves by itself, such as NotEstablished or NamespaceTerminating.
 	Waiting []calls.Note
-	// Refused is for what does not: ObjectExists, Conflict, ImmutableField, KindNotServed, ObjectInvalid; tried again each time.
+	// Refused does not, such as ObjectExists or Conflict; it is tried again each time.
 	Refused []calls.Note
-	// Inventory has an entry for each object that is ours by now, in applying order; others are as they were known.
+	// Inventory has our objects in applying order; entries of others are unchanged.
 	Inventory ownership.Inventory
-	// Shared has an entry for each object of another installation of the add-on that is used.
-	Shared ownership.Inventory
-	// Written counts the patches that were accepted, over the whole rollout, Kept the objects that are recorded as applied with the
-	// content that they are to have: those are not written.
-	Written, Kept int
-	// Misbehaved has a note, ClusterMisbehaves, about each object of which an answer said what can't be; that is dropped.
+	Shared    ownership.Inventory
+	// Written counts accepted patches, Unchanged the objects that are recorded with this content.
+	Written, Unchanged int
+	// Misbehaved has a note for each object with an untrue answer, which is dropped.
 	Misbehaved []calls.Note
 }
 
-// Rollout writes the objects of one installation, stage by stage. It keeps what it did in memory: no Advance writes again
-// what an earlier one has written. One goroutine at a time may use it.
+// Rollout writes the objects of one installation, each once. It is for one goroutine at a time.
 type Rollout struct {
-	owner    ownership.Owner
-	options  RolloutOptions
-	items    []*item
-	declared map[schema.GroupVersionKind]calls.Resource
-	// standing are namespaces that were seen, so that they are not asked for again.
-	standing map[string]bool
-	// gate stands behind the foundation; see Hold.
-	gate Gate
+	owner          ownership.Owner
+	options        RolloutOptions
+	items          []*item
+	declared       map[schema.GroupVersionKind]calls.Resource
+	seenNamespaces map[string]bool
+	gate           Gate
 }
 
-// Gate says whether a rollout may go on to objects that are no Namespaces and CRDs.
+// Gate says whether a rollout may continue after Namespaces and CRDs.
 type Gate func(ctx context.Context) (open bool, err error)
 
-// Hold has the rollout ask the gate in each Advance, once Namespaces and CRDs are ready: hooks run there. Behind a shut one
-// nothing is written, and Complete is false.
-func (r *Rollout) Hold(gate Gate) { r.gate = gate }
+// SetGate sets the gate, which each Advance asks once Namespaces and CRDs are ready: hooks run
+// there. While it is closed, nothing behind it is written, and Complete is false.
+func (r *Rollout) SetGate(gate Gate) { r.gate = gate }
 
-// ShareWith has the rollout ask for the siblings by this function from now on.
-func (r *Rollout) ShareWith(siblings ownership.Siblings) { r.options.Siblings = siblings }
+// SetSiblings sets the function that gives the siblings.
+func (r *Rollout) SetSiblings(siblings ownership.Siblings) { r.options.Siblings = siblings }
 
 type item struct {
 	object *unstructured.Unstructured
 	key    ownership.Key
 	stage  calls.Stage
-	// entry as it was known, renewed when the object is applied; wanted is what it is to say then.
+	// entry is the known one, renewed when applied; planned: the record has it. wanted is new.
 	entry, wanted ownership.Entry
-	// planned says that the record knows the object, with or without a UID.
-	planned bool
-	// kept says that the record has the object as applied just so: it is not written. gone, that the record has one that is no more.
-	kept, gone bool
-	// done says that nothing is to be written any more; used, that the object stays somebody else's.
+	planned       bool
+	// unchanged: it is recorded with this content. gone: it is recorded, but does not exist.
+	unchanged, gone bool
+	// done: nothing remains to be written. used: the object belongs to others.
 	done, used bool
-	// shared is the entry of an object that a sibling has; inherits, that one of another installation becomes ours.
+	// shared is the entry of a sibling's object; inherits: an object of another becomes ours.
 	shared   *ownership.Entry
 	inherits bool
-	// ready is for the stage that is waited for.
-	ready bool
-	// reads counts how often it was looked for and not ready.
-	reads int
-	// note is why it is not done or not ready; waiting, that it comes by itself.
+	ready    bool
+	reads    int
+	// note says why it is not done or not ready; waiting: this resolves by itself.
 	note    *calls.Note
 	waiting bool
 	written int
-	// sent is how many bytes the object took to send last; lied says that the answer gave it fields that it can't have.
-	sent int
-	lied bool
-	// since is when a definition that is not established was looked at first; zero before.
+	// sent is its size in bytes when sent last; untrue: the answer gave it impossible fields.
+	sent   int
+	untrue bool
+	// since is when a definition was first seen as not established; zero before.
 	since time.Time
 }
 
@@ -116,9 +106,8 @@ func (i *item) refuse(reason, message string) {
 	i.note, i.waiting = &calls.Note{Key: i.key, Reason: reason, Message: message}, false
 }
 
-// Planned is the intent to record before the first write: the known entries, those that are about to change without their
-// content, and one without a UID for each object that is not among them. A rollout takes an object that exists for ours if it is
-// planned and carries our label, which is how one goes on after a crash.
+// Planned is the intent to record before the first write: the known entries, without content where
+// it changes, and one without UID for each new object, so that a rollout continues after a crash.
 func Planned(objects []*unstructured.Unstructured, known ownership.Inventory) ownership.Inventory {
 	planned := slices.Clone(known)
 	at := make(map[ownership.Key]int, len(known))
@@ -130,7 +119,7 @@ func Planned(objects []*unstructured.Unstructured, known ownership.Inventory) ow
 		if i, found := at[wanted.Key]; !found {
 			planned = append(planned, wanted)
 		} else if planned[i].Content != wanted.Content {
-			planned[i].Content = "" // from the first write on it may be either
+			planned[i].Content = "" // either may be written by now
 		}
 	}
 	slices.SortStableFunc(planned, func(a, b ownership.Entry) int {
@@ -146,11 +135,11 @@ func plannedEntry(object *unstructured.Unstructured) ownership.Entry {
 	}
 }
 
-// NewRollout plans the rollout of prepared objects. Known is the inventory of the record: with UIDs for what is ours
-// already, without for what is Planned. What it has as applied with the content of the object is not written.
+// NewRollout plans the rollout of prepared objects. Known is the recorded inventory; entries
+// without UID are Planned. Objects recorded as applied with the same content are not written.
 func NewRollout(owner ownership.Owner, objects []*unstructured.Unstructured, known ownership.Inventory, options RolloutOptions) *Rollout {
 	rollout := &Rollout{
-		owner: owner, options: options, declared: calls.DeclaredKinds(objects), standing: map[string]bool{},
+		owner: owner, options: options, declared: calls.DeclaredKinds(objects), seenNamespaces: map[string]bool{},
 	}
 	if rollout.options.Now == nil {
 		rollout.options.Now = time.Now
@@ -160,9 +149,11 @@ func NewRollout(owner ownership.Owner, objects []*unstructured.Unstructured, kno
 		rollout.items = append(rollout.items, newItem(object, have))
 	}
 	for _, it := range rollout.items {
-		it.kept = it.entry.IsAppliedAs(it.wanted)
-		if it.entry.UID != "" || calls.IsNamespace(it.object) {
-			rollout.standing[it.namespace()] = true
+		it.unchanged = it.entry.IsAppliedAs(it.wanted)
+		if calls.IsNamespace(it.object) {
+			rollout.seenNamespaces[it.key.Name] = true
+		} else if it.entry.UID != "" {
+			rollout.seenNamespaces[it.key.Namespace] = true
 		}
 	}
 	slices.SortStableFunc(rollout.items, func(a, b *item) int { return cmp.Compare(a.stage, b.stage) })
@@ -178,18 +169,10 @@ func newItem(object *unstructured.Unstructured, have map[ownership.Key]ownership
 	return it
 }
 
-// namespace is the one the item stands in, or is.
-func (i *item) namespace() string {
-	if calls.IsNamespace(i.object) {
-		return i.key.Name
-	}
-	return i.key.Namespace
-}
-
-// Advance applies as many stages as can be without waiting. An error is a call that failed and may be tried again at once
-// by calling Advance again; everything that needs somebody is in Progress instead.
+// Advance applies as many stages as possible without waiting. An error is a failed call, and
+// Advance may be called again at once; everything that needs people is in Progress.
 func (r *Rollout) Advance(ctx context.Context, target calls.Target) (Progress, error) {
-	r.beginAnew()
+	r.forgetNotes()
 	w := &writer{
 		RolloutOptions: r.options, owner: r.owner, target: target, now: r.options.Now(), shared: r.options.Shared.ByKey(),
 		kinds: &calls.Kinds{Mapper: target.Mapper, Declared: r.declared},
@@ -200,12 +183,12 @@ func (r *Rollout) Advance(ctx context.Context, target calls.Target) (Progress, e
 	for at := range calls.StageCount {
 		items := inStage(r.items, at)
 		err := r.applyStage(ctx, w, items)
-		r.revisit()
+		r.recheckDefinitions()
 		if err != nil || blocked(items) {
 			return r.progress(), err
 		}
 		if at == calls.StageFoundation {
-			r.doubt(items)
+			r.rewriteAll(items)
 		}
 		if at != calls.StageFoundation || r.gate == nil {
 			continue
@@ -219,8 +202,8 @@ func (r *Rollout) Advance(ctx context.Context, target calls.Target) (Progress, e
 	return r.progress(), nil
 }
 
-// beginAnew forgets why items are not through. Where something waits for its kind, the definition may be gone by now.
-func (r *Rollout) beginAnew() {
+// forgetNotes prepares a new pass. Where objects wait for their kind, definitions are read again.
+func (r *Rollout) forgetNotes() {
 	waits := slices.ContainsFunc(r.items, func(it *item) bool {
 		return it.stage != calls.StageFoundation && it.note != nil && it.waiting && it.note.Reason == kubermaticv1.ReasonWaitingForStage
 	})
@@ -229,20 +212,20 @@ func (r *Rollout) beginAnew() {
 	}
 }
 
-// doubt has everything written where a Namespace or CRD was gone: what stood on it went with it.
-func (r *Rollout) doubt(foundation []*item) {
+// rewriteAll has everything written if a Namespace or CRD was gone: its objects went with it.
+func (r *Rollout) rewriteAll(foundation []*item) {
 	if !slices.ContainsFunc(foundation, func(it *item) bool { return it.gone }) {
 		return
 	}
 	for _, it := range r.items {
-		it.kept = it.kept && it.done
+		it.unchanged = it.unchanged && it.done
 	}
 }
 
-// Left counts the objects that are still to be written.
-func (r *Rollout) Left() (count int) {
+// Remaining counts the objects that are still to be written.
+func (r *Rollout) Remaining() (count int) {
 	for _, it := range r.items {
-		if !it.done && !it.kept {
+		if !it.done && !it.unchanged {
 			count++
 		}
 	}
@@ -253,11 +236,10 @@ func inStage(items []*item, at calls.Stage) []*item {
 	return slices.DeleteFunc(slices.Clone(items), func(it *item) bool { return it.stage != at })
 }
 
-// applyStage writes what is not written, and looks whether what has to be waited for is there.
 func (r *Rollout) applyStage(ctx context.Context, w *writer, items []*item) error {
 	return calls.Each(ctx, items, func(ctx context.Context, it *item) error {
 		if !it.done {
-			r.place(w, it)
+			r.setNamespace(w, it)
 			if err := w.write(ctx, it); err != nil {
 				return err
 			}
@@ -269,8 +251,7 @@ func (r *Rollout) applyStage(ctx context.Context, w *writer, items []*item) erro
 	})
 }
 
-// place gives an object its namespace where Prepare did not know that its kind has one.
-func (r *Rollout) place(w *writer, it *item) {
+func (r *Rollout) setNamespace(w *writer, it *item) {
 	where, served, err := w.kinds.Find(it.object.GroupVersionKind())
 	if err != nil || !served || !where.Namespaced || it.key.Namespace != "" {
 		return
@@ -281,8 +262,7 @@ func (r *Rollout) place(w *writer, it *item) {
 	it.entry.Key, it.wanted.Key = it.key, it.key
 }
 
-// blocked says whether the next stage has to wait: for what is not there yet, or because something was refused. Kinds that
-// are not served hold nothing else up.
+// blocked says whether the next stage must wait. Unserved kinds block nothing else.
 func blocked(items []*item) bool {
 	return slices.ContainsFunc(items, func(it *item) bool {
 		return it.note != nil && it.note.Reason != kubermaticv1.ReasonKindNotServed
@@ -294,8 +274,8 @@ func (r *Rollout) progress() Progress {
 	for _, it := range r.items {
 		progress.Complete = progress.Complete && it.done && it.ready
 		progress.Written += it.written
-		if it.done && it.kept {
-			progress.Kept++
+		if it.done && it.unchanged {
+			progress.Unchanged++
 		}
 		it.report(&progress.Waiting, &progress.Refused, &progress.Misbehaved)
 		if !it.used && (it.done || it.planned) {
@@ -307,27 +287,25 @@ func (r *Rollout) progress() Progress {
 	return progress
 }
 
-// checkNamespaces looks for the namespaces that the objects expect to be there, before the first write.
 func (r *Rollout) checkNamespaces(ctx context.Context, w *writer) error {
 	missing := map[string]*item{}
 	for _, it := range r.items {
-		if name := it.key.Namespace; name != "" && missing[name] == nil && !r.standing[name] && !r.options.Namespaces.stood(name) {
+		if name := it.key.Namespace; name != "" && missing[name] == nil && !r.seenNamespaces[name] && !r.options.Namespaces.has(name) {
 			missing[name] = it
 		}
 	}
-	err := calls.Each(ctx, slices.Collect(maps.Values(missing)), w.findNamespace)
+	err := calls.Each(ctx, slices.Collect(maps.Values(missing)), w.checkNamespace)
 	for name, it := range missing {
 		if err == nil && it.note == nil {
-			r.standing[name] = true
-			r.options.Namespaces.saw(name)
+			r.seenNamespaces[name] = true
+			r.options.Namespaces.add(name)
 		}
 	}
 	return err
 }
 
-// report adds the notes about an object to those of others.
 func (i *item) report(waiting, refused, misbehaved *[]calls.Note) {
-	if i.lied {
+	if i.untrue {
 		*misbehaved = append(*misbehaved, calls.Note{
 			Key: i.key, Reason: kubermaticv1.ReasonClusterMisbehaves,
 			Message: fmt.Sprintf("the API server says of %s that it has more fields than were sent: "+
@@ -343,9 +321,9 @@ func (i *item) report(waiting, refused, misbehaved *[]calls.Note) {
 	}
 }
 
-// revisit has a rollout read a definition again that was ready and whose kind is not served: it may have been deleted meanwhile.
-// What was written of its kinds went with one that is made anew, and is written again.
-func (r *Rollout) revisit() {
+// recheckDefinitions has ready definitions of an unserved kind read again: they may have been
+// deleted. The objects of a recreated definition are written again.
+func (r *Rollout) recheckDefinitions() {
 	lost, anew := map[string]bool{}, map[string]bool{}
 	for _, it := range r.items {
 		_, own := r.declared[it.object.GroupVersionKind()]

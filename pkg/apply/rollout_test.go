@@ -40,7 +40,7 @@ func TestFirstAttemptInAnyFileOrder(t *testing.T) {
 	}
 }
 
-// Red when Advance does not look at item.done.
+// Red when Advance ignores item.done.
 func TestAdvanceAgainAsksNothing(t *testing.T) {
 	l := lab.New(t)
 	rollout := apply.NewRollout(l.Owner, l.Prepare(lab.Widgets), nil, apply.RolloutOptions{})
@@ -53,7 +53,8 @@ func TestAdvanceAgainAsksNothing(t *testing.T) {
 	}
 }
 
-// Red when patches carry something that differs each time, or when what is ours as it stands is not taken for it.
+// Red when patches carry something that differs each time, or when what is ours as it stands is not
+// taken for it.
 func TestRolloutAfterCrashChangesNothing(t *testing.T) {
 	l := lab.New(t)
 	objects := l.Prepare(lab.Widgets)
@@ -71,7 +72,7 @@ func TestRolloutAfterCrashChangesNothing(t *testing.T) {
 	}
 }
 
-// Red when what is new is looked for before it is written.
+// Red when what is new is searched for before it is written.
 func TestNewObjectsCostOneCallEach(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -84,7 +85,8 @@ func TestNewObjectsCostOneCallEach(t *testing.T) {
 }
 
 // AC42, AC43: An object of somebody else is refused and stays as it is, also where it has labels of
-// ours. Red when claim takes what it finds, or package ownership believes a label without a plan.
+// ours. Red when readExisting accepts whatever it finds, or package ownership believes a label
+// without a plan.
 func TestForeignObjectIsRefusedAndUntouched(t *testing.T) {
 	for name, test := range map[string]struct {
 		foreign, owner, why string
@@ -124,8 +126,8 @@ func TestForeignObjectIsRefusedAndUntouched(t *testing.T) {
 	}
 }
 
-// Red when package ownership does not look at what is planned: an object that a crashed rollout wrote, and whose managers somebody reset,
-// would be refused.
+// Red when package ownership ignores what is planned: an object that a crashed rollout wrote, and
+// whose managers somebody reset, would be refused.
 func TestPlannedObjectWithOurLabelIsOurs(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -135,7 +137,8 @@ func TestPlannedObjectWithOurLabelIsOurs(t *testing.T) {
 	l.Install(objects, apply.Planned(objects, nil))
 }
 
-// Red when adoption does not force, or does not move the fields of client-side tools (the key "old" would stay for ever).
+// Red when adoption does not force, or does not move the fields of client-side tools (the key "old"
+// would stay for ever).
 func TestAdoption(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -227,7 +230,8 @@ func TestReplicasOfAnAutoscalerStay(t *testing.T) {
 	}
 }
 
-// Red when resolveFields leaves replicas that the add-on has changed to whoever scaled, or goes on taking them after that.
+// Red when resolveFields leaves replicas that the add-on has changed to whoever scaled, or goes on
+// taking them after that.
 func TestChangedReplicasAreAppliedOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, after string
@@ -260,7 +264,8 @@ func TestChangedReplicasAreAppliedOnce(t *testing.T) {
 	}
 }
 
-// Replicas go back to the add-on with a write that does not scale. Red when what is left to a scaler is not recorded any more.
+// Replicas go back to the add-on with a write that does not scale. Red when what is left to a
+// scaler is not recorded any more.
 func TestReplicasAreGivenBack(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -276,8 +281,8 @@ func TestReplicasAreGivenBack(t *testing.T) {
 	l.ExpectReplicas("a repair", 1)
 }
 
-// RS30: A change of an immutable field is told as such, without its values. Red when immutability
-// is not probed (the reason becomes ObjectInvalid), or when values get into messages.
+// RS30: A change of an immutable field is reported as such, without its values. Red when
+// immutability is not probed (the reason becomes ObjectInvalid), or when values get into messages.
 func TestImmutableField(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -323,7 +328,8 @@ func TestRefusalsKeepValuesToThemselves(t *testing.T) {
 	}
 }
 
-// Red when a kind that is not served stops the rollout, or its object is put in no namespace once it is served.
+// Red when a kind that is not served stops the rollout, or its object is put in no namespace once
+// it is served.
 func TestKindNotServedIsHeldBack(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -349,7 +355,8 @@ func TestKindNotServedIsHeldBack(t *testing.T) {
 	}
 }
 
-// Red when checkNamespaces is left out: the ClusterRole is written before anybody knows that the namespace is missing.
+// Red when checkNamespaces is left out: the ClusterRole is written before anybody knows that the
+// namespace is missing.
 func TestMissingNamespaceIsWaitedFor(t *testing.T) {
 	l := lab.New(t)
 	role := "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: NAME}\n---\n"
@@ -370,7 +377,7 @@ func TestMissingNamespaceIsWaitedFor(t *testing.T) {
 	}
 }
 
-// Red when awaitEnd or the namespace's deletionTimestamp is not looked at.
+// Red when awaitEnd or the namespace's deletionTimestamp is not read.
 func TestTerminatingNamespaceIsWaitedFor(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -401,26 +408,28 @@ func TestExistingNamespaceIsUsedNotOwned(t *testing.T) {
 	}
 }
 
-// Red when resolveConflict does not tell a gone object from a replaced one: "gone" is applied anew, "replaced" is refused.
+// Red when resolveConflict does not distinguish a gone object from a replaced one: "gone" is
+// applied anew, "replaced" is refused.
 func TestRecordedUID(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
 	inventory := l.Install(l.Prepare(lab.Settings), nil)
 	l.Delete(lab.ConfigMaps, l.Unique, "settings")
-	again := l.Install(l.Prepare(lab.Settings), inventory.Doubted())
+	again := l.Install(l.Prepare(lab.Settings), inventory.Unconfirmed())
 	if again[0].UID == inventory[0].UID {
 		t.Error("the object that was gone still has its UID")
 	}
 
 	l.Delete(lab.ConfigMaps, l.Unique, "settings")
 	l.Create(lab.ConfigMaps, l.Unique, `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: mine}}`)
-	progress := l.Rollout(l.Prepare(lab.Settings), again.Doubted(), apply.RolloutOptions{})
+	progress := l.Rollout(l.Prepare(lab.Settings), again.Unconfirmed(), apply.RolloutOptions{})
 	if diff := cmp.Diff([]string{"ConfigMap settings: ObjectExists"}, lab.Reasons(progress.Refused)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// Red when a namespace that somebody makes between our look and our write is a conflict instead of one that exists.
+// Red when a namespace that somebody makes between our read and our write is a conflict instead of
+// one that exists.
 func TestNamespaceMadeMeanwhileIsUsed(t *testing.T) {
 	l := lab.New(t)
 	var first sync.Once

@@ -11,7 +11,8 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// Red when each rollout asks for its namespace, when it is never asked for again, or when one that was missing is remembered.
+// Red when each rollout asks for its namespace, when it is never asked for again, or when one that
+// was missing is remembered.
 func TestRolloutsShareALookAtTheirNamespace(t *testing.T) {
 	l := lab.New(t)
 	now := time.Now()
@@ -28,16 +29,16 @@ func TestRolloutsShareALookAtTheirNamespace(t *testing.T) {
 		}
 		return progress
 	}
-	look := "GET /api/v1/namespaces/" + l.Unique
-	missing := roll("first", look)
+	read := "GET /api/v1/namespaces/" + l.Unique
+	missing := roll("first", read)
 	if diff := cmp.Diff([]string{"ConfigMap settings: " + kubermaticv1.ReasonNamespaceMissing}, lab.Reasons(missing.Waiting)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	l.Namespace()
-	roll("first", look)
+	roll("first", read)
 	l.Delete(lab.ConfigMaps, l.Unique, "settings")
 	roll("second")
 	l.Delete(lab.ConfigMaps, l.Unique, "settings")
 	now = now.Add(time.Minute)
-	roll("third", look)
+	roll("third", read)
 }

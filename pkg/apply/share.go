@@ -16,7 +16,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// siblingsOf are asked for once by a writer.
 func (w *writer) siblingsOf(ctx context.Context) ([]ownership.Sibling, error) {
 	if w.Siblings == nil {
 		return nil, nil
@@ -33,9 +32,9 @@ func (w *writer) siblingsOf(ctx context.Context) ([]ownership.Sibling, error) {
 	return w.found, nil
 }
 
-// yield leaves an object that is ours by the record to a sibling, where that goes first; the same content stays with the
-// one that has it. An owner does not change what a sibling of the same rank has otherwise.
-func (w *writer) yield(ctx context.Context, it *item) (settled bool, err error) {
+// leaveToSibling leaves an object of our record to a sibling that ranks higher, or that has the
+// same content. Between siblings of the same rank, the owner does not change the content.
+func (w *writer) leaveToSibling(ctx context.Context, it *item) (decided bool, err error) {
 	if it.entry.UID == "" || !ownership.CanBeShared(it.key) {
 		return false, nil
 	}
@@ -45,33 +44,32 @@ func (w *writer) yield(ctx context.Context, it *item) (settled bool, err error) 
 	}
 	content := ownership.SharedContent(it.object)
 	for i := range siblings {
-		if w.yieldTo(&siblings[i], it, content) {
+		if w.leaveTo(&siblings[i], it, content) {
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-func (w *writer) yieldTo(sibling *ownership.Sibling, it *item, content string) (settled bool) {
+func (w *writer) leaveTo(sibling *ownership.Sibling, it *item, content string) (decided bool) {
 	theirs, has := sibling.Has(it.key)
 	if !has || sibling.Foreign {
 		return false
 	}
 	also, same := sibling.Owned[it.key], theirs == content || isCreateOnly(it.object)
 	owns := also.UID == it.entry.UID
-	it.kept = it.kept && !owns // what both wrote may be as either wants it
+	it.unchanged = it.unchanged && !owns // both wrote it, so either content may be there
 	switch {
 	case sibling.Rank > 0 && (!same || owns), sibling.Rank == 0 && same && owns && sibling.Elder:
 		w.use(it, sibling, it.entry)
 		return true
 	case sibling.Rank == 0 && !same && it.entry.Content != it.wanted.Content:
-		it.refuse(kubermaticv1.ReasonObjectExists, differs(it.key, sibling.Name)+", or remove that installation")
+		it.refuse(kubermaticv1.ReasonObjectExists, contentDiffers(it.key, sibling.Name)+", or remove that installation")
 		return true
 	}
 	return false
 }
 
-// use leaves an object to a sibling, and remembers that it is used.
 func (w *writer) use(it *item, sibling *ownership.Sibling, as ownership.Entry) {
 	it.done, it.used = true, true
 	it.shared = &ownership.Entry{
@@ -80,22 +78,22 @@ func (w *writer) use(it *item, sibling *ownership.Sibling, as ownership.Entry) {
 	}
 }
 
-func differs(key ownership.Key, sibling string) string {
+func contentDiffers(key ownership.Key, sibling string) string {
 	return fmt.Sprintf("%s is shared with installation %q of the same add-on, which has it with other content: give both the same version "+
 		"and the values that this object is made from", key, calls.CutText(sibling))
 }
 
-// ifOwnerGoes says that an object stays when its owner is removed, and that a sibling takes it only when told to.
-func ifOwnerGoes(owner string) string {
+// ifOwnerIsRemoved says that the object stays then, and that only adopt takes it over.
+func ifOwnerIsRemoved(owner string) string {
 	return fmt.Sprintf("where %q is removed instead, the object stays, and annotation %s=true on this one takes it",
 		calls.CutText(owner), kubermaticv1.AnnotationAdopt)
 }
 
-// share decides about an object of a living installation: that of a sibling is used where it is the same or the sibling goes
-// first, and taken over where we do. False says that it is none of a sibling's.
+// share decides about an object of a sibling: it is used if the content is equal or the sibling
+// ranks higher, and taken over if we do. False: it belongs to no sibling.
 func (w *writer) share(
 	ctx context.Context, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership,
-) (settled bool, err error) {
+) (decided bool, err error) {
 	if !ownership.CanBeShared(it.key) {
 		return false, nil
 	}
@@ -117,17 +115,17 @@ func (w *writer) share(
 	case same || sibling.Rank > 0:
 		w.use(it, sibling, ownership.Entry{Key: it.key, UID: live.UID, Created: created})
 	case sibling.Rank == 0:
-		it.refuse(kubermaticv1.ReasonObjectExists, differs(it.key, sibling.Name)+", or remove this installation; "+ifOwnerGoes(sibling.Name))
+		it.refuse(kubermaticv1.ReasonObjectExists, contentDiffers(it.key, sibling.Name)+", or remove this installation; "+ifOwnerIsRemoved(sibling.Name))
 	default:
 		it.entry.UID, it.entry.Created, it.inherits = live.UID, created, true
 	}
 	return true, nil
 }
 
-// inherit makes the fields that other installations applied ours, so that what we do not have goes with the next patch. It holds for
-// the object as it was read only.
+// inherit makes the fields that other installations applied ours, so that the next patch removes
+// those that we lack. It is valid only for the object as it was read.
 func (w *writer) inherit(ctx context.Context, client calls.Client, it *item, live *metav1.PartialObjectMetadata) error {
-	patch, err := inheritance(live, w.owner.FieldManager())
+	patch, err := inheritPatch(live, w.owner.FieldManager())
 	if err != nil || patch == nil {
 		return err
 	}
@@ -137,16 +135,16 @@ func (w *writer) inherit(ctx context.Context, client calls.Client, it *item, liv
 	return nil
 }
 
-// inheritance is the JSON patch that puts one entry of ours in place of those of all installations; nil where there is no other's.
-func inheritance(live *metav1.PartialObjectMetadata, manager string) ([]byte, error) {
-	var kept []metav1.ManagedFieldsEntry
+// inheritPatch merges the entries of all installations into ours; nil where others have none.
+func inheritPatch(live *metav1.PartialObjectMetadata, manager string) ([]byte, error) {
+	var rest []metav1.ManagedFieldsEntry
 	var ours *metav1.ManagedFieldsEntry
 	var sets []*fieldpath.Set
 	others := false
 	for _, entry := range live.ManagedFields {
 		applied := entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil
 		if _, is := ownership.InstallationOf(entry.Manager); !applied || !is {
-			kept = append(kept, entry)
+			rest = append(rest, entry)
 			continue
 		}
 		set, err := fieldsets.Read(entry.FieldsV1.GetRawBytes())
@@ -171,12 +169,12 @@ func inheritance(live *metav1.PartialObjectMetadata, manager string) ([]byte, er
 	}
 	ours.Manager, ours.FieldsV1 = manager, metav1.NewFieldsV1(string(text))
 	return json.Marshal([]map[string]any{
-		{"op": "replace", "path": "/metadata/managedFields", "value": append(kept, *ours)},
+		{"op": "replace", "path": "/metadata/managedFields", "value": append(rest, *ours)},
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": live.ResourceVersion},
 	})
 }
 
-// union of any number of sets, by halves: what a user cluster says can have many.
+// union divides by halves: a user cluster can send many sets.
 func union(sets []*fieldpath.Set) *fieldpath.Set {
 	if len(sets) == 1 {
 		return sets[0]
@@ -185,7 +183,7 @@ func union(sets []*fieldpath.Set) *fieldpath.Set {
 	return union(sets[:half]).Union(union(sets[half:]))
 }
 
-// sharedOf are the entries of what items use of siblings; of those that were not reached, what was known before.
+// sharedOf are the entries for used objects of siblings; for items not reached, the known ones.
 func sharedOf(items []*item, known map[ownership.Key]ownership.Entry) (shared ownership.Inventory) {
 	for _, it := range items {
 		before, was := known[it.key]

@@ -19,15 +19,15 @@ func appliedBy(manager, fields string) metav1.ManagedFieldsEntry {
 	}
 }
 
-// Red when the field sets of people or of controllers are taken over, when those of more than one installation are not, or when the
-// patch would hold for another state of the object.
+// Red when the field sets of people or of controllers are taken over, when those of more than one
+// installation are not, or when the patch would hold for another state of the object.
 func TestInheritanceIsOfInstallationsOnly(t *testing.T) {
 	ours := ownership.ManagerOf("ours")
 	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "shared", ResourceVersion: "7", ManagedFields: []metav1.ManagedFieldsEntry{
 		appliedBy("kubectl", `{"f:data":{"f:theirs":{}}}`),
 		appliedBy(ownership.ManagerOf("one"), `{"f:data":{"f:a":{}}}`), appliedBy(ownership.ManagerOf("two"), `{"f:data":{"f:b":{}}}`),
 	}}}
-	patch, err := inheritance(live, ours)
+	patch, err := inheritPatch(live, ours)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,11 +45,11 @@ func TestInheritanceIsOfInstallationsOnly(t *testing.T) {
 	}
 
 	live.ManagedFields = []metav1.ManagedFieldsEntry{appliedBy("kubectl", `{}`), appliedBy(ours, `{"f:data":{}}`)}
-	if patch, err := inheritance(live, ours); patch != nil || err != nil {
+	if patch, err := inheritPatch(live, ours); patch != nil || err != nil {
 		t.Errorf("nothing is to be taken over, got %s, %v", patch, err)
 	}
 	live.ManagedFields = []metav1.ManagedFieldsEntry{appliedBy(ownership.ManagerOf("one"), `["no", "set"]`)}
-	_, err = inheritance(live, ours)
+	_, err = inheritPatch(live, ours)
 	if _, misbehaves := errors.AsType[*calls.MisbehavesError](err); !misbehaves {
 		t.Errorf("what is no field set is the API server's doing, got %v", err)
 	}
@@ -65,5 +65,5 @@ func TestInheritanceOfManyTakesLinearTime(t *testing.T) {
 		return live
 	}
 	few, many := of(500), of(8000)
-	cost.Share(t, 48, func() { inheritance(few, "ours") }, func() { inheritance(many, "ours") })
+	cost.Share(t, 48, func() { inheritPatch(few, "ours") }, func() { inheritPatch(many, "ours") })
 }

@@ -82,7 +82,7 @@ func TestDefinitionsOfSeveralHundredKiB(t *testing.T) {
 }
 
 // RS24: A definition that is being deleted is waited for. Red when the deletionTimestamp in an
-// answer, or in what claim reads, is not looked at: the custom resource is refused instead of
+// answer, or in what readExisting reads, is ignored: the custom resource is refused instead of
 // waiting, or the definition is never made anew.
 func TestTerminatingDefinitionIsWaitedFor(t *testing.T) {
 	l := lab.New(t)
@@ -92,7 +92,7 @@ func TestTerminatingDefinitionIsWaitedFor(t *testing.T) {
 	definition := "widgets." + l.Unique + ".example.com"
 	l.Delete(lab.Definitions, "", definition)
 
-	rollout := apply.NewRollout(l.Owner, objects, inventory.Doubted(), apply.RolloutOptions{})
+	rollout := apply.NewRollout(l.Owner, objects, inventory.Unconfirmed(), apply.RolloutOptions{})
 	progress := lab.Must(rollout.Advance(t.Context(), l.Target))(t)
 	if diff := cmp.Diff([]string{"CustomResourceDefinition " + definition + ": WaitingForStage"}, lab.Reasons(progress.Waiting)); diff != "" {
 		t.Fatalf("waiting (-want +got):\n%s", diff)

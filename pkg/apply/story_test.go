@@ -11,7 +11,8 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// sortStages sorts the writes of each stage, which go out several at a time, and leaves stages in the order that they came in.
+// sortStages sorts the writes of each stage, which go out several at a time, and leaves stages in
+// the order that they came in.
 func sortStages(writes []string) (sorted []string) {
 	stage := func(write string) string {
 		parts := strings.Split(write, "/")
@@ -34,8 +35,8 @@ func sortStages(writes []string) (sorted []string) {
 	return sorted
 }
 
-// A whole life of what an add-on has in a user cluster, as a story of writes: the stages of the first
-// installation, nothing where nothing differs, what differs and no more, what is refused.
+// A whole life of what an add-on has in a user cluster, as a story of writes: the stages of the
+// first installation, nothing where nothing differs, what differs and no more, what is refused.
 func TestRolloutStory(t *testing.T) {
 	l := lab.New(t)
 	story := golden.NewStory("A rollout: what is written to the user cluster, in order", l.Unique, "NAME", l.Owner.ID(), "OWNER")

@@ -10,15 +10,15 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// Red when the rollout does not look at a definition again that was ready (revisit): it would wait for ever; and when what was
-// written of the kind before is not written again.
+// Red when the rollout does not read a ready definition again (recheckDefinitions): it would
+// wait for ever; and when what was written of the kind before is not written again.
 func TestDefinitionThatGoesDuringARolloutIsMadeAnew(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
 	objects := lab.Manifests(lab.Definition("Widget", "Namespaced", ""), lab.Custom("Widget", "v1", "one"), lab.Custom("Widget", "v1", "two"))
 	rollout := apply.NewRollout(l.Owner, l.Prepare(objects), nil, apply.RolloutOptions{})
 	var atGate, atSecond sync.Once
-	rollout.Hold(func(context.Context) (bool, error) {
+	rollout.SetGate(func(context.Context) (bool, error) {
 		atGate.Do(func() { l.Unserve("widgets") })
 		return true, nil
 	})

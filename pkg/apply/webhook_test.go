@@ -20,7 +20,8 @@ import (
 type gate struct {
 	*httptest.Server
 	lock sync.Mutex
-	// down is the body of the answers of a backend that does not work; denial, why it refuses what it is asked about.
+	// down is the body of the answers of a backend that does not work; denial, why it refuses what
+	// it is asked about.
 	down, denial string
 }
 
@@ -61,7 +62,8 @@ func (g *gate) answer(writer http.ResponseWriter, request *http.Request) {
 	_ = json.NewEncoder(writer).Encode(map[string]any{"apiVersion": review.APIVersion, "kind": review.Kind, "response": answer})
 }
 
-// manifest is the webhook's configuration: it looks at the ConfigMaps and Secrets of the lab's namespace and fails closed.
+// manifest is the webhook's configuration: it reads the ConfigMaps and Secrets of the lab's
+// namespace and fails closed.
 func (g *gate) manifest() string {
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.Certificate().Raw})
 	return `apiVersion: admissionregistration.k8s.io/v1
@@ -119,9 +121,9 @@ func TestWebhookOfTheAddonItselfComesLast(t *testing.T) {
 }
 
 // AC45: What a webhook answers about an object repeats no value of a Secret. Red, in the order of
-// the cases, when problemOf repeats an answer about a Secret; when maskValues does not look at
-// data, at labels and annotations, at lines, or at quoted forms; when failed calls are not masked,
-// about a Secret or others.
+// the cases, when problemOf repeats an answer about a Secret; when maskValues ignores data,
+// labels and annotations, lines, or quoted forms; when failed calls are not masked, about a
+// Secret or others.
 func TestAnswersOfWebhooksAreNotRepeated(t *testing.T) {
 	l, g := lab.New(t), newGate(t)
 	l.Namespace()

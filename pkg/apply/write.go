@@ -19,18 +19,15 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// patchTries of one object in one go: plainly, with the UID mended, without replicas, with force, once more for a race.
+// patchTries: plain, with the new UID, without replicas, with force, and one for a race.
 const patchTries = 5
 
-// writer writes objects for one owner to one cluster.
 type writer struct {
 	RolloutOptions
 	owner  ownership.Owner
 	target calls.Target
 	kinds  *calls.Kinds
-	// now is when the pass began.
-	now time.Time
-	// shared are the objects of siblings that the record says are used.
+	now    time.Time
 	shared map[ownership.Key]ownership.Entry
 
 	lock  sync.Mutex
@@ -38,36 +35,32 @@ type writer struct {
 	found []ownership.Sibling
 }
 
-// attempt is how the next patch of an object is sent.
 type attempt struct {
 	// force takes fields over; withoutReplicas leaves spec.replicas to an autoscaler.
 	force, withoutReplicas bool
-	// recreated says that the object was deleted so that it can be made anew.
-	recreated bool
-	// ifNew has the API server refuse the patch where there is an object.
-	ifNew bool
-	// dryRun has the API server say only what would come of it.
-	dryRun bool
+	recreated              bool
+	ifNew                  bool
+	dryRun                 bool
 }
 
-// write applies one object: it ends done, or with a note, or with the error of a call that may be tried again.
+// write applies one object: it ends done, with a note, or with the error of a failed call.
 func (w *writer) write(ctx context.Context, it *item) error {
 	client, served, err := w.client(it)
 	if err != nil || !served {
 		return err
 	}
-	if settled, err := w.yield(ctx, it); err != nil || settled {
+	if decided, err := w.leaveToSibling(ctx, it); err != nil || decided {
 		return err
 	}
-	if it.kept {
+	if it.unchanged {
 		it.done = true
 		return nil
 	}
 	if it.entry.UID == "" {
-		if settled, err := w.create(ctx, client, it); err != nil || settled {
+		if decided, err := w.create(ctx, client, it); err != nil || decided {
 			return err
 		}
-		if err := w.claim(ctx, client, it); err != nil || it.done || it.note != nil {
+		if err := w.readExisting(ctx, client, it); err != nil || it.done || it.note != nil {
 			return err
 		}
 	}
@@ -78,12 +71,10 @@ func (w *writer) write(ctx context.Context, it *item) error {
 	return w.patch(ctx, client, it, attempt{})
 }
 
-// isWrittenOnce says whether an object that is there is not to be written again.
 func (i *item) isWrittenOnce() bool {
 	return i.entry.UID != "" && (isCreateOnly(i.object) || i.entry.Finished && i.entry.Content == i.wanted.Content)
 }
 
-// client is for an object; one of a kind that is not served is refused.
 func (w *writer) client(it *item) (client calls.Client, served bool, err error) {
 	where, served, err := w.kinds.Find(it.object.GroupVersionKind())
 	if err != nil {
@@ -97,7 +88,7 @@ func (w *writer) client(it *item) (client calls.Client, served bool, err error) 
 	return calls.ClientOf(w.target, where, it.object.GetNamespace()), true, nil
 }
 
-// patch sends the object until it is accepted, or there is nothing left to mend.
+// patch sends the object until it is accepted, or no conflict can be resolved.
 func (w *writer) patch(ctx context.Context, client calls.Client, it *item, how attempt) error {
 	var err error
 	for range patchTries {
@@ -126,7 +117,7 @@ func (w *writer) send(ctx context.Context, client calls.Client, it *item, how at
 	it.sent = len(body)
 	options := metav1.PatchOptions{
 		FieldManager: w.owner.FieldManager(), Force: &how.force,
-		FieldValidation: metav1.FieldValidationIgnore, // by default unknown fields make warnings, which nobody here would read
+		FieldValidation: metav1.FieldValidationIgnore, // the default makes warnings, which are not read here
 	}
 	if how.dryRun {
 		options.DryRun = []string{metav1.DryRunAll}
@@ -134,8 +125,7 @@ func (w *writer) send(ctx context.Context, client calls.Client, it *item, how at
 	return client.Patch(ctx, it.key.Name, types.ApplyPatchType, body, options)
 }
 
-// patchBody is the object as it is sent: with the UID that we know, without replicas that an autoscaler owns.
-// One that is to be new has no UID, and a version that none has.
+// patchBody has the known UID. A new object has a version that no object has.
 func patchBody(it *item, how attempt) *unstructured.Unstructured {
 	if it.entry.UID == "" && !how.withoutReplicas && !how.ifNew {
 		return it.object
@@ -153,8 +143,8 @@ func patchBody(it *item, how attempt) *unstructured.Unstructured {
 	return body
 }
 
-// accept takes an answer over: the object is ours now. Fields that the object does not have are nobody's, so that no record grows
-// by what the API server makes up; then only the object's being there tells drift.
+// accept records the answer: the object is ours now. Impossible fields are not recorded, so that an
+// API server can't make records grow; then drift is only seen in the object's existence.
 func (w *writer) accept(it *item, live *metav1.PartialObjectMetadata) {
 	it.written++
 	created := it.entry.Created
@@ -162,9 +152,9 @@ func (w *writer) accept(it *item, live *metav1.PartialObjectMetadata) {
 	it.entry.UID, it.entry.Created = live.UID, created
 	if !isCreateOnly(it.object) {
 		fields, ok := fieldsets.Believable(live.ManagedFields, w.owner.FieldManager(), it.sent)
-		it.entry.Fields, it.lied = fields, !ok
+		it.entry.Fields, it.untrue = fields, !ok
 	}
-	it.entry.Applied = !it.lied
+	it.entry.Applied = !it.untrue
 	if live.DeletionTimestamp != nil {
 		w.awaitEnd(it, live)
 		return
@@ -172,7 +162,6 @@ func (w *writer) accept(it *item, live *metav1.PartialObjectMetadata) {
 	it.done = true
 }
 
-// awaitEnd waits for the end of an object that is being deleted; it is made anew then.
 func (w *writer) awaitEnd(it *item, live *metav1.PartialObjectMetadata) {
 	reason := kubermaticv1.ReasonWaitingForStage
 	if calls.IsNamespace(it.object) {
@@ -181,7 +170,6 @@ func (w *writer) awaitEnd(it *item, live *metav1.PartialObjectMetadata) {
 	it.wait(reason, fmt.Sprintf("%s is being deleted, and is made anew when it is gone%s", it.key, calls.HeldBy(live.Finalizers)))
 }
 
-// resolveConflict finds out why a patch was refused, and says whether to send it again.
 func (w *writer) resolveConflict(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {
 	fields := calls.ConflictingFields(cause)
 	if len(fields) == 0 && !isUIDMismatch(cause) {
@@ -214,11 +202,11 @@ func (w *writer) resolveConflict(ctx context.Context, client calls.Client, it *i
 	return w.resolveFields(it, live, fields, how), nil
 }
 
-// resolveFields decides about fields that others own: replicas are left to whoever scales, unless the add-on has changed them; fields
-// recorded as ours are repaired, all others are theirs.
+// resolveFields decides about fields of others. Replicas stay with their scaler, unless the add-on
+// changed them; fields recorded as ours are forced; all others are refused.
 func (w *writer) resolveFields(it *item, live *metav1.PartialObjectMetadata, fields []string, how *attempt) bool {
 	if calls.IsNamespace(it.object) && it.entry.UID == "" {
-		it.done, it.used = true, true // somebody made it since it was looked for
+		it.done, it.used = true, true // created since it was read
 		return false
 	}
 	if fieldsets.IsScaled(live.ManagedFields) && slices.Contains(fields, fieldsets.ReplicasPath) {
@@ -236,7 +224,7 @@ func (w *writer) resolveFields(it *item, live *metav1.PartialObjectMetadata, fie
 	fields = slices.DeleteFunc(fields, ours.Has)
 	owners := fieldsets.OwnersOf(live.ManagedFields, fields, w.owner.FieldManager())
 	for _, field := range fields {
-		if w.Adopt && !w.exists(owners[field]) {
+		if w.Adopt && !w.isInstallation(owners[field]) {
 			continue
 		}
 		it.refuse(kubermaticv1.ReasonConflict, fmt.Sprintf("%s: field %s belongs to %s: take it out of the add-on, or give it up there",
@@ -251,7 +239,6 @@ func isCreateOnly(object *unstructured.Unstructured) bool {
 	return object.GetAnnotations()[kubermaticv1.AnnotationUpdate] == updateCreateOnly
 }
 
-// replicasOf are those of an object as rendered; nil where it has none.
 func replicasOf(object *unstructured.Unstructured) *int64 {
 	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "replicas")
 	switch typed := value.(type) {
@@ -263,22 +250,20 @@ func replicasOf(object *unstructured.Unstructured) *int64 {
 	return nil
 }
 
-// changesReplicas says whether the add-on has other replicas than those that were applied last, as far as that is known.
 func (i *item) changesReplicas() bool {
 	before, now := i.entry.Replicas, i.wanted.Replicas
 	return i.entry.Applied && now != nil && (before == nil || *before != *now)
 }
 
-// unusedVersion is a resource version that no object has: etcd's first write is its second revision. The API server creates what
-// is applied with it where there is nothing (it wipes the version), and answers Conflict where there is something (Update in
-// k8s.io/apiserver/pkg/registry/generic/registry/store.go).
+// unusedVersion is a resource version that no object has: etcd's first write is its second
+// revision. With it, the API server creates a missing object (it wipes the version), and answers
+// Conflict for an existing one (Update in k8s.io/apiserver/pkg/registry/generic/registry/store.go).
 const unusedVersion = "1"
 
-// create applies an object in one call if there is none of its name. Where there is one, nothing is written and settled is false:
-// the caller reads it then, to see whose it is. Left to the caller are kinds that may be served by somebody else's code, which may
-// not look at resource versions; what is to be adopted, which exists; and Namespaces, which mostly do: a webhook that is down
-// would hold up the use of one.
-func (w *writer) create(ctx context.Context, client calls.Client, it *item) (settled bool, err error) {
+// create applies an object in one call if none has its name; otherwise decided is false, and the
+// caller reads it. The caller also handles kinds whose server may ignore resource versions; objects
+// to adopt; and existing Namespaces, whose use no webhook must block.
+func (w *writer) create(ctx context.Context, client calls.Client, it *item) (decided bool, err error) {
 	if w.Adopt || calls.IsNamespace(it.object) || !scheme.Scheme.Recognizes(it.object.GroupVersionKind()) {
 		return false, nil
 	}

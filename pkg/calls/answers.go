@@ -18,22 +18,21 @@ import (
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
-// What is believed of an object's metadata. Real API servers stay far below.
+// Limits of an object's metadata, far above those of real API servers.
 const (
 	// MaxVersion is the length of a resource version: those of etcd are numbers.
 	MaxVersion = 128
-	// MaxMetadata is how many field managers, owners and finalizers an object has, each; maxFieldSets is the size of all field sets of
-	// one object, in bytes: etcd holds none that is larger.
-	MaxMetadata  = 1000
-	maxFieldSets = 2 << 20
-	// maxInstallations is how many installations wrote one object.
+	// MaxMetadata is for field managers, owners and finalizers each; maxFieldSets for all field
+	// sets of one object, in bytes: etcd holds none that is larger.
+	MaxMetadata      = 1000
+	maxFieldSets     = 2 << 20
 	maxInstallations = 100
 )
 
-// Place is where an object was asked for.
+// Place is the identity of the object that a call asks for.
 type Place struct{ Namespace, Name string }
 
-// Check refuses the answer to a call about one object where it is another one, or has what no object has.
+// Check refuses an answer about another object, or one that exceeds the limits.
 func (p Place) Check(live metav1.Object) error {
 	switch {
 	case live.GetName() != p.Name || live.GetNamespace() != p.Namespace:
@@ -46,7 +45,7 @@ func (p Place) Check(live metav1.Object) error {
 	}
 	partial, ok := live.(*metav1.PartialObjectMetadata)
 	if !ok {
-		return nil // whole objects are looked at for their status
+		return nil // whole objects are read for their status
 	}
 	if len(partial.OwnerReferences) > MaxMetadata || len(partial.Finalizers) > MaxMetadata {
 		return Misbehaves("%q has more than %d owners or finalizers", p.Name, MaxMetadata)
@@ -54,7 +53,7 @@ func (p Place) Check(live metav1.Object) error {
 	return CheckManaged(partial.ManagedFields, p.Name)
 }
 
-// CheckManaged refuses field managers of an object as none has them.
+// CheckManaged refuses field managers that exceed the limits.
 func CheckManaged(managed []metav1.ManagedFieldsEntry, name string) error {
 	size, installations := fieldsets.SizeOf(managed), 0
 	for i := range managed {
@@ -68,10 +67,10 @@ func CheckManaged(managed []metav1.ManagedFieldsEntry, name string) error {
 	return nil
 }
 
-// IsUID says whether an answer may have this UID. Objects that aggregated API servers make up have none.
+// IsUID accepts "" too: objects of aggregated API servers may have none.
 func IsUID(uid types.UID) bool { return uid == "" || remote.IsUID(uid) }
 
-// Client reads and writes the metadata of a kind's objects in one namespace, and checks what comes back.
+// Client reads and writes metadata of one kind and namespace, and checks the answers.
 type Client struct {
 	remote    metadata.ResourceInterface
 	namespace string
@@ -95,7 +94,7 @@ func (c Client) Get(ctx context.Context, name string, options metav1.GetOptions)
 	return c.checked(name, live, err)
 }
 
-// Patch writes to the object of a name, and gives its metadata after that.
+// Patch writes to the object of a name, and gives its new metadata.
 func (c Client) Patch(
 	ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions,
 ) (*metav1.PartialObjectMetadata, error) {
@@ -115,7 +114,7 @@ func (c Client) checked(name string, live *metav1.PartialObjectMetadata, err err
 	return live, nil
 }
 
-// ReadWhole reads one object, and checks what comes back.
+// ReadWhole reads one object, and checks the answer.
 func ReadWhole(ctx context.Context, client dynamic.ResourceInterface, where Place) (*unstructured.Unstructured, error) {
 	live, err := client.Get(ctx, where.Name, metav1.GetOptions{})
 	if err != nil {
@@ -124,8 +123,7 @@ func ReadWhole(ctx context.Context, client dynamic.ResourceInterface, where Plac
 	return live, where.Check(live)
 }
 
-// DeleteObject deletes the very object of an entry, with what belongs to it in the background. One that is gone, or was
-// replaced by another, is deleted.
+// DeleteObject deletes the entry's UID, dependents in the background; it may be gone or replaced.
 func DeleteObject(ctx context.Context, client Client, entry ownership.Entry) error {
 	background := metav1.DeletePropagationBackground
 	err := client.remote.Delete(ctx, entry.Name, metav1.DeleteOptions{
@@ -137,10 +135,9 @@ func DeleteObject(ctx context.Context, client Client, entry ownership.Entry) err
 	return fmt.Errorf("deleting %q: %w", entry.Key, err)
 }
 
-// longestName is that of every kind which Kubernetes itself has.
 const longestName = 253
 
-// NameProblem says whether a name from a user cluster can't be part of a path, or is longer than any is.
+// NameProblem says whether a name from a user cluster is too long or can't be part of a path.
 func NameProblem(key ownership.Key) bool {
 	if len(key.Name) > longestName || len(key.Namespace) > content.DNS1123LabelMaxLength {
 		return true
@@ -148,7 +145,7 @@ func NameProblem(key ownership.Key) bool {
 	return len(content.IsPathSegmentName(key.Name)) > 0 || key.Namespace != "" && len(content.IsPathSegmentName(key.Namespace)) > 0
 }
 
-// ClientOf is for the objects of a kind, in a namespace where the kind has some.
+// ClientOf is for the objects of a kind, in a namespace if it is namespaced.
 func ClientOf(target Target, where Resource, namespace string) Client {
 	if where.Namespaced {
 		return Client{target.Metadata.Resource(where.GroupVersionResource).Namespace(namespace), namespace}
@@ -156,11 +153,11 @@ func ClientOf(target Target, where Resource, namespace string) Client {
 	return Client{remote: target.Metadata.Resource(where.GroupVersionResource)}
 }
 
-// MisbehavesError says that a user cluster's API server answers as none does. It belongs to a tenant, so nothing of such an answer
-// is kept, and nothing is concluded from it: an object that it does not show is not gone.
+// MisbehavesError says that a user cluster's API server gives an impossible answer. The server
+// belongs to a tenant, so nothing is concluded: an object that it does not show is not gone.
 type MisbehavesError = remote.MisbehavesError
 
-// Misbehaves is the error of an answer that no API server gives.
+// Misbehaves is the error of an impossible answer.
 func Misbehaves(format string, about ...any) error {
 	return &MisbehavesError{Did: fmt.Sprintf(format, about...)}
 }

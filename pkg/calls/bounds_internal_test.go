@@ -40,7 +40,7 @@ func TestCausesWithoutEndAreNotAllNamed(t *testing.T) {
 	}
 }
 
-// Red when a text is looked through once for each value, or whole however long it is.
+// Red when a text is read through once for each value, or whole however long it is.
 func TestMasksCostWhatTheValuesAre(t *testing.T) {
 	say := func(values, text int, pattern string) func() {
 		object, said := cost.ObjectWithValues(values).Object, strings.Repeat(pattern, text/len(pattern))
@@ -52,8 +52,8 @@ func TestMasksCostWhatTheValuesAre(t *testing.T) {
 	}
 }
 
-// Red when a value shows because the text was cut in it, because another stands over it, or because characters that are not
-// shown stood in it.
+// Red when a value shows because the text was cut in it, because another stands over it, or because
+// characters that are not shown stood in it.
 func TestMasksHideValuesWhereverTheyStand(t *testing.T) {
 	const secret = "Kq7-Zw3-Pm9-Xt5-Lb1"
 	object := cost.ObjectWithValues(2)
@@ -81,7 +81,8 @@ func TestMasksHideValuesWhereverTheyStand(t *testing.T) {
 	}
 }
 
-// Red, in the order of the cases, when tokens may come again, when they may grow, when items are not counted, when pages are not.
+// Red, in the order of the cases, when tokens may come again, when they may grow, when items are
+// not counted, when pages are not.
 func TestListsThatDoNotEndAreEnded(t *testing.T) {
 	for _, test := range []struct {
 		why  string
@@ -110,7 +111,7 @@ func TestListsThatDoNotEndAreEnded(t *testing.T) {
 	}
 }
 
-// Red when a page's failure is told for the end of the caller's own context.
+// Red when a page's failure is reported for the end of the caller's own context.
 func TestAListEndsWithItsCaller(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := 0

@@ -17,7 +17,7 @@ import (
 // wordLimit is the longest word from a user cluster inside one of our sentences, in bytes.
 const wordLimit = 200
 
-// CausesOf are the causes that a refusal names, as many as the API server likes.
+// CausesOf are the causes that a refusal names; an API server can send any number.
 func CausesOf(err error) []metav1.StatusCause {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) || answer.Status().Details == nil {
@@ -26,7 +26,7 @@ func CausesOf(err error) []metav1.StatusCause {
 	return answer.Status().Details.Causes
 }
 
-// ConflictingFields are the fields that a refused apply names, each once; none where the conflict is about the UID.
+// ConflictingFields are the fields of a conflict, each once; none if it is about the UID.
 func ConflictingFields(err error) (fields []string) {
 	seen := map[string]bool{}
 	for _, cause := range CausesOf(err) {
@@ -68,7 +68,7 @@ var problems = map[metav1.CauseType]string{
 	"FieldValueTooMany":                    "has too many items",
 }
 
-// ProblemOf says why the API server refuses an object, without repeating what the object holds.
+// ProblemOf says why the API server refuses an object, without its content.
 func ProblemOf(object *unstructured.Unstructured, err error) string {
 	var said phrase
 	for _, cause := range CausesOf(err) {
@@ -83,10 +83,9 @@ func ProblemOf(object *unstructured.Unstructured, err error) string {
 	return answerOf(object, err)
 }
 
-// phrase is words put together for one of our sentences; it is full when there is more than is shown.
+// phrase joins words for one of our sentences, up to what is shown.
 type phrase struct{ strings.Builder }
 
-// add puts one more behind the others, and says whether there is room for a further one.
 func (p *phrase) add(separator, word string) bool {
 	if p.Len() > 0 {
 		p.WriteString(separator)
@@ -95,16 +94,16 @@ func (p *phrase) add(separator, word string) bool {
 	return p.Len() <= excerptLimit
 }
 
-// excerptLimit is how much of a foreign word is looked at, in bytes. Half of what is shown may be characters that are not.
+// excerptLimit bounds foreign words, in bytes; half of their characters may not be shown.
 const excerptLimit = 2 * wordLimit
 
-// Excerpt is the begin of a foreign word: words may have the length of an answer.
+// Excerpt is the beginning of a foreign word, which may be as long as an answer.
 func Excerpt(word string) string { return word[:min(len(word), excerptLimit)] }
 
 // CutText makes a word from a user cluster fit for one of our sentences.
 func CutText(word string) string { return text.Cut(text.Line(Excerpt(word)), wordLimit) }
 
-// HeldBy names the finalizers that hold an object's end up.
+// HeldBy names the finalizers that delay an object's end.
 func HeldBy(finalizers []string) string {
 	var names phrase
 	for _, name := range finalizers {
@@ -118,8 +117,7 @@ func HeldBy(finalizers []string) string {
 	return "; held by finalizer " + CutText(names.String())
 }
 
-// IsKindTrouble says that the API server can't answer for a kind that is not its own: the server behind an APIService or a
-// conversion webhook is down. Other kinds are not held up by that.
+// IsKindTrouble says that the server behind an APIService or a conversion webhook is down.
 func IsKindTrouble(kind schema.GroupKind, err error) bool {
 	return IsCustom(kind) &&
 		(apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err))
@@ -138,25 +136,25 @@ func MissingNamespace(name string) string {
 		"createNamespace on the installation", name)
 }
 
-// IsRefusal says that the API server understood and does not want the object as it is.
+// IsRefusal says that the API server understood the object, and refuses it.
 func IsRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsMethodNotSupported(err) ||
 		apierrors.IsUnsupportedMediaType(err) || apierrors.IsNotAcceptable(err)
 }
 
-// IsUnexplained says that the API server answers with an internal error and no reason. That is its answer to an object that
-// does not fit its schema, and to any object while its etcd takes no more writes.
+// IsUnexplained says that it is an internal error without reason: the API server's answer to an
+// object that does not fit its schema, and to any object while its etcd accepts no writes.
 func IsUnexplained(err error) bool {
 	var answer apierrors.APIStatus
 	return errors.As(err, &answer) && answer.Status().Code == http.StatusInternalServerError &&
 		answer.Status().Reason == metav1.StatusReasonUnknown
 }
 
-// IsReadable says by the error of a read whether the store behind the API server answers: then an error is the object's fault.
+// IsReadable says by a read's error whether etcd works: then a refusal is the object's fault.
 func IsReadable(err error) bool { return err == nil || apierrors.IsNotFound(err) }
 
-// IsAnswer says whether an error was given by the API server, rather than by the way to it.
+// IsAnswer says whether the API server itself gave the error, and not the way to it.
 func IsAnswer(err error) bool {
 	var answer apierrors.APIStatus
 	return errors.As(err, &answer)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// DeclaredKinds are the kinds that CustomResourceDefinitions among the objects define. Knowing them from there spares a
-// rediscovery, and the wait for discovery to catch up, after the definitions are established.
+// DeclaredKinds are the kinds that CustomResourceDefinitions among the objects define. With them,
+// no discovery is needed once the definitions are established.
 func DeclaredKinds(objects []*unstructured.Unstructured) map[schema.GroupVersionKind]Resource {
 	kinds := map[schema.GroupVersionKind]Resource{}
 	for _, object := range objects {
@@ -44,8 +44,7 @@ func servedVersions(definition *unstructured.Unstructured) (names []string) {
 	return names
 }
 
-// DefinedResource is where the objects of a definition are, in the version that they are stored in: reading them needs no
-// conversion then. The version is "" where it is not served.
+// DefinedResource is in the stored version, which needs no conversion; "" if it is not served.
 func DefinedResource(definition *unstructured.Unstructured) (where schema.GroupVersionResource) {
 	where.Group, _, _ = unstructured.NestedString(definition.Object, "spec", "group")
 	where.Resource, _, _ = unstructured.NestedString(definition.Object, "spec", "names", "plural")
@@ -69,15 +68,15 @@ func Establishment(definition *unstructured.Unstructured) (established bool, tro
 		case condition.Type == "Established":
 			established = isTrue
 		case condition.Type == "NamesAccepted" && isFalse:
-			trouble = ": its names are not accepted" + saidBy(condition)
+			trouble = ": its names are not accepted" + reasonOf(condition)
 		case condition.Type == "NonStructuralSchema" && isTrue:
-			trouble = ": its schema is not structural" + saidBy(condition)
+			trouble = ": its schema is not structural" + reasonOf(condition)
 		}
 	}
 	return established, trouble
 }
 
-// saidBy is a condition's reason and message. Those of a definition hold its names and paths.
-func saidBy(condition metav1.Condition) string {
+// reasonOf is a condition's reason and message, which for a definition hold names and paths only.
+func reasonOf(condition metav1.Condition) string {
 	return ", " + CutText(strings.TrimSuffix(condition.Reason+": "+condition.Message, ": "))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// Kinds that are treated in a way of their own.
+// Kinds with special treatment.
 var (
 	SecretKind     = corev1.SchemeGroupVersion.WithKind("Secret")
 	ClaimGK        = schema.GroupKind{Kind: "PersistentVolumeClaim"}
@@ -42,15 +42,14 @@ type Resource struct {
 	Namespaced bool
 }
 
-// Kinds finds the resources of kinds. It resets the mapper at most once, when a kind is not known: it may have been
-// established after the mapper had asked.
+// Kinds finds resources. It resets the mapper at most once, for a kind that may be new.
 type Kinds struct {
 	Mapper   meta.ResettableRESTMapper
 	Declared map[schema.GroupVersionKind]Resource
 	once     sync.Once
 }
 
-// Reset has the mapper ask anew, once.
+// Reset resets the mapper, once.
 func (k *Kinds) Reset() { k.once.Do(k.Mapper.Reset) }
 
 // Find gives the resource of a kind in a version; false where it is not served.
@@ -65,7 +64,7 @@ func (k *Kinds) Find(gvk schema.GroupVersionKind) (Resource, bool, error) {
 	return k.lookUp(gvk.GroupKind(), gvk.Version)
 }
 
-// FindAny is Find, but is content with any version that is served: enough to read metadata and to delete.
+// FindAny is Find for any served version: enough to read metadata and to delete.
 func (k *Kinds) FindAny(key ownership.Key, version string) (Resource, bool, error) {
 	if where, known, err := k.Known(key, version); err != nil || known {
 		return where, known, err
@@ -108,7 +107,7 @@ func HasEnded(kind schema.GroupKind, live *unstructured.Unstructured) bool {
 	})
 }
 
-// ConditionsOf are the conditions in the status of an object, as far as they can be read.
+// ConditionsOf are the readable conditions in the status of an object.
 func ConditionsOf(live *unstructured.Unstructured) []metav1.Condition {
 	read, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
 	conditions := make([]metav1.Condition, len(read))

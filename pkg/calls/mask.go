@@ -12,15 +12,14 @@ import (
 )
 
 const (
-	// shortestMasked is the length from which on a value may be a secret; shorter ones are words of everyday.
+	// shortestMasked values may be secrets; shorter ones are common words.
 	shortestMasked = 6
-	// maskedLimit is how much of a text is looked at, in bytes: far more than is shown of it.
+	// maskedLimit bounds a text, in bytes: far more than is shown of it.
 	maskedLimit = 8 << 10
 )
 
-// maskValues takes the values that an object holds out of a text about it, those of its labels and annotations too. What
-// identifies the object stays, since the text is of no use without it: a name is no place for a secret. Of a text without end only
-// the begin is looked at, once for all values.
+// maskValues replaces an object's values in a text about it, those of labels and annotations too.
+// What identifies the object stays: a name is no place for a secret.
 func maskValues(shown string, object map[string]any) string {
 	var values []string
 	for field, value := range object {
@@ -31,14 +30,13 @@ func maskValues(shown string, object map[string]any) string {
 	metadata, _ := object["metadata"].(map[string]any)
 	values = leaves(metadata["annotations"], leaves(metadata["labels"], values))
 	begin := shown[:min(len(shown), maskedLimit)]
-	// Characters that are not shown go first: a value that they stand in would be whole again without them.
+	// Invisible characters go first: without them, a value that they split would be whole again.
 	return text.Message(newMask(values).over(text.Line(begin), len(begin) < len(shown)))
 }
 
-// mask is values to take out of texts, in order.
 type mask struct {
 	values []string
-	// within is, for each value, the place of the longest other one that it begins with; -1 for none.
+	// within is, for each value, the index of its longest proper prefix; -1 for none.
 	within []int
 }
 
@@ -60,10 +58,10 @@ func newMask(values []string) mask {
 	return m
 }
 
-// over is a text without values, wherever they overlap. Of one that was cut, what may be the begin of a value at its end goes too.
+// over masks a text, also overlapping values and, at a cut end, the beginning of a value.
 func (m mask) over(text string, isCut bool) string {
 	var shown strings.Builder
-	hidden := 0 // up to here, a value stands in the text
+	hidden := 0 // the text is masked up to here
 	for at := range len(text) {
 		length, goesOn := m.longest(text[at:])
 		if goesOn && isCut {
@@ -80,7 +78,7 @@ func (m mask) over(text string, isCut bool) string {
 	return shown.String()
 }
 
-// longest is the length of the longest value that a text begins with; goesOn says that a longer one may begin there.
+// longest is the length of the longest value at the beginning; goesOn: a longer one may begin.
 func (m mask) longest(text string) (length int, goesOn bool) {
 	after, same := slices.BinarySearch(m.values, text)
 	if same {
@@ -90,7 +88,7 @@ func (m mask) longest(text string) (length int, goesOn bool) {
 	if after == 0 {
 		return 0, goesOn
 	}
-	// Whatever the text begins with, the value just before it in order begins with too.
+	// Every value that the text begins with is also a prefix of the value before it in order.
 	shared := sharedPrefix(m.values[after-1], text)
 	for at := after - 1; at >= 0; at = m.within[at] {
 		if len(m.values[at]) <= shared {
@@ -109,8 +107,7 @@ func sharedPrefix(a, b string) int {
 	return min(len(a), len(b))
 }
 
-// MaskedError is an answer of the user cluster about an object, without what the object holds: the answer of a webhook, or
-// of what stands before the API server, may repeat it. It unwraps to the answer.
+// MaskedError is an answer without the object's content, which webhooks repeat. It unwraps to it.
 type MaskedError struct {
 	text  string
 	cause error
@@ -118,19 +115,18 @@ type MaskedError struct {
 
 func (e *MaskedError) Error() string { return e.text }
 
-// Unwrap gives the answer, to be looked at by its type only.
+// Unwrap gives the answer; use only its type.
 func (e *MaskedError) Unwrap() error { return e.cause }
 
-// Masked is a call about an object that failed.
+// Masked is the error of a failed call about an object.
 func Masked(object *unstructured.Unstructured, cause error) error {
-	if !isAnswer(cause) {
-		return cause // the way to the API server: nothing of the object is in it
+	if !IsAnswer(cause) {
+		return cause // no answer: nothing of the object is in it
 	}
 	return &MaskedError{text: answerOf(object, cause), cause: cause}
 }
 
-// answerOf is what the user cluster said about an object, without what the object holds; of a Secret not a word, since its
-// values are there in more than one form.
+// answerOf has no content of the object; of a Secret nothing, as its values have several forms.
 func answerOf(object *unstructured.Unstructured, cause error) string {
 	if object.GroupVersionKind() == SecretKind {
 		return "its answer is not repeated, since the object is a Secret"
@@ -161,7 +157,7 @@ func leaves(value any, found []string) []string {
 	return found
 }
 
-// forms are a value as it is shown, and as it stands inside of quotes.
+// forms are a value as it is shown, and as it is inside of quotes.
 func forms(value string) (shown []string) {
 	if len(value) < shortestMasked {
 		return nil

@@ -11,22 +11,20 @@ import (
 )
 
 const (
-	// pageSize of lists.
 	pageSize = 500
-	// maxToken is the length of the token that a page ends with, in bytes: the API server's own has a name and a namespace.
+	// maxToken bounds a page's token, in bytes: the API server's own has a name and a namespace.
 	maxToken = 4 << 10
 )
 
-// Page is what EachPage needs of a page: how many items it had, the token of the next one, "" for the last, and the size of its
-// field sets where they are looked at.
+// Page is what EachPage needs; Next is "" on the last one, Fields the size of its field sets.
 type Page struct {
 	Items  int
 	Next   string
 	Fields int
 }
 
-// EachPage asks for page after page. A list that does not come to its end, by remote.ListTotals, is a MisbehavesError: a
-// Target may have other clients than those of package remote, so pages are counted here too.
+// EachPage asks for all pages. A list beyond remote.ListTotals is a MisbehavesError. Pages are
+// counted here too, since a Target may have other clients than those of package remote.
 func EachPage(ctx context.Context, selector string, ask func(context.Context, metav1.ListOptions) (Page, error)) error {
 	within, cancel := context.WithTimeout(remote.Within(ctx, "the list", remote.ListTotals), remote.ListTotals.Time)
 	defer cancel()

@@ -2,17 +2,14 @@ package calls
 
 import (
 	"context"
-	"errors"
 	"sync"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// parallel is how many calls of one rollout are under way at a time, over one HTTP/2 connection.
+// parallel is how many calls run at a time, over one HTTP/2 connection.
 const parallel = 12
 
-// Each calls do for all items, several at a time, and returns when all calls have. A call that fails does not stop the
-// others, unless the API server can't be asked at all: then no further one is begun, and none once the context has ended.
+// Each calls do for all items, several at a time, and waits for all calls. If one fails, the others
+// continue; but if the API server can't be reached, or the context ended, no more begin.
 func Each[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
 	if len(items) == 0 {
 		return nil
@@ -23,14 +20,14 @@ func Each[T any](ctx context.Context, items []T, do func(context.Context, T) err
 		failures []error
 		stop     bool
 	)
-	take := make(chan T, len(items))
+	queue := make(chan T, len(items))
 	for _, item := range items {
-		take <- item
+		queue <- item
 	}
-	close(take)
+	close(queue)
 	for range min(parallel, len(items)) {
 		group.Go(func() {
-			for item := range take {
+			for item := range queue {
 				lock.Lock()
 				stopped := stop
 				lock.Unlock()
@@ -43,7 +40,7 @@ func Each[T any](ctx context.Context, items []T, do func(context.Context, T) err
 				}
 				if err != nil {
 					lock.Lock()
-					failures, stop = append(failures, err), stop || !isAnswer(err)
+					failures, stop = append(failures, err), stop || !IsAnswer(err)
 					lock.Unlock()
 				}
 			}
@@ -53,11 +50,5 @@ func Each[T any](ctx context.Context, items []T, do func(context.Context, T) err
 	if len(failures) == 0 {
 		return nil
 	}
-	return failures[0] // the others most often say the same, and all are tried again
-}
-
-// isAnswer says whether an error was given by the API server, rather than by the way to it.
-func isAnswer(err error) bool {
-	var status apierrors.APIStatus
-	return errors.As(err, &status)
+	return failures[0] // the others are mostly the same, and all are retried
 }

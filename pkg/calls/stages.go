@@ -6,23 +6,20 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// Stage is a step of a rollout. Objects of one stage are written in parallel; a stage begins when the one before is done.
+// Stage is a step of a rollout: its objects are written in parallel, once the stage before is done.
 type Stage int
 
 const (
-	// StageFoundation: what other objects stand in or are made of. The only one that is waited for: Active, Established.
+	// StageFoundation contains or defines other objects, so it is waited for: Active, Established.
 	StageFoundation Stage = iota
-	// stageIdentity: classes, accounts and rights, which workloads refer to from their first moment.
+	// stageIdentity: classes, accounts and rights, to which workloads refer from the first moment.
 	stageIdentity
-	// stageRest: everything else.
 	stageRest
-	// StageGates: what the API server calls or asks for other objects; it stands in their way until its backend runs.
+	// StageGates: what the API server calls for other objects; it blocks until its backend runs.
 	StageGates
-	// StageCount: how many stages there are, for loops over all of them.
-	StageCount
+	StageCount // how many there are
 )
 
-// stageOfKind is the order of kinds; those not named here are in stageRest, or by stageOfGroup.
 var stageOfKind = map[schema.GroupKind]Stage{
 	ownership.NamespaceGK:  StageFoundation,
 	ownership.DefinitionGK: StageFoundation,
@@ -59,7 +56,6 @@ func StageOf(kind schema.GroupKind) Stage {
 	return stageRest
 }
 
-// builtinGroups are the groups of Kubernetes itself; all others hold custom resources, or those of aggregated APIs.
 var builtinGroups = map[string]bool{
 	"": true, "apps": true, "batch": true, "autoscaling": true, "policy": true, "extensions": true,
 	"admissionregistration.k8s.io": true, "apiextensions.k8s.io": true, "apiregistration.k8s.io": true,
@@ -69,5 +65,5 @@ var builtinGroups = map[string]bool{
 	"resource.k8s.io": true, "scheduling.k8s.io": true, "storage.k8s.io": true, "storagemigration.k8s.io": true,
 }
 
-// IsCustom tells kinds of CustomResourceDefinitions and aggregated APIs from those of Kubernetes itself.
+// IsCustom says whether a kind is of a CustomResourceDefinition or an aggregated API.
 func IsCustom(kind schema.GroupKind) bool { return !builtinGroups[kind.Group] }

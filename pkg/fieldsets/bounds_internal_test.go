@@ -25,7 +25,8 @@ func TestFieldSetsInNoOrderCostWhatTheirSizeIs(t *testing.T) {
 	cost.Share(t, 1, compared(cost.DisorderedFields(liveSurplus)), compared(large)) // nor do we
 }
 
-// Red, in the order of the cases, when a field set's size is not compared with what was sent, or when it is not looked at.
+// Red, in the order of the cases, when a field set's size is not compared with what was sent, or
+// when it is not read.
 func TestFieldsAreKeptUpToTheSizeOfWhatWasSent(t *testing.T) {
 	const ours = "addon-installation/x"
 	for _, test := range []struct {
@@ -47,7 +48,8 @@ func TestFieldsAreKeptUpToTheSizeOfWhatWasSent(t *testing.T) {
 	}
 }
 
-// FuzzFieldSets: what the library reads as a field set, in whatever order, we read as the same; and a search finds what is in it.
+// FuzzFieldSets: what the library reads as a field set, in whatever order, we read as the same; and
+// a search finds what is in it.
 func FuzzFieldSets(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `null`, `{"f:a":{},"f:b":{".":{},"f:c":{}}}`, `{"f:b":{},"f:a":{},"f:b":{"f:z":{},"f:y":{}}}`, `{"f:spec":{"f:replicas":{}}}`,

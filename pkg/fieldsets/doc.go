@@ -1,9 +1,8 @@
-// Package fieldsets reads what API servers record of who owns which field of an object
-// (managedFields, fieldsV1).
+// Package fieldsets reads which manager owns which field of an object (managedFields, fieldsV1). It
+// is pure.
 //
-// It is pure. A field set comes from a user cluster, so each is read token by token, in time that
-// is proportional to its size, in any order of its fields; a field is searched for without building
-// a set (ADR 29). A set that can't be read has no fields. What may be recorded of our own is
-// bounded by what was sent (Believable). Of what an autoscaler or another client records, no more
-// is read than a true set can have.
+// Field sets come from a user cluster: each is read token by token, in time in proportion to its
+// size, and fields are searched for without building a set (ADR 29). An unreadable set has no
+// fields. What is recorded of our own is bounded by what was sent (Believable); of others, a set
+// that is larger than real ones is ignored.
 package fieldsets

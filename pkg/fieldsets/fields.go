@@ -16,7 +16,7 @@ const (
 	scaleSubresource = "scale"
 )
 
-// Of is the field set of a manager that applies, as the API server recorded it; nil if it has none. It is not copied.
+// Of is the field set of a manager that applies, not copied; nil if it has none.
 func Of(managed []metav1.ManagedFieldsEntry, manager string) json.RawMessage {
 	for i := range managed {
 		entry := &managed[i]
@@ -28,16 +28,14 @@ func Of(managed []metav1.ManagedFieldsEntry, manager string) json.RawMessage {
 	return nil
 }
 
-// PerByte is more than how many bytes our field set in an answer has for each byte that was sent: for each field the API
-// server writes its name, the marks of a path and, of lists, the keys once more. A list of digits, each of which becomes a key,
-// makes most of it, five times its text.
+// PerByte bounds the bytes of our field set for each byte sent. A list of digits has the most, five
+// times its text: the API server writes each as a key, with the marks of a path.
 const PerByte = 6
 
 // fieldsSurplus is what a small field set may have besides, in bytes.
 const fieldsSurplus = 1 << 10
 
-// Believable is our field set of an answer to an object that took so many bytes to send; a copy. False says that no API server
-// makes it of such an object; it is not to be used then.
+// Believable copies our field set out of an answer; false if no API server makes it of such bytes.
 func Believable(managed []metav1.ManagedFieldsEntry, manager string, sent int) (fields json.RawMessage, ok bool) {
 	raw := Of(managed, manager)
 	if len(raw) == 0 {
@@ -49,17 +47,16 @@ func Believable(managed []metav1.ManagedFieldsEntry, manager string, sent int) (
 	return bytes.Clone(raw), true
 }
 
-// maxScaleFields is more than an autoscaler owns through the scale subresource, which has one field, in bytes.
+// maxScaleFields is more than the single field of an autoscaler takes, in bytes.
 const maxScaleFields = 4 << 10
 
-// liveSurplus is how much larger than twice the recorded set a live set of ours may be, in bytes. Nobody else writes under our name;
-// one that is larger is not compared.
+// liveSurplus, in bytes: live sets of more than this and twice the recorded set are not compared.
 const liveSurplus = 16 << 10
 
 const maxLost = 5
 
-// Lost are the first few of the recorded fields that the live set of our manager does not have any more. Replicas that were
-// taken over through the scale subresource are not lost: they belong to an autoscaler now.
+// Lost are the first recorded fields that the live set lacks. Replicas that were taken over through
+// the scale subresource are not lost: an autoscaler owns them.
 func Lost(recorded, live json.RawMessage, scaled bool) (lost []string) {
 	if len(recorded) == 0 || bytes.Equal(recorded, live) || len(live) > 2*len(recorded)+liveSurplus {
 		return nil
@@ -88,7 +85,7 @@ func IsScaled(managed []metav1.ManagedFieldsEntry) bool {
 	return false
 }
 
-// WithReplicas is a field set of ours that has the replicas: they are left to whoever scales for as long as somebody does.
+// WithReplicas adds the replicas to our field set: a scaler has them.
 func WithReplicas(raw json.RawMessage) json.RawMessage {
 	set, err := Read(raw)
 	if err != nil || len(raw) == 0 {
@@ -110,7 +107,7 @@ func Among(raw []byte, fields []string) sets.Set[string] {
 // Has says whether a field set has a field, by its text.
 func Has(raw []byte, field string) bool { return len(search(raw, []string{field})) > 0 }
 
-// OwnersOf are the managers, other than ours, that own fields; one for each field that somebody owns.
+// OwnersOf are other managers that own the fields, one for each owned field.
 func OwnersOf(managed []metav1.ManagedFieldsEntry, fields []string, ours string) map[string]string {
 	wanted := slices.Sorted(slices.Values(fields))
 	owners := make(map[string]string, len(wanted))

@@ -12,13 +12,13 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// maxFieldsDepth is how deep the paths of a field set may be: deeper than any object's of a real cluster.
+// maxFieldsDepth is deeper than the paths of any real object.
 const maxFieldsDepth = 128
 
 var errNoFieldSet = errors.New("no field set")
 
-// fieldReader reads a field set (fieldsV1) token by token. The library's own reader takes quadratic time where the fields are in no
-// order, and builds sets where a field is only looked for.
+// fieldReader reads a field set (fieldsV1) token by token. The library takes quadratic time for
+// unsorted fields, and builds sets where one field is searched for.
 type fieldReader struct {
 	tokens *json.Decoder
 	depth  int
@@ -30,7 +30,7 @@ func newFieldReader(raw []byte) fieldReader {
 	return fieldReader{tokens: tokens}
 }
 
-// keys reads an object and gives each of its keys; the value behind it is for the callback to read. Null has none.
+// keys calls back for each key of an object; the callback reads its value. Null has none.
 func (r *fieldReader) keys(each func(key string) error) error {
 	token, err := r.tokens.Token()
 	if err != nil || token == nil {
@@ -76,7 +76,6 @@ func (r *fieldReader) skip() error {
 	}
 }
 
-// end is an error unless everything is read.
 func (r *fieldReader) end() error {
 	if _, err := r.tokens.Token(); !errors.Is(err, io.EOF) {
 		return errNoFieldSet
@@ -84,8 +83,7 @@ func (r *fieldReader) end() error {
 	return nil
 }
 
-// below reads what stands below a path, element by element, and says whether the path itself is a field of the set. Elements of a
-// kind that is not known are left out, as the library does.
+// below reads the elements below a path, and whether the path is a field; unknown ones are skipped.
 func (r *fieldReader) below(each func(element fieldpath.PathElement) error) (isField bool, err error) {
 	isField, bare := false, true
 	err = r.keys(func(key string) error {
@@ -134,7 +132,7 @@ func Read(raw []byte) (*fieldpath.Set, error) {
 	return set, reader.end()
 }
 
-// set reads a set, and says whether its own path is a field of the one above; nil where nothing is below.
+// set reads a set, nil if it is empty, and says whether its own path is a field.
 func (r *fieldReader) set() (set *fieldpath.Set, isField bool, err error) {
 	type branch struct {
 		element fieldpath.PathElement
@@ -163,8 +161,7 @@ func (r *fieldReader) set() (set *fieldpath.Set, isField bool, err error) {
 	return set, isField, nil
 }
 
-// search are those of the wanted fields, which are sorted texts as the API server names fields in conflicts, that a field set
-// has. What leads to none of them is passed over. A set that can't be read has none.
+// search gives the wanted fields, sorted and written as in conflicts, that a field set has.
 func search(raw []byte, wanted []string) []string {
 	walk := &fieldSearch{fieldReader: newFieldReader(raw), wanted: wanted}
 	if walk.walk() != nil || walk.end() != nil {
@@ -176,9 +173,8 @@ func search(raw []byte, wanted []string) []string {
 type fieldSearch struct {
 	fieldReader
 	wanted []string
-	// path is the text of where the walk is.
-	path  []byte
-	found []string
+	path   []byte
+	found  []string
 }
 
 func (s *fieldSearch) walk() error {
@@ -197,7 +193,7 @@ func (s *fieldSearch) walk() error {
 	return err
 }
 
-// next is the place of the first wanted field that does not come before the path.
+// next is the index of the first wanted field that does not come before the path.
 func (s *fieldSearch) next() int {
 	at, _ := slices.BinarySearch(s.wanted, string(s.path))
 	return at

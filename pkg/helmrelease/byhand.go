@@ -14,7 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// IsFollowed says whether there is a revision after ours in a release: one call, whoever made it.
+// IsFollowed says whether a release has a revision after ours, by any author; it costs one call.
 func (p Place) IsFollowed(ctx context.Context, ours *Release) (bool, error) {
 	next := *ours
 	next.Revision++
@@ -28,12 +28,10 @@ func (p Place) IsFollowed(ctx context.Context, ours *Release) (bool, error) {
 	return true, nil
 }
 
-// mostByHand is how many revisions are read of, the newest first.
 const mostByHand = 10 * history
 
-// FindByHand finds what somebody else made of a release that is ours: revisions after our newest one, and those that no installation
-// made. Nil where there are none. Of the newest, as many as Helm keeps are read for the objects that they name; what can't be
-// read, or says to be another, names none. The error is the API server's.
+// FindByHand finds what others made of our release: later revisions, and those that no installation
+// made; nil if there are none. Of the newest, as many as Helm keeps are read for their objects.
 func FindByHand(ctx context.Context, place Place, ours *Release, owner ownership.Owner) (*Foreign, error) {
 	items, err := place.revisions(ctx, labels.SelectorFromSet(labels.Set{"owner": "helm", "name": ours.Name}), ours.Name)
 	if err != nil {
@@ -43,8 +41,8 @@ func FindByHand(ctx context.Context, place Place, ours *Release, owner ownership
 		return item.revision <= ours.Revision && item.owner == owner.ID() || item.revision == ours.Revision
 	})
 	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(b.revision, a.revision) })
-	items = items[:min(len(items), mostByHand)] // looking whose each is costs time
-	items = slices.DeleteFunc(items, func(item item) bool { return place.living(item, owner) != "" })
+	items = items[:min(len(items), mostByHand)] // finding each one's owner costs time
+	items = slices.DeleteFunc(items, func(item item) bool { return place.otherInstallation(item, owner) != "" })
 	if len(items) == 0 {
 		return nil, nil
 	}
@@ -65,7 +63,6 @@ func FindByHand(ctx context.Context, place Place, ours *Release, owner ownership
 	return found, nil
 }
 
-// merged adds what is not there yet, up to what one revision may name.
 func merged(all, more []ownership.Entry) []ownership.Entry {
 	known := ownership.Inventory(all).ByKey()
 	for _, entry := range more {
@@ -77,7 +74,7 @@ func merged(all, more []ownership.Entry) []ownership.Entry {
 	return all
 }
 
-// IsUnderWay says whether somebody's helm is at work at the newest revision, as far as it has not taken longer than it may.
+// IsUnderWay says whether helm by hand works at the newest revision, within its timeout.
 func (f *Foreign) IsUnderWay(now time.Time, timeout time.Duration) bool {
 	return !f.PendingSince.IsZero() && now.Sub(f.PendingSince).Abs() < timeout
 }

@@ -16,7 +16,6 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// driver is the Secrets of one namespace, for a Helm release of one owner, without a write where nothing differs.
 type driver struct {
 	secrets corev1client.SecretInterface
 	owner   string
@@ -25,7 +24,7 @@ type driver struct {
 	wrote bool
 }
 
-// put writes a Secret, over an earlier one if that is the owner's, and gives it as it is then.
+// put writes a Secret, over an earlier one if that is the owner's, and returns the stored one.
 func (s *driver) put(ctx context.Context, want *corev1.Secret) (*corev1.Secret, error) {
 	if size := len(want.Data[dataKey]); size > corev1.MaxSecretSize { // no API server takes it
 		return nil, &CopyTooLargeError{Secret: want.Name, Size: size}
@@ -70,7 +69,7 @@ func (s *driver) update(ctx context.Context, have, want *corev1.Secret) (*corev1
 	return s.secrets.Update(ctx, want, metav1.UpdateOptions{})
 }
 
-// sameRelease compares bytes: the encoding of a release is always the same, so nothing needs to be decoded.
+// sameRelease compares bytes: encoding a release always gives the same.
 func sameRelease(have, want *corev1.Secret) bool {
 	differs := func(label string) bool { return have.Labels[label] != want.Labels[label] }
 	return !slices.ContainsFunc([]string{"name", "owner", "status", "version"}, differs) &&
@@ -84,12 +83,10 @@ func (e *NameTakenError) Error() string {
 	return fmt.Sprintf("the Helm release in Secret %q belongs to somebody else", e.Secret)
 }
 
-// CopyTooLargeError says that a release can't be shown in Helm's format: it would not fit into one
-// Secret. The seed's record holds it all the same.
+// CopyTooLargeError says that a release does not fit into one Secret, so Helm can't show it.
 type CopyTooLargeError struct {
 	Secret string
-	// Size packed, in bytes.
-	Size int
+	Size   int
 }
 
 func (e *CopyTooLargeError) Error() string {

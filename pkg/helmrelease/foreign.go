@@ -26,11 +26,11 @@ import (
 )
 
 const (
-	// foreignListed and foreignPages bound the revisions of one release that are listed; helm itself keeps 10.
+	// Limits of the listed revisions of one release; helm itself keeps 10.
 	foreignListed, foreignPages = 500, 20
-	// namesListed is how many revisions of a namespace's releases are listed together; beyond, each name is asked for.
+	// namesListed bounds the list of a namespace; beyond it, each name is listed.
 	namesListed = 2000
-	// highestRevision is the last revision that is believed of a Secret's name; there have to be numbers after it.
+	// highestRevision that is believed of a Secret's name: higher numbers must remain.
 	highestRevision = 1 << 24
 )
 
@@ -38,19 +38,17 @@ var secretResource = corev1.SchemeGroupVersion.WithResource("secrets")
 
 // Place is where a Helm release's Secrets are: one namespace of a user cluster.
 type Place struct {
-	// Metadata lists them without their content.
-	Metadata metadata.Interface
-	Secrets  corev1client.SecretInterface
-	// Namespace of the release.
+	Metadata  metadata.Interface
+	Secrets   corev1client.SecretInterface
 	Namespace string
-	// NameOf gives the name of the installation with an ID; "" where there is none, or none any more. It may be nil.
+	// NameOf is as in ownership.Question.
 	NameOf func(id string) string
-	// Names are the revisions of releases of the user cluster. It may be nil.
+	// Names caches the revisions of releases of the user cluster. It may be nil.
 	Names *listcache.Lists
 }
 
-// lacks says whether there is no release of the name: it was not on the list, and what was made since would begin with revision 1.
-func (p Place) lacks(ctx context.Context, name string) (bool, error) {
+// isMissing says whether no release has the name: it is not listed, and has no revision 1 since.
+func (p Place) isMissing(ctx context.Context, name string) (bool, error) {
 	if p.Names == nil {
 		return false, nil
 	}
@@ -87,25 +85,22 @@ func (p Place) lacks(ctx context.Context, name string) (bool, error) {
 // Foreign is a Helm release in a user cluster that no record of an owner knows.
 type Foreign struct {
 	Name, Namespace string
-	// Revision is the newest one, and Secret the name of the Secret that holds it.
+	// Revision is the newest one, in Secret.
 	Revision int
 	Secret   string
-	// Own says that every revision carries the owner's label: an installation of the same name left it behind.
+	// Own: every revision has the owner's label, of an earlier installation of its name.
 	Own bool
-	// Installation is another installation that has a revision of it and still exists; "" for none. Then the release can't be adopted.
-	Installation string
-	// FirstDeployed is when revision 1 was, as far as it can be read.
+	// Installation is another existing one that has a revision; nobody else can adopt it.
+	Installation  string
 	FirstDeployed time.Time
-	// Problem says why the newest revision can't be read, or which part of it; "" where all of it can.
+	// Problem says why the newest revision can't be read, or which part of it.
 	Problem string
-	// Objects are those of the newest revision's manifest, each with the version of its kind. Where Namespace is empty and the
-	// kind has one, it is the release's.
+	// Objects of the newest manifest. Without a namespace, namespaced ones are in the release's.
 	Objects []ownership.Entry
-	// Hooks are the objects of its hooks.
-	Hooks []ownership.Entry
-	// ByHand says that the release is ours, and that these are revisions of it that somebody else made.
+	Hooks   []ownership.Entry
+	// ByHand says that the release is ours, and others made these revisions.
 	ByHand bool
-	// PendingSince is since when the newest one is said to be under way; zero: it is not.
+	// PendingSince is the beginning of a pending revision; zero: it is not pending.
 	PendingSince time.Time
 }
 
@@ -114,11 +109,11 @@ func (f *Foreign) Marks() ownership.HelmMarks {
 	return ownership.HelmMarks{ReleaseName: f.Name, ReleaseNamespace: f.Namespace}
 }
 
-// Find looks for a Helm release of the name; nil where there is none. It is for owners that have no record of one: theirs
-// would be found too. Of the Secrets only the newest is read, decoded with bounds, and believed as far as it says the same as its
-// name. The error is the API server's.
+// Find reads the Helm release of a name; nil if there is none. It is for owners without a record of
+// it, since it finds theirs too. It reads the newest Secret only, within limits, and believes it if
+// it agrees with its name. The error is the API server's.
 func Find(ctx context.Context, place Place, name string, owner ownership.Owner) (*Foreign, error) {
-	if lacks, err := place.lacks(ctx, name); lacks || err != nil {
+	if isMissing, err := place.isMissing(ctx, name); isMissing || err != nil {
 		return nil, err
 	}
 	items, err := place.revisions(ctx, labels.SelectorFromSet(labels.Set{"owner": "helm", "name": name}), name)
@@ -126,15 +121,15 @@ func Find(ctx context.Context, place Place, name string, owner ownership.Owner) 
 		return nil, err
 	}
 	found := &Foreign{Name: name, Namespace: place.Namespace, Own: true}
-	strangers := map[string]bool{} // owners that are looked up already
+	checked := map[string]bool{} // owners with a known answer
 	for i := range items {
 		if items[i].revision > found.Revision {
 			found.Revision, found.Secret = items[i].revision, items[i].name
 		}
 		found.Own = found.Own && items[i].owner == owner.ID()
-		if found.Installation == "" && !strangers[items[i].owner] {
-			found.Installation = place.living(items[i], owner)
-			strangers[items[i].owner] = true
+		if found.Installation == "" && !checked[items[i].owner] {
+			found.Installation = place.otherInstallation(items[i], owner)
+			checked[items[i].owner] = true
 		}
 	}
 	if found.Revision == 0 {
@@ -146,15 +141,14 @@ func Find(ctx context.Context, place Place, name string, owner ownership.Owner) 
 	return found, found.read(ctx, place.Secrets)
 }
 
-// living names another installation that a revision belongs to and that still exists.
-func (p Place) living(item item, owner ownership.Owner) string {
+// otherInstallation names the other existing installation that a revision belongs to.
+func (p Place) otherInstallation(item item, owner ownership.Owner) string {
 	secret := &metav1.ObjectMeta{Labels: map[string]string{v1.LabelInstallation: item.owner}}
 	return ownership.Of(secret, ownership.Question{Owner: owner, NameOf: p.NameOf}).OtherName
 }
 
-// Adopt makes the revisions of a release before the given one the owner's, by their label alone: nothing is decoded. Those
-// of another installation that still exists stay its own. Of the others, what says that it is current is superseded by Write
-// then, old ones are trimmed, and all go with the installation.
+// Adopt labels earlier revisions of a release as the owner's, without decoding any, except those of
+// other existing installations. Write then supersedes and trims them.
 func Adopt(ctx context.Context, place Place, before *Release, owner ownership.Owner) error {
 	selector := labels.SelectorFromSet(labels.Set{"owner": "helm", "name": before.Name}).
 		Add(requirement(v1.LabelInstallation, selection.NotIn, owner.ID()))
@@ -167,7 +161,7 @@ func Adopt(ctx context.Context, place Place, before *Release, owner ownership.Ow
 		return err
 	}
 	for i := range items {
-		if items[i].revision >= before.Revision || place.living(items[i], owner) != "" {
+		if items[i].revision >= before.Revision || place.otherInstallation(items[i], owner) != "" {
 			continue
 		}
 		held, release := remote.Hold(ctx)
@@ -181,17 +175,17 @@ func Adopt(ctx context.Context, place Place, before *Release, owner ownership.Ow
 	return nil
 }
 
-// item is what is kept of a Secret of a Helm release: its name, the revision in it, and the ID in our label.
+// item is what is kept of a Secret of a Helm release; owner is the ID in our label.
 type item struct {
 	name     string
 	revision int
 	owner    string
-	// pending says that it is under way, by its label, and made when it was.
+	// pending is from its label; made is its creation time.
 	pending bool
 	made    time.Time
 }
 
-// revisions are the Secrets of a release that a selector finds, but for those whose names are none of its revisions'.
+// revisions are the selected Secrets of a release whose names are those of revisions.
 func (p Place) revisions(ctx context.Context, selector labels.Selector, name string) ([]item, error) {
 	options := metav1.ListOptions{LabelSelector: selector.String(), FieldSelector: "type=" + secretType, Limit: foreignListed}
 	var items []item
@@ -223,7 +217,6 @@ func (p Place) revisions(ctx context.Context, selector labels.Selector, name str
 	return items, nil
 }
 
-// revisionIn is the number in the name of a release's Secret; 0 for other names.
 func revisionIn(secret, release string) int {
 	digits, found := strings.CutPrefix(secret, strings.TrimSuffix(fmt.Sprintf(nameFormat, release, 0), "0"))
 	revision, err := strconv.Atoi(digits)

@@ -33,14 +33,15 @@ func (h *helmCluster) place(names ...string) Place {
 	}
 }
 
-// Red when Find passes over revisions of our own label (the copy would begin below them), or does not tell whose they are.
+// Red when Find passes over revisions of our own label (the copy would begin below them), or does
+// not tell whose they are.
 func TestFindTellsWhose(t *testing.T) {
 	h := newHelmCluster(t, "whose")
 	h.write(1, "deployed")
 	h.write(2, "deployed")
 	for _, test := range []struct {
 		why, installation string
-		living            []string
+		otherInstallation []string
 		own               bool
 		want              string
 	}{
@@ -49,7 +50,7 @@ func TestFindTellsWhose(t *testing.T) {
 		{"another's that is gone", "shop", []string{"shop"}, false, ""},
 	} {
 		owner := ownership.Owner{ClusterUID: "uid", Installation: test.installation}
-		found, err := Find(t.Context(), h.place(test.living...), "web", owner)
+		found, err := Find(t.Context(), h.place(test.otherInstallation...), "web", owner)
 		if err != nil || found == nil {
 			t.Fatalf("%s: got %v, %v", test.why, found, err)
 		}
@@ -62,32 +63,34 @@ func TestFindTellsWhose(t *testing.T) {
 	}
 }
 
-// Red when Adopt takes what an installation has that exists, or leaves what one left behind that is gone.
+// Red when Adopt takes what an installation has that exists, or leaves what one left behind that is
+// gone.
 func TestAdoptStopsAtTheLiving(t *testing.T) {
 	h := newHelmCluster(t, "living")
 	h.write(1, "deployed")
 	next := h.record(2, "deployed")
 	next.Installation = "shop"
 	for _, test := range []struct {
-		living []string
-		want   []string
+		otherInstallation []string
+		want              []string
 	}{
 		{[]string{"web", "shop"}, []string{"1 deployed", "2 deployed"}},
 		{[]string{"shop"}, []string{"1 superseded", "2 deployed"}},
 	} {
-		if err := Adopt(t.Context(), h.place(test.living...), next.Helm, next.Owner()); err != nil {
+		if err := Adopt(t.Context(), h.place(test.otherInstallation...), next.Helm, next.Owner()); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := Write(t.Context(), h.secrets, next.HelmObject(), false); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(test.want, h.history()); diff != "" {
-			t.Errorf("with %v (-want +got):\n%s", test.living, diff)
+			t.Errorf("with %v (-want +got):\n%s", test.otherInstallation, diff)
 		}
 	}
 }
 
-// Red when the releases of each name are listed for themselves, or when one that was made after the list counts as absent.
+// Red when the releases of each name are listed for themselves, or when one that was made after the
+// list counts as absent.
 func TestNamesOfANamespaceComeFromOneList(t *testing.T) {
 	h := newHelmCluster(t, "names")
 	h.write(1, "deployed")
@@ -164,8 +167,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (r roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// Red when a revision that is taken to be new is looked for first, when it is written over what is there, or when an equal one is
-// written again.
+// Red when a revision that is taken to be new is searched for first, when it is written over what
+// is there, or when an equal one is written again.
 func TestNewRevisionsMeetWhatIsThere(t *testing.T) {
 	h := newHelmCluster(t, "meets")
 	var calls []string

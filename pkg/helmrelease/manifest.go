@@ -11,33 +11,30 @@ import (
 )
 
 const (
-	// headLimit bounds what is kept of a document of a manifest, in bytes, aliases written out: what says which object it is. Of real
-	// ones it is a tenth of what an object may have in annotations, of which there are 256 KiB.
+	// headLimit bounds the identifying part of a document, with aliases expanded, in bytes: real
+	// ones have a tenth of the 256 KiB of an object's annotations.
 	headLimit = 1 << 20
-	// headsLimit bounds the heads of all documents together, in bytes, and documentsLimit the documents that say something.
+	// headsLimit bounds the heads of all documents, in bytes; documentsLimit their number.
 	headsLimit, documentsLimit = 8 << 20, 5 * ownership.MaxObjects
-	// headPieces is about how many maps, lists and values a head may have, and headDepth how deep they may be in one another.
+	// headPieces bounds maps, lists and values of a head, headDepth their nesting.
 	headPieces, headDepth = 50_000, 64
-	// longestSign is more than anything that a line is known by has.
-	longestSign = len(`"apiVersion":`)
+	longestStart          = len(`"apiVersion":`)
 )
 
-// manifest finds out which objects a release's manifest names, while it comes. Helm writes it in documents, each begun by a
-// line "---". Of each, only the parts that say which object it is are kept and decoded: an object can be large, and small texts
-// can be made to cost a lot. A document that begins with a brace is kept whole.
+// manifest reads the objects that a release's manifest names, from a stream. Helm begins documents
+// with a line "---". Only the part that identifies an object is kept and decoded: objects can be
+// large, and small texts can decode to a lot. A document that begins with a brace is kept whole.
 type manifest struct {
-	// sign is how the present line begins, until it is known what the line is.
-	sign  []byte
+	start []byte
 	known bool
-	// keeps says that the present line is kept.
 	keeps bool
-	// begun says that the document has begun, whole that all lines of the document are, and over that there were too many.
+	// begun: the document has begun. whole: all its lines are kept. over: there were too many.
 	begun, whole, over bool
 	head               []byte
 	budget             *strictyaml.Budget
 
 	objects []ownership.Entry
-	// unread counts documents that can't be read, documents all that say something, and heads their bytes.
+	// unread counts unreadable documents, documents those with content, heads their bytes.
 	unread, documents, heads int
 }
 
@@ -56,47 +53,45 @@ func (m *manifest) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// line takes a line, or a part of one.
 func (m *manifest) line(part []byte, ends bool) {
 	if m.known {
 		m.add(part)
 	} else {
-		m.sign = append(m.sign, part...)
-		if ends || len(m.sign) >= longestSign {
-			m.recognise()
+		m.start = append(m.start, part...)
+		if ends || len(m.start) >= longestStart {
+			m.classify()
 		}
 	}
 	if ends {
-		m.sign, m.known = m.sign[:0], false
+		m.start, m.known = m.start[:0], false
 	}
 }
 
-// recognise tells a line by its beginning. What is indented, a comment or an element belongs to the line before.
-func (m *manifest) recognise() {
+// classify decides by a line's beginning; indented lines and comments continue the one before.
+func (m *manifest) classify() {
 	m.known = true
-	if after, found := bytes.CutPrefix(m.sign, []byte("---")); found {
+	if after, found := bytes.CutPrefix(m.start, []byte("---")); found {
 		m.end()
 		m.keeps = true
 		m.add(after)
 		return
 	}
-	switch first(m.sign) {
+	switch first(m.start) {
 	case '{':
 		m.whole = m.whole || !m.begun
 		m.keeps = true
 	case ' ', '\t', '\r', '\n', '#', '-', ']', '}':
 	default:
-		m.keeps = isHead(m.sign)
+		m.keeps = isHead(m.start)
 		m.begun = true
 	}
-	m.add(m.sign)
+	m.add(m.start)
 }
 
-// isHead says whether a line begins a part of a document that says which object it is.
-func isHead(sign []byte) bool {
-	sign = bytes.TrimLeft(sign, `"'`)
+func isHead(start []byte) bool {
+	start = bytes.TrimLeft(start, `"'`)
 	for _, key := range []string{"apiVersion", "kind", "metadata"} {
-		if after, found := bytes.CutPrefix(sign, []byte(key)); found && bytes.ContainsAny(after[:min(1, len(after))], `:"' `) {
+		if after, found := bytes.CutPrefix(start, []byte(key)); found && bytes.ContainsAny(after[:min(1, len(after))], `:"' `) {
 			return true
 		}
 	}
@@ -113,13 +108,12 @@ func (m *manifest) add(text []byte) {
 	}
 }
 
-// end ends a document, and with the last one the manifest.
 func (m *manifest) end() {
-	if len(m.sign) > 0 && !m.known {
-		m.recognise()
+	if len(m.start) > 0 && !m.known {
+		m.classify()
 	}
 	head, over := m.head, m.over
-	m.head, m.sign, m.begun, m.keeps, m.whole, m.over = m.head[:0], m.sign[:0], false, false, false, false
+	m.head, m.start, m.begun, m.keeps, m.whole, m.over = m.head[:0], m.start[:0], false, false, false, false
 	if over {
 		m.unread++
 		return
@@ -146,7 +140,7 @@ func (m *manifest) end() {
 	}})
 }
 
-// isTooLarge says whether there is more in it than is read; nothing of it is believed then.
+// isTooLarge says whether limits are exceeded; then nothing is believed.
 func (m *manifest) isTooLarge() bool {
 	return m.documents > documentsLimit || m.heads > headsLimit || len(m.objects) > ownership.MaxObjects
 }

@@ -16,12 +16,10 @@ import (
 
 // Release is what a Helm release of the user cluster shows of a revision.
 type Release struct {
-	// Name and Namespace of the release; NameFor makes a name from an installation's.
-	Name      string `json:"name"`
-	Namespace string `json:"namespace"`
-	// Revision of the Helm release, from 1.
-	Revision int `json:"revision"`
-	// Status in Helm's words.
+	// Name is by NameFor, if the catalogue sets none.
+	Name         string `json:"name"`
+	Namespace    string `json:"namespace"`
+	Revision     int    `json:"revision"`
 	Status       string `json:"status"`
 	ChartName    string `json:"chartName"`
 	ChartVersion string `json:"chartVersion"`
@@ -30,17 +28,16 @@ type Release struct {
 	Manifest string `json:"manifest,omitempty"`
 	// Config holds the values given to the chart, without the reserved key kkp.
 	Config map[string]any `json:"config,omitempty"`
-	// FirstDeployed is when revision 1 was, LastDeployed when this one was.
+	// FirstDeployed is of revision 1, LastDeployed of this one.
 	FirstDeployed metav1.Time `json:"firstDeployed"`
 	LastDeployed  metav1.Time `json:"lastDeployed"`
-	// TakenOver says that revisions before this one were somebody else's and are to be made ours.
-	TakenOver bool `json:"takenOver,omitempty"`
-	// Description is the sentence that `helm history` shows.
+	// Adopted says that earlier revisions are of others, and to be adopted.
+	Adopted     bool   `json:"takenOver,omitempty"`
 	Description string `json:"description,omitempty"`
 }
 
-// NameFor is the Helm release's name for an installation: its own up to 53 characters, which is
-// what Helm allows, else the first 44, "-" and 8 hex digits of the whole name's SHA-256.
+// NameFor is the Helm release's name for an installation: its own up to Helm's 53 characters, else
+// the first 44, "-" and 8 hex digits of the whole name's SHA-256.
 func NameFor(installation string) string {
 	if len(installation) <= 53 {
 		return installation
@@ -66,7 +63,7 @@ func (r *Release) Marks() ownership.HelmMarks {
 	return ownership.HelmMarks{ReleaseName: r.Name, ReleaseNamespace: r.Namespace}
 }
 
-// Words that the helm program shows, from its pkg/action.
+// Helm's own descriptions, from its pkg/action.
 const (
 	installing   = "Initial install underway"
 	upgrading    = "Preparing upgrade"
@@ -89,7 +86,7 @@ func (r Release) Pending(action hooks.Action) *Release {
 	return &r
 }
 
-// Deployed is the release once an action is complete: its objects are there, its hooks have run.
+// Deployed is the release once an action is complete: its objects exist, its hooks have run.
 func (r Release) Deployed(action hooks.Action) *Release {
 	switch {
 	case action == hooks.ActionInstall:
@@ -97,7 +94,7 @@ func (r Release) Deployed(action hooks.Action) *Release {
 	case action == hooks.ActionUpgrade:
 		return r.as(helm.StatusDeployed, upgraded)
 	case action == hooks.ActionRollback && r.Status == helm.StatusFailed.String():
-		return r.as(helm.StatusDeployed, rolledBack) // what it said before is gone with the failure
+		return r.as(helm.StatusDeployed, rolledBack) // the failure replaced its description
 	}
 	return r.as(helm.StatusDeployed, "")
 }
@@ -120,13 +117,13 @@ func (r Release) Uninstalling() *Release { return r.as(helm.StatusUninstalling, 
 // IsDeployed says whether the release is shown as complete.
 func (r *Release) IsDeployed() bool { return r.Status == helm.StatusDeployed.String() }
 
-// After is the release with a number after a revision that somebody made, as what it is by then.
+// After is the release, adopted, with a number after a revision that others made.
 func (r Release) After(revision int, now metav1.Time) *Release {
-	r.Revision, r.LastDeployed, r.TakenOver, r.Description = max(r.Revision, revision+1), now, true, upgraded
+	r.Revision, r.LastDeployed, r.Adopted, r.Description = max(r.Revision, revision+1), now, true, upgraded
 	return &r
 }
 
-// as is the release in another status. An empty description leaves the one there is.
+// as sets a status. An empty description keeps the present one.
 func (r Release) as(status helm.Status, description string) *Release {
 	r.Status, r.Description = status.String(), cmp.Or(description, r.Description)
 	return &r

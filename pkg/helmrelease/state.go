@@ -16,11 +16,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// reservedValues is the key of values that helm does not show.
 const reservedValues = "kkp"
 
-// Object builds Helm's own form of a release with its hooks, labelled with the owner. It has no
-// templates, no files and no value under kkp.
+// Object is Helm's own form, with the owner's label; no templates, files or values under kkp.
 func (r *Release) Object(owner ownership.Owner, run []hooks.Hook) *helm.Release {
 	config := maps.Clone(r.Config)
 	delete(config, reservedValues)
@@ -39,14 +37,13 @@ func (r *Release) Object(owner ownership.Owner, run []hooks.Hook) *helm.Release 
 	}
 }
 
-// storedHooks are hooks in Helm's own form. Their manifests are the objects as they are made here,
-// since people who run one by hand need its images and namespace.
+// storedHooks have prepared objects as manifests: people run these by hand.
 func storedHooks(run []hooks.Hook) []*helm.Hook {
 	made := make([]*helm.Hook, 0, len(run))
 	for _, hook := range run {
 		object, err := hook.Decode()
 		if err != nil {
-			continue // it can't be run either, which is told there
+			continue // it can't be run either, which its run reports
 		}
 		manifest, err := yaml.JSONToYAML(hook.Object)
 		if err != nil {
@@ -80,8 +77,7 @@ func words[W ~string](plain []string) []W {
 	return typed
 }
 
-// timeOf is a time of the record in Helm's form, as it is after the record was read again: finer, a
-// restarted process would write another release than the one that is there.
+// timeOf has full seconds, as in a record: otherwise a restarted process would write again.
 func timeOf(at metav1.Time) helmtime.Time {
 	return helmtime.Time{Time: at.UTC().Truncate(time.Second)}
 }

@@ -20,14 +20,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// packers are kept, since each holds more than a megabyte. Releases are packed as helm packs them, so what fitted fits again.
+// packers are reused: each takes more than a megabyte. They pack as helm does, for the same size.
 var packers = sync.Pool{New: func() any {
 	packer, _ := gzip.NewWriterLevel(nil, gzip.BestCompression) // the level is a constant: it does not fail
 	return packer
 }}
 
-// secretFor is the Secret that shows a revision of a Helm release, which is packed, by the names and labels of Helm's Secrets
-// driver (pkg/storage/driver of Helm).
+// secretFor has the name and labels of Helm's Secrets driver (pkg/storage/driver of Helm).
 func secretFor(name string, revision int, status helm.Status, owner string, packed []byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf(nameFormat, name, revision), Labels: map[string]string{
@@ -38,7 +37,6 @@ func secretFor(name string, revision int, status helm.Status, owner string, pack
 	}
 }
 
-// packRelease is base64 of gzip.
 func packRelease(plain []byte) ([]byte, error) {
 	var packed bytes.Buffer
 	packer := packers.Get().(*gzip.Writer)
@@ -58,13 +56,10 @@ type storedRelease struct {
 	Name, Namespace string
 	Version         int
 	Info            storedInfo
-	// Objects are those that its manifest names, and Hooks those of its hooks.
-	Objects, Hooks []ownership.Entry
-	// Unread counts the documents that can't be read.
-	Unread int
+	Objects, Hooks  []ownership.Entry
+	Unread          int
 }
 
-// storedInfo is what Helm says about a release, but for the resources, which it stores nowhere.
 type storedInfo struct {
 	FirstDeployed helmtime.Time `json:"first_deployed"`
 	LastDeployed  helmtime.Time `json:"last_deployed"`
@@ -74,7 +69,7 @@ type storedInfo struct {
 	Notes         string        `json:"notes,omitempty"`
 }
 
-// decode reads a release as Helm writes it, base64 of gzip of JSON, with bounds; it keeps neither chart, values nor objects.
+// decode reads a release as Helm writes it, base64 of gzip of JSON, within limits.
 func decode(ctx context.Context, data []byte) (*storedRelease, error) {
 	if err := unpacking.Acquire(ctx, 1); err != nil {
 		return nil, err
@@ -96,7 +91,7 @@ func decode(ctx context.Context, data []byte) (*storedRelease, error) {
 		case "info":
 			text, err := walk.capture(walk.value)
 			if json.Unmarshal(text, &stored.Info) != nil {
-				stored.Info = storedInfo{} // it is for people, but for a time
+				stored.Info = storedInfo{} // people read it; we only need a time
 			}
 			return err
 		}
@@ -112,7 +107,6 @@ func decode(ctx context.Context, data []byte) (*storedRelease, error) {
 	return &stored, nil
 }
 
-// hook walks over one hook, for the object that it names.
 func (w *walker) hook(objects *manifest) error {
 	return w.members(func(key string) error {
 		if key != "manifest" {
@@ -123,7 +117,7 @@ func (w *walker) hook(objects *manifest) error {
 	})
 }
 
-// about walks over what says which release it is, and over all the rest.
+// about reads the members that identify the release, and skips all others.
 func (w *walker) about(key string, stored *storedRelease) error {
 	into, ok := map[string]any{
 		"name": &stored.Name, "namespace": &stored.Namespace, "version": &stored.Version, "info": &stored.Info,
@@ -138,7 +132,7 @@ func (w *walker) about(key string, stored *storedRelease) error {
 	return json.Unmarshal(text, into)
 }
 
-// superseded is the Secret of a release when a later one has taken its place; all else of it stays as it was stored, byte for byte.
+// superseded is a release's Secret with that status; all else of it stays byte for byte.
 func superseded(ctx context.Context, data []byte, owner string) (*storedRelease, *corev1.Secret, error) {
 	if err := unpacking.Acquire(ctx, 1); err != nil {
 		return nil, nil, err

@@ -40,7 +40,8 @@ func allocated(work func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// Red when a release is decoded into Helm's own type: 6 MiB of small maps become hundreds of MiB there.
+// Red when a release is decoded into Helm's own type: 6 MiB of small maps become hundreds of MiB
+// there.
 func TestDecodingARelease(t *testing.T) {
 	plain := `{"name":"web","config":{"a":[` + strings.Repeat("{},", 2<<20) + `{}]},"version":1}`
 	packed := packHelm(t, plain)
@@ -64,7 +65,8 @@ func storedText(t *testing.T, manifest string) string {
 	return string(text)
 }
 
-// Red when aliases are written out before they are counted, or documents decoded whose pieces were not.
+// Red when aliases are written out before they are counted, or documents decoded whose pieces were
+// not.
 func TestForeignManifestsAreBounded(t *testing.T) {
 	aliases := "kind: &a " + strings.Repeat("x", 50_000) + "\nmetadata: [" + strings.Repeat("*a,", 2000) + "*a]\n"
 	for why, manifest := range map[string]string{
@@ -115,8 +117,9 @@ func TestObjectsOfManifests(t *testing.T) {
 	}
 }
 
-// A release as large as Helm can store: 1 MiB of Secret, of which 40 MiB become, with a definition of 2 MiB and a document that is no
-// YAML. Red when what is read is bounded below: such charts could not be adopted. What it takes is told, and bounded.
+// A release as large as Helm can store: 1 MiB of Secret, of which 40 MiB become, with a definition
+// of 2 MiB and a document that is no YAML. Red when what is read is bounded below: such charts
+// could not be adopted. What it takes is reported, and bounded.
 func TestLargeReleasesAreRead(t *testing.T) {
 	var text strings.Builder
 	chance := rand.New(rand.NewPCG(1, 2))
@@ -154,7 +157,8 @@ func TestLargeReleasesAreRead(t *testing.T) {
 	}
 }
 
-// Red when a part of a release gets lost, or another than its status changes, where a later one takes its place.
+// Red when a part of a release gets lost, or another than its status changes, where a later one
+// takes its place.
 func TestSupersededReleasesKeepTheirParts(t *testing.T) {
 	plain := `{"name":"web","info":{"first_deployed":"2026-01-02T03:04:05Z","last_deployed":"2026-01-02T03:04:05Z","deleted":"",` +
 		`"description":"Install complete","status":"deployed","notes":"hello"},"chart":{"metadata":{"name":"c"}},"config":{"a":1},` +
@@ -186,8 +190,8 @@ func unpacked(t *testing.T, secret *corev1.Secret) string {
 	return string(text)
 }
 
-// In user clusters: a release of 16 MiB of "<" took 96 MiB and more when it was superseded, for each worker. Red when it
-// is kept while it is rewritten.
+// In user clusters: a release of 16 MiB of "<" took 96 MiB and more when it was superseded, for
+// each worker. Red when it is kept while it is rewritten.
 func TestSupersedingIsBounded(t *testing.T) {
 	plain := `{"name":"web","info":{"status":"deployed"},"config":{"a":"` + strings.Repeat("<", 8<<20) + `"},"version":3}`
 	packed := packHelm(t, plain)
@@ -214,7 +218,8 @@ func TestWhatIsNoRelease(t *testing.T) {
 	}
 }
 
-// Parts take time, and one release is read at a time for all. Red without step: each of these is read to its end.
+// Parts take time, and one release is read at a time for all. Red without step: each of these is
+// read to its end.
 func TestReleasesHaveABoundOfParts(t *testing.T) {
 	for why, plain := range map[string]string{
 		"escapes":  `{"name":"web","manifest":"` + strings.Repeat(`\n`, 9<<20) + `"}`,

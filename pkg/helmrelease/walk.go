@@ -17,36 +17,33 @@ import (
 )
 
 const (
-	// unpackedLimit bounds what a release in a user cluster may become, in bytes. A Secret holds 768 KiB of gzip, which real
-	// charts make ten to twenty times as much of, and a bomb a thousand times. None of it is kept: the limit is about time.
+	// unpackedLimit is for time, in bytes: a Secret's 768 KiB of gzip unpack to ten or twenty times
+	// as much for real charts, and to a thousand times for a bomb.
 	unpackedLimit = 64 << 20
-	// rewrittenLimit bounds what is packed again, which takes ten times as long.
+	// rewrittenLimit bounds a release that is packed again, which takes ten times as long.
 	rewrittenLimit = 64 << 20
-	// partLimit bounds the parts of a release that are kept while it is read, in bytes: what Helm tells about it, with its notes.
+	// partLimit bounds the parts that are kept in memory, in bytes: Helm's info with its notes.
 	partLimit = 2 << 20
-	// mostSteps bounds what a release has in parts: names, values, escapes and the signs between them. Each takes time of its own. The
-	// densest that charts have, dashboards of JSON inside of JSON, come to one in five bytes: 40 MiB of them.
-	mostSteps = 8 << 20
-	// mostLevels is how deep lists and maps may be in one another.
+	// mostSteps bounds names, values, escapes and separators, each of which takes time. The densest
+	// charts, dashboards of JSON inside of JSON, have one in five bytes: 40 MiB of them.
+	mostSteps  = 8 << 20
 	mostLevels = 1 << 10
 )
 
-// unpacking lets one release be unpacked at a time: anybody's user cluster can have many that take long.
+// unpacking lets one release be unpacked at a time: a user cluster can have many slow ones.
 var unpacking = semaphore.NewWeighted(1)
 
-// walker walks through the JSON of a release while it is unpacked. It keeps what is asked for and no more, so that a release costs
-// time in proportion to its bytes, and no memory. What is no JSON ends the walk at the latest where something is looked for in it.
+// walker walks through the JSON of a release while it is unpacked, in time in proportion to the
+// bytes, and keeps only what is asked for. Invalid JSON ends the walk where it is read.
 type walker struct {
 	in *bufio.Reader
 	// out gets every byte that is walked over; it may be nil.
 	out io.Writer
-	// kept gets them, too, up to partLimit; it may be nil.
-	kept *bytes.Buffer
-	// steps are the parts that it has walked over.
+	// kept gets them too, up to partLimit; it may be nil.
+	kept  *bytes.Buffer
 	steps int
 }
 
-// open opens a release as Helm stores it: base64 of gzip.
 func open(ctx context.Context, data []byte, limit int64) (*walker, error) {
 	unpacked, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(data)))
 	if err != nil {
@@ -73,19 +70,17 @@ func (l *limited) Read(into []byte) (int, error) {
 	return count, err
 }
 
-// tooLargeError says that a release in a user cluster unpacks to more than is read.
 type tooLargeError struct{ Limit int64 }
 
 func (e *tooLargeError) Error() string {
 	return fmt.Sprintf("the Helm release unpacks to more than %d MiB", e.Limit>>20)
 }
 
-// noReleaseError says that a text is no release.
 type noReleaseError struct{ problem string }
 
 func (e *noReleaseError) Error() string { return "this is no Helm release: " + e.problem }
 
-// peek is what is there to be read next: one byte at least.
+// peek gives the next bytes, at least one.
 func (w *walker) peek() ([]byte, error) {
 	if w.in.Buffered() == 0 {
 		if _, err := w.in.Peek(1); err != nil {
@@ -98,7 +93,6 @@ func (w *walker) peek() ([]byte, error) {
 	return w.in.Peek(w.in.Buffered())
 }
 
-// skip advances behind bytes that were peeked at.
 func (w *walker) skip(bytes []byte) error {
 	if w.out != nil {
 		if _, err := w.out.Write(bytes); err != nil {
@@ -115,7 +109,6 @@ func (w *walker) skip(bytes []byte) error {
 	return err
 }
 
-// one skips the next byte.
 func (w *walker) one() error {
 	char, err := w.in.Peek(1)
 	if err != nil {
@@ -124,7 +117,7 @@ func (w *walker) one() error {
 	return w.skip(char)
 }
 
-// next is the next byte that is no space; it is not skipped.
+// next gives the next byte that is no space, and does not skip it.
 func (w *walker) next() (byte, error) {
 	for {
 		chunk, err := w.peek()
@@ -205,7 +198,6 @@ func (w *walker) elements(begin, end byte, element func() error) error {
 	}
 }
 
-// step counts a part that is walked over.
 func (w *walker) step() error {
 	if w.steps++; w.steps > mostSteps {
 		return &noReleaseError{"it has more parts than are read"}
@@ -220,7 +212,7 @@ func firstError(err error, otherwise func() error) error {
 	return otherwise()
 }
 
-// capture gives what a walk walks over, without spaces before it.
+// capture returns what a walk walks over, without leading spaces.
 func (w *walker) capture(walk func() error) ([]byte, error) {
 	if _, err := w.next(); err != nil {
 		return nil, err
@@ -231,7 +223,6 @@ func (w *walker) capture(walk func() error) ([]byte, error) {
 	return w.kept.Bytes(), err
 }
 
-// value walks over any value.
 func (w *walker) value() error {
 	for depth := 0; ; {
 		char, err := w.next()
@@ -264,7 +255,6 @@ func (w *walker) value() error {
 	}
 }
 
-// word walks over a number, true, false or null.
 func (w *walker) word() error {
 	for {
 		chunk, err := w.peek()
@@ -284,7 +274,7 @@ func (w *walker) word() error {
 	}
 }
 
-// text walks over a string and writes what it says into a writer, which may be nil.
+// text walks over a string and decodes it into a writer, which may be nil.
 func (w *walker) text(into io.Writer) error {
 	if err := w.must('"'); err != nil {
 		return err
@@ -318,7 +308,6 @@ func (w *walker) text(into io.Writer) error {
 	}
 }
 
-// escape walks over what a backslash begins.
 func (w *walker) escape(into io.Writer) error {
 	if err := w.step(); err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// history is the number of revisions of a Helm release that are kept in the user cluster; helm's own default.
+// history is how many revisions of a release stay in the user cluster: helm's default.
 const history = 10
 
 // Helm's names for what it stores (pkg/storage of Helm).
@@ -27,18 +27,16 @@ const (
 	nameFormat = "sh.helm.release.v1.%s.v%d"
 )
 
-// Write writes a Helm release, made by Object, into its namespace of the user cluster as Helm's Secrets driver does, so
-// that helm shows it; secrets must be those of that namespace. An equal one is left alone, and then nothing is written at all. When
-// its status is deployed, earlier revisions become superseded; those beyond history go in any case. A revision that isNew is
-// written without a look at what is there first. Errors: NameTakenError, CopyTooLargeError, or the API server's. What it
-// returns is the resource version of the release's Secret, by which a change is known.
+// Write stores a Helm release, made by Object, as Helm's Secrets driver does, if it differs. A
+// deployed one supersedes earlier revisions; those beyond history are deleted. One that isNew is
+// created without a read. Errors: NameTakenError, CopyTooLargeError, or the API server's.
 func Write(ctx context.Context, secrets corev1client.SecretInterface, rel *helm.Release, isNew bool) (version string, err error) {
 	driver := &driver{secrets: secrets, owner: rel.Labels[v1.LabelInstallation], isNew: isNew}
 	stored, err := driver.write(ctx, rel)
 	if err != nil {
 		return "", fmt.Errorf("writing revision %d of Helm release %q: %w", rel.Version, rel.Name, err)
 	}
-	if rel.Info.Status == helm.StatusDeployed && rel.Version > 1 { // before the first there is none
+	if rel.Info.Status == helm.StatusDeployed && rel.Version > 1 { // there is none before the first
 		if err := driver.supersede(ctx, rel); err != nil {
 			return "", err
 		}
@@ -49,7 +47,7 @@ func Write(ctx context.Context, secrets corev1client.SecretInterface, rel *helm.
 	return stored.ResourceVersion, nil
 }
 
-// Remove deletes every revision of a Helm release that carries the owner's label, without reading any.
+// Remove deletes every revision of a Helm release that carries the owner's label, unread.
 func Remove(ctx context.Context, secrets corev1client.SecretInterface, name string, owner ownership.Owner) error {
 	err := secrets.DeleteCollection(ctx, metav1.DeleteOptions{}, ours(name, owner.ID()))
 	if err != nil {
@@ -70,7 +68,7 @@ func (s *driver) write(ctx context.Context, rel *helm.Release) (*corev1.Secret, 
 	return s.put(ctx, secretFor(rel.Name, rel.Version, rel.Info.Status, s.owner, packed))
 }
 
-// supersede marks earlier revisions that still look current. What can't be decoded is left as it is.
+// supersede marks earlier revisions that claim to be current; it skips undecodable ones.
 func (s *driver) supersede(ctx context.Context, rel *helm.Release) error {
 	options := ours(rel.Name, s.owner,
 		requirement("status", selection.In, "deployed", "pending-install", "pending-upgrade", "pending-rollback"),
@@ -80,7 +78,7 @@ func (s *driver) supersede(ctx context.Context, rel *helm.Release) error {
 	if err != nil {
 		return fmt.Errorf("listing revisions of Helm release %q: %w", rel.Name, err)
 	}
-	for _, item := range list.Items[:min(len(list.Items), history)] { // whatever was asked for, the answer is theirs
+	for _, item := range list.Items[:min(len(list.Items), history)] { // the answer may exceed the limit
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -96,7 +94,7 @@ func (s *driver) supersede(ctx context.Context, rel *helm.Release) error {
 	return nil
 }
 
-// trim removes revisions older than the history. The one that is deployed stays, as it does with helm.
+// trim removes revisions older than the history, except a deployed one, as helm does.
 func (s *driver) trim(ctx context.Context, rel *helm.Release) error {
 	var kept []string
 	for i := range history {
@@ -110,7 +108,6 @@ func (s *driver) trim(ctx context.Context, rel *helm.Release) error {
 	return nil
 }
 
-// ours selects the revisions of a release that carry the owner's label.
 func ours(name, owner string, more ...labels.Requirement) metav1.ListOptions {
 	selector := labels.SelectorFromSet(labels.Set{"owner": "helm", "name": name, v1.LabelInstallation: owner})
 	return metav1.ListOptions{LabelSelector: selector.Add(more...).String(), FieldSelector: "type=" + secretType}

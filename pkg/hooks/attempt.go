@@ -13,7 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 )
 
-// advance takes one hook further: it ends done, or waiting, or failed.
+// advance takes one hook further: it ends done, waiting, or failed.
 func (p *pass) advance(ctx context.Context, hook *Hook) (waiting, failed string, err error) {
 	made, err := p.made(hook)
 	if err != nil {
@@ -51,7 +51,6 @@ func (p *pass) step(ctx context.Context, hook *Hook, made apply.Hook) (waiting, 
 	return p.replace(ctx, hook, made, seen)
 }
 
-// replace makes room for a hook where something stands in its place.
 func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, seen apply.HookState) (waiting, failed string, err error) {
 	switch {
 	case seen.Deleting:
@@ -60,13 +59,13 @@ func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, seen ap
 		return "", "an object of its name exists already and belongs to somebody else: remove it, or annotate the installation with " +
 			"adopt", nil
 	case made.HoldsMore() || !made.Runs() && !hook.has(deleteBefore):
-		p.begin(hook, "") // nothing says that it may go, and its being there is what the hook is for
+		p.begin(hook, "") // nothing allows its deletion, and the hook's purpose is that it exists
 		p.succeed(hook)
 		return "", "", nil
 	case !seen.Ours && seen.Obstacle != "":
 		return "", fmt.Sprintf("an object of its name exists already and is not replaced: %s: remove it, or rename the hook",
 			seen.Obstacle), nil
-	case seen.Working && p.Now.Sub(seen.Made) < p.Timeout:
+	case seen.Running && p.Now.Sub(seen.Created) < p.Timeout:
 		return fmt.Sprintf("hook %s waits for the end of an earlier attempt, which runs", made.Key()), "", nil
 	}
 	after, err := p.remove(ctx, made, seen.UID)
@@ -79,9 +78,8 @@ func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, seen ap
 	return p.make(ctx, hook, made)
 }
 
-// make makes the object. It is on record before anything else is done.
 func (p *pass) make(ctx context.Context, hook *Hook, made apply.Hook) (waiting, failed string, err error) {
-	uid, refused, err := apply.MakeHook(ctx, p.Target, p.Owner, made)
+	uid, refused, err := apply.CreateHook(ctx, p.Target, p.Owner, made)
 	if err != nil || refused != "" {
 		return "", refused, err
 	}
@@ -96,7 +94,6 @@ func (p *pass) make(ctx context.Context, hook *Hook, made apply.Hook) (waiting, 
 	return fmt.Sprintf("hook %s of event %s: it runs", made.Key(), p.event), "", nil
 }
 
-// check sees how a hook's own object fares.
 func (p *pass) check(hook *Hook, made apply.Hook, seen apply.HookState) (waiting, failed string, err error) {
 	deadline := hook.Run.Started.Add(p.Timeout)
 	switch {
@@ -120,7 +117,7 @@ func (p *pass) begin(hook *Hook, uid types.UID) {
 	}
 }
 
-// skip leaves a hook out that has nothing to do any more.
+// skip records a hook as done that has nowhere to run.
 func (p *pass) skip(hook *Hook, why string) {
 	p.begin(hook, "")
 	p.succeed(hook)
@@ -134,9 +131,8 @@ func (p *pass) succeed(hook *Hook) {
 	hook.Run.Phase, hook.Run.Ended = PhaseSucceeded, metav1.NewTime(p.Now)
 }
 
-// Stop ends the Jobs and Pods of an event that never came to its end, because the release is
-// removed: they would go on beside the removal, and after it. It is called again until nothing is
-// waited for. A removal's own hooks are left alone. An error is a call that failed.
+// Stop deletes the Jobs and Pods of an unfinished event before the release is removed. Call it
+// again until waiting is empty. A removal's own hooks continue.
 func (h Runner) Stop(ctx context.Context, revision Revision) (waiting string, err error) {
 	event := revision.HooksState.Event
 	p := &pass{Runner: h, Revision: revision, event: event}
@@ -146,7 +142,7 @@ func (h Runner) Stop(ctx context.Context, revision Revision) (waiting string, er
 	for _, hook := range revision.hooksOf(event) {
 		made, err := p.made(hook)
 		if err != nil || !made.Runs() {
-			continue // what is no object was never made
+			continue // it was never created
 		}
 		left, err := p.stop(ctx, made)
 		if _, gone := errors.AsType[*apply.NoPlaceError](err); err != nil && !gone {
@@ -159,7 +155,6 @@ func (h Runner) Stop(ctx context.Context, revision Revision) (waiting string, er
 	return waiting, nil
 }
 
-// stop deletes an object that runs for the last attempt, which is on record or not.
 func (p *pass) stop(ctx context.Context, made apply.Hook) (waiting string, err error) {
 	seen, err := apply.ReadHook(ctx, p.Target, p.Owner, made)
 	if err != nil || !seen.Ours || seen.Run != made.Run || seen.Ended || seen.Failed {

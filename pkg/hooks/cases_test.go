@@ -83,9 +83,9 @@ func (s *hookStory) delete(object client.Object) {
 // later begins the next attempt at once.
 func later(runner *Runner) { runner.AskedFor = fmt.Sprint(runner.Now.UnixNano()) }
 
-// A Job that ended is judged by its end, whoever deletes it since; of one that is gone before, nobody knows the end. Red when what
-// goes counts as deleted before it counts as failed or complete, when a Job that is gone counts as done, and when Jobs go by
-// themselves.
+// A Job that ended is assessed by its end, whoever deletes it since; of one that is gone before,
+// nobody knows the end. Red when what goes counts as deleted before it counts as failed or
+// complete, when a Job that is gone counts as done, and when Jobs go by themselves.
 func TestEndOfHooksThatGo(t *testing.T) {
 	for name, test := range map[string]struct {
 		end    []batchv1.JobConditionType
@@ -134,7 +134,8 @@ func TestEndOfHooksThatGo(t *testing.T) {
 	}
 }
 
-// Two attempts never run beside each other. Red when a Job goes before its Pods, or is not waited for.
+// Two attempts never run beside each other. Red when a Job goes before its Pods, or is not waited
+// for.
 func TestNextAttemptWaitsForThePodsOfTheLast(t *testing.T) {
 	s := newHookStory(t, "attempts", jobHook("work", 0))
 	s.run("pre-install", nil)
@@ -149,7 +150,7 @@ func TestNextAttemptWaitsForThePodsOfTheLast(t *testing.T) {
 	}
 	s.collect(going)
 	s.run("pre-install", nil)
-	if again := s.job("work"); again.UID == first.UID {
+	if beginRetry := s.job("work"); beginRetry.UID == first.UID {
 		t.Error("the next attempt was not made")
 	}
 }
@@ -162,7 +163,8 @@ func configHook(kind, spec string) Hook {
 
 const claimSpec = `,"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}`
 
-// Red when a hook takes the place of what is no hook of its release, or of data, with annotation adopt or without.
+// Red when a hook takes the place of what is no hook of its release, or of data, with annotation
+// adopt or without.
 func TestHooksTakeThePlaceOfHooksOnly(t *testing.T) {
 	const hook = `"annotations":{"helm.sh/hook":"pre-install"}`
 	for name, test := range map[string]struct {
@@ -241,7 +243,8 @@ func TestHooksReplaceTheirOwn(t *testing.T) {
 	}
 }
 
-// A removal is not held up by hooks that have nowhere to run; everything else is. Red when it is, or says nothing.
+// A removal is not held up by hooks that have nowhere to run; everything else is. Red when it is,
+// or says nothing.
 func TestHooksWithoutAPlace(t *testing.T) {
 	widget := Hook{Path: "widget", Object: []byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","namespace":"NAMESPACE"}}`)}
 	absent := jobHook("work", 0)
@@ -253,19 +256,20 @@ func TestHooksWithoutAPlace(t *testing.T) {
 			if progress := s.run("pre-install", nil); progress.Failed == "" || progress.Done {
 				t.Errorf("an installation: %+v", progress)
 			}
-			var told []string
+			var skipped []string
 			progress := s.run("pre-delete", func(runner *Runner) {
-				runner.Skipped = func(message string) { told = append(told, message) }
+				runner.Skipped = func(message string) { skipped = append(skipped, message) }
 			})
-			if !progress.Done || len(told) != 1 || !strings.Contains(told[0], "was not run") {
-				t.Errorf("a removal: %+v, told %q", progress, told)
+			if !progress.Done || len(skipped) != 1 || !strings.Contains(skipped[0], "was not run") {
+				t.Errorf("a removal: %+v, told %q", progress, skipped)
 			}
 		})
 	}
 }
 
-// What runs when a release is removed ends first. Red when a hook that runs, on record or not, or one that did not end in time, is
-// left running; when the removal goes on before it is gone; and when a Job that ended goes as well.
+// What runs when a release is removed ends first. Red when a hook that runs, on record or not, or
+// one that did not end in time, is left running; when the removal goes on before it is gone; and
+// when a Job that ended goes as well.
 func TestStopEndsWhatRuns(t *testing.T) {
 	for name, test := range map[string]struct {
 		forget, overdue, ended bool
@@ -311,7 +315,8 @@ func TestStopEndsWhatRuns(t *testing.T) {
 	}
 }
 
-// Red when an object of the add-on that became a hook is pruned, or one that a hook has replaced, or has yet to look at, is not.
+// Red when an object of the add-on that became a hook is pruned, or one that a hook has replaced,
+// or has yet to look at, is not.
 func TestObjectsThatBecameHooks(t *testing.T) {
 	hook := func(name string, run *Run) Hook {
 		made := configHook("ConfigMap", "")

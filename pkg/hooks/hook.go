@@ -38,7 +38,7 @@ func (a Action) Post() string { return "post-" + string(a) }
 // testEvent is run by people only.
 const testEvent = "test"
 
-// Delete policies of Helm. One that names none has deleteBefore.
+// Delete policies of Helm. A hook without any has deleteBefore.
 const (
 	deleteBefore    = "before-hook-creation"
 	deleteSucceeded = "hook-succeeded"
@@ -47,17 +47,13 @@ const (
 
 // Hook is a hook of a Helm release.
 type Hook struct {
-	// Path of its template.
-	Path string `json:"path"`
-	// Events at which it runs, each once.
-	Events []string `json:"events"`
-	// Weight orders the hooks of an event, lowest first.
-	Weight         int      `json:"weight,omitempty"`
-	DeletePolicies []string `json:"deletePolicies,omitempty"`
-	LogPolicies    []string `json:"logPolicies,omitempty"`
-	// Object is prepared like those of the release.
-	Object json.RawMessage `json:"object"`
-	// Run is how it ran last; nil before the first time. It does not count in Digest.
+	Path           string          `json:"path"`
+	Events         []string        `json:"events"`
+	Weight         int             `json:"weight,omitempty"`
+	DeletePolicies []string        `json:"deletePolicies,omitempty"`
+	LogPolicies    []string        `json:"logPolicies,omitempty"`
+	Object         json.RawMessage `json:"object"`
+	// Run is the last run; nil before the first. It does not count in Digest.
 	Run *Run `json:"run,omitempty"`
 }
 
@@ -74,42 +70,38 @@ type Run struct {
 	// Attempt at the event, from 1.
 	Attempt int    `json:"attempt"`
 	Phase   string `json:"phase"`
-	// UID of the object; empty where the hook found one that it leaves as it is.
+	// UID of the object; empty if the hook accepted an existing one.
 	UID types.UID `json:"uid,omitempty"`
-	// Cleaned says that a delete policy took the object away.
+	// Cleaned says that a delete policy removed the object.
 	Cleaned bool        `json:"cleaned,omitempty"`
 	Started metav1.Time `json:"started"`
 	Ended   metav1.Time `json:"ended,omitzero"`
 }
 
-// State says how far the hooks of a revision have come.
+// State is the progress of a revision's hooks.
 type State struct {
-	// Event that was begun last, and the attempt at it, from 1.
+	// Event that began last, and the attempt at it, from 1.
 	Event   string `json:"event,omitempty"`
 	Attempt int    `json:"attempt,omitempty"`
-	// Failed says why the attempt did; empty while it goes on. Tidy: the delete policies were followed.
+	// Failed says why the attempt did; "" while it runs. Tidy: the delete policies were applied.
 	Failed   string      `json:"failed,omitempty"`
 	FailedAt metav1.Time `json:"failedAt,omitzero"`
 	Tidy     bool        `json:"tidy,omitempty"`
 	// AskedFor is annotation reconcile-at of the attempt; another value begins the next at once.
-	AskedFor string `json:"askedFor,omitempty"`
-	// Ended are the events that are over.
-	Ended []string `json:"ended,omitempty"`
+	AskedFor string   `json:"askedFor,omitempty"`
+	Ended    []string `json:"ended,omitempty"`
 }
 
-// Set is what is on record of the hooks of a revision of a Helm release.
+// Set is the recorded state of the hooks of a revision of a Helm release.
 type Set struct {
-	// Action is what the revision does to the release; "" in records of before hooks were run.
-	Action Action `json:"action,omitempty"`
-	// Hooks of the release, and how they ran. HooksDigest tells them from another revision's.
+	// Action of the revision; "" in records from before hooks were run.
+	Action      Action `json:"action,omitempty"`
 	Hooks       []Hook `json:"hooks,omitempty"`
 	HooksDigest string `json:"hooksDigest,omitempty"`
-	// HooksState is how far their events have come.
-	HooksState State `json:"hooking,omitzero"`
+	HooksState  State  `json:"hooking,omitzero"`
 }
 
-// Digest is the SHA-256, in hex, of everything that hooks are, but how they ran. Hooks that are for
-// tests only do not count; "" is none.
+// Digest is the SHA-256, in hex, of hooks without their runs and without tests; "" is none.
 func Digest(hooks []Hook) string {
 	var counted []Hook
 	for _, hook := range hooks {
@@ -122,14 +114,14 @@ func Digest(hooks []Hook) string {
 		return ""
 	}
 	text, err := json.Marshal(counted)
-	if err != nil { // cannot be: the objects were JSON before
+	if err != nil { // impossible: the objects were JSON before
 		panic(fmt.Sprintf("hooks are no JSON: %v", err))
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// CarryRuns gives hooks that are rendered anew the runs of those that they are equal to.
+// CarryRuns copies the runs of equal hooks to hooks that were rendered anew.
 func CarryRuns(before, after []Hook) []Hook {
 	carried := slices.Clone(after)
 	for i := range carried {
@@ -142,7 +134,7 @@ func CarryRuns(before, after []Hook) []Hook {
 	return carried
 }
 
-// NotRun are the hooks as they were before they ran.
+// NotRun are the hooks without their runs.
 func NotRun(hooks []Hook) []Hook {
 	fresh := slices.Clone(hooks)
 	for i := range fresh {
@@ -151,8 +143,7 @@ func NotRun(hooks []Hook) []Hook {
 	return fresh
 }
 
-// WithoutHooked are the entries of an inventory that no hook has made its own: a hook that found an
-// object of the add-on and left it as it is, or made it anew, is what the object belongs to since.
+// WithoutHooked drops entries of objects that a hook accepted, or created again: they are its own.
 func (s *Set) WithoutHooked(inventory ownership.Inventory) ownership.Inventory {
 	hooked := map[ownership.Key]types.UID{}
 	for i := range s.Hooks {
@@ -167,12 +158,12 @@ func (s *Set) WithoutHooked(inventory ownership.Inventory) ownership.Inventory {
 	})
 }
 
-// HasHooks says whether a revision has hooks of an event that are not over yet.
+// HasHooks says whether a revision has hooks of an event that has not ended.
 func (s *Set) HasHooks(event string) bool {
 	return len(s.hooksOf(event)) > 0 && !slices.Contains(s.HooksState.Ended, event)
 }
 
-// RanHooks says whether hooks of an event ran to their end in Jobs or Pods, which may do anything.
+// RanHooks says whether Jobs or Pods of an event succeeded, which may have done anything.
 func (s *Set) RanHooks(event string) bool {
 	return slices.ContainsFunc(s.hooksOf(event), func(hook *Hook) bool {
 		object, err := hook.Decode()
@@ -180,8 +171,7 @@ func (s *Set) RanHooks(event string) bool {
 	})
 }
 
-// hooksOf are the hooks of an event in the order in which Helm runs them (pkg/action/hooks.go): by
-// weight, then by name, then as they were sorted by kind.
+// hooksOf has Helm's order (pkg/action/hooks.go): by weight, by name, then as sorted by kind.
 func (s *Set) hooksOf(event string) []*Hook {
 	var hooks []*Hook
 	for i := range s.Hooks {
@@ -226,7 +216,6 @@ func Objects(hooks []Hook) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// has says whether one of the hook's policies deletes at a moment.
 func (h *Hook) has(policy string) bool {
 	if len(h.DeletePolicies) == 0 {
 		return policy == deleteBefore
@@ -234,7 +223,6 @@ func (h *Hook) has(policy string) bool {
 	return slices.Contains(h.DeletePolicies, policy)
 }
 
-// ran says whether the hook did its work at an event.
 func (h *Hook) ran(event string) bool {
 	return h.Run != nil && h.Run.Event == event && h.Run.Phase == PhaseSucceeded
 }

@@ -17,34 +17,32 @@ import (
 )
 
 const (
-	// firstPause follows the first failed attempt at an event, and doubles up to longestPause.
+	// firstPause follows the first failed attempt, and doubles up to longestPause.
 	firstPause   = 10 * time.Second
 	longestPause = 5 * time.Minute
 )
 
-// Runner runs the hooks of one event, one after the other, as far as it goes without waiting.
+// Runner runs the hooks of one event, one after the other, as far as possible without waiting.
 type Runner struct {
-	Target calls.Target
-	// Timeout is how long one hook may take.
+	Target  calls.Target
 	Timeout time.Duration
 	Now     time.Time
-	// AskedFor is annotation reconcile-at: another value than the failed attempt's begins the next at once.
+	// AskedFor is annotation reconcile-at: another value begins the next attempt.
 	AskedFor string
-	// Adopt lets a hook take the place of an object that is not ours.
+	// Adopt lets a hook replace an object that is not ours.
 	Adopt bool
-	// Save writes the record, before anything that the user cluster could not tell afterwards.
+	// Save writes the record, before each change that the user cluster could not show later.
 	Save func(ctx context.Context) error
-	// Skipped is told of each hook of a removal that has nowhere to run any more; it may be nil.
+	// Skipped is called for hooks of a removal that have nowhere to run; it may be nil.
 	Skipped func(message string)
 }
 
-// Progress is how far an event has come.
+// Progress is the progress of an event.
 type Progress struct {
-	// Done says that every hook of the event did its work, or that there is none.
-	Done bool
-	// Waiting says what is waited for.
+	// Done says that every hook of the event succeeded, or that there is none.
+	Done    bool
 	Waiting string
-	// Failed says which hook failed, at which object and why, in which attempt; Retry is the next one.
+	// Failed says which hook failed at which object, why and when; Retry is the next attempt.
 	Failed  string
 	Attempt int
 	Retry   time.Time
@@ -52,30 +50,24 @@ type Progress struct {
 
 // Revision is the revision of a Helm release that hooks run for.
 type Revision struct {
-	// Set is what is on record of its hooks; a run changes it.
+	// Set is what is recorded of its hooks; a run changes it.
 	*Set
 	Owner           ownership.Owner
 	TargetNamespace string
-	// Release is marked on objects. Number of the revision and Time of its being made tell it from
-	// all others, also from one of the same number before the release was removed.
+	// Release is marked on objects. Number and Time identify the revision.
 	Release ownership.HelmMarks
 	Number  int
 	Time    metav1.Time
-	// Shown is changed with the record.
-	Shown Shown
+	Shown   Shown
 }
 
 // Shown is what helm shows of a revision, by the hooks of its own action.
 type Shown interface {
-	// Pending says that the action is under way.
 	Pending()
-	// Failed says why it failed.
 	Failed(problem string)
-	// Deployed says that it is complete.
 	Deployed()
 }
 
-// pass is one Run.
 type pass struct {
 	Runner
 	Revision
@@ -83,8 +75,7 @@ type pass struct {
 	changed bool
 }
 
-// Run takes the hooks of an event of a revision further. What it finds out is in its Set, and in
-// what helm shows. An error is a call that failed and may be tried again at once.
+// Run takes an event further, and changes Set and Shown. An error is a failed call.
 func (h Runner) Run(ctx context.Context, revision Revision, event string) (Progress, error) {
 	hooks := revision.hooksOf(event)
 	state := &revision.HooksState
@@ -96,10 +87,10 @@ func (h Runner) Run(ctx context.Context, revision Revision, event string) (Progr
 		*state = State{Event: event, Attempt: 1, AskedFor: h.AskedFor, Ended: state.Ended}
 	}
 	if state.Failed != "" {
-		if err := p.tidyUp(ctx, hooks); err != nil || p.pauses() {
+		if err := p.applyDeletePolicies(ctx, hooks); err != nil || p.isPaused() {
 			return p.failure(), err
 		}
-		p.again(hooks)
+		p.beginRetry(hooks)
 	}
 	for _, hook := range hooks {
 		if hook.ran(event) {
@@ -126,7 +117,6 @@ func (p *pass) save(ctx context.Context) error {
 	return p.Save(ctx)
 }
 
-// id tells an attempt from all others.
 func (p *pass) id() string {
 	return fmt.Sprintf("%s.v%d.%s.%d.%x", p.Release.ReleaseName, p.Number, p.event, p.HooksState.Attempt, p.Time.Unix())
 }
@@ -140,22 +130,21 @@ func (p *pass) isDeletion() bool {
 	return p.event == ActionDelete.Pre() || p.event == ActionDelete.Post()
 }
 
-// pauses says whether a failed attempt is still too fresh for another one.
-func (p *pass) pauses() bool {
-	return p.AskedFor == p.HooksState.AskedFor && p.Now.Before(p.retry())
+func (p *pass) isPaused() bool {
+	return p.AskedFor == p.HooksState.AskedFor && p.Now.Before(p.retryAt())
 }
 
-func (p *pass) retry() time.Time {
+func (p *pass) retryAt() time.Time {
 	return p.HooksState.FailedAt.Add(backoff.After(p.HooksState.Attempt, firstPause, longestPause))
 }
 
 func (p *pass) failure() Progress {
-	return Progress{Failed: p.HooksState.Failed, Attempt: p.HooksState.Attempt, Retry: p.retry()}
+	return Progress{Failed: p.HooksState.Failed, Attempt: p.HooksState.Attempt, Retry: p.retryAt()}
 }
 
-// again begins the next attempt. What ran to its end does not run again; what is only there is made
-// again where a delete policy took it away, since the others may need it.
-func (p *pass) again(hooks []*Hook) {
+// beginRetry begins the next attempt. Jobs and Pods that succeeded do not run again; other objects
+// that a delete policy removed are created again, since other hooks may need them.
+func (p *pass) beginRetry(hooks []*Hook) {
 	ended := p.HooksState.Ended
 	p.HooksState = State{Event: p.event, Attempt: p.HooksState.Attempt + 1, AskedFor: p.AskedFor, Ended: ended}
 	if p.isRollout() {
@@ -169,7 +158,6 @@ func (p *pass) again(hooks []*Hook) {
 	p.changed = true
 }
 
-// fail ends an attempt.
 func (p *pass) fail(ctx context.Context, hooks []*Hook, failed *Hook, why string) (Progress, error) {
 	object, err := failed.Decode()
 	if err != nil {
@@ -189,18 +177,17 @@ func (p *pass) fail(ctx context.Context, hooks []*Hook, failed *Hook, why string
 	if err := p.save(ctx); err != nil {
 		return Progress{}, err
 	}
-	return p.failure(), p.tidyUp(ctx, hooks)
+	return p.failure(), p.applyDeletePolicies(ctx, hooks)
 }
 
-// tidyUp follows the delete policies after a failure, once.
-func (p *pass) tidyUp(ctx context.Context, hooks []*Hook) error {
+func (p *pass) applyDeletePolicies(ctx context.Context, hooks []*Hook) error {
 	if p.HooksState.Tidy {
 		return nil
 	}
 	for _, hook := range slices.Backward(hooks) {
 		goes := hook.ran(p.event) && hook.has(deleteSucceeded) ||
 			hook.Run != nil && hook.Run.Phase == PhaseFailed && hook.has(deleteFailed)
-		if _, err := p.drop(ctx, hook, goes); err != nil {
+		if _, err := p.deleteRun(ctx, hook, goes); err != nil {
 			return err
 		}
 	}
@@ -208,15 +195,15 @@ func (p *pass) tidyUp(ctx context.Context, hooks []*Hook) error {
 	return p.save(ctx)
 }
 
-// finish ends an event whose hooks did their work: those that are to go by their policy are waited for.
+// finish ends an event whose hooks succeeded; it waits for deletions by policy.
 func (p *pass) finish(ctx context.Context, hooks []*Hook) (Progress, error) {
 	if slices.ContainsFunc(hooks, func(hook *Hook) bool { return hook.has(deleteSucceeded) }) {
-		if err := p.save(ctx); err != nil { // what is gone could not be told from what was never made
+		if err := p.save(ctx); err != nil { // a deleted object looks as if it was never created
 			return Progress{}, err
 		}
 	}
 	for _, hook := range slices.Backward(hooks) {
-		waiting, err := p.drop(ctx, hook, hook.has(deleteSucceeded))
+		waiting, err := p.deleteRun(ctx, hook, hook.has(deleteSucceeded))
 		if err != nil {
 			return Progress{}, err
 		}
@@ -232,8 +219,8 @@ func (p *pass) finish(ctx context.Context, hooks []*Hook) (Progress, error) {
 	return Progress{Done: true}, p.save(ctx)
 }
 
-// drop deletes the object of a hook's run; waiting says that it is still going.
-func (p *pass) drop(ctx context.Context, hook *Hook, goes bool) (waiting string, err error) {
+// deleteRun deletes the object of a hook's run; waiting says that it still exists.
+func (p *pass) deleteRun(ctx context.Context, hook *Hook, goes bool) (waiting string, err error) {
 	if !goes || hook.Run == nil || hook.Run.Event != p.event || hook.Run.Cleaned || hook.Run.UID == "" {
 		return "", nil
 	}
@@ -252,9 +239,9 @@ func (p *pass) drop(ctx context.Context, hook *Hook, goes bool) (waiting string,
 	return "", nil
 }
 
-// remove deletes an object and reads it again. One whose kind is not served went with its kind.
+// remove deletes an object and reads it again. An unserved kind has no objects.
 func (p *pass) remove(ctx context.Context, made apply.Hook, uid types.UID) (apply.HookState, error) {
-	err := apply.DropHook(ctx, p.Target, made, uid)
+	err := apply.DeleteHook(ctx, p.Target, made, uid)
 	if err == nil {
 		var seen apply.HookState
 		if seen, err = apply.ReadHook(ctx, p.Target, p.Owner, made); err == nil {

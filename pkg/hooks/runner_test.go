@@ -32,7 +32,8 @@ import (
 
 var errKilled = errors.New("the process is dead")
 
-// killer ends a process at its n-th write, before or after the write is done; 0 is never. A dead process does nothing more.
+// killer ends a process at its n-th write, before or after the write is done; 0 is never. A dead
+// process does nothing more.
 type killer struct {
 	next   http.RoundTripper
 	n      int
@@ -133,7 +134,8 @@ func (s *hookStory) record() *Set {
 	return record
 }
 
-// live runs a process until the event is over or the process is killed. Jobs end well as soon as they are seen.
+// live runs a process until the event is over or the process is killed. Jobs end well as soon as
+// they are seen.
 func (s *hookStory) live(kill *killer) (done bool) {
 	s.t.Helper()
 	config := rest.CopyConfig(fleet.Shared().Cluster("seed").Config)
@@ -227,9 +229,9 @@ func jobHook(name string, weight int, policies ...string) Hook {
 			`{"restartPolicy":"Never","containers":[{"name":"a","image":"a"}]}}}}`, name)}
 }
 
-// A process killed at any write, before or after it, leaves what the next one needs: each Job is made once, and the event comes
-// to its end. Red when a made object is not taken up by its annotation, and when what succeeded is not on record before delete
-// policies are followed.
+// A process killed at any write, before or after it, leaves what the next one needs: each Job is
+// made once, and the event comes to its end. Red when a made object is not taken up by its
+// annotation, and when what succeeded is not on record before delete policies are followed.
 func TestHooksSurviveKills(t *testing.T) {
 	hooks := func() []Hook {
 		account := Hook{Path: "account", Events: []string{"pre-install"}, Weight: -1, DeletePolicies: []string{deleteSucceeded}, Object: []byte(
@@ -274,7 +276,8 @@ func TestHooksSurviveKills(t *testing.T) {
 	t.Logf("killed at %d boundaries", boundaries)
 }
 
-// Red when the order is not Helm's: weight, be it as far off as it may, then name, then the order in which kinds came.
+// Red when the order is not Helm's: weight, be it as far off as it may, then name, then the order
+// in which kinds came.
 func TestOrderOfHooks(t *testing.T) {
 	record := Set{Hooks: []Hook{
 		jobHook("last", math.MaxInt), jobHook("b", 1), jobHook("a", 1), jobHook("z", -7), jobHook("c", 0), jobHook("first", math.MinInt),
@@ -288,7 +291,8 @@ func TestOrderOfHooks(t *testing.T) {
 	}
 }
 
-// Red when the runs of hooks or those of tests count: every run would begin a new revision; or when something else does not.
+// Red when the runs of hooks or those of tests count: every run would begin a new revision; or when
+// something else does not.
 func TestHooksDigest(t *testing.T) {
 	one := jobHook("a", 1)
 	ran, heavier, test := one, one, one
@@ -302,8 +306,8 @@ func TestHooksDigest(t *testing.T) {
 	}
 }
 
-// Red when a failed attempt is not left alone for its time, when its time does not grow or has no bound, and when another value
-// of annotation reconcile-at does not end it.
+// Red when a failed attempt is not left alone for its time, when its time does not grow or has no
+// bound, and when another value of annotation reconcile-at does not end it.
 func TestPauseAfterAFailedAttempt(t *testing.T) {
 	failed := time.Unix(1800000000, 0)
 	for _, test := range []struct {
@@ -325,7 +329,7 @@ func TestPauseAfterAFailedAttempt(t *testing.T) {
 				Attempt: test.attempt, Failed: "why", FailedAt: metav1.NewTime(failed), AskedFor: "before",
 			}}},
 		}
-		if got := p.pauses(); got != test.want {
+		if got := p.isPaused(); got != test.want {
 			t.Errorf("%s: pauses %t, want %t", test.why, got, test.want)
 		}
 	}

@@ -29,7 +29,7 @@ const (
 // them are to be written.
 func (p *Pass) Left() int {
 	p.beginRollout()
-	return p.State.rollout.Left()
+	return p.State.rollout.Remaining()
 }
 
 // beginRollout plans the rollout of the record's objects, unless it is under way.
@@ -55,11 +55,11 @@ func (p *Pass) beginRollout() {
 func (p *Pass) Advance(ctx context.Context) *Stop {
 	p.beginRollout()
 	var held *Stop // what stands on the foundation waits for the hooks that run before it
-	p.State.rollout.Hold(func(ctx context.Context) (bool, error) {
+	p.State.rollout.SetGate(func(ctx context.Context) (bool, error) {
 		held = p.runHooks(ctx, p.Record().Action.Pre())
 		return held == nil, nil
 	})
-	p.State.rollout.ShareWith(p.siblings)
+	p.State.rollout.SetSiblings(p.siblings)
 	progress, err := p.State.rollout.Advance(ctx, p.target())
 	p.Progress, p.Misbehaved = progress, progress.Misbehaved
 	p.State.waited(progress.Written)
@@ -108,7 +108,7 @@ func unfinished(progress apply.Progress, looks int) *Stop {
 	}
 	switch {
 	case progress.Waiting[0].Reason != v1.ReasonNamespaceMissing:
-	case progress.Kept > 0:
+	case progress.Unchanged > 0:
 		wait = atOnce // it may be ours, and was not written since it was there
 	default:
 		wait = backoff.After(looks, RefusedRecheck, SlowestRetry)
@@ -169,7 +169,7 @@ func (p *Pass) RecordApplied(ctx context.Context) *Stop {
 // comes at once, since they may have taken away what the update does not write.
 func (p *Pass) surveyAfter() {
 	switch {
-	case p.Progress.Kept == 0:
+	case p.Progress.Unchanged == 0:
 		p.State.nextSurvey = p.Now.Add(p.installer.Interval)
 	case p.Record().RanHooks(p.Record().Action.Pre()):
 		p.State.nextSurvey, p.State.surveyAnew = time.Time{}, true

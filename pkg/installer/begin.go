@@ -49,7 +49,7 @@ func (p *Pass) intent(wanted revision.Record) (*revision.Record, error) {
 	}
 	var known ownership.Inventory
 	if previous := p.Record(); previous != nil {
-		known, intent.Superseded, intent.Settled = previous.Standing(), previous.Superseded, previous.Settled
+		known, intent.Superseded, intent.Settled = previous.InCluster(), previous.Superseded, previous.Settled
 		intent.Shared, intent.FormerAddon = previous.Shared, previous.FormerAddon
 		if previous.Addon != intent.Addon {
 			intent.FormerAddon = previous.Addon

@@ -173,7 +173,7 @@ func (p *Pass) followByHandLast(ctx context.Context) *Stop {
 // releaseMarks are those of a release that is gone on with: what Helm made for it is the
 // installation's to take.
 func releaseMarks(record *revision.Record) *ownership.HelmMarks {
-	if record == nil || record.Helm == nil || !record.Helm.TakenOver {
+	if record == nil || record.Helm == nil || !record.Helm.Adopted {
 		return nil
 	}
 	marks := record.Helm.Marks()

@@ -95,7 +95,7 @@ func (p *Pass) ReadWhole(ctx context.Context, record *revision.Record) (*revisio
 	if stored == nil || stored.Revision != record.Revision || stored.State != record.State {
 		return nil, &revision.ConflictError{Secret: fmt.Sprintf("%s, revision %d", record.Installation, record.Revision)}
 	}
-	stored.Follow(record)
+	stored.CopyProgress(record)
 	return stored, nil
 }
 

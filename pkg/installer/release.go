@@ -24,10 +24,10 @@ func (p *Pass) NextRelease(name string) *helmrelease.Release {
 		Name: name, Namespace: p.Asked.TargetNamespace, Revision: 1, FirstDeployed: now, LastDeployed: now,
 	}
 	if previous := p.previousRelease(); previous != nil && previous.Name == helm.Name {
-		helm.Revision, helm.FirstDeployed, helm.TakenOver = previous.Revision+1, previous.FirstDeployed, previous.TakenOver
+		helm.Revision, helm.FirstDeployed, helm.Adopted = previous.Revision+1, previous.FirstDeployed, previous.Adopted
 	}
 	if p.Foreign != nil {
-		helm.Revision, helm.TakenOver = max(helm.Revision, p.Foreign.Revision+1), true
+		helm.Revision, helm.Adopted = max(helm.Revision, p.Foreign.Revision+1), true
 		if first := p.Foreign.FirstDeployed; !first.IsZero() {
 			helm.FirstDeployed = metav1.Time{Time: first}.Rfc3339Copy()
 		}
@@ -161,7 +161,7 @@ func (p *Pass) writeCopy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if record.Helm.TakenOver && p.State.helmWritten != helmState(record) {
+	if record.Helm.Adopted && p.State.helmWritten != helmState(record) {
 		if err := helmrelease.Adopt(ctx, p.helmPlace(record.Helm.Namespace), record.Helm, p.Owner); err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func (p *Pass) writeCopy(ctx context.Context) error {
 // hooks did since.
 func (p *Pass) readToShow(ctx context.Context) (*revision.Record, error) {
 	if p.saved != nil && p.saved.Revision == p.Record().Revision {
-		p.saved.Follow(p.Record())
+		p.saved.CopyProgress(p.Record())
 		return p.saved, nil
 	}
 	return p.ReadWhole(ctx, p.Record())

@@ -127,7 +127,7 @@ func (p *Pass) repair(ctx context.Context, drift []survey.Drift) *Stop {
 		noted[entry.Key] = true
 	}
 	for _, one := range drift {
-		if noted[one.Key] || one.Reason == survey.DriftLeft {
+		if noted[one.Key] || one.Reason == survey.DriftAbandoned {
 			continue
 		}
 		p.Repaired = append(p.Repaired, one.Key)

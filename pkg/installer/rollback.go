@@ -54,10 +54,10 @@ func (p *Pass) rollbackOf(good *revision.Record, problem string) (*revision.Reco
 	if err != nil {
 		return nil, err
 	}
-	back := good.Again()
+	back := good.Unsaved()
 	back.Revision, back.State, back.Time, back.From = failed.Revision+1, revision.StateIntent, p.stamp(), good.Version
 	back.Healthy, back.LastGood, back.Settled = false, failed.LastGood, failed.Settled
-	back.Inventory, back.Superseded = apply.Planned(objects, failed.Standing()), failed.Superseded
+	back.Inventory, back.Superseded = apply.Planned(objects, failed.InCluster()), failed.Superseded
 	back.Shared, back.FormerAddon = failed.Shared, failed.FormerAddon
 	back.Rollback = &revision.Rollback{
 		To: good.Revision, Failed: failed.Revision, Version: failed.Version, Inputs: failed.Inputs, Problem: problem,

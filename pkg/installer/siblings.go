@@ -128,8 +128,8 @@ func (p *Pass) Inherit(ctx context.Context) *Stop {
 	}
 	var left []survey.Drift
 	for _, entry := range p.Record().Shared {
-		if !slices.ContainsFunc(siblings, func(sibling ownership.Sibling) bool { return sibling.Keeps(entry) || sibling.Unknown }) {
-			left = append(left, survey.Drift{Key: entry.Key, Reason: survey.DriftLeft})
+		if !slices.ContainsFunc(siblings, func(sibling ownership.Sibling) bool { return sibling.StillOwns(entry) || sibling.Unknown }) {
+			left = append(left, survey.Drift{Key: entry.Key, Reason: survey.DriftAbandoned})
 		}
 	}
 	if outcome := p.repair(ctx, left); outcome != nil {
@@ -230,7 +230,7 @@ func (p *Pass) pruned(ctx context.Context) (ownership.Inventory, error) {
 		return superseded, nil
 	}
 	siblings, err := p.siblings(ctx)
-	free, _ := superseded.Held(siblings)
+	free, _ := superseded.SplitShared(siblings)
 	return free, err
 }
 
@@ -256,10 +256,10 @@ func (p *Pass) removable(ctx context.Context) (objects ownership.Inventory, wait
 		used.Owner = ""
 		objects = append(objects, used)
 	}
-	free, _ := objects.Held(siblings)
+	free, _ := objects.SplitShared(siblings)
 	objects = nil
 	for _, entry := range free {
-		others := ownership.TakenAlong(entry, siblings)
+		others := ownership.RemovedWith(entry, siblings)
 		if len(others) == 0 {
 			objects = append(objects, entry)
 			continue

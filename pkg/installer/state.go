@@ -118,7 +118,7 @@ func (m *State) doubtCluster() {
 	m.rollout = nil
 	if m.Record != nil {
 		doubted := *m.Record
-		doubted.Inventory = doubted.Inventory.Doubted()
+		doubted.Inventory = doubted.Inventory.Unconfirmed()
 		m.Record = &doubted
 	}
 }

@@ -1,12 +1,14 @@
 package ownership_test
 
-// ownershipCases are the rows of TestWhoseAnObjectIs: every combination that some rule tells from its
-// neighbours. Where rules differ from each other on purpose, the comment above the rows says why.
+// ownershipCases are the rows of TestWhoseAnObjectIs: every combination that some rule tells from
+// its neighbours. Where rules differ from each other on purpose, the comment above the rows says
+// why.
 var ownershipCases = []struct{ why, object, records, whose, rules string }{
-	// Our field manager, or our record with a UID, says that an object is ours; a label says so only beside
-	// a record. What is written needs less than what is deleted: an intent and a label let a rollout go on
-	// after a crash, but a Namespace or CustomResourceDefinition, which others use as soon as it exists,
-	// goes by UID or field manager only; and an entry with a UID never names another object for deletion.
+	// Our field manager, or our record with a UID, says that an object is ours; a label says so
+	// only beside a record. What is written needs less than what is deleted: an intent and a label
+	// let a rollout go on after a crash, but a Namespace or CustomResourceDefinition, which others
+	// use as soon as it exists, goes by UID or field manager only; and an entry with a UID never
+	// names another object for deletion.
 	{"an object of nobody's", "", "",
 		"a stranger's", "no place for hooks: no hook"},
 	{"somebody applied it", "stranger", "",
@@ -42,9 +44,10 @@ var ownershipCases = []struct{ why, object, records, whose, rules string }{
 	{"it was there before we took it over", "applied:us label:us adopted", "planned",
 		"ours: planned, applied, labelled, adopted", "delete, no place for hooks: the add-on's own"},
 
-	// What another installation has that exists is never adopted (ADR 24). A manager is believed before a
-	// label, since anybody can write a label, and one that created (a hook) as one that applied: hooks have
-	// no other. No intent and no label of ours take it from a field manager of another.
+	// What another installation has that exists is never adopted (ADR 24). A manager is believed
+	// before a label, since anybody can write a label, and one that created (a hook) as one that
+	// applied: hooks have no other. No intent and no label of ours take it from a field manager of
+	// another.
 	{"an installation that exists applied it", "applied:b label:b", "",
 		"another's (b): other applied, other labelled", "no place for hooks: another installation's"},
 	{"an installation that exists applied it, and we planned it", "applied:b label:b", "planned",
@@ -64,8 +67,8 @@ var ownershipCases = []struct{ why, object, records, whose, rules string }{
 	{"we planned it, and our label stands on another's", "applied:b label:us", "planned",
 		"another's (b): planned, labelled, other applied", "no place for hooks: another installation's"},
 
-	// An installation that is gone has nothing, but its namespace is only inherited where all names are
-	// known, none that left a trace exists, and it was made by one.
+	// An installation that is gone has nothing, but its namespace is only inherited where all names
+	// are known, none that left a trace exists, and it was made by one.
 	{"an installation that is gone left it", "applied:gone label:gone", "",
 		"a stranger's: other applied, other labelled", "orphaned, no place for hooks: another installation's"},
 	{"one that is gone had taken it over", "applied:gone label:gone adopted", "",
@@ -89,8 +92,8 @@ var ownershipCases = []struct{ why, object, records, whose, rules string }{
 	{"shared with us without a UID, and it has none", "stranger nouid", "shared-nouid",
 		"a stranger's", "no place for hooks: no hook"},
 
-	// Objects of a Helm release are adopted, and as leftovers deleted, by Helm's marks of that release,
-	// also where an installation that is gone had them: adoption stops at the living.
+	// Objects of a Helm release are adopted, and as leftovers deleted, by Helm's marks of that
+	// release, also where an installation that is gone had them: adoption stops at the living.
 	{"Helm made it for the release", "release:ours", "",
 		"of the release: continued", "leftover, no place for hooks: no hook"},
 	{"Helm made it for another release", "release:theirs", "",
@@ -102,9 +105,10 @@ var ownershipCases = []struct{ why, object, records, whose, rules string }{
 	{"we applied what Helm made for the release", "release:ours applied:us label:us", "",
 		"ours: applied, labelled, continued", "made, leftover, no place for hooks: the add-on's own"},
 
-	// A hook takes the place of an object by deleting it, and Helm does not mark hooks: an installation that
-	// is gone is an obstacle as well, and so is an object of the add-on itself. What counts as a hook in a
-	// namespace that goes needs everything that we write on one: the namespace takes it along.
+	// A hook takes the place of an object by deleting it, and Helm does not mark hooks: an
+	// installation that is gone is an obstacle as well, and so is an object of the add-on itself.
+	// What counts as a hook in a namespace that goes needs everything that we write on one: the
+	// namespace takes it along.
 	{"a hook of ours", "made:us label:us run hook", "",
 		"ours: made, labelled, run, helm hook", "hook, left by hook"},
 	{"a hook of ours, whose label is gone", "made:us run hook", "",

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Key names an object, whatever version of its kind is served.
+// Key names an object, in any version of its kind.
 type Key struct {
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`
@@ -22,7 +22,7 @@ type Key struct {
 	Name      string `json:"name"`
 }
 
-// String is "Kind.group namespace/name", as people and messages write it.
+// String is "Kind.group namespace/name".
 func (k Key) String() string {
 	var text strings.Builder
 	text.WriteString(k.Kind)
@@ -39,38 +39,36 @@ func (k Key) String() string {
 
 // Entry is one object that an installation owns.
 type Entry struct {
-	Key `json:",inline"`
-	// Version of the kind it was applied in.
-	Version string `json:"version"`
-	// UID of the live object.
-	UID types.UID `json:"uid,omitempty"`
-	// Content is the SHA-256 of the object as rendered, in hex; "" once an intent is on record that may have changed it.
+	Key     `json:",inline"`
+	Version string    `json:"version"`
+	UID     types.UID `json:"uid,omitempty"`
+	// Content is the SHA-256 of the rendered object, in hex; "" if an intent may have changed it.
 	Content string `json:"content,omitempty"`
 	// Replicas are those of the object as rendered; nil where it has none.
 	Replicas *int64 `json:"replicas,omitempty"`
-	// Applied says that Content and Replicas are those of the last write. Entries of earlier releases don't say.
+	// Applied: Content and Replicas are of the last write. Earlier releases do not set it.
 	Applied bool `json:"applied,omitempty"`
 	// Fields is our manager's field set as the API server recorded it (fieldsV1).
 	Fields json.RawMessage `json:"fields,omitempty"`
-	// Orphan objects stay when the installation goes (on-delete: orphan).
+	// Orphan objects stay after the installation (on-delete: orphan).
 	Orphan bool `json:"orphan,omitempty"`
-	// Finished Jobs and Pods ran to their end: it is no drift when they vanish.
+	// Finished Jobs and Pods succeeded: their absence is no drift.
 	Finished bool `json:"finished,omitempty"`
-	// Created says of a Namespace or CRD that we made it: only those are ever removed.
+	// Created says that we created it: no other Namespace or CRD is ever removed.
 	Created bool `json:"created,omitempty"`
-	// Owner is the installation that has the object, where it is only shared; "" says that it is ours.
+	// Owner is the installation that owns the object, if that is shared; "" if it is ours.
 	Owner string `json:"owner,omitempty"`
 }
 
 // Inventory is everything that an installation owns in a cluster, in applying order.
 type Inventory []Entry
 
-// IsFoundation says whether an object is used by others as soon as it exists: more than a label has to say that it is ours.
+// IsFoundation says whether others use an object at once: a label does not make it ours.
 func (k Key) IsFoundation() bool {
 	return k.GroupKind() == NamespaceGK || k.GroupKind() == DefinitionGK
 }
 
-// Finish marks entries as finished: it is no drift when they vanish. It changes a copy.
+// Finish returns a copy with these entries marked as finished.
 func (i Inventory) Finish(keys []Key) Inventory {
 	finished, ended := slices.Clone(i), sets.New(keys...)
 	for at := range finished {
@@ -79,7 +77,7 @@ func (i Inventory) Finish(keys []Key) Inventory {
 	return finished
 }
 
-// Kinds of what other objects stand in or are made of.
+// Kinds that contain or define other objects.
 var (
 	NamespaceGK  = schema.GroupKind{Kind: "Namespace"}
 	DefinitionGK = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
@@ -97,10 +95,10 @@ func (k Key) GroupKind() schema.GroupKind { return schema.GroupKind{Group: k.Gro
 // MaxObjects is how many objects one installation may have.
 const MaxObjects = 2000
 
-// ContentDigest is the SHA-256 of one object. JSON of maps has its keys sorted, so it is canonical.
+// ContentDigest is the SHA-256 of one object as JSON, which sorts the keys of maps.
 func ContentDigest(object *unstructured.Unstructured) string {
 	text, err := json.Marshal(object.Object)
-	if err != nil { // cannot be: the object was JSON or YAML before
+	if err != nil { // impossible: the object was JSON or YAML before
 		panic(fmt.Sprintf("object %q is no JSON: %v", KeyOf(object), err))
 	}
 	sum := sha256.Sum256(text)
@@ -118,13 +116,13 @@ func (i Inventory) Only(keys []Key) (some Inventory) {
 	return some
 }
 
-// IsAppliedAs says whether the last write of an object was of just what is wanted.
+// IsAppliedAs says whether the last write had the wanted content.
 func (e Entry) IsAppliedAs(wanted Entry) bool {
 	return e.Applied && e.UID != "" && e.Content == wanted.Content
 }
 
-// Doubted is an inventory of a cluster that may have something else: a rollout over it writes every object.
-func (i Inventory) Doubted() Inventory {
+// Unconfirmed is for a cluster that may have other content: a rollout writes every object.
+func (i Inventory) Unconfirmed() Inventory {
 	doubted := slices.Clone(i)
 	for at := range doubted {
 		doubted[at].Applied = false
@@ -132,7 +130,7 @@ func (i Inventory) Doubted() Inventory {
 	return doubted
 }
 
-// ByKey are the entries by their keys.
+// ByKey has the entries by their keys.
 func (i Inventory) ByKey() map[Key]Entry {
 	entries := make(map[Key]Entry, len(i))
 	for _, entry := range i {
@@ -147,7 +145,7 @@ func (i Inventory) Without(others Inventory) Inventory {
 	return slices.DeleteFunc(slices.Clone(i), func(entry Entry) bool { _, found := theirs[entry.Key]; return found })
 }
 
-// DefinedGroups are those of the CustomResourceDefinitions in an inventory, each once.
+// DefinedGroups are the groups of CustomResourceDefinitions, each once.
 func (i Inventory) DefinedGroups() (groups []string) {
 	for _, entry := range i {
 		if group := GroupOf(entry.Key); group != "" && entry.GroupKind() == DefinitionGK && !slices.Contains(groups, group) {
@@ -157,7 +155,7 @@ func (i Inventory) DefinedGroups() (groups []string) {
 	return groups
 }
 
-// GroupOf is the group that a CustomResourceDefinition defines a kind of: its name is the plural, a dot and the group.
+// GroupOf is from the definition's name, which is the plural, a dot and the group.
 func GroupOf(definition Key) string {
 	_, group, _ := strings.Cut(definition.Name, ".")
 	return group

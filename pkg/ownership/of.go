@@ -18,46 +18,42 @@ const (
 	Inherited Whose = "inherited"
 	// Ours: the owner wrote it, or its record plans it and its label is on it.
 	Ours Whose = "ours"
-	// Anothers: another installation of the cluster has it, which exists.
+	// Anothers: another existing installation has it.
 	Anothers Whose = "another's"
-	// OfRelease: Helm made it for the release that the owner goes on with.
+	// OfRelease: Helm created it for the release that the owner adopts.
 	OfRelease Whose = "of the release"
-	// Strangers: somebody else has it, or an installation that is gone.
+	// Strangers: it is of others, or of an installation that is gone.
 	Strangers Whose = "a stranger's"
 )
 
-// evidence is what tells whose an object is: a set.
 type evidence uint16
 
 // What the record says, what the object says of the owner, and what it says of others.
 const (
-	// recorded: the record has this very object, by its UID. planned: it intends one of this name.
-	// replaced: it has another of this name.
+	// recorded: the record has its UID. planned: it has the name alone. replaced: another UID.
 	recorded evidence = 1 << iota
 	planned
 	replaced
-	// shared: the record has it as another installation's, by its UID or that one's field manager.
+	// shared: the record has it as another's, by its UID or that one's field manager.
 	shared
-	// applied: the owner's field manager applied it. made: it created it, as for hooks only.
+	// applied: the owner's field manager applied it. made: it created it, as only hooks are.
 	applied
 	made
 	// labelled: it carries the owner's label, which anybody can write.
 	labelled
-	// run: it was made for the run of a hook. helmHook: its manifest is one of Helm's hooks.
 	run
 	helmHook
-	// adopted: it was there before an installation took it over.
+	// adopted: it existed before an installation adopted it.
 	adopted
-	// continued: it has Helm's marks of the release that the owner adopts. otherRelease: another's.
+	// continued: it has Helm's marks of the adopted release. otherRelease: of another one.
 	continued
 	otherRelease
-	// As above, of another installation, whether it exists or not.
+	// The same of other installations, which may be gone.
 	otherApplied
 	otherMade
 	otherLabelled
 )
 
-// evidenceWords are the words for evidence, in order.
 var evidenceWords = []string{
 	"recorded", "planned", "replaced", "shared", "applied", "made", "labelled", "run", "helm hook", "adopted", "continued",
 	"other release", "other applied", "other made", "other labelled",
@@ -74,33 +70,30 @@ func (e evidence) String() string {
 	return strings.Join(words, ", ")
 }
 
-// Question is who asks whose an object is, and what its record has of the object.
+// Question is who asks, and what its record has of the object.
 type Question struct {
 	Owner Owner
-	// Entry is what the inventory has under the object's key; nil: nothing.
+	// Entry is the inventory's; nil: none.
 	Entry *Entry
-	// Shared is what the record has as another installation's under the object's key; nil: nothing.
+	// Shared is the record's entry for another installation's object; nil: none.
 	Shared *Entry
-	// Release is the Helm release that the owner goes on with; nil: none.
+	// Release is the Helm release that the owner adopts; nil: none.
 	Release *HelmMarks
-	// NameOf gives the name of the installation with an ID; "" where there is none, or none any
-	// more. Nil: none is known to exist.
+	// NameOf gives the name of the existing installation with an ID, or ""; it may be nil.
 	NameOf func(id string) string
 }
 
-// Ownership is whose an object is, and all that tells so.
+// Ownership is whose an object is, and why.
 type Ownership struct {
 	Whose    Whose
 	evidence evidence
-	// OtherID is the ID of another installation that the object tells of, one that exists before
-	// others; OtherName is its name, "" where it does not exist.
+	// OtherID is another installation's; OtherName is "" if that is gone.
 	OtherID, OtherName string
-	// foundation says that the object is of a kind that others use as soon as it exists;
-	// namesKnown, that it is known who exists.
+	// foundation is Entry.IsFoundation; namesKnown says that NameOf was given.
 	foundation, namesKnown bool
 }
 
-// String is for people who look for why something was done.
+// String explains a decision to people.
 func (o Ownership) String() string {
 	text := string(o.Whose)
 	if o.OtherName != "" {
@@ -112,8 +105,7 @@ func (o Ownership) String() string {
 	return text
 }
 
-// Of says whose a live object is. Whoever writes, adopts, shares, replaces or deletes an object of
-// a user cluster asks it first.
+// Of says whose a live object is. Ask it before each write, adoption, sharing or deletion.
 func Of(live metav1.Object, asked Question) Ownership {
 	found := Ownership{evidence: asked.recorded(live) | asked.marked(live), namesKnown: asked.NameOf != nil}
 	found.foundation = asked.Entry != nil && asked.Entry.IsFoundation()
@@ -172,8 +164,7 @@ func (q Question) marked(live metav1.Object) (says evidence) {
 	return says
 }
 
-// managed is what field managers say, and whom they and the label name. A manager goes before a
-// label, which anybody can write, and one that applied before one that created.
+// managed reads managers before labels, which anybody can write, and applied before created.
 func (q Question) managed(live metav1.Object, found *Ownership) (says evidence) {
 	own, managers := q.Owner.ID(), live.GetManagedFields()
 	for i := range managers {
@@ -209,7 +200,6 @@ func (q Question) managed(live metav1.Object, found *Ownership) (says evidence) 
 	return says
 }
 
-// name has the first other installation named that exists, or else the first.
 func (q Question) name(id string, found *Ownership) {
 	if found.OtherName != "" {
 		return

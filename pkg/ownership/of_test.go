@@ -108,8 +108,9 @@ func rules(found ownership.Ownership) string {
 	return strings.Join(may, ", ")
 }
 
-// The safety rule of the product. Each row is a combination that decides otherwise than its neighbours: what the object says, what our
-// records say, whose it is by that, and what may be done with it.
+// The safety rule of the product. Each row is a combination that decides otherwise than its
+// neighbours: what the object says, what our records say, whose it is by that, and what may be done
+// with it.
 func TestWhoseAnObjectIs(t *testing.T) {
 	for _, row := range ownershipCases {
 		found := ownership.Of(object(row.object), question(row.records))
@@ -119,8 +120,9 @@ func TestWhoseAnObjectIs(t *testing.T) {
 	}
 }
 
-// Of all combinations, none lets us write, replace or delete what another installation has that exists, unless our own record or our own
-// field manager says that it is ours as well; and no label is believed without a record or a manager beside it.
+// Of all combinations, none lets us write, replace or delete what another installation has that
+// exists, unless our own record or our own field manager says that it is ours as well; and no label
+// is believed without a record or a manager beside it.
 func TestNoCombinationTakesWhatIsAnothers(t *testing.T) {
 	others := []string{"", "applied:b", "made:b", "label:b", "applied:gone", "made:gone", "label:gone", "applied:gone made:b", "applied:gone label:b"}
 	marks := []string{"", "release:ours", "release:theirs"}

@@ -13,17 +13,14 @@ import (
 
 // Owner is the installation on whose behalf objects are written.
 type Owner struct {
-	// ClusterUID is the UID of the Cluster object on the seed.
-	ClusterUID types.UID
-	// Installation is the name of the AddonInstallation.
+	ClusterUID   types.UID
 	Installation string
 }
 
-// ID is 16 hex digits, unique for an installation of a cluster; the value of label addons.kubermatic.k8c.io/installation.
+// ID is 16 hex digits, for label addons.kubermatic.k8c.io/installation.
 func (o Owner) ID() string { return o.LongID()[:IDLength] }
 
-// LongID is 32 hex digits that begin with the ID: two owners can't be made that share it, while two that share an ID can be
-// searched for. It names what one owner must never have of another.
+// LongID is 32 hex digits that begin with the ID: unlike IDs, no two can be made to collide.
 func (o Owner) LongID() string {
 	sum := sha256.Sum256([]byte(string(o.ClusterUID) + "/" + o.Installation))
 	return hex.EncodeToString(sum[:16])
@@ -35,7 +32,7 @@ func (o Owner) FieldManager() string { return ManagerOf(o.ID()) }
 // ManagerOf is the field manager of the installation with an ID.
 func ManagerOf(id string) string { return managerPrefix + id }
 
-// InstallationOf is the ID of the installation that a field manager is; false for everybody else's.
+// InstallationOf is the ID in an installation's field manager; false for other managers.
 func InstallationOf(manager string) (id string, found bool) {
 	return strings.CutPrefix(manager, managerPrefix)
 }
@@ -45,7 +42,7 @@ const managerPrefix = "addon-installation/"
 // IDLength is the length of an owner's ID.
 const IDLength = 16
 
-// HelmMarks are what Helm asks of objects before it takes them over: a label and two annotations.
+// HelmMarks are what Helm requires of objects before it adopts them.
 type HelmMarks struct {
 	ReleaseName, ReleaseNamespace string
 }
@@ -55,7 +52,7 @@ func (m HelmMarks) AreOn(annotations map[string]string) bool {
 	return annotations[HelmReleaseAnnotation] == m.ReleaseName && annotations[HelmNamespaceAnnotation] == m.ReleaseNamespace
 }
 
-// Annotations of Helm's, from helm.sh/helm/v3/pkg/action/validate.go and pkg/release/v1.
+// Helm's annotations, from helm.sh/helm/v3/pkg/action/validate.go and pkg/release/v1.
 const (
 	HelmReleaseAnnotation   = "meta.helm.sh/release-name"
 	HelmNamespaceAnnotation = "meta.helm.sh/release-namespace"
@@ -64,7 +61,7 @@ const (
 	helmPolicyKeep          = "keep"
 )
 
-// StaysBehind says whether a manifest asks to keep its object when the installation goes, in our words or in Helm's.
+// StaysBehind says whether a manifest asks to keep its object after the installation.
 func StaysBehind(object metav1.Object) bool {
 	annotations := object.GetAnnotations()
 	return annotations[kubermaticv1.AnnotationOnDelete] == "orphan" || IsKeptByHelm(object)

@@ -22,12 +22,11 @@ func newDeleter(target calls.Target, owner ownership.Owner) *deleter {
 	return &deleter{target: target, owner: owner, kinds: &calls.Kinds{Mapper: target.Mapper}}
 }
 
-// presence is what became of an entry in the cluster.
 type presence struct {
 	entry ownership.Entry
 	// live is its metadata; nil if it is gone, or not ours.
 	live *metav1.PartialObjectMetadata
-	// unknown says that the kind's group can't be told; deleted, that the object was told to go, or is gone.
+	// unknown: the API server of the kind does not answer. deleted: it was deleted, or is gone.
 	unknown, deleted bool
 }
 
@@ -38,7 +37,7 @@ func presences(entries ownership.Inventory, unknown bool) (all []*presence) {
 	return all
 }
 
-// present are the entries whose objects still stand, in their order. Entries without a UID get it, if the object is ours.
+// present are the entries whose objects exist. Entries without a UID get it if the object is ours.
 func (d *deleter) present(ctx context.Context, entries ownership.Inventory) (there ownership.Inventory, err error) {
 	seen, err := d.find(ctx, entries)
 	for _, one := range seen {
@@ -73,8 +72,8 @@ func (d *deleter) findOne(ctx context.Context, one *presence) error {
 	return nil
 }
 
-// client is for an entry's object. Where the kind is not served, the entry is gone with it, unless the API server behind its
-// group is down: then nobody knows. The group's registration is read first, since discovery costs far more.
+// client is for an entry's object. An unserved kind has no objects, unless the API server of its
+// group is down. Reading the group's APIService costs far less than discovery, so that comes first.
 func (d *deleter) client(ctx context.Context, one *presence) (calls.Client, bool, error) {
 	registered := false
 	where, served, err := d.kinds.Known(one.entry.Key, one.entry.Version)
@@ -95,7 +94,7 @@ func (d *deleter) client(ctx context.Context, one *presence) (calls.Client, bool
 	return calls.ClientOf(d.target, where, one.entry.Namespace), true, nil
 }
 
-// deleteAll deletes in reverse order, stage by stage, several at a time. Stuck are those that could not be deleted.
+// deleteAll deletes stage by stage in reverse order. Stuck are those that were not deleted.
 func (d *deleter) deleteAll(ctx context.Context, entries ownership.Inventory) (stuck ownership.Inventory, err error) {
 	for at := calls.StageCount - 1; at >= 0; at-- {
 		var now []*presence
@@ -129,8 +128,7 @@ func (d *deleter) deleteOne(ctx context.Context, one *presence) error {
 	return err
 }
 
-// holdsMore says whether an object takes more with it than itself: what stands in a Namespace, the data behind a claim, the
-// objects of a CustomResourceDefinition.
+// holdsMore says whether other objects or data are deleted with an object.
 func (d *deleter) holdsMore(ctx context.Context, entry ownership.Entry) (bool, error) {
 	switch entry.GroupKind() {
 	case ownership.NamespaceGK, calls.ClaimGK:
@@ -141,8 +139,8 @@ func (d *deleter) holdsMore(ctx context.Context, entry ownership.Entry) (bool, e
 	return false, nil
 }
 
-// isInUse says whether a CustomResourceDefinition holds objects, in the version they are stored in, so that no conversion
-// webhook is needed. One that does not serve it counts as in use; one that was never established has none.
+// isInUse says whether a CRD has objects in its stored version, which needs no conversion webhook.
+// If it does not serve that, it counts as in use, unless it was never established.
 func (d *deleter) isInUse(ctx context.Context, entry ownership.Entry) (bool, error) {
 	definition, err := calls.ReadWhole(ctx, d.target.Dynamic.Resource(calls.Definitions), calls.Place{Name: entry.Name})
 	if apierrors.IsNotFound(err) {

@@ -58,8 +58,9 @@ func TestForgedLabelsRemoveNothing(t *testing.T) {
 	}
 }
 
-// A namespace with objects of a kind that can't be listed could not end; it is no reason to hold the removal up for ever. Red when
-// the census does not know trouble of a kind: the removal would fail each time.
+// A namespace with objects of a kind that can't be listed could not end; it is no reason to hold
+// the removal up for ever. Red when the census does not know trouble of a kind: the removal would
+// fail each time.
 func TestNamespaceStaysWhereAKindCanNotBeListed(t *testing.T) {
 	l := lab.New(t)
 	inventory := l.Install(l.Prepare(lab.Settings, lab.CreateNamespace), nil)
@@ -81,8 +82,8 @@ func TestNamespaceStaysWhereAKindCanNotBeListed(t *testing.T) {
 	}
 }
 
-// Red when a namespace of ours goes with data that a hook made, with what is to stay, or with what only looks like a hook of
-// ours; and when it stays for other leftovers of hooks.
+// Red when a namespace of ours goes with data that a hook made, with what is to stay, or with what
+// only looks like a hook of ours; and when it stays for other leftovers of hooks.
 func TestNamespaceStaysForWhatHooksKeep(t *testing.T) {
 	const claim = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: left, annotations: {helm.sh/hook: pre-install}}, ` +
 		`spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`
@@ -105,7 +106,7 @@ func TestNamespaceStaysForWhatHooksKeep(t *testing.T) {
 			hook := l.Prepare(test.hook)[0]
 			if test.foreign {
 				l.CreateObject(lab.ConfigMaps, l.Unique, hook)
-			} else if uid, refused, err := apply.MakeHook(t.Context(), l.Target, l.Owner, apply.Hook{Object: hook, Run: "1"}); err != nil || uid == "" {
+			} else if uid, refused, err := apply.CreateHook(t.Context(), l.Target, l.Owner, apply.Hook{Object: hook, Run: "1"}); err != nil || uid == "" {
 				t.Fatalf("%s: %v", refused, err)
 			}
 			l.Remove(inventory, removal.RemoveOptions{Namespace: l.Unique})

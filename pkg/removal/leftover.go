@@ -18,11 +18,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// Leftovers are the objects of a Helm release that is taken over which are not among those that are wanted: they stand in the
-// user cluster, carry Helm's marks of that release and are not to be kept (helm.sh/resource-policy). What the release claims
-// is not believed: an object without its marks is somebody else's, and so is one of another installation that still exists. Each
-// has its live UID, and none counts as made by us, so that Namespaces and CustomResourceDefinitions stay. Kinds that
-// are not served have no objects.
+// Leftovers are live objects of an adopted Helm release that are not wanted any more. Its claims
+// count only with its marks, without helm.sh/resource-policy, and if no other existing installation
+// has the object. No entry is Created, so Namespaces and CRDs stay.
 func Leftovers(
 	ctx context.Context, target calls.Target, claimed ownership.Inventory, options LeftoverOptions,
 ) (ownership.Inventory, error) {
@@ -49,19 +47,16 @@ func Leftovers(
 	return found, nil
 }
 
-// LeftoverOptions say what is none.
+// LeftoverOptions exclude objects.
 type LeftoverOptions struct {
-	Owner ownership.Owner
-	// Marks of the release that is taken over.
-	Marks ownership.HelmMarks
-	// Wanted are the objects that stay.
+	Owner  ownership.Owner
+	Marks  ownership.HelmMarks
 	Wanted []*unstructured.Unstructured
-	// Known are entries of objects that stay, or are to go already.
+	// Known are entries of objects that stay, or are already to be removed.
 	Known ownership.Inventory
-	// Hooks looks for what hooks of the release made, in its namespace. Helm does not mark those: they are known by being hooks, and by
-	// not being of an installation.
+	// Hooks asks for objects of the release's hooks, in its namespace. Helm does not mark them.
 	Hooks bool
-	// NameOf gives the name of the installation with an ID; "" where there is none, or none any more. It may be nil.
+	// NameOf is as in ownership.Question.
 	NameOf func(id string) string
 }
 
@@ -96,19 +91,19 @@ func (l *leftovers) read(ctx context.Context, one *presence) error {
 		return nil
 	}
 	live, err := calls.ClientOf(l.target, where, one.entry.Namespace).Read(ctx, one.entry.Key)
-	if calls.IsKindTrouble(one.entry.GroupKind(), err) || isNoAnswerToGive(err) {
-		return nil // nobody can tell, and what is named by a claim holds up nothing
+	if calls.IsKindTrouble(one.entry.GroupKind(), err) || isRefusedRead(err) {
+		return nil // unknown, and an unproven claim holds up nothing
 	}
 	if err != nil || live == nil {
 		return err
 	}
-	if l.isLeft(one.entry.GroupKind(), live) {
+	if l.isLeftover(one.entry.GroupKind(), live) {
 		one.live, one.entry.UID = live, live.UID
 	}
 	return nil
 }
 
-func (l *leftovers) isLeft(kind schema.GroupKind, live *metav1.PartialObjectMetadata) bool {
+func (l *leftovers) isLeftover(kind schema.GroupKind, live *metav1.PartialObjectMetadata) bool {
 	if live.DeletionTimestamp != nil || ownership.IsKeptByHelm(live) {
 		return false
 	}
@@ -119,8 +114,8 @@ func (l *leftovers) isLeft(kind schema.GroupKind, live *metav1.PartialObjectMeta
 	return found.IsLeftover()
 }
 
-// isOfUpgrade says whether what a hook made is nothing but a way through an upgrade or a rollback, which helm itself would delete with the
-// next one. What was made at the installation is not made again, and may be all there is of a password.
+// isOfUpgrade says whether helm would delete a hook's object with the next upgrade. Objects of
+// install hooks are not created again, and may hold the only copy of a password.
 func isOfUpgrade(kind schema.GroupKind, live *metav1.PartialObjectMetadata) bool {
 	annotations := live.Annotations
 	isOf := func(event string) bool {
@@ -136,8 +131,8 @@ func isOfUpgrade(kind schema.GroupKind, live *metav1.PartialObjectMetadata) bool
 	return calls.Runs(kind) || goes && !isOf("-install") && kind != (schema.GroupKind{Kind: "Secret"})
 }
 
-// isNoAnswerToGive says that the API server can't or won't tell of an object, and has nothing against who asks.
-func isNoAnswerToGive(err error) bool {
+// isRefusedRead says that the API server refuses to give an object, other than for our credentials.
+func isRefusedRead(err error) bool {
 	var told apierrors.APIStatus
 	if !errors.As(err, &told) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) {
 		return false
@@ -146,5 +141,4 @@ func isNoAnswerToGive(err error) bool {
 	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusUnauthorized
 }
 
-// helmDeletePolicyAnnotation says when the object of a hook goes.
 const helmDeletePolicyAnnotation = "helm.sh/hook-delete-policy"

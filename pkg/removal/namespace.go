@@ -17,13 +17,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// keepsNamespace says whether a Namespace stays: it is not ours, another installation targets it, or somebody's object is
-// in it. Where not everything that may be in it can be listed, it stays.
+// keepsNamespace says whether a Namespace stays: it is not ours, another installation targets it,
+// it has objects of others, or it can't be listed completely.
 func (r removal) keepsNamespace(ctx context.Context, entry ownership.Entry) (bool, error) {
 	if !entry.Created || slices.Contains(r.options.KeepNamespaces, entry.Name) || r.target.Served == nil {
 		return true, nil
 	}
-	r.target.Mapper.Reset() // kinds may have come since it last asked
+	r.target.Mapper.Reset() // there may be new kinds
 	kinds, complete, err := r.namespacedKinds()
 	if err != nil || !complete {
 		return true, err
@@ -46,13 +46,12 @@ func (r removal) keepsNamespace(ctx context.Context, entry ownership.Entry) (boo
 	return true, nil
 }
 
-// endpoints are deprecated shadows of Services and come and go with them; asking for them makes the API server warn.
+// endpoints are deprecated copies of Services' endpoints; listing them makes the API server warn.
 var endpoints = schema.GroupResource{Resource: "endpoints"}
 
 var volumeClaims = schema.GroupResource{Resource: "persistentvolumeclaims"}
 
-// namespacedKinds are all kinds of which objects may stand in a namespace, each in one version. They are not complete while
-// a group can't be asked.
+// namespacedKinds has each kind in one version; incomplete if a group can't be listed.
 func (r removal) namespacedKinds() (found []calls.Resource, complete bool, err error) {
 	served := r.target.Served.APIVersions()
 	if len(served) == 0 || len(r.target.Served.MissingGroups()) > 0 {
@@ -90,32 +89,29 @@ func parseKind(text string) (schema.GroupVersionKind, bool) {
 }
 
 const (
-	// maxCounted is how many objects of a namespace are counted before it is left alone.
+	// Beyond these numbers a namespace stays; each owner outside of it costs a call.
 	maxCounted = 100_000
-	// maxOwners is how many owners outside of the lists are asked for, each by a call of its own, before a namespace is left alone.
-	maxOwners = 1000
+	maxOwners  = 1000
 )
 
 type census struct {
 	target    calls.Target
 	kinds     *calls.Kinds
 	namespace string
-	// owner is the installation whose hooks may have left objects here, and, where it hasReleases, whose release Secrets may be here.
+	// owner's own hooks and, if hasReleases, release Secrets do not count.
 	owner       ownership.Owner
 	hasReleases bool
 
-	lock sync.Mutex
-	uids map[types.UID]bool
-	// owners are those of the objects that have some, each once.
+	lock   sync.Mutex
+	uids   map[types.UID]bool
 	owners map[types.UID]metav1.OwnerReference
-	// stays says that the namespace does, whatever else is found: an object has no owner, there is more than is counted, or a kind
-	// could not be looked at, since what serves or converts it is down, and the namespace could not end either.
-	stays bool
-	// because says why, where one thing is the reason.
+	// stays is final: an object has no owner, there are too many, or a kind can't be listed because
+	// its server is down; then the namespace could not be finalized either.
+	stays   bool
 	because string
 }
 
-// count lists one kind. Kinds that can't be listed (reviews, bindings) hold no objects.
+// count lists one kind. Kinds that can't be listed (reviews, bindings) have no objects.
 func (c *census) count(ctx context.Context, where calls.Resource) error {
 	if c.isDecided() {
 		return nil
@@ -126,7 +122,7 @@ func (c *census) count(ctx context.Context, where calls.Resource) error {
 		if err != nil {
 			return calls.Page{}, err
 		}
-		if settled := c.add(where, page.Items); settled {
+		if decided := c.add(where, page.Items); decided {
 			return calls.Page{}, nil
 		}
 		return calls.Page{Items: len(page.Items), Next: page.Continue}, nil
@@ -143,14 +139,13 @@ func (c *census) count(ctx context.Context, where calls.Resource) error {
 	return fmt.Errorf("listing the %s in namespace %q: %w", where.Resource, c.namespace, err)
 }
 
-// isDecided says whether nothing that is found can change that the namespace stays.
 func (c *census) isDecided() bool {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	return c.stays
 }
 
-func (c *census) add(where calls.Resource, items []metav1.PartialObjectMetadata) (settled bool) {
+func (c *census) add(where calls.Resource, items []metav1.PartialObjectMetadata) (decided bool) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	for i := range items {
@@ -159,18 +154,17 @@ func (c *census) add(where calls.Resource, items []metav1.PartialObjectMetadata)
 			break
 		}
 		c.uids[items[i].UID] = true
-		if c.isFurniture(where, &items[i]) {
+		if c.isDefaultObject(where, &items[i]) {
 			continue
 		}
-		if c.keep(items[i].OwnerReferences); c.stays {
+		if c.addOwners(items[i].OwnerReferences); c.stays {
 			c.because = fmt.Sprintf("it has %s of somebody else", calls.CutText(where.GroupResource().String()+" "+items[i].Name))
 		}
 	}
 	return c.stays
 }
 
-// keep remembers the owners of an object; one without any stays, and the namespace with it.
-func (c *census) keep(owners []metav1.OwnerReference) {
+func (c *census) addOwners(owners []metav1.OwnerReference) {
 	if c.owners == nil {
 		c.owners = map[types.UID]metav1.OwnerReference{}
 	}
@@ -184,11 +178,9 @@ func (c *census) keep(owners []metav1.OwnerReference) {
 	}
 }
 
-// maxOwnerText is how long the words are that name an owner, in bytes.
 const maxOwnerText = 2 << 10
 
-// isFurniture says whether an object stands in every namespace, or comes and goes by itself.
-func (c *census) isFurniture(where calls.Resource, object *metav1.PartialObjectMetadata) bool {
+func (c *census) isDefaultObject(where calls.Resource, object *metav1.PartialObjectMetadata) bool {
 	if object.DeletionTimestamp != nil || c.isHookOfOurs(where, object) {
 		return true
 	}
@@ -205,8 +197,7 @@ func (c *census) isFurniture(where calls.Resource, object *metav1.PartialObjectM
 	return false
 }
 
-// isHookOfOurs says whether a hook of the installation left an object. What was made as such goes with the namespace, but not
-// data, and not what is to stay.
+// isHookOfOurs says whether a hook of the installation left an object, and no data.
 func (c *census) isHookOfOurs(where calls.Resource, object *metav1.PartialObjectMetadata) bool {
 	if where.GroupResource() == volumeClaims || ownership.StaysBehind(object) {
 		return false
@@ -218,8 +209,7 @@ func (c *census) ownershipOf(object *metav1.PartialObjectMetadata) ownership.Own
 	return ownership.Of(object, ownership.Question{Owner: c.owner})
 }
 
-// hasForeign says whether something is in the namespace that would not go by itself: an object with an owner that lives. An owner
-// that stands in the lists decides by its own owners.
+// hasForeign says whether an owner outside of the lists exists: its object is not collected.
 func (c *census) hasForeign(ctx context.Context) (bool, error) {
 	asked := 0
 	for uid, owner := range c.owners {
@@ -232,16 +222,15 @@ func (c *census) hasForeign(ctx context.Context) (bool, error) {
 		if err := ctx.Err(); err != nil {
 			return true, err
 		}
-		lives, err := c.lives(ctx, owner)
-		if err != nil || lives {
+		exists, err := c.ownerExists(ctx, owner)
+		if err != nil || exists {
 			return true, err
 		}
 	}
 	return false, nil
 }
 
-// lives says whether an owner outside of the namespace's lists exists. One whose kind is not served went with its kind.
-func (c *census) lives(ctx context.Context, owner metav1.OwnerReference) (bool, error) {
+func (c *census) ownerExists(ctx context.Context, owner metav1.OwnerReference) (bool, error) {
 	gvk := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind)
 	where, served, err := c.kinds.Find(gvk)
 	if err != nil {
@@ -260,9 +249,9 @@ func (c *census) lives(ctx context.Context, owner metav1.OwnerReference) (bool, 
 	return live.UID == owner.UID && live.DeletionTimestamp == nil, nil
 }
 
-// Inherited is the entry of a namespace that another installation made, which is gone: the last one that asked for the
-// namespace removes it, as it would one of its own. Nil where somebody else made it, or its maker exists; nameOf is as in
-// RolloutOptions. What made a namespace is told by its field managers: none of ours applies one that was there before.
+// Inherited is the entry of a namespace whose creator, another installation, is gone: the last
+// installation that targets it removes it. Nil if its creator exists or is none of ours, which
+// field managers show; an adopted namespace has none of ours.
 func Inherited(
 	ctx context.Context, target calls.Target, owner ownership.Owner, name string, nameOf func(id string) string,
 ) (*ownership.Entry, error) {

@@ -47,8 +47,8 @@ func emptyCensus() (*census, *metadatafake.FakeMetadataClient) {
 
 var configMapResource = calls.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Namespaced: true}
 
-// Red when each owner that an object names is asked for, however many there are; when it is asked for once for each object; or
-// when a namespace goes of which not everything could be looked at.
+// Red when each owner that an object names is asked for, however many there are; when it is asked
+// for once for each object; or when a namespace goes of which not everything could be read.
 func TestANamespaceWithOwnersWithoutEndStays(t *testing.T) {
 	c, client := emptyCensus()
 	c.add(configMapResource, owned(5000))
@@ -74,7 +74,8 @@ func TestANamespaceWithOwnersWithoutEndStays(t *testing.T) {
 	}
 }
 
-// Red when counting goes on where nothing can change the answer any more, or when it takes what no object has.
+// Red when counting goes on where nothing can change the answer any more, or when it takes what no
+// object has.
 func TestCountingANamespaceEnds(t *testing.T) {
 	many := make([]metav1.OwnerReference, calls.MaxMetadata+1)
 	for why, items := range map[string][]metav1.PartialObjectMetadata{

@@ -16,18 +16,16 @@ import (
 // PruneOptions guard a prune.
 type PruneOptions struct {
 	Owner ownership.Owner
-	// Total is the number of objects in the old inventory: pruning more than half of it, and more than five, needs approval.
-	Total int
-	// Approved is the hash that somebody approved, see Approval; "" for none.
+	// Total is the size of the old inventory: to prune more than half of it needs approval.
+	Total    int
 	Approved string
-	// CRDs says whether CustomResourceDefinitions go at all; "" keeps them.
+	// CRDs says whether CustomResourceDefinitions are pruned; "" keeps them.
 	CRDs kubermaticv1.CRDRemove
 }
 
-// prunedFreely is the number of objects that may always be pruned at once, whatever their share.
+// prunedFreely is how many objects may always be pruned at once, whatever their share.
 const prunedFreely = 5
 
-// maxHeldNamed is how many objects that are held back a note names.
 const maxHeldNamed = 10
 
 // Prunable are the entries of the old inventory that the new one does not have.
@@ -42,7 +40,7 @@ func Prunable(old, next ownership.Inventory) ownership.Inventory {
 	return gone
 }
 
-// Approval is the hash that approves the removal of exactly these objects, in whatever order.
+// Approval is the hash that approves the removal of exactly these objects, in any order.
 func Approval(objects ownership.Inventory) string {
 	words := make([]string, 0, len(objects))
 	for _, entry := range objects {
@@ -56,13 +54,12 @@ func Approval(objects ownership.Inventory) string {
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// Prune deletes objects by UID, in reverse order, without waiting for their end. Namespaces, PersistentVolumeClaims and
-// CRDs that hold objects, or more than half of everything, are held back until approved: they are left, with one note
-// PruneNeedsApproval for all that carries the hash. What is left belongs into the inventory. An error is a call that failed; left is
-// right then as well.
+// Prune deletes objects by UID in reverse order. Namespaces, claims, CRDs with objects, or more
+// than half of everything, need approval, for which one note has the hash. Remaining belongs into
+// the inventory, also beside an error.
 func Prune(
 	ctx context.Context, target calls.Target, objects ownership.Inventory, options PruneOptions,
-) (left ownership.Inventory, notes []calls.Note, err error) {
+) (remaining ownership.Inventory, notes []calls.Note, err error) {
 	d := newDeleter(target, options.Owner)
 	there, err := d.present(ctx, slices.DeleteFunc(slices.Clone(objects), func(entry ownership.Entry) bool {
 		return entry.Orphan || isKeptKind(entry, options.CRDs)
@@ -71,7 +68,7 @@ func Prune(
 		return objects, nil, err
 	}
 	mass := len(there) > prunedFreely && len(there)*2 > options.Total
-	free, held, err := d.sortOut(ctx, there, mass)
+	free, held, err := d.split(ctx, there, mass)
 	if err != nil {
 		return there, nil, err
 	}
@@ -82,8 +79,7 @@ func Prune(
 	return append(held, stuck...), approvalNote(held, mass), err
 }
 
-// sortOut tells objects that go at once from those that are held back until approved.
-func (d *deleter) sortOut(ctx context.Context, objects ownership.Inventory, mass bool) (free, held ownership.Inventory, err error) {
+func (d *deleter) split(ctx context.Context, objects ownership.Inventory, mass bool) (free, held ownership.Inventory, err error) {
 	for _, entry := range objects {
 		holds := mass
 		if !holds {
@@ -100,7 +96,7 @@ func (d *deleter) sortOut(ctx context.Context, objects ownership.Inventory, mass
 	return free, held, nil
 }
 
-// isKeptKind says whether an entry is not ours to remove: a Namespace or CRD that we did not make, a CRD that is kept.
+// isKeptKind is for Namespaces and CRDs that we did not create, and CRDs to keep.
 func isKeptKind(entry ownership.Entry, crds kubermaticv1.CRDRemove) bool {
 	switch entry.GroupKind() {
 	case ownership.NamespaceGK:
@@ -111,8 +107,7 @@ func isKeptKind(entry ownership.Entry, crds kubermaticv1.CRDRemove) bool {
 	return false
 }
 
-// approvalNote carries the hash of what is held back: it stays the same when what was free to go is gone. It names the objects,
-// since whoever approves lets all of them go.
+// approvalNote names all objects; its hash does not change while others are pruned.
 func approvalNote(held ownership.Inventory, mass bool) []calls.Note {
 	if len(held) == 0 {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// Red when a step does not wait for the one before (the definition would go first and hide the finalizer), or when keeps is
-// not asked.
+// Red when a step does not wait for the one before (the definition would go first and hide the
+// finalizer), or when keeps is not asked.
 func TestRemoveTakesWhatIsOursAndNothingElse(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare func(*lab.Lab)
@@ -40,8 +40,8 @@ func TestRemoveTakesWhatIsOursAndNothingElse(t *testing.T) {
 			l := lab.New(t)
 			inventory := l.Install(l.Prepare(lab.Widgets), nil)
 			test.prepare(l)
-			told := ""
-			l.Remove(inventory, removal.RemoveOptions{CRDs: lab.WhenUnused, Kept: func(namespace, why string) { told = namespace + ": " + why }})
+			kept := ""
+			l.Remove(inventory, removal.RemoveOptions{CRDs: lab.WhenUnused, Kept: func(namespace, why string) { kept = namespace + ": " + why }})
 			there := map[string]bool{
 				"namespace":  l.Get(lab.Namespaces, "", l.Unique) != nil,
 				"definition": l.Get(lab.Definitions, "", "widgets."+l.Unique+".example.com") != nil,
@@ -49,8 +49,8 @@ func TestRemoveTakesWhatIsOursAndNothingElse(t *testing.T) {
 				"settings":   l.Get(lab.ConfigMaps, l.Unique, "settings") != nil,
 				"widget":     l.Get(l.Widgets(), l.Unique, "first") != nil,
 			}
-			if want := l.Unique + ": it has configmaps foreign of somebody else"; there["foreign"] != (told == want) || !there["foreign"] && told != "" {
-				t.Errorf("%s: told %q of what stays", test.why, told)
+			if want := l.Unique + ": it has configmaps foreign of somebody else"; there["foreign"] != (kept == want) || !there["foreign"] && kept != "" {
+				t.Errorf("%s: told %q of what stays", test.why, kept)
 			}
 			for what, exists := range there {
 				if exists != slices.Contains(test.stays, what) {
@@ -61,8 +61,8 @@ func TestRemoveTakesWhatIsOursAndNothingElse(t *testing.T) {
 	}
 }
 
-// Red when leftovers with an owner hold the namespace back, or a release Secret of ours does: Pods and ReplicaSets are still
-// there when their Deployment is gone.
+// Red when leftovers with an owner hold the namespace back, or a release Secret of ours does: Pods
+// and ReplicaSets are still there when their Deployment is gone.
 func TestNamespaceGoesWithLeftovers(t *testing.T) {
 	l := lab.New(t)
 	inventory := l.Install(l.Prepare(lab.Deployment, lab.CreateNamespace), nil)
@@ -84,7 +84,8 @@ func TestNamespaceGoesWithLeftovers(t *testing.T) {
 	}
 }
 
-// Red when removal goes on past a step that is not done: the rest would go while the finalizer still needs its controller.
+// Red when removal goes on past a step that is not done: the rest would go while the finalizer
+// still needs its controller.
 func TestRemoveWaitsForCustomResources(t *testing.T) {
 	l := lab.New(t)
 	inventory := l.Install(l.Prepare(lab.Widgets), nil)
@@ -127,7 +128,7 @@ func TestRemoveLeavesWhatWasThereBefore(t *testing.T) {
 }
 
 // AC43: An object that is replaced just before its deletion stays. Red when deletes carry no UID:
-// an object that is replaced between the look and the delete would go.
+// an object that is replaced between the read and the delete would go.
 func TestDeletesCarryUIDs(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -147,8 +148,8 @@ func TestDeletesCarryUIDs(t *testing.T) {
 	}
 }
 
-// Red when entries without a UID are taken for gone (a crash between a write and its record would leave an orphan), or are
-// deleted without a look at the manager.
+// Red when entries without a UID are taken for gone (a crash between a write and its record would
+// leave an orphan), or are deleted without reading the manager.
 func TestRemoveAfterCrashGoesByTheIntent(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()

@@ -11,8 +11,8 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// What an update dropped goes, as a story of writes: freely, after an approval, and not at all where
-// it is another object by now.
+// What an update dropped goes, as a story of writes: freely, after an approval, and not at all
+// where it is another object by now.
 func TestPruneStory(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()

@@ -44,7 +44,8 @@ func TestPartialDiscoveryRemovesNothing(t *testing.T) {
 	}
 }
 
-// Red when a removal fails for ever over a definition that was never established: nothing answers for its kind.
+// Red when a removal fails for ever over a definition that was never established: nothing answers
+// for its kind.
 func TestRemovalWithKindsThatAreNotServed(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()

@@ -11,11 +11,10 @@ import (
 // Request is an installation that wants a version of its add-on.
 type Request struct {
 	Installation *v1.AddonInstallation
-	// Installed is the version that the cluster has of the add-on: InstalledOnRecord, or
-	// InstalledInStatus.
+	// Installed is by InstalledOnRecord, or InstalledInStatus.
 	Installed string
 	Cluster   target.Description
-	// AllowPrereleases lets a platform that is a pre-release lie in ranges that name none.
+	// AllowPrereleases lets a pre-release platform match ranges that name none.
 	AllowPrereleases bool
 }
 
@@ -24,17 +23,13 @@ type Choice struct {
 	// Version belongs to the catalogue's entry and must not be changed; nil beside a refusal.
 	Version *v1.AddonVersion
 	Origin  catalogue.Origin
-	// Core says that a Core catalogue has the add-on.
-	Core bool
-	// AvailableUpdate is the newest fitting version above this one, or above the installed one
-	// beside a refusal.
+	Core    bool
+	// AvailableUpdate is the newest fitting version above this, or the installed, one.
 	AvailableUpdate string
-	// Leaves says that clusters are to leave the version that is installed.
-	Leaves bool
+	Leaves          bool
 }
 
-// refusedError is a refusal of this room; package catalogue has those that its versions give reason
-// for.
+// refusedError is a refusal of this room; package catalogue has its own.
 type refusedError struct{ reason, message string }
 
 func (e *refusedError) Error() string  { return e.message }
@@ -44,8 +39,7 @@ func refused(reason, message string, arguments ...any) catalogue.Refusal {
 	return &refusedError{reason, fmt.Sprintf(message, arguments...)}
 }
 
-// Choose selects the version that an installation gets. Entry is its add-on in the merged
-// catalogue; nil where that has none such.
+// Choose selects the version for an installation. Entry is nil if the catalogue has none.
 func (r Request) Choose(entry *catalogue.Entry) (Choice, catalogue.Refusal) {
 	return r.choose(entry, r.Installation.Spec.AddonRef.Version)
 }
@@ -61,7 +55,7 @@ func (r Request) choose(entry *catalogue.Entry, wanted string) (Choice, catalogu
 		return Choice{}, refused(v1.ReasonAddonUnknown,
 			"no catalogue has an add-on %q: see AddonCatalogue %q in this namespace for those that fit",
 			r.addon(), v1.AvailableCatalogue)
-	case isRuled && entry.Type != v1.CatalogueCore: // nobody gets a kube-proxy of their own into all clusters by its name
+	case isRuled && entry.Type != v1.CatalogueCore: // a rule for kube-proxy must not install another catalogue's add-on of that name
 		return Choice{}, refused(v1.ReasonAddonUnknown,
 			"no Core catalogue has core add-on %q, and those of others are not taken: what is installed stays", r.addon())
 	}
@@ -81,14 +75,13 @@ func (r Request) choose(entry *catalogue.Entry, wanted string) (Choice, catalogu
 	return choice, refusal
 }
 
-// Named is the version that an installation names exactly, whether or not it gets it; without one
-// where it names none that the entry has.
+// Named is the version that an installation names exactly, allowed or not; nil if there is none.
 func (r Request) Named(entry *catalogue.Entry) Choice {
 	version, origin := entry.Version(r.Installation.Spec.AddonRef.Version)
 	return Choice{Version: version, Origin: origin, Core: entry.Type == v1.CatalogueCore}
 }
 
-// platform is the cluster's, with KKP's version as the distributor stamped it onto the entry.
+// platform is the cluster's, with KKP's version from the distributor.
 func (r Request) platform(entry *catalogue.Entry) catalogue.Platform {
 	return catalogue.Platform{
 		KKPVersion: entry.KKPVersion, K8sVersion: r.Cluster.KubernetesVersion, AllowPrereleases: r.AllowPrereleases,

@@ -16,26 +16,22 @@ import (
 // inputsFormat changes whenever equal inputs could give other objects than before.
 const inputsFormat = "2"
 
-// Inputs are all that the objects of an installation depend on, but for what a rendering sees of
-// the revision before (ADR 37).
+// Inputs are all that objects depend on, except for the last revision (ADR 37) and chance.
 type Inputs struct {
 	Installation *v1.AddonInstallation
 	Choice       Choice
-	// Content is the digest of the version's content.
-	Content string
-	Values  Values
+	Content      string
+	Values       Values
 	// Images are the rules by which images are rewritten, in canonical form.
 	Images []byte
 
-	// Data is what templates see of the cluster.
 	Data              templatedata.Data
 	KubernetesVersion string
 	// Served are the kinds of the cluster that the version's templates ask for.
 	Served []string
 }
 
-// Hash is over all inputs, keyed. Objects of equal hashes differ by chance only, or by what a
-// rendering sees of the revision before.
+// Hash is over all inputs, keyed. With equal hashes, objects differ by chance or lookup only.
 func (i Inputs) Hash(key []byte) (string, error) {
 	merged, err := json.Marshal(i.Values.Merged)
 	if err != nil {
@@ -51,8 +47,8 @@ func (i Inputs) Hash(key []byte) (string, error) {
 	}, i.place())...), nil
 }
 
-// Wanted is a hash over what people say of them: catalogue entry, content, values, and where to.
-// What the cluster is besides does not count, nor do the values that a valuesTemplate makes of it.
+// Wanted is a hash over what people write: catalogue entry, content, values, and target. The
+// cluster's own data does not count, nor a valuesTemplate's values.
 func (i Inputs) Wanted(key []byte) (string, error) {
 	given, err := json.Marshal(slices.DeleteFunc(slices.Clone(i.Values.Layers), func(layer values.Layer) bool {
 		return layer.Origin == originTemplate
@@ -65,7 +61,6 @@ func (i Inputs) Wanted(key []byte) (string, error) {
 	}, i.place())...), nil
 }
 
-// place is where the objects go, and the images that they get there.
 func (i Inputs) place() [][]byte {
 	spec := i.Installation.Spec
 	return [][]byte{
@@ -74,7 +69,7 @@ func (i Inputs) place() [][]byte {
 	}
 }
 
-// ReleaseName of the Helm release that an installation of that name has; empty for other methods.
+// ReleaseName is the Helm release's for an installation of that name; empty for other methods.
 func (c Choice) ReleaseName(installation string) string {
 	template := c.Version.Template
 	switch {

@@ -43,7 +43,7 @@ func TestInputsCountImagesAndData(t *testing.T) {
 	}
 }
 
-// Red when what people say is not told from what the cluster is.
+// Red when what people say is not distinguished from what the cluster is.
 func TestWantedIsWhatPeopleSay(t *testing.T) {
 	wanted := func(change func(made *resolution.Inputs, layers []values.Layer)) string {
 		layers := []values.Layer{

@@ -5,9 +5,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
-// InstalledOnRecord is the installed version: what the user cluster has of an add-on by an
-// installation's newest record, "" for nothing of it. An intent that was not carried out to its end
-// installed nothing: the version before it counts.
+// InstalledOnRecord is the add-on's version in the user cluster by the newest record, "" for none.
+// An unfinished intent installed nothing: the version before it counts.
 func InstalledOnRecord(record *revision.Record, addon string) string {
 	switch {
 	case record == nil || record.Addon != addon:
@@ -18,9 +17,8 @@ func InstalledOnRecord(record *revision.Record, addon string) string {
 	return record.From
 }
 
-// InstalledInStatus is the same for those who have no record: the controller writes it into
-// status.version after each pass, with lastApplied, which tells of which add-on. It is behind the
-// record while a pass is under way.
+// InstalledInStatus is the same without a record, from status.version and lastApplied, which the
+// controller writes after each pass. It is behind the record during a pass.
 func InstalledInStatus(installation *v1.AddonInstallation) string {
 	applied := installation.Status.LastApplied
 	switch {

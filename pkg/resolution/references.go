@@ -10,15 +10,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// References follow what valuesFrom and sources name on the seed.
+// References read what valuesFrom and sources name on the seed.
 type References struct {
-	// Secret and ConfigMap read objects whole, of those that are marked for our use.
-	Secret    func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error)
-	ConfigMap func(ctx context.Context, key types.NamespacedName) (*corev1.ConfigMap, error)
-	Providers Providers
-	// SourceKinds are the kinds of source that are served.
-	SourceKinds fetch.Kinds
-	// CatalogueNamespace has the Secrets of sources.
+	// Secret and ConfigMap read whole objects that are marked for our use.
+	Secret             func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error)
+	ConfigMap          func(ctx context.Context, key types.NamespacedName) (*corev1.ConfigMap, error)
+	Providers          Providers
+	SourceKinds        fetch.Kinds
 	CatalogueNamespace string
 }
 

@@ -12,8 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// Source turns a version's source into the words of who fetches it, with the credentials it names.
-// Errors: those of package fetch, or the reader's.
+// Source is the reference of a source, with credentials. Errors are fetch's or the reader's.
 func (r References) Source(ctx context.Context, source *v1.Source) (fetch.Reference, error) {
 	if source == nil {
 		return fetch.Reference{}, &fetch.RefusedError{Subject: "the version", Rule: "it has no source in the catalogue"}
@@ -23,8 +22,6 @@ func (r References) Source(ctx context.Context, source *v1.Source) (fetch.Refere
 	})
 }
 
-// sourceSecret reads a Secret of the catalogue namespace, where the distributor puts those that are
-// marked for it.
 func (r References) sourceSecret(ctx context.Context, name string) (*corev1.Secret, error) {
 	secret, err := r.Secret(ctx, types.NamespacedName{Namespace: r.CatalogueNamespace, Name: name})
 	if apierrors.IsNotFound(err) || err == nil && secret.Labels[v1.LabelUse] != v1.UseSource {

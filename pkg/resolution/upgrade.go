@@ -16,42 +16,34 @@ const (
 	OutcomeKeeps Outcome = "Keeps"
 	// OutcomeMoves: another version is chosen by itself, and fits.
 	OutcomeMoves Outcome = "Moves"
-	// OutcomeBreaks: the version does not fit the new platform, and none is chosen by itself. It
-	// stays installed, with Compatible=False.
+	// OutcomeBreaks: no version fits by itself. The installed one stays, with Compatible=False.
 	OutcomeBreaks Outcome = "Breaks"
-	// OutcomeUnknown: the catalogue can't tell, since it has not the add-on, or not the version,
-	// any more.
+	// OutcomeUnknown: the catalogue does not have the add-on, or the version, any more.
 	OutcomeUnknown Outcome = "Unknown"
 )
 
 // UpgradeFinding is what an upgrade does to one installation.
 type UpgradeFinding struct {
-	Installation string  `json:"installation"`
-	Addon        string  `json:"addon"`
-	Outcome      Outcome `json:"outcome"`
-	// Installed is the version that is installed; nil for none yet.
-	Installed *catalogue.VersionOrigin `json:"installed,omitempty"`
+	Installation string                   `json:"installation"`
+	Addon        string                   `json:"addon"`
+	Outcome      Outcome                  `json:"outcome"`
+	Installed    *catalogue.VersionOrigin `json:"installed,omitempty"`
 	// Version is what will be installed where Outcome is Keeps or Moves.
 	Version *catalogue.VersionOrigin `json:"version,omitempty"`
-	// Reason and Message say why where Outcome is Breaks or Unknown; Reason is one of condition
-	// Compatible.
+	// Reason, one of condition Compatible, and Message explain Breaks and Unknown.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// BrokenNow is set where the outcome is Breaks and the version does not fit the present
-	// platform either.
+	// BrokenNow is set beside Breaks if the version does not fit the present platform either.
 	BrokenNow bool `json:"brokenNow,omitempty"`
-	// Fitting is a version that fits the new platform, where Outcome is Breaks or Unknown: the
-	// newest one that fits the present platform too and is not lower than the installed one, else
-	// the newest one. Nil where none does.
+	// Fitting, beside Breaks or Unknown, is the newest version that fits both platforms and is no
+	// downgrade, else the newest that fits the new one. Nil where none does.
 	Fitting *catalogue.VersionOrigin `json:"fitting,omitempty"`
-	// FitsNow is set where Fitting fits the present platform too, so that the installation can move
-	// before the cluster does.
+	// FitsNow says that Fitting fits the present platform too: the installation can move first.
 	FitsNow bool `json:"fitsNow,omitempty"`
 }
 
-// CheckUpgrade says what becomes of installations when their cluster gets another version of
-// Kubernetes, in the order they come in. Find gives the entry of an add-on; nil where no catalogue
-// has it.
+// CheckUpgrade says, in their order, what becomes of installations when their cluster gets another
+// version of Kubernetes. Find gives the entry of an add-on; nil if there is none.
 func CheckUpgrade(find func(addon string) *catalogue.Entry, requests []Request, kubernetes string) []UpgradeFinding {
 	findings := make([]UpgradeFinding, 0, len(requests))
 	for _, request := range requests {
@@ -90,9 +82,8 @@ func (r Request) checkUpgrade(entry *catalogue.Entry, kubernetes string) Upgrade
 	return finding
 }
 
-// outcome on the request's cluster; version is what will be there, and nil beside a refusal. Where
-// the installation is paused, or its strategy is Once, no other version is chosen than the
-// installed one, whatever is wanted.
+// outcome gives the version that will be installed, nil beside a refusal. If the installation is
+// paused, or its strategy is Once, only the installed version can be chosen.
 func (r Request) outcome(entry *catalogue.Entry) (Outcome, *catalogue.VersionOrigin, catalogue.Refusal) {
 	spec := r.Installation.Spec
 	wanted := spec.AddonRef.Version
@@ -114,8 +105,7 @@ func (r Request) outcome(entry *catalogue.Entry) (Outcome, *catalogue.VersionOri
 	return r.installedOutcome(entry, refusal)
 }
 
-// installedOutcome is that of the installed version by itself, where what is wanted was refused for
-// another reason than the platform.
+// installedOutcome is for a wanted version that was refused for another reason than the platform.
 func (r Request) installedOutcome(
 	entry *catalogue.Entry, refusal catalogue.Refusal,
 ) (Outcome, *catalogue.VersionOrigin, catalogue.Refusal) {

@@ -10,9 +10,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// Origins of the layers of values, the lowest first; valuesFrom[0] and on lie below the
-// installation's own. A value from a form is in spec.values, and so are those of a core item, where
-// the core add-on controller puts them.
+// Origins of the layers of values, the lowest first; valuesFrom[0] and on are below the
+// installation's own, which include those of forms and of core items.
 const (
 	originCatalogue = "catalogue"
 	originTemplate  = "valuesTemplate"
@@ -22,23 +21,18 @@ const (
 
 // Values are those of an installation.
 type Values struct {
-	// Layers lie over one another, the lowest first; that of the catalogue's version is the first.
+	// Layers, the lowest first, begin with that of the catalogue's version.
 	Layers []values.Layer
-	// Merged are the values in effect, and Origins says which layer set each; nil where not all
-	// layers are known.
+	// Merged are the values in effect, Origins their layers; nil if not all layers are known.
 	Merged  map[string]any
 	Origins values.Origins
-	// Unknown tells, in sentences, which of the user's keys may be misspelt. What a chart knows by
-	// itself is not known here.
+	// Unknown has a sentence for each user key that may be misspelt; a chart may know it.
 	Unknown []string
 }
 
-// Layers reads what is written neither in the catalogue nor in the installation. What it gives is
-// not kept.
+// Layers reads values outside of catalogue and installation. They are not kept.
 type Layers interface {
-	// FromTemplate renders a valuesTemplate.
 	FromTemplate(ctx context.Context, template string) (map[string]any, error)
-	// FromSource reads what an entry of valuesFrom names.
 	FromSource(ctx context.Context, source v1.ValuesSource) (map[string]any, error)
 }
 
@@ -47,10 +41,9 @@ func (c Choice) SeesSecrets() bool {
 	return c.Core && c.Version.Template != nil && c.Version.Template.ClusterSecrets
 }
 
-// Values lays the layers of values over one another, and checks them against the form. Without a
-// reader of layers, as at admission, those that have to be read are left out; where there are such,
-// or the core add-on controller adds values, nothing is merged and no field required. Beside an
-// error of the form, what was merged is returned too.
+// Values merges the layers of values and checks them against the form. Admission, without a reader,
+// leaves out those to be read; then nothing is merged and no field required, nor where the core
+// add-on controller adds values. An error of the form comes with the merged values.
 func (c Choice) Values(ctx context.Context, installation *v1.AddonInstallation, read Layers) (Values, error) {
 	if c.Version.Template == nil {
 		return Values{}, nil
@@ -73,8 +66,7 @@ func (c Choice) Values(ctx context.Context, installation *v1.AddonInstallation, 
 	return found, nil
 }
 
-// isReadLater says whether values come from elsewhere than the catalogue and the installation as it
-// is written.
+// isReadLater says whether values come from outside of catalogue and installation.
 func isReadLater(version *v1.AddonVersion, installation *v1.AddonInstallation) bool {
 	return version.ValuesTemplate != "" || len(installation.Spec.ValuesFrom) > 0 || installation.Spec.CoreAddon
 }
@@ -127,8 +119,8 @@ func (c Choice) layers(ctx context.Context, installation *v1.AddonInstallation, 
 	return append(layers, values.Layer{Origin: originOwn, Values: own}), nil
 }
 
-// checkMarks refuses template marks in a layer that is not the catalogue's, where templates see the
-// secrets of the cluster: a chart that gives the layer to tpl would run what stands there.
+// checkMarks refuses template marks outside of the catalogue if templates see the cluster's
+// secrets: a chart could execute them with tpl.
 func (c Choice) checkMarks(layer map[string]any) error {
 	if !c.SeesSecrets() {
 		return nil

@@ -16,16 +16,14 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// defaultValuesKey is the key of a valuesFrom object where none is named.
 const defaultValuesKey = "values.yaml"
 
-// MissingValuesError says that an object which has to be there is not.
+// MissingValuesError says that a required object does not exist.
 type MissingValuesError struct{ what string }
 
 func (e *MissingValuesError) Error() string { return e.what }
 
-// Values reads what a source of valuesFrom names: a marked object of the installation's own
-// namespace.
+// Values reads what valuesFrom names: a marked object of the installation's own namespace.
 func (r References) Values(ctx context.Context, namespace string, source v1.ValuesSource) (map[string]any, error) {
 	var data []byte
 	var reference *v1.KeyReference
@@ -58,7 +56,6 @@ func (r References) Values(ctx context.Context, namespace string, source v1.Valu
 	return decoded, nil
 }
 
-// providerSecret is the Secret that a provider's object names.
 func (r References) providerSecret(
 	ctx context.Context, namespace string, provider *v1.ProviderReference,
 ) (*v1.KeyReference, error) {
@@ -93,8 +90,7 @@ func (r References) configMapValues(ctx context.Context, namespace string, refer
 	return []byte(data), keyFound(ok, "ConfigMap", reference)
 }
 
-// markedForValues judges what was read: an object has to say itself that it may be read for values,
-// since a cluster namespace holds keys that must not be readable this way.
+// markedForValues requires the label: other Secrets of a cluster namespace must not be readable.
 func markedForValues(kind string, reference *v1.KeyReference, object client.Object, err error) error {
 	if apierrors.IsNotFound(err) || err == nil && object.GetLabels()[v1.LabelUse] != v1.UseValues {
 		return &MissingValuesError{fmt.Sprintf("no %s %q with label %s=%s in this namespace",
@@ -120,21 +116,18 @@ func keyFound(ok bool, kind string, reference *v1.KeyReference) error {
 // Reads says whether an installation reads a marked object of its namespace for values.
 func (r References) Reads(ctx context.Context, installation *v1.AddonInstallation, object client.Object) bool {
 	_, isSecret := object.(*corev1.Secret)
+	name := object.GetName()
 	return slices.ContainsFunc(installation.Spec.ValuesFrom, func(source v1.ValuesSource) bool {
-		return r.reads(ctx, installation.Namespace, source, object.GetName(), isSecret)
-	})
-}
-
-func (r References) reads(ctx context.Context, namespace string, source v1.ValuesSource, name string, isSecret bool) bool {
-	switch {
-	case !isSecret:
-		return source.ConfigMapRef != nil && source.ConfigMapRef.Name == name
-	case source.SecretRef != nil:
-		return source.SecretRef.Name == name
-	case source.ProviderRef != nil:
-		secret, err := r.providerSecret(ctx, namespace, source.ProviderRef)
+		switch {
+		case !isSecret:
+			return source.ConfigMapRef != nil && source.ConfigMapRef.Name == name
+		case source.SecretRef != nil:
+			return source.SecretRef.Name == name
+		case source.ProviderRef == nil:
+			return false
+		}
+		secret, err := r.providerSecret(ctx, installation.Namespace, source.ProviderRef)
 		var missing *MissingValuesError
 		return err == nil && secret.Name == name || err != nil && !errors.As(err, &missing)
-	}
-	return false
+	})
 }

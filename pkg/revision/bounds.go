@@ -11,28 +11,24 @@ import (
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
-// What a record may have. What is written keeps within these, so that nothing else needs to be read.
+// Limits of a record, on writing and on reading.
 const (
-	// maxEntries of inventory and superseded objects: those of the revision, and of some before it that are not pruned yet.
 	maxEntries = 5 * ownership.MaxObjects
-	// maxHooks of a revision: they are rendered objects, too.
-	maxHooks = ownership.MaxObjects
-	// maxPieces is how many values, lists and maps there may be besides what is kept as text: entries and hooks with their fields,
-	// and twice the values, of 256 KiB.
+	maxHooks   = ownership.MaxObjects
+	// maxPieces of values, lists and maps: entries and hooks, and twice the values, of 256 KiB.
 	maxPieces = 1 << 20
-	// maxLevels is how deep they may be in one another; objects have 256 levels at most.
+	// maxLevels of nesting; objects have 256 at most.
 	maxLevels = 512
 )
 
-// What answers may add to a record besides fieldsets.PerByte for what was sent: for each entry, and for all, in bytes.
+// What answers may add, for each entry and for all, besides fieldsets.PerByte.
 const (
 	answeredEach = 512
 	answeredBase = 64 << 10
-	// longestText is that of a sentence about a failure in an earlier record.
-	longestText = 4 << 10
+	longestText  = 4 << 10
 )
 
-// bound refuses a record that is larger than what was rendered explains, and leaves out what is not needed.
+// bound refuses a record that is too large for what was rendered, and drops unneeded fields.
 func (r *Record) bound() error {
 	name := headName(r.Owner(), r.Revision)
 	tooMany := func(what string, have, most int) error {
@@ -53,7 +49,6 @@ func (r *Record) bound() error {
 	return nil
 }
 
-// withoutFields are entries without the fields of their objects, which matter only for objects that are applied.
 func withoutFields(inventory ownership.Inventory) ownership.Inventory {
 	if !slices.ContainsFunc(inventory, func(entry ownership.Entry) bool { return len(entry.Fields) > 0 }) {
 		return inventory
@@ -65,7 +60,7 @@ func withoutFields(inventory ownership.Inventory) ownership.Inventory {
 	return bare
 }
 
-// answered is how many bytes of the record came from the user cluster. The fields of an intent are those of earlier revisions.
+// answered counts bytes from the user cluster. An intent's fields are of earlier revisions.
 func (r *Record) answered() int {
 	sum := len(r.HooksState.Failed)
 	for i := range r.Inventory {
@@ -91,7 +86,6 @@ func (r *Record) answered() int {
 	return sum
 }
 
-// explained is how many bytes a user cluster can have answered to what was sent.
 func (r *Record) explained() int {
 	sent := 0
 	for _, object := range r.Objects {
@@ -103,8 +97,8 @@ func (r *Record) explained() int {
 	return answeredBase + fieldsets.PerByte*sent + answeredEach*(len(r.Inventory)+len(r.Superseded)+len(r.Shared)+len(r.Hooks))
 }
 
-// shed leaves out of an earlier record what a user cluster answered beyond what explains it: the largest fields first.
-func (r *Record) shed() {
+// dropAnswers cuts what a user cluster answered in an earlier record: the largest fields first.
+func (r *Record) dropAnswers() {
 	r.Superseded, r.Shared = withoutFields(r.Superseded), withoutFields(r.Shared)
 	r.HooksState.Failed = cut(r.HooksState.Failed)
 	if r.Rollback != nil {
@@ -116,7 +110,7 @@ func (r *Record) shed() {
 	for _, inventory := range []ownership.Inventory{r.Inventory, r.Superseded, r.Shared} {
 		for i := range inventory {
 			if !remote.IsUID(inventory[i].UID) {
-				inventory[i].UID = "" // as one that was never seen: it is read anew
+				inventory[i].UID = "" // it is read again
 			}
 		}
 	}
@@ -125,10 +119,10 @@ func (r *Record) shed() {
 			run.UID = ""
 		}
 	}
-	r.shedFields()
+	r.dropFields()
 }
 
-func (r *Record) shedFields() {
+func (r *Record) dropFields() {
 	largest := make([]*json.RawMessage, len(r.Inventory))
 	sum := 0
 	for i := range r.Inventory {

@@ -28,8 +28,9 @@ func storedIn(t *testing.T, c client.Client, namespace string) (bytes, count int
 	return bytes, len(list.Items)
 }
 
-// An API server that answered with fields and UIDs of any size had the seed's etcd grow by 500 MB with seven edits, and by a record
-// with each repair. Red when a record is saved whatever it has grown to.
+// An API server that answered with fields and UIDs of any size had the seed's etcd grow by 500 MB
+// with seven edits, and by a record with each repair. Red when a record is saved whatever it has
+// grown to.
 func TestALyingClusterGrowsNothing(t *testing.T) {
 	c := seed(t, "lying-fields")
 	records := NewRecords(c, c, testSeal)
@@ -64,7 +65,8 @@ func TestALyingClusterGrowsNothing(t *testing.T) {
 	}
 }
 
-// What a user cluster honestly answers to what it was sent is saved, however odd the objects. Red when the bounds are too close.
+// What a user cluster honestly answers to what it was sent is saved, however odd the objects. Red
+// when the bounds are too close.
 func TestHonestAnswersAreSaved(t *testing.T) {
 	digits, fields := make([]string, 2000), make([]string, 2000)
 	for i := range digits {
@@ -93,8 +95,8 @@ func TestHonestAnswersAreSaved(t *testing.T) {
 	}
 }
 
-// Intents that are never carried out, each of other objects, or a prune that is never approved, made records grow without end. Red when
-// what is left of earlier revisions is not counted.
+// Intents that are never carried out, each of other objects, or a prune that is never approved,
+// made records grow without end. Red when what is left of earlier revisions is not counted.
 func TestLeftoversAreCounted(t *testing.T) {
 	record := sample(1, 0)
 	for i := range maxEntries + 1 {
@@ -120,8 +122,8 @@ func TestLeftoversAreCounted(t *testing.T) {
 	}
 }
 
-// A process is killed at every write of a record in many parts, again and again. Red when parts are left that no head refers to once
-// a later one saved the record.
+// A process is killed at every write of a record in many parts, again and again. Red when parts are
+// left that no head refers to once a later one saved the record.
 func TestNoPartsAreLeft(t *testing.T) {
 	c := seed(t, "parts")
 	records := NewRecords(c, c, testSeal)

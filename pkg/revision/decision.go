@@ -17,25 +17,25 @@ const (
 	Once Do = "Once"
 	// GivenUp is Keep where what is wanted failed before, and an earlier revision is back.
 	GivenUp Do = "GivenUp"
-	// GoBack takes a rollback on record further.
+	// GoBack continues a recorded rollback.
 	GoBack Do = "GoBack"
-	// CarryOn takes an intent on record further.
+	// CarryOn continues a recorded intent.
 	CarryOn Do = "CarryOn"
 	// Begin makes a new revision of what is wanted.
 	Begin Do = "Begin"
-	// GiveWay begins a rollback to the revision that was healthy last.
+	// GiveWay begins a rollback to the revision that was last healthy.
 	GiveWay Do = "GiveWay"
-	// Wait does nothing: the record is not applied to its end, and what is wanted is not known.
+	// Wait does nothing: the record is not fully applied, and the wanted state is not known.
 	Wait Do = "Wait"
 )
 
-// Amendment is what changes on record by a decision, without a call to the user cluster.
+// Amendment is what changes on record without a call to the user cluster.
 type Amendment string
 
 const (
-	// AmendName gives the record the name of another version, or add-on, of the same content.
+	// AmendName records the name of another version, or add-on, of the same content.
 	AmendName Amendment = "name"
-	// AmendInputs gives the record other inputs that the same objects came of.
+	// AmendInputs records other inputs that give the same objects.
 	AmendInputs Amendment = "inputs"
 )
 
@@ -46,15 +46,14 @@ type Decision struct {
 	Why string
 	// Amend is "" where nothing changes on record.
 	Amend Amendment
-	// FromRecord says that what is taken further is not under way here: its objects are read.
+	// FromRecord says that this process has no rollout of it: the objects are read from the record.
 	FromRecord bool
-	// Unasked says that nobody asked for what Begin renders: what only chance changes stays.
+	// Unasked says that nobody changed their wish: what only chance changes stays.
 	Unasked bool
-	// ShowsDrift says that drift is shown and not repaired, by strategy Once.
+	// ShowsDrift says that drift is reported and not repaired, by strategy Once.
 	ShowsDrift bool
 }
 
-// String is "Do (why)", with what is special about it.
 func (d Decision) String() string {
 	if d.Do == "" {
 		return "undecided"
@@ -75,19 +74,19 @@ func (d Decision) String() string {
 	return text
 }
 
-// IsApplied says that the user cluster is to have what is on record: nothing is rendered or applied.
+// IsApplied says that the user cluster is to have the record: nothing is rendered or applied.
 func (d Decision) IsApplied() bool { return d.Do == Keep || d.Do == Once || d.Do == GivenUp }
 
-// IsUnderWay says that the objects to be applied are settled: none are rendered.
+// IsUnderWay says that the objects to apply are known: nothing is rendered.
 func (d Decision) IsUnderWay() bool { return (d.Do == CarryOn || d.Do == GoBack) && !d.FromRecord }
 
-// IsRecorded says that all of the revision is on record: nothing is rendered, refused or recorded.
+// IsRecorded says that the whole revision is on record: nothing is rendered, refused or recorded.
 func (d Decision) IsRecorded() bool { return d.IsApplied() || d.IsUnderWay() || d.Do == GoBack }
 
 // Wanted is what an installation is to be.
 type Wanted struct {
 	Addon, Version string
-	// Inputs and Asked are the hashes that a record has as Inputs and Wanted.
+	// Inputs and Asked are the record's Inputs and Wanted.
 	Inputs, Asked string
 	// Rendered is what came of them; nil before.
 	Rendered *Rendered
@@ -98,11 +97,11 @@ type Rendered struct {
 	ObjectsDigest string
 	Hooks         []hooks.Hook
 	Helm          *helmrelease.Release
-	// Adopts says that it takes a Helm release of somebody else over.
+	// Adopts says that it adopts a Helm release of somebody else.
 	Adopts bool
 }
 
-// Seen is what a process knows besides.
+// Seen is what a process knows besides the record.
 type Seen struct {
 	// Once says that the installation's strategy is Once.
 	Once bool
@@ -111,12 +110,12 @@ type Seen struct {
 	Anew        bool
 	// Rollout says that this process has a rollout of the record under way.
 	Rollout bool
-	// Watched is since when the user cluster has answered without a gap; zero: it does not.
+	// Watched is since when the user cluster answers without a gap; zero: it does not.
 	Watched, Now time.Time
 }
 
-// Decide says what is to be done about an installation that has a record, or nil. Wanted is nil
-// where it can't be known or made: what is installed is kept, and a rollback goes on.
+// Decide says what to do about an installation with a record, or nil. Wanted is nil if it can't be
+// known or rendered: what is installed stays, and a rollback continues.
 func Decide(record *Record, wanted *Wanted, seen Seen) Decision {
 	var decision Decision
 	switch {
@@ -131,8 +130,7 @@ func Decide(record *Record, wanted *Wanted, seen Seen) Decision {
 	return decision
 }
 
-// withoutWanted is for passes that ended before anything changed, so the record still says what the
-// user cluster should have.
+// withoutWanted is for passes that ended before any change: the record still applies.
 func withoutWanted(record *Record, seen Seen) Decision {
 	left, limited := record.TimeLeft(seen.Watched, seen.Now)
 	switch {
@@ -204,14 +202,14 @@ func afterRendering(record *Record, wanted *Wanted) Decision {
 	return Decision{Do: Begin, Why: "somebody asked for other inputs"}
 }
 
-// gaveUp says whether what is wanted gave way to this revision, and nobody asked to try it again.
+// gaveUp says whether this revision is the rollback of what is wanted, and nobody asked to retry.
 func (r *Record) gaveUp(wanted *Wanted, seen Seen) bool {
 	return r.Skipped == 0 && r.Rollback != nil && r.Rollback.Inputs == wanted.Inputs && r.Rollback.ReconcileAt == seen.ReconcileAt
 }
 
 func (r *Record) isOnce(seen Seen) bool { return r != nil && seen.Once && r.Settled }
 
-// isAsked says whether people say what they said of this revision, which is no rollback.
+// isAsked says whether people's wish is that of this revision, which is no rollback.
 func (r *Record) isAsked(wanted *Wanted) bool {
 	return r.Rollback == nil && r.Wanted != "" && r.Wanted == wanted.Asked
 }
@@ -222,10 +220,10 @@ func (r *Record) IsApplied() bool { return r != nil && r.State == StateApplied }
 // IsComplete says whether the revision was applied to its end, and is the newest.
 func (r *Record) IsComplete() bool { return r.IsApplied() && r.Skipped == 0 }
 
-// TimeLeft is how long the revision still has to be applied and healthy, where it has to give way
-// after that: it is atomic, was never healthy and no rollback, and there is one to go back to. The
-// time in which nobody could look at it does not count: an outage, a pause or a restart in the
-// middle of an upgrade is no failure of the upgrade, and begins its time anew.
+// TimeLeft is the time until the revision must be applied and healthy. It is limited for atomic
+// revisions, not rollbacks, that were never healthy and have a revision to return to. Time in which
+// the user cluster could not be watched does not count: an outage, a pause or a restart begins it
+// anew.
 func (r *Record) TimeLeft(watched, now time.Time) (left time.Duration, limited bool) {
 	if r == nil || !r.Atomic || r.Healthy || r.Rollback != nil || r.LastGood == 0 || watched.IsZero() {
 		return 0, false
@@ -237,7 +235,7 @@ func (r *Record) TimeLeft(watched, now time.Time) (left time.Duration, limited b
 	return since.Add(r.Timeout.Duration).Sub(now), true
 }
 
-// Next is the number of a new revision. An intent that was never carried out keeps its number.
+// Next is the number of a new revision. An intent that was never applied keeps its number.
 func (r *Record) Next() int {
 	switch {
 	case r == nil:
@@ -250,9 +248,8 @@ func (r *Record) Next() int {
 	return r.Revision
 }
 
-// Good is the revision that the next one would give way to, as far as that is on record: this one
-// if it was healthy once, else the one that it would give way to itself. It is not sure where this
-// one may have become healthy since.
+// Good is the revision to which the next one would roll back: this one if it was healthy, or its
+// own LastGood. It is not sure if this one may have become healthy since.
 func (r *Record) Good() (revision int, sure bool) {
 	switch {
 	case r == nil:
@@ -263,8 +260,8 @@ func (r *Record) Good() (revision int, sure bool) {
 	return r.LastGood, !r.IsApplied()
 }
 
-// AwaitsProof says whether it is to be put on record that the revision is healthy, for it may have
-// to give way, or be come back to. One with hooks left to run is not through yet.
+// AwaitsProof says whether the revision's health is still to be recorded, for a rollback from it or
+// to it. It is not while hooks have to run.
 func (r *Record) AwaitsProof() bool {
 	return (r.Atomic || r.Rollback != nil) && !r.Healthy && !r.HasHooks(r.Action.Post())
 }

@@ -111,7 +111,7 @@ func (s *situation) deadline(left time.Duration) {
 	})
 }
 
-// plain is what the answers change: an installation of which nothing special is to be told.
+// plain is what the answers change: an installation of which nothing special is to be reported.
 func plain() *situation {
 	now := time.Unix(1800000000, 0)
 	return &situation{
@@ -121,7 +121,8 @@ func plain() *situation {
 	}
 }
 
-// tree tells the decisions for all answers to questions. A question is left out where its answer does not matter.
+// tree tells the decisions for all answers to questions. A question is left out where its answer
+// does not matter.
 func tree(questions []question, given []answer, decide func(*situation) Decision) []string {
 	if len(questions) == 0 {
 		made := plain()
@@ -179,8 +180,8 @@ func TestDecisions(t *testing.T) {
 	golden.Match(t, "testdata/decisions.txt", text.String())
 }
 
-// Red when the time of an outage, of a pause or of a process that did not run counts for an atomic upgrade: it would be rolled back
-// at the first look after it.
+// Red when the time of an outage, of a pause or of a process that did not run counts for an atomic
+// upgrade: it would be rolled back at the first read after it.
 func TestOnlyTimeThatIsWatchedMakesAnUpgradeOverdue(t *testing.T) {
 	now := time.Now()
 	for _, test := range []struct {

@@ -2,9 +2,8 @@ package revision
 
 import "fmt"
 
-// NewerFormatError says that a record was written by a newer release; nothing may be written on top of it.
+// NewerFormatError says that a record was written by a newer release, and must not be overwritten.
 type NewerFormatError struct {
-	// Secret is the name of the record's head.
 	Secret string
 	Format int
 }
@@ -13,15 +12,14 @@ func (e *NewerFormatError) Error() string {
 	return fmt.Sprintf("release record %q has format %d, this release knows %d", e.Secret, e.Format, Format)
 }
 
-// ConflictError says that a record was changed by somebody else since it was loaded; load it again.
+// ConflictError says that others changed a record since it was loaded; load it again.
 type ConflictError struct{ Secret string }
 
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("release record %q was changed meanwhile", e.Secret)
 }
 
-// DamagedError says that there are records of the installation and none can be read. It is not "no record": what was
-// applied is unknown, so nothing may be removed.
+// DamagedError says that no record can be read: what was applied is unknown, so nothing is removed.
 type DamagedError struct {
 	Secret  string
 	Problem string
@@ -31,17 +29,15 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("release record %q %s: put back the Secret that was there, or delete this one", e.Secret, e.Problem)
 }
 
-// unsealed is a record that carries no seal of this seed.
 func unsealed(secret string) *DamagedError {
 	return &DamagedError{secret, "is not sealed by this seed, so that nothing of it is believed"}
 }
 
-// TooLargeError says that a record would be larger than is read again.
+// TooLargeError says that a record would exceed the limits.
 type TooLargeError struct {
 	Secret, Installation string
-	// What there is too much of, how much it is and how much may be.
-	What      string
-	Have, Max int
+	What                 string
+	Have, Max            int
 }
 
 func (e *TooLargeError) Error() string {
@@ -49,11 +45,10 @@ func (e *TooLargeError) Error() string {
 		"smaller, or ask for the former version and values", e.Secret, e.Installation, e.Have, e.What, e.Max)
 }
 
-// GrowthError says that a user cluster answered with more than what it was sent explains. Nothing of it was kept.
+// GrowthError says that a user cluster answered more than the sent objects explain.
 type GrowthError struct {
 	Secret, Installation string
-	// Have is how many bytes were answered, Max how many the objects explain.
-	Have, Max int
+	Have, Max            int
 }
 
 func (e *GrowthError) Error() string {
@@ -61,7 +56,7 @@ func (e *GrowthError) Error() string {
 		"at most: its API server or a webhook there makes fields or UIDs up; see what stands before it", e.Secret, e.Installation, e.Have, e.Max)
 }
 
-// TooManyError says that a namespace has more Secrets of records than are looked through.
+// TooManyError says that a namespace has too many Secrets of records.
 type TooManyError struct {
 	Namespace string
 	Max       int

@@ -8,10 +8,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/hooks"
 )
 
-// A revision of a Helm release says what becomes of it. Each change is one of a copy: the release
-// may be shared with another record. Nothing is changed where there is no Helm release.
-
-// Begin gives the revision its action, and the status that goes with it.
+// Begin sets the revision's action and its pending status. It copies the Helm release, as all of
+// these do: another record may share that.
 func (r *Record) Begin(action hooks.Action) {
 	if r.Helm != nil {
 		r.Action = action
@@ -33,22 +31,21 @@ func (r *Record) Failed(problem string) {
 	}
 }
 
-// Deployed says that the revision is complete: its objects are there, and its hooks have run.
+// Deployed says that the revision's objects exist, and its hooks have run.
 func (r *Record) Deployed() {
 	if r.Helm != nil {
 		r.Helm = r.Helm.Deployed(r.Action)
 	}
 }
 
-// ContinueAfter gives the Helm release a number after one that somebody made.
+// ContinueAfter numbers the Helm release after a revision that others made.
 func (r *Record) ContinueAfter(revision int, now metav1.Time) {
 	if r.Helm != nil {
 		r.Helm = r.Helm.After(revision, now)
 	}
 }
 
-// IsDeployed says whether the Helm release was complete at this revision. Records of before hooks
-// were run don't tell by their status: it was written beforehand.
+// IsDeployed says whether the Helm release was complete; without an action its status is no proof.
 func (r *Record) IsDeployed() bool {
 	return r.Helm != nil && r.State == StateApplied && (r.Action == "" || r.Helm.IsDeployed())
 }
@@ -61,7 +58,7 @@ func (r *Record) HelmObject() *helm.Release {
 	return r.Helm.Object(r.Owner(), r.Hooks)
 }
 
-// Uninstalling is the release in Helm's own form, as it is shown while it is removed.
+// Uninstalling is HelmObject during a removal.
 func (r *Record) Uninstalling() *helm.Release {
 	return r.Helm.Uninstalling().Object(r.Owner(), r.Hooks)
 }
@@ -75,12 +72,11 @@ func (r *Record) HooksRevision() hooks.Revision {
 	return found
 }
 
-// NextAction is what a revision after another one does to a Helm release. Until it was deployed once,
-// each attempt installs: the hooks that an installation needs would never run otherwise.
+// NextAction is the next revision's action. It installs until one is deployed, so that hooks run.
 func NextAction(previous *Record, next *helmrelease.Release) hooks.Action {
 	switch {
-	case next != nil && next.TakenOver:
-		return hooks.ActionUpgrade // somebody installed it
+	case next != nil && next.Adopted:
+		return hooks.ActionUpgrade // others installed it
 	case next == nil || previous == nil || previous.Helm == nil:
 	case previous.Helm.Name != next.Name || previous.Helm.Namespace != next.Namespace:
 	case previous.Action == hooks.ActionInstall && !previous.IsDeployed():

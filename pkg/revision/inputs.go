@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// InputsKeySecret is the Secret in the platform namespace of the seed that holds the key of input hashes.
+// InputsKeySecret in the seed's platform namespace holds the key of input hashes.
 const InputsKeySecret = "trellis-inputs-key"
 
 const (
@@ -23,9 +23,8 @@ const (
 	inputsKeySize  = 32
 )
 
-// LoadOrCreateInputsKey returns the seed's key for input hashes, making it where there is none. A keyed hash is used
-// because inputs hold passwords, and a plain hash in a status would let anybody who reads it try guesses. The client must
-// read past caches: this is called before a manager's caches run.
+// LoadOrCreateInputsKey returns the seed's key for input hashes: a plain hash would let readers of
+// a status guess passwords. The client must read past caches, since no manager runs yet.
 func LoadOrCreateInputsKey(ctx context.Context, c client.Client, namespace string) ([]byte, error) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: InputsKeySecret}}
 	err := c.Get(ctx, client.ObjectKeyFromObject(secret), secret)
@@ -42,14 +41,13 @@ func LoadOrCreateInputsKey(ctx context.Context, c client.Client, namespace strin
 	return key, nil
 }
 
-// DamagedKeyError says that the Secret of the inputs key holds none. A new one has every installation rendered again.
+// DamagedKeyError says that the Secret has no key. A new key has every installation rendered again.
 type DamagedKeyError struct{ Secret string }
 
 func (e *DamagedKeyError) Error() string {
 	return fmt.Sprintf("secret %q has no key of %d bytes in %q: delete it to have one made", e.Secret, inputsKeySize, inputsKeyField)
 }
 
-// createInputsKey loses gracefully against another process that makes the key at the same time.
 func createInputsKey(ctx context.Context, c client.Client, secret *corev1.Secret) error {
 	key := make([]byte, inputsKeySize)
 	if _, err := rand.Read(key); err != nil {
@@ -63,7 +61,7 @@ func createInputsKey(ctx context.Context, c client.Client, secret *corev1.Secret
 	return err
 }
 
-// InputsHash is the HMAC-SHA256 over fields, each with its length, in hex.
+// InputsHash is the HMAC-SHA256, in hex, over fields, each with its length.
 func InputsHash(key []byte, fields ...[]byte) string {
 	mac := hmac.New(sha256.New, key)
 	for _, field := range fields {

@@ -28,7 +28,8 @@ func (l *listing) List(ctx context.Context, list client.ObjectList, options ...c
 	return l.Reader.List(ctx, list, options...)
 }
 
-// Red when a process that starts lists the records of each installation for itself, or does not see what it wrote after that list.
+// Red when a process that starts lists the records of each installation for itself, or does not see
+// what it wrote after that list.
 func TestOneListLoadsTheRecordsOfANamespace(t *testing.T) {
 	c := seed(t, "together")
 	names := []string{"a", "b", "c", "d"}

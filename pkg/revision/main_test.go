@@ -19,7 +19,8 @@ func TestMain(m *testing.M) {
 	fleet.Main(m, fleet.ClusterOptions{Name: "seed"})
 }
 
-// seed is a client of the real API server, with a new namespace. Its Secrets go with the test: some look at those of all namespaces.
+// seed is a client of the real API server, with a new namespace. Its Secrets go with the test: some
+// look at those of all namespaces.
 func seed(t *testing.T, namespace string) client.WithWatch {
 	t.Helper()
 	c, err := client.NewWithWatch(fleet.Shared().Cluster("seed").Config, client.Options{})

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// formerDigits are those of an owner's ID in names from before records were sealed: two owners that share them can be searched for.
+	// formerDigits of an owner's ID are in names of unsealed records; two owners can share them.
 	formerDigits = 10
-	// highestRevision is the last that is believed of a name, and written; there have to be numbers after it.
+	// highestRevision that is written, and believed of a name: higher numbers must remain.
 	highestRevision = 1 << 30
 )
 
@@ -26,13 +26,11 @@ func nameOf(id string, revision int) string { return fmt.Sprintf("addon-%s-%d", 
 
 func partName(head string, number int) string { return fmt.Sprintf("%s-%d", head, number) }
 
-// named is what the name of a Secret says; it says so, and no more.
 type named struct {
-	// id is the owner's LongID, or the beginning of its ID where the name is a former one.
+	// id is the owner's LongID, or the beginning of its ID in a former name.
 	id       string
 	revision int
-	// part is 0 for a head.
-	part int
+	part     int
 }
 
 var recordNames = regexp.MustCompile(`^addon-([0-9a-f]{10}|[0-9a-f]{32})-([1-9][0-9]{0,9})(?:-([1-9][0-9]{0,3}))?$`)
@@ -54,7 +52,7 @@ func (n named) isHead() bool { return n.part == 0 }
 
 func (n named) head() string { return nameOf(n.id, n.revision) }
 
-// isOf says whether an item that has the name is an owner's. In former names the label tells owners apart.
+// isOf says whether the item is an owner's. Former names need the label.
 func (n named) isOf(owner ownership.Owner, item *metav1.PartialObjectMetadata) bool {
 	if n.isFormer() {
 		return n.id == owner.ID()[:formerDigits] && item.Labels[v1.LabelInstallation] == owner.ID()
@@ -62,7 +60,7 @@ func (n named) isOf(owner ownership.Owner, item *metav1.PartialObjectMetadata) b
 	return n.id == owner.LongID()
 }
 
-// headsOf are the heads of an owner, newest first; of one revision the one with a former name is last.
+// headsOf are the heads of an owner, newest first; of one revision the former name is last.
 func headsOf(items []metav1.PartialObjectMetadata, owner ownership.Owner) []named {
 	var heads []named
 	for i := range items {
@@ -74,7 +72,7 @@ func headsOf(items []metav1.PartialObjectMetadata, owner ownership.Owner) []name
 	return heads
 }
 
-// revisionsOf has the revisions of all owners in a list by their LongIDs; former names are by their label.
+// revisionsOf has the revisions in a list by their owners' LongIDs; former names by their label.
 func revisionsOf(items []metav1.PartialObjectMetadata) map[string][]int {
 	found := map[string][]int{}
 	for i := range items {

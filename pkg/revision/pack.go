@@ -18,16 +18,14 @@ import (
 )
 
 const (
-	// partSize is the most that one Secret holds of a record, in bytes; an API server takes 1 MiB.
+	// partSize of one Secret, in bytes; an API server takes 1 MiB.
 	partSize = 900 << 10
-	// unpackedLimit bounds what a packed record may become. Rendered objects are 16 MiB at most, and so is the manifest of a Helm
-	// release; the inventory comes on top.
+	// unpackedLimit: objects and a Helm manifest have 16 MiB each, besides the inventory.
 	unpackedLimit = 64 << 20
-	// packedLimit bounds the parts that are read.
-	packedLimit = 32 << 20
+	packedLimit   = 32 << 20
 )
 
-// coders are shared: each holds megabytes, and both are safe for concurrent use in their All forms.
+// coders are shared, since each takes megabytes. Both may be used concurrently in their All forms.
 var coders = sync.OnceValue(func() (pair struct {
 	encoder *zstd.Encoder
 	decoder *zstd.Decoder
@@ -53,7 +51,7 @@ func pack(record *Record) ([]byte, error) {
 	return packed, nil
 }
 
-// split gives no chunks for a record that fits in its head.
+// split gives no chunks for a record that fits into its head.
 func split(packed []byte) [][]byte {
 	if len(packed) <= partSize {
 		return nil
@@ -61,7 +59,7 @@ func split(packed []byte) [][]byte {
 	return slices.Collect(slices.Chunk(packed, partSize))
 }
 
-// freeNumbers are count numbers of parts that are not used: from 1, or above the used ones where they begin too low.
+// freeNumbers are unused part numbers: from 1, or above the used ones.
 func freeNumbers(used []int, count int) []int {
 	first := 1
 	if len(used) > 0 && used[0] <= count {
@@ -74,7 +72,7 @@ func freeNumbers(used []int, count int) []int {
 	return numbers
 }
 
-// read puts together an owner's revision. What is not sealed is not unpacked; of a newer format only the index is decoded.
+// read reads an owner's revision. Unsealed ones are not unpacked.
 func (r *Records) read(ctx context.Context, head *corev1.Secret, owner ownership.Owner, revision int) (*Record, error) {
 	about, err := r.seal.open(head)
 	if err != nil {
@@ -98,7 +96,6 @@ func (r *Records) read(ctx context.Context, head *corev1.Secret, owner ownership
 	return record, nil
 }
 
-// unpack decodes a record within the bounds of what is written, whoever wrote it.
 func unpack(name string, packed []byte, about index) (*Record, error) {
 	if sum := sha256.Sum256(packed); hex.EncodeToString(sum[:]) != about.Digest {
 		return nil, &DamagedError{name, "does not have the digest that was written"}

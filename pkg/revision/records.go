@@ -23,24 +23,21 @@ const Kept = 5
 
 // Records are the release records of a seed.
 type Records struct {
-	client client.Client
-	reader client.Reader
-	seal   Seal
-	// sealing seals earlier records, where there may be some.
-	sealing *Sealing
-	// revisions that installations of which nothing is known yet may have.
+	client    client.Client
+	reader    client.Reader
+	seal      Seal
+	sealing   *Sealing
 	revisions *listcache.Lists
 }
 
-// NewRecords keeps records by a client; what is read is read by reader, which must see past caches: a record that is a
-// second old would be taken for the truth. Only which revisions there are may be ten seconds old, at first sight (LoadFirst).
-// What does not carry the seal is not believed.
+// NewRecords takes a reader that must read past caches: a record that is a second old would be
+// wrong. Only LoadFirst uses a list of up to ten seconds before.
 func NewRecords(c client.Client, reader client.Reader, seal Seal) *Records {
 	return &Records{client: c, reader: reader, seal: seal, revisions: listcache.New(time.Now)}
 }
 
-// Load returns the newest complete record of an installation, nil where there is none. Errors: NewerFormatError,
-// DamagedError, TooManyError, or the API server's.
+// Load returns the newest complete record of an installation, nil where there is none. Errors:
+// NewerFormatError, DamagedError, TooManyError, or the API server's.
 func (r *Records) Load(ctx context.Context, namespace string, owner ownership.Owner) (*Record, error) {
 	if err := r.ready(ctx, namespace); err != nil {
 		return nil, err
@@ -52,8 +49,8 @@ func (r *Records) Load(ctx context.Context, namespace string, owner ownership.Ow
 	return r.newest(ctx, namespace, owner, headsOf(items, owner))
 }
 
-// LoadFirst is Load for an installation that this process knows nothing of yet: which revisions there are is asked for all
-// installations of the namespace together, and believed for ten seconds of those that were not written since.
+// LoadFirst is Load for an installation that is not in memory yet. It lists revisions for the whole
+// namespace, at most every ten seconds, except for installations written since.
 func (r *Records) LoadFirst(ctx context.Context, namespace string, owner ownership.Owner) (*Record, error) {
 	if err := r.ready(ctx, namespace); err != nil {
 		return nil, err
@@ -80,7 +77,6 @@ func (r *Records) LoadFirst(ctx context.Context, namespace string, owner ownersh
 	return r.newest(ctx, namespace, owner, heads)
 }
 
-// newest is the first of these revisions that can be read.
 func (r *Records) newest(ctx context.Context, namespace string, owner ownership.Owner, heads []named) (*Record, error) {
 	var newest, damaged *DamagedError
 	for _, head := range heads[:min(len(heads), triedHeads)] {
@@ -103,7 +99,7 @@ func (r *Records) newest(ctx context.Context, namespace string, owner ownership.
 }
 
 func (r *Records) loadHead(ctx context.Context, namespace string, owner ownership.Owner, head named) (*Record, error) {
-	if head.isFormer() { // those that could be read were sealed and have other names since
+	if head.isFormer() { // readable ones were sealed under new names
 		return nil, unsealed(head.head())
 	}
 	return r.load(ctx, namespace, owner, head.revision)
@@ -125,7 +121,6 @@ func (r *Records) load(ctx context.Context, namespace string, owner ownership.Ow
 	return r.read(ctx, head, owner, revision)
 }
 
-// head reads a head; nil where there is none.
 func (r *Records) head(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
 	var head corev1.Secret
 	err := r.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &head)
@@ -138,16 +133,14 @@ func (r *Records) head(ctx context.Context, namespace, name string) (*corev1.Sec
 	return &head, nil
 }
 
-// SaveIntent writes a record in StateIntent, before the first remote write of its revision. A record that was not loaded
-// is a new revision, or takes the place of an intent of the same number that was never carried out; ConflictError says
-// that the revision exists in another state.
+// SaveIntent writes a record before the first remote write. It may replace an intent of its number
+// that was not loaded; ConflictError: the revision exists in another state.
 func (r *Records) SaveIntent(ctx context.Context, namespace string, record *Record) error {
 	record.State = StateIntent
 	return r.save(ctx, namespace, record)
 }
 
-// takePlace has a new record be written over its owner's intent of its number, if there is one.
-func (r *Records) takePlace(ctx context.Context, namespace string, record *Record) error {
+func (r *Records) replaceIntent(ctx context.Context, namespace string, record *Record) error {
 	head, err := r.head(ctx, namespace, headName(record.Owner(), record.Revision))
 	if err != nil || head == nil {
 		return err
@@ -169,7 +162,6 @@ func (r *Records) SaveApplied(ctx context.Context, namespace string, record *Rec
 	return r.save(ctx, namespace, record)
 }
 
-// save writes a record within the bounds of what it was rendered from.
 func (r *Records) save(ctx context.Context, namespace string, record *Record) error {
 	if record.stored.light {
 		return &LightError{Secret: headName(record.Owner(), record.Revision)}
@@ -184,8 +176,7 @@ func (r *Records) save(ctx context.Context, namespace string, record *Record) er
 	return r.write(ctx, namespace, record)
 }
 
-// write writes the parts under names that the stored head does not refer to, then the head, then removes other parts of the
-// revision: a reader sees the old record or the new one, wherever the writer is killed.
+// write writes new parts, then the head, then removes old parts: if killed, one record is whole.
 func (r *Records) write(ctx context.Context, namespace string, record *Record) error {
 	record.Format = Format
 	packed, err := pack(record)
@@ -194,8 +185,8 @@ func (r *Records) write(ctx context.Context, namespace string, record *Record) e
 	}
 	chunks := split(packed)
 	unsure := record.State == StateIntent && record.stored.resourceVersion == ""
-	if unsure && len(chunks) > 0 { // the parts of an intent that stands are not written over
-		if err := r.takePlace(ctx, namespace, record); err != nil {
+	if unsure && len(chunks) > 0 { // parts of a stored intent are not overwritten
+		if err := r.replaceIntent(ctx, namespace, record); err != nil {
 			return err
 		}
 	}
@@ -218,19 +209,18 @@ func (r *Records) write(ctx context.Context, namespace string, record *Record) e
 	if !hadParts && len(numbers) == 0 {
 		return nil
 	}
-	return r.tidy(ctx, namespace, record)
+	return r.removeOldParts(ctx, namespace, record)
 }
 
-// tidy removes parts of a revision that its head does not refer to: former ones, and what a writer that was killed has left.
-func (r *Records) tidy(ctx context.Context, namespace string, record *Record) error {
+// removeOldParts removes parts that the head does not refer to, also those of killed writers.
+func (r *Records) removeOldParts(ctx context.Context, namespace string, record *Record) error {
 	return r.remove(ctx, namespace, record.Owner(), func(name named) bool {
 		return !name.isFormer() && !name.isHead() && name.revision == record.Revision && !slices.Contains(record.stored.parts, name.part)
 	})
 }
 
-// overwrite writes the head of a new revision over the intent of its number, if that is what stands there.
 func (r *Records) overwrite(ctx context.Context, namespace string, record *Record, head *corev1.Secret) error {
-	if err := r.takePlace(ctx, namespace, record); err != nil {
+	if err := r.replaceIntent(ctx, namespace, record); err != nil {
 		return err
 	}
 	head.ResourceVersion = record.stored.resourceVersion
@@ -252,7 +242,7 @@ func (r *Records) writeHead(ctx context.Context, head *corev1.Secret) error {
 	return nil
 }
 
-// writePart overwrites what a writer that was killed may have left under the name, and nothing of another type.
+// writePart overwrites the part of a killed writer, but no Secret of another type.
 func (r *Records) writePart(ctx context.Context, part *corev1.Secret) error {
 	err := r.client.Create(ctx, part)
 	if apierrors.IsAlreadyExists(err) {
@@ -280,8 +270,8 @@ func (r *Records) Trim(ctx context.Context, namespace string, owner ownership.Ow
 	})
 }
 
-// Reown gives an owner's records to the Cluster of today, which came back with another UID over the same user cluster: they keep their
-// names, and are sealed anew. The newest goes first. What can't be read stays with the former Cluster.
+// Reown gives an owner's records to the Cluster, which came back with another UID for the same user
+// cluster. They are sealed again under their names, the newest first. Unreadable ones are left.
 func (r *Records) Reown(ctx context.Context, namespace string, owner ownership.Owner, now v1.ClusterIdentity) error {
 	if err := r.ready(ctx, namespace); err != nil {
 		return err
@@ -296,7 +286,7 @@ func (r *Records) Reown(ctx context.Context, namespace string, owner ownership.O
 		case isUnreadable(err) || err == nil && record == nil:
 			continue
 		case err == nil && record.ClusterUID == now.UID:
-			err = r.tidy(ctx, namespace, record)
+			err = r.removeOldParts(ctx, namespace, record)
 		case err == nil:
 			record.ClusterName, record.ClusterUID, record.Origin = now.Name, now.UID, owner.ClusterUID
 			err = r.save(ctx, namespace, record)
@@ -308,7 +298,7 @@ func (r *Records) Reown(ctx context.Context, namespace string, owner ownership.O
 	return nil
 }
 
-// Forget removes every record of an installation, which is the last act of its removal.
+// Forget removes every record of an installation, as the last step of its removal.
 func (r *Records) Forget(ctx context.Context, namespace string, owner ownership.Owner) error {
 	return r.remove(ctx, namespace, owner, func(named) bool { return true })
 }

@@ -120,8 +120,8 @@ func TestSecretsAreTheClusters(t *testing.T) {
 	}
 }
 
-// A process is killed after each possible number of writes. What is read is the record of before or the new one, never a
-// mixture, and the next process goes on from there.
+// A process is killed after each possible number of writes. What is read is the record of before or
+// the new one, never a mixture, and the next process goes on from there.
 func TestKilledWhileSaving(t *testing.T) {
 	c := seed(t, "killed")
 	records := NewRecords(c, c, testSeal)
@@ -231,8 +231,8 @@ func TestLightRecordsAreNotSaved(t *testing.T) {
 	}
 }
 
-// Red when the light form keeps what a chart rendered, which is as large as its objects, or loses what is said of the release;
-// and when Follow brings an empty manifest along.
+// Red when the light form keeps what a chart rendered, which is as large as its objects, or loses
+// what is said of the release; and when CopyProgress brings an empty manifest along.
 func TestLightRecordsFollowTheirReleases(t *testing.T) {
 	record := sample(1, 0)
 	record.Helm = &helmrelease.Release{Name: "web", Revision: 3, Status: "deployed", Manifest: "kind: Service", Config: map[string]any{"size": 1}}
@@ -241,7 +241,7 @@ func TestLightRecordsFollowTheirReleases(t *testing.T) {
 		t.Errorf("light has %+v, the record %+v", light.Helm, record.Helm)
 	}
 	light.HooksState.Event, light.Helm.Status = "post-install", "failed"
-	record.Follow(light)
+	record.CopyProgress(light)
 	if record.Helm.Status != "failed" || record.HooksState.Event != "post-install" || record.Helm.Manifest != "kind: Service" ||
 		record.Helm.Config == nil || record.Helm.Revision != 3 {
 		t.Errorf("the record became %+v, %+v", record.Helm, record.HooksState)

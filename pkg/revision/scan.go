@@ -6,20 +6,20 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// scanner counts what a record would become when it is decoded, without decoding any of it. A text can be decoded to a thousand
-// times of its size: "{}," is an entry. Objects, hooks' objects and fields stay text, and only their depth counts. Keys are
-// compared as they stand: what is written in another way counts with all the rest.
+// scanner counts what a record would decode to, without decoding it: a text can become a thousand
+// times its size, since "{}," is an entry. Of objects, hooks' objects and fields, which stay texts,
+// only the depth counts. Escaped keys count as unknown sections.
 type scanner struct {
 	plain []byte
 	at    int
 	depth int
-	// last is the string that was read last, section the key at the top that we are below, and member that of an element in it.
+	// last is the last string, section the top-level key, and member the key in an element of it.
 	last, section, member []byte
 
 	pieces, objects, entries, hooks int
 }
 
-// scan says what is wrong with a record's size; "" is nothing.
+// scan says why a record is too large; "" if it is not.
 func scan(plain []byte) (problem string) {
 	s := scanner{plain: plain}
 	for ; s.at < len(plain); s.at++ {
@@ -66,7 +66,6 @@ func (s *scanner) key() {
 	}
 }
 
-// count counts what begins here: an element of a list, a member of a map.
 func (s *scanner) count() {
 	if s.isText() {
 		return
@@ -85,7 +84,6 @@ func (s *scanner) count() {
 	}
 }
 
-// isText says whether what begins here is kept as it stands.
 func (s *scanner) isText() bool {
 	switch string(s.section) {
 	case "objects":

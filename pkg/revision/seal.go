@@ -14,19 +14,19 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// Seal makes and checks the seals of a seed's records. Only the manager has its key. The zero value seals nothing and believes nothing.
+// Seal makes and checks seals, with the manager's key. The zero value seals and believes nothing.
 type Seal struct{ key []byte }
 
-// NewSeal derives the key of seals from the seed's inputs key, by HKDF with a purpose of its own.
+// NewSeal derives its key from the seed's inputs key, by HKDF with its own purpose.
 func NewSeal(inputsKey []byte) Seal {
 	key, err := hkdf.Key(sha256.New, inputsKey, nil, "trellis: seal of release records", sha256.Size)
-	if err != nil { // cannot be: the length is a constant
+	if err != nil { // impossible: the length is a constant
 		panic(fmt.Sprintf("deriving the key of seals: %v", err))
 	}
 	return Seal{key: key}
 }
 
-// of is the seal of an index at its place: a copy under another name or in another namespace does not have it.
+// of seals an index for its namespace and name: a copy elsewhere is not sealed.
 func (s Seal) of(namespace, name string, index []byte) string {
 	return InputsHash(s.key, []byte(namespace), []byte(name), index)
 }
@@ -36,7 +36,7 @@ func (s Seal) isOn(head *corev1.Secret) bool {
 	return len(s.key) > 0 && head.Type == SecretType && hmac.Equal(head.Data[keySeal], []byte(want))
 }
 
-// Keys of the Secrets: a head has the index, its seal and, where it is not in parts, the record; a part has its piece.
+// Keys of the Secrets: a head has the index, its seal and an unsplit record; a part has its piece.
 const (
 	keyIndex  = "index"
 	keySeal   = "seal"
@@ -44,24 +44,21 @@ const (
 )
 
 const (
-	// indexLimit bounds the index, in bytes: it has a few names and the numbers of parts.
 	indexLimit = 8 << 10
-	// partsLimit bounds the parts of one record.
 	partsLimit = packedLimit/partSize + 1
 )
 
 // index is what a head says of its record. All of it is sealed.
 type index struct {
-	// Format is written outside of the record too, so that a newer one is known before it is decoded.
-	Format int `json:"format"`
-	// ClusterUID and Installation are the owner's, Revision and State the record's.
+	// Format is also here, so that a newer one is known before decoding.
+	Format       int       `json:"format"`
 	ClusterUID   types.UID `json:"clusterUID,omitempty"`
 	Installation string    `json:"installation,omitempty"`
 	Revision     int       `json:"revision,omitempty"`
 	State        State     `json:"state,omitempty"`
 	// Digest is the SHA-256 of the packed record, in hex.
 	Digest string `json:"digest"`
-	// Parts are the numbers of the parts, in order; none when the record is in the head.
+	// Parts are the numbers of the parts in order; none if the record is in the head.
 	Parts []int `json:"parts,omitempty"`
 }
 
@@ -77,7 +74,6 @@ func (i index) is(owner ownership.Owner, revision int) bool {
 	return i.ClusterUID == owner.ClusterUID && i.Installation == owner.Installation && i.Revision == revision
 }
 
-// open reads the index of a head that is sealed. Nothing of any other is read.
 func (s Seal) open(head *corev1.Secret) (index, error) {
 	if !s.isOn(head) {
 		return index{}, unsealed(head.Name)

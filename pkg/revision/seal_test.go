@@ -26,7 +26,8 @@ func bomb() []byte {
 	return coders().encoder.EncodeAll([]byte(`{"format":1,"inventory":[{}`+strings.Repeat(",{}", (60<<20)/3)+`]}`), nil)
 }
 
-// A Secret that a tenant made, of a few KB, took gigabytes. Red when a record is unpacked before its seal is looked at.
+// A Secret that a tenant made, of a few KB, took gigabytes. Red when a record is unpacked before
+// its seal is read.
 func TestForgedRecordIsDecodedByNobody(t *testing.T) {
 	c := seed(t, "forged")
 	records := NewRecords(c, c, testSeal)
@@ -66,8 +67,8 @@ func TestForgedRecordIsDecodedByNobody(t *testing.T) {
 	}
 }
 
-// For whoever has the key, and for earlier records: what is decoded is bounded by what is written. Red when nothing is counted
-// before it is decoded.
+// For whoever has the key, and for earlier records: what is decoded is bounded by what is written.
+// Red when nothing is counted before it is decoded.
 func TestDecodingIsBounded(t *testing.T) {
 	owner := sample(1, 0).Owner()
 	repeat := func(begin, each, end string) []byte {
@@ -101,7 +102,8 @@ func TestDecodingIsBounded(t *testing.T) {
 	}
 }
 
-// Whatever is written is read again. Red when the bounds of reading are closer than those of writing.
+// Whatever is written is read again. Red when the bounds of reading are closer than those of
+// writing.
 func TestTheLargestRecordComesBack(t *testing.T) {
 	record := sample(1, 0)
 	record.Objects, record.Inventory, record.Superseded, record.Values = nil, nil, nil, map[string]any{"list": []any{}}
@@ -138,7 +140,8 @@ func TestTheLargestRecordComesBack(t *testing.T) {
 	}
 }
 
-// A head, sealed for one place, is copied with all its bytes. Red when the seal leaves out any part of what is believed.
+// A head, sealed for one place, is copied with all its bytes. Red when the seal leaves out any part
+// of what is believed.
 func TestCopiedRecordsAreNotBelieved(t *testing.T) {
 	c := seed(t, "copied")
 	seed(t, "copied-elsewhere")
@@ -216,8 +219,8 @@ func collision(t *testing.T) (a, b ownership.Owner) {
 
 // RS63: Installations whose IDs begin alike have records of their own. The second of two
 // installations whose IDs begin with the same 10 digits took the first's record over, or could not
-// be saved for ever. Red when names are cut, or when an intent's place is taken without a look at
-// its owner.
+// be saved for ever. Red when names are cut, or when an intent's place is taken without reading its
+// owner.
 func TestCollidingInstallationsHaveRecordsOfTheirOwn(t *testing.T) {
 	c := seed(t, "collide")
 	records := NewRecords(c, c, testSeal)
@@ -288,7 +291,8 @@ func TestLabelsTellNoOwners(t *testing.T) {
 	}
 }
 
-// A tenant makes heads without end, of the newest numbers. Red when each is read, or when a number is believed that has none after it.
+// A tenant makes heads without end, of the newest numbers. Red when each is read, or when a number
+// is believed that has none after it.
 func TestForgedHeadsAreNotReadWithoutEnd(t *testing.T) {
 	owner := sample(1, 0).Owner()
 	var forged []metav1.PartialObjectMetadata
@@ -315,7 +319,8 @@ func TestForgedHeadsAreNotReadWithoutEnd(t *testing.T) {
 	}
 }
 
-// Nothing of an earlier record is decoded where it is not the one that its name says. Red when readUnsealed believes its content.
+// Nothing of an earlier record is decoded where it is not the one that its name says. Red when
+// readUnsealed believes its content.
 func TestRecordsOfBeforeSayTheirNames(t *testing.T) {
 	c := seed(t, "otherwise")
 	records := NewRecords(c, c, testSeal)
@@ -339,8 +344,9 @@ func TestRecordsOfBeforeSayTheirNames(t *testing.T) {
 	}
 }
 
-// A Cluster came back with another UID: its records keep their names and go on, in the hands of the new Cluster. Red when the seal binds
-// them to the former Cluster, or when parts stay behind that go with it.
+// A Cluster came back with another UID: its records keep their names and go on, in the hands of the
+// new Cluster. Red when the seal binds them to the former Cluster, or when parts stay behind that
+// go with it.
 func TestRecordsGoOnWithAnotherCluster(t *testing.T) {
 	c := seed(t, "reowned")
 	records := NewRecords(c, c, testSeal)

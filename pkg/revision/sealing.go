@@ -24,27 +24,23 @@ import (
 )
 
 const (
-	// sealedField of the inputs key's Secret says that every earlier record is sealed with the key beside it: from then on, what is
-	// not sealed is never believed. Where the Secret is made anew, it is missing, and records are sealed with the new key once.
+	// sealedField of the inputs key's Secret says that its key sealed all records: others are not
+	// believed. A new Secret lacks it.
 	sealedField = "records"
 	sealedText  = "sealed"
 
-	// sealInterval is the time between two tries to seal all records.
 	sealInterval = 10 * time.Second
-	// sealPatience is how long one namespace may take.
 	sealPatience = 10 * time.Minute
-	// sealWorkers seal as many namespaces at a time.
-	sealWorkers = 4
+	sealWorkers  = 4
 )
 
-// decoding lets one record that is not sealed be decoded at a time.
+// decoding lets one unsealed record be decoded at a time.
 var decoding = semaphore.NewWeighted(1)
 
-// Sealing seals earlier records: those that were written without a seal, or with that of a key which is gone. A namespace is
-// sealed before anything of it is believed, and once in a process; when all are, that is remembered for good.
+// Sealing seals earlier records: unsealed ones, or those with a lost key. A namespace is sealed
+// once in a process, before it is used; when all are, that is recorded.
 type Sealing struct {
-	records *Records
-	// secret holds the key of the seed, and whether all are sealed.
+	records   *Records
 	secret    client.ObjectKey
 	inputsKey []byte
 
@@ -53,24 +49,24 @@ type Sealing struct {
 	sealed  sync.Map
 }
 
-// SealEarlier has earlier records sealed, where the Secret of the inputs key does not say that they are. What it returns has
-// to be started by the manager that leads. Call it before the records are used.
+// SealEarlier has earlier records sealed, if the Secret of the inputs key does not say that they
+// are. The manager that leads must start the result. Call it before the records are used.
 func (r *Records) SealEarlier(namespace string, inputsKey []byte) *Sealing {
 	r.sealing = &Sealing{records: r, secret: client.ObjectKey{Namespace: namespace, Name: InputsKeySecret}, inputsKey: inputsKey}
 	return r.sealing
 }
 
-// ChangedKeyError says that the Secret of the inputs key has another key than this process: it has to be started again.
+// ChangedKeyError says that the inputs key changed: this process must be restarted.
 type ChangedKeyError struct{ Secret string }
 
 func (e *ChangedKeyError) Error() string {
 	return fmt.Sprintf("secret %q has another key than this process began with", e.Secret)
 }
 
-// NeedLeaderElection says yes: two must not write the same records.
+// NeedLeaderElection says yes: two processes must not write the same records.
 func (s *Sealing) NeedLeaderElection() bool { return true }
 
-// Start seals the records of all namespaces and remembers it. It ends with that.
+// Start seals the records of all namespaces, records that, and ends.
 func (s *Sealing) Start(ctx context.Context) error {
 	return wait.PollUntilContextCancel(ctx, sealInterval, true, func(ctx context.Context) (bool, error) {
 		err := s.sealAll(ctx)
@@ -85,7 +81,7 @@ func (s *Sealing) Start(ctx context.Context) error {
 }
 
 func (s *Sealing) sealAll(ctx context.Context) error {
-	if over, err := s.isOver(ctx); over || err != nil {
+	if over, err := s.isDone(ctx); over || err != nil {
 		return err
 	}
 	namespaces := map[string]bool{}
@@ -96,20 +92,20 @@ func (s *Sealing) sealAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var group errgroup.Group // the trouble of one namespace does not end the others
+	var group errgroup.Group // an error in one namespace does not stop the others
 	group.SetLimit(sealWorkers)
 	for namespace := range namespaces {
-		group.Go(func() error { return passedOver(ctx, namespace, s.ready(ctx, namespace)) })
+		group.Go(func() error { return tolerated(ctx, namespace, s.ready(ctx, namespace)) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return s.remember(ctx)
+	return s.markDone(ctx)
 }
 
-// passedOver is the trouble of a namespace, but for what its tenant could make last: nobody keeps what is not sealed from being refused
-// everywhere. In a namespace that ends nothing can be written, and what has too many Secrets is not looked through anyway.
-func passedOver(ctx context.Context, namespace string, err error) error {
+// tolerated logs errors that a tenant could cause for ever, and returns others. Nothing can be
+// written to a namespace that is being deleted, and one with too many Secrets is not read at all.
+func tolerated(ctx context.Context, namespace string, err error) error {
 	if _, many := errors.AsType[*TooManyError](err); many || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		ctrl.LoggerFrom(ctx).Error(err, "earlier release records can't be sealed, and are not believed", "namespace", namespace)
 		return nil
@@ -117,8 +113,7 @@ func passedOver(ctx context.Context, namespace string, err error) error {
 	return err
 }
 
-// isOver says whether all records were sealed, by this process or an earlier one.
-func (s *Sealing) isOver(ctx context.Context) (bool, error) {
+func (s *Sealing) isDone(ctx context.Context) (bool, error) {
 	if s.over.Load() {
 		return true, nil
 	}
@@ -143,7 +138,7 @@ func (s *Sealing) keySecret(ctx context.Context) (*corev1.Secret, error) {
 	return &secret, nil
 }
 
-func (s *Sealing) remember(ctx context.Context) error {
+func (s *Sealing) markDone(ctx context.Context) error {
 	secret, err := s.keySecret(ctx)
 	if err != nil {
 		return err
@@ -156,7 +151,7 @@ func (s *Sealing) remember(ctx context.Context) error {
 	return nil
 }
 
-// ready returns when the records of a namespace that can be sealed are. Many wait for one that seals.
+// ready waits until the records of a namespace are sealed, together with other callers.
 func (r *Records) ready(ctx context.Context, namespace string) error {
 	if r.sealing == nil || r.sealing.over.Load() {
 		return nil
@@ -168,13 +163,13 @@ func (s *Sealing) ready(ctx context.Context, namespace string) error {
 	if _, sealed := s.sealed.Load(namespace); sealed {
 		return nil
 	}
-	flight := s.flights.DoChan(namespace, func() (any, error) {
+	sealing := s.flights.DoChan(namespace, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sealPatience)
 		defer cancel()
 		if _, sealed := s.sealed.Load(namespace); sealed {
 			return nil, nil
 		}
-		if over, err := s.isOver(ctx); over || err != nil {
+		if over, err := s.isDone(ctx); over || err != nil {
 			return nil, err
 		}
 		err := s.records.sealNamespace(ctx, namespace)
@@ -186,12 +181,12 @@ func (s *Sealing) ready(ctx context.Context, namespace string) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case landed := <-flight:
-		return landed.Err
+	case result := <-sealing:
+		return result.Err
 	}
 }
 
-// sealNamespace seals the records of a namespace that can be read within bounds. The others count as damaged from then on.
+// sealNamespace seals the readable records of a namespace. All others count as damaged.
 func (r *Records) sealNamespace(ctx context.Context, namespace string) error {
 	items, err := r.list(ctx, namespace)
 	if err != nil {
@@ -213,7 +208,7 @@ func (r *Records) sealNamespace(ctx context.Context, namespace string) error {
 			return err
 		}
 	}
-	for i := range items { // what a process that was killed left of those that are sealed
+	for i := range items { // parts of sealed records, left by a killed process
 		name, ok := parseName(items[i].Name)
 		if ok && name.isFormer() && !name.isHead() && !kept[name.head()] {
 			if err := r.removeSecret(ctx, &items[i]); err != nil {
@@ -231,7 +226,7 @@ func isUnreadable(err error) bool {
 	return errors.As(err, &damaged) || errors.As(err, &newer) || errors.As(err, &large)
 }
 
-// sealHead writes an earlier record under its name of today, sealed, and then takes the former one away.
+// sealHead writes an earlier record, sealed, under its new name, and then deletes the former one.
 func (r *Records) sealHead(ctx context.Context, item *metav1.PartialObjectMetadata, name named) error {
 	head, err := r.head(ctx, item.Namespace, item.Name)
 	if err != nil || head == nil || r.seal.isOn(head) {
@@ -264,7 +259,7 @@ func (r *Records) sealHead(ctx context.Context, item *metav1.PartialObjectMetada
 	return r.removeSecret(ctx, item, client.Preconditions{UID: &head.UID, ResourceVersion: &head.ResourceVersion})
 }
 
-// readUnsealed reads a record that is not sealed, one at a time in a process. It has to say the same as its name and label.
+// readUnsealed reads an unsealed record, which must agree with its name and label.
 func (r *Records) readUnsealed(ctx context.Context, head *corev1.Secret, name named) (*Record, error) {
 	about, err := decodeIndex(head)
 	if err != nil {
@@ -291,7 +286,7 @@ func (r *Records) readUnsealed(ctx context.Context, head *corev1.Secret, name na
 	if says != head.Name || head.Labels[v1.LabelInstallation] != owner.ID() || !slices.Contains(states, record.State) {
 		return nil, &DamagedError{head.Name, "says to be another record than its name does"}
 	}
-	record.shed()
+	record.dropAnswers()
 	if err := record.bound(); err != nil {
 		return nil, err
 	}

@@ -21,7 +21,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// unsealedRecords are two revisions as they were written before records were sealed, byte for byte: 1 is applied, 2 an intent.
+// unsealedRecords are two revisions as they were written before records were sealed, byte for byte:
+// 1 is applied, 2 an intent.
 func unsealedRecords(t *testing.T) []corev1.Secret {
 	t.Helper()
 	text, err := os.ReadFile("testdata/unsealed-records.json")
@@ -71,7 +72,8 @@ func create(t *testing.T, c client.Client, namespace string, secrets []corev1.Se
 	}
 }
 
-// started is a process that leads: records that believe nothing unsealed once earlier ones are sealed.
+// started is a process that leads: records that believe nothing unsealed once earlier ones are
+// sealed.
 func started(t *testing.T, c client.Client, reader client.Reader, platform string) (*Records, *Sealing) {
 	t.Helper()
 	key, err := LoadOrCreateInputsKey(t.Context(), c, platform)
@@ -94,8 +96,9 @@ func names(t *testing.T, c client.Client, namespace string) (names []string) {
 	return names
 }
 
-// Records that an earlier release wrote are found under their former names and go on, whole. Red when they are not sealed before
-// they are asked for, when they keep names of 40 bits, or when anything of them is lost.
+// Records that an earlier release wrote are found under their former names and go on, whole. Red
+// when they are not sealed before they are asked for, when they keep names of 40 bits, or when
+// anything of them is lost.
 func TestRecordsOfBeforeGoOn(t *testing.T) {
 	c := seed(t, "goeson")
 	seed(t, "goeson-platform")
@@ -132,8 +135,9 @@ func TestRecordsOfBeforeGoOn(t *testing.T) {
 	}
 }
 
-// The process is killed after each possible number of writes while it seals, and another goes on: a record is there at any time, and in
-// the end once. Red when the former head goes before the new one is written, or when what was left is not taken away.
+// The process is killed after each possible number of writes while it seals, and another goes on: a
+// record is there at any time, and in the end once. Red when the former head goes before the new
+// one is written, or when what was left is not taken away.
 func TestKilledWhileSealing(t *testing.T) {
 	c := seed(t, "sealing-platform")
 	if _, err := LoadOrCreateInputsKey(t.Context(), c, "sealing-platform"); err != nil {
@@ -169,9 +173,9 @@ func TestKilledWhileSealing(t *testing.T) {
 	}
 }
 
-// What was done is remembered beside the key: later processes believe nothing that is not sealed, also under a former name, and
-// make no call to find out but one. Red when an unsealed record is believed after the first start, or when the mark stands before all
-// records are sealed.
+// What was done is remembered beside the key: later processes believe nothing that is not sealed,
+// also under a former name, and make no call to find out but one. Red when an unsealed record is
+// believed after the first start, or when the mark stands before all records are sealed.
 func TestSealedOnceAndForAll(t *testing.T) {
 	c := seed(t, "once")
 	seed(t, "once-platform")
@@ -184,7 +188,7 @@ func TestSealedOnceAndForAll(t *testing.T) {
 		t.Fatal("sealed although killed")
 	}
 	records, before := started(t, c, c, "once-platform")
-	if over, err := before.isOver(t.Context()); over || err != nil {
+	if over, err := before.isDone(t.Context()); over || err != nil {
 		t.Fatalf("remembered before it was done: %t, %v", over, err)
 	}
 	if err := before.Start(t.Context()); err != nil {
@@ -207,8 +211,8 @@ func TestSealedOnceAndForAll(t *testing.T) {
 	noneLeft(t, c, "once")
 }
 
-// A key that is gone is made anew, without the mark: the records are sealed with it once. Red when they are all damaged then. A process
-// that still has the former key seals nothing.
+// A key that is gone is made anew, without the mark: the records are sealed with it once. Red when
+// they are all damaged then. A process that still has the former key seals nothing.
 func TestRecordsAreSealedWithANewKey(t *testing.T) {
 	c := seed(t, "newkey")
 	seed(t, "newkey-platform")
@@ -244,9 +248,10 @@ func TestRecordsAreSealedWithANewKey(t *testing.T) {
 	same(t, record, got)
 }
 
-// The Secret of the key was restored with another key, and with the mark that all is sealed: nothing is believed until the mark is
-// taken off and the process started again, as operation.md says. What was written meanwhile stays. Red when sealing leaves out what
-// carries the seal of another key.
+// The Secret of the key was restored with another key, and with the mark that all is sealed:
+// nothing is believed until the mark is taken off and the process started again, as operation.md
+// says. What was written meanwhile stays. Red when sealing leaves out what carries the seal of
+// another key.
 func TestRecordsAreSealedAgainAfterAnotherKeyWasRestored(t *testing.T) {
 	c := seed(t, "restored")
 	seed(t, "restored-platform")
@@ -292,8 +297,9 @@ func TestRecordsAreSealedAgainAfterAnotherKeyWasRestored(t *testing.T) {
 	}
 }
 
-// Many installations of a namespace begin together; the namespace is sealed once, and one that can't be listed holds up no other. Red when
-// each seals for itself, or when all namespaces are sealed before the first is used.
+// Many installations of a namespace begin together; the namespace is sealed once, and one that
+// can't be listed holds up no other. Red when each seals for itself, or when all namespaces are
+// sealed before the first is used.
 func TestNamespacesAreSealedOnceEach(t *testing.T) {
 	c := seed(t, "many")
 	seed(t, "many-platform")
@@ -325,14 +331,14 @@ func TestNamespacesAreSealedOnceEach(t *testing.T) {
 	if err := before.sealAll(t.Context()); err == nil {
 		t.Error("remembered although a namespace is not sealed")
 	}
-	if over, err := before.isOver(t.Context()); over || err != nil {
+	if over, err := before.isDone(t.Context()); over || err != nil {
 		t.Errorf("got %t, %v", over, err)
 	}
 }
 
-// A tenant keeps the name of today, or that of a part, from a record of before, has more Secrets than are looked through, or a namespace
-// that never ends: only their own records are not believed, and from then on nothing unsealed is, anywhere. Red when sealing goes on
-// trying for any of them.
+// A tenant keeps the name of today, or that of a part, from a record of before, has more Secrets
+// than are read, or a namespace that never ends: only their own records are not believed, and from
+// then on nothing unsealed is, anywhere. Red when sealing goes on trying for any of them.
 func TestNobodyKeepsRecordsFromBeingSealed(t *testing.T) {
 	c := seed(t, "keeper")
 	seed(t, "keeper-platform")
@@ -350,7 +356,7 @@ func TestNobodyKeepsRecordsFromBeingSealed(t *testing.T) {
 	if err := before.sealAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if over, err := before.isOver(t.Context()); !over || err != nil {
+	if over, err := before.isDone(t.Context()); !over || err != nil {
 		t.Errorf("got %t, %v: it is tried for ever", over, err)
 	}
 	for _, record := range []*Record{head, part} {
@@ -362,11 +368,11 @@ func TestNobodyKeepsRecordsFromBeingSealed(t *testing.T) {
 	ends := apierrors.NewForbidden(corev1.Resource("secrets"), "a", errors.New("it is being terminated"))
 	ends.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	for why, trouble := range map[string]error{"ends": ends, "many": &TooManyError{Namespace: "many"}} {
-		if err := passedOver(t.Context(), why, fmt.Errorf("writing: %w", trouble)); err != nil {
+		if err := tolerated(t.Context(), why, fmt.Errorf("writing: %w", trouble)); err != nil {
 			t.Errorf("%s: %v", why, err)
 		}
 	}
-	if passedOver(t.Context(), "refused", errors.New("refused")) == nil {
+	if tolerated(t.Context(), "refused", errors.New("refused")) == nil {
 		t.Error("any failure passes")
 	}
 }
@@ -392,8 +398,8 @@ func (l *listings) List(ctx context.Context, list client.ObjectList, options ...
 	return l.Reader.List(ctx, list, options...)
 }
 
-// At the upgrade: what a tenant put there before is read within the bounds of what is written, and stays as it is. Red when it ends
-// the process, or holds up the others of the namespace.
+// At the upgrade: what a tenant put there before is read within the bounds of what is written, and
+// stays as it is. Red when it ends the process, or holds up the others of the namespace.
 func TestABombOfBeforeIsNotSealed(t *testing.T) {
 	c := seed(t, "oldbomb")
 	seed(t, "oldbomb-platform")
@@ -413,8 +419,8 @@ func TestABombOfBeforeIsNotSealed(t *testing.T) {
 	}
 }
 
-// At the upgrade: a record that a user cluster has filled is sealed without what nothing explains. Red when it is sealed as it is, or
-// when the installation can't go on.
+// At the upgrade: a record that a user cluster has filled is sealed without what nothing explains.
+// Red when it is sealed as it is, or when the installation can't go on.
 func TestWhatALiarAddedBeforeIsLeftOut(t *testing.T) {
 	c := seed(t, "liar-before")
 	seed(t, "liar-before-platform")

@@ -27,21 +27,20 @@ const SecretType = "addons.kubermatic.k8c.io/release.v1"
 const (
 	LabelRevision = v1.Prefix + "revision"
 	LabelState    = v1.Prefix + "state"
-	// LabelName and LabelVersion are the installation's name and the add-on's version, for people, in what a label may hold.
+	// LabelName and LabelVersion show the installation's name and the add-on's version to people.
 	LabelName    = v1.Prefix + "installation-name"
 	LabelVersion = v1.Prefix + "version"
-	// LabelOrigin is the UID that the owner's ID derives from, where that is not the UID of the Cluster that owns the Secret.
+	// LabelOrigin is the UID in the owner's ID, if the Cluster now has another one.
 	LabelOrigin = v1.Prefix + "origin"
 )
 
 const (
-	// listed is how many Secrets are listed at once; a namespace with more than mostListed is not looked through.
+	// listed is the page size; a namespace with more than mostListed Secrets is not read.
 	listed, mostListed = 500, 30_000
-	// triedHeads are the revisions that are tried until one can be read: more than are ever kept.
-	triedHeads = 16
+	triedHeads         = 16
 )
 
-// headSecret is the head of a record, sealed. The labels are for selectors and for people: what they say is not believed.
+// headSecret seals the head of a record. Its labels are for selectors and people, and not believed.
 func (r *Records) headSecret(namespace string, record *Record, packed []byte, parts []int) *corev1.Secret {
 	head := secret(namespace, record, headName(record.Owner(), record.Revision))
 	head.ResourceVersion = record.stored.resourceVersion
@@ -60,7 +59,7 @@ func partSecret(namespace string, record *Record, number int, piece []byte) *cor
 	return part
 }
 
-// secret is owned by the Cluster, without blocking its deletion: records go with it, and outlive the installation's object.
+// secret is owned by the Cluster, without blocking its deletion; it outlives the installation.
 func secret(namespace string, record *Record, name string) *corev1.Secret {
 	owner := target.OwnerOf(v1.ClusterIdentity{Name: record.ClusterName, UID: record.ClusterUID})
 	owner.BlockOwnerDeletion = new(false)
@@ -86,7 +85,6 @@ func secret(namespace string, record *Record, name string) *corev1.Secret {
 	return made
 }
 
-// labelValue is a text as far as a label can hold it: what it can't is "_", and what is too long is cut.
 func labelValue(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' {
@@ -97,7 +95,6 @@ func labelValue(text string) string {
 	return strings.Trim(text[:min(len(text), validation.LabelValueMaxLength)], "._-")
 }
 
-// list gives the metadata of the Secrets of records in a namespace: heads and parts, without what is not read.
 func (r *Records) list(ctx context.Context, namespace string, options ...client.ListOption) ([]metav1.PartialObjectMetadata, error) {
 	var items []metav1.PartialObjectMetadata
 	err := r.each(ctx, namespace, func(item *metav1.PartialObjectMetadata) error {
@@ -139,8 +136,7 @@ func recordsOf(owner ownership.Owner) client.ListOption {
 	return client.MatchingLabels{v1.LabelInstallation: owner.ID()}
 }
 
-// Clusters that an installation has records of, though it may not say so itself. Only sealed ones tell; where there are others and
-// none of these, the error is a DamagedError.
+// Clusters of which an installation has sealed records; a DamagedError if all are unsealed.
 func (r *Records) Clusters(ctx context.Context, namespace, installation string) ([]v1.ClusterIdentity, error) {
 	if err := r.ready(ctx, namespace); err != nil {
 		return nil, err
@@ -163,7 +159,7 @@ func (r *Records) Clusters(ctx context.Context, namespace, installation string) 
 	return found, nil
 }
 
-// claimed are the UIDs of owners whose records of an installation a list seems to have, each once.
+// claimed are the UIDs of owners that may have records of an installation, each once.
 func claimed(items []metav1.PartialObjectMetadata, installation string) []types.UID {
 	var found []types.UID
 	for i := range items {
@@ -178,7 +174,7 @@ func claimed(items []metav1.PartialObjectMetadata, installation string) []types.
 	return found
 }
 
-// remove deletes the Secrets of revisions, heads first: a part without a head is never read.
+// remove deletes heads first: a part without a head is never read.
 func (r *Records) remove(ctx context.Context, namespace string, owner ownership.Owner, goes func(name named) bool) error {
 	items, err := r.list(ctx, namespace, recordsOf(owner))
 	if err != nil {

@@ -21,42 +21,40 @@ import (
 
 // Drift is one object that differs from what was applied.
 type Drift struct {
-	Key ownership.Key
-	// Reason is one of the Drift… constants.
+	Key    ownership.Key
 	Reason string
-	// Fields are the first few fields that were lost, where Reason is DriftFieldsLost.
+	// Fields are the first lost ones.
 	Fields []string
 }
 
-// Why an object has drifted.
 const (
-	// DriftMissing: it is not found under our label.
+	// DriftMissing: no object with our label is found.
 	DriftMissing = "Missing"
-	// DriftReplaced: another object of that name stands in its place.
+	// DriftReplaced: another object has the name.
 	DriftReplaced = "Replaced"
-	// DriftFieldsLost: somebody changed or removed fields that are ours.
+	// DriftFieldsLost: others changed or removed our fields.
 	DriftFieldsLost = "FieldsLost"
-	// DriftLeft: the installation that it was shared with does not have it any more. No survey finds that.
-	DriftLeft = "Left"
+	// DriftAbandoned: the sibling that owned it does not have it any more. No survey finds that.
+	DriftAbandoned = "Left"
 )
 
-// Survey finds drift with one metadata list of our label for each kind and round, shared by all installations of a cluster, and
-// with one more for each kind of workload whether they are well. There is one Survey to a cluster, for many goroutines.
+// Survey finds drift with one metadata list for each kind and round, and healthy workloads with one
+// list for each of their kinds. All installations of a cluster share it; it is for many goroutines.
 type Survey struct {
 	interval time.Duration
 	now      func() time.Time
 
-	lock  sync.Mutex
-	round *round
-	well  map[schema.GroupResource]*well
+	lock        sync.Mutex
+	round       *round
+	healthyList map[schema.GroupResource]*healthyList
 }
 
-// New makes the survey of a cluster. A round lasts the interval, jittered by up to a tenth; now tells the time.
+// New makes the survey of a cluster. A round lasts the interval, with up to a tenth of jitter.
 func New(interval time.Duration, now func() time.Time) *Survey {
-	return &Survey{interval: interval, now: now, well: map[schema.GroupResource]*well{}}
+	return &Survey{interval: interval, now: now, healthyList: map[schema.GroupResource]*healthyList{}}
 }
 
-// Due is how long the present round still lasts: asking again before can tell nothing new. It is 0 where there is none.
+// Due is how long the present round lasts: until then, nothing new is found. 0 if there is none.
 func (s *Survey) Due() time.Duration {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -66,7 +64,6 @@ func (s *Survey) Due() time.Duration {
 	return max(0, s.round.ends.Sub(s.now()))
 }
 
-// current is the present round, begun if there is none.
 func (s *Survey) current(target calls.Target) *round {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -74,28 +71,28 @@ func (s *Survey) current(target calls.Target) *round {
 		s.round = &round{
 			ends:     now.Add(wait.Jitter(s.interval, 0.1)),
 			kinds:    &calls.Kinds{Mapper: target.Mapper},
-			kept:     newAllowance(maxKept),
-			whole:    newAllowance(maxKeptFields),
 			listings: map[schema.GroupResource]*listing{},
 		}
+		s.round.kept.free.Store(maxKept)
+		s.round.whole.free.Store(maxKeptFields)
 	}
 	return s.round
 }
 
-// Drifted are the objects of the inventory that differ from what was applied. Those of a kind that is not served any more are
-// missing like others that were deleted, unless the kind left Kubernetes itself. A kind that the API server can't answer for is
-// no drift. What looks like drift in a list made earlier in the round is read once more.
+// Drifted are the objects that differ from what was applied. Objects of an unserved kind are
+// missing, unless it is a removed kind of Kubernetes itself. A kind that the API server can't
+// answer for is no drift. Drift in an earlier list of the round is confirmed by a read.
 func (s *Survey) Drifted(ctx context.Context, target calls.Target, owner ownership.Owner, inventory ownership.Inventory) ([]Drift, error) {
 	compared := &comparison{target: target, owner: owner, round: s.current(target), now: s.now()}
-	if err := calls.Each(ctx, byKind(inventory), compared.compareKind); err != nil {
+	kinds := grouped(inventory, func(entry ownership.Entry) (schema.GroupKind, bool) { return entry.GroupKind(), entry.UID != "" })
+	if err := calls.Each(ctx, kinds, compared.compareKind); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(compared.found, func(a, b Drift) int { return strings.Compare(a.Key.String(), b.Key.String()) })
 	return compared.found, nil
 }
 
-// SecretVersion is the resource version of a Secret with our label, as of a list that is made once a round and shared by all
-// installations of the cluster; "" where it has none of that name.
+// SecretVersion is the resource version of a Secret with our label in the round's list, or "".
 func (s *Survey) SecretVersion(ctx context.Context, target calls.Target, namespace, name string) (string, error) {
 	round := s.current(target)
 	where, served, err := round.kinds.Find(corev1.SchemeGroupVersion.WithKind("Secret"))
@@ -109,12 +106,6 @@ func (s *Survey) SecretVersion(ctx context.Context, target calls.Target, namespa
 	return seen[types.NamespacedName{Namespace: namespace, Name: name}].version, nil
 }
 
-// byKind are the entries that have been applied, those of a kind together.
-func byKind(inventory ownership.Inventory) []batch {
-	return grouped(inventory, func(entry ownership.Entry) (schema.GroupKind, bool) { return entry.GroupKind(), entry.UID != "" })
-}
-
-// comparison is of one installation with a round.
 type comparison struct {
 	target calls.Target
 	owner  ownership.Owner
@@ -125,16 +116,15 @@ type comparison struct {
 	found []Drift
 }
 
-// compareKind compares the entries of one kind. What a list of before has otherwise, or on its way out, is read once more.
 func (l *comparison) compareKind(ctx context.Context, entries batch) error {
 	all, err := l.list(ctx, entries[0])
 	if err != nil || all.unknown {
 		return err
 	}
 	return calls.Each(ctx, entries, func(ctx context.Context, entry ownership.Entry) error {
-		sighting, found := all.objects[types.NamespacedName{Namespace: entry.Namespace, Name: entry.Name}]
-		drift := l.compare(entry, sighting, found)
-		if drift != nil && sighting.sum != nil || !all.fresh && (drift != nil || sighting.ending) {
+		seen, found := all.objects[types.NamespacedName{Namespace: entry.Namespace, Name: entry.Name}]
+		drift := l.compare(entry, seen, found)
+		if drift != nil && seen.sum != nil || !all.fresh && (drift != nil || seen.deleting) {
 			again, err := l.readAgain(ctx, all.where, entry)
 			if err != nil {
 				return err
@@ -166,10 +156,10 @@ func (l *comparison) readAgain(ctx context.Context, where calls.Resource, entry 
 	return l.compare(entry, seen, true), nil
 }
 
-// compare says how an observation differs from what was applied; nil if it does not. An object on its way out is let go first.
+// compare gives the drift of one object, if any. An object that is being deleted has none yet.
 func (l *comparison) compare(entry ownership.Entry, seen observation, found bool) *Drift {
 	switch {
-	case !found && entry.Finished, seen.ending:
+	case !found && entry.Finished, seen.deleting:
 		return nil
 	case !found:
 		return &Drift{Key: entry.Key, Reason: DriftMissing}
@@ -185,31 +175,29 @@ func (l *comparison) compare(entry ownership.Entry, seen observation, found bool
 	return &Drift{Key: entry.Key, Reason: DriftFieldsLost, Fields: lost}
 }
 
-// relearnEvery is how often at most a round has the mapper ask again for what is served.
-const relearnEvery = 5 * time.Second
+// resetInterval is the shortest time between two resets of the mapper in a round.
+const resetInterval = 5 * time.Second
 
-// relearn has the mapper ask again, since a list showed that what it knows is old.
-func (r *round) relearn(mapper meta.ResettableRESTMapper, now time.Time) {
+func (r *round) resetMapper(mapper meta.ResettableRESTMapper, now time.Time) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	if now.Sub(r.relearnt) >= relearnEvery {
+	if now.Sub(r.resetAt) >= resetInterval {
 		mapper.Reset()
-		r.relearnt = now
+		r.resetAt = now
 	}
 }
 
-// listed are the objects of a kind with our label.
 type listed struct {
 	where   calls.Resource
 	objects map[types.NamespacedName]observation
-	// fresh says that the list was made by this very look; unknown, that the kind's objects can't be told.
+	// fresh: this very call listed them. unknown: the API server can't answer for them.
 	fresh, unknown bool
 }
 
-// list gives the objects of an entry's kind: none where a kind of a CustomResourceDefinition is not served, in any version.
+// list gives the objects of an entry's kind; none if no version of a custom kind is served.
 func (l *comparison) list(ctx context.Context, entry ownership.Entry) (listed, error) {
 	var asked calls.Resource
-	for range 2 { // by what is known, and by what the API server says anew
+	for range 2 { // before and after a reset of the mapper
 		where, served, err := l.round.kinds.Known(entry.Key, entry.Version)
 		if err != nil {
 			return listed{}, fmt.Errorf("looking up the kind of %q: %w", entry.Key, err)
@@ -221,10 +209,10 @@ func (l *comparison) list(ctx context.Context, entry ownership.Entry) (listed, e
 			}
 			asked = where
 		}
-		l.round.relearn(l.target.Mapper, l.now)
+		l.round.resetMapper(l.target.Mapper, l.now)
 	}
 	if !calls.IsCustom(entry.GroupKind()) {
-		return listed{unknown: true}, nil // it left Kubernetes, and nobody can bring it back
+		return listed{unknown: true}, nil // a kind that Kubernetes removed does not come back
 	}
 	unknown, err := l.target.IsUnknown(ctx, entry)
 	return listed{fresh: true, unknown: unknown}, err

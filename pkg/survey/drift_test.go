@@ -13,8 +13,9 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// Red, in the order of the cases, when: fieldsets.Lost compares nothing; compare ignores what is not found; compare does not look
-// at the label; fieldsets.Lost counts gained fields; the UID is not compared; Repair does not adopt.
+// Red, in the order of the cases, when: fieldsets.Lost compares nothing; compare ignores what is
+// not found; compare ignores the label; fieldsets.Lost counts gained fields; the UID is not
+// compared; Repair does not adopt.
 func TestDriftIsFoundAndRepaired(t *testing.T) {
 	for name, test := range map[string]struct {
 		disturb func(*lab.Lab)
@@ -114,7 +115,7 @@ func TestSurveyListsOnceAKindAndRound(t *testing.T) {
 	inventory := l.Install(l.Prepare(lab.TwoMaps), nil)
 	now := time.Now()
 	s := survey.New(time.Minute, func() time.Time { return now })
-	look := func() []string {
+	find := func() []string {
 		return l.Calls.During("", func() {
 			if drift := lab.Must(s.Drifted(t.Context(), l.Target, l.Owner, inventory))(t); len(drift) > 0 {
 				t.Errorf("drift where nothing changed: %v", drift)
@@ -122,17 +123,17 @@ func TestSurveyListsOnceAKindAndRound(t *testing.T) {
 		})
 	}
 	want := []string{"GET /api/v1/configmaps"}
-	if diff := cmp.Diff(want, look()); diff != "" {
+	if diff := cmp.Diff(want, find()); diff != "" {
 		t.Errorf("first look (-want +got):\n%s", diff)
 	}
-	if again := look(); len(again) > 0 {
+	if again := find(); len(again) > 0 {
 		t.Errorf("a second look in the same round asked %q", again)
 	}
 	now = now.Add(2 * time.Minute)
 	if s.Due() != 0 {
 		t.Error("a round that is over is due")
 	}
-	if diff := cmp.Diff(want, look()); diff != "" {
+	if diff := cmp.Diff(want, find()); diff != "" {
 		t.Errorf("next round (-want +got):\n%s", diff)
 	}
 }
@@ -161,7 +162,8 @@ func TestSecretVersionsComeFromOneList(t *testing.T) {
 	}
 }
 
-// Red when suspicion from an old list is not checked: an object applied after the list counts as missing.
+// Red when suspicion from an old list is not checked: an object applied after the list counts as
+// missing.
 func TestListOlderThanApplyIsNoDrift(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -174,7 +176,7 @@ func TestListOlderThanApplyIsNoDrift(t *testing.T) {
 	}
 }
 
-// Red when compare does not look at Entry.Finished.
+// Red when compare ignores Entry.Finished.
 func TestFinishedJobsMayVanish(t *testing.T) {
 	entry := ownership.Entry{Key: ownership.Key{Group: "batch", Kind: "Job", Namespace: "default", Name: "no-such-job"}, Version: "v1", UID: "1"}
 	l := lab.New(t)
@@ -186,7 +188,8 @@ func TestFinishedJobsMayVanish(t *testing.T) {
 	}
 }
 
-// Red under the race detector when the readings share a variable: one's failure would be another's, or nobody's.
+// Red under the race detector when the readings share a variable: one's failure would be another's,
+// or nobody's.
 func TestRepairedObjectsAreReadAgainInTheSameRound(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()

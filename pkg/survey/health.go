@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -19,43 +20,41 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// Health is how the objects of an installation fare.
+// Health counts the objects of an installation by their health.
 type Health struct {
-	// Total, Healthy and Failing count objects; the others are on their way.
+	// Total, Healthy and Failing count objects; the others are in progress.
 	Total, Healthy, Failing int
-	// Unhealthy names the first twenty that are not healthy, failed ones first.
+	// Unhealthy has the first twenty that are not healthy, failed ones first.
 	Unhealthy []calls.Note
-	// InProgress says that some object is on its way and may still get healthy.
+	// InProgress says that some object may still become healthy.
 	InProgress bool
-	// Finished are Jobs and Pods that ran to their end; give them to Inventory.Finish.
+	// Finished are completed Jobs and Pods; give them to Inventory.Finish.
 	Finished []ownership.Key
-	// unhealthy are all objects that are not healthy, for the next look; behind is what workloads among them tell about their pods.
+	// unhealthy has all of them, for Reassess; podOwner has what Explain needs.
 	unhealthy []ownership.Key
-	behind    map[ownership.Key]behind
+	podOwner  map[ownership.Key]podOwner
 }
 
 const (
-	// maxUnhealthy is how many objects Health.Unhealthy names; status.unhealthy has room for as many.
+	// maxUnhealthy is also the room in status.unhealthy.
 	maxUnhealthy = 20
-	// listFrom is the number of objects of a kind in a namespace from which on one list costs less than single reads.
+	// listFrom is the number of objects in a namespace from which one list costs less than reads.
 	listFrom = 3
 )
 
-// changingKinds are the kinds of Kubernetes itself whose health can change, besides workloads; custom resources come on top.
 var changingKinds = map[schema.GroupKind]bool{
 	calls.PodGK: true, calls.JobGK: true, calls.ClaimGK: true, ownership.DefinitionGK: true, calls.APIServiceGK: true,
 }
 
-// Assess tells by kstatus how the objects fare. Only kinds whose health can change are read; everything else counts as
-// healthy. It costs one call for each object, or one list where several of a kind stand in one namespace.
+// Assess computes health by kstatus. It reads only kinds whose health can change; all others count
+// as healthy. It costs one call for each object, or a list for several of a kind and namespace.
 func Assess(ctx context.Context, target calls.Target, owner ownership.Owner, inventory ownership.Inventory) (Health, error) {
 	return (&assessor{owner: owner, target: target}).all(ctx, inventory)
 }
 
-// batch is entries that are read together.
 type batch []ownership.Entry
 
-// grouped puts the entries that have the same group together, in the order of the first of each.
+// grouped joins entries of the same group, in the order of their first ones.
 func grouped[G comparable](inventory ownership.Inventory, groupOf func(ownership.Entry) (group G, counts bool)) (all []batch) {
 	at := map[G]int{}
 	for _, entry := range inventory {
@@ -72,7 +71,7 @@ func grouped[G comparable](inventory ownership.Inventory, groupOf func(ownership
 	return all
 }
 
-// batches are the entries whose health can change, those of one kind in one namespace together.
+// batches are the entries whose health can change, by kind and namespace.
 func batches(inventory ownership.Inventory) []batch {
 	type place struct{ group, kind, version, namespace string }
 	return grouped(inventory, func(entry ownership.Entry) (place, bool) {
@@ -82,22 +81,17 @@ func batches(inventory ownership.Inventory) []batch {
 	})
 }
 
-// finding is what is to be said about one object that is not healthy, or finished.
 type finding struct {
 	note     calls.Note
 	failed   bool
 	finished bool
-	// behind is what a workload tells about its pods; nil for everything else.
-	behind *behind
+	podOwner *podOwner
 }
 
 func sum(total int, findings []finding) Health {
-	health := Health{Total: total, Healthy: total, behind: map[ownership.Key]behind{}}
+	health := Health{Total: total, Healthy: total, podOwner: map[ownership.Key]podOwner{}}
 	slices.SortStableFunc(findings, func(a, b finding) int {
-		if a.failed != b.failed {
-			return map[bool]int{true: -1, false: 1}[a.failed]
-		}
-		return strings.Compare(a.note.Key.String(), b.note.Key.String())
+		return cmp.Or(failedFirst(a.note)-failedFirst(b.note), strings.Compare(a.note.Key.String(), b.note.Key.String()))
 	})
 	for _, one := range findings {
 		if one.finished {
@@ -114,8 +108,8 @@ func sum(total int, findings []finding) Health {
 			continue
 		}
 		health.Unhealthy = append(health.Unhealthy, one.note)
-		if one.behind != nil {
-			health.behind[one.note.Key] = *one.behind
+		if one.podOwner != nil {
+			health.podOwner[one.note.Key] = *one.podOwner
 		}
 	}
 	return health
@@ -125,7 +119,6 @@ type assessor struct {
 	owner  ownership.Owner
 	target calls.Target
 	kinds  *calls.Kinds
-	// survey, where set, knows which workloads are well.
 	survey *Survey
 
 	lock     sync.Mutex
@@ -151,7 +144,7 @@ func (a *assessor) assess(ctx context.Context, entries batch) error {
 		return nil
 	}
 	if a.survey != nil && workloadKinds[gvk.GroupKind()] {
-		if entries, err = a.survey.withoutWell(ctx, a.target, where, entries); err != nil || len(entries) == 0 {
+		if entries, err = a.survey.withoutHealthy(ctx, a.target, where, entries); err != nil || len(entries) == 0 {
 			return err
 		}
 	}
@@ -183,7 +176,7 @@ func (a *assessor) read(ctx context.Context, where calls.Resource, entries batch
 	})
 }
 
-// list assesses the objects of a kind in a namespace that carry the owner's label, page by page. Missed are the other entries.
+// list assesses the listed objects that have the owner's label. Missed are the other entries.
 func (a *assessor) list(ctx context.Context, client dynamic.ResourceInterface, entries batch) (missed batch, err error) {
 	waiting := make(map[string]ownership.Entry, len(entries))
 	for _, entry := range entries {
@@ -228,7 +221,6 @@ func (a *assessor) readOne(ctx context.Context, client dynamic.ResourceInterface
 	return nil
 }
 
-// assessOne tells how one object fares.
 func (a *assessor) assessOne(ctx context.Context, entry ownership.Entry, live *unstructured.Unstructured) {
 	if live.GetUID() != entry.UID {
 		a.add(finding{note: calls.Note{Key: entry.Key, Reason: string(status.NotFoundStatus), Message: "another object stands in its place"}})
@@ -241,10 +233,10 @@ func (a *assessor) assessOne(ctx context.Context, entry ownership.Entry, live *u
 	case state != status.CurrentStatus:
 		note := calls.Note{Key: entry.Key, Reason: string(state), Message: calls.CutText(message)}
 		found := finding{note: note, failed: state == status.FailedStatus}
-		if workload, known := behindOf(entry.GroupKind(), live); known {
-			found.behind = &workload
+		if workload, known := podOwnerOf(entry.GroupKind(), live); known {
+			found.podOwner = &workload
 		}
-		if words := wordsOf(live); entry.GroupKind() == calls.PodGK && words.rank != rankWell {
+		if words := podReportOf(live); entry.GroupKind() == calls.PodGK && words.rank != rankReady {
 			found.note.Message = words.text
 		}
 		a.add(found)
@@ -257,9 +249,8 @@ func (a *assessor) add(v finding) {
 	a.findings = append(a.findings, v)
 }
 
-// Reassess is Assess for an installation that an earlier look found unhealthy. It reads what was not healthy then, and
-// everything once more where nothing of that is left, so that what it calls healthy was all healthy at one time. It is for looks
-// that follow each other closely: what was healthy before is not seen to fail until then.
+// Reassess is Assess for an installation that was just unhealthy. It reads what was not healthy,
+// and everything once that is; until then it misses new failures.
 func Reassess(
 	ctx context.Context, target calls.Target, owner ownership.Owner, inventory ownership.Inventory, before Health,
 ) (Health, error) {

@@ -52,7 +52,8 @@ func TestHealthOfWorkloads(t *testing.T) {
 	l.Eventually("a missing Deployment is not healthy", func() bool { return states(l.Assess(inventory)) == want })
 }
 
-// Red when a running Job counts as healthy (kstatus calls it current), or Finished is not filled in.
+// Red when a running Job counts as healthy (kstatus calls it current), or Finished is not filled
+// in.
 func TestHealthOfJobs(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -104,8 +105,8 @@ func TestHealthOfClaims(t *testing.T) {
 	}
 }
 
-// Red when several custom resources are read one by one, when failed ones don't come first, or when a message keeps what the
-// user cluster put into it.
+// Red when several custom resources are read one by one, when failed ones don't come first, or when
+// a message keeps what the user cluster put into it.
 func TestHealthOfCustomResources(t *testing.T) {
 	l := lab.New(t)
 	parts := strings.Split(lab.Widgets, "\n---\n")
@@ -131,7 +132,8 @@ func TestHealthOfCustomResources(t *testing.T) {
 	}
 }
 
-// Red when each installation asks for itself, when what is not well in the list is not read, or when a list is used for ever.
+// Red when each installation asks for itself, when what is not well in the list is not read, or
+// when a list is used for ever.
 func TestInstallationsShareALookAtWorkloads(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -139,7 +141,7 @@ func TestInstallationsShareALookAtWorkloads(t *testing.T) {
 	l.Eventually("the Deployment is healthy", func() bool { return l.Assess(inventory).Healthy == 1 })
 	now := time.Now()
 	s := survey.New(time.Minute, func() time.Time { return now })
-	look := func(want string) []string {
+	assess := func(want string) []string {
 		return l.Calls.During("", func() {
 			if got := states(lab.Must(s.Assess(t.Context(), l.Target, l.Owner, inventory))(t)); got != want {
 				t.Errorf("got %s, want %s", got, want)
@@ -147,10 +149,10 @@ func TestInstallationsShareALookAtWorkloads(t *testing.T) {
 		})
 	}
 	well, list := "1/1 healthy, 0 failing, in progress false, ", []string{"GET /apis/apps/v1/deployments"}
-	if diff := cmp.Diff(list, look(well)); diff != "" {
+	if diff := cmp.Diff(list, assess(well)); diff != "" {
 		t.Errorf("first look (-want +got):\n%s", diff)
 	}
-	if again := look(well); len(again) > 0 {
+	if again := assess(well); len(again) > 0 {
 		t.Errorf("a second look a moment later asked %q", again)
 	}
 	other := &lab.Lab{T: t, Target: l.Target, Calls: l.Calls, Owner: ownership.Owner{ClusterUID: "5f3d", Installation: l.Unique + "-2"}, Unique: l.Unique}
@@ -172,7 +174,7 @@ func TestInstallationsShareALookAtWorkloads(t *testing.T) {
 	list = []string{"GET /apis/apps/v1/deployments"}
 	now = now.Add(time.Minute)
 	want := append(list, "GET /apis/apps/v1/namespaces/"+l.Unique+"/deployments/web")
-	if diff := cmp.Diff(want, look("0/1 healthy, 0 failing, in progress true, Deployment:NotFound")); diff != "" {
+	if diff := cmp.Diff(want, assess("0/1 healthy, 0 failing, in progress true, Deployment:NotFound")); diff != "" {
 		t.Errorf("after it was deleted (-want +got):\n%s", diff)
 	}
 }

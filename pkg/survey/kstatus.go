@@ -10,11 +10,10 @@ import (
 	"github.com/trellis-addons/trellis/pkg/calls"
 )
 
-// selectedNode is on a claim once a Pod that uses it has been scheduled; see k8s.io/component-helpers/storage/volume.
+// selectedNode is on a claim whose Pod was scheduled; see k8s.io/component-helpers/storage/volume.
 const selectedNode = "volume.kubernetes.io/selected-node"
 
-// state is kstatus with two differences: a Job counts when it is complete, not when it runs; and a claim that waits for its
-// first Pod is as it should be. What kstatus can't read is no sign of sickness.
+// state is kstatus, except: Jobs are healthy once complete, claims while they await a first Pod.
 func (a *assessor) state(ctx context.Context, live *unstructured.Unstructured) (status.Status, string) {
 	result, err := status.Compute(live)
 	if err != nil {
@@ -30,7 +29,6 @@ func (a *assessor) state(ctx context.Context, live *unstructured.Unstructured) (
 	return result.Status, result.Message
 }
 
-// isFinishing says whether an object of a kind that comes to an end has come to it.
 func isFinishing(kind schema.GroupKind, live *unstructured.Unstructured) bool {
 	return calls.Runs(kind) && calls.HasEnded(kind, live)
 }
@@ -40,7 +38,6 @@ func isSuspended(job *unstructured.Unstructured) bool {
 	return suspended
 }
 
-// awaitsConsumer says whether an unbound claim waits for a Pod that there is none of yet.
 func (a *assessor) awaitsConsumer(ctx context.Context, claim *unstructured.Unstructured) bool {
 	class, _, _ := unstructured.NestedString(claim.Object, "spec", "storageClassName")
 	if class == "" || claim.GetAnnotations()[selectedNode] != "" {

@@ -16,15 +16,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// FoundLimits are for what OfRelease keeps, in bytes as JSON.
+// FoundLimits bound what OfRelease returns, in bytes as JSON.
 type FoundLimits struct{ Total, Object int }
 
-// FoundError says that a release has more than OfRelease keeps.
+// FoundError says that a release exceeds FoundLimits.
 type FoundError struct {
-	Release string
-	// Object that is too large; nil where the sum is.
-	Object *ownership.Key
-	// Have is how many bytes there are, Max how many may be.
+	Release   string
+	Object    *ownership.Key
 	Have, Max int
 }
 
@@ -37,10 +35,9 @@ func (e *FoundError) Error() string {
 		whose, e.Have, e.Max)
 }
 
-// OfRelease reads the objects that a Helm release claims, as they stand in the user cluster. What it claims is not believed: an
-// object without Helm's marks of that release is somebody else's. Kinds that are not served have no objects. What changes by itself
-// is left out: status, resource version, generation and managed fields. Objects beyond the limits are a *FoundError: whoever can
-// write a release's record says what is read.
+// OfRelease reads objects that a Helm release claims, if they carry its marks, without status,
+// resource version, generation and managed fields. Anybody who can write a release's record chooses
+// what is read: beyond the limits it is a *FoundError.
 func OfRelease(
 	ctx context.Context, target calls.Target, claimed ownership.Inventory, marks ownership.HelmMarks, limits FoundLimits,
 ) ([]*unstructured.Unstructured, error) {
@@ -49,13 +46,13 @@ func OfRelease(
 	for i := range numbers {
 		numbers[i] = i
 	}
-	kept := &keptOfRelease{release: marks.ReleaseName, limits: limits, objects: make([]*unstructured.Unstructured, len(claimed))}
+	collected := &lookupObjects{release: marks.ReleaseName, limits: limits, objects: make([]*unstructured.Unstructured, len(claimed))}
 	err := calls.Each(ctx, numbers, func(ctx context.Context, i int) error {
 		live, err := readOfRelease(ctx, target, kinds, claimed[i], marks)
 		if err != nil || live == nil {
 			return err
 		}
-		return kept.keep(i, live)
+		return collected.add(i, live)
 	})
 	if limit, ok := errors.AsType[*FoundError](err); ok {
 		return nil, limit
@@ -64,7 +61,7 @@ func OfRelease(
 		return nil, err
 	}
 	var found []*unstructured.Unstructured
-	for _, live := range kept.objects {
+	for _, live := range collected.objects {
 		if live != nil {
 			found = append(found, live)
 		}
@@ -72,8 +69,8 @@ func OfRelease(
 	return found, nil
 }
 
-// keptOfRelease are the objects that are kept, never more than the limits.
-type keptOfRelease struct {
+// lookupObjects collects objects within the limits.
+type lookupObjects struct {
 	release string
 	limits  FoundLimits
 
@@ -82,7 +79,7 @@ type keptOfRelease struct {
 	objects []*unstructured.Unstructured
 }
 
-func (k *keptOfRelease) keep(i int, live *unstructured.Unstructured) error {
+func (k *lookupObjects) add(i int, live *unstructured.Unstructured) error {
 	text, err := json.Marshal(live.Object)
 	if err != nil {
 		return fmt.Errorf("encoding %q: %w", ownership.KeyOf(live), err)

@@ -19,42 +19,38 @@ import (
 )
 
 const (
-	// maxExplained is how many workloads are explained by their pods, with a list each; maxPods how many pods of one are looked at.
+	// maxExplained workloads are explained, with a list each, by the first maxPods pods.
 	maxExplained = 5
 	maxPods      = 50
-	// maxSelector is the length of a selector that pods are listed by, in bytes.
-	maxSelector = 2 << 10
+	maxSelector  = 2 << 10
 )
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// behind is what a workload tells about its pods.
-type behind struct {
-	// selector of its pods; "" is none that can be asked for.
+type podOwner struct {
 	selector string
-	// refused says why it can't make any.
-	refused string
+	refused  string
 }
 
-// Explain adds to what is not healthy what the pods of the first workloads among it say: why they wait, which image they can't get, how
-// they end. One whose pods fail counts as failing. It costs a list for each; where that fails, the words stay as they are. Of texts
-// from the user cluster only such are told as hold no secret of an add-on: reasons, exit codes, images, and the scheduler's words.
+// Explain adds the reasons of their pods to the first unhealthy workloads, with a list each; if
+// that fails, nothing changes. A workload with failed pods counts as failing. Only texts that can't
+// hold a secret are repeated: reasons, exit codes, images, and the scheduler's message.
 func Explain(ctx context.Context, target calls.Target, health Health) Health {
 	health.Unhealthy = slices.Clone(health.Unhealthy)
 	explained := 0
 	for at := range health.Unhealthy {
 		note := &health.Unhealthy[at]
-		workload, known := health.behind[note.Key]
+		workload, known := health.podOwner[note.Key]
 		if !known || explained == maxExplained || ctx.Err() != nil {
 			continue
 		}
 		explained++
-		said, told := sayPods(ctx, target, note.Key.Namespace, workload)
-		if !told {
+		reported, ok := worstPod(ctx, target, note.Key.Namespace, workload)
+		if !ok {
 			continue
 		}
-		note.Message = said.text
-		if said.rank >= rankFails && note.Reason != string(status.FailedStatus) {
+		note.Message = reported.text
+		if reported.rank >= rankFailed && note.Reason != string(status.FailedStatus) {
 			note.Reason = string(status.FailedStatus)
 			health.Failing++
 		}
@@ -70,28 +66,27 @@ func failedFirst(note calls.Note) int {
 	return 1
 }
 
-// sayPods says of a workload what the pod says that is worst off.
-func sayPods(ctx context.Context, target calls.Target, namespace string, workload behind) (worst podWords, told bool) {
+func worstPod(ctx context.Context, target calls.Target, namespace string, workload podOwner) (worst podReport, ok bool) {
 	if workload.selector == "" {
-		return podWords{}, false
+		return podReport{}, false
 	}
 	list, err := target.Dynamic.Resource(pods).Namespace(namespace).List(
 		remote.Within(ctx, "the list", remote.ListTotals), metav1.ListOptions{LabelSelector: workload.selector, Limit: maxPods})
 	if err != nil {
-		return podWords{}, false
+		return podReport{}, false
 	}
 	if len(list.Items) == 0 && workload.refused != "" {
-		return podWords{rankFails, "no pod can be made: " + workload.refused}, true
+		return podReport{rankFailed, "no pod can be made: " + workload.refused}, true
 	}
 	troubled := 0
 	for i := range list.Items[:min(len(list.Items), maxPods)] {
-		said := wordsOf(&list.Items[i])
-		if said.rank == rankWell {
+		reported := podReportOf(&list.Items[i])
+		if reported.rank == rankReady {
 			continue
 		}
 		troubled++
-		if said.rank > worst.rank {
-			worst = said
+		if reported.rank > worst.rank {
+			worst = reported
 		}
 	}
 	if troubled > 1 {
@@ -100,10 +95,9 @@ func sayPods(ctx context.Context, target calls.Target, namespace string, workloa
 	return worst, troubled > 0
 }
 
-// behindOf is what a workload tells about its pods; known is false for other kinds.
-func behindOf(kind schema.GroupKind, live *unstructured.Unstructured) (workload behind, known bool) {
+func podOwnerOf(kind schema.GroupKind, live *unstructured.Unstructured) (workload podOwner, known bool) {
 	if !workloadKinds[kind] && kind != calls.JobGK {
-		return behind{}, false
+		return podOwner{}, false
 	}
 	raw, _, _ := unstructured.NestedMap(live.Object, "spec", "selector")
 	if kind.Group == "" { // a ReplicationController's has labels alone
@@ -111,16 +105,16 @@ func behindOf(kind schema.GroupKind, live *unstructured.Unstructured) (workload 
 	}
 	wanted := &metav1.LabelSelector{}
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(raw, wanted) != nil {
-		return behind{}, false
+		return podOwner{}, false
 	}
 	selector, err := metav1.LabelSelectorAsSelector(wanted)
 	if err != nil || selector.Empty() || selector.String() == labels.Nothing().String() || len(selector.String()) > maxSelector {
-		return behind{}, false
+		return podOwner{}, false
 	}
-	return behind{selector: selector.String(), refused: refusalOf(live)}, true
+	return podOwner{selector: selector.String(), refused: refusalOf(live)}, true
 }
 
-// refusals are the words that tell why pods are refused without repeating what they hold.
+// refusals are the parts of messages about refused pods that can't hold a secret.
 var refusals = []*regexp.Regexp{
 	regexp.MustCompile(`violates PodSecurity "[a-z0-9.:]{1,40}"`),
 	regexp.MustCompile(`exceeded quota: [a-z0-9.-]{1,100}`),
@@ -128,50 +122,48 @@ var refusals = []*regexp.Regexp{
 	regexp.MustCompile(`no PriorityClass with name [a-z0-9.-]{1,100} was found`),
 }
 
-// refusalOf says why a workload can't make pods, as its condition ReplicaFailure tells; "" where it can.
 func refusalOf(live *unstructured.Unstructured) string {
 	for _, condition := range calls.ConditionsOf(live) {
 		if condition.Type == "ReplicaFailure" && condition.Status == metav1.ConditionTrue {
-			return withKnown(word(condition.Reason), condition.Message, refusals, "; its events say why")
+			return withKnown(reasonWord(condition.Reason), condition.Message, refusals, "; its events say why")
 		}
 	}
 	return ""
 }
 
-// withKnown puts that part of a foreign message behind a word which is known to hold no secret, or else a hint.
-func withKnown(said, message string, known []*regexp.Regexp, otherwise string) string {
+// withKnown appends the part of a message that can't hold a secret, or else a hint.
+func withKnown(reported, message string, known []*regexp.Regexp, otherwise string) string {
 	for _, pattern := range known {
 		if found := pattern.FindString(calls.Excerpt(message)); found != "" {
-			return said + ": " + found
+			return reported + ": " + found
 		}
 	}
-	return said + otherwise
+	return reported + otherwise
 }
 
-type podWords struct {
+type podReport struct {
 	rank int
 	text string
 }
 
-// Ranks of what pods say: from rankFails on, they don't get well by waiting alone.
+// Ranks of reports. From rankFailed on, waiting alone does not help.
 const (
-	rankWell = iota
-	rankComes
+	rankReady = iota
+	rankStarting
 	rankEnded
 	rankUnscheduled
-	rankFails
+	rankFailed
 )
 
-// wordsOf is what one pod says. One that is being deleted says nothing.
-func wordsOf(pod *unstructured.Unstructured) podWords {
+func podReportOf(pod *unstructured.Unstructured) podReport {
 	raw, _, _ := unstructured.NestedMap(pod.Object, "status")
-	said := corev1.PodStatus{}
-	if pod.GetDeletionTimestamp() != nil || runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &said) != nil {
-		return podWords{}
+	reported := corev1.PodStatus{}
+	if pod.GetDeletionTimestamp() != nil || runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &reported) != nil {
+		return podReport{}
 	}
-	worst := phaseWords(&said)
-	for _, container := range slices.Concat(said.InitContainerStatuses, said.ContainerStatuses) {
-		if words := containerWords(&container); words.rank > worst.rank {
+	worst := phaseReport(&reported)
+	for _, container := range slices.Concat(reported.InitContainerStatuses, reported.ContainerStatuses) {
+		if words := containerReport(&container); words.rank > worst.rank {
 			worst = words
 		}
 	}
@@ -179,65 +171,63 @@ func wordsOf(pod *unstructured.Unstructured) podWords {
 	return worst
 }
 
-func phaseWords(said *corev1.PodStatus) podWords {
-	ready := said.Phase == corev1.PodSucceeded
-	for _, condition := range said.Conditions {
+func phaseReport(reported *corev1.PodStatus) podReport {
+	ready := reported.Phase == corev1.PodSucceeded
+	for _, condition := range reported.Conditions {
 		switch {
 		case condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse:
-			return podWords{rankUnscheduled, fmt.Sprintf("is not scheduled (%s): %s", word(condition.Reason), calls.CutText(condition.Message))}
+			return podReport{rankUnscheduled, fmt.Sprintf("is not scheduled (%s): %s", reasonWord(condition.Reason), calls.CutText(condition.Message))}
 		case condition.Type == corev1.PodReady:
 			ready = ready || condition.Status == corev1.ConditionTrue
 		}
 	}
 	switch {
-	case said.Phase == corev1.PodFailed && said.Reason != "":
-		return podWords{rankFails, "failed: " + word(said.Reason)}
-	case said.Phase == corev1.PodFailed:
-		return podWords{rankComes, "failed"}
+	case reported.Phase == corev1.PodFailed && reported.Reason != "":
+		return podReport{rankFailed, "failed: " + reasonWord(reported.Reason)}
+	case reported.Phase == corev1.PodFailed:
+		return podReport{rankStarting, "failed"}
 	case ready:
-		return podWords{}
+		return podReport{}
 	}
-	return podWords{rankComes, fmt.Sprintf("is %s and not ready", word(string(said.Phase)))}
+	return podReport{rankStarting, fmt.Sprintf("is %s and not ready", reasonWord(string(reported.Phase)))}
 }
 
-// notYet are reasons for which a container waits when all is well.
-var notYet = []string{"", "ContainerCreating", "PodInitializing"}
+var startingReasons = []string{"", "ContainerCreating", "PodInitializing"}
 
-// missing are the words that name what a container needs, and no content.
+// missing are the parts of messages that name a missing object and no content.
 var missing = []*regexp.Regexp{
 	regexp.MustCompile(`(?:secret|configmap) "[a-z0-9.-]{1,100}" not found`),
 	regexp.MustCompile(`couldn't find key [A-Za-z0-9._-]{1,100} in (?:Secret|ConfigMap) [a-z0-9.-]{1,63}/[a-z0-9.-]{1,100}`),
 }
 
-// containerWords never repeats the messages of a container: they hold what it wrote before it ended, and what it was called with.
-func containerWords(container *corev1.ContainerStatus) podWords {
+// containerReport repeats no messages: they can hold the container's output and arguments.
+func containerReport(container *corev1.ContainerStatus) podReport {
 	name, waits := calls.CutText(container.Name), container.State.Waiting
 	switch {
 	case waits != nil && waits.Reason == "CrashLoopBackOff":
-		return podWords{rankFails, fmt.Sprintf("crashes: container %q %s, started %d times (CrashLoopBackOff)",
+		return podReport{rankFailed, fmt.Sprintf("crashes: container %q %s, started %d times (CrashLoopBackOff)",
 			name, endOf(container.LastTerminationState.Terminated), max(container.RestartCount, 0)+1)}
 	case waits != nil && slices.Contains([]string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}, waits.Reason):
-		return podWords{rankFails, fmt.Sprintf("waits: container %q can't get image %q (%s)", name, calls.CutText(container.Image), waits.Reason)}
-	case waits != nil && !slices.Contains(notYet, waits.Reason):
-		return podWords{rankFails, fmt.Sprintf("waits: container %q: %s", name, withKnown(word(waits.Reason), waits.Message, missing, ""))}
+		return podReport{rankFailed, fmt.Sprintf("waits: container %q can't get image %q (%s)", name, calls.CutText(container.Image), waits.Reason)}
+	case waits != nil && !slices.Contains(startingReasons, waits.Reason):
+		return podReport{rankFailed, fmt.Sprintf("waits: container %q: %s", name, withKnown(reasonWord(waits.Reason), waits.Message, missing, ""))}
 	case container.State.Terminated != nil && container.State.Terminated.ExitCode != 0:
-		return podWords{rankEnded, fmt.Sprintf("does not run: container %q %s", name, endOf(container.State.Terminated))}
+		return podReport{rankEnded, fmt.Sprintf("does not run: container %q %s", name, endOf(container.State.Terminated))}
 	}
-	return podWords{}
+	return podReport{}
 }
 
 func endOf(end *corev1.ContainerStateTerminated) string {
 	if end == nil {
 		return "ended"
 	}
-	return fmt.Sprintf("ended with exit code %d (%s)", end.ExitCode, word(end.Reason))
+	return fmt.Sprintf("ended with exit code %d (%s)", end.ExitCode, reasonWord(end.Reason))
 }
 
-var aWord = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,63}$`)
+var reasonPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,63}$`)
 
-// word is a reason of the user cluster, which is one word.
-func word(reason string) string {
-	if !aWord.MatchString(reason) {
+func reasonWord(reason string) string {
+	if !reasonPattern.MatchString(reason) {
 		return "no reason told"
 	}
 	return reason

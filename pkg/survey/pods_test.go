@@ -12,7 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// Red when a workload whose claim is missing is told in kstatus's words alone.
+// Red when a workload whose claim is missing is reported in kstatus's words alone.
 func TestAMissingClaimIsToldByThePod(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
@@ -31,8 +31,9 @@ func TestAMissingClaimIsToldByThePod(t *testing.T) {
 	}
 }
 
-// Red when reasons, exit codes and images are not told, when what a container wrote or was called with is, when foreign words are told
-// as they come, or when a workload whose pods crash does not count as failing.
+// Red when reasons, exit codes and images are not reported, when what a container wrote or was
+// called with is, when foreign words are told as they come, or when a workload whose pods crash
+// does not count as failing.
 func TestContainersAreToldWithoutTheirMessages(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()

@@ -11,7 +11,8 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// Red when Reassess reads what was healthy before, calls everything healthy without reading it once more, or loses count.
+// Red when Reassess reads what was healthy before, calls everything healthy without reading it once
+// more, or loses count.
 func TestReassessReadsWhatWasNotHealthy(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()

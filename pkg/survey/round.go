@@ -19,8 +19,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// What all lists of a round keep, in bytes; a cluster with 50,000 objects of add-ons has room. Field sets are kept whole as long as
-// there is room for them, and by their sum from then on: one that differs from the record is read then.
+// Limits of all lists of a round, in bytes, for 50,000 objects. Beyond maxKeptFields, field sets
+// are kept as checksums; an object whose checksum differs from the record is read.
 const (
 	maxKept       = 24 << 20
 	maxKeptFields = 8 << 20
@@ -28,41 +28,36 @@ const (
 	perObservation = 200
 )
 
-// round is the lists made since it began.
 type round struct {
 	ends     time.Time
 	kinds    *calls.Kinds
-	kept     *allowance
-	whole    *allowance
+	kept     allowance
+	whole    allowance
 	lock     sync.Mutex
 	listings map[schema.GroupResource]*listing
-	// relearnt is when what is served was asked for anew, for a kind that is not any more.
-	relearnt time.Time
+	resetAt  time.Time
 }
 
-// listing is all objects of a kind that carry our label.
 type listing struct {
-	turn    turn
-	taken   bool
-	objects map[types.NamespacedName]observation
-	// failed says that the API server misbehaved: it is not asked again in this round, by nobody.
+	turn     turn
+	complete bool
+	objects  map[types.NamespacedName]observation
+	// failed says that the API server misbehaved: this round does not list again.
 	failed error
 }
 
-// observation is what is kept of an object's metadata.
 type observation struct {
-	uid types.UID
-	// version is the resource version.
-	version string
-	owner   string
-	ending  bool
-	scaled  bool
-	// fields of its owner; where sum is there, it is that of what they were.
+	uid      types.UID
+	version  string
+	owner    string
+	deleting bool
+	scaled   bool
+	// fields of the owner's manager; if sum is set, they are only known by it.
 	fields json.RawMessage
 	sum    []byte
 }
 
-// observe is what is to be kept of an object; its fields are those of the answer.
+// observe checks an object's metadata; its fields still belong to the answer.
 func observe(live *metav1.PartialObjectMetadata) (observation, error) {
 	if err := calls.CheckManaged(live.ManagedFields, live.Name); err != nil {
 		return observation{}, err
@@ -72,7 +67,7 @@ func observe(live *metav1.PartialObjectMetadata) (observation, error) {
 			calls.CutText(live.Name), len(live.UID), len(live.ResourceVersion))
 	}
 	seen := observation{
-		uid: live.UID, version: live.ResourceVersion, ending: live.DeletionTimestamp != nil, scaled: fieldsets.IsScaled(live.ManagedFields),
+		uid: live.UID, version: live.ResourceVersion, deleting: live.DeletionTimestamp != nil, scaled: fieldsets.IsScaled(live.ManagedFields),
 	}
 	if owner := live.Labels[kubermaticv1.LabelInstallation]; len(owner) == ownership.IDLength {
 		seen.owner, seen.fields = owner, fieldsets.Of(live.ManagedFields, ownership.ManagerOf(owner))
@@ -80,8 +75,7 @@ func observe(live *metav1.PartialObjectMetadata) (observation, error) {
 	return seen, nil
 }
 
-// lost are the first few of the recorded fields that the object does not have any more. Where only the sum of its fields is known,
-// they are all lost if that is another.
+// lost are the first recorded fields that the object lacks; "." if only their sum differs.
 func (s observation) lost(recorded json.RawMessage) []string {
 	if s.sum == nil {
 		return fieldsets.Lost(recorded, s.fields, s.scaled)
@@ -97,17 +91,17 @@ func sumOf(fields []byte) []byte {
 	return sum[:]
 }
 
-// list gives all objects of a kind with our label; fresh says that the list was made by this very call. Waiting for a list that
-// somebody else makes ends with the context.
+// list gives all objects of a kind with our label; fresh says that this very call listed them. It
+// waits for the list of another goroutine no longer than the context lasts.
 func (r *round) list(
 	ctx context.Context, target calls.Target, where calls.Resource,
 ) (objects map[types.NamespacedName]observation, fresh bool, err error) {
 	kept := r.listing(where.GroupResource())
-	if err := kept.turn.take(ctx); err != nil {
+	if err := kept.turn.acquire(ctx); err != nil {
 		return nil, false, err
 	}
-	defer kept.turn.leave()
-	if kept.taken || kept.failed != nil {
+	defer kept.turn.release()
+	if kept.complete || kept.failed != nil {
 		return kept.objects, false, kept.failed
 	}
 	objects, err = r.listObjects(ctx, target, where)
@@ -117,7 +111,7 @@ func (r *round) list(
 	if err != nil {
 		return nil, false, err
 	}
-	kept.objects, kept.taken = objects, true
+	kept.objects, kept.complete = objects, true
 	return objects, true, nil
 }
 
@@ -149,7 +143,7 @@ func (r *round) listObjects(ctx context.Context, target calls.Target, where call
 			if err != nil {
 				return calls.Page{}, err
 			}
-			if one, err = r.keep(one, len(live.Namespace)+len(live.Name), &kept); err != nil {
+			if one, err = r.compact(one, len(live.Namespace)+len(live.Name), &kept); err != nil {
 				return calls.Page{}, err
 			}
 			seen[types.NamespacedName{Namespace: live.Namespace, Name: live.Name}] = one
@@ -157,62 +151,53 @@ func (r *round) listObjects(ctx context.Context, target calls.Target, where call
 		return calls.Page{Items: len(page.Items), Next: page.Continue, Fields: fields}, nil
 	})
 	if err != nil {
-		r.kept.giveBack(kept.all)
-		r.whole.giveBack(kept.fields)
+		r.kept.release(kept.all)
+		r.whole.release(kept.fields)
 		return nil, err
 	}
 	return seen, nil
 }
 
-// sizes are what a list keeps so far, in bytes: all of it, and the whole field sets in it.
 type sizes struct{ all, fields int }
 
-// keep is an observation that holds nothing of the answer it came from, as far as there is room.
-func (r *round) keep(seen observation, name int, kept *sizes) (observation, error) {
+// compact copies an observation out of its answer, within the limits.
+func (r *round) compact(seen observation, name int, kept *sizes) (observation, error) {
 	size := perObservation + name + len(seen.uid) + len(seen.version) + len(seen.owner)
-	if raw := seen.fields; r.whole.take(len(raw)) {
+	if raw := seen.fields; r.whole.reserve(len(raw)) {
 		seen.fields = bytes.Clone(raw)
 		size += len(raw)
 		kept.fields += len(raw)
 	} else {
 		seen.fields, seen.sum = nil, sumOf(raw)
 	}
-	if !r.kept.take(size) {
+	if !r.kept.reserve(size) {
 		return observation{}, errKeptTooMuch()
 	}
 	kept.all += size
 	return seen, nil
 }
 
-// allowance is how many bytes lists may keep of what they list. It may be used by many goroutines.
-type allowance struct{ left atomic.Int64 }
+// allowance is a number of bytes that goroutines share.
+type allowance struct{ free atomic.Int64 }
 
-func newAllowance(bytes int64) *allowance {
-	a := &allowance{}
-	a.left.Store(bytes)
-	return a
-}
-
-// take takes so many, and says whether there were as many left.
-func (a *allowance) take(bytes int) bool {
-	if a.left.Add(-int64(bytes)) >= 0 {
+func (a *allowance) reserve(bytes int) bool {
+	if a.free.Add(-int64(bytes)) >= 0 {
 		return true
 	}
-	a.giveBack(bytes)
+	a.release(bytes)
 	return false
 }
 
-func (a *allowance) giveBack(bytes int) { a.left.Add(int64(bytes)) }
+func (a *allowance) release(bytes int) { a.free.Add(int64(bytes)) }
 
-// errKeptTooMuch ends lists whose items are too large together.
 func errKeptTooMuch() error { return calls.Misbehaves("its lists have more than can be kept of them") }
 
-// turn lets one goroutine at a time go on; waiting for it ends with the context.
+// turn is a lock; waiting for it ends with the context.
 type turn chan struct{}
 
 func newTurn() turn { return make(turn, 1) }
 
-func (t turn) take(ctx context.Context) error {
+func (t turn) acquire(ctx context.Context) error {
 	select {
 	case t <- struct{}{}:
 		return nil
@@ -221,4 +206,4 @@ func (t turn) take(ctx context.Context) error {
 	}
 }
 
-func (t turn) leave() { <-t }
+func (t turn) release() { <-t }

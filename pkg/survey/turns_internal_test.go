@@ -6,13 +6,16 @@ import (
 	"github.com/trellis-addons/trellis/pkg/calls"
 )
 
-// Red when field sets are kept whole without end, or when one that is kept by its sum is not told from another.
+// Red when field sets are kept whole without end, or when one that is kept by its sum is not
+// distinguished from another.
 func TestFieldSetsOfListsAreKeptUpToALimit(t *testing.T) {
-	r := &round{kept: newAllowance(1 << 20), whole: newAllowance(1000)}
+	r := &round{}
+	r.kept.free.Store(1 << 20)
+	r.whole.free.Store(1000)
 	fields := []byte(`{"f:data":{"f:color":{}}}`)
 	summed, kept := 0, sizes{}
 	for range 100 {
-		seen, err := r.keep(observation{fields: fields}, 10, &kept)
+		seen, err := r.compact(observation{fields: fields}, 10, &kept)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +34,7 @@ func TestFieldSetsOfListsAreKeptUpToALimit(t *testing.T) {
 	}
 	var err error
 	for range 1 << 20 {
-		if _, err = r.keep(observation{}, 10, &kept); err != nil {
+		if _, err = r.compact(observation{}, 10, &kept); err != nil {
 			break
 		}
 	}

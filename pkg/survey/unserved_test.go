@@ -16,8 +16,9 @@ import (
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
-// Red in all cases but the namespace's when a list that is answered with 404 fails the look (calls.IsUnserved not asked in
-// comparison.list), or when a kind that is not served counts as no drift.
+// Red in all cases but the namespace's when a list that is answered with 404 fails the read
+// (calls.IsUnserved not asked in comparison.list), or when a kind that is not served counts as no
+// drift.
 func TestWhatGoesWithItsFoundationIsPutBack(t *testing.T) {
 	three := lab.Manifests(lab.Custom("Widget", "v1", "one"), lab.Custom("Widget", "v1", "two"), lab.Custom("Widget", "v1", "three"))
 	createOnly := strings.Replace(lab.Definition("Widget", "Namespaced", ""), "metadata: {",
@@ -85,7 +86,8 @@ func TestWhatGoesWithItsFoundationIsPutBack(t *testing.T) {
 	})
 }
 
-// Red when what a list had on its way out is not looked at again in the same round: it would be missed until the next.
+// Red when what a list had on its way out is not read again in the same round: it would be missed
+// until the next.
 func TestWhatWasGoingIsPutBackInTheSameRound(t *testing.T) {
 	l := lab.New(t)
 	objects := lab.Manifests(lab.Definition("Widget", "Namespaced", ""), lab.Custom("Widget", "v1", "one"))
@@ -147,7 +149,8 @@ func TestObjectsOfAnothersKindComeBackWithIt(t *testing.T) {
 	}
 }
 
-// Red when a version that is served no more counts as a kind that is gone: the mapper names it until it is asked anew.
+// Red when a version that is served no more counts as a kind that is gone: the mapper names it
+// until it is asked anew.
 func TestDroppedVersionIsNoDrift(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()

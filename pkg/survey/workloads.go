@@ -16,16 +16,14 @@ import (
 )
 
 const (
-	// wellFor is how long a list of workloads counts as a read of each, or a wellShare-th of the interval if that is less.
-	wellFor   = 10 * time.Second
-	wellShare = 6
-	// maxWorkloads is how many workloads of a kind are known to be well.
+	// A list of workloads is valid for healthyFor, or a healthyShare-th of a shorter interval.
+	healthyFor   = 10 * time.Second
+	healthyShare = 6
 	maxWorkloads = 20_000
-	// wholePage is the page size of lists of whole objects.
-	wholePage = 100
+	wholePage    = 100
 )
 
-// workloadKinds are assessed from the object alone, and never finish: one list under our label tells of all owners.
+// workloadKinds are assessed from the object alone, and never finish.
 var workloadKinds = map[schema.GroupKind]bool{
 	{Group: "apps", Kind: "Deployment"}:  true,
 	{Group: "apps", Kind: "StatefulSet"}: true,
@@ -34,30 +32,27 @@ var workloadKinds = map[schema.GroupKind]bool{
 	{Kind: "ReplicationController"}:      true,
 }
 
-// Assess does what the function Assess does, for an installation that was healthy when last looked at. Workloads are looked for in one list
-// a kind, which the installations of a cluster that look at about the same time share; those that are not well in it are read.
+// Assess is Assess for an installation that was healthy before. Installations of a cluster share
+// one list for each kind of workload; only workloads that are not healthy there are read.
 func (s *Survey) Assess(ctx context.Context, target calls.Target, owner ownership.Owner, inventory ownership.Inventory) (Health, error) {
 	return (&assessor{owner: owner, target: target, survey: s}).all(ctx, inventory)
 }
 
-// well are the workloads of a kind that were as they should be when a list was made.
-type well struct {
-	turn turn
-	made time.Time
-	uids map[types.UID]bool
-	// failed says that the API server misbehaved when the list was made: it is not asked again before its time.
+type healthyList struct {
+	turn   turn
+	made   time.Time
+	uids   map[types.UID]bool
 	failed error
 }
 
-// withoutWell leaves out the entries of one kind that a list of a moment ago calls well.
-func (s *Survey) withoutWell(ctx context.Context, target calls.Target, where calls.Resource, entries batch) (rest batch, err error) {
-	kept := s.wellOf(where.GroupResource())
-	if err := kept.turn.take(ctx); err != nil {
+func (s *Survey) withoutHealthy(ctx context.Context, target calls.Target, where calls.Resource, entries batch) (rest batch, err error) {
+	kept := s.healthyOf(where.GroupResource())
+	if err := kept.turn.acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer kept.turn.leave()
-	if now := s.now(); kept.made.IsZero() || now.Sub(kept.made) > min(wellFor, s.interval/wellShare) {
-		uids, err := listWell(ctx, target, where)
+	defer kept.turn.release()
+	if now := s.now(); kept.made.IsZero() || now.Sub(kept.made) > min(healthyFor, s.interval/healthyShare) {
+		uids, err := listHealthy(ctx, target, where)
 		if err != nil && !calls.IsMisbehaviour(err) {
 			return nil, fmt.Errorf("listing the %s of add-ons: %w", where.Resource, err)
 		}
@@ -74,16 +69,16 @@ func (s *Survey) withoutWell(ctx context.Context, target calls.Target, where cal
 	return rest, nil
 }
 
-func (s *Survey) wellOf(kind schema.GroupResource) *well {
+func (s *Survey) healthyOf(kind schema.GroupResource) *healthyList {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if s.well[kind] == nil {
-		s.well[kind] = &well{turn: newTurn()}
+	if s.healthyList[kind] == nil {
+		s.healthyList[kind] = &healthyList{turn: newTurn()}
 	}
-	return s.well[kind]
+	return s.healthyList[kind]
 }
 
-func listWell(ctx context.Context, target calls.Target, where calls.Resource) (map[types.UID]bool, error) {
+func listHealthy(ctx context.Context, target calls.Target, where calls.Resource) (map[types.UID]bool, error) {
 	uids := map[types.UID]bool{}
 	client := target.Dynamic.Resource(where.GroupVersionResource)
 	err := calls.EachPage(ctx, kubermaticv1.LabelInstallation, func(ctx context.Context, options metav1.ListOptions) (calls.Page, error) {

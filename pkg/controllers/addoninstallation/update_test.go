@@ -146,7 +146,7 @@ func (w *world) expectVersion(object *kubermaticv1.AddonInstallation, version st
 	})
 }
 
-// What stands at an earlier record is not known where the newest can't be read. Red when Standing believes its contents: the settings
+// What stands at an earlier record is not known where the newest can't be read. Red when InCluster believes its contents: the settings
 // stay those of the lost revision.
 func TestUpdateOverDamagedRecordWritesEverything(t *testing.T) {
 	w := newWorld(t)
