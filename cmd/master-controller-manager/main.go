@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/trellis-addons/trellis/cmd/internal/manager"
@@ -15,6 +16,8 @@ import (
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/report"
+	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue"
+	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
 // lease of the leader election.
@@ -66,4 +69,19 @@ func run(flags manager.Flags, fetching *sources.Flags, kkpVersion string) error 
 		return err
 	}
 	return made.Start(ctrl.SetupSignalHandler())
+}
+
+// addGitCatalogues sets controller gitcatalogue up, with its store.
+func addGitCatalogues(
+	made ctrl.Manager, master cluster.Cluster, namespace string, flags *sources.Flags, kinds fetch.Kinds,
+) error {
+	content, err := flags.Store(kinds, 0)
+	if err != nil {
+		return err
+	}
+	if err := made.Add(content); err != nil {
+		return fmt.Errorf("adding the store: %w", err)
+	}
+	options := gitcatalogue.Options{Namespace: namespace}
+	return gitcatalogue.New(wiring.GitCatalogue(made, master, content, kinds, options)).SetupWithManager(made)
 }
