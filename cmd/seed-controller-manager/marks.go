@@ -8,35 +8,27 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 )
 
 // newMarks reads the key of merged catalogues before the manager's caches run, and follows its Secret from then on.
-func newMarks(ctx context.Context, made manager.Manager, namespace string) (*mergedcatalogue.Marks, error) {
-	direct, err := client.New(made.GetConfig(), client.Options{Scheme: made.GetScheme(), HTTPClient: made.GetHTTPClient()})
-	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
-	}
-	marks := mergedcatalogue.New(made.GetLogger().WithName("merged"))
-	if err := marks.Read(ctx, direct, namespace); err != nil {
+func (s *seed) newMarks(ctx context.Context) (*mergedcatalogue.Marks, error) {
+	marks := mergedcatalogue.New(s.GetLogger().WithName("merged"))
+	if err := marks.Read(ctx, s.direct, s.options.Namespace); err != nil {
 		return nil, err
 	}
-	held, err := cache.New(made.GetConfig(), cache.Options{
-		Scheme: made.GetScheme(), Mapper: made.GetRESTMapper(), HTTPClient: made.GetHTTPClient(),
-		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {
-			Field:      fields.OneTermEqualSelector("metadata.name", kubermaticv1.SecretCatalogueKey),
-			Namespaces: map[string]cache.Config{namespace: {}},
-		}},
-	})
+	held, err := wiring.FurtherCache(s, map[client.Object]cache.ByObject{&corev1.Secret{}: {
+		Field:      fields.OneTermEqualSelector("metadata.name", kubermaticv1.SecretCatalogueKey),
+		Namespaces: map[string]cache.Config{s.options.Namespace: {}}, Transform: cache.TransformStripManagedFields(),
+	}})
 	if err != nil {
 		return nil, fmt.Errorf("making the cache of Secret %q: %w", kubermaticv1.SecretCatalogueKey, err)
 	}
 	if err := marks.Follow(ctx, held); err != nil {
 		return nil, err
 	}
-	return marks, made.Add(held)
+	return marks, s.Add(held)
 }

@@ -14,10 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/trellis-addons/trellis/cmd/internal/manager"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/fetch/git"
-	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
-	"github.com/trellis-addons/trellis/pkg/fetch/image"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 )
@@ -47,12 +45,11 @@ func (f *Flags) Register(set *flag.FlagSet, folder, limit string) {
 	set.BoolVar(&f.insecure, "allow-insecure-sources", false, "allow sources over plain http, for labs")
 }
 
-// Kinds are the kinds of source that are served. A further kind comes in here.
+// Kinds are the kinds of source that are served.
 func (f *Flags) Kinds() fetch.Kinds {
-	network := outbound.New(outbound.Options{
+	return wiring.SourceKinds(outbound.New(outbound.Options{
 		AllowCIDRs: f.allowCIDRs, ClusterCIDRs: f.cluster, AllowInsecure: f.insecure, Mirrors: f.mirrors,
-	})
-	return fetch.NewKinds(fetch.Serve(git.New(network)), fetch.Serve(image.New(network)), fetch.Serve(helmrepo.New(network)))
+	}))
 }
 
 // Store opens the store of what is fetched by the kinds. An interval of 0 is the store's own.
