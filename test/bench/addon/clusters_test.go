@@ -20,12 +20,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/world"
 )
 
 const (
@@ -46,12 +46,15 @@ func runController(url string) int {
 		_, _ = bufio.NewReader(os.Stdin).ReadByte()
 		cancel()
 	}()
-	made, err := newManager(ctx, &rest.Config{Host: url, QPS: -1}, manager.Options{
-		Metrics: metricsserver.Options{BindAddress: os.Getenv(metricsVariable)},
-		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
+	made, err := world.NewSeed(ctx, &rest.Config{Host: url, QPS: -1}, catalogueNamespace, func(options *manager.Options) {
+		options.Metrics.BindAddress = os.Getenv(metricsVariable)
+		options.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 			return mapper(), nil
-		},
+		}
 	})
+	if err == nil {
+		err = newController(made).SetupWithManager(made)
+	}
 	if err == nil {
 		err = made.Start(ctx)
 	}
