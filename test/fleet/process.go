@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -146,4 +147,20 @@ func Tail(path string, most int) string {
 	}
 	all := strings.Split(strings.TrimSpace(string(content)), "\n")
 	return strings.Join(all[max(0, len(all)-most):], "\n")
+}
+
+// PeakMemory is the most memory that a process ever had resident, in bytes, as the kernel counts it.
+func PeakMemory(pid int) (int64, error) {
+	path := fmt.Sprintf("/proc/%d/status", pid)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(content)) {
+		if rest, found := strings.CutPrefix(line, "VmHWM:"); found {
+			kibibytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			return kibibytes << 10, err
+		}
+	}
+	return 0, fmt.Errorf("%s has no VmHWM", path)
 }

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -108,7 +107,10 @@ func BenchmarkTenThousandClusters(b *testing.B) {
 	if decided := controller.decisions(b) - before; decided != pairs {
 		b.Errorf("decided %d times for %d pairs of versions", decided, pairs)
 	}
-	peak := controller.peak(b)
+	peak, err := fleet.PeakMemory(controller.id)
+	if err != nil {
+		b.Fatal(err)
+	}
 	b.ReportMetric(float64(peak>>20), "MiB-peak")
 	b.ReportMetric(float64(took.Milliseconds()), "ms/edit")
 	b.ReportMetric(float64(pairs), "decisions/edit")
@@ -197,25 +199,5 @@ func (p *controllerProcess) decisions(b *testing.B) int {
 		}
 	}
 	b.Fatal("the controller does not count its decisions")
-	return 0
-}
-
-// peak is the most memory that the process ever had, in bytes, as the kernel counts it.
-func (p *controllerProcess) peak(b *testing.B) int {
-	b.Helper()
-	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.id), "status"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kilobytes, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(rest), " kB"))
-			if err != nil {
-				b.Fatal(err)
-			}
-			return kilobytes << 10
-		}
-	}
-	b.Fatal("the kernel does not tell the process's memory")
 	return 0
 }
