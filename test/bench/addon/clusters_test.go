@@ -179,19 +179,13 @@ func startController(b *testing.B, url string) *controllerProcess {
 
 func (p *controllerProcess) decisions(b *testing.B) int {
 	b.Helper()
-	request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, p.metrics, nil)
+	content, err := fleet.Get(b.Context(), p.metrics)
 	if err != nil {
 		b.Fatal(err)
 	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer answer.Body.Close()
-	lines := bufio.NewScanner(answer.Body)
-	for lines.Scan() {
-		if text, ok := strings.CutPrefix(lines.Text(), "trellis_available_decisions_total "); ok {
-			value, err := strconv.ParseFloat(text, 64)
+	for line := range strings.Lines(string(content)) {
+		if text, ok := strings.CutPrefix(line, "trellis_available_decisions_total "); ok {
+			value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 			if err != nil {
 				b.Fatal(err)
 			}
