@@ -1,4 +1,4 @@
-// Command master-controller-manager merges all catalogues on the master, and writes to all seeds.
+// Command master-controller-manager runs on the master: it merges all catalogues and pushes the result to every seed.
 package main
 
 import (
@@ -10,7 +10,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/trellis-addons/trellis/cmd/internal/manager"
 	"github.com/trellis-addons/trellis/cmd/internal/sources"
@@ -19,7 +18,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/report"
 	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/webhook"
 )
 
 // lease of the leader election.
@@ -86,13 +84,4 @@ func addGitCatalogues(
 	}
 	options := gitcatalogue.Options{Namespace: namespace}
 	return gitcatalogue.New(wiring.GitCatalogue(made, master, content, kinds, options)).SetupWithManager(made)
-}
-
-// admit serves admission of authored catalogues.
-func admit(made ctrl.Manager, flags *manager.Flags) error {
-	return flags.Admit(made, map[string]admission.Handler{
-		webhook.PathCatalogues: &webhook.Catalogues{
-			Master: made.GetAPIReader(), Namespace: flags.Namespace, WorkerName: flags.WorkerName,
-		},
-	})
 }

@@ -1,22 +1,20 @@
 package main
 
 import (
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/trellis-addons/trellis/cmd/wiring"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/webhook"
 )
 
 // admit serves admission of what people write on a seed.
-func admit(made manager.Manager, marks *mergedcatalogue.Marks, options *options) error {
-	return options.Admit(made, map[string]admission.Handler{
-		webhook.PathCatalogues: &webhook.Catalogues{Namespace: options.Namespace},
+func (s *seed) admit() error {
+	return s.options.Admit(s, map[string]admission.Handler{
+		webhook.PathCatalogues: &webhook.Catalogues{Namespace: s.options.Namespace},
 		webhook.PathInstallations: &webhook.Installations{
-			Reader: made.GetClient(), Marks: marks, Clusters: wiring.Finder(made),
-			CatalogueNamespace: options.CatalogueNamespace, AllowPrereleases: options.allowPrereleases,
-			Restrictions: options.restrictions,
+			Reader: s.GetClient(), Marks: s.marks, Clusters: wiring.Finder(s),
+			CatalogueNamespace: s.options.CatalogueNamespace, AllowPrereleases: s.options.allowPrereleases,
+			Restrictions: s.options.restrictions,
 		},
 	})
 }

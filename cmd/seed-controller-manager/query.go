@@ -11,13 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	flags "github.com/trellis-addons/trellis/cmd/internal/manager"
 	"github.com/trellis-addons/trellis/cmd/wiring"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/query"
 )
 
@@ -41,57 +39,53 @@ func (o *queryOptions) register(set *flag.FlagSet) {
 }
 
 // addQuery puts the query endpoint into the manager, on every replica.
-func addQuery(ctx context.Context, made manager.Manager, marks *mergedcatalogue.Marks, options *options) error {
-	logger := made.GetLogger()
+func (s *seed) addQuery(ctx context.Context) error {
+	logger, options := s.GetLogger(), s.options
 	if options.query.address == "0" {
 		return nil
 	}
-	certificates, err := newCertificates(made, options)
+	certificates, err := s.newCertificates()
 	if err != nil {
 		return err
 	}
-	catalogue := query.NewCatalogue(options.CatalogueNamespace, marks, logger)
-	if err := catalogue.Watch(ctx, made.GetCache()); err != nil {
+	catalogue := query.NewCatalogue(options.CatalogueNamespace, s.marks, logger)
+	if err := catalogue.Watch(ctx, s.GetCache()); err != nil {
 		return err
 	}
 	// Every replica reads these from its cache, also one that does not lead.
-	finder := wiring.Finder(made)
-	_, err = made.GetCache().GetInformer(ctx, &kubermaticv1.AddonInstallation{}, cache.BlockUntilSynced(false))
-	if err = errors.Join(err, finder.Inform(ctx, made.GetCache(), nil)); err != nil {
+	finder := wiring.Finder(s)
+	_, err = s.GetCache().GetInformer(ctx, &kubermaticv1.AddonInstallation{}, cache.BlockUntilSynced(false))
+	if err = errors.Join(err, finder.Inform(ctx, s.GetCache(), nil)); err != nil {
 		return fmt.Errorf("watching what the query endpoint reads: %w", err)
 	}
 	counted := query.NewMetrics(metrics.Registry)
 	endpoint := query.New(query.Dependencies{
 		Catalogue: catalogue, Clusters: finder,
-		Installations: made.GetClient(), Certificates: certificates,
-		Reviews: query.NewReviews(made.GetClient(), query.ReviewOptions{
+		Installations: s.GetClient(), Certificates: certificates,
+		Reviews: query.NewReviews(s.GetClient(), query.ReviewOptions{
 			Audiences: options.query.audiences, TTL: options.query.reviewTTL, Metrics: counted,
 		}),
 	}, query.Options{
 		Address: options.query.address, CatalogueNamespace: options.CatalogueNamespace,
 		AllowPrereleases: options.allowPrereleases, Metrics: counted, Logger: logger.WithName("query"),
 	})
-	if err := made.AddReadyzCheck("query", endpoint.Ready); err != nil {
+	if err := s.AddReadyzCheck("query", endpoint.Ready); err != nil {
 		return fmt.Errorf("adding the readiness check: %w", err)
 	}
-	return made.Add(endpoint)
+	return s.Add(endpoint)
 }
 
 // newCertificates serves a certificate of a mounted folder, or the endpoint's own.
-func newCertificates(made manager.Manager, options *options) (query.Certificates, error) {
-	if folder := options.query.tlsFolder; folder != "" {
+func (s *seed) newCertificates() (query.Certificates, error) {
+	if folder := s.options.query.tlsFolder; folder != "" {
 		watcher, err := certwatcher.New(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"))
 		if err != nil {
 			return nil, fmt.Errorf("reading the query endpoint's certificate: %w", err)
 		}
-		return watcher, made.Add(watcher)
+		return watcher, s.Add(watcher)
 	}
-	direct, err := client.New(made.GetConfig(), client.Options{Scheme: made.GetScheme(), HTTPClient: made.GetHTTPClient()})
-	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
-	}
-	hosts := append([]string{"localhost", "127.0.0.1"}, options.query.hosts...)
-	own := query.NewCertificate(client.ObjectKey{Namespace: options.Namespace, Name: options.query.secret}, hosts)
-	own.Use(direct, direct)
-	return own, made.Add(own)
+	hosts := append([]string{"localhost", "127.0.0.1"}, s.options.query.hosts...)
+	own := query.NewCertificate(client.ObjectKey{Namespace: s.options.Namespace, Name: s.options.query.secret}, hosts)
+	own.Use(s.direct, s.direct)
+	return own, s.Add(own)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -60,13 +59,13 @@ func renderers() child.Renderers {
 }
 
 // newRenders keeps renderings and has new ones made in children.
-func newRenders(made manager.Manager, options *rendering, logger logr.Logger) (*kept.Renders, error) {
+func newRenders(made manager.Manager, options *rendering) (*kept.Renders, error) {
 	if err := options.check(); err != nil {
 		return nil, err
 	}
 	pool := child.New(child.Options{
 		Children: options.children, Memory: options.memory.Value(), CPU: options.cpu, Timeout: options.timeout,
-		Log: logger.WithName("render"), Metrics: child.NewMetrics(metrics.Registry),
+		Log: made.GetLogger().WithName("render"), Metrics: child.NewMetrics(metrics.Registry),
 	})
 	renders := kept.New(kept.Options{
 		Methods: map[string]render.Renderer{

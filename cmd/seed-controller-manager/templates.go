@@ -8,10 +8,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	flags "github.com/trellis-addons/trellis/cmd/internal/manager"
-	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/render/images"
 )
 
@@ -41,13 +39,6 @@ func (o *templateOptions) register(set *flag.FlagSet) {
 func (o *templateOptions) images() (images.Rules, error) {
 	mirrors, err := images.ParseMirrors(o.mirrors)
 	return images.Rules{Mirrors: mirrors, PullSecret: o.pullSecret}, err
-}
-
-// newPlatform makes what knows KKP's kinds and providers.
-func newPlatform(made manager.Manager, options *options) (*cluster.Platform, error) {
-	platform := cluster.NewPlatform(
-		made.GetCache(), made.GetAPIReader(), made.GetRESTMapper(), options.Namespace, options.templates.providerKinds)
-	return platform, made.Add(platform)
 }
 
 // variables is a flag of variables by add-on.

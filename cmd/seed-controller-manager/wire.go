@@ -14,143 +14,122 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
 	"github.com/trellis-addons/trellis/pkg/controllers/standalone"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
+// seed is what the controllers and endpoints of a seed have in common.
+type seed struct {
+	manager.Manager
+	// direct reads and writes before the manager's caches run.
+	direct     client.Client
+	marks      *mergedcatalogue.Marks
+	identities *cluster.Identities
+	options    *options
+}
+
 // wire puts the controllers together and into the manager.
 func wire(ctx context.Context, made manager.Manager, options *options, logger logr.Logger) error {
 	if err := cluster.IndexNamespaceName(ctx, made.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("indexing clusters: %w", err)
 	}
-	identities := cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), wiring.Finder(made), options.Namespace)
+	direct, err := client.New(made.GetConfig(), client.Options{Scheme: made.GetScheme(), HTTPClient: made.GetHTTPClient()})
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	s := seed{Manager: made, direct: direct, options: options}
+	s.identities = cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), wiring.Finder(made), options.Namespace)
 	if options.Standalone {
 		logger.Info("running without KKP: cluster namespaces and status are filled in here")
-		if err := addStandalone(made, identities, options); err != nil {
+		if err := s.addStandalone(); err != nil {
 			return fmt.Errorf("setting up controller standalone: %w", err)
 		}
 	}
-	marks, err := newMarks(ctx, made, options.Namespace)
-	if err != nil {
+	if s.marks, err = s.newMarks(ctx); err != nil {
 		return err
 	}
-	if err := addOffers(made, marks, options); err != nil {
+	if err := s.addOffers(); err != nil {
 		return fmt.Errorf("setting up controller addon: %w", err)
 	}
-	if err := addCore(made, marks, options); err != nil {
+	if err := s.addCore(); err != nil {
 		return fmt.Errorf("setting up controller coreaddon: %w", err)
 	}
-	if err := addInstallations(ctx, made, marks, identities, options); err != nil {
+	if err := s.addInstallations(ctx); err != nil {
 		return fmt.Errorf("setting up controller addoninstallation: %w", err)
 	}
-	if err := addQuery(ctx, made, marks, options); err != nil {
+	if err := s.addQuery(ctx); err != nil {
 		return fmt.Errorf("setting up the query endpoint: %w", err)
 	}
-	return admit(made, marks, options)
+	return s.admit()
 }
 
-func addStandalone(made manager.Manager, identities *cluster.Identities, options *options) error {
+func (s *seed) addStandalone() error {
 	return standalone.New(standalone.Dependencies{
-		Client: made.GetClient(), Reader: made.GetAPIReader(), Identities: identities, WorkerName: options.WorkerName,
-	}).SetupWithManager(made)
+		Client: s.GetClient(), Reader: s.GetAPIReader(), Identities: s.identities, WorkerName: s.options.WorkerName,
+	}).SetupWithManager(s)
 }
 
-func addOffers(made manager.Manager, marks *mergedcatalogue.Marks, options *options) error {
-	dependencies := wiring.Addon(made, marks, addon.Options{
-		CatalogueNamespace: options.CatalogueNamespace, WorkerName: options.WorkerName, AllowPrereleases: options.allowPrereleases,
+func (s *seed) addOffers() error {
+	dependencies := wiring.Addon(s, s.marks, addon.Options{
+		CatalogueNamespace: s.options.CatalogueNamespace, WorkerName: s.options.WorkerName, AllowPrereleases: s.options.allowPrereleases,
 		FaultPoint: faultPoint,
 	})
 	dependencies.Metrics = addon.NewMetrics(metrics.Registry)
-	return addon.New(dependencies).SetupWithManager(made)
+	return addon.New(dependencies).SetupWithManager(s)
 }
 
-func addInstallations(
-	ctx context.Context, made manager.Manager, marks *mergedcatalogue.Marks, identities *cluster.Identities, options *options,
-) error {
-	connections, err := newConnections(ctx, made, identities, options)
+// addCore adds the controller of core add-ons, and its metrics.
+func (s *seed) addCore() error {
+	controller := coreaddon.New(wiring.CoreAddon(s, s.marks, coreaddon.Options{
+		Namespace: s.options.Namespace, CatalogueNamespace: s.options.CatalogueNamespace, WorkerName: s.options.WorkerName,
+	}))
+	if err := metrics.Registry.Register(controller); err != nil {
+		return fmt.Errorf("registering its metrics: %w", err)
+	}
+	return controller.SetupWithManager(s)
+}
+
+func (s *seed) addInstallations(ctx context.Context) error {
+	kinds := s.options.sources.Kinds()
+	content, err := s.options.sources.Store(kinds, s.options.sourceInterval)
 	if err != nil {
 		return err
 	}
-	kinds := options.sources.Kinds()
-	content, err := options.sources.Store(kinds, options.sourceInterval)
+	key, err := revision.LoadOrCreateInputsKey(ctx, s.direct, s.options.Namespace)
 	if err != nil {
 		return err
 	}
-	if err := made.Add(content); err != nil {
-		return err
-	}
-	marked, err := newMarked(made, options, kinds.SecretKeys())
+	renders, err := newRenders(s, &s.options.rendering)
 	if err != nil {
 		return err
 	}
-	key, err := inputsKey(ctx, made, options.Namespace)
+	rules, err := s.options.templates.images()
 	if err != nil {
 		return err
 	}
-	records, err := newRecords(made, options.Namespace, key)
+	records := wiring.Records(s, key)
+	dependencies, err := wiring.AddonInstallation(ctx, s, s.marks, wiring.InstallationParts{
+		Namespace: s.options.Namespace, Identities: s.identities, Fence: s.options.Fence, SourceKinds: kinds, Store: content,
+		Renders: renders, Images: rules, ProviderKinds: s.options.templates.providerKinds, Records: records, InputsKey: key,
+		Options: addoninstallation.Options{
+			CatalogueNamespace: s.options.CatalogueNamespace, DriftInterval: s.options.driftInterval,
+			AllowPrereleases: s.options.allowPrereleases, Restrictions: s.options.restrictions, WorkerName: s.options.WorkerName,
+			Passes: fairqueue.Limits{Workers: s.options.concurrency}, Variables: s.options.templates.variables,
+		},
+	})
 	if err != nil {
 		return err
 	}
-	renders, err := newRenders(made, &options.rendering, made.GetLogger())
-	if err != nil {
-		return err
-	}
-	platform, err := newPlatform(made, options)
-	if err != nil {
-		return err
-	}
-	rules, err := options.templates.images()
-	if err != nil {
-		return err
-	}
-	if err := metrics.Registry.Register(addoninstallation.NewCensus(made.GetClient(), made.Elected())); err != nil {
+	dependencies.QueueMetrics = fairqueue.NewMetrics(metrics.Registry)
+	if err := metrics.Registry.Register(addoninstallation.NewCensus(s.GetClient(), s.Elected())); err != nil {
 		return fmt.Errorf("registering metrics of installations: %w", err)
 	}
-	return addoninstallation.New(addoninstallation.Dependencies{
-		Client: made.GetClient(), Marks: marks, Marked: marked, Direct: made.GetAPIReader(), Recorder: made.GetEventRecorder("addoninstallation"),
-		Finder:      wiring.Finder(made),
-		Connections: connections, Store: content, SourceKinds: kinds,
-		Renders: renders, Values: renders,
-		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Images: rules,
-		Records: records, InputsKey: key, QueueMetrics: fairqueue.NewMetrics(metrics.Registry),
-		Options: addoninstallation.Options{
-			CatalogueNamespace: options.CatalogueNamespace, DriftInterval: options.driftInterval,
-			AllowPrereleases: options.allowPrereleases, Restrictions: options.restrictions, WorkerName: options.WorkerName,
-			Passes: fairqueue.Limits{Workers: options.concurrency}, Variables: options.templates.variables,
-		},
-	}).SetupWithManager(made)
-}
-
-func newConnections(
-	ctx context.Context, made manager.Manager, identities *cluster.Identities, options *options,
-) (*cluster.Connections, error) {
-	connections := cluster.NewConnections(made.GetAPIReader())
-	if options.Fence != nil {
-		connections.Fence = options.Fence
+	// Who leads removes the identities of Clusters that are gone, and seals earlier records.
+	if err := errors.Join(s.Add(s.identities), s.Add(records.SealEarlier(s.options.Namespace, key))); err != nil {
+		return err
 	}
-	connections.KeepIdentities(identities)
-	if err := errors.Join(made.Add(connections), made.Add(identities)); err != nil {
-		return nil, err
-	}
-	if err := wiring.Finder(made).Inform(ctx, made.GetCache(), connections.Forget); err != nil {
-		return nil, err
-	}
-	return connections, watchKubeconfigs(ctx, made, connections)
-}
-
-// newRecords keeps sealed records, and seals earlier ones once this manager leads.
-func newRecords(made manager.Manager, namespace string, key []byte) (*revision.Records, error) {
-	records := revision.NewRecords(made.GetClient(), made.GetAPIReader(), revision.NewSeal(key))
-	return records, made.Add(records.SealEarlier(namespace, key))
-}
-
-// inputsKey reads the key before the manager's caches run.
-func inputsKey(ctx context.Context, made manager.Manager, namespace string) ([]byte, error) {
-	direct, err := client.New(made.GetConfig(), client.Options{Scheme: made.GetScheme(), HTTPClient: made.GetHTTPClient()})
-	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
-	}
-	return revision.LoadOrCreateInputsKey(ctx, direct, namespace)
+	return addoninstallation.New(dependencies).SetupWithManager(s)
 }

@@ -15,6 +15,11 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/git"
+	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
+	"github.com/trellis-addons/trellis/pkg/fetch/image"
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 )
 
@@ -37,6 +42,18 @@ func HeldOnSeeds(catalogueNamespace string) map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&kubermaticv1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{catalogueNamespace: {}}},
 	}
+}
+
+// FurtherCache is a cache beside the manager's own, of the same API server, for kinds that are not held there, or not so.
+func FurtherCache(made manager.Manager, held map[client.Object]cache.ByObject) (cache.Cache, error) {
+	return cache.New(made.GetConfig(), cache.Options{
+		Scheme: made.GetScheme(), Mapper: made.GetRESTMapper(), HTTPClient: made.GetHTTPClient(), ByObject: held,
+	})
+}
+
+// SourceKinds are the kinds of source that are served. A further kind comes in here.
+func SourceKinds(network *outbound.Network) fetch.Kinds {
+	return fetch.NewKinds(fetch.Serve(git.New(network)), fetch.Serve(image.New(network)), fetch.Serve(helmrepo.New(network)))
 }
 
 // Finder finds Clusters.

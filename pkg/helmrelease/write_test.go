@@ -50,7 +50,8 @@ type helmCluster struct {
 
 func newHelmCluster(t *testing.T, namespace string) *helmCluster {
 	t.Helper()
-	h := &helmCluster{t: t, namespace: namespace, client: seed(t, namespace), file: filepath.Join(t.TempDir(), "kubeconfig")}
+	h := &helmCluster{t: t, namespace: namespace, file: filepath.Join(t.TempDir(), "kubeconfig")}
+	h.client = fleet.InNamespace(t, "seed", namespace)
 	cache, err := binaries.Cache()
 	if err != nil {
 		t.Fatal(err)

@@ -88,7 +88,7 @@ type hookStory struct {
 
 func newHookStory(t *testing.T, namespace string, hooks ...Hook) *hookStory {
 	t.Helper()
-	s := &hookStory{t: t, client: seed(t, namespace), namespace: namespace, jobs: map[string]map[types.UID]bool{}}
+	s := &hookStory{t: t, client: fleet.InNamespace(t, "seed", namespace), namespace: namespace, jobs: map[string]map[types.UID]bool{}}
 	for i := range hooks {
 		hooks[i].Object = json.RawMessage(strings.ReplaceAll(string(hooks[i].Object), "NAMESPACE", namespace))
 	}

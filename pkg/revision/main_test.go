@@ -15,21 +15,13 @@ import (
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
-func TestMain(m *testing.M) {
-	fleet.Main(m, fleet.ClusterOptions{Name: "seed"})
-}
+func TestMain(m *testing.M) { fleet.Main(m, fleet.ClusterOptions{Name: "seed"}) }
 
 // seed is a client of the real API server, with a new namespace. Its Secrets go with the test: some
 // look at those of all namespaces.
 func seed(t *testing.T, namespace string) client.WithWatch {
 	t.Helper()
-	c, err := client.NewWithWatch(fleet.Shared().Cluster("seed").Config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
-		t.Fatal(err)
-	}
+	c := fleet.InNamespace(t, "seed", namespace)
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		if err := c.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(namespace)); err != nil {

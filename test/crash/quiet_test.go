@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/world"
 )
 
 // passes counts how often a controller looked for its Cluster, with which every pass begins.
@@ -86,26 +86,19 @@ func (s *subject) serveHere(t *testing.T) (begun *atomic.Int32, stop func()) {
 	t.Helper()
 	config := s.seedGate.Config(s.name)
 	begun = &atomic.Int32{}
-	made, err := newController(assignment{
+	work := assignment{
 		Server: config.Host, CA: config.CAData, Token: config.BearerToken, Catalogue: s.catalogue, Folder: t.TempDir(),
 		Installations: map[string]string{labelCase: s.name},
-	}, func(dependencies *addoninstallation.Dependencies) {
-		dependencies.Finder = passes{dependencies.Finder, begun}
-	})
+	}
+	made := world.Seed(t, work.reach(), s.catalogue, work.choose)
+	dependencies, err := dependenciesOf(made.Context(), made, work, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- made.Start(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(stop)
-	return begun, stop
+	dependencies.Finder = passes{dependencies.Finder, begun}
+	made.SetUp(addoninstallation.New(dependencies))
+	made.Run()
+	return begun, made.Stop
 }
 
 // round edits a label of the installation, an annotation of its catalogue and one of the installation, one after the other,

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"strings"
 	"sync"
+	"testing"
 )
 
 // Ports come from below the range that Linux uses for outgoing connections (from 32768 on), which would otherwise take
@@ -54,6 +56,26 @@ func Listen() (net.Listener, error) {
 		}
 	}
 	return nil, errNoPort
+}
+
+// BlackHole is the address of a listener that accepts connections and never answers, until the test ends.
+func BlackHole(t testing.TB) string {
+	t.Helper()
+	listener, err := Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(io.Discard, connection) }()
+		}
+	}()
+	return listener.Addr().String()
 }
 
 func listen(port int) (net.Listener, error) {

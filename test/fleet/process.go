@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -146,4 +148,37 @@ func Tail(path string, most int) string {
 	}
 	all := strings.Split(strings.TrimSpace(string(content)), "\n")
 	return strings.Join(all[max(0, len(all)-most):], "\n")
+}
+
+// PeakMemory is the most memory that a process ever had resident, in bytes, as the kernel counts it.
+func PeakMemory(pid int) (int64, error) {
+	path := fmt.Sprintf("/proc/%d/status", pid)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(content)) {
+		if rest, found := strings.CutPrefix(line, "VmHWM:"); found {
+			kibibytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			return kibibytes << 10, err
+		}
+	}
+	return 0, fmt.Errorf("%s has no VmHWM", path)
+}
+
+// Get reads what a server on this machine answers with status 200, such as probes and metrics.
+func Get(ctx context.Context, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	return io.ReadAll(response.Body)
 }

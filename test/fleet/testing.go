@@ -9,6 +9,10 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // ForTest starts a fleet that ends with the test. An interrupted test binary stops it too.
@@ -36,6 +40,19 @@ func Shared() *Fleet {
 		panic("no fleet is shared: call fleet.Main from TestMain")
 	}
 	return f
+}
+
+// InNamespace is a client of one of the shared clusters, in which it makes a namespace for the test.
+func InNamespace(t testing.TB, cluster, namespace string) client.WithWatch {
+	t.Helper()
+	c, err := client.NewWithWatch(Shared().Cluster(cluster).Config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func run(m *testing.M, clusters []ClusterOptions) int {

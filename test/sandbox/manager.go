@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -130,7 +129,8 @@ func (m *Manager) launch(ctx context.Context, environment ...string) error {
 		m.process, m.metrics = process, "http://"+metrics+"/metrics"
 		m.mutex.Unlock()
 		return process.Await(ctx, "the manager to be ready", func(ctx context.Context) error {
-			return probeReady(ctx, "http://"+probe+"/readyz")
+			_, err := fleet.Get(ctx, "http://"+probe+"/readyz")
+			return err
 		})
 	})
 }
@@ -205,20 +205,4 @@ func (m *Manager) Stop() {
 	if process := m.current(); process != nil {
 		process.Kill()
 	}
-}
-
-func probeReady(ctx context.Context, url string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %w", response.Status, errNotYet)
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package soak
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/sandbox"
 )
 
@@ -65,17 +65,12 @@ func (p *platform) metrics(t testing.TB, manager string) map[string]float64 {
 	t.Helper()
 	told := map[string]float64{}
 	expect.Eventually(t, expect.Patience, func() error {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.Manager(manager).MetricsURL(), http.NoBody)
+		content, err := fleet.Get(t.Context(), p.Manager(manager).MetricsURL())
 		if err != nil {
 			return err
 		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		for scanner := bufio.NewScanner(response.Body); scanner.Scan(); {
-			if name, text, ok := strings.Cut(scanner.Text(), " "); ok {
+		for line := range strings.Lines(string(content)) {
+			if name, text, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
 				if value, err := strconv.ParseFloat(text, 64); err == nil {
 					told[name] = value
 				}

@@ -12,27 +12,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
-	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
-	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
-	"github.com/trellis-addons/trellis/pkg/fetch/git"
-	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
-	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	kit "github.com/trellis-addons/trellis/test/world"
@@ -155,34 +148,24 @@ func (s *seed) install(names []string) {
 func (s *seed) run() (content *store.Store, end func()) {
 	s.t.Helper()
 	mgr := kit.Seed(s.t, fleet.Shared().Cluster("seed").Config, catalogue)
-	marked, err := cache.New(mgr.GetConfig(), cache.Options{Scheme: mgr.GetScheme()})
-	if err != nil {
-		s.t.Fatal(err)
-	}
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
-	kinds := fetch.NewKinds(fetch.Serve(git.New(network)), fetch.Serve(helmrepo.New(network)))
-	content, err = store.New(store.Options{Folder: s.folder, Kinds: kinds, Interval: lookedAgainIn})
+	kinds := wiring.SourceKinds(network)
+	content, err := store.New(store.Options{Folder: s.folder, Kinds: kinds, Interval: lookedAgainIn})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	connections := cluster.NewConnections(mgr.GetAPIReader())
-	platform := cluster.NewPlatform(mgr.GetCache(), mgr.GetAPIReader(), mgr.GetRESTMapper(), catalogue, nil)
 	renders := kept.New(kept.Options{
 		Methods: map[string]render.Renderer{string(kubermaticv1.MethodGoTemplate): gotemplate.New()}, Values: gotemplate.New(),
 	})
-	for _, runnable := range []manager.Runnable{marked, connections, content, platform} {
-		if err := mgr.Add(runnable); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-	mgr.SetUp(addoninstallation.New(addoninstallation.Dependencies{
-		Client: mgr.GetClient(), Marks: mergedcatalogue.New(logr.Discard()), Marked: marked, Direct: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("addoninstallation"),
-		Finder:      wiring.Finder(mgr),
-		Connections: connections, Store: content, SourceKinds: kinds,
-		Renders: renders, Values: renders, Platform: platform, ClusterSecrets: cluster.NewSecrets(mgr.GetAPIReader()),
-		Records: revision.NewRecords(mgr.GetClient(), mgr.GetAPIReader(), revision.NewSeal([]byte("key"))), InputsKey: []byte("key"),
+	key := []byte("key")
+	dependencies, err := wiring.AddonInstallation(mgr.Context(), mgr, mergedcatalogue.New(logr.Discard()), wiring.InstallationParts{
+		Namespace: catalogue, SourceKinds: kinds, Store: content, Renders: renders, Records: wiring.Records(mgr, key), InputsKey: key,
 		Options: addoninstallation.Options{CatalogueNamespace: catalogue, DriftInterval: time.Hour, Passes: fairqueue.Limits{Workers: 10}},
-	}))
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	mgr.SetUp(addoninstallation.New(dependencies))
 	mgr.Run()
 	return content, func() {
 		mgr.Stop()

@@ -61,34 +61,49 @@ type Manager struct {
 // Master makes a manager as the program of the master does, but for what a test changes.
 func Master(t testing.TB, config *rest.Config, change ...func(*manager.Options)) *Manager {
 	t.Helper()
-	return newManager(t, config, manager.Options{Cache: wiring.Cache(nil)}, change)
+	return runnable(t, func(context.Context) (manager.Manager, error) {
+		return newManager(config, manager.Options{Cache: wiring.Cache(nil)}, change)
+	})
 }
 
 // Seed makes a manager as the program of a seed does, with the index of Clusters, but for what a test changes.
 func Seed(t testing.TB, config *rest.Config, catalogueNamespace string, change ...func(*manager.Options)) *Manager {
 	t.Helper()
-	m := newManager(t, config, manager.Options{Cache: wiring.Cache(wiring.HeldOnSeeds(catalogueNamespace))}, change)
-	if err := cluster.IndexNamespaceName(m.ctx, m.GetFieldIndexer()); err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return runnable(t, func(ctx context.Context) (manager.Manager, error) {
+		return NewSeed(ctx, config, catalogueNamespace, change...)
+	})
 }
 
-func newManager(t testing.TB, to *rest.Config, options manager.Options, change []func(*manager.Options)) *Manager {
-	t.Helper()
+// NewSeed is Seed for a process of its own, which a test started.
+func NewSeed(
+	ctx context.Context, to *rest.Config, catalogueNamespace string, change ...func(*manager.Options),
+) (manager.Manager, error) {
+	made, err := newManager(to, manager.Options{Cache: wiring.Cache(wiring.HeldOnSeeds(catalogueNamespace))}, change)
+	if err != nil {
+		return nil, err
+	}
+	return made, cluster.IndexNamespaceName(ctx, made.GetFieldIndexer())
+}
+
+func newManager(to *rest.Config, options manager.Options, change []func(*manager.Options)) (manager.Manager, error) {
 	options.Scheme, options.Metrics = wiring.Scheme(), metricsserver.Options{BindAddress: "0"}
 	options.Controller = config.Controller{SkipNameValidation: new(true)} // several of one name, one after the other
 	for _, change := range change {
 		change(&options)
 	}
-	made, err := ctrl.NewManager(to, options)
+	return ctrl.NewManager(to, options)
+}
+
+// runnable is a manager for a test to run.
+func runnable(t testing.TB, create func(context.Context) (manager.Manager, error)) *Manager {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background()) // it may end in the test's own cleanup
+	t.Cleanup(cancel)
+	made, err := create(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &Manager{Manager: made, t: t}
-	m.ctx, m.cancel = context.WithCancel(context.Background()) // it may end in the test's own cleanup
-	t.Cleanup(m.cancel)
-	return m
+	return &Manager{Manager: made, t: t, ctx: ctx, cancel: cancel}
 }
 
 // Context is that of the manager's life.

@@ -1,4 +1,5 @@
-// Package sources has the kinds of source that both managers fetch, the store, and their flags.
+// Package sources has what both managers need to fetch: the kinds of source that they serve, the
+// store, and the flags of both.
 package sources
 
 import (
@@ -13,10 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/trellis-addons/trellis/cmd/internal/manager"
+	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/fetch/git"
-	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
-	"github.com/trellis-addons/trellis/pkg/fetch/image"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 )
@@ -30,7 +29,7 @@ type Flags struct {
 	insecure            bool
 }
 
-// Register adds the flags. Folder, below that for temporary files, and limit are defaults.
+// Register adds the flags, with a name below the folder for temporary files and a limit as defaults.
 func (f *Flags) Register(set *flag.FlagSet, folder, limit string) {
 	set.StringVar(&f.folder, "store-folder", filepath.Join(os.TempDir(), folder), "where fetched content is kept, by digest")
 	f.limit.Quantity = resource.MustParse(limit)
@@ -46,12 +45,11 @@ func (f *Flags) Register(set *flag.FlagSet, folder, limit string) {
 	set.BoolVar(&f.insecure, "allow-insecure-sources", false, "allow sources over plain http, for labs")
 }
 
-// Kinds are the kinds of source that are served. A further kind is added here.
+// Kinds are the kinds of source that are served.
 func (f *Flags) Kinds() fetch.Kinds {
-	network := outbound.New(outbound.Options{
+	return wiring.SourceKinds(outbound.New(outbound.Options{
 		AllowCIDRs: f.allowCIDRs, ClusterCIDRs: f.cluster, AllowInsecure: f.insecure, Mirrors: f.mirrors,
-	})
-	return fetch.NewKinds(fetch.Serve(git.New(network)), fetch.Serve(image.New(network)), fetch.Serve(helmrepo.New(network)))
+	}))
 }
 
 // Store opens the store of what is fetched by the kinds. An interval of 0 is the store's own.

@@ -17,7 +17,6 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
-	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -40,7 +39,6 @@ func (w *world) lead(name string) {
 	if err := w.seed.Update(w.t.Context(), secret); err != nil {
 		w.t.Fatal(err)
 	}
-	w.connections.Refresh(target.Ref{Namespace: w.namespace})
 }
 
 // expectSwapped waits until an installation says that the user cluster is another, and who confirms it.

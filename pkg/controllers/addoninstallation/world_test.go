@@ -3,8 +3,6 @@ package addoninstallation_test
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,10 +22,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
-	"github.com/trellis-addons/trellis/pkg/fetch"
-	"github.com/trellis-addons/trellis/pkg/fetch/git"
-	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
-	"github.com/trellis-addons/trellis/pkg/fetch/image"
+	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
@@ -35,7 +30,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/render/images"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
-	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	kit "github.com/trellis-addons/trellis/test/world"
@@ -61,9 +55,8 @@ type world struct {
 	driftInterval time.Duration
 	// passes are the limits of the queue, where they are others.
 	passes fairqueue.Limits
-	// identities has user clusters compared with those on record; the connections are those of the running controller.
-	identities  bool
-	connections *cluster.Connections
+	// identities has user clusters compared with those on record.
+	identities bool
 	// restrictions are those of the seed for add-ons of Custom catalogues.
 	restrictions catalogue.Restrictions
 	// records, where set, stands before the release records.
@@ -139,10 +132,10 @@ func (w *world) addCluster(namespace string) *kkpv1.Cluster {
 	return made
 }
 
-// of are the caches of namespaces: these and those of the Clusters.
-func (w *world) of(namespaces ...string) map[string]cache.Config {
-	caches := map[string]cache.Config{}
-	for _, name := range slices.Concat(namespaces, w.neighbours, []string{w.namespace}) {
+// ofClusters are the caches of the Clusters' namespaces.
+func (w *world) ofClusters() map[string]cache.Config {
+	caches := map[string]cache.Config{w.namespace: {}}
+	for _, name := range w.neighbours {
 		caches[name] = cache.Config{}
 	}
 	return caches
@@ -174,36 +167,19 @@ func (w *world) startUntil() (stop func()) {
 	w.t.Helper()
 	made := kit.Seed(w.t, fleet.Shared().Cluster("both").Config, w.catalogue, func(options *manager.Options) {
 		options.Logger = w.logger
-		options.Cache.ByObject[&kubermaticv1.AddonInstallation{}] = cache.ByObject{Namespaces: w.of()}
+		options.Cache.ByObject[&kubermaticv1.AddonInstallation{}] = cache.ByObject{Namespaces: w.ofClusters()}
 	})
 	made.SetUp(addoninstallation.New(w.dependencies(made)))
 	made.Run()
 	return made.Stop
 }
 
-func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencies {
+func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 	w.t.Helper()
-	network := outbound.New(outbound.Options{AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
-	kinds := fetch.NewKinds(fetch.Serve(git.New(network)), fetch.Serve(image.New(network)), fetch.Serve(helmrepo.New(network)))
-	marked, err := cache.New(made.GetConfig(), cache.Options{
-		Scheme: made.GetScheme(), DefaultNamespaces: w.of(w.catalogue),
-		DefaultTransform: addoninstallation.TrimMarked(w.catalogue, kinds.SecretKeys()),
-	})
+	kinds := wiring.SourceKinds(outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback}))
+	content, err := store.New(store.Options{Folder: w.t.TempDir(), Kinds: kinds, Interval: time.Minute})
 	if err != nil {
 		w.t.Fatal(err)
-	}
-	finder := wiring.Finder(made)
-	connections := cluster.NewConnections(made.GetAPIReader())
-	if w.identities {
-		connections.KeepIdentities(cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), finder, w.catalogue))
-	}
-	w.connections = connections
-	content := w.store(kinds)
-	platform := cluster.NewPlatform(made.GetCache(), made.GetAPIReader(), made.GetRESTMapper(), w.catalogue, nil)
-	for _, runnable := range []manager.Runnable{marked, connections, content.(manager.Runnable), platform} {
-		if err := made.Add(runnable); err != nil {
-			w.t.Fatal(err)
-		}
 	}
 	if w.renderers == nil {
 		w.renderers = map[string]render.Renderer{string(kubermaticv1.MethodGoTemplate): gotemplate.New()}
@@ -211,37 +187,34 @@ func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencie
 	if w.valuesRenderer == nil {
 		w.valuesRenderer = gotemplate.New()
 	}
-	renders := kept.New(kept.Options{Methods: w.renderers, Values: w.valuesRenderer})
 	mirrors, err := images.ParseMirrors([]string{"registry.example.com=mirror.example.com"})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var records addoninstallation.Records = revision.NewRecords(made.GetClient(), made.GetAPIReader(), revision.NewSeal([]byte("key")))
-	if w.records != nil {
-		records = w.records(records)
+	key := []byte("key")
+	parts := wiring.InstallationParts{
+		Namespace: w.catalogue, SourceKinds: kinds, Store: content, Images: images.Rules{Mirrors: mirrors},
+		Renders: kept.New(kept.Options{Methods: w.renderers, Values: w.valuesRenderer}),
+		Records: wiring.Records(made, key), InputsKey: key,
+		Options: addoninstallation.Options{
+			CatalogueNamespace: w.catalogue, WorkerName: w.worker, DriftInterval: cmp.Or(w.driftInterval, time.Minute),
+			Restrictions: w.restrictions, Passes: cmp.Or(w.passes, fairqueue.Limits{Workers: cmp.Or(w.concurrency, 2)}),
+		},
 	}
-	controllers := made.GetClient()
-	if w.client != nil {
-		controllers = w.client(controllers)
+	if w.identities {
+		parts.Identities = cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), wiring.Finder(made), w.catalogue)
 	}
-	return addoninstallation.Dependencies{
-		Client: controllers, Marks: w.marks, Marked: marked, Direct: made.GetAPIReader(), Recorder: made.GetEventRecorder("addoninstallation"),
-		Finder:      finder,
-		Connections: connections, Store: content, SourceKinds: kinds,
-		Renders: renders, Values: renders, Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()),
-		Images:  images.Rules{Mirrors: mirrors},
-		Records: records, InputsKey: []byte("key"),
-		Options: addoninstallation.Options{CatalogueNamespace: w.catalogue, WorkerName: w.worker, DriftInterval: cmp.Or(w.driftInterval, time.Minute), Restrictions: w.restrictions, Passes: cmp.Or(w.passes, fairqueue.Limits{Workers: cmp.Or(w.concurrency, 2)})},
-	}
-}
-
-func (w *world) store(kinds fetch.Kinds) fetch.Store {
-	w.t.Helper()
-	content, err := store.New(store.Options{Folder: w.t.TempDir(), Kinds: kinds, Interval: time.Minute})
+	dependencies, err := wiring.AddonInstallation(made.Context(), made, w.marks, parts)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return content
+	if w.records != nil {
+		dependencies.Records = w.records(dependencies.Records)
+	}
+	if w.client != nil {
+		dependencies.Client = w.client(dependencies.Client)
+	}
+	return dependencies
 }
 
 // expectEvent waits for an event about an object.

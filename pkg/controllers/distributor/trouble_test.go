@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -27,22 +26,8 @@ import (
 // blackHole is the kubeconfig of a server that accepts connections and never answers.
 func blackHole(t *testing.T) []byte {
 	t.Helper()
-	listener, err := fleet.Listen()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() { _, _ = io.Copy(io.Discard, connection) }()
-		}
-	}()
 	seed := fleet.Shared().Cluster("seed")
-	return bytes.ReplaceAll(seed.Kubeconfig, []byte(seed.URL()), []byte("https://"+listener.Addr().String()))
+	return bytes.ReplaceAll(seed.Kubeconfig, []byte(seed.URL()), []byte("https://"+fleet.BlackHole(t)))
 }
 
 func TestABlackHoleHoldsNobodyUp(t *testing.T) {

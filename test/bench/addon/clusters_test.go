@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,12 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/world"
 )
 
 const (
@@ -46,12 +45,15 @@ func runController(url string) int {
 		_, _ = bufio.NewReader(os.Stdin).ReadByte()
 		cancel()
 	}()
-	made, err := newManager(ctx, &rest.Config{Host: url, QPS: -1}, manager.Options{
-		Metrics: metricsserver.Options{BindAddress: os.Getenv(metricsVariable)},
-		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
+	made, err := world.NewSeed(ctx, &rest.Config{Host: url, QPS: -1}, catalogueNamespace, func(options *manager.Options) {
+		options.Metrics.BindAddress = os.Getenv(metricsVariable)
+		options.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 			return mapper(), nil
-		},
+		}
 	})
+	if err == nil {
+		err = newController(made).SetupWithManager(made)
+	}
 	if err == nil {
 		err = made.Start(ctx)
 	}
@@ -105,7 +107,10 @@ func BenchmarkTenThousandClusters(b *testing.B) {
 	if decided := controller.decisions(b) - before; decided != pairs {
 		b.Errorf("decided %d times for %d pairs of versions", decided, pairs)
 	}
-	peak := controller.peak(b)
+	peak, err := fleet.PeakMemory(controller.id)
+	if err != nil {
+		b.Fatal(err)
+	}
 	b.ReportMetric(float64(peak>>20), "MiB-peak")
 	b.ReportMetric(float64(took.Milliseconds()), "ms/edit")
 	b.ReportMetric(float64(pairs), "decisions/edit")
@@ -174,19 +179,13 @@ func startController(b *testing.B, url string) *controllerProcess {
 
 func (p *controllerProcess) decisions(b *testing.B) int {
 	b.Helper()
-	request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, p.metrics, nil)
+	content, err := fleet.Get(b.Context(), p.metrics)
 	if err != nil {
 		b.Fatal(err)
 	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer answer.Body.Close()
-	lines := bufio.NewScanner(answer.Body)
-	for lines.Scan() {
-		if text, ok := strings.CutPrefix(lines.Text(), "trellis_available_decisions_total "); ok {
-			value, err := strconv.ParseFloat(text, 64)
+	for line := range strings.Lines(string(content)) {
+		if text, ok := strings.CutPrefix(line, "trellis_available_decisions_total "); ok {
+			value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -194,25 +193,5 @@ func (p *controllerProcess) decisions(b *testing.B) int {
 		}
 	}
 	b.Fatal("the controller does not count its decisions")
-	return 0
-}
-
-// peak is the most memory that the process ever had, in bytes, as the kernel counts it.
-func (p *controllerProcess) peak(b *testing.B) int {
-	b.Helper()
-	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.id), "status"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kilobytes, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(rest), " kB"))
-			if err != nil {
-				b.Fatal(err)
-			}
-			return kilobytes << 10
-		}
-	}
-	b.Fatal("the kernel does not tell the process's memory")
 	return 0
 }

@@ -1,24 +1,19 @@
 package addon_test
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"os"
 	"testing"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
-	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -38,24 +33,12 @@ func TestMain(m *testing.M) {
 	fleet.Main(m, fleet.ClusterOptions{Name: "seed"})
 }
 
-// newManager is a manager with controller addon, as the seed's has it.
-func newManager(ctx context.Context, config *rest.Config, options manager.Options) (manager.Manager, error) {
-	options.Scheme = wiring.Scheme()
-	options.Controller = skipNames
-	options.Cache = wiring.Cache(wiring.HeldOnSeeds(catalogueNamespace))
-	made, err := ctrl.NewManager(config, options)
-	if err != nil {
-		return nil, err
-	}
-	if err := cluster.IndexNamespaceName(ctx, made.GetFieldIndexer()); err != nil {
-		return nil, err
-	}
+// newController is controller addon, as the seed's manager has it.
+func newController(made manager.Manager) *addon.Reconciler {
 	dependencies := wiring.Addon(made, mergedcatalogue.New(logr.Discard()), addon.Options{CatalogueNamespace: catalogueNamespace})
 	dependencies.Metrics = addon.NewMetrics(metrics.Registry)
-	return made, addon.New(dependencies).SetupWithManager(made)
+	return addon.New(dependencies)
 }
-
-var skipNames = config.Controller{SkipNameValidation: new(true)}
 
 // mergedCatalogue is one add-on of many versions; every third has a range that all of kubernetesVersions lie in, and with
 // excludes the last version fits those below 1.37 only.
@@ -89,8 +72,4 @@ func kubernetesVersions() []string {
 		versions = append(versions, fmt.Sprintf("v1.%d.%d", 35+i/4, i%4+2))
 	}
 	return versions
-}
-
-func namespaceOf(name string) *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }

@@ -13,14 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/world"
 )
 
 const clustersOnServer = 1000
@@ -29,21 +27,17 @@ const clustersOnServer = 1000
 // versions fit (bar: 160 KiB), and the time from a version bump of one of 1,000 clusters to its changed catalogue (bar:
 // median of five below 1 s).
 func BenchmarkServer(b *testing.B) {
-	seed := fleet.Shared().Cluster("seed")
-	if err := fleet.InstallCRDs(b.Context(), seed.Config, fleet.CRDs(b)...); err != nil {
-		b.Fatal(err)
-	}
-	c, err := client.New(seed.Config, client.Options{Scheme: wiring.Scheme()})
-	if err != nil {
-		b.Fatal(err)
-	}
-	create(b, c, namespaceOf(catalogueNamespace))
+	seed := fleet.Shared().Cluster("seed").Config
+	c := world.Client(b, seed)
+	world.Create(b, c, world.Namespace(catalogueNamespace))
 	for i := range addons {
-		create(b, c, mergedCatalogue(i, "", i == 0))
+		world.Create(b, c, mergedCatalogue(i, "", i == 0))
 	}
 	large := newCluster(0)
 	place(b, c, large, "v1.36.3")
-	startManager(b)
+	made := world.Seed(b, seed, catalogueNamespace)
+	made.SetUp(newController(made))
+	made.Run()
 	size := sizeOf(b, c, large)
 	b.ReportMetric(float64(size)/1024, "KiB/cluster")
 	b.Logf("an available catalogue of %d versions has %d KiB, managed fields and status included (bar: 160 KiB)",
@@ -79,13 +73,6 @@ func newCluster(number int) *kkpv1.Cluster {
 	}
 }
 
-func create(b *testing.B, c client.Client, object client.Object) {
-	b.Helper()
-	if err := c.Create(b.Context(), object); err != nil {
-		b.Fatal(err)
-	}
-}
-
 func place(b *testing.B, c client.Client, object *kkpv1.Cluster, version string) {
 	b.Helper()
 	if err := settle(b.Context(), c, object, version); err != nil {
@@ -95,7 +82,7 @@ func place(b *testing.B, c client.Client, object *kkpv1.Cluster, version string)
 
 // settle makes a Cluster with its namespace.
 func settle(ctx context.Context, c client.Client, object *kkpv1.Cluster, version string) error {
-	if err := c.Create(ctx, namespaceOf("cluster-"+object.Name)); err != nil {
+	if err := c.Create(ctx, world.Namespace("cluster-"+object.Name)); err != nil {
 		return err
 	}
 	if err := c.Create(ctx, object); err != nil {
@@ -127,26 +114,6 @@ func placeMany(b *testing.B, c client.Client) {
 			return fmt.Errorf("%d of %d are written", len(written), clustersOnServer)
 		}
 		return nil
-	})
-}
-
-func startManager(b *testing.B) {
-	b.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	made, err := newManager(ctx, fleet.Shared().Cluster("seed").Config, manager.Options{
-		Metrics: metricsserver.Options{BindAddress: "0"},
-	})
-	if err != nil {
-		cancel()
-		b.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- made.Start(ctx) }()
-	b.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			b.Error(err)
-		}
 	})
 }
 

@@ -1,13 +1,9 @@
 package distributor
 
 import (
-	"bufio"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -78,20 +74,9 @@ func (w *platformWorld) startManager(further ...string) {
 // memory is the largest resident memory that the manager ever had, in bytes.
 func (w *platformWorld) memory() int64 {
 	w.b.Helper()
-	file, err := os.Open(fmt.Sprintf("/proc/%d/status", w.process.PID()))
+	peak, err := fleet.PeakMemory(w.process.PID())
 	if err != nil {
 		w.b.Fatal(err)
 	}
-	defer file.Close()
-	for scanner := bufio.NewScanner(file); scanner.Scan(); {
-		if fields := strings.Fields(scanner.Text()); len(fields) == 3 && fields[0] == "VmHWM:" {
-			kibibytes, err := strconv.ParseInt(fields[1], 10, 64)
-			if err != nil {
-				w.b.Fatal(err)
-			}
-			return kibibytes << 10
-		}
-	}
-	w.b.Fatal("the kernel does not say how much memory the manager took")
-	return 0
+	return peak
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"slices"
 	"testing"
@@ -235,7 +234,7 @@ func (w *platformWorld) measureAbsence() {
 	}
 	w.awaitSynced(present)
 	without := w.median(present)
-	w.addSeed("black-hole", kubeconfigAt(w, blackHole(w.b)))
+	w.addSeed("black-hole", kubeconfigAt(w, fleet.BlackHole(w.b)))
 	w.addSeed("gone", kubeconfigAt(w, nobody(w.b)))
 	expect.Eventually(w.b, longRounds, func() error {
 		object := large()[0]
@@ -269,25 +268,6 @@ func (w *platformWorld) median(count int) time.Duration {
 	slices.Sort(times)
 	w.b.Logf("to %d seeds: %v", count, times)
 	return times[len(times)/2]
-}
-
-// blackHole accepts connections and never answers.
-func blackHole(b *testing.B) string {
-	listener, err := fleet.Listen()
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() { _, _ = io.Copy(io.Discard, connection) }()
-		}
-	}()
-	return listener.Addr().String()
 }
 
 // nobody is an address where nobody listens.

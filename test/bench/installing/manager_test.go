@@ -3,7 +3,6 @@ package installing
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,7 +61,8 @@ func (w *world) startProgram(b *testing.B, program string, flags ...string) {
 		}
 	})
 	err = process.Await(b.Context(), "the manager to be ready", func(ctx context.Context) error {
-		return answers(ctx, "http://"+probes+"/readyz")
+		_, err := fleet.Get(ctx, "http://"+probes+"/readyz")
+		return err
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -109,22 +109,6 @@ func freePort(b *testing.B) string {
 		b.Fatal(err)
 	}
 	return fmt.Sprintf("127.0.0.1:%d", port)
-}
-
-func answers(ctx context.Context, url string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, response.Status)
-	}
-	return nil
 }
 
 // quiet waits until the manager has used next to nothing for a second.

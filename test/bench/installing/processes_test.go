@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/trellis-addons/trellis/test/fleet"
 )
 
 // tick is the unit of CPU times in /proc.
@@ -24,10 +26,12 @@ type usage struct {
 // processesOf tells what a process and its living and ended children used.
 func processesOf(b *testing.B, id int) usage {
 	b.Helper()
-	total := usage{cpu: cpuOf(id), peak: peakOf(id)}
+	total := usage{cpu: cpuOf(id)}
+	total.peak, _ = fleet.PeakMemory(id) // nothing of one that is gone
 	for _, child := range childrenOf(id) {
+		peak, _ := fleet.PeakMemory(child)
 		total.cpu += cpuOf(child)
-		total.children += peakOf(child)
+		total.children += peak
 	}
 	if total.cpu == 0 {
 		b.Fatalf("nothing is known of process %d", id)
@@ -65,18 +69,6 @@ func childrenOf(parent int) (ids []int) {
 		}
 	}
 	return ids
-}
-
-// peakOf is VmHWM.
-func peakOf(id int) int64 {
-	content, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", id))
-	for line := range strings.Lines(string(content)) {
-		if rest, found := strings.CutPrefix(line, "VmHWM:"); found {
-			kilobytes, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			return kilobytes << 10
-		}
-	}
-	return 0
 }
 
 // cost is the CPU of every process in a phase.

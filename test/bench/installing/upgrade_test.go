@@ -3,8 +3,6 @@ package installing
 import (
 	"flag"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,6 +10,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
 )
 
 // former is the program of another commit's seed manager.
@@ -84,16 +83,7 @@ func (w *world) stopManager(b *testing.B) {
 func (w *world) metric(b *testing.B, name string) (lines []string) {
 	b.Helper()
 	expect.Eventually(b, patience, func() error {
-		request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, w.manager.metrics, http.NoBody)
-		if err != nil {
-			return err
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		content, err := io.ReadAll(response.Body)
+		content, err := fleet.Get(b.Context(), w.manager.metrics)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
@@ -97,5 +98,20 @@ func TestRowsKeepTheirTime(t *testing.T) {
 	rows := statusOf(object, f).Seeds
 	if len(rows) != 1 || rows[0].Synced || rows[0].LastSyncTime.Unix() != 1000 || rows[0].Revision == "" {
 		t.Errorf("rows %+v", rows)
+	}
+}
+
+// Red when what the worker of a Seed that went found out is taken down.
+func TestASeedThatWentHasNoRow(t *testing.T) {
+	custom := Findings{Generation: 1, Digests: digests}
+	catalogues := map[types.UID]Findings{"custom": custom}
+	l := &ledger{}
+	l.Passed(catalogues, []string{"stays", "goes"})
+	l.Passed(catalogues, []string{"stays"})
+	l.SeedChanged(whole("goes"))
+	l.SeedChanged(whole("stays"))
+	found, ok := l.facts(&v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{UID: "custom", Generation: 1}})
+	if diff := cmp.Diff([]seed.State{whole("stays")}, found.seeds); !ok || diff != "" {
+		t.Errorf("known %t (-want +got):\n%s", ok, diff)
 	}
 }

@@ -1,0 +1,18 @@
+package main
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	trellis "github.com/trellis-addons/trellis/cmd/internal/manager"
+	"github.com/trellis-addons/trellis/pkg/webhook"
+)
+
+// admit serves admission of authored catalogues.
+func admit(made manager.Manager, flags *trellis.Flags) error {
+	return flags.Admit(made, map[string]admission.Handler{
+		webhook.PathCatalogues: &webhook.Catalogues{
+			Master: made.GetAPIReader(), Namespace: flags.Namespace, WorkerName: flags.WorkerName,
+		},
+	})
+}
