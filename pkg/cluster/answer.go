@@ -6,7 +6,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// answer is what Get says: the live connection, or what is wrong. While something is, wake is kept.
+// answer is what Get returns. While there is a problem, wake is called at the next change.
 func (k *keeper) answer(subscriber string, wake func(), cluster target.Description) (*Connection, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -29,8 +29,9 @@ func (k *keeper) answer(subscriber string, wake func(), cluster target.Descripti
 	return k.connection, nil
 }
 
-// settle takes the outcome of a visit over: it opens or blocks links, and wakes the subscribers if the answer is another.
-func (k *keeper) settle(l *link, connection *Connection, problem *NotConnectedError) {
+// publish applies the outcome of a visit to the links, and wakes the subscribers if the answer
+// changed.
+func (k *keeper) publish(l *link, connection *Connection, problem *NotConnectedError) {
 	k.mutex.Lock()
 	changed := (problem == nil) != (k.problem == nil) || problem != nil && *problem != *k.problem
 	k.replace(l, connection, problem)
@@ -48,8 +49,8 @@ func (k *keeper) settle(l *link, connection *Connection, problem *NotConnectedEr
 	}
 }
 
-// replace closes the link that is not used any more, and opens or blocks the one that is. A new link that could not greet
-// is not kept: the next visit makes it anew.
+// replace closes a link that is no longer used, and opens or blocks the current one. It drops a new
+// link whose greeting failed: the next visit makes another.
 func (k *keeper) replace(l *link, connection *Connection, problem *NotConnectedError) {
 	if k.connection != nil && k.connection.link != l {
 		k.connection.link.close(k.cluster.Name, v1.ReasonClusterNotReady, "the kubeconfig has changed, connecting anew")
@@ -66,15 +67,14 @@ func (k *keeper) replace(l *link, connection *Connection, problem *NotConnectedE
 	}
 }
 
-// linkFailed hears of failures from the links themselves; those of a link that was replaced mean nothing.
+// linkFailed ignores failures of a link that was replaced.
 func (k *keeper) linkFailed(l *link, err error) {
 	if have := k.known(); have != nil && have.link == l {
 		k.fail(err)
 	}
 }
 
-// fail takes the connection out after a failure of its transport, and asks for a probe. Calls under way fail by
-// themselves, later ones at once.
+// fail blocks the connection after a failure of its transport, and asks for a probe.
 func (k *keeper) fail(err error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -83,14 +83,14 @@ func (k *keeper) fail(err error) {
 	}
 	k.problem = k.trouble(v1.ReasonClusterUnreachable, DescribeFailure(err))
 	if remote.IsMisbehaviour(err) {
-		k.offend(err)
+		k.recordOffence(err)
 	}
 	k.connection.link.blocked.Store(k.problem)
 	k.nudge()
 }
 
-// instead is what to say of a Cluster that is not ready by its own status: a kubeconfig that can't be used is why the API server does
-// not seem to be up, where whoever writes the status asks it by the same kubeconfig.
+// instead is the problem of a Cluster that is not ready by its own status. An unusable kubeconfig
+// is the likelier cause: KKP checks the API server with the same kubeconfig.
 func (k *keeper) instead(problem *NotConnectedError) *NotConnectedError {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -103,7 +103,6 @@ func (k *keeper) instead(problem *NotConnectedError) *NotConnectedError {
 	return problem
 }
 
-// stop closes what is open. Subscribers are woken: whatever comes next is another answer.
 func (k *keeper) stop() {
-	k.settle(nil, nil, k.trouble(v1.ReasonClusterNotReady, "connections are being closed"))
+	k.publish(nil, nil, k.trouble(v1.ReasonClusterNotReady, "connections are being closed"))
 }

@@ -71,7 +71,7 @@ func TestOldDiscoveryStillWorks(t *testing.T) {
 	p.keep("internal-admin-kubeconfig", fleet.Shared().Cluster("user").Kubeconfig)
 	connection := p.live(p.connections())
 	client := connection.kinds.client
-	whole, err := survey(t.Context(), client)
+	whole, err := listGroups(t.Context(), client)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,16 +18,15 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// visitTimeout ends one visit: reading the Secret, the version and the served kinds.
+// visitTimeout bounds one visit: reading the Secret, the version and the served kinds.
 const visitTimeout = 20 * time.Second
 
-// pace is how often a keeper looks after its cluster.
 type pace struct {
-	// first and most are the waits after failures, doubling from one to the other.
+	// first and most bound the waits after failures.
 	first, most time.Duration
-	// refresh is how long served kinds are taken as known.
+	// refresh is how long discovery counts as current.
 	refresh time.Duration
-	// rest is how long a cluster that misbehaved is left alone at first; it doubles up to most.
+	// rest is the first pause after a cluster misbehaved; it doubles up to most.
 	rest time.Duration
 }
 
@@ -38,34 +37,33 @@ func (p pace) after(failures int) time.Duration {
 	return p.doubled(p.first, failures)
 }
 
-// doubled is the wait after so many times, from the first to most.
 func (p pace) doubled(pause time.Duration, times int) time.Duration {
 	return wait.Jitter(backoff.After(times, pause, p.most), 0.2)
 }
 
-// keeper keeps the connection to one cluster, in a goroutine of its own.
+// connector maintains the connection to one cluster, in a goroutine of its own.
 type keeper struct {
 	cluster target.Ref
 	reader  client.Reader
 	pace    pace
 	budget  *remote.Budget
 	fence   remote.Fence
-	// identities may be nil: then every user cluster is taken for the Cluster's own.
+	// identities may be nil: then every user cluster is accepted.
 	identities *Identities
-	// swapped hears when the user cluster turns out to be another; it may be nil.
+	// swapped is called when the user cluster turns out to be another; it may be nil.
 	swapped func(target.Ref)
-	// nudges ask for a visit now.
-	nudges chan struct{}
-	cancel context.CancelFunc
+	nudges  chan struct{}
+	cancel  context.CancelFunc
 
 	mutex sync.Mutex
-	// connection is there from the first greeting until the kubeconfig changes; it is live while problem is nil.
+	// connection exists from the first greeting until the kubeconfig changes; it is live while
+	// problem is nil.
 	connection *Connection
 	problem    *NotConnectedError
 	everUp     bool
-	// version is the Cluster's own word on the control plane; a change of it asks for a visit.
+	// version is the control plane's, by the Cluster; a change asks for a visit.
 	version string
-	// confirmed is the Cluster's annotation confirm-cluster; a change of it asks for a visit.
+	// confirmed is the Cluster's annotation confirm-cluster; a change asks for a visit.
 	confirmed   string
 	subscribers map[string]func()
 	offences    offences
@@ -92,7 +90,8 @@ func (k *keeper) nudge() {
 	}
 }
 
-// run visits the cluster until the context ends: now, after each nudge, with back-off while something is wrong.
+// run visits the cluster until the context ends: now, after each nudge, and with back-off after
+// failures.
 func (k *keeper) run(ctx context.Context) {
 	defer k.stop()
 	for failures := 0; ; {
@@ -100,10 +99,10 @@ func (k *keeper) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if standing := k.standing(); standing != nil { // it misbehaved meanwhile
-			problem = standing
+		if resting := k.restingProblem(); resting != nil { // it misbehaved meanwhile
+			problem = resting
 		}
-		k.settle(link, connection, problem)
+		k.publish(link, connection, problem)
 		if failures++; problem == nil {
 			failures = 0
 		}
@@ -113,7 +112,8 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
-// visit reads the kubeconfig and greets the API server, over the link there is when the kubeconfig is the same.
+// visit reads the kubeconfig and greets the API server. It uses the existing link if the kubeconfig
+// is the same.
 func (k *keeper) visit(ctx context.Context) (*link, *Connection, *NotConnectedError) {
 	ctx, cancel := context.WithTimeout(asProbe(ctx), visitTimeout)
 	defer cancel()
@@ -131,7 +131,6 @@ func (k *keeper) visit(ctx context.Context) (*link, *Connection, *NotConnectedEr
 	return base.link, now, nil
 }
 
-// base is a connection for the kubeconfig as it is now, not greeted yet.
 func (k *keeper) base(ctx context.Context) (*Connection, *NotConnectedError) {
 	have := k.known()
 	data, err := ReadKubeconfig(ctx, k.reader, k.cluster)
@@ -176,7 +175,6 @@ func (k *keeper) kubeconfigProblem(err error) *NotConnectedError {
 	return k.trouble(v1.ReasonKubeconfigInvalid, k.kubeconfigPlace()+problem)
 }
 
-// kubeconfigPlace begins what is said of a kubeconfig.
 func (k *keeper) kubeconfigPlace() string {
 	return fmt.Sprintf("the kubeconfig Secret in namespace %q: ", k.cluster.Namespace)
 }
@@ -202,7 +200,6 @@ func (k *keeper) greetingProblem(err error) *NotConnectedError {
 	return k.trouble(v1.ReasonClusterUnreachable, DescribeFailure(err))
 }
 
-// known is the connection there is, live or not.
 func (k *keeper) known() *Connection {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()

@@ -13,15 +13,15 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// KindKKPAddon is the kind of the add-ons that KKP itself applies (sdk/apis/kubermatic/v1/addon.go of KKP).
+// KindKKPAddon is the kind of KKP's own add-ons (sdk/apis/kubermatic/v1/addon.go of KKP).
 var KindKKPAddon = schema.GroupKind{Group: kkpv1.GroupVersion.Group, Kind: "Addon"}
 
-// KKPAddonFinalizer is what has KKP delete the manifests of an Addon that is deleted
-// (pkg/controller/seed-controller-manager/addon of KKP; the name carries no domain).
+// KKPAddonFinalizer makes KKP delete an Addon's manifests when the Addon is deleted
+// (pkg/controller/seed-controller-manager/addon of KKP).
 const KKPAddonFinalizer = "cleanup-manifests"
 
-// KKPAddon is the metadata of KKP's own Addon of a name in a cluster: nil where there is none, or where the seed does
-// not serve the kind. It is read from the cache.
+// KKPAddon is the cached metadata of KKP's Addon of a name in a cluster. It is nil if there is
+// none, or if the seed does not serve the kind.
 func (p *Platform) KKPAddon(ctx context.Context, cluster target.Ref, name string) (*metav1.PartialObjectMetadata, error) {
 	served, err := p.kinds.version(KindKKPAddon)
 	if err != nil || served == nil {

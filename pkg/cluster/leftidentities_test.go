@@ -76,7 +76,7 @@ func TestIdentitiesOfClustersThatAreGone(t *testing.T) {
 	if _, kept := identities.known["left-gone"]; kept {
 		t.Error("memory has a ConfigMap as it was before its Cluster was noted to be gone")
 	}
-	clock.SetTime(clock.Now().Add(leftKept - time.Second))
+	clock.SetTime(clock.Now().Add(retention - time.Second))
 	look(true)
 	stays("gone", "installed", "lives", "returned", "status", "unknown", "other")
 	identities.known["left-gone"] = bond{cluster: "former", userCluster: "u", origin: "former", version: "1"}

@@ -11,20 +11,20 @@ import (
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
-// link is the one HTTP client of a kubeconfig. While it is broken or closed, every call but a probe fails at once.
+// link is the HTTP client of a kubeconfig. While it is blocked or closed, calls except probes fail
+// at once.
 type link struct {
 	fingerprint [sha256.Size]byte
 	remote      *remote.Client
-	// blocked is why calls fail at once; nil when they go out.
+	// blocked is why calls fail at once; nil: they don't.
 	blocked atomic.Pointer[NotConnectedError]
-	// failed hears of every transport failure, and of what no API server does.
+	// failed is called with transport failures and misbehaviour.
 	failed func(*link, error)
 }
 
-// newLink makes a client from a checked kubeconfig, with the budget and the fence of the options.
 func newLink(checked *rest.Config, options remote.Options, failed func(*link, error)) (*link, error) {
 	l := &link{failed: failed}
-	options.Permit, options.Failed = l.permit, l.hear
+	options.Permit, options.Failed = l.permit, l.report
 	client, err := remote.New(checked, options)
 	if err != nil {
 		return nil, &KubeconfigError{"", "holds certificates that can't be used"}
@@ -33,7 +33,7 @@ func newLink(checked *rest.Config, options remote.Options, failed func(*link, er
 	return l, nil
 }
 
-// close makes later calls fail; those under way end as they may, and their connections go with them.
+// close makes later calls fail; running calls may finish.
 func (l *link) close(cluster, reason, message string) {
 	l.blocked.Store(&NotConnectedError{Cluster: cluster, Reason: reason, Message: message})
 	l.remote.Close()
@@ -41,14 +41,14 @@ func (l *link) close(cluster, reason, message string) {
 
 type probeKey struct{}
 
-// asProbe marks calls that go out although the link is blocked.
+// asProbe marks calls that ignore blocked.
 func asProbe(ctx context.Context) context.Context {
 	return context.WithValue(ctx, probeKey{}, true)
 }
 
 func isProbe(ctx context.Context) bool { return ctx.Value(probeKey{}) != nil }
 
-// permit is the circuit.
+// permit is the circuit breaker.
 func (l *link) permit(ctx context.Context) error {
 	if blocked := l.blocked.Load(); blocked != nil && !isProbe(ctx) {
 		return blocked
@@ -56,8 +56,8 @@ func (l *link) permit(ctx context.Context) error {
 	return nil
 }
 
-// hear passes failures on; those of probes are their visit's to judge.
-func (l *link) hear(ctx context.Context, err error) {
+// report passes failures on, except those of probes, which their visit handles.
+func (l *link) report(ctx context.Context, err error) {
 	if isProbe(ctx) {
 		return
 	}

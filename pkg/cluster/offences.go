@@ -9,20 +9,20 @@ import (
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
-// forgivenAfter is how many of the longest rests have to pass without an offence until the next one counts as the first.
+// forgivenAfter is how many of the longest rests must pass without an offence before the count
+// starts again.
 const forgivenAfter = 4
 
-// offences are what a cluster did that no API server does. A probe would get good answers all the same, so each offence
-// means a rest, in which nobody calls and nothing shortens it: a tenant can change the kubeconfig as often as he likes.
+// offences are answers that no API server gives. As probes would succeed all the same, each offence
+// starts a rest without calls. Nothing shortens it: a tenant can change the kubeconfig at any time.
 type offences struct {
 	count int
 	last  time.Time
-	// over is when the rest is.
-	over time.Time
+	over  time.Time
 }
 
-// offend needs the mutex, and a problem that stands.
-func (k *keeper) offend(err error) {
+// recordOffence needs the mutex, and a problem that is set.
+func (k *keeper) recordOffence(err error) {
 	now := time.Now()
 	if now.Sub(k.offences.last) > forgivenAfter*k.pace.most {
 		k.offences.count = 0
@@ -35,8 +35,8 @@ func (k *keeper) offend(err error) {
 	}
 }
 
-// standing is the problem of a cluster that rests; nil: it does not.
-func (k *keeper) standing() *NotConnectedError {
+// restingProblem is the problem of a cluster during its rest, else nil.
+func (k *keeper) restingProblem() *NotConnectedError {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	if time.Now().Before(k.offences.over) {
@@ -45,7 +45,8 @@ func (k *keeper) standing() *NotConnectedError {
 	return nil
 }
 
-// await waits for the next visit: by the pace or a nudge, and in any case for the end of a rest. False: the context ended.
+// await waits for the next visit: for the pace or a nudge, and for the end of a rest. It returns
+// false when the context ends.
 func (k *keeper) await(ctx context.Context, failures int) bool {
 	timer := time.NewTimer(k.pace.after(failures))
 	defer timer.Stop()

@@ -200,7 +200,7 @@ func TestClusterSecretsAreReadSeldomAndForTheirReference(t *testing.T) {
 	}}
 	secrets := NewSecrets(p.seed)
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	secrets.kept = lru.New[target.Ref, keptSecrets](0, clock.Now)
+	secrets.cache = lru.New[target.Ref, cachedSecrets](0, clock.Now)
 	of := func() (templatedata.Secrets, error) { return secrets.of(t.Context(), p.kkp) }
 	if _, err := of(); !errors.As(err, new(*NoKubeconfigError)) {
 		t.Fatalf("got %v, want NoKubeconfigError", err)
@@ -230,7 +230,7 @@ func TestClusterSecretsAreReadSeldomAndForTheirReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectToken("kept for a moment", "one")
-	clock.SetTime(clock.Now().Add(secretsKept))
+	clock.SetTime(clock.Now().Add(secretsTTL))
 	expectToken("read again", "two")
 	p.kkp.Spec.Cloud.Hetzner.CredentialsReference.Name = "another"
 	if _, err := of(); !errors.As(err, &missing) {

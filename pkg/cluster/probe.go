@@ -9,12 +9,12 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// probeBudget is more than the answer to /version may have.
+// probeBudget is more than the answer to /version needs, in bytes.
 const probeBudget = 1 << 20
 
-// Probe asks the API server of a Cluster's kubeconfig for its version ("v1.36.3"), once and over a connection that is closed
-// afterwards. The context bounds it. Confirmed is the Cluster's annotation confirm-cluster. The error is a KubeconfigError, a
-// NotConnectedError in words of our own or, with a version, the SwappedError of a user cluster that is not the Cluster's.
+// Probe asks the API server of a kubeconfig once for its version, such as "v1.36.3", within the
+// context. Confirmed is the Cluster's annotation confirm-cluster. The error is a KubeconfigError, a
+// NotConnectedError or, with a version, the SwappedError of another user cluster.
 func (i *Identities) Probe(ctx context.Context, cluster target.Ref, confirmed string, kubeconfig []byte) (string, error) {
 	config, err := ParseKubeconfig(kubeconfig)
 	if err != nil {
@@ -40,10 +40,10 @@ func (i *Identities) Probe(ctx context.Context, cluster target.Ref, confirmed st
 	return version, i.compare(ctx, connection, cluster, confirmed)
 }
 
-// compare writes nothing: a user cluster is put on record by what connects to it. One that can't be told from others yet is no other.
+// compare records nothing. A user cluster without an identity yet is accepted.
 func (i *Identities) compare(ctx context.Context, connection *Connection, cluster target.Ref, confirmed string) error {
-	kept, err := i.of(ctx, identityName(cluster))
-	if err != nil || kept.userCluster == "" {
+	recorded, err := i.of(ctx, identityName(cluster))
+	if err != nil || recorded.userCluster == "" {
 		return err
 	}
 	found, err := connection.userCluster(ctx)
@@ -54,6 +54,6 @@ func (i *Identities) compare(ctx context.Context, connection *Connection, cluste
 	if err != nil {
 		return &NotConnectedError{Reason: v1.ReasonClusterUnreachable, Message: DescribeFailure(err)}
 	}
-	_, err = kept.follow(cluster, found, confirmed)
+	_, err = recorded.follow(cluster, found, confirmed)
 	return err
 }

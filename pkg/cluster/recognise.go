@@ -15,22 +15,21 @@ import (
 
 const (
 	kubeSystemPath = "/api/v1/namespaces/kube-system"
-	// metadataOnly leaves out what is not needed.
-	metadataOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
-	// kubeSystemLimit bounds the answer: labels, annotations and field managers of one namespace.
+	metadataOnly   = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
+	// kubeSystemLimit bounds the answer, in bytes.
 	kubeSystemLimit = 1 << 20
 )
 
-// UnidentifiedError says that a user cluster does not tell which one it is.
+// UnidentifiedError says that a user cluster's identity can't be read.
 type UnidentifiedError struct {
-	// Reason is one of the kind's Ready reasons, Problem a sentence for people.
+	// Reason is a reason of condition Ready, Problem a sentence for people.
 	Reason, Problem string
 }
 
-// Error implements error.
 func (e *UnidentifiedError) Error() string { return e.Problem }
 
-// userCluster is the UID of namespace kube-system, which an API server makes itself and which lives as long as its data.
+// userCluster is the UID of namespace kube-system. An API server creates it, and it lives as long
+// as the data.
 func (c *Connection) userCluster(ctx context.Context) (types.UID, error) {
 	body, err := c.kinds.client.Get().AbsPath(kubeSystemPath).SetHeader("Accept", metadataOnly).Stream(ctx)
 	switch {
@@ -58,7 +57,7 @@ func (c *Connection) userCluster(ctx context.Context) (types.UID, error) {
 	return namespace.Metadata.UID, nil
 }
 
-// recognise sees that a connection that was greeted leads to the Cluster's own user cluster.
+// recognise checks that a connection leads to the Cluster's own user cluster.
 func (k *keeper) recognise(ctx context.Context, greeted *Connection) *NotConnectedError {
 	greeted.Origin = k.cluster.UID
 	if k.identities == nil {
@@ -83,7 +82,6 @@ func (k *keeper) recognise(ctx context.Context, greeted *Connection) *NotConnect
 	return nil
 }
 
-// confirmation is the Cluster's annotation confirm-cluster.
 func (k *keeper) confirmation() string {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()

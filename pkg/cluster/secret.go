@@ -14,22 +14,20 @@ import (
 // KubeconfigKey is the key of the kubeconfig in its Secret (pkg/resources/resources.go of KKP).
 const KubeconfigKey = "kubeconfig"
 
-// KubeconfigSecrets are the Secrets of a cluster namespace that hold a kubeconfig for controllers, best first: KKP's
-// internal one, which leads straight to the API server, and the one that users download.
+// KubeconfigSecrets are the Secrets with a kubeconfig in a cluster namespace, best first: KKP's
+// internal one, which leads straight to the API server, and the users' one.
 func KubeconfigSecrets() []string {
 	return []string{"internal-admin-kubeconfig", "admin-kubeconfig"}
 }
 
-// NoKubeconfigError says that a cluster namespace has no kubeconfig.
 type NoKubeconfigError struct{ Namespace string }
 
-// Error implements error.
 func (e *NoKubeconfigError) Error() string {
 	return fmt.Sprintf("namespace %q has no Secret %q with key %q", e.Namespace, KubeconfigSecrets()[0], KubeconfigKey)
 }
 
-// ReadKubeconfig reads the kubeconfig of a cluster, unchecked. The error is a NoKubeconfigError, or the
-// reader's.
+// ReadKubeconfig reads the kubeconfig of a cluster, unchecked. The error is a NoKubeconfigError, or
+// the reader's.
 func ReadKubeconfig(ctx context.Context, reader client.Reader, cluster target.Ref) ([]byte, error) {
 	for _, name := range KubeconfigSecrets() {
 		var secret corev1.Secret
