@@ -8,28 +8,24 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// coreMessage is why an add-on of a Core catalogue is not offered.
 const coreMessage = "core add-ons are installed by the platform and not offered to users"
 
-// excludedLimit is how many excluded versions an available catalogue lists; it counts all of them.
+// excludedLimit is how many excluded versions an available catalogue lists; it counts all.
 const excludedLimit = 200
 
-// Availability is what one platform is offered.
 type Availability struct {
-	// Addons have names and version strings only, sorted by name, versions newest first.
-	Addons []v1.Addon
-	// Versions is the number of versions in Addons.
+	// Addons have names and version strings only: sorted by name, versions newest first.
+	Addons   []v1.Addon
 	Versions int32
-	// Excluded lists what is left out, at most 200, sorted by add-on and version.
+	// Excluded lists at most 200 excluded versions, sorted by add-on and version.
 	Excluded []v1.ExcludedVersion
-	// ExcludedCount is the number of all versions left out.
+	// ExcludedCount is the number of all excluded versions.
 	ExcludedCount int32
-	// Digest covers all of the above.
-	Digest string
+	Digest        string
 }
 
-// Available decides what a platform is offered. Entries may come in any order; the same ones give the same answer. There
-// is no error for entries that NewEntry made.
+// Available decides what a platform is offered, in whatever order the entries come. Entries of
+// NewEntry give no error.
 func Available(entries []*Entry, platform Platform) (Availability, error) {
 	sorted := slices.Clone(entries)
 	slices.SortFunc(sorted, func(a, b *Entry) int { return cmp.Compare(a.Addon.Name, b.Addon.Name) })

@@ -7,17 +7,17 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Change is a version of an add-on that has other content than before under the same name.
+// Change is a version whose content changed under the same name.
 type Change struct {
 	Addon, Version string
-	// Catalogue is the name of the catalogue that has it now.
+	// Catalogue has the version now.
 	Catalogue string
-	// About says that constraints or deprecation differ and nothing else: what the version is about, and not what is installed.
+	// About says that only constraints or deprecation changed, not what is installed.
 	About bool
 }
 
-// Changes are the versions that two merges have with different content, by add-on and in the order of their versions,
-// newest first. Identity is name and version, so these are changes of what a version is.
+// Changes are the versions with different content in two merges, by add-on, newest first. Versions
+// are the same if their names are.
 func Changes(before, after Merged) []Change {
 	var changes []Change
 	for name, addon := range after.Addons {
@@ -45,7 +45,6 @@ func Changes(before, after Merged) []Change {
 	return changes
 }
 
-// versionsOf are the versions of an add-on by their keys.
 func versionsOf(addon *MergedAddon) map[string]v1.AddonVersion {
 	versions := make(map[string]v1.AddonVersion, len(addon.Spec.Addons[0].Versions))
 	for _, version := range addon.Spec.Addons[0].Versions {
@@ -54,7 +53,8 @@ func versionsOf(addon *MergedAddon) map[string]v1.AddonVersion {
 	return versions
 }
 
-// contentOf is the digest of what a version installs, without what says which clusters it is for, and how it is spelt.
+// contentOf is the digest of what a version installs, without its spelling and the clusters it is
+// for.
 func contentOf(version v1.AddonVersion) string {
 	version.Version, version.Constraints, version.Deprecated = "", nil, ""
 	digest, _, _ := measure(&version) // what can't be encoded is in no merged catalogue

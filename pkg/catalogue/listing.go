@@ -8,46 +8,42 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Listing is what a platform is offered: what Available decides, with origins and nothing cut off. Forms are in VersionDetail,
-// and descriptions where nobody asks for them here: a listing may have thousands of versions, and costs what it weighs.
-// Its JSON is an answer of the query endpoint; docs/spec/query.md has every field.
+// Listing is what Available decides, complete and with origins. It has no forms (see
+// VersionDetail), and descriptions only on request, since it may have thousands of versions. Its
+// JSON is an answer of the query endpoint: docs/spec/query.md has every field.
 type Listing struct {
-	// KKPVersion and K8sVersion are what the constraints were compared with, as PlatformVersion reads them.
-	KKPVersion string `json:"kkpVersion"`
-	K8sVersion string `json:"k8sVersion"`
-	// Addons are sorted by name.
-	Addons []ListedAddon `json:"addons"`
+	// KKPVersion and K8sVersion are canonical, as in PlatformVersion.
+	KKPVersion string        `json:"kkpVersion"`
+	K8sVersion string        `json:"k8sVersion"`
+	Addons     []ListedAddon `json:"addons"`
 }
 
-// ListedAddon is one add-on of a Listing.
 type ListedAddon struct {
 	Name        string `json:"name"`
 	DisplayName string `json:"displayName,omitempty"`
-	// Description and DocumentationURL are there where somebody asked for them.
+	// Description and DocumentationURL are set on request only.
 	Description      string `json:"description,omitempty"`
 	DocumentationURL string `json:"documentationURL,omitempty"`
-	// Versions fit, newest first; never nil.
+	// Versions that fit, newest first; never nil.
 	Versions []ListedVersion `json:"versions"`
-	// Excluded don't fit, newest first; nil where nobody asked for an explanation.
+	// Excluded versions, newest first; set on request only.
 	Excluded []ListedExclusion `json:"excluded,omitempty"`
 }
 
-// ListedVersion is a version that fits.
 type ListedVersion struct {
 	VersionOrigin
-	// Deprecated is a sentence on why not to use the version any more; empty for most.
+	// Deprecated says why the version should not be used any more; usually empty.
 	Deprecated string `json:"deprecated,omitempty"`
 }
 
-// ListedExclusion is a version that does not fit.
 type ListedExclusion struct {
 	VersionOrigin
-	// Reason is an exclusion reason such as v1.ExcludedK8sVersion, Message what would be needed.
+	// Reason is a reason such as v1.ExcludedK8sVersion, Message says what the version needs.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
-// VersionOrigin names a version and the catalogue that it comes from, as far as the merged object says it.
+// VersionOrigin names a version and its catalogue, if the merged object has it.
 type VersionOrigin struct {
 	Version   string `json:"version"`
 	Catalogue string `json:"catalogue,omitempty"`
@@ -57,27 +53,26 @@ func (v entryVersion) named() VersionOrigin {
 	return VersionOrigin{Version: v.version.Version, Catalogue: v.origin.Catalogue}
 }
 
-// Lister decides for one platform, one add-on at a time, so that whoever keeps answers decides anew only what changed. It
-// is not fit for use by several goroutines.
+// Lister decides for one platform, one add-on at a time, so that callers can cache the results. It
+// is not safe for concurrent use.
 type Lister struct {
 	check   *platformCheck
 	options ListOptions
 }
 
-// ListOptions are what a listing tells beyond names and versions.
+// ListOptions are optional parts of a listing.
 type ListOptions struct {
-	// Explain gives reasons for what is left out.
+	// Explain adds excluded versions with reasons.
 	Explain bool
-	// Describe gives each add-on's description and link.
+	// Describe adds each add-on's description and link.
 	Describe bool
 }
 
-// NewLister makes a Lister.
 func NewLister(platform Platform, options ListOptions) *Lister {
 	return &Lister{check: newPlatformCheck(platform), options: options}
 }
 
-// List decides on one add-on. False: there is nothing to tell, since no version fits and nobody asked why.
+// List decides about one add-on. False: there is nothing to list.
 func (l *Lister) List(entry *Entry) (ListedAddon, bool) {
 	listed := ListedAddon{Name: string(entry.Addon.Name), DisplayName: entry.Addon.DisplayName, Versions: []ListedVersion{}}
 	if l.options.Describe {
@@ -98,8 +93,8 @@ func (l *Lister) List(entry *Entry) (ListedAddon, bool) {
 	return listed, len(listed.Versions)+len(listed.Excluded) > 0
 }
 
-// CanonicalPlatformVersion is a platform's version without what does not count (see PlatformVersion); a text that is no
-// version stays as it is. Decisions are the same for both.
+// CanonicalPlatformVersion is a platform's version without irrelevant parts (see PlatformVersion),
+// or the text itself if that is no version. Decisions are the same for both.
 func CanonicalPlatformVersion(text string) string {
 	if parsed, ok := PlatformVersion(text); ok {
 		return parsed.String()
@@ -107,8 +102,8 @@ func CanonicalPlatformVersion(text string) string {
 	return text
 }
 
-// StampedKKPVersion is the KKP version that most merged objects are stamped with: while a new one is being distributed they
-// differ for a moment, and one that can't be written any more keeps its old stamp. Empty: there are no entries.
+// StampedKKPVersion is the KKP version of most merged objects, "" without entries. They differ
+// while a new version is distributed, and where an object can't be written any more.
 func StampedKKPVersion(entries []*Entry) string {
 	counts := map[string]int{}
 	for _, entry := range entries {
@@ -123,7 +118,7 @@ func StampedKKPVersion(entries []*Entry) string {
 	return versions[0]
 }
 
-// VersionDetail is what a user interface shows of one version before it is installed. Neither source nor values are in it.
+// VersionDetail describes a version before its installation. It has neither source nor values.
 type VersionDetail struct {
 	Addon            string           `json:"addon"`
 	DisplayName      string           `json:"displayName,omitempty"`
@@ -131,17 +126,17 @@ type VersionDetail struct {
 	DocumentationURL string           `json:"documentationURL,omitempty"`
 	Type             v1.CatalogueType `json:"type"`
 	VersionOrigin
-	// Digest covers the version's content; it changes when an admin changes what the version is.
+	// Digest covers the version's content; it changes when an admin changes the version.
 	Digest      string          `json:"digest,omitempty"`
 	Deprecated  string          `json:"deprecated,omitempty"`
 	Method      v1.Method       `json:"method,omitempty"`
 	Constraints *v1.Constraints `json:"constraints,omitempty"`
-	// FormSpec are the fields that a user fills in; never nil.
+	// FormSpec is never nil.
 	FormSpec []v1.FormField `json:"formSpec"`
 }
 
-// Detail describes one version by any spelling of its name; false where the add-on has none such. The result shares parts
-// with the entry and must not be changed.
+// Detail describes a version, by any spelling of its name; false if there is none. The result
+// shares data with the entry: don't change it.
 func (e *Entry) Detail(version string) (VersionDetail, bool) {
 	found := e.find(version)
 	if found == nil {

@@ -9,15 +9,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/lru"
 )
 
-// Range is a parsed range of versions, read-only and fit for use by several goroutines.
+// Range is a parsed range of versions, read-only and safe for concurrent use.
 type Range struct {
 	text        string
 	constraints *semver.Constraints
 }
 
-// RangeError says that a text is no range of versions.
 type RangeError struct {
-	// Range is the text.
 	Range string
 	err   error
 }
@@ -26,10 +24,9 @@ func (e *RangeError) Error() string {
 	return fmt.Sprintf("range %q can't be parsed: write it like \">= 1.34, < 1.38\" or \"1.x\"", e.Range)
 }
 
-// Unwrap gives the parser's error.
 func (e *RangeError) Unwrap() error { return e.err }
 
-// ParseRange reads a range. Catalogues use few ranges many times, so what was parsed is remembered.
+// ParseRange parses a range. It caches results, as catalogues repeat a few ranges.
 func ParseRange(text string) (*Range, error) {
 	known, ok := parsedRanges.Get(text)
 	if !ok {
@@ -39,7 +36,7 @@ func ParseRange(text string) (*Range, error) {
 	return known.parsed, known.err
 }
 
-// CheckGitRef says whether the range of a reference, if it has one, can be read. Errors: *RangeError.
+// CheckGitRef checks the range of a reference, if it has one. Errors: *RangeError.
 func CheckGitRef(ref *v1.GitRef) error {
 	if ref == nil || ref.Semver == "" {
 		return nil
@@ -48,7 +45,8 @@ func CheckGitRef(ref *v1.GitRef) error {
 	return err
 }
 
-// Contains says whether a version lies in the range; a pre-release only if the range names one or preReleases is set.
+// Contains says whether the range has a version. A pre-release needs preReleases, or a range that
+// names one.
 func (r *Range) Contains(version *semver.Version, preReleases bool) bool {
 	if !preReleases {
 		return r.constraints.Check(version)
@@ -58,11 +56,10 @@ func (r *Range) Contains(version *semver.Version, preReleases bool) bool {
 	return wide.Check(version)
 }
 
-// rangesKept is some times the number of distinct ranges that large catalogues have.
-const rangesKept = 4096
+// cachedRanges is several times the number of distinct ranges in large catalogues.
+const cachedRanges = 4096
 
-// parsedRanges are those that catalogues used last.
-var parsedRanges = lru.New[string, rangeResult](rangesKept, nil)
+var parsedRanges = lru.New[string, rangeResult](cachedRanges, nil)
 
 type rangeResult struct {
 	parsed *Range
@@ -77,7 +74,7 @@ func parseRange(text string) rangeResult {
 	return rangeResult{parsed: &Range{text: text, constraints: constraints}}
 }
 
-// constraintRange is one parsed constraint of a version. A nil one fits every platform.
+// constraintRange is one parsed constraint of a version; nil fits every platform.
 type constraintRange struct {
 	text   string
 	parsed *Range

@@ -8,16 +8,16 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// describeTail is what git-describe appends to a tag: the number of commits since and the abbreviated commit.
+// describeTail is the suffix of git-describe: the number of commits and the abbreviated commit.
 var describeTail = regexp.MustCompile(`-[0-9]+-g[0-9a-f]{4,40}(-dirty)?$`)
 
-// preRelease is a suffix that stands for a release that is still to come. All other suffixes of a platform's version come
-// from vendors (-gke.100, -eks-113cf36, -do.0) and say nothing about what the version offers.
+// preRelease matches suffixes of releases still to come. Other suffixes come from vendors
+// (-gke.100, -eks-113cf36, -do.0) and don't change what the version offers.
 var preRelease = regexp.MustCompile(`(?i)^(alpha|beta|rc|pre|preview|dev|snapshot|nightly|canary)([.-]?[0-9]+(\.[0-9]+)*)?([.+-]|$)`)
 
-// PlatformVersion reads the version of KKP or of a Kubernetes cluster as it is found in the wild. It loses a leading v,
-// git-describe tails, build metadata and vendors' suffixes; a true pre-release stays. False: the text is no version with
-// at least major and minor, such as a nightly build's commit hash.
+// PlatformVersion parses a version of KKP or Kubernetes. It removes a leading v, git-describe
+// tails, build metadata and vendors' suffixes, but not a true pre-release. False: the text has no
+// major and minor number, as a nightly build's commit hash.
 func PlatformVersion(text string) (*semver.Version, bool) {
 	text = describeTail.ReplaceAllString(strings.TrimSpace(text), "")
 	core, _, _ := strings.Cut(text, "+")
@@ -37,7 +37,6 @@ func PlatformVersion(text string) (*semver.Version, bool) {
 	return &release, true
 }
 
-// truePreRelease is the part of a suffix that marks a release still to come; empty where it marks something else.
 func truePreRelease(suffix string) string {
 	match := preRelease.FindStringSubmatch(suffix)
 	if match == nil {
@@ -46,7 +45,7 @@ func truePreRelease(suffix string) string {
 	return match[1] + match[2]
 }
 
-// addonVersion reads an add-on's version; nil where it is no semantic version. Short forms count: v1 is 1.0.0.
+// addonVersion parses a semantic version, also in short form (v1 is 1.0.0), or returns nil.
 func addonVersion(text string) *semver.Version {
 	parsed, err := semver.NewVersion(text)
 	if err != nil {
@@ -55,9 +54,9 @@ func addonVersion(text string) *semver.Version {
 	return parsed
 }
 
-// Key is the identity of an add-on's version: two spellings of one semantic version have the same key. A leading v and
-// build metadata don't count, and missing numbers are zero, so v1, 1.0.0 and 1.0.0+build are one version. A text that is
-// no semantic version is its own key.
+// Key is the identity of an add-on's version. A leading v and build metadata don't count, and
+// missing numbers are zero: v1, 1.0.0 and 1.0.0+build are one version. A text that is no semantic
+// version is its own key.
 func Key(version string) string {
 	return key(version, addonVersion(version))
 }
@@ -66,7 +65,7 @@ func key(text string, parsed *semver.Version) string {
 	if parsed == nil {
 		return text
 	}
-	// Built from its parts, since String keeps build metadata.
+	// Version.String would keep build metadata.
 	bare, err := parsed.SetMetadata("")
 	if err != nil {
 		return text
@@ -74,8 +73,8 @@ func key(text string, parsed *semver.Version) string {
 	return bare.String()
 }
 
-// Compare orders two versions of an add-on: semantic versions by precedence, other texts below them and by their bytes.
-// 0 means that both are the same version.
+// Compare orders two versions of an add-on: semantic versions by precedence, above other texts,
+// which are ordered by bytes. 0 means the same version.
 func Compare(a, b string) int {
 	return compare(a, addonVersion(a), b, addonVersion(b))
 }
@@ -92,7 +91,7 @@ func compare(a string, parsedA *semver.Version, b string, parsedB *semver.Versio
 	return cmp.Compare(a, b)
 }
 
-// IsRange tells a range of versions from an exact one: a range has one of <>=~^*,|, a space, or an x for a number.
+// IsRange says whether a text is a range: it has one of <>=~^*,|, a space, or an x for a number.
 func IsRange(wanted string) bool {
 	if strings.ContainsAny(wanted, "<>=~^*,| ") {
 		return true
