@@ -366,20 +366,20 @@ func TestBodiesHaveALeastRate(t *testing.T) {
 func TestLargeAnswersWaitForOneAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := NewBudget(30 * mebi)
-		release, err := budget.take(t.Context(), 5*mebi, 0)
+		release, err := budget.acquire(t.Context(), 5*mebi, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		soon, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := budget.take(soon, 8*mebi, 0); err == nil {
+		if _, err := budget.acquire(soon, 8*mebi, 0); err == nil {
 			t.Error("a second large answer was decoded beside the first")
 		}
-		if _, err := budget.take(t.Context(), 10*kibi, 1000); err != nil {
+		if _, err := budget.acquire(t.Context(), 10*kibi, 1000); err != nil {
 			t.Errorf("a small one waited: %v", err)
 		}
 		release()
-		if release, err = budget.take(t.Context(), 1<<40, 1<<30); err != nil {
+		if release, err = budget.acquire(t.Context(), 1<<40, 1<<30); err != nil {
 			t.Errorf("one that is larger than all takes all: %v", err)
 		}
 		release()
@@ -414,12 +414,12 @@ func TestBytesThatNobodyAskedForEnd(t *testing.T) {
 	for range 100_000 { // an honest answer a second: frames, headers, a body
 		now = now.Add(time.Second)
 		quiet.called()
-		if quiet.heard(10*kibi, now) || quiet.read(9*kibi, now) {
+		if quiet.received(10*kibi, now) || quiet.read(9*kibi, now) {
 			t.Fatal("an honest API server was refused")
 		}
 	}
 	flooded, sent := newTraffic(now), 0
-	for ; !flooded.heard(1700, now); sent += 1700 { // a hundred pings a millisecond
+	for ; !flooded.received(1700, now); sent += 1700 { // a hundred pings a millisecond
 		now = now.Add(time.Millisecond)
 	}
 	if sent > 5*mebi {

@@ -7,23 +7,22 @@ import (
 	"time"
 )
 
-// Totals are the most that some calls may come to together; 0: no limit.
+// Totals bound several calls together; 0: no limit.
 type Totals struct {
-	// Calls, and Items: the elements of all pages.
+	// Items are the elements of all pages.
 	Calls, Items int
-	// Bytes of all answers.
-	Bytes int64
-	// Time from the beginning to the last byte.
+	Bytes        int64
+	// Time from the first call to the last byte.
 	Time time.Duration
 }
 
 // ListTotals are for all pages of one list.
 var ListTotals = Totals{Calls: 400, Items: 100_000, Bytes: 256 << 20, Time: 2 * time.Minute}
 
-// PassTotals are for all calls of one pass over one installation, whose time its queue bounds.
+// PassTotals are for one pass over an installation; its queue bounds the time.
 var PassTotals = Totals{Calls: 20_000, Items: 500_000, Bytes: 1 << 30}
 
-// ledger adds up what calls cost. What it is charged with is charged to the one above too.
+// ledger adds up the costs of calls, also in the ledger above.
 type ledger struct {
 	what   string
 	totals Totals
@@ -38,8 +37,9 @@ type ledger struct {
 
 type ledgerKey struct{}
 
-// Within has all calls with the context that it returns count together: whoever goes beyond fails with a MisbehavesError
-// that says so. What names the whole in it: "the list of ConfigMaps". A ledger inside of another one counts in both.
+// Within makes all calls with the returned context count together: beyond the totals they fail with
+// a MisbehavesError. What names them in it: "the list of ConfigMaps". A nested ledger counts in
+// both.
 func Within(ctx context.Context, what string, totals Totals) context.Context {
 	above, _ := ctx.Value(ledgerKey{}).(*ledger)
 	return context.WithValue(ctx, ledgerKey{}, &ledger{what: what, totals: totals, above: above, begun: time.Now()})
@@ -50,7 +50,7 @@ func ledgerOf(ctx context.Context) *ledger {
 	return found
 }
 
-// charge adds to a ledger and to all above it, and says what is beyond; "": nothing.
+// charge adds to a ledger and those above, and says which limit was exceeded, or "".
 func (l *ledger) charge(calls, items int, bytes int64) string {
 	for ; l != nil; l = l.above {
 		if beyond := l.add(calls, items, bytes); beyond != "" {
