@@ -14,7 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// addons lists what a platform would be offered, which need not exist.
+// addons lists what a platform would be offered, even one that does not exist.
 func (s *Server) addons(ctx context.Context, of *call) (*content, error) {
 	if err := s.Reviews.Authorise(ctx, of.identity, s.everything()); err != nil {
 		return nil, err
@@ -30,10 +30,8 @@ func (s *Server) addons(ctx context.Context, of *call) (*content, error) {
 	return s.answers.to(ctx, at, key)
 }
 
-// everything is the right to see the whole catalogue.
 func (s *Server) everything() Access { return Access{s.options.CatalogueNamespace, ResourceCatalogues} }
 
-// namespaceAddons lists what the cluster of a namespace is offered.
 func (s *Server) namespaceAddons(ctx context.Context, of *call) (*content, error) {
 	namespace, err := name("namespace", of.path["namespace"])
 	if err != nil {
@@ -56,7 +54,7 @@ func (s *Server) namespaceAddons(ctx context.Context, of *call) (*content, error
 	return s.answers.to(ctx, at, key)
 }
 
-// clusterOf describes the one cluster that a Ref means. Errors: *NotFoundError.
+// clusterOf describes the cluster of a Ref. Errors: *NotFoundError.
 func (s *Server) clusterOf(ctx context.Context, ref target.Ref) (target.Description, error) {
 	found, err := s.Clusters.Find(ctx, ref)
 	if _, unknown := errors.AsType[*cluster.UnknownError](err); unknown {
@@ -68,7 +66,6 @@ func (s *Server) clusterOf(ctx context.Context, ref target.Ref) (target.Descript
 	return found, nil
 }
 
-// platform is one on this seed, in canonical versions.
 func (s *Server) platform(at *snapshot, k8sVersion string) catalogue.Platform {
 	return catalogue.Platform{
 		KKPVersion:       catalogue.CanonicalPlatformVersion(at.kkpVersion),
@@ -77,7 +74,6 @@ func (s *Server) platform(at *snapshot, k8sVersion string) catalogue.Platform {
 	}
 }
 
-// version describes one version of any add-on.
 func (s *Server) version(ctx context.Context, of *call) (*content, error) {
 	addon, version, err := namedVersion(of)
 	if err != nil {
@@ -97,8 +93,8 @@ func (s *Server) version(ctx context.Context, of *call) (*content, error) {
 	return describe(entry, version)
 }
 
-// namespaceVersion describes one version to whoever sees the listing of a namespace: its form is for them to fill in. Versions that
-// do not fit the cluster yet are described too. Core add-ons are not, as the listing does not offer them.
+// namespaceVersion describes a version to users who may list a namespace's add-ons, even if it does
+// not fit the cluster yet. Like the listing, it omits core add-ons.
 func (s *Server) namespaceVersion(ctx context.Context, of *call) (*content, error) {
 	namespace, err := name("namespace", of.path["namespace"])
 	if err != nil {
@@ -125,7 +121,6 @@ func (s *Server) namespaceVersion(ctx context.Context, of *call) (*content, erro
 	return describe(entry, version)
 }
 
-// namedVersion reads the add-on and the version that a path names. Errors: *ParameterError.
 func namedVersion(of *call) (addon, version string, err error) {
 	if addon, err = name("name", of.path["name"]); err != nil {
 		return "", "", err
@@ -134,7 +129,7 @@ func namedVersion(of *call) (addon, version string, err error) {
 	return addon, version, err
 }
 
-// describe is the answer about one version. Errors: *NotFoundError.
+// describe encodes the answer about a version. Errors: *NotFoundError.
 func describe(entry *catalogue.Entry, version string) (*content, error) {
 	detail, ok := entry.Detail(version)
 	if !ok {
@@ -148,11 +143,11 @@ func describe(entry *catalogue.Entry, version string) (*content, error) {
 	return &made, nil
 }
 
-// formedDetail is a version with its form as a user interface draws it.
+// formedDetail is a version with the schema of its form.
 type formedDetail struct {
 	catalogue.VersionDetail
 	FormSchema map[string]any `json:"formSchema,omitempty"`
-	// FormProblem says why there is no schema; it names a field and no value.
+	// FormProblem says why there is no schema; it names a field but no value.
 	FormProblem string `json:"formProblem,omitempty"`
 }
 
@@ -164,7 +159,7 @@ func withForm(detail catalogue.VersionDetail) formedDetail {
 	return formedDetail{VersionDetail: detail, FormSchema: schema}
 }
 
-// encode gives JSON whose < and > can be read, since versions' ranges are full of them.
+// encode leaves < and > readable, as ranges contain them.
 func encode(value any) ([]byte, error) {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)

@@ -6,13 +6,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/certificate"
 )
 
-// CertificateSecret is the usual name of the Secret in the platform namespace with the endpoint's certificate. Whoever asks
-// trusts its ca.crt. Two endpoints with different host names need a Secret each.
+// CertificateSecret is the default Secret of the endpoint's certificate, in the platform namespace.
+// Clients trust its ca.crt. Endpoints with different host names need a Secret each.
 const CertificateSecret = "trellis-query-tls"
 
-// NewCertificate keeps a certificate for host names and addresses in a Secret, so that all replicas serve the same one and a
-// restart changes nothing. Its authority lasts, since whoever asks keeps a copy. A Secret of that name made by somebody else
-// is served as it is.
+// NewCertificate maintains a certificate for host names and addresses in a Secret, which all
+// replicas share. Its authority lasts, as clients have copies of it. An existing Secret without our
+// label is served and not written.
 func NewCertificate(secret client.ObjectKey, hosts []string) *certificate.Keeper {
 	return certificate.New(certificate.Options{
 		Name: "trellis-query", Secret: secret, Owner: "query-endpoint", Hosts: hosts, LastingAuthority: true,

@@ -55,7 +55,7 @@ func TestTakesGzip(t *testing.T) {
 		"gzip": true, "br, GZIP ;q=0.1": true, "*": true, "gzip;q=1.000": true, "gzip;x=0": true,
 		"": false, "identity": false, "gzip;q=0": false, "gzip; q=0.0": false, "xgzip": false, "*;q=0": false, "br;q=1, gzip;q=0": false,
 	} {
-		if got := takesGzip(http.Header{"Accept-Encoding": {text}}); got != want {
+		if got := acceptsGzip(http.Header{"Accept-Encoding": {text}}); got != want {
 			t.Errorf("%q: got %t, want %t", text, got, want)
 		}
 	}

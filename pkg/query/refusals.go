@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Refusal is why a request gets no answer. Its text is sent to whoever asked.
+// Refusal is why a request gets no answer. Its text is sent to the caller.
 type Refusal interface {
 	error
 	// Status is the HTTP status, Reason a word for programs.
@@ -17,7 +17,7 @@ type Refusal interface {
 	Reason() metav1.StatusReason
 }
 
-// UnauthenticatedError says that there is no valid token. It does not say what is wrong with it.
+// UnauthenticatedError says that there is no valid token, but not what is wrong with it.
 type UnauthenticatedError struct{}
 
 func (*UnauthenticatedError) Error() string {
@@ -30,7 +30,8 @@ func (*UnauthenticatedError) Status() int { return http.StatusUnauthorized }
 // Reason is Unauthorized.
 func (*UnauthenticatedError) Reason() metav1.StatusReason { return metav1.StatusReasonUnauthorized }
 
-// NotFoundError says that something is not there, or that the asker may not see it; it does not say which.
+// NotFoundError says that something does not exist or that the caller may not see it, but not
+// which.
 type NotFoundError struct{}
 
 func (*NotFoundError) Error() string { return "there is nothing here that you may see" }
@@ -41,11 +42,10 @@ func (*NotFoundError) Status() int { return http.StatusNotFound }
 // Reason is NotFound.
 func (*NotFoundError) Reason() metav1.StatusReason { return metav1.StatusReasonNotFound }
 
-// ParameterError says what is wrong with the request.
 type ParameterError struct {
-	// Parameter is its name; "body" and "query" stand for those as a whole.
+	// Parameter is its name, or "body" or "query".
 	Parameter string
-	// Problem says what is wrong and how to mend it.
+	// Problem says what is wrong and how to fix it.
 	Problem string
 }
 
@@ -57,7 +57,6 @@ func (*ParameterError) Status() int { return http.StatusBadRequest }
 // Reason is BadRequest.
 func (*ParameterError) Reason() metav1.StatusReason { return metav1.StatusReasonBadRequest }
 
-// TooLargeError says that the body is too large.
 type TooLargeError struct {
 	// Limit in bytes.
 	Limit int64
@@ -71,7 +70,7 @@ func (*TooLargeError) Status() int { return http.StatusRequestEntityTooLarge }
 // Reason is RequestEntityTooLarge.
 func (*TooLargeError) Reason() metav1.StatusReason { return metav1.StatusReasonRequestEntityTooLarge }
 
-// MediaTypeError says that the body is of another type than JSON.
+// MediaTypeError says that the body is not JSON.
 type MediaTypeError struct{}
 
 func (*MediaTypeError) Error() string { return "send the body as application/json, or name no type" }
@@ -84,7 +83,6 @@ func (*MediaTypeError) Reason() metav1.StatusReason { return metav1.StatusReason
 
 // MethodError says that the path has other methods.
 type MethodError struct {
-	// Allowed methods.
 	Allowed []string
 }
 
@@ -96,16 +94,15 @@ func (*MethodError) Status() int { return http.StatusMethodNotAllowed }
 // Reason is MethodNotAllowed.
 func (*MethodError) Reason() metav1.StatusReason { return metav1.StatusReasonMethodNotAllowed }
 
-// UnavailableError says that there is no answer at the moment.
+// UnavailableError says that there is no answer now.
 type UnavailableError struct {
-	// Problem is fit for whoever asks; the cause is not.
+	// Problem is for the caller, err is not.
 	Problem string
 	err     error
 }
 
 func (e *UnavailableError) Error() string { return e.Problem + "; try again" }
 
-// Unwrap gives the cause, for logs.
 func (e *UnavailableError) Unwrap() error { return e.err }
 
 // Status is 503.
@@ -114,7 +111,7 @@ func (*UnavailableError) Status() int { return http.StatusServiceUnavailable }
 // Reason is ServiceUnavailable.
 func (*UnavailableError) Reason() metav1.StatusReason { return metav1.StatusReasonServiceUnavailable }
 
-// internalError stands for a defect of ours. What happened is logged and not sent.
+// internalError stands for a defect of ours, whose cause is only logged.
 type internalError struct{}
 
 func (*internalError) Error() string {
@@ -125,7 +122,7 @@ func (*internalError) Status() int { return http.StatusInternalServerError }
 
 func (*internalError) Reason() metav1.StatusReason { return metav1.StatusReasonInternalError }
 
-// refusalOf is what is sent for an error; false where the error is none that was foreseen.
+// refusalOf is the refusal to send for an error; false for an unexpected error.
 func refusalOf(err error) (Refusal, bool) {
 	var refusal Refusal
 	if errors.As(err, &refusal) {

@@ -106,8 +106,8 @@ func TestMadeUpTokensDriveNobodyOut(t *testing.T) {
 	if err := ask("good"); err != nil || server.calls.Load() != before {
 		t.Errorf("the good token was driven out: %v, %d further calls", err, server.calls.Load()-before)
 	}
-	if kept := reviews.refused.Len(); kept > mostTokens {
-		t.Errorf("%d refused tokens are kept", kept)
+	if cached := reviews.refused.Len(); cached > mostTokens {
+		t.Errorf("%d refused tokens are kept", cached)
 	}
 }
 

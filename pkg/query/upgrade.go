@@ -15,25 +15,22 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// upgradeRequest is the body of an upgrade check.
 type upgradeRequest struct {
 	Namespace  string `json:"namespace"`
 	K8sVersion string `json:"k8sVersion"`
 }
 
-// upgradeAnswer is what an upgrade of a cluster does to its installations.
+// upgradeAnswer is what an upgrade of a cluster means for its installations.
 type upgradeAnswer struct {
 	Namespace  string `json:"namespace"`
 	KKPVersion string `json:"kkpVersion"`
-	// From and To are Kubernetes versions.
-	From string `json:"from"`
-	To   string `json:"to"`
-	// Breaks is the number of installations whose outcome is Breaks.
+	From       string `json:"from"`
+	To         string `json:"to"`
+	// Breaks is the number of installations with outcome Breaks.
 	Breaks        int                         `json:"breaks"`
 	Installations []resolution.UpgradeFinding `json:"installations"`
 }
 
-// upgradeCheck says which installations of a cluster an upgrade would break.
 func (s *Server) upgradeCheck(ctx context.Context, of *call) (*content, error) {
 	var given upgradeRequest
 	if err := body(of.request, &given); err != nil {
@@ -81,10 +78,9 @@ func (s *Server) upgradeCheck(ctx context.Context, of *call) (*content, error) {
 	return &content{plain: newForm(encoded, "")}, nil
 }
 
-// requests are the installations of a cluster, sorted by name.
 func (s *Server) requests(ctx context.Context, of target.Description) ([]resolution.Request, error) {
 	var list v1.AddonInstallationList
-	// Objects are shared with the cache and only read.
+	// The cache owns the objects.
 	if err := s.Installations.List(ctx, &list, cluster.InstallationsOf(of.Ref), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing AddonInstallations of %q: %w", of.Namespace, err)
 	}
