@@ -15,14 +15,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// Catalogues judges AddonCatalogues that people write. Those with a role are the controllers' own and not looked at: the
-// policies of the charts say who may write them.
+// Catalogues checks AddonCatalogues that people write. It ignores those with a role: the charts'
+// policies say who may write them.
 type Catalogues struct {
-	// Master reads past caches what a warning needs; nil on a seed, which knows no other seed.
-	Master client.Reader
-	// Namespace is the platform's.
+	// Master bypasses caches; nil on a seed, which knows no other seed.
+	Master    client.Reader
 	Namespace string
-	// WorkerName restricts the Seeds that are counted, as it does the distributor's.
+	// WorkerName selects the Seeds to count, as for the distributor.
 	WorkerName string
 }
 
@@ -48,7 +47,7 @@ func (c *Catalogues) Handle(ctx context.Context, request admission.Request) admi
 	return allowed(c.withdrawal(ctx, found.before, &found.after.Spec)...)
 }
 
-// place warns of a new catalogue where nobody reads it.
+// place warns of a new catalogue in a namespace that is not read.
 func (c *Catalogues) place(object *v1.AddonCatalogue) []string {
 	if object.Namespace == c.Namespace {
 		return nil
@@ -56,9 +55,9 @@ func (c *Catalogues) place(object *v1.AddonCatalogue) []string {
 	return []string{fmt.Sprintf("nobody reads this catalogue: those of people are read in namespace %q of the master only", c.Namespace)}
 }
 
-// checkCatalogue is why a catalogue would not be merged: catalogue.Read's *InvalidError, or *TooLargeError for an add-on
-// that is too large by itself. A range of git tags that can't be read is refused too, and a valuesTemplate that does not parse. Nil:
-// nothing is wrong.
+// checkCatalogue is why a catalogue would not be merged: *catalogue.InvalidError, or
+// *catalogue.TooLargeError for an add-on that is too large by itself. It also refuses an invalid
+// range of git tags or valuesTemplate.
 func checkCatalogue(object *v1.AddonCatalogue) error {
 	if git := object.Spec.Git; git != nil {
 		if err := catalogue.CheckGitRef(git.Ref); err != nil {

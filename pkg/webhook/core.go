@@ -13,7 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// Cleaners are the users of the cluster itself that delete what has to go; the policies of the charts name the same.
+// Cleaners are the cluster's own users that delete objects, as in the charts' policies.
 func Cleaners() []string {
 	return []string{
 		"system:serviceaccount:kube-system:namespace-controller",
@@ -22,9 +22,9 @@ func Cleaners() []string {
 	}
 }
 
-// deletion refuses the deletion of a core installation while its cluster lives and should have it, which its finalizer
-// says: the core add-on controller takes it off before it deletes what is out of the set. It is a courtesy: the finalizer
-// holds the installation anyway, so whatever is not known lets the request pass.
+// deletion refuses the deletion of a core installation that its cluster needs, which its finalizer
+// shows: the core add-on controller removes the finalizer first. If anything is unknown, it allows
+// the request, as the finalizer holds the installation anyway.
 func (i *Installations) deletion(ctx context.Context, request admission.Request, object *v1.AddonInstallation) admission.Response {
 	switch {
 	case !object.Spec.CoreAddon, object.DeletionTimestamp != nil, slices.Contains(Cleaners(), request.UserInfo.Username):

@@ -10,14 +10,12 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// credentialWords are ends of keys under which people keep what nobody should read.
 var credentialWords = []string{"password", "passwd", "token", "secretkey", "accesskey", "apikey", "privatekey", "credentials"}
 
-// credentialsWarned is how many keys are told.
 const credentialsWarned = 3
 
-// credentialWarnings tells keys whose plain text looks like a credential: whoever may read installations reads it. Only keys
-// are told.
+// credentialWarnings names keys whose plain text looks like a credential, which all readers of
+// installations would see.
 func credentialWarnings(given map[string]any) []string {
 	var suspects []string
 	suspect(given, nil, &suspects)

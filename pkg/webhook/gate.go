@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// Gate lets requests through to handlers that came by a path which only the API server was told. Whoever reaches the port
-// otherwise learns nothing: every other request has the same answer, 404.
+// Gate passes requests on to handlers if they have the path that only the API server knows. All
+// others get 404.
 type Gate struct {
-	// Path gives the path that is in force, without slashes; empty: there is none yet, and nobody gets through.
+	// Path returns the current path, without slashes; empty: none yet, and all requests get 404.
 	Path func() string
 	// Handlers by what follows the path.
 	Handlers map[string]http.Handler
 }
 
-// ServeHTTP implements http.Handler.
 func (g *Gate) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	given, rest, _ := strings.Cut(strings.TrimPrefix(request.URL.Path, "/"), "/")
 	want := g.Path()

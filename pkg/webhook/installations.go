@@ -21,24 +21,25 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// Finder finds the cluster that a Ref means; its error says that there is not exactly one, or that the read failed.
+// Finder finds the cluster of a Ref. The error says that there is not exactly one, or that the read
+// failed.
 type Finder interface {
 	Find(ctx context.Context, ref target.Ref) (target.Description, error)
 }
 
-// Installations judges AddonInstallations.
+// Installations checks AddonInstallations.
 type Installations struct {
-	// Reader reads merged catalogues and namespaces, from a cache.
+	// Reader reads merged catalogues and namespaces from a cache.
 	Reader client.Reader
-	// Marks tells merged catalogues from whatever else has their names.
+	// Marks recognises valid merged catalogues.
 	Marks *mergedcatalogue.Marks
-	// Clusters finds an installation's cluster, from a cache.
+	// Clusters finds an installation's cluster in a cache.
 	Clusters Finder
-	// CatalogueNamespace holds the merged catalogues.
+	// CatalogueNamespace has the merged catalogues.
 	CatalogueNamespace string
-	// AllowPrereleases is the platform's, as the controllers have it.
+	// AllowPrereleases is the platform's, as for the controllers.
 	AllowPrereleases bool
-	// Restrictions are those of the seed, as the controllers have them.
+	// Restrictions of the seed, as for the controllers.
 	Restrictions catalogue.Restrictions
 }
 
@@ -60,8 +61,8 @@ func (i *Installations) Handle(ctx context.Context, request admission.Request) a
 	return allowed(warnings...)
 }
 
-// sameQuestion holds for an update that changes neither what is installed nor with which values: pausing or letting go must
-// work however wrong the values have become.
+// sameQuestion says that an update changes neither add-on nor values: pausing or a removal must
+// work even if the values have become invalid.
 func sameQuestion(found change[v1.AddonInstallation]) bool {
 	if found.before == nil {
 		return false
@@ -94,18 +95,18 @@ func (i *Installations) check(ctx context.Context, sent change[v1.AddonInstallat
 		}
 	}
 	warnings = credentialWarnings(given)
-	entry, told := i.entry(ctx, object)
-	warnings = append(warnings, told...)
+	entry, more := i.entry(ctx, object)
+	warnings = append(warnings, more...)
 	if entry == nil {
 		return warnings, nil
 	}
-	told, err = i.checkTarget(entry, sent)
+	more, err = i.checkTarget(entry, sent)
 	if err != nil {
 		return nil, err
 	}
-	warnings = append(warnings, told...)
-	choice, told := i.version(ctx, entry, object)
-	warnings = append(warnings, told...)
+	warnings = append(warnings, more...)
+	choice, more := i.version(ctx, entry, object)
+	warnings = append(warnings, more...)
 	if choice.Version == nil {
 		return warnings, nil
 	}
@@ -123,8 +124,8 @@ func (i *Installations) check(ctx context.Context, sent change[v1.AddonInstallat
 	return warnings, nil
 }
 
-// checkTarget refuses a new installation whose targetNamespace its add-on does not get here, since that field can't be changed later.
-// One that is there already may be changed: what it has stays, and it is a warning.
+// checkTarget refuses a new installation with a forbidden targetNamespace, as that field can't be
+// changed later. For an existing one it only warns.
 func (i *Installations) checkTarget(entry *catalogue.Entry, found change[v1.AddonInstallation]) ([]string, error) {
 	namespace := found.after.Spec.TargetNamespace
 	problem := i.Restrictions.Target(namespace)
@@ -138,14 +139,13 @@ func (i *Installations) checkTarget(entry *catalogue.Entry, found change[v1.Addo
 	return nil, err
 }
 
-// request is the installation that was sent, without its cluster.
 func (i *Installations) request(object *v1.AddonInstallation) resolution.Request {
 	return resolution.Request{
 		Installation: object, Installed: resolution.InstalledInStatus(object), AllowPrereleases: i.AllowPrereleases,
 	}
 }
 
-// entry is the add-on in the merged catalogues; nil where it is not known, with a warning where there is none such.
+// entry is the add-on in the merged catalogues, or nil; with a warning if it does not exist.
 func (i *Installations) entry(ctx context.Context, object *v1.AddonInstallation) (*catalogue.Entry, []string) {
 	key := client.ObjectKey{Namespace: i.CatalogueNamespace, Name: string(object.Spec.AddonRef.Name)}
 	entry, err := i.Marks.Entry(ctx, i.Reader, key)
@@ -156,8 +156,8 @@ func (i *Installations) entry(ctx context.Context, object *v1.AddonInstallation)
 	return nil, []string{unknown.Error()}
 }
 
-// version is the one that the installation gets, or that it names; none where that is not known. Whatever is in the way
-// may be gone in a moment, and the controller says so if it is not: it is a warning.
+// version is the version that the installation gets or names, or none. Problems are only warnings:
+// they may end, or else the controller reports them.
 func (i *Installations) version(
 	ctx context.Context, entry *catalogue.Entry, object *v1.AddonInstallation,
 ) (resolution.Choice, []string) {

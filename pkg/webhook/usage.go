@@ -18,14 +18,14 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 )
 
-// Warnings are short and few: the API server cuts them at 256 bytes each once they are 4 KiB together.
+// Warnings are short and few: the API server truncates each to 256 bytes once all have 4 KiB.
 const (
 	seedsWarned    = 15
 	versionsWarned = 3
 )
 
-// withdrawal warns, seed by seed, of installations that use what an edit takes out of the catalogues. After is nil where
-// the catalogue goes. What can't be read is a warning too, never a refusal.
+// withdrawal warns, by seed, of installations that use what an edit withdraws; after is nil for a
+// deletion. If something can't be read, it warns too, and never refuses.
 func (c *Catalogues) withdrawal(ctx context.Context, before *v1.AddonCatalogue, after *v1.AddonCatalogueSpec) []string {
 	if c.Master == nil || before.Namespace != c.Namespace || before.DeletionTimestamp != nil {
 		return nil
@@ -33,18 +33,18 @@ func (c *Catalogues) withdrawal(ctx context.Context, before *v1.AddonCatalogue, 
 	if after != nil && len(catalogue.Withdrawn(&before.Spec, after)) == 0 {
 		return nil
 	}
-	gone, err := c.withdrawn(ctx, before, after)
-	if err == nil && len(gone) == 0 {
+	going, err := c.withdrawn(ctx, before, after)
+	if err == nil && len(going) == 0 {
 		return nil
 	}
 	usages, missing, readErr := c.usage(ctx)
 	if err != nil || readErr != nil {
 		return []string{"it is not known whether installations use what this takes out: the master's objects can't be read"}
 	}
-	return usageWarnings(gone, usages, missing)
+	return usageWarnings(going, usages, missing)
 }
 
-// withdrawn is what no catalogue has after the edit. The children of a git catalogue go with it.
+// withdrawn is what no catalogue has after the edit. Children of a git catalogue end with it.
 func (c *Catalogues) withdrawn(
 	ctx context.Context, before *v1.AddonCatalogue, after *v1.AddonCatalogueSpec,
 ) ([]catalogue.UsedVersion, error) {
@@ -71,7 +71,7 @@ func (c *Catalogues) withdrawn(
 	return catalogue.Withdrawn(&going, remaining...), nil
 }
 
-// usage reads what the distributor counted last, and which Seeds were never counted.
+// usage reads the distributor's last counts, and which Seeds were never counted.
 func (c *Catalogues) usage(ctx context.Context) (usages []catalogue.SeedUsage, missing []string, err error) {
 	var book corev1.ConfigMap
 	err = c.Master.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: v1.ConfigMapUsage}, &book)
@@ -93,16 +93,15 @@ func (c *Catalogues) usage(ctx context.Context) (usages []catalogue.SeedUsage, m
 	return usages, missing, nil
 }
 
-// usageWarnings tells the figures of each seed that has any.
-func usageWarnings(gone []catalogue.UsedVersion, usages []catalogue.SeedUsage, missing []string) []string {
+func usageWarnings(withdrawn []catalogue.UsedVersion, usages []catalogue.SeedUsage, missing []string) []string {
 	var warnings []string
 	unlisted := 0
 	for _, usage := range usages {
-		count := usage.Of(gone)
+		count := usage.Of(withdrawn)
 		switch {
 		case count == 0:
 		case len(warnings) < seedsWarned:
-			warnings = append(warnings, seedWarning(usage, count, gone))
+			warnings = append(warnings, seedWarning(usage, count, withdrawn))
 		default:
 			unlisted++
 		}
@@ -117,11 +116,11 @@ func usageWarnings(gone []catalogue.UsedVersion, usages []catalogue.SeedUsage, m
 	return warnings
 }
 
-func seedWarning(usage catalogue.SeedUsage, count int, gone []catalogue.UsedVersion) string {
-	var told []string
+func seedWarning(usage catalogue.SeedUsage, count int, withdrawn []catalogue.UsedVersion) string {
+	var shown []string
 	for _, version := range slices.SortedFunc(maps.Keys(usage.Installations), compareUsed) {
-		if slices.Contains(gone, version) {
-			told = append(told, fmt.Sprintf("%d of %s %s", usage.Installations[version], version.Addon, cmp.Or(version.Version, "(undecided)")))
+		if slices.Contains(withdrawn, version) {
+			shown = append(shown, fmt.Sprintf("%d of %s %s", usage.Installations[version], version.Addon, cmp.Or(version.Version, "(undecided)")))
 		}
 	}
 	when := ""
@@ -129,7 +128,7 @@ func seedWarning(usage catalogue.SeedUsage, count int, gone []catalogue.UsedVers
 		when = fmt.Sprintf(", counted before the seed was lost at %s", usage.LastSeen.UTC().Format(time.RFC3339))
 	}
 	return fmt.Sprintf("seed %q: %s on it %s what this takes out (%s)%s; nothing is uninstalled",
-		usage.Seed, plural(count, "installation"), verb(count, "use"), firstFew(told, versionsWarned), when)
+		usage.Seed, plural(count, "installation"), verb(count, "use"), firstFew(shown, versionsWarned), when)
 }
 
 func compareUsed(a, b catalogue.UsedVersion) int {
