@@ -6,11 +6,10 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
-// Limits of values, as one document and merged.
+// Limits of values, for one document and for the merged ones.
 const (
-	// MaxBytes is 256 KiB.
 	MaxBytes = 256 << 10
-	// MaxDepth is how many maps and lists may be inside of one another.
+	// MaxDepth is the deepest nesting of maps and lists.
 	MaxDepth = 32
 )
 
@@ -18,7 +17,7 @@ const (
 type DecodeError struct {
 	// Line counts from 1; 0 is unknown.
 	Line int
-	// Problem says what, without any value.
+	// Problem contains no value.
 	Problem string
 }
 
@@ -26,8 +25,8 @@ func (e *DecodeError) Error() string {
 	return "values: " + (&strictyaml.Error{Line: e.Line, Problem: e.Problem}).Error()
 }
 
-// Decode reads values from YAML or JSON. Numbers are int64 where they are whole and fit, else float64. An empty document
-// gives no values. The error is a *DecodeError.
+// Decode reads values from YAML or JSON. Whole numbers that fit are int64, others float64. An empty
+// document gives no values. The error is a *DecodeError.
 func Decode(data []byte) (map[string]any, error) {
 	content, err := strictyaml.Decode(data, strictyaml.Limits{Bytes: MaxBytes, Depth: MaxDepth})
 	if problem, ok := errors.AsType[*strictyaml.Error](err); ok {

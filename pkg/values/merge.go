@@ -5,27 +5,26 @@ import (
 	"fmt"
 )
 
-// ReservedKey at the top of values holds the cluster's template data; nobody else may set it.
+// ReservedKey at the top of values has the cluster's template data; no layer may set it.
 const ReservedKey = "kkp"
 
-// Layer is one source of values.
 type Layer struct {
-	// Origin says where the values come from, such as "catalogue" or "valuesFrom[0]".
+	// Origin of the values, such as "catalogue" or "valuesFrom[0]".
 	Origin string
 	Values map[string]any
 }
 
-// Origins says which layer set the value in effect, by dotted path of every scalar, list, null and empty map.
+// Origins are the layers of effective values, by dotted path of each scalar, list, null and empty
+// map.
 type Origins map[string]string
 
-// ReservedKeyError says that a layer sets a key that is ours.
+// ReservedKeyError says that a layer sets the reserved key.
 type ReservedKeyError struct{ Origin, Key string }
 
 func (e *ReservedKeyError) Error() string {
 	return fmt.Sprintf("values of %s: key %q is reserved for the cluster's data: choose another", e.Origin, e.Key)
 }
 
-// LimitError says that merged values are too large.
 type LimitError struct {
 	// What is "bytes" or "levels".
 	What      string
@@ -36,8 +35,8 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("the merged values have %d %s, at most %d are taken", e.Have, e.What, e.Max)
 }
 
-// Merge lays the layers over one another, lowest first. The result shares nothing with them. Nulls that are in effect are
-// kept; see WithoutNulls. Errors are *ReservedKeyError and *LimitError.
+// Merge merges layers, lowest first. The result shares no data with them. It keeps effective nulls;
+// see WithoutNulls. Errors are *ReservedKeyError and *LimitError.
 func Merge(layers []Layer) (map[string]any, Origins, error) {
 	merged, origins := map[string]any{}, Origins{}
 	for _, layer := range layers {
@@ -60,7 +59,6 @@ func Merge(layers []Layer) (map[string]any, Origins, error) {
 	return merged, origins, nil
 }
 
-// overlay is the merging of one layer.
 type overlay struct {
 	origin  string
 	origins Origins
@@ -90,7 +88,6 @@ func (o overlay) merge(below, above map[string]any, at Path) {
 	}
 }
 
-// forget drops the origins of what a value replaces.
 func (o overlay) forget(value any, at Path) {
 	delete(o.origins, at.String())
 	if below, ok := value.(map[string]any); ok {
@@ -100,19 +97,19 @@ func (o overlay) forget(value any, at Path) {
 	}
 }
 
-// WithoutNulls is a copy without the keys whose value is null, for templates that have no defaults of their own to remove.
+// WithoutNulls is a copy without null values, for templates that have no defaults to remove.
 func WithoutNulls(values map[string]any) map[string]any {
-	kept := make(map[string]any, len(values))
+	result := make(map[string]any, len(values))
 	for key, value := range values {
 		switch value := value.(type) {
 		case nil:
 		case map[string]any:
-			kept[key] = WithoutNulls(value)
+			result[key] = WithoutNulls(value)
 		default:
-			kept[key] = clone(value)
+			result[key] = clone(value)
 		}
 	}
-	return kept
+	return result
 }
 
 func clone(value any) any {
