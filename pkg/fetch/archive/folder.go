@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// Limits on what one artifact may unpack to. Zero means no limit of that kind.
+// Limits of one unpacked artifact. Zero means no limit.
 type Limits struct {
 	// Unpacked is the sum of all files, File the largest single one, in bytes.
 	Unpacked, File int64
-	// Entries counts files and directories, those that are only implied too.
+	// Entries counts files and directories, including implied ones.
 	Entries int
 }
 
 // Defaults are the limits of docs/spec/addoncatalogue.md.
 var Defaults = Limits{Unpacked: 500 << 20, Entries: 20_000}
 
-// Folder writes files into a directory under limits, and remembers what it wrote for the digest.
+// Folder writes files into a directory within limits, and collects their digests.
 type Folder struct {
 	root    *os.Root
 	limits  Limits
@@ -40,10 +40,10 @@ func OpenFolder(directory string, limits Limits) (*Folder, error) {
 	return &Folder{root: root, limits: limits, known: map[string]bool{}}, nil
 }
 
-// Close ends writing.
+// Close closes the folder.
 func (f *Folder) Close() { _ = f.root.Close() }
 
-// Directory makes a directory and those above it. Making one again is fine: archives name them as they like.
+// Directory makes a directory and its parents. It may exist already.
 func (f *Folder) Directory(name string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (f *Folder) directory(name string) error {
 	return f.root.Mkdir(name, 0o755)
 }
 
-// File writes a file with the folders above it. The same name twice is refused: which one counts would be luck.
+// File writes a file and its parents. It refuses a duplicate name.
 func (f *Folder) File(name string, content io.Reader) error {
 	return f.Write(name, func(into io.Writer) error {
 		_, err := io.Copy(into, content)
@@ -78,7 +78,7 @@ func (f *Folder) File(name string, content io.Reader) error {
 	})
 }
 
-// Write is File for content that is pushed. What write does beyond a limit fails with the refusal.
+// Write is File for pushed content. Beyond a limit, write gets the refusal as error.
 func (f *Folder) Write(name string, write func(io.Writer) error) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -113,8 +113,8 @@ func (f *Folder) count(name string, isFile bool) error {
 // Has says whether a file of that name was written.
 func (f *Folder) Has(name string) bool { return f.known[name] }
 
-// Digest is "sha256:<hex>" over the sorted names and contents of all files. It does not depend on order, packing, modes or
-// times, nor on empty directories.
+// Digest is "sha256:<hex>" over the sorted names and contents of all files. Order, packing, modes,
+// times and empty directories don't matter.
 func (f *Folder) Digest() string {
 	lines := strings.Join(slices.Sorted(slices.Values(f.lines)), "")
 	return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(lines)))
@@ -141,7 +141,7 @@ func (c *counter) Write(bytes []byte) (int, error) {
 	return c.to.Write(bytes)
 }
 
-// Nameless makes a file, for what is downloaded, that is gone once it is closed, or the process with it.
+// Nameless makes a file for a download that vanishes when it is closed or the process ends.
 func Nameless(directory string) (*os.File, error) {
 	file, err := os.CreateTemp(directory, ".download-*")
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// Limits on names: what Linux file systems take, and a depth that no sensible tree has.
+// Limits of names: those of Linux file systems, and a depth above that of sensible trees.
 const (
 	componentLimit = 255
 	nameLimit      = 1024
 	depthLimit     = 100
 )
 
-// CheckName says why a slash-separated relative name can't be used; nil means that it can. Every component is checked as
-// it stands: nothing is cleaned, so a name has one spelling.
+// CheckName says why a slash-separated relative name can't be used, or nil. Names are not cleaned,
+// so each has one spelling.
 func CheckName(name string) error {
 	if rule := NameRule(name); rule != "" {
 		return refused(name, rule)
@@ -27,7 +27,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// NameRule is CheckName for callers with an error of their own: the rule that a name breaks, or "".
+// NameRule returns the rule that a name breaks, or "".
 func NameRule(name string) string {
 	switch {
 	case name == "":
@@ -60,7 +60,7 @@ func NameRule(name string) string {
 	return ""
 }
 
-// CleanPath brings the path of a reference into the one spelling that CheckName takes: "" is the top.
+// CleanPath brings a reference's path into the spelling of CheckName: "" is the top.
 func CleanPath(given string) (string, error) {
 	trimmed := strings.TrimSuffix(given, "/")
 	for strings.HasPrefix(trimmed, "./") {

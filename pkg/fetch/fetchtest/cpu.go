@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// CPUTime is what this process used of the processors so far. Unlike the clock on the wall it does not run while others
-// have the machine.
+// CPUTime is this process's processor time so far, which other processes don't affect.
 func CPUTime(t testing.TB) time.Duration {
 	t.Helper()
 	var used syscall.Rusage

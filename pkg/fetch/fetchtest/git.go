@@ -14,7 +14,7 @@ type Git struct {
 	folder string
 }
 
-// ServeGit starts a git server. Wrappers stand before the backend, the first one outermost.
+// ServeGit starts a git server behind wrappers, the first one outermost.
 func ServeGit(t testing.TB, wrappers ...func(http.Handler) http.Handler) *Git {
 	t.Helper()
 	folder := t.TempDir()

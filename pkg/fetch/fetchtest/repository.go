@@ -14,21 +14,18 @@ import (
 	"testing"
 )
 
-// Repository is a bare repository on a server. Its objects are written as they are asked for, without the checks that git
-// makes of what it writes.
+// Repository is a bare repository on a server. It writes objects without git's checks.
 type Repository struct {
-	t testing.TB
-	// URL is where it is served.
-	URL string
-	// Folder is the bare repository.
+	t      testing.TB
+	URL    string
 	Folder string
 }
 
-// Entry is a line of a tree: Content of a new blob, or the hash of an Object that exists.
+// Entry is a line of a tree: Content of a new blob, or the hash of an existing Object.
 type Entry struct{ Mode, Content, Object string }
 
-// Commit puts a commit with exactly these files on a branch and gives its hash. Names that end in "@" are symbolic links
-// to their content.
+// Commit puts a commit with exactly these files on a branch and returns its hash. Names that end in
+// "@" are symbolic links to their content.
 func (r *Repository) Commit(branch string, files map[string]string) string {
 	r.t.Helper()
 	entries := map[string]Entry{}
@@ -56,7 +53,7 @@ func (r *Repository) CommitTree(branch, tree string) string {
 	return commit
 }
 
-// Ref lets a ref name an object.
+// Ref sets a ref to an object.
 func (r *Repository) Ref(name, object string) {
 	r.t.Helper()
 	r.file(name, []byte(object+"\n"))
@@ -69,7 +66,7 @@ func (r *Repository) Annotate(tag, commit string) {
 		"object %s\ntype commit\ntag %s\ntagger a <a@example.com> 1767225600 +0000\n\ntag\n", commit, tag)))
 }
 
-// Tree writes the trees for slash-separated names and gives the hash of the top.
+// Tree writes the trees for slash-separated names and returns the top's hash.
 func (r *Repository) Tree(entries map[string]Entry) string {
 	r.t.Helper()
 	top := map[string]Entry{}
@@ -91,7 +88,7 @@ func (r *Repository) Tree(entries map[string]Entry) string {
 	return r.RawTree(top)
 }
 
-// RawTree writes one tree with its names as they are.
+// RawTree writes one tree with unchecked names.
 func (r *Repository) RawTree(entries map[string]Entry) string {
 	r.t.Helper()
 	sortedBy := func(name string) string {
@@ -117,7 +114,7 @@ func (r *Repository) RawTree(entries map[string]Entry) string {
 	return r.Object("tree", content.Bytes())
 }
 
-// Object writes an object of a kind and gives its hash.
+// Object writes an object of a kind and returns its hash.
 func (r *Repository) Object(kind string, content []byte) string {
 	r.t.Helper()
 	whole := append(fmt.Appendf(nil, "%s %d\x00", kind, len(content)), content...)

@@ -12,8 +12,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/archive"
 )
 
-// Fetch writes what lies below the reference's path in the revision's commit into the folder. The pack waits in a file
-// without a name beside the folder.
+// Fetch writes the commit's files below the reference's path into the folder. The pack is in a
+// nameless file beside it.
 func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string) (string, error) {
 	location, _, err := s.check(reference)
 	if err != nil {
@@ -37,7 +37,6 @@ func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision 
 	return s.write(ctx, location, pack, commit, folder)
 }
 
-// pack brings a pack with the commit and makes its objects readable.
 func (s *Source) pack(
 	ctx context.Context, location Location, credentials fetch.Credentials, commit plumbing.Hash, file *os.File,
 ) (*pack, error) {
@@ -93,7 +92,6 @@ func shownRef(location Location, commit plumbing.Hash) string {
 	return fmt.Sprintf("%s (commit %s)", ask.text, commit)
 }
 
-// search looks through the refs for a way to a commit.
 type search struct {
 	commit plumbing.Hash
 	tip    plumbing.Hash // what to ask for to get the commit: itself, or the annotated tag that names it
@@ -118,8 +116,8 @@ func (s *search) visit(ref advertised) {
 	}
 }
 
-// plan says what to ask for: the commit alone, where it is a tip or the server gives commits by hash; else the history of
-// all branches and tags, one of which must lead to it.
+// plan says what to ask for: the commit alone, if it is a tip or the server gives commits by hash;
+// else the history of all branches and tags.
 func (s *search) plan(capabilities map[string]bool) (wants []plumbing.Hash, depth int) {
 	shallow := 0
 	if capabilities["shallow"] {

@@ -10,19 +10,18 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
-// link is a way to a repository, for one look or one fetch.
+// link is a connection to a repository, for one Resolve or Fetch.
 type link interface {
-	// refs opens the list of refs, and says the URL of the repository, after redirects.
+	// refs opens the list of refs, and returns the repository's URL after redirects.
 	refs(ctx context.Context) (io.ReadCloser, *url.URL, error)
 	// upload sends a request for objects and opens the answer. It follows refs.
 	upload(ctx context.Context, request []byte) (io.ReadCloser, error)
-	// close ends the link, in the middle of what it carries too.
+	// close ends the link at any time.
 	close()
 }
 
 type wireLimits struct{ refs, pack int64 }
 
-// link makes the link for a reference. Nothing is sent yet.
 func (s *Source) link(location Location, credentials fetch.Credentials) (link, error) {
 	if isSSH(location.Remote) {
 		return newSSHLink(s.network, s.wire, location, credentials)
@@ -34,7 +33,7 @@ func (s *Source) link(location Location, credentials fetch.Credentials) (link, e
 	return &httpLink{network: s.network, origin: origin, credentials: credentials, limits: s.wire}, nil
 }
 
-// remote reads the URL of a repository, for requests of https and for errors.
+// remote reads a repository's URL, for https requests and for errors.
 func (s *Source) remote(text string) (*url.URL, error) {
 	if isSSH(text) {
 		at, err := parseSSH(text)

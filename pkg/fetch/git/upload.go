@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// packLimit is the largest answer with a pack, counted on the wire.
+	// packLimit is the largest answer with a pack, in bytes on the wire.
 	packLimit = 200 << 20
-	// progressLimit is how much chatter is listened to beside the pack, in bytes. None was asked for.
+	// progressLimit bounds messages beside the pack, in bytes. We ask for none.
 	progressLimit = 1 << 20
 )
 
-// wantLimit is how many tips are asked for when a commit has to be looked for.
+// wantLimit is the most tips to ask for in a search for a commit.
 const wantLimit = 20_000
 
 type uploadRequest struct {
@@ -74,7 +74,8 @@ func (a *advertisement) upload(ctx context.Context, from link, request uploadReq
 	return a.receive(answer, request.depth > 0, &bands{into: file, progress: progressLimit})
 }
 
-// receive reads the answer: where depth was limited the shallow commits and a flush, then NAK, then the pack in bands.
+// receive reads the answer: with limited depth the shallow commits and a flush, then NAK, then the
+// pack in bands.
 func (a *advertisement) receive(from io.Reader, shallow bool, into *bands) error {
 	lines := pktline.NewScanner(from)
 	for lines.Scan() {

@@ -10,16 +10,16 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
-// Limits on what an index says about charts that somebody wants. An entry is decoded at once, and what is kept stays in
-// memory; chart and entries bound the time that it takes. Large charts have a few thousand entries, of a few KiB each.
+// Limits of an index's used charts. An entry is decoded at once, and the results stay in memory;
+// chart and entries bound the time. Large charts have a few thousand entries, of a few KiB each.
 const (
 	entryLimit   = 512 << 10
 	chartLimit   = 16 << 20
-	keptLimit    = 8 << 20
+	resultLimit  = 8 << 20
 	entriesLimit = 50_000
 )
 
-// readIndex decodes the wanted charts of an index, in YAML's block style as Helm writes it, or in JSON.
+// readIndex decodes the wanted charts of an index: YAML in Helm's block style, or JSON.
 func readIndex(from io.Reader, subject string, wanted func(chart string) bool) (map[string][]version, error) {
 	buffered := bufio.NewReaderSize(from, 64<<10)
 	charts := collection{subject: subject, wanted: wanted, charts: map[string][]version{}}
@@ -42,7 +42,7 @@ type collection struct {
 	wanted  func(chart string) bool
 	charts  map[string][]version
 	// entries and bytes that they have together.
-	entries, kept int
+	entries, bytes int
 }
 
 func (c *collection) refused(rule string) error {
@@ -53,7 +53,6 @@ func (c *collection) tooLarge(chart string) error {
 	return c.refused(fmt.Sprintf("it has an entry of more than %s for chart %q", outbound.Bytes(entryLimit), cut(chart)))
 }
 
-// begin notes that the index has a chart. The same chart twice would leave the choice to luck.
 func (c *collection) begin(chart string) error {
 	if _, ok := c.charts[chart]; ok {
 		return c.refused(fmt.Sprintf("the index has chart %q twice", cut(chart)))
@@ -67,8 +66,8 @@ func (c *collection) add(chart string, entries []*entry) error {
 		return c.refused(fmt.Sprintf("it has more than %d entries for the charts that are used", entriesLimit))
 	}
 	for _, version := range versionsOf(entries) {
-		if c.kept += len(version.Version) + len(version.Digest) + len(version.URL); c.kept > keptLimit {
-			return c.refused("versions and addresses of the charts that are used have more than " + outbound.Bytes(keptLimit))
+		if c.bytes += len(version.Version) + len(version.Digest) + len(version.URL); c.bytes > resultLimit {
+			return c.refused("versions and addresses of the charts that are used have more than " + outbound.Bytes(resultLimit))
 		}
 		c.charts[chart] = append(c.charts[chart], version)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// version is what is kept of an entry of the index.
 type version struct {
 	Version string
 	// Digest is "sha256:<hex>" or empty.
@@ -21,7 +20,6 @@ type version struct {
 	URL    string
 }
 
-// entry is an entry of the index as it stands there. What else it says is not decoded.
 type entry struct {
 	Version string   `json:"version"`
 	Digest  string   `json:"digest"`
@@ -30,8 +28,8 @@ type entry struct {
 
 var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// versionsOf takes over what is usable. Null entries and entries without version or URL occur in the wild, and Helm leaves
-// them out as well (CVE-2025-55198, CVE-2024-26147: it had crashed on them).
+// versionsOf returns usable entries. Like Helm, it ignores null entries and those without version
+// or URL, which do occur (CVE-2025-55198, CVE-2024-26147: Helm crashed).
 func versionsOf(entries []*entry) []version {
 	versions := []version{}
 	for _, entry := range entries {
@@ -47,7 +45,7 @@ func versionsOf(entries []*entry) []version {
 	return versions
 }
 
-// pick finds the one entry for the version: by its very spelling, else as the same semver.
+// pick finds the entry for a version: by exact spelling, else as equal semver.
 func pick(versions []version, location Location, repository string) (version, error) {
 	if len(versions) == 0 {
 		return version{}, &fetch.NotFoundError{What: fmt.Sprintf("chart %q in %s", location.Chart, repository)}
@@ -68,14 +66,14 @@ func pick(versions []version, location Location, repository string) (version, er
 	return fitting[0], nil
 }
 
-func filter(versions []version, keep func(version) bool) []version {
-	kept := []version{}
+func filter(versions []version, match func(version) bool) []version {
+	matching := []version{}
 	for _, version := range versions {
-		if keep(version) {
-			kept = append(kept, version)
+		if match(version) {
+			matching = append(matching, version)
 		}
 	}
-	return kept
+	return matching
 }
 
 func sameVersion(text string) func(version) bool {
@@ -86,7 +84,7 @@ func sameVersion(text string) func(version) bool {
 	}
 }
 
-// newest lists up to five versions, the highest first; those that are no semver come last.
+// newest lists up to five versions, the highest first; other texts than semver are last.
 func newest(versions []version) string {
 	const shown = 5
 	sorted := slices.Clone(versions)

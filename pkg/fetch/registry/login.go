@@ -8,23 +8,23 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// SecretKeys are the keys of source Secrets that loginFor reads, for the kinds that stand on registries.
+// SecretKeys are the keys of source Secrets that loginFor reads.
 func SecretKeys() []fetch.SecretKey {
 	return append(fetch.LoginKeys(), fetch.SecretKey{
 		Name: ".dockerconfigjson", Read: func(into *fetch.Credentials, content []byte) { into.DockerConfig = content },
 	})
 }
 
-// login is what is sent to one registry for one repository. Its fields hide behind a type so that nothing prints them.
 type login struct {
 	username, password string
-	// bearer is sent as it is; refresh is changed for a token where tokens are made.
+	// bearer is sent as it is; refresh is exchanged for a token.
 	bearer, refresh string
 }
 
 func (l login) isEmpty() bool { return l == login{} }
 
-// loginFor picks what the credentials have for a repository: a token, else user and password, else the docker config.
+// loginFor picks the credentials for a repository: a token, else user and password, else the docker
+// config.
 func loginFor(credentials fetch.Credentials, repository Repository) (login, error) {
 	switch {
 	case credentials.BearerToken != "":
@@ -35,7 +35,7 @@ func loginFor(credentials fetch.Credentials, repository Repository) (login, erro
 	return fromDockerConfig(credentials.DockerConfig, repository)
 }
 
-// dockerAuth is an entry of a docker config. Helpers and stores of credentials are programs, and not run.
+// dockerAuth is an entry of a docker config. Credential helpers are programs, so they are ignored.
 type dockerAuth struct {
 	Auth          string `json:"auth"`
 	Username      string `json:"username"`
@@ -44,7 +44,7 @@ type dockerAuth struct {
 	RegistryToken string `json:"registrytoken"`
 }
 
-// fromDockerConfig takes the entry whose key is the longest that leads to the repository.
+// fromDockerConfig uses the entry with the longest key that matches the repository.
 func fromDockerConfig(content []byte, repository Repository) (login, error) {
 	var config struct {
 		Auths map[string]*dockerAuth `json:"auths"`
@@ -87,7 +87,7 @@ func refusedConfig(rule string) error {
 	return &fetch.RefusedError{Subject: "the docker config of the Secret", Rule: rule}
 }
 
-// configKey brings a key into the form host[/path]: docker writes URLs for some registries.
+// configKey normalises a key to host[/path]: docker writes URLs for some registries.
 func configKey(key string) string {
 	for _, scheme := range []string{"https://", "http://"} {
 		key = strings.TrimPrefix(key, scheme)
@@ -108,7 +108,7 @@ func configKey(key string) string {
 	return host + "/" + path
 }
 
-// leadsTo compares whole components: registry/team is not above registry/teams.
+// leadsTo compares whole components: registry/team does not match registry/teams.
 func leadsTo(key string, repository Repository) bool {
 	return strings.HasPrefix(strings.ToLower(repository.Host)+"/"+repository.Name+"/", key+"/")
 }

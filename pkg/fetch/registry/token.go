@@ -17,7 +17,6 @@ import (
 
 const tokenLimit = 1 << 20
 
-// challenge is what a registry says about how to log in.
 type challenge struct{ scheme, realm, service string }
 
 var (
@@ -25,7 +24,7 @@ var (
 	parameterPattern = regexp.MustCompile(`([A-Za-z]+)\s*=\s*"([^"]*)"`)
 )
 
-// readChallenges reads headers WWW-Authenticate, one challenge each, as registries write them.
+// readChallenges reads WWW-Authenticate headers, with one challenge each.
 func readChallenges(headers []string) []challenge {
 	var found []challenge
 	for _, header := range headers {
@@ -47,7 +46,6 @@ func readChallenges(headers []string) []challenge {
 	return found
 }
 
-// logIn does what the registry asks for: a token, else user and password.
 func (s *Session) logIn(ctx context.Context, headers []string) error {
 	challenges := readChallenges(headers)
 	for _, asked := range challenges {
@@ -63,7 +61,6 @@ func (s *Session) logIn(ctx context.Context, headers []string) error {
 	return nil
 }
 
-// getToken asks the realm for a token to pull from the repository.
 func (s *Session) getToken(ctx context.Context, asked challenge) error {
 	realm, err := url.Parse(asked.realm)
 	if err != nil || realm.User != nil || realm.Fragment != "" || len(asked.realm) > referenceLimit {
@@ -94,7 +91,8 @@ func (s *Session) getToken(ctx context.Context, asked challenge) error {
 	return nil
 }
 
-// tokenRequest: user and password by GET, a refresh token by POST, both only to where they may go; else anonymous.
+// tokenRequest sends user and password by GET, or a refresh token by POST, only where they may go;
+// else it is anonymous.
 func (s *Session) tokenRequest(realm *url.URL, service string) (outbound.Request, error) {
 	origin := s.repository.root()
 	scope := "repository:" + s.repository.Name + ":pull"
@@ -126,7 +124,8 @@ func (s *Session) tokenRequest(realm *url.URL, service string) (outbound.Request
 	return outbound.Request{Method: http.MethodGet, URL: &at, Limit: tokenLimit, Origin: origin, Credentials: s.userAndPassword()}, nil
 }
 
-// tokenProblem: a realm that refuses to give an anonymous token says nothing about the credentials it did not get.
+// tokenProblem: a realm's refusal of an anonymous token says nothing about credentials that it did
+// not get.
 func (s *Session) tokenProblem(err error) error {
 	if _, unauthorized := errors.AsType[*fetch.UnauthorizedError](err); unauthorized && s.denied != "" {
 		return s.unauthorized(&outbound.Answer{URL: s.repository.root()})

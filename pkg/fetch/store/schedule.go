@@ -7,8 +7,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// schedule queues what is due, starts what may run, and sets the clock for what comes next. It is called with the lock held,
-// whenever something changed.
+// schedule queues due entries, starts jobs, and sets the timer for the next one. It is called after
+// each change, with the lock held.
 func (s *Store) schedule(now time.Time) {
 	if s.closed {
 		return
@@ -46,7 +46,6 @@ func (s *Store) wakeAt(now, next time.Time) {
 	})
 }
 
-// startJobs takes from the queue in order, passing over hosts that are busy enough.
 func (s *Store) startJobs() {
 	waiting := s.queue[:0]
 	for _, entry := range s.queue {
@@ -63,7 +62,6 @@ func (s *Store) startJobs() {
 	s.queue = waiting
 }
 
-// finish gives the job's place free.
 func (s *Store) finish(entry *entry) {
 	entry.running = false
 	s.running--
