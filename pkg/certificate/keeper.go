@@ -13,43 +13,43 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// The time between two reads of the Secret: while a certificate is served, and after a failure.
+// Times between two reads of the Secret: with a certificate, and after a failure.
 const (
 	readEvery  = time.Minute
 	retryEvery = 5 * time.Second
 )
 
-// ErrNone is told to whoever connects before there is a certificate.
+// ErrNone is the error of connections before there is a certificate.
 var ErrNone = errors.New("there is no serving certificate yet")
 
-// Options say where the certificate is kept and whom it is for.
+// Options of a Keeper.
 type Options struct {
-	// Name stands in the certificates: the authority's has "-ca" after it.
+	// Name is the certificate's; the authority's has "-ca" appended.
 	Name string
-	// Secret holds tls.crt, tls.key and ca.crt, and the key of a lasting authority as ca.key.
+	// Secret has tls.crt, tls.key and ca.crt, and ca.key for a lasting authority.
 	Secret client.ObjectKey
-	// Owner is the value of the label managed-by of a Secret that the Keeper makes; one without it is served as it is. Empty:
-	// the Secret is there, and is the Keeper's.
+	// Owner is the value of label managed-by on a Secret that the Keeper creates; others are not
+	// written. Empty: the Secret must exist, and is the Keeper's.
 	Owner string
-	// Hosts are the names and addresses that the certificate is for.
+	// Hosts are the names and addresses of the certificate.
 	Hosts []string
-	// LastingAuthority has renewals signed by one authority, in place of one for each.
+	// LastingAuthority signs all renewals with one authority.
 	LastingAuthority bool
 	// Publisher may be nil.
 	Publisher Publisher
-	// Clock says when to renew. Default: the real one.
+	// Clock is the real one by default.
 	Clock clock.WithTicker
 }
 
-// Publisher brings what is in the Secret to those who have to trust it.
+// Publisher gives the Secret's data to clients that have to trust it.
 type Publisher interface {
-	// Complete adds what else has to stand in the Secret, and says whether anything was missing.
+	// Complete adds further data to the Secret, and says whether any was missing.
 	Complete(data map[string][]byte) bool
-	// Publish is called before the certificate of a Secret's data is served, with the time at which it ends.
+	// Publish is called before a certificate is served, with the time at which it expires.
 	Publish(ctx context.Context, data map[string][]byte, expires time.Time) error
 }
 
-// Keeper keeps one serving certificate. Every replica runs one.
+// Keeper maintains one serving certificate. Every replica runs one.
 type Keeper struct {
 	options Options
 	client  client.Client
@@ -57,7 +57,7 @@ type Keeper struct {
 	current atomic.Pointer[tls.Certificate]
 }
 
-// New makes a Keeper. It serves nothing until Use has given it the cluster and Start runs.
+// New makes a Keeper. It serves nothing until Use was called and Start runs.
 func New(options Options) *Keeper {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
@@ -65,7 +65,7 @@ func New(options Options) *Keeper {
 	return &Keeper{options: options}
 }
 
-// Use gives the Keeper the cluster: a client to write by, and a reader past any cache.
+// Use sets the client to write with, and the reader, which must bypass caches.
 func (k *Keeper) Use(writer client.Client, reader client.Reader) { k.client, k.reader = writer, reader }
 
 // NeedLeaderElection is false: every replica serves.
@@ -85,7 +85,7 @@ func (k *Keeper) Ready(*http.Request) error {
 	return err
 }
 
-// Start looks after the certificate until the context ends. What fails is logged and tried again.
+// Start reads and renews the certificate until the context ends. It logs failures and retries.
 func (k *Keeper) Start(ctx context.Context) error {
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("secret", k.options.Secret))
 	for {
@@ -102,7 +102,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 	}
 }
 
-// Load makes one round: the Secret is read, renewed where that is due, published, and only then served.
+// Load reads the Secret, renews it if necessary, publishes it, and then serves it.
 func (k *Keeper) Load(ctx context.Context) error {
 	data, found, err := k.secret(ctx)
 	if err != nil {

@@ -14,10 +14,9 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// attempts to write the Secret before the round is given up; each lost one means that another replica has written it.
+// attempts to write the Secret; a failed one means that another replica has written it.
 const attempts = 3
 
-// secret gives what the Secret holds and its certificate, renewed where that is due.
 func (k *Keeper) secret(ctx context.Context) (data map[string][]byte, found *tls.Certificate, err error) {
 	for range attempts {
 		data, found, err = k.readOrRenew(ctx)
@@ -70,7 +69,6 @@ func (k *Keeper) readOrRenew(ctx context.Context) (map[string][]byte, *tls.Certi
 	return held.Data, found, err
 }
 
-// read gives the Secret; where it is missing and may be made, a new one.
 func (k *Keeper) read(ctx context.Context) (held *corev1.Secret, absent bool, err error) {
 	held = &corev1.Secret{}
 	err = k.reader.Get(ctx, k.options.Secret, held)
