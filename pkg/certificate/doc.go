@@ -3,7 +3,7 @@
 //
 // Certificate and authority are in one Secret. Every replica reads it once a minute, and any may
 // renew it: by resourceVersion one write wins, and the other replicas use its result. In this
-// order, a Keeper
+// order, a Rotator
 //
 //	reads the Secret
 //	renews what is missing, unreadable, for other hosts, or in the last third of its life

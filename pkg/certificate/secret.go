@@ -17,25 +17,25 @@ import (
 // attempts to write the Secret; a failed one means that another replica has written it.
 const attempts = 3
 
-func (k *Keeper) secret(ctx context.Context) (data map[string][]byte, found *tls.Certificate, err error) {
+func (r *Rotator) secret(ctx context.Context) (data map[string][]byte, found *tls.Certificate, err error) {
 	for range attempts {
-		data, found, err = k.readOrRenew(ctx)
+		data, found, err = r.readOrRenew(ctx)
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 			break
 		}
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("certificate in Secret %q: %w", k.options.Secret, err)
+		return nil, nil, fmt.Errorf("certificate in Secret %q: %w", r.options.Secret, err)
 	}
 	return data, found, nil
 }
 
-func (k *Keeper) readOrRenew(ctx context.Context) (map[string][]byte, *tls.Certificate, error) {
-	held, absent, err := k.read(ctx)
+func (r *Rotator) readOrRenew(ctx context.Context) (map[string][]byte, *tls.Certificate, error) {
+	held, absent, err := r.read(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if k.options.Owner != "" && !absent && held.Labels[v1.LabelManagedBy] != k.options.Owner {
+	if r.options.Owner != "" && !absent && held.Labels[v1.LabelManagedBy] != r.options.Owner {
 		found, err := keyPair(held.Data)
 		if err != nil {
 			return nil, nil, fmt.Errorf("it is somebody else's and can't be used: %w", err)
@@ -45,45 +45,45 @@ func (k *Keeper) readOrRenew(ctx context.Context) (map[string][]byte, *tls.Certi
 	if held.Data == nil {
 		held.Data = map[string][]byte{}
 	}
-	now := k.options.Clock.Now()
-	found, err := readPair(held.Data, k.options.Hosts, now)
+	now := r.options.Clock.Now()
+	found, err := readPair(held.Data, r.options.Hosts, now)
 	changed := false
 	if err != nil || isDue(found, now) {
 		if unusable, ok := errors.AsType[*unusableError](err); ok {
 			log.FromContext(ctx).Info("a new certificate is made", "since", unusable.Error())
 		}
-		if found, err = k.options.renew(held.Data, now); err != nil {
+		if found, err = r.options.renew(held.Data, now); err != nil {
 			return nil, nil, err
 		}
 		changed = true
 	}
-	if k.options.Publisher != nil && k.options.Publisher.Complete(held.Data) {
+	if r.options.Publisher != nil && r.options.Publisher.Complete(held.Data) {
 		changed = true
 	}
 	switch {
 	case absent:
-		err = k.client.Create(ctx, held)
+		err = r.client.Create(ctx, held)
 	case changed:
-		err = k.client.Update(ctx, held)
+		err = r.client.Update(ctx, held)
 	}
 	return held.Data, found, err
 }
 
-func (k *Keeper) read(ctx context.Context) (held *corev1.Secret, absent bool, err error) {
+func (r *Rotator) read(ctx context.Context) (held *corev1.Secret, absent bool, err error) {
 	held = &corev1.Secret{}
-	err = k.reader.Get(ctx, k.options.Secret, held)
+	err = r.reader.Get(ctx, r.options.Secret, held)
 	switch {
 	case err == nil:
 		return held, false, nil
 	case !apierrors.IsNotFound(err):
 		return nil, false, err
-	case k.options.Owner == "":
+	case r.options.Owner == "":
 		return nil, false, fmt.Errorf("it comes with the chart: %w", err)
 	}
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: k.options.Secret.Namespace, Name: k.options.Secret.Name,
-			Labels: map[string]string{v1.LabelManagedBy: k.options.Owner},
+			Namespace: r.options.Secret.Namespace, Name: r.options.Secret.Name,
+			Labels: map[string]string{v1.LabelManagedBy: r.options.Owner},
 		},
 		Type: corev1.SecretTypeTLS,
 	}, true, nil

@@ -28,7 +28,7 @@ type admissionFlags struct {
 	// pathFile has the secret path where no keeper makes one; clientCA and clientName are of the API server's client certificate.
 	pathFile, clientCA, clientName string
 
-	keeper       *certificate.Keeper
+	keeper       *certificate.Rotator
 	registration *trellis.Registration
 }
 

@@ -22,14 +22,14 @@ const (
 // ErrNone is the error of connections before there is a certificate.
 var ErrNone = errors.New("there is no serving certificate yet")
 
-// Options of a Keeper.
+// Options of a Rotator.
 type Options struct {
 	// Name is the certificate's; the authority's has "-ca" appended.
 	Name string
 	// Secret has tls.crt, tls.key and ca.crt, and ca.key for a lasting authority.
 	Secret client.ObjectKey
-	// Owner is the value of label managed-by on a Secret that the Keeper creates; others are not
-	// written. Empty: the Secret must exist, and is the Keeper's.
+	// Owner is the value of label managed-by on a Secret that the Rotator creates; others are not
+	// written. Empty: the Secret must exist, and is the Rotator's.
 	Owner string
 	// Hosts are the names and addresses of the certificate.
 	Hosts []string
@@ -49,71 +49,71 @@ type Publisher interface {
 	Publish(ctx context.Context, data map[string][]byte, expires time.Time) error
 }
 
-// Keeper maintains one serving certificate. Every replica runs one.
-type Keeper struct {
+// Rotator maintains one serving certificate. Every replica runs one.
+type Rotator struct {
 	options Options
 	client  client.Client
 	reader  client.Reader
 	current atomic.Pointer[tls.Certificate]
 }
 
-// New makes a Keeper. It serves nothing until Use was called and Start runs.
-func New(options Options) *Keeper {
+// New makes a Rotator. It serves nothing until Use was called and Start runs.
+func New(options Options) *Rotator {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	return &Keeper{options: options}
+	return &Rotator{options: options}
 }
 
 // Use sets the client to write with, and the reader, which must bypass caches.
-func (k *Keeper) Use(writer client.Client, reader client.Reader) { k.client, k.reader = writer, reader }
+func (r *Rotator) Use(writer client.Client, reader client.Reader) { r.client, r.reader = writer, reader }
 
 // NeedLeaderElection is false: every replica serves.
-func (k *Keeper) NeedLeaderElection() bool { return false }
+func (r *Rotator) NeedLeaderElection() bool { return false }
 
 // GetCertificate is for tls.Config. It fails until there is a certificate.
-func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	if now := k.current.Load(); now != nil {
+func (r *Rotator) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if now := r.current.Load(); now != nil {
 		return now, nil
 	}
 	return nil, ErrNone
 }
 
 // Ready is a readiness check: it fails until there is a certificate.
-func (k *Keeper) Ready(*http.Request) error {
-	_, err := k.GetCertificate(nil)
+func (r *Rotator) Ready(*http.Request) error {
+	_, err := r.GetCertificate(nil)
 	return err
 }
 
 // Start reads and renews the certificate until the context ends. It logs failures and retries.
-func (k *Keeper) Start(ctx context.Context) error {
-	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("secret", k.options.Secret))
+func (r *Rotator) Start(ctx context.Context) error {
+	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("secret", r.options.Secret))
 	for {
 		pause := readEvery
-		if err := k.Load(ctx); err != nil && ctx.Err() == nil {
+		if err := r.Load(ctx); err != nil && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "the serving certificate can't be kept; it is tried again")
 			pause = retryEvery
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-k.options.Clock.After(pause):
+		case <-r.options.Clock.After(pause):
 		}
 	}
 }
 
 // Load reads the Secret, renews it if necessary, publishes it, and then serves it.
-func (k *Keeper) Load(ctx context.Context) error {
-	data, found, err := k.secret(ctx)
+func (r *Rotator) Load(ctx context.Context) error {
+	data, found, err := r.secret(ctx)
 	if err != nil {
 		return err
 	}
-	if k.options.Publisher != nil {
-		if err := k.options.Publisher.Publish(ctx, data, found.Leaf.NotAfter); err != nil {
+	if r.options.Publisher != nil {
+		if err := r.options.Publisher.Publish(ctx, data, found.Leaf.NotAfter); err != nil {
 			return err
 		}
 	}
-	if before := k.current.Swap(found); before == nil || !before.Leaf.Equal(found.Leaf) {
+	if before := r.current.Swap(found); before == nil || !before.Leaf.Equal(found.Leaf) {
 		log.FromContext(ctx).Info("another certificate is served", "expires", found.Leaf.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return nil

@@ -70,9 +70,9 @@ func layOut(t *testing.T, c client.Client) {
 	}
 }
 
-// replica is a running Keeper of the webhooks' certificate, with a clock of its own.
+// replica is a running Rotator of the webhooks' certificate, with a clock of its own.
 type replica struct {
-	*certificate.Keeper
+	*certificate.Rotator
 	*webhook.Registration
 	clock *testingclock.FakeClock
 }
