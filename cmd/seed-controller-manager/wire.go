@@ -130,7 +130,7 @@ func newConnections(
 	if options.Fence != nil {
 		connections.Fence = options.Fence
 	}
-	connections.KeepIdentities(identities)
+	connections.UseIdentities(identities)
 	if err := errors.Join(made.Add(connections), made.Add(identities)); err != nil {
 		return nil, err
 	}

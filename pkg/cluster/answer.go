@@ -7,7 +7,7 @@ import (
 )
 
 // answer is what Get returns. While there is a problem, wake is called at the next change.
-func (k *keeper) answer(subscriber string, wake func(), cluster target.Description) (*Connection, error) {
+func (k *connector) answer(subscriber string, wake func(), cluster target.Description) (*Connection, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	if version := cluster.KubernetesVersion; k.version != version { // upgraded: the kinds that it serves are others
@@ -31,7 +31,7 @@ func (k *keeper) answer(subscriber string, wake func(), cluster target.Descripti
 
 // publish applies the outcome of a visit to the links, and wakes the subscribers if the answer
 // changed.
-func (k *keeper) publish(l *link, connection *Connection, problem *NotConnectedError) {
+func (k *connector) publish(l *link, connection *Connection, problem *NotConnectedError) {
 	k.mutex.Lock()
 	changed := (problem == nil) != (k.problem == nil) || problem != nil && *problem != *k.problem
 	k.replace(l, connection, problem)
@@ -51,7 +51,7 @@ func (k *keeper) publish(l *link, connection *Connection, problem *NotConnectedE
 
 // replace closes a link that is no longer used, and opens or blocks the current one. It drops a new
 // link whose greeting failed: the next visit makes another.
-func (k *keeper) replace(l *link, connection *Connection, problem *NotConnectedError) {
+func (k *connector) replace(l *link, connection *Connection, problem *NotConnectedError) {
 	if k.connection != nil && k.connection.link != l {
 		k.connection.link.close(k.cluster.Name, v1.ReasonClusterNotReady, "the kubeconfig has changed, connecting anew")
 		k.connection = nil
@@ -68,14 +68,14 @@ func (k *keeper) replace(l *link, connection *Connection, problem *NotConnectedE
 }
 
 // linkFailed ignores failures of a link that was replaced.
-func (k *keeper) linkFailed(l *link, err error) {
+func (k *connector) linkFailed(l *link, err error) {
 	if have := k.known(); have != nil && have.link == l {
 		k.fail(err)
 	}
 }
 
 // fail blocks the connection after a failure of its transport, and asks for a probe.
-func (k *keeper) fail(err error) {
+func (k *connector) fail(err error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	if k.problem != nil || k.connection == nil {
@@ -91,7 +91,7 @@ func (k *keeper) fail(err error) {
 
 // instead is the problem of a Cluster that is not ready by its own status. An unusable kubeconfig
 // is the likelier cause: KKP checks the API server with the same kubeconfig.
-func (k *keeper) instead(problem *NotConnectedError) *NotConnectedError {
+func (k *connector) instead(problem *NotConnectedError) *NotConnectedError {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	switch {
@@ -103,6 +103,6 @@ func (k *keeper) instead(problem *NotConnectedError) *NotConnectedError {
 	return problem
 }
 
-func (k *keeper) stop() {
+func (k *connector) stop() {
 	k.publish(nil, nil, k.trouble(v1.ReasonClusterNotReady, "connections are being closed"))
 }

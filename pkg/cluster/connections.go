@@ -32,20 +32,20 @@ type Connections struct {
 	life    context.Context
 	running sync.WaitGroup
 	// connectors by Ref without UID: a new Cluster of the same name replaces the former one.
-	keepers map[target.Ref]*keeper
+	connectors map[target.Ref]*connector
 }
 
 // NewConnections reads kubeconfig Secrets by a reader, which must bypass caches.
 func NewConnections(reader client.Reader) *Connections {
 	return &Connections{
-		reader: reader, keepers: map[target.Ref]*keeper{}, budget: remote.NewBudget(answersAtOnce),
+		reader: reader, connectors: map[target.Ref]*connector{}, budget: remote.NewBudget(answersAtOnce),
 		pace: pace{first: time.Second, most: 5 * time.Minute, refresh: 10 * time.Minute, rest: 15 * time.Second},
 	}
 }
 
 // UseIdentities makes each connection compare the user cluster with the recorded one. Call it
 // before Start. Without it, every user cluster is accepted.
-func (c *Connections) KeepIdentities(identities *Identities) { c.identities = identities }
+func (c *Connections) UseIdentities(identities *Identities) { c.identities = identities }
 
 // OnSwap sets a callback for Clusters whose user cluster turns out to be another one, or another
 // Cluster's. It must only enqueue. Call OnSwap before the first Get.
@@ -68,7 +68,7 @@ func (c *Connections) Origin(ctx context.Context, cluster target.Ref) (types.UID
 func (c *Connections) Start(ctx context.Context) error {
 	c.mutex.Lock()
 	c.life = ctx
-	for _, k := range c.keepers {
+	for _, k := range c.connectors {
 		c.launch(k)
 	}
 	c.mutex.Unlock()
@@ -78,7 +78,7 @@ func (c *Connections) Start(ctx context.Context) error {
 }
 
 // launch needs the mutex. It starts nothing after the end.
-func (c *Connections) launch(k *keeper) {
+func (c *Connections) launch(k *connector) {
 	if c.life == nil || c.life.Err() != nil {
 		return
 	}
@@ -98,22 +98,22 @@ func (c *Connections) Get(cluster target.Description, subscriber string, wake fu
 		}
 		return nil, problem
 	}
-	return c.keeper(cluster.Ref).answer(subscriber, wake, cluster)
+	return c.connector(cluster.Ref).answer(subscriber, wake, cluster)
 }
 
 // connector returns the cluster's connector, and ends that of a former Cluster of the name.
-func (c *Connections) keeper(cluster target.Ref) *keeper {
+func (c *Connections) connector(cluster target.Ref) *connector {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	k, found := c.keepers[anyOf(cluster)]
+	k, found := c.connectors[anyOf(cluster)]
 	if found && k.cluster == cluster {
 		return k
 	}
 	if found {
 		k.cancel()
 	}
-	k = c.newKeeper(cluster)
-	c.keepers[anyOf(cluster)] = k
+	k = c.newConnector(cluster)
+	c.connectors[anyOf(cluster)] = k
 	c.launch(k)
 	return k
 }
@@ -124,10 +124,10 @@ func anyOf(cluster target.Ref) target.Ref {
 	return cluster
 }
 
-func (c *Connections) existing(cluster target.Ref) *keeper {
+func (c *Connections) existing(cluster target.Ref) *connector {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if k, found := c.keepers[anyOf(cluster)]; found && k.cluster == cluster {
+	if k, found := c.connectors[anyOf(cluster)]; found && k.cluster == cluster {
 		return k
 	}
 	return nil
@@ -150,7 +150,7 @@ func (c *Connections) Report(cluster target.Ref, err error) {
 func (c *Connections) Refresh(changed target.Ref) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	for _, k := range c.keepers {
+	for _, k := range c.connectors {
 		if changed.Matches(k.cluster) {
 			k.nudge()
 		}
@@ -161,9 +161,9 @@ func (c *Connections) Refresh(changed target.Ref) {
 func (c *Connections) Forget(cluster target.Ref) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if k, found := c.keepers[anyOf(cluster)]; found && k.cluster == cluster {
+	if k, found := c.connectors[anyOf(cluster)]; found && k.cluster == cluster {
 		k.cancel()
-		delete(c.keepers, anyOf(cluster))
+		delete(c.connectors, anyOf(cluster))
 	}
 	if c.identities != nil {
 		c.identities.forget(identityName(cluster))

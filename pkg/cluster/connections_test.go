@@ -269,9 +269,9 @@ func TestReport(t *testing.T) {
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			c := NewConnections(nil) // not started: no probe puts anything right
-			k := c.newKeeper(Describe(kkp).Ref)
+			k := c.newConnector(Describe(kkp).Ref)
 			k.connection, k.problem = &Connection{link: &link{}}, nil
-			c.keepers[anyOf(Describe(kkp).Ref)] = k
+			c.connectors[anyOf(Describe(kkp).Ref)] = k
 			c.Report(Describe(test.cluster).Ref, test.err)
 			if out := k.problem != nil; out != test.out {
 				t.Errorf("taken out: %v, want %v", out, test.out)

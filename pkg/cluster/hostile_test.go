@@ -106,7 +106,7 @@ func TestMisbehavingClusterIsLeftAlone(t *testing.T) {
 	p := newPlace(t, "misbehaving")
 	p.keep("internal-admin-kubeconfig", server.Kubeconfig())
 	c := p.connections()
-	c.pace.rest = c.pace.most // before any keeper is made
+	c.pace.rest = c.pace.most // before any connector is made
 	connection := p.live(c)
 	server.Set(hostile.ModeNamed("big-pages"))
 	kinds := connection.Metadata.Resource(v1Resource.WithVersion("v1"))

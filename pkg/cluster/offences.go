@@ -22,7 +22,7 @@ type offences struct {
 }
 
 // recordOffence needs the mutex, and a problem that is set.
-func (k *keeper) recordOffence(err error) {
+func (k *connector) recordOffence(err error) {
 	now := time.Now()
 	if now.Sub(k.offences.last) > forgivenAfter*k.pace.most {
 		k.offences.count = 0
@@ -36,7 +36,7 @@ func (k *keeper) recordOffence(err error) {
 }
 
 // restingProblem is the problem of a cluster during its rest, else nil.
-func (k *keeper) restingProblem() *NotConnectedError {
+func (k *connector) restingProblem() *NotConnectedError {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	if time.Now().Before(k.offences.over) {
@@ -47,7 +47,7 @@ func (k *keeper) restingProblem() *NotConnectedError {
 
 // await waits for the next visit: for the pace or a nudge, and for the end of a rest. It returns
 // false when the context ends.
-func (k *keeper) await(ctx context.Context, failures int) bool {
+func (k *connector) await(ctx context.Context, failures int) bool {
 	timer := time.NewTimer(k.pace.after(failures))
 	defer timer.Stop()
 	select {

@@ -58,7 +58,7 @@ func (c *Connection) userCluster(ctx context.Context) (types.UID, error) {
 }
 
 // recognise checks that a connection leads to the Cluster's own user cluster.
-func (k *keeper) recognise(ctx context.Context, greeted *Connection) *NotConnectedError {
+func (k *connector) recognise(ctx context.Context, greeted *Connection) *NotConnectedError {
 	greeted.Origin = k.cluster.UID
 	if k.identities == nil {
 		return nil
@@ -82,7 +82,7 @@ func (k *keeper) recognise(ctx context.Context, greeted *Connection) *NotConnect
 	return nil
 }
 
-func (k *keeper) confirmation() string {
+func (k *connector) confirmation() string {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	return k.confirmed

@@ -195,7 +195,7 @@ func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencie
 	finder := wiring.Finder(made)
 	connections := cluster.NewConnections(made.GetAPIReader())
 	if w.identities {
-		connections.KeepIdentities(cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), finder, w.catalogue))
+		connections.UseIdentities(cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), finder, w.catalogue))
 	}
 	w.connections = connections
 	content := w.store(kinds)

@@ -42,7 +42,7 @@ func (p pace) doubled(pause time.Duration, times int) time.Duration {
 }
 
 // connector maintains the connection to one cluster, in a goroutine of its own.
-type keeper struct {
+type connector struct {
 	cluster target.Ref
 	reader  client.Reader
 	pace    pace
@@ -69,8 +69,8 @@ type keeper struct {
 	offences    offences
 }
 
-func (c *Connections) newKeeper(cluster target.Ref) *keeper {
-	k := &keeper{
+func (c *Connections) newConnector(cluster target.Ref) *connector {
+	k := &connector{
 		cluster: cluster, reader: c.reader, pace: c.pace, budget: c.budget, fence: c.Fence,
 		identities: c.identities, swapped: c.swapped,
 		nudges: make(chan struct{}, 1), subscribers: map[string]func(){}, cancel: func() {},
@@ -79,11 +79,11 @@ func (c *Connections) newKeeper(cluster target.Ref) *keeper {
 	return k
 }
 
-func (k *keeper) trouble(reason, message string) *NotConnectedError {
+func (k *connector) trouble(reason, message string) *NotConnectedError {
 	return &NotConnectedError{Cluster: k.cluster.Name, Reason: reason, Message: message}
 }
 
-func (k *keeper) nudge() {
+func (k *connector) nudge() {
 	select {
 	case k.nudges <- struct{}{}:
 	default:
@@ -92,7 +92,7 @@ func (k *keeper) nudge() {
 
 // run visits the cluster until the context ends: now, after each nudge, and with back-off after
 // failures.
-func (k *keeper) run(ctx context.Context) {
+func (k *connector) run(ctx context.Context) {
 	defer k.stop()
 	for failures := 0; ; {
 		link, connection, problem := k.visit(ctx)
@@ -114,7 +114,7 @@ func (k *keeper) run(ctx context.Context) {
 
 // visit reads the kubeconfig and greets the API server. It uses the existing link if the kubeconfig
 // is the same.
-func (k *keeper) visit(ctx context.Context) (*link, *Connection, *NotConnectedError) {
+func (k *connector) visit(ctx context.Context) (*link, *Connection, *NotConnectedError) {
 	ctx, cancel := context.WithTimeout(asProbe(ctx), visitTimeout)
 	defer cancel()
 	base, problem := k.base(ctx)
@@ -131,7 +131,7 @@ func (k *keeper) visit(ctx context.Context) (*link, *Connection, *NotConnectedEr
 	return base.link, now, nil
 }
 
-func (k *keeper) base(ctx context.Context) (*Connection, *NotConnectedError) {
+func (k *connector) base(ctx context.Context) (*Connection, *NotConnectedError) {
 	have := k.known()
 	data, err := ReadKubeconfig(ctx, k.reader, k.cluster)
 	var none *NoKubeconfigError
@@ -155,7 +155,7 @@ func (k *keeper) base(ctx context.Context) (*Connection, *NotConnectedError) {
 	return made, nil
 }
 
-func (k *keeper) connect(data []byte) (*Connection, error) {
+func (k *connector) connect(data []byte) (*Connection, error) {
 	config, err := ParseKubeconfig(data)
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (k *keeper) connect(data []byte) (*Connection, error) {
 	return newConnection(l)
 }
 
-func (k *keeper) kubeconfigProblem(err error) *NotConnectedError {
+func (k *connector) kubeconfigProblem(err error) *NotConnectedError {
 	problem := "kubeconfig can't be used"
 	if refused, ok := errors.AsType[*KubeconfigError](err); ok {
 		problem = refused.Error()
@@ -175,11 +175,11 @@ func (k *keeper) kubeconfigProblem(err error) *NotConnectedError {
 	return k.trouble(v1.ReasonKubeconfigInvalid, k.kubeconfigPlace()+problem)
 }
 
-func (k *keeper) kubeconfigPlace() string {
+func (k *connector) kubeconfigPlace() string {
 	return fmt.Sprintf("the kubeconfig Secret in namespace %q: ", k.cluster.Namespace)
 }
 
-func (k *keeper) greetingProblem(err error) *NotConnectedError {
+func (k *connector) greetingProblem(err error) *NotConnectedError {
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
 		return k.trouble(v1.ReasonKubeconfigInvalid, k.kubeconfigPlace()+"the API server refuses the kubeconfig's credentials")
 	}
@@ -200,7 +200,7 @@ func (k *keeper) greetingProblem(err error) *NotConnectedError {
 	return k.trouble(v1.ReasonClusterUnreachable, DescribeFailure(err))
 }
 
-func (k *keeper) known() *Connection {
+func (k *connector) known() *Connection {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	return k.connection

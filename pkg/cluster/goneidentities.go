@@ -31,7 +31,7 @@ const (
 func (i *Identities) Start(ctx context.Context) error {
 	for {
 		pause := cleanupInterval
-		again, err := i.RemoveLeft(ctx)
+		again, err := i.RemoveGone(ctx)
 		if err != nil && ctx.Err() == nil {
 			ctrl.LoggerFrom(ctx).Error(err, "looking for identities of Clusters that are gone; tried again later")
 		}
@@ -51,7 +51,7 @@ func (i *Identities) NeedLeaderElection() bool { return true }
 
 // RemoveGone removes the ConfigMaps of Clusters that have been gone for a day and have no
 // installations. Again says that some need a second check, after GoneInterval.
-func (i *Identities) RemoveLeft(ctx context.Context) (again bool, err error) {
+func (i *Identities) RemoveGone(ctx context.Context) (again bool, err error) {
 	var identities metav1.PartialObjectMetadataList
 	identities.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
 	if err := i.reader.List(ctx, &identities, client.InNamespace(i.namespace), client.HasLabels{v1.LabelUserCluster}); err != nil {
