@@ -16,8 +16,7 @@ import (
 // answersAtOnce bounds the memory for answers of all user clusters at a time, in bytes.
 const answersAtOnce = 384 << 20
 
-// Connections owns the connections to a seed's user clusters. Before Start, Get answers "not
-// connected".
+// Connections owns the connections to a seed's user clusters. Start must run, or Get fails.
 type Connections struct {
 	// Fence stops writes once the process no longer leads; nil: no fence. Set it before Start.
 	Fence remote.Fence

@@ -56,8 +56,7 @@ type connector struct {
 	cancel  context.CancelFunc
 
 	mutex sync.Mutex
-	// connection exists from the first greeting until the kubeconfig changes; it is live while
-	// problem is nil.
+	// connection exists until the kubeconfig changes; it is live while problem is nil.
 	connection *Connection
 	problem    *NotConnectedError
 	everUp     bool
@@ -90,8 +89,7 @@ func (k *connector) nudge() {
 	}
 }
 
-// run visits the cluster until the context ends: now, after each nudge, and with back-off after
-// failures.
+// run visits the cluster until the context ends: now, after a nudge, with back-off on failures.
 func (k *connector) run(ctx context.Context) {
 	defer k.stop()
 	for failures := 0; ; {
@@ -112,8 +110,7 @@ func (k *connector) run(ctx context.Context) {
 	}
 }
 
-// visit reads the kubeconfig and greets the API server. It uses the existing link if the kubeconfig
-// is the same.
+// visit reads the kubeconfig and greets the API server, over the existing link if it can.
 func (k *connector) visit(ctx context.Context) (*link, *Connection, *NotConnectedError) {
 	ctx, cancel := context.WithTimeout(asProbe(ctx), visitTimeout)
 	defer cancel()
@@ -138,7 +135,7 @@ func (k *connector) base(ctx context.Context) (*Connection, *NotConnectedError) 
 	switch {
 	case errors.As(err, &none):
 		return nil, k.trouble(v1.ReasonKubeconfigInvalid, none.Error())
-	case err != nil && have != nil: // the seed's API server is at fault, which is no reason to let go
+	case err != nil && have != nil: // the seed's API server is at fault: the connection stays
 		return have, nil
 	case err != nil:
 		return nil, k.trouble(v1.ReasonClusterNotReady, "the kubeconfig can't be read from the seed")

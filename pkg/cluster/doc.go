@@ -20,6 +20,6 @@
 // that a Cluster refers to.
 //
 // User clusters belong to tenants. pkg/remote bounds their answers; discovery.go bounds what is
-// stored of discovery. A cluster that misbehaves gets no calls for a while (offences.go). No text
+// stored of discovery. A cluster that misbehaves gets no calls for a while (answer.go). No text
 // of an API server's answer gets into an error of this package.
 package cluster

@@ -30,8 +30,7 @@ type Finder interface {
 	// differs. An error of change is returned as it is, and nothing is written. Other errors:
 	// conflict (apierrors.IsConflict), or not found for a Cluster that is gone or has another UID.
 	Annotate(ctx context.Context, ref target.Ref, change func(annotations map[string]string) error) error
-	// Watch enqueues requests when clusters change. If relevant is nil, each change of a field that
-	// we read counts.
+	// Watch enqueues requests when clusters change. Without relevant, all that we read counts.
 	Watch(informers cache.Cache, requests Requests, relevant Relevant) source.Source
 }
 
@@ -71,8 +70,8 @@ func HeldAvailable(transform toolscache.TransformFunc) cache.ByObject {
 	return cache.ByObject{Field: selectors.OneTermEqualSelector("metadata.name", v1.AvailableCatalogue), Transform: transform}
 }
 
-// UnknownError says that a namespace has no Cluster, or several. Never remove anything because of
-// it.
+// UnknownError says that a namespace has no Cluster, or several. It is no reason to remove
+// anything.
 type UnknownError struct {
 	Namespace string
 	// Name of the requested Cluster; empty: any.

@@ -26,8 +26,7 @@ const (
 	annotationGone = v1.Prefix + "gone-since"
 )
 
-// Start removes ConfigMaps of Clusters that are gone, until the context ends. It is a
-// manager.Runnable.
+// Start removes ConfigMaps of gone Clusters until the context ends. It is a manager.Runnable.
 func (i *Identities) Start(ctx context.Context) error {
 	for {
 		pause := cleanupInterval
@@ -65,7 +64,7 @@ func (i *Identities) RemoveGone(ctx context.Context) (again bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	var failures []error // of one Cluster: the others are looked at all the same
+	var failures []error // of one Cluster: the others are checked all the same
 	for name, item := range missing {
 		if busy[name] {
 			continue

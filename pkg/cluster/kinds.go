@@ -147,8 +147,7 @@ func servedAs(version string, r resource) string {
 	return schema.GroupVersion{Group: r.Group, Version: r.Version}.String()
 }
 
-// mapper is the RESTMapper of a connection. Its calls have no context: the client's deadline ends
-// them.
+// mapper is a connection's RESTMapper. Calls have no context: the client's deadline ends them.
 type mapper struct{ kinds *kinds }
 
 var _ meta.ResettableRESTMapper = mapper{}

@@ -50,8 +50,7 @@ type KKPFinder struct {
 	absent map[v1.ClusterIdentity]time.Time
 }
 
-// NewKKPFinder takes a cached reader with the index of IndexNamespaceName, and an uncached reader
-// for Gone and Annotate.
+// NewKKPFinder needs the index of IndexNamespaceName. The uncached reader is for Gone and Annotate.
 func NewKKPFinder(cached, uncached client.Reader, writer client.Writer) *KKPFinder {
 	return &KKPFinder{cached: cached, uncached: uncached, writer: writer, clock: clock.RealClock{}, absent: map[v1.ClusterIdentity]time.Time{}}
 }
@@ -188,8 +187,7 @@ func (f *KKPFinder) Gone(ctx context.Context, ref target.Ref) (bool, error) {
 	return now.Sub(first) >= GoneInterval, nil
 }
 
-// isAbsent asks once. A 404 counts only if the kind can be listed: without the CRD, every name is
-// 404.
+// isAbsent asks once. A 404 counts only if the kind can be listed, since without CRD all are 404.
 func (f *KKPFinder) isAbsent(ctx context.Context, identity v1.ClusterIdentity) (bool, error) {
 	var cluster kkpv1.Cluster
 	err := f.uncached.Get(ctx, client.ObjectKey{Name: identity.Name}, &cluster)

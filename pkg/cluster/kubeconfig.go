@@ -19,8 +19,7 @@ import (
 // (cert-manager CVE-2024-12401).
 const KubeconfigLimit = 256 << 10
 
-// Limits of a kubeconfig's content. A usable one has about forty values, five deep; extensions may
-// have more.
+// Limits of a kubeconfig's content. A usable one has about forty values, five deep.
 const (
 	kubeconfigDepth  = 32
 	kubeconfigPieces = 8192

@@ -93,6 +93,7 @@ type Change struct {
 // Subscribe calls a function for each change. It must not block.
 func (p *Platform) Subscribe(changed func(Change)) { p.kinds.subscribe(changed) }
 
+// IsProvider says whether providerRef may name the kind.
 func (p *Platform) IsProvider(kind schema.GroupKind) bool { return slices.Contains(p.providers, kind) }
 
 // SeveralConfigurationsError says that a namespace has more than one KubermaticConfiguration.
@@ -166,8 +167,7 @@ func (e *ProviderError) Error() string {
 	return fmt.Sprintf("providerRef %s %q %s", e.Kind, e.Name, e.Problem)
 }
 
-// ProviderSecret reads status.secretRef.name of an object. The error is a ProviderError, or the
-// reader's.
+// ProviderSecret reads status.secretRef.name. The error is a ProviderError, or the reader's.
 func (p *Platform) ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error) {
 	problem := func(text string) error { return &ProviderError{Kind: kind, Name: key.Name, Problem: text} }
 	if !p.IsProvider(kind) {
@@ -200,4 +200,30 @@ func asMetadata(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(kind)
 	return object
+}
+
+// KindKKPAddon is the kind of KKP's own add-ons (sdk/apis/kubermatic/v1/addon.go of KKP).
+var KindKKPAddon = schema.GroupKind{Group: kkpv1.GroupVersion.Group, Kind: "Addon"}
+
+// KKPAddonFinalizer makes KKP delete an Addon's manifests when the Addon is deleted
+// (pkg/controller/seed-controller-manager/addon of KKP).
+const KKPAddonFinalizer = "cleanup-manifests"
+
+// KKPAddon is the cached metadata of KKP's Addon of a name in a cluster. It is nil if there is
+// none, or if the seed does not serve the kind.
+func (p *Platform) KKPAddon(ctx context.Context, cluster target.Ref, name string) (*metav1.PartialObjectMetadata, error) {
+	served, err := p.kinds.version(KindKKPAddon)
+	if err != nil || served == nil {
+		return nil, err
+	}
+	addon := asMetadata(*served)
+	key := types.NamespacedName{Namespace: cluster.Namespace, Name: name}
+	err = p.objects.Get(ctx, key, addon)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading KKP's Addon %q: %w", key, err)
+	}
+	return addon, nil
 }
