@@ -34,11 +34,13 @@ type entryVersion struct {
 	kkp, k8s *constraintRange
 }
 
+// Origin is where a version of a merged add-on comes from.
 type Origin struct {
 	Digest    string `json:"digest"`
 	Catalogue string `json:"catalogue"`
 }
 
+// MalformedError says that an object is no merged catalogue.
 type MalformedError struct {
 	Name, Detail string
 }
@@ -47,8 +49,8 @@ func (e *MalformedError) Error() string {
 	return fmt.Sprintf("merged AddonCatalogue %q: %s", e.Name, e.Detail)
 }
 
-// NewEntry reads a merged AddonCatalogue. The entry shares parts of the object: don't change it.
-// Errors: *MalformedError.
+// NewEntry reads a merged AddonCatalogue, which must not change afterwards. Errors:
+// *MalformedError.
 func NewEntry(merged *v1.AddonCatalogue) (*Entry, error) {
 	if len(merged.Spec.Addons) != 1 {
 		return nil, &MalformedError{merged.Name, fmt.Sprintf("it has %d add-ons, not one", len(merged.Spec.Addons))}

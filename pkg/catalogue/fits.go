@@ -10,8 +10,8 @@ import (
 
 // Platform is what constraints are compared with, in raw texts: PlatformVersion parses them.
 type Platform struct {
-	// KKPVersion such as v2.31.0-3-g2974df5. If it is empty or unreadable, only versions without
-	// that constraint fit.
+	// KKPVersion such as v2.31.0-3-g2974df5. If unreadable, only versions without that constraint
+	// fit.
 	KKPVersion string
 	// K8sVersion of the control plane, such as v1.36.3-gke.100. If unreadable: likewise.
 	K8sVersion string

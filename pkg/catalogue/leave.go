@@ -26,8 +26,7 @@ func (e *LeaveError) Error() string {
 // Leave has the versions of core add-ons that clusters have to leave, by add-on.
 type Leave map[string][]string
 
-// ReadLeave reads annotation leave-versions of a Core catalogue: "rbac=99.0.0,canal=3.28.0".
-// Errors: *LeaveError.
+// ReadLeave reads annotation leave-versions: "rbac=99.0.0,canal=3.28.0". Errors: *LeaveError.
 func ReadLeave(text string) (Leave, error) {
 	if len(text) > leaveLengthLimit {
 		return nil, &LeaveError{fmt.Sprintf("it has %d characters, %d are the most", len(text), leaveLengthLimit)}
@@ -47,6 +46,7 @@ func ReadLeave(text string) (Leave, error) {
 	return found, nil
 }
 
+// Add adds the versions of another catalogue.
 func (l Leave) Add(other Leave) {
 	for addon, versions := range other {
 		l[addon] = append(l[addon], versions...)

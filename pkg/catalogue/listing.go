@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 
@@ -18,6 +19,7 @@ type Listing struct {
 	Addons     []ListedAddon `json:"addons"`
 }
 
+// ListedAddon is one add-on of a Listing.
 type ListedAddon struct {
 	Name        string `json:"name"`
 	DisplayName string `json:"displayName,omitempty"`
@@ -30,12 +32,14 @@ type ListedAddon struct {
 	Excluded []ListedExclusion `json:"excluded,omitempty"`
 }
 
+// ListedVersion is a version that fits.
 type ListedVersion struct {
 	VersionOrigin
 	// Deprecated says why the version should not be used any more; usually empty.
 	Deprecated string `json:"deprecated,omitempty"`
 }
 
+// ListedExclusion is a version that does not fit.
 type ListedExclusion struct {
 	VersionOrigin
 	// Reason is a reason such as v1.ExcludedK8sVersion, Message says what the version needs.
@@ -53,8 +57,7 @@ func (v entryVersion) named() VersionOrigin {
 	return VersionOrigin{Version: v.version.Version, Catalogue: v.origin.Catalogue}
 }
 
-// Lister decides for one platform, one add-on at a time, so that callers can cache the results. It
-// is not safe for concurrent use.
+// Lister decides for one platform, one add-on at a time. It is not safe for concurrent use.
 type Lister struct {
 	check   *platformCheck
 	options ListOptions
@@ -68,6 +71,7 @@ type ListOptions struct {
 	Describe bool
 }
 
+// NewLister makes a Lister.
 func NewLister(platform Platform, options ListOptions) *Lister {
 	return &Lister{check: newPlatformCheck(platform), options: options}
 }
@@ -155,4 +159,66 @@ func (e *Entry) Detail(version string) (VersionDetail, bool) {
 		}
 	}
 	return detail, true
+}
+
+const coreMessage = "core add-ons are installed by the platform and not offered to users"
+
+// excludedLimit is how many excluded versions an available catalogue lists; it counts all.
+const excludedLimit = 200
+
+// Availability is what a platform is offered.
+type Availability struct {
+	// Addons have names and version strings only: sorted by name, versions newest first.
+	Addons   []v1.Addon
+	Versions int32
+	// Excluded lists at most 200 excluded versions, sorted by add-on and version.
+	Excluded []v1.ExcludedVersion
+	// ExcludedCount is the number of all excluded versions.
+	ExcludedCount int32
+	Digest        string
+}
+
+// Available decides what a platform is offered. Entries of NewEntry give no error.
+func Available(entries []*Entry, platform Platform) (Availability, error) {
+	sorted := slices.Clone(entries)
+	slices.SortFunc(sorted, func(a, b *Entry) int { return cmp.Compare(a.Addon.Name, b.Addon.Name) })
+	var found Availability
+	check := newPlatformCheck(platform)
+	for _, entry := range sorted {
+		found.add(entry, check)
+	}
+	encoded, err := json.Marshal(found)
+	if err != nil { // Texts and numbers always encode.
+		return Availability{}, err
+	}
+	found.Digest = digestOf(encoded)
+	return found, nil
+}
+
+func (a *Availability) add(entry *Entry, check *platformCheck) {
+	compact := v1.Addon{Name: entry.Addon.Name}
+	for _, version := range entry.versions {
+		reason, message := v1.ExcludedCore, coreMessage
+		if entry.Type != v1.CatalogueCore {
+			reason, message = check.fits(version.kkp, version.k8s)
+		}
+		if reason == "" {
+			compact.Versions = append(compact.Versions, v1.AddonVersion{Version: version.version.Version})
+			continue
+		}
+		a.exclude(v1.ExcludedVersion{
+			Addon: string(entry.Addon.Name), Version: version.version.Version, Reason: reason, Message: message,
+		})
+	}
+	if len(compact.Versions) > 0 {
+		a.Addons = append(a.Addons, compact)
+		a.Versions += int32(len(compact.Versions)) // at most 128 by the schema
+	}
+}
+
+func (a *Availability) exclude(version v1.ExcludedVersion) {
+	a.ExcludedCount++
+	if len(a.Excluded) < excludedLimit {
+		a.Excluded = append(a.Excluded, version)
+	}
 }

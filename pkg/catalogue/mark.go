@@ -85,8 +85,7 @@ func Digest(value any) (string, error) {
 	return digestOf(canonical), nil
 }
 
-// measure returns a version's digest, which covers all that installations depend on, and its size
-// as JSON, in bytes.
+// measure returns a version's digest, which covers all of it, and its size as JSON, in bytes.
 func measure(version *v1.AddonVersion) (digest string, size int, err error) {
 	canonical, err := canonicalJSON(version)
 	if err != nil {

@@ -27,7 +27,7 @@ func (e *VersionUnknownError) Error() string {
 	return fmt.Sprintf("add-on %q has no version %q: %s", e.Addon, e.Wanted, e.Detail)
 }
 
-// Reason implements Refusal, as do the methods below.
+// Reason implements Refusal.
 func (e *VersionUnknownError) Reason() string { return v1.ReasonVersionUnknown }
 
 // IncompatibleError says that a version does not fit the cluster, or that it is a core add-on.
@@ -54,6 +54,7 @@ func (e *IncompatibleError) Error() string {
 	return text + wouldFit(e.Fitting, e.IsDown)
 }
 
+// Reason implements Refusal.
 func (e *IncompatibleError) Reason() string { return e.Excluded }
 
 // DowngradeRefusedError says that a version is lower than the installed one.
@@ -66,10 +67,10 @@ func (e *DowngradeRefusedError) Error() string {
 		e.Version, e.Addon, e.Installed, v1.AnnotationAllowDowngrade)
 }
 
+// Reason implements Refusal.
 func (e *DowngradeRefusedError) Reason() string { return v1.ReasonDowngradeRefused }
 
-// WithdrawnError says that the installed version left the catalogue without a newer one. It stays
-// installed.
+// WithdrawnError says that the installed version left the catalogue. It stays installed.
 type WithdrawnError struct {
 	Addon, Installed string
 	Fitting          string
@@ -84,10 +85,10 @@ func (e *WithdrawnError) Error() string {
 	return text + wouldFit(e.Fitting, e.IsDown)
 }
 
+// Reason implements Refusal.
 func (e *WithdrawnError) Reason() string { return v1.ReasonWithdrawn }
 
-// wouldFit ends a refusal with the version that fits, and with the annotation that a downgrade
-// needs.
+// wouldFit ends a refusal with the version that fits, and the annotation for a downgrade.
 func wouldFit(version string, isDown bool) string {
 	if !isDown {
 		return fmt.Sprintf("; version %q would fit", version)

@@ -1,11 +1,10 @@
 package catalogue
 
 import (
-	"fmt"
-
 	"github.com/Masterminds/semver/v3"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // SelectOptions are an installation's rights.
@@ -16,9 +15,9 @@ type SelectOptions struct {
 	Core bool
 }
 
+// Selection is the result of Select.
 type Selection struct {
-	// Version is the chosen version, nil beside a refusal. It belongs to the entry: don't change
-	// it.
+	// Version is the chosen version, nil beside a refusal. It belongs to the entry: don't edit it.
 	Version *v1.AddonVersion
 	Origin  Origin
 	// AvailableUpdate is the newest fitting version above the chosen one, or above the installed
@@ -176,8 +175,7 @@ func (s *selector) isInstalled(version *entryVersion) bool {
 	return s.installed != "" && key(version.version.Version, version.semver) == s.installedKey
 }
 
-// isDown says whether a version is a downgrade that is not allowed. Only semantic versions can be
-// compared.
+// isDown says whether a version is a downgrade that is not allowed, by semantic versions.
 func (s *selector) isDown(version *entryVersion) bool {
 	if s.options.AllowDowngrade || s.installedSemver == nil || version.semver == nil || s.isLeft(s.installed) {
 		return false
@@ -228,17 +226,11 @@ func (s *selector) fitting() (version string, isDown bool) {
 // known lists existing versions, to help with a mistyped one.
 func (s *selector) known() string {
 	const most = 5
-	names := ""
-	for i, version := range s.entry.versions {
-		if i == most {
-			return fmt.Sprintf("it has %s and %d more", names, len(s.entry.versions)-most)
-		}
-		if i > 0 {
-			names += ", "
-		}
-		names += version.version.Version
+	names := make([]string, 0, len(s.entry.versions))
+	for _, version := range s.entry.versions {
+		names = append(names, version.version.Version)
 	}
-	return "it has " + names
+	return "it has " + text.Names(names, most)
 }
 
 func (s *selector) unknown(detail string) Refusal {

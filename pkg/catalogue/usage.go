@@ -89,8 +89,7 @@ func (u SeedUsage) Encode() string {
 	return string(encoded)
 }
 
-// EncodeWithin encodes within a limit in bytes. It moves the versions with the fewest installations
-// to the others.
+// EncodeWithin encodes within a limit in bytes: it moves the rarest versions to the others.
 func (u SeedUsage) EncodeWithin(limit int) string {
 	text := u.Encode()
 	if len(text) <= limit {

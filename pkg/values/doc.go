@@ -7,8 +7,7 @@
 // A form's fields are values at dotted paths. Their defaults are a layer; CheckForm is the check
 // for both admission and rendering.
 //
-// CheckTemplate parses a valuesTemplate without running it; UnknownKeys finds possibly misspelt
-// fields.
+// CheckTemplate parses a valuesTemplate without running it; UnknownKeys finds misspelt fields.
 //
 // CheckMarks finds template marks ("{{") in values of users, where templates see secrets.
 //

@@ -2,20 +2,23 @@ package values
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+
+	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
 // ReservedKey at the top of values has the cluster's template data; no layer may set it.
 const ReservedKey = "kkp"
 
+// Layer is one source of values.
 type Layer struct {
 	// Origin of the values, such as "catalogue" or "valuesFrom[0]".
 	Origin string
 	Values map[string]any
 }
 
-// Origins are the layers of effective values, by dotted path of each scalar, list, null and empty
-// map.
+// Origins are effective values' layers, by dotted path of each scalar, list, null and empty map.
 type Origins map[string]string
 
 // ReservedKeyError says that a layer sets the reserved key.
@@ -25,6 +28,7 @@ func (e *ReservedKeyError) Error() string {
 	return fmt.Sprintf("values of %s: key %q is reserved for the cluster's data: choose another", e.Origin, e.Key)
 }
 
+// LimitError says that merged values are too large.
 type LimitError struct {
 	// What is "bytes" or "levels".
 	What      string
@@ -145,4 +149,42 @@ func depthOf(value any) int {
 		return 0
 	}
 	return deepest + 1
+}
+
+// Limits of values, for one document and for the merged ones.
+const (
+	MaxBytes = 256 << 10
+	// MaxDepth is the deepest nesting of maps and lists.
+	MaxDepth = 32
+)
+
+// DecodeError says what is wrong with a document of values.
+type DecodeError struct {
+	// Line counts from 1; 0 is unknown.
+	Line int
+	// Problem contains no value.
+	Problem string
+}
+
+func (e *DecodeError) Error() string {
+	return "values: " + (&strictyaml.Error{Line: e.Line, Problem: e.Problem}).Error()
+}
+
+// Decode reads values from YAML or JSON. Whole numbers that fit are int64, others float64. An empty
+// document gives no values. The error is a *DecodeError.
+func Decode(data []byte) (map[string]any, error) {
+	content, err := strictyaml.Decode(data, strictyaml.Limits{Bytes: MaxBytes, Depth: MaxDepth})
+	if problem, ok := errors.AsType[*strictyaml.Error](err); ok {
+		return nil, &DecodeError{Line: problem.Line, Problem: problem.Problem}
+	}
+	if err != nil {
+		return nil, &DecodeError{Problem: "is not valid"}
+	}
+	switch content := content.(type) {
+	case nil:
+		return map[string]any{}, nil
+	case map[string]any:
+		return content, nil
+	}
+	return nil, &DecodeError{Problem: "is no map of keys to values"}
 }

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// MaxIndex is the highest list index in a path: a number must not create a huge list
-// (CVE-2022-36055).
+// MaxIndex is the highest list index: a number must not create a huge list (CVE-2022-36055).
 const MaxIndex = 1024
 
 // Path leads to a value: spec.replicas, args[0], annotations.example\.com/name. A backslash escapes

@@ -18,8 +18,7 @@ const (
 
 const (
 	schemaDialect = "https://json-schema.org/draft/2020-12/schema"
-	// maxSchemaPlaces bounds the places of lists in a form: nested long indexes would make
-	// millions.
+	// maxSchemaPlaces bounds list places in a form: nested long indexes would make millions.
 	maxSchemaPlaces = 4096
 )
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 const (
@@ -78,21 +79,15 @@ func (s *unknownSearch) report(path Path, node *schemaNode) {
 	if s.count++; len(s.reported) == unknownShown {
 		return
 	}
-	text := fmt.Sprintf("key %q is neither in the form nor in the catalogue's values", shownKey(path.String()))
+	message := fmt.Sprintf("key %q is neither in the form nor in the catalogue's values", text.Cut(path.String(), maxKeyShown))
 	if s.elsewhere {
-		text = fmt.Sprintf("key %q is not in the form", shownKey(path.String()))
+		message = fmt.Sprintf("key %q is not in the form", text.Cut(path.String(), maxKeyShown))
 	}
 	if similar != "" {
-		text += fmt.Sprintf(": is %q meant?", shownKey(append(slices.Clone(path[:len(path)-1]), Step{Key: similar}).String()))
+		meant := append(slices.Clone(path[:len(path)-1]), Step{Key: similar})
+		message += fmt.Sprintf(": is %q meant?", text.Cut(meant.String(), maxKeyShown))
 	}
-	s.reported = append(s.reported, text)
-}
-
-func shownKey(text string) string {
-	if len(text) <= maxKeyShown {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxKeyShown], "") + "…"
+	s.reported = append(s.reported, message)
 }
 
 // similar returns the first name that differs from the key by a slip, or "".
@@ -124,8 +119,7 @@ func isSlip(a, b string) bool {
 	return distance(a, b) <= allowed
 }
 
-// distance is the number of edits between two short texts: bytes inserted, removed, replaced or
-// swapped.
+// distance is the number of edits between texts: bytes inserted, removed, replaced or swapped.
 func distance(a, b string) int {
 	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

@@ -8,6 +8,7 @@ import (
 	"text/template/parse"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // CheckVersion checks the values of a version: their form, and that form fields have valid paths
@@ -31,8 +32,7 @@ func CheckVersion(version *kubermaticv1.AddonVersion) (field string, err error) 
 	return "", nil
 }
 
-// maxTemplateBytes is the schema's limit of a valuesTemplate: specs from git did not pass the
-// schema.
+// maxTemplateBytes is the schema's limit: specs from git did not pass the schema.
 const maxTemplateBytes = 64 << 10
 
 // templateFunctions are the functions of a valuesTemplate: those of renderer gotemplate, which a
@@ -60,7 +60,7 @@ var templateFunctions = functionNames(`
 func functionNames(text string) map[string]any {
 	names := map[string]any{}
 	for name := range strings.FieldsSeq(text) {
-		names[name] = true // the parser looks only whether there is something
+		names[name] = true // the parser only checks that it exists
 	}
 	return names
 }
@@ -82,12 +82,9 @@ func CheckTemplate(version *kubermaticv1.AddonVersion) (field string, err error)
 		return "", nil
 	}
 	const longest = 200
-	text := err.Error()
-	if match := templateProblem.FindStringSubmatch(text); match != nil {
-		text = fmt.Sprintf("line %s: %s", match[1], match[2])
+	problem := err.Error()
+	if match := templateProblem.FindStringSubmatch(problem); match != nil {
+		problem = fmt.Sprintf("line %s: %s", match[1], match[2])
 	}
-	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "") + "…"
-	}
-	return templateField, errors.New(text)
+	return templateField, errors.New(text.Cut(problem, longest))
 }

@@ -56,8 +56,7 @@ func Decode(data []byte, limits Limits) (any, error) {
 	return content, err
 }
 
-// DecodeTree also returns the tree, which has lines and unexpanded aliases; nil for an empty
-// document.
+// DecodeTree also returns the tree, with lines and unexpanded aliases; nil for no document.
 func DecodeTree(data []byte, limits Limits) (any, *yamlnodes.Node, error) {
 	if len(data) > limits.Bytes {
 		return nil, nil, &Error{Problem: fmt.Sprintf("has %d bytes, at most %d are taken", len(data), limits.Bytes)}
@@ -95,8 +94,7 @@ func DecodeInto(data []byte, limits Limits, into any) error {
 	return nil
 }
 
-// pieces is at least half the number of keys and values: each begins a line, a list or a map, or
-// follows a comma.
+// pieces is at least half the number of keys and values, by the characters before them.
 func pieces(data []byte) (count int) {
 	for _, char := range data {
 		switch char {
