@@ -46,8 +46,7 @@ type form struct {
 	etag, length []string
 }
 
-// answers caches listings, the most recently used. It counts bytes that are known only later, which
-// pkg/lru can't.
+// answers caches the most recent listings. Their bytes are known too late for pkg/lru.
 type answers struct {
 	preReleases bool
 	metrics     *Metrics
@@ -228,7 +227,7 @@ func newContent(body []byte) content {
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)
 	_, failed := writer.Write(body)
-	if closed := writer.Close(); failed == nil && closed == nil { // a buffer takes everything
+	if closed := writer.Close(); failed == nil && closed == nil { // a buffer never fails
 		made.packed = newForm(bytes.Clone(packed.Bytes()), etag+"-gzip")
 	}
 	return made

@@ -20,8 +20,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 )
 
-// collectTime is how long changes are collected into one snapshot, as the distributor writes many at
-// once.
+// collectTime is how long changes are collected into one snapshot.
 const collectTime = 20 * time.Millisecond
 
 // Catalogue is the seed's merged catalogue, parsed once for each change of an object.
@@ -33,8 +32,8 @@ type Catalogue struct {
 
 	mutex   sync.Mutex
 	objects map[types.UID]object
-	// claimed are all objects with the role, shared with the cache: another key may change which
-	// are valid.
+	// claimed are all objects with the role, shared with the cache: another key may validate
+	// others.
 	claimed map[types.UID]*v1.AddonCatalogue
 	nextID  uint64
 

@@ -96,9 +96,10 @@ func refuse(writer http.ResponseWriter, err error) int {
 	case *UnavailableError:
 		header.Set("Retry-After", "1")
 	}
+	code, reason := refusal.code()
 	encoded, err := json.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
-		Code: int32(refusal.Status()), Reason: refusal.Reason(), Message: refusal.Error(),
+		Code: int32(code), Reason: reason, Message: refusal.Error(),
 	})
 	if err != nil {
 		encoded = []byte("{}") // texts always encode
@@ -106,9 +107,9 @@ func refuse(writer http.ResponseWriter, err error) int {
 	plainHeaders(header)
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Length", strconv.Itoa(len(encoded)))
-	writer.WriteHeader(refusal.Status())
-	_, _ = writer.Write(encoded) // whoever asked may be gone
-	return refusal.Status()
+	writer.WriteHeader(code)
+	_, _ = writer.Write(encoded) // the caller may be gone
+	return code
 }
 
 // Shared values of headers; they never change.
@@ -147,13 +148,12 @@ func write(writer http.ResponseWriter, request *http.Request, found *content) in
 	header["Content-Length"] = sent.length
 	writer.WriteHeader(http.StatusOK)
 	if request.Method != http.MethodHead {
-		_, _ = writer.Write(sent.body) // whoever asked may be gone
+		_, _ = writer.Write(sent.body) // the caller may be gone
 	}
 	return http.StatusOK
 }
 
-// has says whether the caller has a form of the content already. Only GET and HEAD have conditions
-// here.
+// has says whether the caller has a form of the content. Only GET and HEAD have conditions.
 func has(header http.Header, found *content) bool {
 	for _, line := range header["If-None-Match"] {
 		for known := range strings.SplitSeq(line, ",") {

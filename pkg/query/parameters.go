@@ -85,8 +85,7 @@ func (q *queries) read(raw string, route *route) (pair, error) {
 	return read, err
 }
 
-// asked reads a platform from a query. Without kkpVersion the caller sets the seed's own. Errors:
-// *ParameterError.
+// asked reads a platform from a query; kkpVersion may stay empty. Errors: *ParameterError.
 func asked(query map[string]string, needsVersion bool) (key pair, err error) {
 	if given := query["k8sVersion"]; given != "" {
 		if key.k8s, err = platformVersion("k8sVersion", given); err != nil {

@@ -61,8 +61,8 @@ func TestTakesGzip(t *testing.T) {
 	}
 }
 
-// FuzzParameters feeds what comes from outside. Whatever it is, the outcome is a platform that decides like the text did, or
-// a refusal that repeats little of it.
+// FuzzParameters feeds what comes from outside. Whatever it is, the outcome is a platform that
+// decides like the text did, or a refusal that repeats little of it.
 func FuzzParameters(f *testing.F) {
 	for _, seed := range []string{
 		"k8sVersion=1.36.3", "kkpVersion=v2.31.0-3-g2974df5&k8sVersion=v1.36.3%2Bk3s1&explain=true", "k8sVersion=1.36.3+k3s1",
@@ -81,7 +81,7 @@ func FuzzParameters(f *testing.F) {
 			}
 		}
 		refusal, ok := errors.AsType[*ParameterError](err)
-		if !ok || refusal.Status() != http.StatusBadRequest {
+		if code, _ := refusal.code(); !ok || code != http.StatusBadRequest {
 			t.Fatalf("%q: got %v, want a ParameterError", raw, err)
 		}
 		if len(err.Error()) > 400 {

@@ -12,9 +12,8 @@ import (
 // Refusal is why a request gets no answer. Its text is sent to the caller.
 type Refusal interface {
 	error
-	// Status is the HTTP status, Reason a word for programs.
-	Status() int
-	Reason() metav1.StatusReason
+	// code is the HTTP status, with a word for programs.
+	code() (int, metav1.StatusReason)
 }
 
 // UnauthenticatedError says that there is no valid token, but not what is wrong with it.
@@ -24,24 +23,20 @@ func (*UnauthenticatedError) Error() string {
 	return "send a valid token of the seed's API server: Authorization: Bearer <token>"
 }
 
-// Status is 401.
-func (*UnauthenticatedError) Status() int { return http.StatusUnauthorized }
+func (*UnauthenticatedError) code() (int, metav1.StatusReason) {
+	return http.StatusUnauthorized, metav1.StatusReasonUnauthorized
+}
 
-// Reason is Unauthorized.
-func (*UnauthenticatedError) Reason() metav1.StatusReason { return metav1.StatusReasonUnauthorized }
-
-// NotFoundError says that something does not exist or that the caller may not see it, but not
-// which.
+// NotFoundError says that something does not exist or is not visible, but not which.
 type NotFoundError struct{}
 
 func (*NotFoundError) Error() string { return "there is nothing here that you may see" }
 
-// Status is 404.
-func (*NotFoundError) Status() int { return http.StatusNotFound }
+func (*NotFoundError) code() (int, metav1.StatusReason) {
+	return http.StatusNotFound, metav1.StatusReasonNotFound
+}
 
-// Reason is NotFound.
-func (*NotFoundError) Reason() metav1.StatusReason { return metav1.StatusReasonNotFound }
-
+// ParameterError says what is wrong with the request.
 type ParameterError struct {
 	// Parameter is its name, or "body" or "query".
 	Parameter string
@@ -51,12 +46,11 @@ type ParameterError struct {
 
 func (e *ParameterError) Error() string { return fmt.Sprintf("%s: %s", e.Parameter, e.Problem) }
 
-// Status is 400.
-func (*ParameterError) Status() int { return http.StatusBadRequest }
+func (*ParameterError) code() (int, metav1.StatusReason) {
+	return http.StatusBadRequest, metav1.StatusReasonBadRequest
+}
 
-// Reason is BadRequest.
-func (*ParameterError) Reason() metav1.StatusReason { return metav1.StatusReasonBadRequest }
-
+// TooLargeError says that the body is too large.
 type TooLargeError struct {
 	// Limit in bytes.
 	Limit int64
@@ -64,22 +58,18 @@ type TooLargeError struct {
 
 func (e *TooLargeError) Error() string { return fmt.Sprintf("the body may have %d bytes", e.Limit) }
 
-// Status is 413.
-func (*TooLargeError) Status() int { return http.StatusRequestEntityTooLarge }
-
-// Reason is RequestEntityTooLarge.
-func (*TooLargeError) Reason() metav1.StatusReason { return metav1.StatusReasonRequestEntityTooLarge }
+func (*TooLargeError) code() (int, metav1.StatusReason) {
+	return http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge
+}
 
 // MediaTypeError says that the body is not JSON.
 type MediaTypeError struct{}
 
 func (*MediaTypeError) Error() string { return "send the body as application/json, or name no type" }
 
-// Status is 415.
-func (*MediaTypeError) Status() int { return http.StatusUnsupportedMediaType }
-
-// Reason is UnsupportedMediaType.
-func (*MediaTypeError) Reason() metav1.StatusReason { return metav1.StatusReasonUnsupportedMediaType }
+func (*MediaTypeError) code() (int, metav1.StatusReason) {
+	return http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType
+}
 
 // MethodError says that the path has other methods.
 type MethodError struct {
@@ -88,11 +78,9 @@ type MethodError struct {
 
 func (e *MethodError) Error() string { return "use " + strings.Join(e.Allowed, " or ") }
 
-// Status is 405.
-func (*MethodError) Status() int { return http.StatusMethodNotAllowed }
-
-// Reason is MethodNotAllowed.
-func (*MethodError) Reason() metav1.StatusReason { return metav1.StatusReasonMethodNotAllowed }
+func (*MethodError) code() (int, metav1.StatusReason) {
+	return http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed
+}
 
 // UnavailableError says that there is no answer now.
 type UnavailableError struct {
@@ -105,11 +93,9 @@ func (e *UnavailableError) Error() string { return e.Problem + "; try again" }
 
 func (e *UnavailableError) Unwrap() error { return e.err }
 
-// Status is 503.
-func (*UnavailableError) Status() int { return http.StatusServiceUnavailable }
-
-// Reason is ServiceUnavailable.
-func (*UnavailableError) Reason() metav1.StatusReason { return metav1.StatusReasonServiceUnavailable }
+func (*UnavailableError) code() (int, metav1.StatusReason) {
+	return http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable
+}
 
 // internalError stands for a defect of ours, whose cause is only logged.
 type internalError struct{}
@@ -118,9 +104,9 @@ func (*internalError) Error() string {
 	return "the request could not be answered; the manager's log says why"
 }
 
-func (*internalError) Status() int { return http.StatusInternalServerError }
-
-func (*internalError) Reason() metav1.StatusReason { return metav1.StatusReasonInternalError }
+func (*internalError) code() (int, metav1.StatusReason) {
+	return http.StatusInternalServerError, metav1.StatusReasonInternalError
+}
 
 // refusalOf is the refusal to send for an error; false for an unexpected error.
 func refusalOf(err error) (Refusal, bool) {

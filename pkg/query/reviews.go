@@ -35,6 +35,7 @@ type Creator interface {
 	Create(ctx context.Context, object client.Object, options ...client.CreateOption) error
 }
 
+// ReviewOptions are settings of Reviews.
 type ReviewOptions struct {
 	// Audiences of which a token must have one; empty: those of the API server.
 	Audiences []string
@@ -160,8 +161,7 @@ type verdictKey struct {
 	access Access
 }
 
-// Authorise says whether an identity may list something. Errors: *NotFoundError for no,
-// *UnavailableError.
+// Authorise says whether listing is allowed. Errors: *NotFoundError for no, *UnavailableError.
 func (r *Reviews) Authorise(ctx context.Context, identity *Identity, access Access) error {
 	key := verdictKey{identity.token, access}
 	if known, ok := r.verdicts.Get(key); ok {
@@ -219,7 +219,7 @@ func extraOf(identity *Identity) map[string]authorizationv1.ExtraValue {
 
 // ask runs one question of a kind at a time, and few in total. The question outlives its first
 // caller, as others may wait for it. Questions read the cache again: the answer may have come
-// between the caller's look and this call.
+// between the caller's read and this call.
 func (r *Reviews) ask(ctx context.Context, flight string, question func(context.Context) (any, error)) (any, error) {
 	landing := r.flights.DoChan(flight, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewDeadline)

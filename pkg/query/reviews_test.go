@@ -130,7 +130,8 @@ func TestFewQuestionsAtATime(t *testing.T) {
 	}
 }
 
-// Red when a question does not look once more at what is kept: whoever waited for a turn while the answer came asks again.
+// Red when a question does not look once more at what is kept: whoever waited for a turn while the
+// answer came asks again.
 func TestLateAskersLookOnceMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &stubborn{}

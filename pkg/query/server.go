@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"crypto/tls"
+	_ "embed"
 	"errors"
 	"fmt"
 	"log"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trellis-addons/trellis/pkg/certificate"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
@@ -33,6 +35,7 @@ const (
 	endDeadline = 10 * time.Second
 )
 
+// Options are the settings of a Server.
 type Options struct {
 	Address string
 	// CatalogueNamespace has the merged catalogues. Default: addon-catalogue.
@@ -57,6 +60,7 @@ type Certificates interface {
 	GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 }
 
+// Dependencies of a Server.
 type Dependencies struct {
 	Catalogue *Catalogue
 	Clusters  Clusters
@@ -76,6 +80,7 @@ type Server struct {
 	address atomic.Pointer[string]
 }
 
+// New makes a Server.
 func New(dependencies Dependencies, options Options) *Server {
 	if options.CatalogueNamespace == "" {
 		options.CatalogueNamespace = "addon-catalogue"
@@ -176,3 +181,25 @@ func (q quiet) Write(line []byte) (int, error) {
 	q.logger.V(2).Info("a connection to the query endpoint failed", "problem", string(line))
 	return len(line), nil
 }
+
+// CertificateSecret is the default Secret of the endpoint's certificate, in the platform namespace.
+// Clients trust its ca.crt. Endpoints with different host names need a Secret each.
+const CertificateSecret = "trellis-query-tls"
+
+// NewCertificate maintains a certificate for host names and addresses in a Secret, which all
+// replicas share. Its authority lasts, as clients have copies of it. An existing Secret without our
+// label is served and not written.
+func NewCertificate(secret client.ObjectKey, hosts []string) *certificate.Rotator {
+	return certificate.New(certificate.Options{
+		Name: "trellis-query", Secret: secret, Owner: "query-endpoint", Hosts: hosts, LastingAuthority: true,
+	})
+}
+
+// Document is the OpenAPI document of the endpoint, JSON.
+//
+//go:embed openapi.json
+var Document []byte
+
+var document = newContent(Document)
+
+func (s *Server) openAPI(context.Context, *call) (*content, error) { return &document, nil }
