@@ -17,9 +17,9 @@
 //	a range of versions, or of git tags, that is invalid (catalogue.ParseRange)
 //	a valuesTemplate that does not parse                (values.CheckTemplate)
 //	a target namespace that the seed keeps closed       (catalogue.Restrictions)
-//	the deletion of a core installation                 (see core.go)
+//	the deletion of a core installation                 (installations.go)
 //
-// and warns of possible mistakes: withdrawn versions that installations use (usage.go), an add-on
+// and warns of possible mistakes: withdrawn versions that installations use (catalogues.go), an add-on
 // or version that the cluster would not get now, a deprecated version, plain values that look like
 // credentials, keys that may be misspelt, a catalogue in a namespace that no controller reads.
 //
@@ -27,6 +27,6 @@
 // a change of the spec, are never refused: an invalid object must stay deletable, and its metadata
 // writable.
 //
-// The port answers only the API server: a Gate (gate.go) checks for a secret path. Package
+// The port answers only the API server: a Gate (registration.go) checks for a secret path. Package
 // certificate maintains the serving certificate.
 package webhook

@@ -5,9 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,8 +25,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// Finder finds the cluster of a Ref. The error says that there is not exactly one, or that the read
-// failed.
+// Finder finds the cluster of a Ref. It fails if there is not exactly one, or if a read fails.
 type Finder interface {
 	Find(ctx context.Context, ref target.Ref) (target.Description, error)
 }
@@ -112,7 +115,7 @@ func (i *Installations) check(ctx context.Context, sent change[v1.AddonInstallat
 	}
 	found, err := choice.Values(ctx, object, nil)
 	if marks, ok := errors.AsType[*values.MarksError](err); ok {
-		err = marks // without the place, which stands below
+		err = marks // without the place, which follows
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s, for version %q of add-on %q: %w",
@@ -183,4 +186,75 @@ func deprecation(object *v1.AddonInstallation, version *v1.AddonVersion) []strin
 	}
 	return []string{fmt.Sprintf("version %q of add-on %q is deprecated: %s",
 		version.Version, object.Spec.AddonRef.Name, version.Deprecated)}
+}
+
+// Cleaners are the cluster's own users that delete objects, as in the charts' policies.
+func Cleaners() []string {
+	return []string{
+		"system:serviceaccount:kube-system:namespace-controller",
+		"system:serviceaccount:kube-system:generic-garbage-collector",
+		"system:kube-controller-manager",
+	}
+}
+
+// deletion refuses the deletion of a core installation that its cluster needs, which its finalizer
+// shows: the core add-on controller removes the finalizer first. If anything is unknown, it allows
+// the request, as the finalizer holds the installation anyway.
+func (i *Installations) deletion(ctx context.Context, request admission.Request, object *v1.AddonInstallation) admission.Response {
+	switch {
+	case !object.Spec.CoreAddon, object.DeletionTimestamp != nil, slices.Contains(Cleaners(), request.UserInfo.Username):
+		return allowed()
+	case i.isGoing(ctx, request.Namespace), !slices.Contains(object.Finalizers, v1.FinalizerCoreProtection):
+		return allowed()
+	}
+	cluster, err := i.Clusters.Find(ctx, target.InstalledIn(object))
+	if err != nil || cluster.Deleted {
+		return allowed()
+	}
+	return forbidden(fmt.Sprintf("%s is a core add-on of cluster %q, which needs it: it would be made again. To remove it for good, "+
+		"take it out of the set of core add-ons: out of ConfigMap custom-core-addons in the platform namespace of this seed, "+
+		"or by the setting of the Cluster that asks for it", name(request, object.Name, ""), cluster.Name))
+}
+
+func (i *Installations) isGoing(ctx context.Context, namespace string) bool {
+	var found corev1.Namespace
+	err := i.Reader.Get(ctx, client.ObjectKey{Name: namespace}, &found)
+	return err != nil || found.DeletionTimestamp != nil
+}
+
+var credentialWords = []string{"password", "passwd", "token", "secretkey", "accesskey", "apikey", "privatekey", "credentials"}
+
+const credentialsWarned = 3
+
+// credentialWarnings names keys whose plain text looks like a credential, which all readers of
+// installations would see.
+func credentialWarnings(given map[string]any) []string {
+	var suspects []string
+	suspect(given, nil, &suspects)
+	var warnings []string
+	for _, path := range suspects[:min(len(suspects), credentialsWarned)] {
+		warnings = append(warnings, fmt.Sprintf(
+			"spec.values: %s looks like a credential: keep it in a Secret with label %s=%s and name that in spec.valuesFrom",
+			path, v1.LabelUse, v1.UseValues))
+	}
+	return warnings
+}
+
+func suspect(given map[string]any, at values.Path, found *[]string) {
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		here := append(slices.Clip(at), values.Step{Key: key})
+		switch value := given[key].(type) {
+		case map[string]any:
+			suspect(value, here, found)
+		case string:
+			if value != "" && isCredential(key) {
+				*found = append(*found, here.String())
+			}
+		}
+	}
+}
+
+func isCredential(key string) bool {
+	plain := strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(key))
+	return slices.ContainsFunc(credentialWords, func(word string) bool { return strings.HasSuffix(plain, word) })
 }

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
+	"net/http"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -132,4 +135,23 @@ func setPath(asked *admissionregistrationv1.WebhookClientConfig, path string) {
 		address.Path = path
 		asked.URL = new(address.String())
 	}
+}
+
+// Gate passes on requests with the path that only the API server knows. Others get 404.
+type Gate struct {
+	// Path returns the current path, without slashes; empty: none yet, and all requests get 404.
+	Path func() string
+	// Handlers by what follows the path.
+	Handlers map[string]http.Handler
+}
+
+func (g *Gate) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
+	given, rest, _ := strings.Cut(strings.TrimPrefix(request.URL.Path, "/"), "/")
+	want := g.Path()
+	isRight := subtle.ConstantTimeCompare([]byte(given), []byte(want)) == 1 && want != ""
+	if handler, known := g.Handlers["/"+rest]; isRight && known {
+		handler.ServeHTTP(writer, request)
+		return
+	}
+	http.NotFound(writer, request)
 }
