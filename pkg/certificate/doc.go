@@ -15,10 +15,9 @@
 //   - An authority for each certificate, whose key is thrown away once it has signed: no other
 //     certificate can be made that the API server would accept as ours. Earlier authorities stay in
 //     the bundle until they expire, so that replicas that have not read the new Secret yet are
-//     trusted too. This is for clients that are told of a new one, as the API server is.
+//     trusted too. This is for clients that are updated, as the API server is.
 //   - A lasting one, of ten years, whose key stays in the Secret and signs every renewal. This is
 //     for clients that keep a copy.
 //
-// A Secret without its owner's label is served but never written. Errors never contain a Secret's
-// data.
+// A Secret without its owner's label is served but never written. Errors contain no secret data.
 package certificate

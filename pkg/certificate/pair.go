@@ -52,8 +52,7 @@ func keyPair(data map[string][]byte) (*tls.Certificate, error) {
 	return &serving, nil
 }
 
-// readPair reads the certificate of a Secret. The error is an *unusableError if it can't be served
-// to these hosts now.
+// readPair reads a certificate. The error is an *unusableError if these hosts can't use it now.
 func readPair(data map[string][]byte, hosts []string, now time.Time) (*tls.Certificate, error) {
 	serving, err := keyPair(data)
 	if err != nil {
@@ -101,8 +100,8 @@ func (o *Options) renew(data map[string][]byte, now time.Time) (*tls.Certificate
 	return readPair(data, o.Hosts, now)
 }
 
-// authority returns the signer of the next certificate: the lasting one if it lives longer, or a
-// new one.
+// authority returns the next certificate's signer: the lasting one if it lives longer, or a new
+// one.
 func (o *Options) authority(data map[string][]byte, now time.Time) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	life := lifetime
 	if o.LastingAuthority {

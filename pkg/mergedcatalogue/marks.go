@@ -80,8 +80,7 @@ func (m *Marks) Believes(object *v1.AddonCatalogue) bool {
 	return found.believed
 }
 
-// Entry reads an add-on of the merged catalogue; nil if there is none with a valid mark. It parses
-// each object once.
+// Entry reads an add-on of the merged catalogue, parsed once; nil if none has a valid mark.
 func (m *Marks) Entry(ctx context.Context, reader client.Reader, key client.ObjectKey) (*catalogue.Entry, error) {
 	object := &v1.AddonCatalogue{}
 	err := reader.Get(ctx, key, object)

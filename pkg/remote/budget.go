@@ -7,15 +7,13 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// An answer up to smallBytes needs no place, and one up to smallWeight no weight: small answers
-// never wait.
+// Up to smallBytes an answer needs no place, up to smallWeight no weight: it never waits.
 const (
 	smallBytes  = 256 * kibi
 	middleBytes = 4 * mebi
 	largeBytes  = 32 * mebi
 	smallWeight = 512 * kibi
-	// valueWeight is the memory of a decoded value, in bytes. Bytes count twice, as they are
-	// copied.
+	// valueWeight is the memory of a decoded value, in bytes. Bytes count twice: they are copied.
 	valueWeight = 256
 )
 

@@ -37,11 +37,11 @@ const (
 
 const userAgent = "trellis"
 
+// Options of a Client.
 type Options struct {
 	// Budget is shared by all clients of a process.
 	Budget *Budget
-	// Heaviest is the largest weight of one answer, in bytes of memory; 0: only the limits of the
-	// request.
+	// Heaviest is the largest weight of an answer, in bytes of memory; 0: only the other limits.
 	Heaviest int64
 	// Permit decides before each call whether to make it; nil: always.
 	Permit func(ctx context.Context) error

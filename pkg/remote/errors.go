@@ -36,8 +36,7 @@ func (e *TooSlowError) Timeout() bool { return true }
 // Temporary implements net.Error.
 func (e *TooSlowError) Temporary() bool { return true }
 
-// BusyError says that this process had no memory for an answer in time, which is not the API
-// server's fault.
+// BusyError says that this process had no memory for an answer in time.
 type BusyError struct {
 	Asked string
 }

@@ -200,7 +200,7 @@ func (s *wireScanner) enter(length uint64) string {
 	case next == opaque && length > uint64(s.limits.text):
 		return fmt.Sprintf("the answer has a text of more than %d bytes", s.limits.text)
 	case next == opaque:
-		return s.over(int64(length)) // not more than left
+		return s.over(int64(length)) // at most the rest
 	}
 	here.left -= int64(length)
 	s.depth++

@@ -38,8 +38,7 @@ const notJSON = "the answer is no JSON"
 type scanner struct {
 	limits limits
 	place  place
-	// depth is the number of open objects and lists; lists says which are lists, counts their
-	// elements.
+	// depth is the number of open objects and lists; lists marks the lists, counts has their sizes.
 	depth  int
 	lists  [deepest + 1]bool
 	counts [deepest + 1]int32

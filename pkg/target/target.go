@@ -14,8 +14,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Ref identifies a cluster. An empty field means any: a namespace alone means the cluster of that
-// namespace.
+// Ref identifies a cluster. Empty fields match any: a namespace alone means its cluster.
 type Ref struct {
 	// Kind of the object that stands for the cluster; empty in records, for KKP's.
 	Kind schema.GroupKind
