@@ -30,8 +30,7 @@ type Reference struct {
 // Location is a place of content, for one kind of source: a struct of texts, which are all part of
 // the keys of content. Fields that only select a revision are Selectors.
 type Location interface {
-	// Host is the location's host[:port], or "". It is for limits and metrics, not for deciding
-	// where credentials go.
+	// Host is the host[:port], or "", for limits and metrics. Credentials are not sent by it.
 	Host() string
 	// Mirrored is the location at a mirror, if there is one.
 	Mirrored(mirrors Mirrors) (Location, bool)
@@ -62,8 +61,7 @@ type Credentials struct {
 	DockerConfig []byte
 	// CA has PEM certificates to trust instead of the system's.
 	CA []byte
-	// Hosts are where credentials except CA and KnownHosts may be used. Empty: the reference's
-	// host.
+	// Hosts limit where credentials except CA and KnownHosts go. Empty: the reference's host.
 	Hosts []string
 }
 
@@ -79,8 +77,7 @@ type Snapshot struct {
 	Stale error
 }
 
-// Source gets content of one kind from servers. Both methods may take long: call them outside of
-// reconciles.
+// Source gets content of one kind from servers. Both methods may take long: not for reconciles.
 //
 // Fetch brings exactly what Resolve returned, or fails: a commit and the digests of manifests and
 // charts can't change. So a wrapping Source can verify a signature of the revision before the
@@ -111,8 +108,7 @@ type Store interface {
 	// the installation's namespace/name. It may be called concurrently and repeatedly, and must
 	// return at once.
 	Get(reference Reference, subscriber string, wake func()) (Snapshot, error)
-	// Refresh checks the source now, regardless of interval and back-off. Until that ends, Get
-	// returns ErrPending.
+	// Refresh checks the source now. Until that ends, Get returns ErrPending.
 	Refresh(reference Reference)
 }
 
@@ -179,8 +175,7 @@ type UnavailableError struct {
 	Subject string
 	// Err is the cause, without credentials.
 	Err error
-	// RetryAfter is how long retries are useless, by the server's request or as it does not answer.
-	// 0: unknown.
+	// RetryAfter is how long retries are useless, by the server or as it is silent. 0: unknown.
 	RetryAfter time.Duration
 }
 

@@ -8,15 +8,13 @@ import (
 	"slices"
 )
 
-// Selector is a field of a Location that only selects a revision: a branch, a tag, a range, a
-// version.
+// Selector is a Location's field that only selects a revision: a branch, tag, range or version.
 type Selector string
 
 // Place is empty: a Selector does not matter once the revision is known.
 func (Selector) Place() string { return "" }
 
-// selecting is a field of a Location that selects a revision. Place is the rest of its text, which
-// identifies content.
+// selecting is a field that selects a revision. Place is the rest of its text.
 type selecting interface{ Place() string }
 
 // Identity is a digest of all credentials. Content is only shared between equal credentials. The

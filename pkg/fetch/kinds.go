@@ -34,8 +34,7 @@ func Serve[L interface {
 	}
 }
 
-// NewKinds panics if two kinds have the same name or type of locations, or if locations can't be
-// part of a key.
+// NewKinds panics if kinds share a name or type of locations, or if a key can't contain them.
 func NewKinds(all ...Served) Kinds {
 	for i, kind := range all {
 		_ = texts(reflect.Zero(kind.location).Interface())
@@ -67,8 +66,7 @@ func (k Kinds) kindOf(location Location) *Served {
 	return nil
 }
 
-// SecretKeys are the keys of source Secrets that any kind reads, without duplicates: secret ones
-// first.
+// SecretKeys are the keys of source Secrets that any kind reads, once each: secret ones first.
 func (k Kinds) SecretKeys() SecretKeys {
 	var secret SecretKeys
 	public := SecretKeys{keyCA}
@@ -110,8 +108,7 @@ func (k Kinds) credentials(source v1.SourceKind, kind Served, secret func(name s
 		if err != nil {
 			return credentials, err
 		}
-		// Other kinds' keys count too, for compatibility with stored keys of content. Its own take
-		// precedence.
+		// Other kinds' keys count too, as stored keys of content include them. Its own come last.
 		credentials = readSecret(found, append(k.SecretKeys(), kind.secretKeys...))
 	}
 	if authorities != nil {

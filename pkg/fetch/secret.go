@@ -35,10 +35,12 @@ var keyCA = SecretKey{Name: "ca.crt", Public: true, Read: func(*Credentials, []b
 // SecretKeys are the keys of source Secrets that are distributed and read.
 type SecretKeys []SecretKey
 
+// Has says whether a key is among them.
 func (k SecretKeys) Has(name string) bool {
 	return slices.ContainsFunc(k, func(key SecretKey) bool { return key.Name == name })
 }
 
+// Names of the keys.
 func (k SecretKeys) Names() []string {
 	names := []string{}
 	for _, key := range k {

@@ -52,11 +52,10 @@ func (e *Entry) IsDirectory() bool { return e.header.Typeflag == tar.TypeDir }
 // Rule says why entries of that kind are refused; "" for regular files and directories.
 func (e *Entry) Rule() string { return kindRule(e.header) }
 
-// Unpack puts the entry into the folder under a name, which is checked. It refuses all but files
-// and directories.
+// Unpack puts a file or directory into the folder under a name, which is checked.
 func (e *Entry) Unpack(into *Folder, name string) error {
 	if rule := e.Rule(); rule != "" {
-		return refused(e.header.Name, rule)
+		return Refused(e.header.Name, rule)
 	}
 	if e.IsDirectory() {
 		return into.Directory(name)
@@ -129,8 +128,7 @@ func kindRule(header *tar.Header) string {
 	return fmt.Sprintf("entries of type %q are refused", header.Typeflag)
 }
 
-// padding reads what follows the end of the archive: only a few zeros, since other readers might
-// interpret it.
+// padding reads what follows the end of the archive: only a few zeros are allowed.
 func padding(from io.Reader) error {
 	buffer := make([]byte, 32<<10)
 	for total := 0; ; {
@@ -197,6 +195,7 @@ func (g *guard) Read(into []byte) (int, error) {
 	return count, err
 }
 
+// Packing is how an archive is compressed.
 type Packing string
 
 // The packings of charts and of image layers.

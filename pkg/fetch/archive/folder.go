@@ -9,6 +9,11 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // Limits of one unpacked artifact. Zero means no limit.
@@ -57,7 +62,7 @@ func (f *Folder) directory(name string) error {
 	}
 	if isFile, ok := f.known[name]; ok {
 		if isFile {
-			return refused(name, "it is a file and a folder at once")
+			return Refused(name, "it is a file and a folder at once")
 		}
 		return nil
 	}
@@ -84,7 +89,7 @@ func (f *Folder) Write(name string, write func(io.Writer) error) error {
 		return err
 	}
 	if _, ok := f.known[name]; ok {
-		return refused(name, "the name occurs twice")
+		return Refused(name, "the name occurs twice")
 	}
 	if err := f.directory(path.Dir(name)); err != nil {
 		return err
@@ -104,7 +109,7 @@ func (f *Folder) Write(name string, write func(io.Writer) error) error {
 
 func (f *Folder) count(name string, isFile bool) error {
 	if f.limits.Entries > 0 && len(f.known) >= f.limits.Entries {
-		return refused(name, fmt.Sprintf("there are more than %d files and folders", f.limits.Entries))
+		return Refused(name, fmt.Sprintf("there are more than %d files and folders", f.limits.Entries))
 	}
 	f.known[name] = isFile
 	return nil
@@ -133,10 +138,10 @@ func (c *counter) Write(bytes []byte) (int, error) {
 	c.size += int64(len(bytes))
 	c.folder.written += int64(len(bytes))
 	if limits.File > 0 && c.size > limits.File {
-		return 0, refused(c.name, fmt.Sprintf("the file is larger than %d MiB", limits.File>>20))
+		return 0, Refused(c.name, fmt.Sprintf("the file is larger than %d MiB", limits.File>>20))
 	}
 	if limits.Unpacked > 0 && c.folder.written > limits.Unpacked {
-		return 0, refused(c.name, fmt.Sprintf("the content is larger than %d MiB unpacked", limits.Unpacked>>20))
+		return 0, Refused(c.name, fmt.Sprintf("the content is larger than %d MiB unpacked", limits.Unpacked>>20))
 	}
 	return c.to.Write(bytes)
 }
@@ -151,4 +156,73 @@ func Nameless(directory string) (*os.File, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
+}
+
+// Limits of names: those of Linux file systems, and a depth above that of sensible trees.
+const (
+	componentLimit = 255
+	nameLimit      = 1024
+	depthLimit     = 100
+)
+
+// CheckName checks a slash-separated relative name. It cleans nothing: a name has one spelling.
+func CheckName(name string) error {
+	if rule := NameRule(name); rule != "" {
+		return Refused(name, rule)
+	}
+	return nil
+}
+
+// NameRule returns the rule that a name breaks, or "".
+func NameRule(name string) string {
+	switch {
+	case name == "":
+		return "the name is empty"
+	case len(name) > nameLimit:
+		return fmt.Sprintf("the name is longer than %d bytes", nameLimit)
+	case !utf8.ValidString(name):
+		return "the name is not UTF-8"
+	case strings.HasPrefix(name, "/"):
+		return "the name is absolute"
+	case strings.Contains(name, `\`):
+		return "the name has a backslash"
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return "the name has a control character"
+	case len(name) > 1 && name[1] == ':':
+		return "the name has a drive letter"
+	case strings.Count(name, "/") >= depthLimit:
+		return fmt.Sprintf("it lies deeper than %d folders", depthLimit)
+	}
+	for component := range strings.SplitSeq(name, "/") {
+		switch {
+		case component == "" || component == ".":
+			return "the name has an empty component"
+		case component == "..":
+			return "the name leads out of its folder"
+		case len(component) > componentLimit:
+			return fmt.Sprintf("the name has a component longer than %d bytes", componentLimit)
+		}
+	}
+	return ""
+}
+
+// CleanPath brings a reference's path into the spelling of CheckName: "" is the top.
+func CleanPath(given string) (string, error) {
+	trimmed := strings.TrimSuffix(given, "/")
+	for strings.HasPrefix(trimmed, "./") {
+		trimmed = strings.TrimPrefix(trimmed, "./")
+	}
+	if trimmed == "." || trimmed == "" && !strings.HasPrefix(given, "/") {
+		return "", nil
+	}
+	if err := CheckName(trimmed); err != nil {
+		return "", err
+	}
+	return path.Clean(trimmed), nil
+}
+
+// Refused refuses a path for breaking a rule.
+func Refused(name, rule string) error {
+	const shown = 256
+	return &fetch.RefusedError{Subject: fmt.Sprintf("path %q", text.Cut(name, shown)), Rule: rule}
 }

@@ -3,7 +3,6 @@ package fetchtest
 import (
 	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -112,11 +111,7 @@ type File struct {
 
 // Archive packs entries, with default sizes and modes.
 func Archive(files ...File) []byte {
-	var packed bytes.Buffer
-	compressor := gzip.NewWriter(&packed)
-	_, _ = compressor.Write(Tar(files...))
-	_ = compressor.Close()
-	return packed.Bytes()
+	return raw(Tar(files...))
 }
 
 // Tar is Archive without compression.

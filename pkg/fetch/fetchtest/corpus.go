@@ -127,13 +127,18 @@ func raw(tarball []byte) []byte {
 func patched(content string, change func(block []byte)) []byte {
 	tarball := Tar(File{Header: tar.Header{Name: "top/x", Format: tar.FormatGNU}, Content: content})
 	change(tarball[:512])
-	copy(tarball[148:156], "        ")
-	sum := 0
-	for _, b := range tarball[:512] {
-		sum += int(b)
-	}
-	copy(tarball[148:156], fmt.Sprintf("%06o\x00 ", sum))
+	sum(tarball[:512])
 	return raw(tarball)
+}
+
+// sum corrects a header's checksum.
+func sum(header []byte) {
+	copy(header[148:156], "        ")
+	total := 0
+	for _, b := range header {
+		total += int(b)
+	}
+	copy(header[148:156], fmt.Sprintf("%06o\x00 ", total))
 }
 
 func lies() []Case {
@@ -175,12 +180,7 @@ func sparse() []byte {
 	header := Tar(File{Header: tar.Header{Name: "top/pax", Format: tar.FormatGNU}, Content: records})
 	header = header[:1024]
 	header[156] = tar.TypeXHeader
-	copy(header[148:156], "        ")
-	sum := 0
-	for _, b := range header[:512] {
-		sum += int(b)
-	}
-	copy(header[148:156], fmt.Sprintf("%06o\x00 ", sum))
+	sum(header[:512])
 	content := make([]byte, 512)
 	copy(content, "1\n0\n0\n")
 	return raw(append(header, Tar(File{Header: tar.Header{Name: "top/x", Format: tar.FormatGNU}, Content: string(content)})...))

@@ -73,8 +73,7 @@ func (p *pack) identify(index int32, kind plumbing.ObjectType, content []byte) {
 	p.name(index, hasher.Sum())
 }
 
-// patch applies a delta to its base; ok is false if the result is too large. The caller releases
-// it.
+// patch applies a delta to its base; not ok: the result is too large. The caller releases it.
 func (p *pack) patch(base []byte, delta int32) (content []byte, ok bool, err error) {
 	if p.objects[delta].length > p.limits.whole {
 		return nil, false, nil

@@ -131,8 +131,7 @@ func matchesWildcards(pattern, text string) bool {
 
 func (h *hostKeys) isEmpty() bool { return len(h.keys) == 0 && len(h.authorities) == 0 }
 
-// algorithms are what to ask the server for: those of listed keys, and of certificates if there is
-// an authority.
+// algorithms are what to ask for: those of listed keys, and of certificates of an authority.
 func (h *hostKeys) algorithms() []string {
 	var wanted []string
 	supported := ssh.SupportedAlgorithms().HostKeys

@@ -26,8 +26,7 @@ const (
 // defaultUser is that of the large hosts.
 const defaultUser = "git"
 
-// sshLink runs only git-upload-pack, over one connection: it reads refs, sends a request, reads the
-// pack.
+// sshLink runs only git-upload-pack, over one connection: refs, a request, then the pack.
 type sshLink struct {
 	network *outbound.Network
 	remote  *sshRemote
@@ -45,8 +44,7 @@ type sshLink struct {
 	messages   messages
 }
 
-// newSSHLink refuses what can't work before it dials: a missing key, or missing known_hosts for the
-// host.
+// newSSHLink refuses, before it dials, a missing key or missing known_hosts of the host.
 func newSSHLink(network *outbound.Network, limits wireLimits, location Location, credentials fetch.Credentials) (*sshLink, error) {
 	remote, err := parseSSH(location.Remote)
 	if err != nil {
@@ -94,7 +92,7 @@ func (l *sshLink) parseKey(credentials fetch.Credentials) (ssh.Signer, error) {
 		}
 		signer, err = ssh.ParsePrivateKeyWithPassphrase(credentials.PrivateKey, []byte(credentials.Password))
 	}
-	if err != nil { // which is not told: it may quote the key
+	if err != nil { // not reported: it may quote the key
 		return nil, l.refused("the private key can't be read, or its passphrase is another one")
 	}
 	return signer, nil

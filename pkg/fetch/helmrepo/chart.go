@@ -29,8 +29,7 @@ const (
 // limits on a chart are Helm's own, so that we accept what Helm loads.
 var limits = archive.Limits{Unpacked: 100 << 20, File: 5 << 20, Entries: archive.Defaults.Entries}
 
-// Fetch unpacks the chart's archive into the folder, without its top folder. The digest is the
-// archive's.
+// Fetch unpacks the chart's archive, without its top folder. The digest is the archive's.
 func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string) (string, error) {
 	location, ok := reference.Location.(Location)
 	if !ok {

@@ -1,5 +1,4 @@
-// Package helmrepo gets charts out of Helm repositories, with an index.yaml over https, and out of
-// registries.
+// Package helmrepo gets charts out of Helm repositories (https, index.yaml) and registries.
 //
 // The index of a public repository has tens of MiB and thousands of charts, of which a seed needs a
 // few. It is split into charts and entries while it is read, and only entries of wanted charts are

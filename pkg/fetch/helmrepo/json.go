@@ -15,8 +15,7 @@ var (
 	errLarge = errors.New("too large a value")
 )
 
-// tokens reads JSON with at most one entry in memory: beyond that, the decoder's unfinished value
-// gets no more bytes.
+// tokens bounds the memory of a JSON decoder: an unfinished value may have one entry's bytes.
 type tokens struct {
 	from    io.Reader
 	given   int64

@@ -7,13 +7,10 @@ import (
 	"path"
 	"strings"
 
-	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/archive"
-	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// Names of whiteouts, from the image specification. Others with the double prefix are metadata of
-// old storage drivers.
+// Names of whiteouts, from the image specification. The double prefix is also old metadata's.
 const (
 	whiteout = ".wh."
 	opaque   = ".wh..wh..opq"
@@ -38,8 +35,7 @@ type stack struct {
 	found bool   // something visible is there
 	limit int    // of names that are remembered
 
-	// covers and opaques are of the layers above; the fresh ones of the current layer, which hides
-	// nothing of itself.
+	// covers and opaques are of the layers above; the fresh ones of the current layer.
 	covers       map[string]cover
 	opaques      map[string]bool
 	freshCovers  map[string]cover
@@ -74,16 +70,16 @@ func (s *stack) entry(entry *archive.Entry) error {
 		return nil
 	}
 	if strings.Contains("/"+directory, "/"+whiteout) {
-		return refusedPath(entry.Name, "it lies in a whiteout")
+		return archive.Refused(entry.Name, "it lies in a whiteout")
 	}
 	if above := s.covers[entry.Name]; above != 0 && !entry.IsDirectory() {
 		if above == implied {
-			return refusedPath(entry.Name, "it is a folder in one layer and none in a layer below")
+			return archive.Refused(entry.Name, "it is a folder in one layer and none in a layer below")
 		}
 		return nil
 	}
 	if rule := s.visibleRule(entry); rule != "" {
-		return refusedPath(entry.Name, rule)
+		return archive.Refused(entry.Name, rule)
 	}
 	return s.unpack(entry)
 }
@@ -159,7 +155,7 @@ func (s *stack) whiteout(directory, name string) error {
 	}
 	hidden := strings.TrimPrefix(name, whiteout)
 	if hidden == "" || hidden == "." || hidden == ".." {
-		return refusedPath(path.Join(directory, name), "it is a whiteout of nothing")
+		return archive.Refused(path.Join(directory, name), "it is a whiteout of nothing")
 	}
 	if hidden = path.Join(directory, hidden); !s.matters(hidden) {
 		return nil
@@ -179,12 +175,7 @@ func (s *stack) remember(name string, kind cover) error {
 // bound limits the recorded names: whiteouts are no files, so Folder does not count them.
 func (s *stack) bound(name string) error {
 	if s.limit > 0 && len(s.covers)+len(s.freshCovers)+len(s.opaques)+len(s.freshOpaques) > 2*s.limit {
-		return refusedPath(name, fmt.Sprintf("there are more than %d files, folders and whiteouts", 2*s.limit))
+		return archive.Refused(name, fmt.Sprintf("there are more than %d files, folders and whiteouts", 2*s.limit))
 	}
 	return nil
-}
-
-func refusedPath(name, rule string) error {
-	const shown = 256
-	return &fetch.RefusedError{Subject: fmt.Sprintf("path %q", text.Cut(name, shown)), Rule: rule}
 }

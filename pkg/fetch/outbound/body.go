@@ -55,7 +55,7 @@ func (b *body) Read(into []byte) (int, error) {
 		return 0, b.tooLong()
 	}
 	if int64(len(into)) > b.left+1 {
-		into = into[:b.left+1] // one more byte than allowed tells "too long" from "just so"
+		into = into[:b.left+1] // one more byte than allowed shows that it is too long
 	}
 	count, err := b.from.Read(into)
 	b.watch.alive()

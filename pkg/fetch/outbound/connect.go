@@ -26,8 +26,7 @@ type Connection struct {
 	tooLong atomic.Bool
 }
 
-// Connect dials a URL's host and port by the network's rules. Up to limit bytes may be read. The
-// caller closes it.
+// Connect dials a URL's host and port. Up to limit bytes may be read. The caller closes it.
 func (n *Network) Connect(ctx context.Context, at *url.URL, limit int64) (*Connection, error) {
 	visit, err := n.hosts.enter(ctx, at)
 	if err != nil {

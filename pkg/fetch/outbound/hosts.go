@@ -21,8 +21,8 @@ const (
 	requestsPerHost = 4
 	// longestWait bounds a host's Retry-After.
 	longestWait = 10 * time.Minute
-	// After deafAfter failures to reach a host in a row, requests to it fail at once for firstRest,
-	// which doubles up to lastRest.
+	// After deafAfter failures in a row, requests fail at once for firstRest, doubling up to
+	// lastRest.
 	deafAfter = 3
 	firstRest = 5 * time.Second
 	lastRest  = time.Minute
@@ -41,7 +41,7 @@ type host struct {
 	slots  chan struct{}
 	users  int       // that have a slot or wait for one
 	deaf   int       // failures to reach it, in a row
-	closed time.Time // nobody asks before
+	closed time.Time // no requests before
 	reason string
 }
 

@@ -41,8 +41,7 @@ type Options struct {
 	AllowInsecure bool
 	// Mirrors are for URLs of indexes and redirects; references have been replaced before.
 	Mirrors fetch.Mirrors
-	// Timeout is for one request with its answer, IdleTimeout between two bytes. Zero: the
-	// defaults.
+	// Timeout is for a request with its answer, IdleTimeout between bytes. Zero: the defaults.
 	Timeout, IdleTimeout time.Duration
 	// Resolver is the system's by default.
 	Resolver Resolver
@@ -196,8 +195,7 @@ func (n *Network) control(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// refusedAddress does not print a name's address: readers of the error may not be allowed to know
-// it.
+// refusedAddress does not print a name's address: its readers may not be allowed to know it.
 func refusedAddress(host, reason string) error {
 	return &fetch.RefusedError{
 		Subject: fmt.Sprintf("host %q", host),

@@ -93,7 +93,7 @@ func WithoutRevision(text string) string {
 func refusedReference(reference, rule string) error {
 	const shown = 120
 	if at := strings.LastIndexByte(reference, '@'); at >= 0 && !strings.HasPrefix(reference[at:], "@sha") {
-		reference = "…" + reference[at:] // what stands before may be a password
+		reference = "…" + reference[at:] // the text before may be a password
 	}
 	return &fetch.RefusedError{Subject: fmt.Sprintf("image %q", text.Cut(reference, shown)), Rule: rule}
 }

@@ -15,8 +15,7 @@ import (
 
 const manifestLimit = 4 << 20
 
-// Session reads one repository for one Resolve or Fetch, and reuses its token. It is not safe for
-// concurrent use.
+// Session reads one repository for one Resolve or Fetch. It is not safe for concurrent use.
 type Session struct {
 	network     *outbound.Network
 	repository  Repository
@@ -58,8 +57,7 @@ func (s *Session) Manifest(ctx context.Context, word string) (*Manifest, error) 
 	return s.readManifest(content, digest, answer.Header.Get("Content-Type"))
 }
 
-// Blob downloads a blob of at most limit bytes and checks its digest; after an error the written
-// bytes are invalid.
+// Blob downloads at most limit bytes and checks the digest; after an error they are invalid.
 func (s *Session) Blob(ctx context.Context, digest string, limit int64, into io.Writer) error {
 	if !IsDigest(digest) {
 		return s.refused("", "what it names a blob by is no SHA-256")

@@ -35,7 +35,7 @@ type disk struct {
 type content struct {
 	size int64
 	used time.Time
-	root *os.Root // opened at first use; closed when nobody refers to it any more
+	root *os.Root // opened at first use; closed by the garbage collector
 }
 
 // openDisk reads the index, empties the work folder, and removes content that is not in the index.
@@ -99,7 +99,7 @@ func (d *disk) open(digest string, now time.Time) (fs.FS, bool) {
 	if found.root == nil {
 		root, err := os.OpenRoot(d.path(digest))
 		if err != nil {
-			delete(d.contents, digest) // somebody took it from the disk; it is fetched again
+			delete(d.contents, digest) // removed from the disk; it is fetched again
 			return nil, false
 		}
 		found.root = root

@@ -11,8 +11,7 @@ import (
 
 type entryKey [sha256.Size]byte
 
-// flight is a RevisionKey: one fetch, for one user. References can share it, such as a branch and a
-// tag of the same commit.
+// flight is a RevisionKey: one fetch, which several references of one user can share.
 type flight [sha256.Size]byte
 
 type entry struct {
@@ -20,19 +19,19 @@ type entry struct {
 	reference fetch.Reference
 	host      string
 
-	revision fetch.Revision // of the last look that succeeded
+	revision fetch.Revision // of the last successful check
 	digest   string         // of its content; "" while it was never fetched
-	checked  time.Time      // when that look was
+	checked  time.Time      // when that check was
 	// confirmed: this process made that check
 	confirmed bool
-	due       time.Time // of the next look
-	asked     time.Time // when somebody asked last
+	due       time.Time // of the next check
+	asked     time.Time // time of the last Get
 
-	err      error // of the last look or fetch
+	err      error // of the last check or fetch
 	failures int   // in a row
-	must     bool  // a look was asked for; nothing is handed out before it is over
+	must     bool  // a check was requested; Get waits for it
 	recalls  bool  // what an earlier process knew is still to be read
-	awaited  bool  // somebody was told that it is on its way, or got an error
+	awaited  bool  // a Get returned ErrPending or an error
 
 	queued, running bool
 	waiters         map[string]waiter // by subscriber
@@ -84,8 +83,7 @@ func (e *entry) toWake(now time.Time) []func() {
 	return wakes
 }
 
-// fresh: checks follow each other while somebody asks, so the last one counts. One of an earlier
-// process counts for two intervals.
+// fresh: the last check counts while somebody asks; one of an earlier process for two intervals.
 func (e *entry) fresh(now time.Time, interval time.Duration) bool {
 	if e.digest == "" || e.checked.IsZero() {
 		return false

@@ -98,8 +98,7 @@ func (i *index) isPrepared(credentials fetch.Credentials) bool {
 	return i.stretched[credentials.Identity()] != nil
 }
 
-// prepare hashes credentials slowly, once: names on disk include their hash, and must resist
-// guessing.
+// prepare hashes credentials slowly, once: names on disk must resist guessing.
 func (i *index) prepare(credentials fetch.Credentials) error {
 	if i.isPrepared(credentials) {
 		return nil
@@ -115,8 +114,7 @@ func (i *index) prepare(credentials fetch.Credentials) error {
 	return nil
 }
 
-// record returns the last result for a reference, possibly of an earlier process. False: its
-// content is gone.
+// record returns the last result for a reference. False: none, or its content is gone.
 func (d *disk) record(reference fetch.Reference) (record, bool) {
 	name, err := d.index.name(reference)
 	if err != nil {

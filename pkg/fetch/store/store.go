@@ -200,11 +200,9 @@ type Options struct {
 	Mirrors fetch.Mirrors
 	// Metrics may be nil.
 	Metrics *Metrics
-	// Interval is the time between two checks of a reference (--source-interval), plus or minus 10
-	// %. Default 5 min.
+	// Interval between two checks of a reference (--source-interval), ± 10 %. Default 5 min.
 	Interval time.Duration
-	// FirstPause follows the first failed check; it doubles up to LastPause. Defaults 1 s and 5
-	// min.
+	// FirstPause follows a failed check; it doubles up to LastPause. Defaults 1 s and 5 min.
 	FirstPause, LastPause time.Duration
 	// Jobs is how many checks and fetches run at a time, HostJobs per host. Defaults 8 and 4.
 	Jobs, HostJobs int
@@ -237,6 +235,7 @@ func defaultTo[T int | int64 | time.Duration](field *T, value T) {
 	}
 }
 
+// Stats counts what happened since the start.
 type Stats struct {
 	// Resolutions and Fetches are calls of sources, Failures those that failed.
 	Resolutions, Fetches, Failures int

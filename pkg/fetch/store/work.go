@@ -42,8 +42,7 @@ func (s *Store) work(entry *entry) {
 	}
 }
 
-// begin says whether the check was requested. The record of an earlier process may make it
-// unnecessary.
+// begin says whether the check was requested. The record may make it unnecessary.
 func (s *Store) begin(entry *entry) (must bool, wakes []func(), recalled bool) {
 	if entry.recalls { // is written by this job only
 		_ = s.disk.index.prepare(entry.reference.Credentials) // without it the record is not found
@@ -75,7 +74,7 @@ func (s *Store) conclude(entry *entry, found result, must bool) []func() {
 	changed := entry.update(found, now) || entry.awaited
 	if entry.must = entry.must && !must; !entry.must {
 		entry.due = now.Add(s.untilNext(entry))
-	} // else: a look was asked for while this one was under way, and is due
+	} // else: a check was requested during this one, and is due
 	s.finish(entry)
 	s.schedule(now)
 	if !changed || entry.must {
@@ -98,8 +97,7 @@ func (s *Store) untilNext(entry *entry) time.Duration {
 	return backoff.Around(entry.interval(time.Now(), s.options.Interval), jitter)
 }
 
-// update applies a result, and says whether Get returns something else now. A failure keeps the
-// last content.
+// update applies a result, and says whether Get changes. A failure keeps the last content.
 func (e *entry) update(found result, now time.Time) bool {
 	failed := e.err != nil
 	e.err = found.err
@@ -203,4 +201,74 @@ func (s *Store) fetch(ctx context.Context, source fetch.Source, reference fetch.
 	s.options.Metrics.fetched(host, size)
 	s.options.Metrics.resized(s.disk.size())
 	return digest, nil
+}
+
+// schedule queues due entries, starts jobs, and sets the timer for the next one. It is called after
+// each change, with the lock held.
+func (s *Store) schedule(now time.Time) {
+	if s.closed {
+		return
+	}
+	var next time.Time
+	for key, entry := range s.entries {
+		if entry.isDue(now) {
+			entry.queued = true
+			s.queue = append(s.queue, entry)
+		}
+		idle := !entry.queued && !entry.running
+		if idle && now.Sub(entry.asked) > rememberedFor {
+			delete(s.entries, key)
+			continue
+		}
+		if idle && (next.IsZero() || entry.due.Before(next)) {
+			next = entry.due
+		}
+	}
+	s.startJobs()
+	s.wakeAt(now, next)
+}
+
+func (s *Store) wakeAt(now, next time.Time) {
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	if next.IsZero() {
+		return
+	}
+	s.timer = time.AfterFunc(max(next.Sub(now), time.Millisecond), func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.schedule(time.Now())
+	})
+}
+
+func (s *Store) startJobs() {
+	waiting := s.queue[:0]
+	for _, entry := range s.queue {
+		if s.running >= s.options.Jobs || s.hostJobs[entry.host] >= s.options.HostJobs {
+			waiting = append(waiting, entry)
+			continue
+		}
+		entry.queued, entry.running = false, true
+		s.running++
+		s.hostJobs[entry.host]++
+		s.jobs.Go(func() { s.work(entry) })
+	}
+	clear(s.queue[len(waiting):])
+	s.queue = waiting
+}
+
+func (s *Store) finish(entry *entry) {
+	entry.running = false
+	s.running--
+	if s.hostJobs[entry.host]--; s.hostJobs[entry.host] == 0 {
+		delete(s.hostJobs, entry.host)
+	}
+}
+
+func retryAfter(err error) time.Duration {
+	if unavailable, ok := errors.AsType[*fetch.UnavailableError](err); ok {
+		return unavailable.RetryAfter
+	}
+	return 0
 }

@@ -3,12 +3,12 @@ package fetchtest
 import (
 	"runtime/debug"
 	"runtime/metrics"
+	"syscall"
 	"testing"
 	"time"
 )
 
-// BoundedMemory runs work and fails the test if the process needs more memory above its idle memory
-// than the limit, in bytes.
+// BoundedMemory fails the test if work needs more memory above idle than the limit, in bytes.
 //
 // Garbage must not count. So the runtime gets a memory limit below the tested one: it collects
 // before that, and what exceeds it is alive.
@@ -44,4 +44,14 @@ func memoryInUse() int64 {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)
 	return int64(samples[0].Value.Uint64()) - int64(samples[1].Value.Uint64())
+}
+
+// CPUTime is this process's processor time so far, which other processes don't affect.
+func CPUTime(t testing.TB) time.Duration {
+	t.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
