@@ -19,9 +19,10 @@
 //	a target namespace that the seed keeps closed       (catalogue.Restrictions)
 //	the deletion of a core installation                 (installations.go)
 //
-// and warns of possible mistakes: withdrawn versions that installations use (catalogues.go), an add-on
-// or version that the cluster would not get now, a deprecated version, plain values that look like
-// credentials, keys that may be misspelt, a catalogue in a namespace that no controller reads.
+// and warns of possible mistakes: withdrawn versions that installations use (catalogues.go), an
+// add-on or version that the cluster would not get now, a deprecated version, plain values that
+// look like credentials, keys that may be misspelt, a catalogue in a namespace that no controller
+// reads.
 //
 // No request causes a call to another cluster. Objects that are being deleted, and updates without
 // a change of the spec, are never refused: an invalid object must stay deletable, and its metadata
