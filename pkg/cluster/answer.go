@@ -129,8 +129,7 @@ func (k *connector) recordOffence(err error) {
 	}
 	k.offences.count++
 	k.offences.last, k.offences.over = now, now.Add(k.pace.doubled(k.pace.rest, k.offences.count))
-	var misbehaves *remote.MisbehavesError
-	if errors.As(err, &misbehaves) {
+	if misbehaves, ok := errors.AsType[*remote.MisbehavesError](err); ok {
 		k.problem = k.trouble(v1.ReasonClusterMisbehaves, misbehaves.Error())
 	}
 }

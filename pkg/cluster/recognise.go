@@ -126,8 +126,7 @@ func (i *Identities) compare(ctx context.Context, connection *Connection, cluste
 		return err
 	}
 	found, err := connection.userCluster(ctx)
-	var unidentified *UnidentifiedError
-	if errors.As(err, &unidentified) {
+	if _, unidentified := errors.AsType[*UnidentifiedError](err); unidentified {
 		return nil
 	}
 	if err != nil {

@@ -42,14 +42,7 @@ func (s *Server) namespaceAddons(ctx context.Context, of *call) (*content, error
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Reviews.Authorise(ctx, of.identity, Access{namespace, ResourceCatalogues}); err != nil {
-		return nil, err
-	}
-	at, err := s.snapshot()
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.clusterOf(ctx, target.Ref{Namespace: namespace})
+	at, found, err := s.cluster(ctx, of, namespace, ResourceCatalogues)
 	if err != nil {
 		return nil, err
 	}
@@ -59,16 +52,28 @@ func (s *Server) namespaceAddons(ctx context.Context, of *call) (*content, error
 	return s.answers.to(ctx, at, key)
 }
 
-// clusterOf describes the cluster of a Ref. Errors: *NotFoundError.
-func (s *Server) clusterOf(ctx context.Context, ref target.Ref) (target.Description, error) {
-	found, err := s.Clusters.Find(ctx, ref)
+// cluster describes the cluster of a namespace to callers who may list these resources in it.
+// Errors: those of Authorise, *UnavailableError, *NotFoundError.
+func (s *Server) cluster(
+	ctx context.Context, of *call, namespace string, resources ...string,
+) (*snapshot, target.Description, error) {
+	for _, resource := range resources {
+		if err := s.Reviews.Authorise(ctx, of.identity, Access{namespace, resource}); err != nil {
+			return nil, target.Description{}, err
+		}
+	}
+	at, err := s.snapshot()
+	if err != nil {
+		return nil, target.Description{}, err
+	}
+	found, err := s.Clusters.Find(ctx, target.Ref{Namespace: namespace})
 	if _, unknown := errors.AsType[*cluster.UnknownError](err); unknown {
-		return target.Description{}, &NotFoundError{}
+		return nil, target.Description{}, &NotFoundError{}
 	}
 	if err != nil {
-		return target.Description{}, fmt.Errorf("finding the Cluster of namespace %q: %w", ref.Namespace, err)
+		return nil, target.Description{}, fmt.Errorf("finding the Cluster of namespace %q: %w", namespace, err)
 	}
-	return found, nil
+	return at, found, nil
 }
 
 func (s *Server) platform(at *snapshot, k8sVersion string) catalogue.Platform {
@@ -109,14 +114,8 @@ func (s *Server) namespaceVersion(ctx context.Context, of *call) (*content, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Reviews.Authorise(ctx, of.identity, Access{namespace, ResourceCatalogues}); err != nil {
-		return nil, err
-	}
-	at, err := s.snapshot()
+	at, _, err := s.cluster(ctx, of, namespace, ResourceCatalogues)
 	if err != nil {
-		return nil, err
-	}
-	if _, err := s.clusterOf(ctx, target.Ref{Namespace: namespace}); err != nil {
 		return nil, err
 	}
 	entry := at.byName[addon]
@@ -202,16 +201,7 @@ func (s *Server) upgradeCheck(ctx context.Context, of *call) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, resource := range []string{ResourceInstallations, ResourceCatalogues} {
-		if err := s.Reviews.Authorise(ctx, of.identity, Access{namespace, resource}); err != nil {
-			return nil, err
-		}
-	}
-	at, err := s.snapshot()
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.clusterOf(ctx, target.Ref{Namespace: namespace})
+	at, found, err := s.cluster(ctx, of, namespace, ResourceInstallations, ResourceCatalogues)
 	if err != nil {
 		return nil, err
 	}
