@@ -18,7 +18,7 @@ const (
 )
 
 // Metrics of a store, by host of the content. Catalogues choose hosts, so their number is bounded,
-// and invalid ones are not repeated. A nil one counts nothing.
+// and invalid ones are not repeated.
 type Metrics struct {
 	resolutions, fetches, bytes, hits, failures *prometheus.CounterVec
 	size                                        prometheus.Gauge
@@ -65,39 +65,27 @@ func (m *Metrics) label(host string) string {
 }
 
 func (m *Metrics) resolved(host string) {
-	if m != nil {
-		m.resolutions.WithLabelValues(m.label(host)).Inc()
-	}
+	m.resolutions.WithLabelValues(m.label(host)).Inc()
 }
 
 func (m *Metrics) fetching(host string) {
-	if m != nil {
-		m.fetches.WithLabelValues(m.label(host)).Inc()
-	}
+	m.fetches.WithLabelValues(m.label(host)).Inc()
 }
 
 func (m *Metrics) fetched(host string, size int64) {
-	if m != nil {
-		m.bytes.WithLabelValues(m.label(host)).Add(float64(size))
-	}
+	m.bytes.WithLabelValues(m.label(host)).Add(float64(size))
 }
 
 func (m *Metrics) hit(host string) {
-	if m != nil {
-		m.hits.WithLabelValues(m.label(host)).Inc()
-	}
+	m.hits.WithLabelValues(m.label(host)).Inc()
 }
 
 func (m *Metrics) resized(size int64) {
-	if m != nil {
-		m.size.Set(float64(size))
-	}
+	m.size.Set(float64(size))
 }
 
 func (m *Metrics) failed(host string, err error) {
-	if m != nil {
-		m.failures.WithLabelValues(m.label(host), reason(err)).Inc()
-	}
+	m.failures.WithLabelValues(m.label(host), reason(err)).Inc()
 }
 
 // reason is a label for an error, whose text goes to the installation's status.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
@@ -218,6 +219,9 @@ const rememberedFor = time.Hour
 func (o Options) complete() (Options, error) {
 	if o.Folder == "" {
 		return o, errors.New("a folder to keep content in is required")
+	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics(prometheus.NewRegistry())
 	}
 	defaultTo(&o.Interval, 5*time.Minute)
 	defaultTo(&o.FirstPause, time.Second)
