@@ -84,7 +84,7 @@ func newConnections(
 	if fence != nil {
 		connections.Fence = fence
 	}
-	connections.KeepIdentities(identities)
+	connections.UseIdentities(identities)
 	if err := Finder(made).Inform(ctx, made.GetCache(), connections.Forget); err != nil {
 		return nil, err
 	}

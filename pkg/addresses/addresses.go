@@ -1,14 +1,13 @@
-// Package addresses knows the addresses of special purpose: those at which cloud providers give
-// machines their secrets, and those that no host of the network has. Packages that dial an address
-// from a foreign text decide which of them they refuse. It is pure.
+// Package addresses knows addresses of special purpose, such as those where cloud providers serve
+// secrets. Packages that dial foreign addresses decide which they refuse. It is pure.
 package addresses
 
 import "net/netip"
 
-// Purpose is what an address is for, in words for people; empty for that of an ordinary host.
+// Purpose is what an address is for; empty for an ordinary host.
 type Purpose string
 
-// Purposes.
+// Purposes of addresses.
 const (
 	Metadata    Purpose = "a metadata address"
 	Unspecified Purpose = "an unspecified address"
@@ -21,8 +20,8 @@ const (
 	Translated Purpose = "a translated address"
 )
 
-// special come from the IANA special-purpose registries and from the metadata addresses that cloud providers document. The first
-// match counts, so narrow ranges stand before wide ones.
+// special has the ranges of the IANA special-purpose registries, and the documented metadata
+// addresses of cloud providers. The first match counts: narrow ranges come first.
 var special = []struct {
 	prefix  netip.Prefix
 	purpose Purpose
@@ -47,7 +46,7 @@ var special = []struct {
 	{netip.MustParsePrefix("ff00::/8"), Multicast},
 }
 
-// embeddings are ranges of IPv6 addresses that stand for an IPv4 address, which is what gets reached in the end.
+// embeddings are ranges of IPv6 addresses that contain the IPv4 address they lead to.
 var embeddings = []struct {
 	prefix netip.Prefix
 	offset int // of the IPv4 address, in bytes
@@ -57,7 +56,7 @@ var embeddings = []struct {
 	{netip.MustParsePrefix("::/96"), 12},        // IPv4-compatible, RFC 4291
 }
 
-// PurposeOf is the purpose of an address without a zone. Of one that stands for an IPv4 address it is not that one's: see Embedded.
+// PurposeOf is the purpose of an address without a zone. It ignores an embedded IPv4 address.
 func PurposeOf(address netip.Addr) Purpose {
 	address = address.Unmap()
 	for _, one := range special {
@@ -68,7 +67,7 @@ func PurposeOf(address netip.Addr) Purpose {
 	return ""
 }
 
-// Embedded gives the IPv4 address that an IPv6 address stands for.
+// Embedded is the IPv4 address that an IPv6 address contains.
 func Embedded(address netip.Addr) (netip.Addr, bool) {
 	address = address.Unmap()
 	if address.Is4() {

@@ -10,24 +10,23 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Entry is one add-on as a merged catalogue has it, with everything parsed. It is read-only, for any number of goroutines.
+// Entry is one parsed add-on of a merged catalogue. It is read-only and safe for concurrent use.
 type Entry struct {
 	// Addon has all versions, newest first.
 	Addon v1.Addon
 	// Type is Core where a Core catalogue has the add-on.
 	Type v1.CatalogueType
-	// KKPVersion is the platform's, as the distributor stamped it onto the merged object.
+	// KKPVersion is the platform's, as the distributor recorded it in the merged object.
 	KKPVersion string
 	// Digest covers the merged object.
 	Digest string
 
 	versions []entryVersion
 	byKey    map[string]int
-	// left are the keys of versions that core installations are to leave.
+	// left are the keys of versions that core installations leave.
 	left map[string]bool
 }
 
-// entryVersion is one version of an entry, parsed.
 type entryVersion struct {
 	version  *v1.AddonVersion
 	origin   Origin
@@ -35,11 +34,9 @@ type entryVersion struct {
 	kkp, k8s *constraintRange
 }
 
-// Origin says where a version of a merged add-on comes from.
+// Origin is where a version of a merged add-on comes from.
 type Origin struct {
-	// Digest is the digest of the version.
-	Digest string `json:"digest"`
-	// Catalogue is the name of the catalogue.
+	Digest    string `json:"digest"`
 	Catalogue string `json:"catalogue"`
 }
 
@@ -52,7 +49,8 @@ func (e *MalformedError) Error() string {
 	return fmt.Sprintf("merged AddonCatalogue %q: %s", e.Name, e.Detail)
 }
 
-// NewEntry reads a merged AddonCatalogue. The entry keeps parts of the object, which must stay. Errors: *MalformedError.
+// NewEntry reads a merged AddonCatalogue, which must not change afterwards. Errors:
+// *MalformedError.
 func NewEntry(merged *v1.AddonCatalogue) (*Entry, error) {
 	if len(merged.Spec.Addons) != 1 {
 		return nil, &MalformedError{merged.Name, fmt.Sprintf("it has %d add-ons, not one", len(merged.Spec.Addons))}
@@ -108,7 +106,7 @@ func (v entryVersion) compare(other entryVersion) int {
 	return compare(v.version.Version, v.semver, other.version.Version, other.semver)
 }
 
-// find gives a version by any spelling of its name; nil where the entry has none.
+// find returns a version by any spelling of its name, or nil.
 func (e *Entry) find(version string) *entryVersion {
 	i, ok := e.byKey[Key(version)]
 	if !ok {
@@ -117,7 +115,7 @@ func (e *Entry) find(version string) *entryVersion {
 	return &e.versions[i]
 }
 
-// Version gives a version by any spelling of its name, with its origin; nil where the add-on has none.
+// Version returns a version by any spelling of its name, with its origin, or nil.
 func (e *Entry) Version(version string) (*v1.AddonVersion, Origin) {
 	found := e.find(version)
 	if found == nil {
@@ -126,5 +124,5 @@ func (e *Entry) Version(version string) (*v1.AddonVersion, Origin) {
 	return found.version, found.origin
 }
 
-// Left says whether core installations are to leave a version, in any spelling.
+// Left says whether core installations leave a version, in any spelling.
 func (e *Entry) Left(version string) bool { return len(e.left) > 0 && e.left[Key(version)] }

@@ -8,13 +8,14 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Platform is what a version's constraints are compared with. Both versions are as found; PlatformVersion reads them.
+// Platform is what constraints are compared with, in raw texts: PlatformVersion parses them.
 type Platform struct {
-	// KKPVersion is the platform's, such as v2.31.0-3-g2974df5. Empty or unreadable: only versions without that constraint fit.
+	// KKPVersion such as v2.31.0-3-g2974df5. If unreadable, only versions without that constraint
+	// fit.
 	KKPVersion string
-	// K8sVersion is the cluster's control plane's, such as v1.36.3-gke.100. Empty or unreadable: likewise.
+	// K8sVersion of the control plane, such as v1.36.3-gke.100. If unreadable: likewise.
 	K8sVersion string
-	// AllowPrereleases lets a platform that is a pre-release lie in ranges that name none.
+	// AllowPrereleases lets a pre-release platform match ranges that name no pre-release.
 	AllowPrereleases bool
 }
 
@@ -25,12 +26,12 @@ func readConstraints(version *v1.AddonVersion) (kkp, k8s *constraintRange) {
 	return readConstraint(version.Constraints.KKPVersion), readConstraint(version.Constraints.K8sVersion)
 }
 
-// platformCheck decides for one platform. It remembers what it said about a range, since thousands of versions share a few.
+// platformCheck decides for one platform. It caches the result by range: many versions share a few.
 type platformCheck struct {
 	kkp, k8s side
 }
 
-// side is one of the two versions of a platform with the words for it.
+// side is one version of a platform, with its names in messages.
 type side struct {
 	reason, field, product, text string
 	version                      *semver.Version
@@ -54,8 +55,8 @@ func newPlatformCheck(platform Platform) *platformCheck {
 	return made
 }
 
-// fits says whether a version with these constraints fits: both results are empty then. Otherwise reason is one of
-// v1.ExcludedKKPVersion, v1.ExcludedK8sVersion and v1.ExcludedConstraintInvalid, and message says what would be needed.
+// fits returns "" if a version with these constraints fits, else v1.ExcludedKKPVersion,
+// v1.ExcludedK8sVersion or v1.ExcludedConstraintInvalid, and a message that says what it needs.
 func (j *platformCheck) fits(kkp, k8s *constraintRange) (reason, message string) {
 	if reason, message = j.kkp.fits(kkp); reason != "" {
 		return reason, message
@@ -89,8 +90,8 @@ func (s *side) compare(constraint *constraintRange) exclusion {
 	return exclusion{}
 }
 
-// Named is a version with its catalogue, as the entry spells it. The entry may be nil; where it has
-// the version not, that is as it came, and false.
+// Named is a version with its catalogue, spelt as in the entry. Without entry or version it returns
+// false and the version as given.
 func (e *Entry) Named(version string) (VersionOrigin, bool) {
 	if e != nil {
 		if found := e.find(version); found != nil {
@@ -100,7 +101,7 @@ func (e *Entry) Named(version string) (VersionOrigin, bool) {
 	return VersionOrigin{Version: version}, false
 }
 
-// Unfit says why a version of the entry does not fit a platform, without another; nil where it does.
+// Unfit says why a version of the entry does not fit a platform; nil: it fits.
 func (e *Entry) Unfit(version string, platform Platform) *IncompatibleError {
 	found := e.find(version)
 	reason, message := newPlatformCheck(platform).fits(found.kkp, found.k8s)
@@ -113,7 +114,7 @@ func (e *Entry) Unfit(version string, platform Platform) *IncompatibleError {
 }
 
 // Fitting is the newest version that fits both platforms and is not lower than the installed one,
-// else the newest that fits the second platform; nil where none does.
+// else the newest that fits the second platform, else nil.
 func (e *Entry) Fitting(installed string, from, to Platform) (named *VersionOrigin, fitsNow bool) {
 	now, then, current := newPlatformCheck(from), newPlatformCheck(to), addonVersion(installed)
 	for _, version := range e.versions {

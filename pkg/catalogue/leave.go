@@ -10,23 +10,23 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// leaveLimit is how many versions annotation leave-versions may name, and how long it may be.
+// Limits of annotation leave-versions: versions and bytes.
 const (
 	leaveLimit       = 64
 	leaveLengthLimit = 8192
 )
 
-// LeaveError says that annotation leave-versions can't be read. Nothing of it counts then.
+// LeaveError says that annotation leave-versions can't be read. All of it is ignored then.
 type LeaveError struct{ Detail string }
 
 func (e *LeaveError) Error() string {
 	return fmt.Sprintf("annotation %s: %s: write it as addon=version, several separated by commas", v1.AnnotationLeaveVersions, e.Detail)
 }
 
-// Leave are versions of core add-ons that clusters are to leave, by add-on.
+// Leave has the versions of core add-ons that clusters have to leave, by add-on.
 type Leave map[string][]string
 
-// ReadLeave reads annotation leave-versions of a Core catalogue: "rbac=99.0.0,canal=3.28.0". Errors: *LeaveError.
+// ReadLeave reads annotation leave-versions: "rbac=99.0.0,canal=3.28.0". Errors: *LeaveError.
 func ReadLeave(text string) (Leave, error) {
 	if len(text) > leaveLengthLimit {
 		return nil, &LeaveError{fmt.Sprintf("it has %d characters, %d are the most", len(text), leaveLengthLimit)}
@@ -46,14 +46,14 @@ func ReadLeave(text string) (Leave, error) {
 	return found, nil
 }
 
-// Add takes up what another catalogue says.
+// Add adds the versions of another catalogue.
 func (l Leave) Add(other Leave) {
 	for addon, versions := range other {
 		l[addon] = append(l[addon], versions...)
 	}
 }
 
-// Of is the value of annotation left-versions on the merged object of an add-on: a JSON list, sorted; empty for none.
+// Of is annotation left-versions of an add-on's merged object: a sorted JSON list, or empty.
 func (l Leave) Of(addon string) string {
 	if len(l[addon]) == 0 {
 		return ""
@@ -65,7 +65,6 @@ func (l Leave) Of(addon string) string {
 	return string(encoded)
 }
 
-// String names all versions, for whoever reads a status.
 func (l Leave) String() string {
 	var all []string
 	for _, addon := range slices.Sorted(maps.Keys(l)) {
@@ -76,7 +75,7 @@ func (l Leave) String() string {
 	return strings.Join(slices.Compact(all), ", ")
 }
 
-// readLeft gives the keys of the versions that a merged object says are to be left. Those of Custom add-ons are nobody's to name.
+// readLeft reads the keys of the versions to leave from a merged object. Custom ones are ignored.
 func readLeft(merged *v1.AddonCatalogue) (map[string]bool, error) {
 	text := merged.Annotations[v1.AnnotationLeftVersions]
 	if text == "" || merged.Spec.Type != v1.CatalogueCore {

@@ -2,52 +2,52 @@ package catalogue
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Listing is what a platform is offered: what Available decides, with origins and nothing cut off. Forms are in VersionDetail,
-// and descriptions where nobody asks for them here: a listing may have thousands of versions, and costs what it weighs.
-// Its JSON is an answer of the query endpoint; docs/spec/query.md has every field.
+// Listing is what Available decides, complete and with origins. It has no forms (see
+// VersionDetail), and descriptions only on request, since it may have thousands of versions. Its
+// JSON is an answer of the query endpoint: docs/spec/query.md has every field.
 type Listing struct {
-	// KKPVersion and K8sVersion are what the constraints were compared with, as PlatformVersion reads them.
-	KKPVersion string `json:"kkpVersion"`
-	K8sVersion string `json:"k8sVersion"`
-	// Addons are sorted by name.
-	Addons []ListedAddon `json:"addons"`
+	// KKPVersion and K8sVersion are canonical, as in PlatformVersion.
+	KKPVersion string        `json:"kkpVersion"`
+	K8sVersion string        `json:"k8sVersion"`
+	Addons     []ListedAddon `json:"addons"`
 }
 
 // ListedAddon is one add-on of a Listing.
 type ListedAddon struct {
 	Name        string `json:"name"`
 	DisplayName string `json:"displayName,omitempty"`
-	// Description and DocumentationURL are there where somebody asked for them.
+	// Description and DocumentationURL are set on request only.
 	Description      string `json:"description,omitempty"`
 	DocumentationURL string `json:"documentationURL,omitempty"`
-	// Versions fit, newest first; never nil.
+	// Versions that fit, newest first; never nil.
 	Versions []ListedVersion `json:"versions"`
-	// Excluded don't fit, newest first; nil where nobody asked for an explanation.
+	// Excluded versions, newest first; set on request only.
 	Excluded []ListedExclusion `json:"excluded,omitempty"`
 }
 
 // ListedVersion is a version that fits.
 type ListedVersion struct {
 	VersionOrigin
-	// Deprecated is a sentence on why not to use the version any more; empty for most.
+	// Deprecated says why the version should not be used any more; usually empty.
 	Deprecated string `json:"deprecated,omitempty"`
 }
 
 // ListedExclusion is a version that does not fit.
 type ListedExclusion struct {
 	VersionOrigin
-	// Reason is an exclusion reason such as v1.ExcludedK8sVersion, Message what would be needed.
+	// Reason is a reason such as v1.ExcludedK8sVersion, Message says what the version needs.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
-// VersionOrigin names a version and the catalogue that it comes from, as far as the merged object says it.
+// VersionOrigin names a version and its catalogue, if the merged object has it.
 type VersionOrigin struct {
 	Version   string `json:"version"`
 	Catalogue string `json:"catalogue,omitempty"`
@@ -57,18 +57,17 @@ func (v entryVersion) named() VersionOrigin {
 	return VersionOrigin{Version: v.version.Version, Catalogue: v.origin.Catalogue}
 }
 
-// Lister decides for one platform, one add-on at a time, so that whoever keeps answers decides anew only what changed. It
-// is not fit for use by several goroutines.
+// Lister decides for one platform, one add-on at a time. It is not safe for concurrent use.
 type Lister struct {
 	check   *platformCheck
 	options ListOptions
 }
 
-// ListOptions are what a listing tells beyond names and versions.
+// ListOptions are optional parts of a listing.
 type ListOptions struct {
-	// Explain gives reasons for what is left out.
+	// Explain adds excluded versions with reasons.
 	Explain bool
-	// Describe gives each add-on's description and link.
+	// Describe adds each add-on's description and link.
 	Describe bool
 }
 
@@ -77,7 +76,7 @@ func NewLister(platform Platform, options ListOptions) *Lister {
 	return &Lister{check: newPlatformCheck(platform), options: options}
 }
 
-// List decides on one add-on. False: there is nothing to tell, since no version fits and nobody asked why.
+// List decides about one add-on. False: there is nothing to list.
 func (l *Lister) List(entry *Entry) (ListedAddon, bool) {
 	listed := ListedAddon{Name: string(entry.Addon.Name), DisplayName: entry.Addon.DisplayName, Versions: []ListedVersion{}}
 	if l.options.Describe {
@@ -98,8 +97,8 @@ func (l *Lister) List(entry *Entry) (ListedAddon, bool) {
 	return listed, len(listed.Versions)+len(listed.Excluded) > 0
 }
 
-// CanonicalPlatformVersion is a platform's version without what does not count (see PlatformVersion); a text that is no
-// version stays as it is. Decisions are the same for both.
+// CanonicalPlatformVersion is a platform's version without irrelevant parts (see PlatformVersion),
+// or the text itself if that is no version. Decisions are the same for both.
 func CanonicalPlatformVersion(text string) string {
 	if parsed, ok := PlatformVersion(text); ok {
 		return parsed.String()
@@ -107,8 +106,8 @@ func CanonicalPlatformVersion(text string) string {
 	return text
 }
 
-// StampedKKPVersion is the KKP version that most merged objects are stamped with: while a new one is being distributed they
-// differ for a moment, and one that can't be written any more keeps its old stamp. Empty: there are no entries.
+// StampedKKPVersion is the KKP version of most merged objects, "" without entries. They differ
+// while a new version is distributed, and where an object can't be written any more.
 func StampedKKPVersion(entries []*Entry) string {
 	counts := map[string]int{}
 	for _, entry := range entries {
@@ -123,7 +122,7 @@ func StampedKKPVersion(entries []*Entry) string {
 	return versions[0]
 }
 
-// VersionDetail is what a user interface shows of one version before it is installed. Neither source nor values are in it.
+// VersionDetail describes a version before its installation. It has neither source nor values.
 type VersionDetail struct {
 	Addon            string           `json:"addon"`
 	DisplayName      string           `json:"displayName,omitempty"`
@@ -131,17 +130,17 @@ type VersionDetail struct {
 	DocumentationURL string           `json:"documentationURL,omitempty"`
 	Type             v1.CatalogueType `json:"type"`
 	VersionOrigin
-	// Digest covers the version's content; it changes when an admin changes what the version is.
+	// Digest covers the version's content; it changes when an admin changes the version.
 	Digest      string          `json:"digest,omitempty"`
 	Deprecated  string          `json:"deprecated,omitempty"`
 	Method      v1.Method       `json:"method,omitempty"`
 	Constraints *v1.Constraints `json:"constraints,omitempty"`
-	// FormSpec are the fields that a user fills in; never nil.
+	// FormSpec is never nil.
 	FormSpec []v1.FormField `json:"formSpec"`
 }
 
-// Detail describes one version by any spelling of its name; false where the add-on has none such. The result shares parts
-// with the entry and must not be changed.
+// Detail describes a version, by any spelling of its name; false if there is none. The result
+// shares data with the entry: don't change it.
 func (e *Entry) Detail(version string) (VersionDetail, bool) {
 	found := e.find(version)
 	if found == nil {
@@ -160,4 +159,66 @@ func (e *Entry) Detail(version string) (VersionDetail, bool) {
 		}
 	}
 	return detail, true
+}
+
+const coreMessage = "core add-ons are installed by the platform and not offered to users"
+
+// excludedLimit is how many excluded versions an available catalogue lists; it counts all.
+const excludedLimit = 200
+
+// Availability is what a platform is offered.
+type Availability struct {
+	// Addons have names and version strings only: sorted by name, versions newest first.
+	Addons   []v1.Addon
+	Versions int32
+	// Excluded lists at most 200 excluded versions, sorted by add-on and version.
+	Excluded []v1.ExcludedVersion
+	// ExcludedCount is the number of all excluded versions.
+	ExcludedCount int32
+	Digest        string
+}
+
+// Available decides what a platform is offered. Entries of NewEntry give no error.
+func Available(entries []*Entry, platform Platform) (Availability, error) {
+	sorted := slices.Clone(entries)
+	slices.SortFunc(sorted, func(a, b *Entry) int { return cmp.Compare(a.Addon.Name, b.Addon.Name) })
+	var found Availability
+	check := newPlatformCheck(platform)
+	for _, entry := range sorted {
+		found.add(entry, check)
+	}
+	encoded, err := json.Marshal(found)
+	if err != nil { // Texts and numbers always encode.
+		return Availability{}, err
+	}
+	found.Digest = digestOf(encoded)
+	return found, nil
+}
+
+func (a *Availability) add(entry *Entry, check *platformCheck) {
+	compact := v1.Addon{Name: entry.Addon.Name}
+	for _, version := range entry.versions {
+		reason, message := v1.ExcludedCore, coreMessage
+		if entry.Type != v1.CatalogueCore {
+			reason, message = check.fits(version.kkp, version.k8s)
+		}
+		if reason == "" {
+			compact.Versions = append(compact.Versions, v1.AddonVersion{Version: version.version.Version})
+			continue
+		}
+		a.exclude(v1.ExcludedVersion{
+			Addon: string(entry.Addon.Name), Version: version.version.Version, Reason: reason, Message: message,
+		})
+	}
+	if len(compact.Versions) > 0 {
+		a.Addons = append(a.Addons, compact)
+		a.Versions += int32(len(compact.Versions)) // at most 128 by the schema
+	}
+}
+
+func (a *Availability) exclude(version v1.ExcludedVersion) {
+	a.ExcludedCount++
+	if len(a.Excluded) < excludedLimit {
+		a.Excluded = append(a.Excluded, version)
+	}
 }

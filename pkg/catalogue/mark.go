@@ -16,15 +16,15 @@ import (
 // MarkKeySize is the size of a seed's key for marks, in bytes.
 const MarkKeySize = 32
 
-// MarkKeyID tells keys apart without telling anything about them.
+// MarkKeyID identifies a key and reveals nothing about it.
 func MarkKeyID(key []byte) string {
 	sum := sha256.Sum256(append([]byte("addons.kubermatic.k8c.io/mark-key/"), key...))
 	return hex.EncodeToString(sum[:6])
 }
 
-// Mark is the value of annotation v1.AnnotationMark: it shows that whoever wrote a merged object had the seed's key. It is the
-// key's ID and an HMAC-SHA256 over everything that is read of the object: its place and name, its annotations, and its content, a
-// digest as MergedAddon.Digest and ContentDigest give it. Each part goes in with its length.
+// Mark is the value of annotation v1.AnnotationMark, which proves that the writer of a merged
+// object had the seed's key: the key's ID and an HMAC-SHA256 over namespace, name, content digest
+// (MergedAddon.Digest, ContentDigest) and annotations, each with its length.
 func Mark(key []byte, merged *v1.AddonCatalogue, content string) string {
 	mac := hmac.New(sha256.New, key)
 	for _, part := range append([]string{merged.Namespace, merged.Name, content}, markedAnnotations(merged)...) {
@@ -34,7 +34,7 @@ func Mark(key []byte, merged *v1.AddonCatalogue, content string) string {
 	return MarkKeyID(key) + ":" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// markedAnnotations are those of a merged object that readers go by, in a fixed order.
+// markedAnnotations are the annotations of a merged object that readers use, in a fixed order.
 func markedAnnotations(merged *v1.AddonCatalogue) []string {
 	return []string{
 		merged.Annotations[v1.AnnotationDigest], merged.Annotations[v1.AnnotationKKPVersion],
@@ -42,7 +42,7 @@ func markedAnnotations(merged *v1.AddonCatalogue) []string {
 	}
 }
 
-// IsMarked says whether a merged object is marked with a key, and has the content that it was marked with.
+// IsMarked says whether a merged object is marked with a key and has the marked content.
 func IsMarked(key []byte, merged *v1.AddonCatalogue) bool {
 	mark := merged.Annotations[v1.AnnotationMark]
 	if !strings.HasPrefix(mark, MarkKeyID(key)+":") {
@@ -52,8 +52,8 @@ func IsMarked(key []byte, merged *v1.AddonCatalogue) bool {
 	return err == nil && hmac.Equal([]byte(mark), []byte(Mark(key, merged, content)))
 }
 
-// ContentDigest is what MergedAddon.Digest would be for a merged object as it is stored: its versions are measured, whatever its
-// annotations say of them. Errors: *MalformedError.
+// ContentDigest calculates MergedAddon.Digest for a stored merged object. It measures the versions
+// and ignores the digests in annotations. Errors: *MalformedError.
 func ContentDigest(merged *v1.AddonCatalogue) (string, error) {
 	if len(merged.Spec.Addons) != 1 {
 		return "", &MalformedError{merged.Name, fmt.Sprintf("it has %d add-ons, not one", len(merged.Spec.Addons))}
@@ -75,8 +75,8 @@ func ContentDigest(merged *v1.AddonCatalogue) (string, error) {
 	return found.digest(), nil
 }
 
-// Digest is "sha256:<hex>" over the canonical JSON of a value: keys sorted, no space, numbers as written. Two spellings
-// of the same content have one digest. Errors: the value is no JSON.
+// Digest is "sha256:<hex>" over the canonical JSON of a value: keys sorted, no space, numbers as
+// written. The error says that the value is no JSON.
 func Digest(value any) (string, error) {
 	canonical, err := canonicalJSON(value)
 	if err != nil {
@@ -85,7 +85,7 @@ func Digest(value any) (string, error) {
 	return digestOf(canonical), nil
 }
 
-// measure gives the digest of a version, of all that an installation of it depends on, and its size as JSON, in bytes.
+// measure returns a version's digest, which covers all of it, and its size as JSON, in bytes.
 func measure(version *v1.AddonVersion) (digest string, size int, err error) {
 	canonical, err := canonicalJSON(version)
 	if err != nil {

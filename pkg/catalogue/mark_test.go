@@ -39,8 +39,8 @@ func sealed(t *testing.T, key []byte) *v1.AddonCatalogue {
 	return object
 }
 
-// TestAMarkCoversAllThatIsRead holds that who has not the key changes nothing of a merged object that anybody reads, and moves it
-// nowhere.
+// TestAMarkCoversAllThatIsRead holds that who has not the key changes nothing of a merged object
+// that anybody reads, and moves it nowhere.
 func TestAMarkCoversAllThatIsRead(t *testing.T) {
 	t.Parallel()
 	key, other := bytes.Repeat([]byte{7}, catalogue.MarkKeySize), bytes.Repeat([]byte{8}, catalogue.MarkKeySize)

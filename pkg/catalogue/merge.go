@@ -6,24 +6,24 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// MergedLimit is the largest merged object, as JSON, in bytes. etcd takes 1.5 MiB with everything around it.
+// MergedLimit is the largest merged object, as JSON, in bytes. etcd accepts 1.5 MiB in all.
 const MergedLimit = 1 << 20
 
-// MergedAddon is one add-on as all catalogues together have it: the content of one merged object.
+// MergedAddon is one add-on of all catalogues together: the content of one merged object.
 type MergedAddon struct {
-	// Spec has exactly this add-on, versions newest first.
+	// Spec has only this add-on, versions newest first.
 	Spec v1.AddonCatalogueSpec
-	// Origins by version, as Spec spells it.
+	// Origins by version, as spelt in Spec.
 	Origins map[string]Origin
-	// Digest covers Spec and Origins.
-	Digest string
-	// Contributors are the catalogues that have the add-on and were not refused it, winners or not.
+	Digest  string
+	// Contributors are the catalogues whose offers of the add-on were considered.
 	Contributors []types.UID
 
 	originsJSON string
@@ -41,10 +41,10 @@ func (m *MergedAddon) OriginsJSON() string {
 	return string(encoded)
 }
 
-// TooLargeError says that a merged object would be too large; the last good one stays.
+// TooLargeError says that a merged object would be too large. The seeds keep the former one.
 type TooLargeError struct {
 	Addon string
-	// What is "versions" or "bytes"; Have is more than Limit of it.
+	// What is "versions" or "bytes"; Have exceeds Limit.
 	What        string
 	Have, Limit int
 	// Contributors are the catalogues that have the add-on.
@@ -56,17 +56,16 @@ func (e *TooLargeError) Error() string {
 		e.Addon, e.Have, e.What, e.Limit)
 }
 
-// Merged is what all catalogues together say.
+// Merged is the result of Merge.
 type Merged struct {
-	// Addons by name.
 	Addons map[string]*MergedAddon
-	// Refused add-ons by name; what the seeds have of them stays.
+	// Refused add-ons by name; the seeds keep their former objects.
 	Refused map[string]*TooLargeError
 	// Conflicts by catalogue, sorted by add-on and version.
 	Conflicts map[types.UID][]v1.CatalogueConflict
 }
 
-// Merge makes one catalogue of many. The result does not depend on the order of the sources.
+// Merge makes one catalogue of many. The order of the sources does not matter.
 func Merge(sources []*Source) Merged {
 	m := merger{
 		Merged: Merged{
@@ -91,7 +90,7 @@ func Merge(sources []*Source) Merged {
 	return m.Merged
 }
 
-// rank orders sources by precedence: Core before Custom, then higher priority, then older, then by name.
+// rank orders sources: Core before Custom, then by higher priority, age and name.
 func rank(a, b *Source) int {
 	return cmp.Or(
 		-cmp.Compare(coreFirst(a), coreFirst(b)),
@@ -109,28 +108,25 @@ func coreFirst(source *Source) int {
 	return 0
 }
 
-// merger is one merge under way.
 type merger struct {
 	Merged
-	// offers by add-on, in the order of precedence.
+	// offers by add-on, by precedence.
 	offers map[string][]offer
-	// reserved says which Core catalogue, of those that use a name, has precedence.
+	// reserved is the first Core catalogue that uses a name.
 	reserved map[string]*Source
 }
 
-// offer is one add-on of one source.
 type offer struct {
 	source *Source
 	addon  *sourceAddon
 }
 
-// pick is a version with the offer that won it.
 type pick struct {
 	offer
 	version *sourceVersion
 }
 
-// collect takes a source's add-ons. Core sources come first, so all reserved names are known when a Custom one comes.
+// collect adds a source's add-ons. Core sources come first, so all reserved names are known.
 func (m *merger) collect(source *Source) {
 	for i := range source.addons {
 		addon := &source.addons[i]
@@ -150,7 +146,6 @@ func (m *merger) conflict(source *Source, conflict v1.CatalogueConflict) {
 	m.Conflicts[source.UID] = append(m.Conflicts[source.UID], conflict)
 }
 
-// unite makes one add-on of all offers of it.
 func (m *merger) unite(name string) {
 	offers := m.offers[name]
 	picks := m.pick(name, offers)
@@ -179,7 +174,6 @@ func (m *merger) unite(name string) {
 	m.Addons[name] = merged
 }
 
-// pick decides every duplicate and reports it on both sides.
 func (m *merger) pick(name string, offers []offer) []pick {
 	var picks []pick
 	winners := map[string]pick{}
@@ -207,7 +201,7 @@ func (m *merger) duplicate(addon, version string, on, wonBy *Source) {
 	m.conflict(on, v1.CatalogueConflict{Addon: addon, Version: version, WonBy: wonBy.Name, Reason: v1.ReasonDuplicate})
 }
 
-// describe takes description and links from the winner of the highest version, which is the first pick.
+// describe uses the description and links of the highest version, which is the first pick.
 func describe(name string, picks []pick) v1.Addon {
 	described := picks[0].addon.addon
 	return v1.Addon{
@@ -216,7 +210,7 @@ func describe(name string, picks []pick) v1.Addon {
 	}
 }
 
-// tooLarge says what breaks a limit. Size is that of all versions as JSON; the rest is small.
+// tooLarge checks the limits. Size is that of all versions as JSON.
 func (m *MergedAddon) tooLarge(name string, size int) *TooLargeError {
 	if have := len(m.Spec.Addons[0].Versions); have > VersionLimit {
 		return &TooLargeError{name, "versions", have, VersionLimit, m.Contributors}
@@ -227,7 +221,7 @@ func (m *MergedAddon) tooLarge(name string, size int) *TooLargeError {
 	return nil
 }
 
-// digest covers the object without encoding it again: its versions are there by their own digests.
+// digest covers versions by their own digests, to encode them only once.
 func (m *MergedAddon) digest() string {
 	about := m.Spec.Addons[0]
 	versions := make([]string, 0, len(about.Versions))
@@ -240,4 +234,56 @@ func (m *MergedAddon) digest() string {
 		return ""
 	}
 	return digestOf(encoded)
+}
+
+// Change is a version whose content changed under the same name.
+type Change struct {
+	Addon, Version string
+	// Catalogue has the version now.
+	Catalogue string
+	// About says that only constraints or deprecation changed, not what is installed.
+	About bool
+}
+
+// Changes are versions of one name with different content in two merges, by add-on, newest first.
+func Changes(before, after Merged) []Change {
+	var changes []Change
+	for name, addon := range after.Addons {
+		was := before.Addons[name]
+		if was == nil || was.Digest == addon.Digest {
+			continue
+		}
+		digests := make(map[string]string, len(was.Origins))
+		for version, origin := range was.Origins {
+			digests[Key(version)] = origin.Digest
+		}
+		versions := versionsOf(was)
+		for i := range addon.Spec.Addons[0].Versions {
+			version := addon.Spec.Addons[0].Versions[i].Version
+			origin := addon.Origins[version]
+			if digest, ok := digests[Key(version)]; ok && digest != origin.Digest {
+				changes = append(changes, Change{
+					Addon: name, Version: version, Catalogue: origin.Catalogue,
+					About: contentOf(versions[Key(version)]) == contentOf(addon.Spec.Addons[0].Versions[i]),
+				})
+			}
+		}
+	}
+	slices.SortStableFunc(changes, func(a, b Change) int { return strings.Compare(a.Addon, b.Addon) })
+	return changes
+}
+
+func versionsOf(addon *MergedAddon) map[string]v1.AddonVersion {
+	versions := make(map[string]v1.AddonVersion, len(addon.Spec.Addons[0].Versions))
+	for _, version := range addon.Spec.Addons[0].Versions {
+		versions[Key(version.Version)] = version
+	}
+	return versions
+}
+
+// contentOf is the digest of what a version installs, without spelling and constraints.
+func contentOf(version v1.AddonVersion) string {
+	version.Version, version.Constraints, version.Deprecated = "", nil, ""
+	digest, _, _ := measure(&version) // what can't be encoded is in no merged catalogue
+	return digest
 }

@@ -52,7 +52,8 @@ func sourcesOf(t testing.TB, objects ...*v1.AddonCatalogue) []*catalogue.Source 
 	return sources
 }
 
-// story tells a merge in lines: what is merged with origins, then what is refused and the conflicts of each catalogue.
+// story tells a merge in lines: what is merged with origins, then what is refused and the conflicts
+// of each catalogue.
 func story(merged catalogue.Merged) []string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(merged.Addons)) {

@@ -13,7 +13,7 @@ type Refusal interface {
 	Reason() string
 }
 
-// VersionUnknownError says that the add-on has no such version, or none in the range that could be chosen.
+// VersionUnknownError says that the add-on has no such version, or none in the range.
 type VersionUnknownError struct {
 	Addon, Wanted string
 	// Detail says why, and what to do.
@@ -27,19 +27,19 @@ func (e *VersionUnknownError) Error() string {
 	return fmt.Sprintf("add-on %q has no version %q: %s", e.Addon, e.Wanted, e.Detail)
 }
 
-// Reason is v1.ReasonVersionUnknown.
+// Reason implements Refusal.
 func (e *VersionUnknownError) Reason() string { return v1.ReasonVersionUnknown }
 
-// IncompatibleError says that the version does not fit the cluster, or that core add-ons are not offered to users.
+// IncompatibleError says that a version does not fit the cluster, or that it is a core add-on.
 type IncompatibleError struct {
 	Addon, Version string
 	// Excluded is one of the reasons v1.Excluded….
 	Excluded string
-	// Message says what would be needed.
+	// Message says what the version needs.
 	Message string
-	// Fitting is the newest version that would fit; empty where none does.
+	// Fitting is the newest version that would fit; may be empty.
 	Fitting string
-	// IsDown says that Fitting is lower than what is installed, and that nobody allowed that.
+	// IsDown says that Fitting would be a downgrade, which is not allowed.
 	IsDown bool
 }
 
@@ -54,10 +54,10 @@ func (e *IncompatibleError) Error() string {
 	return text + wouldFit(e.Fitting, e.IsDown)
 }
 
-// Reason is the exclusion reason.
+// Reason implements Refusal.
 func (e *IncompatibleError) Reason() string { return e.Excluded }
 
-// DowngradeRefusedError says that the version is lower than the installed one, and nobody allowed that.
+// DowngradeRefusedError says that a version is lower than the installed one.
 type DowngradeRefusedError struct {
 	Addon, Version, Installed string
 }
@@ -67,16 +67,14 @@ func (e *DowngradeRefusedError) Error() string {
 		e.Version, e.Addon, e.Installed, v1.AnnotationAllowDowngrade)
 }
 
-// Reason is v1.ReasonDowngradeRefused.
+// Reason implements Refusal.
 func (e *DowngradeRefusedError) Reason() string { return v1.ReasonDowngradeRefused }
 
-// WithdrawnError says that the installed version left the catalogue and nothing newer takes its place. It stays installed.
+// WithdrawnError says that the installed version left the catalogue. It stays installed.
 type WithdrawnError struct {
 	Addon, Installed string
-	// Fitting is the newest version that would fit; empty where none does.
-	Fitting string
-	// IsDown says that Fitting is lower than what is installed, and that nobody allowed that.
-	IsDown bool
+	Fitting          string
+	IsDown           bool
 }
 
 func (e *WithdrawnError) Error() string {
@@ -87,10 +85,10 @@ func (e *WithdrawnError) Error() string {
 	return text + wouldFit(e.Fitting, e.IsDown)
 }
 
-// Reason is v1.ReasonWithdrawn.
+// Reason implements Refusal.
 func (e *WithdrawnError) Reason() string { return v1.ReasonWithdrawn }
 
-// wouldFit ends the text of a refusal with the version that would do, and with what it takes where that one is lower.
+// wouldFit ends a refusal with the version that fits, and the annotation for a downgrade.
 func wouldFit(version string, isDown bool) string {
 	if !isDown {
 		return fmt.Sprintf("; version %q would fit", version)

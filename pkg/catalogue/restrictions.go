@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// FlagRestrictions sets what a seed keeps from add-ons of Custom catalogues. Whoever is refused is told of it by this name.
+// FlagRestrictions sets the restrictions of a seed. Refusals name it.
 const FlagRestrictions = "--restrict-custom-addons"
 
 // Names of restrictions.
@@ -15,21 +15,21 @@ const (
 	RestrictPodSecurity    = "pod-security"
 )
 
-// Restrictions are what a seed keeps from add-ons of Custom catalogues (ADR 42). The zero value keeps nothing from them.
+// Restrictions of a seed on add-ons of Custom catalogues (ADR 42). The zero value has none.
 type Restrictions struct {
-	// KubeNamespaces keeps them out of the namespaces of Kubernetes itself: their objects, and those of the users' choice.
+	// KubeNamespaces forbids objects and target namespaces in Kubernetes' own namespaces.
 	KubeNamespaces bool
-	// PodSecurity keeps them from labels of pod security on Namespaces.
+	// PodSecurity forbids pod security labels on Namespaces.
 	PodSecurity bool
 }
 
-// kubeNamespaces are made by every API server and hold the cluster's own parts. Others whose names begin like theirs are anybody's.
+// kubeNamespaces are created by every API server. Other names with the prefix kube- are free.
 var kubeNamespaces = []string{"kube-system", "kube-public", "kube-node-lease"}
 
-// IsKubeNamespace says whether a namespace is one of Kubernetes itself, which is there in every cluster.
+// IsKubeNamespace says whether a namespace is Kubernetes' own, which every cluster has.
 func IsKubeNamespace(name string) bool { return slices.Contains(kubeNamespaces, name) }
 
-// Target is why an add-on of a Custom catalogue may not go into a namespace that a user chose; "" where it may.
+// Target is why a Custom add-on may not use a target namespace; "": it may.
 func (r Restrictions) Target(namespace string) string {
 	if !r.KubeNamespaces || !IsKubeNamespace(namespace) {
 		return ""
@@ -38,7 +38,7 @@ func (r Restrictions) Target(namespace string) string {
 		"targetNamespace", strings.Join(kubeNamespaces, ", "), FlagRestrictions, RestrictKubeNamespaces)
 }
 
-// MarshalText gives the names of restrictions, by commas.
+// MarshalText implements encoding.TextMarshaler: names, separated by commas.
 func (r Restrictions) MarshalText() ([]byte, error) {
 	var names []string
 	if r.KubeNamespaces {
@@ -50,7 +50,7 @@ func (r Restrictions) MarshalText() ([]byte, error) {
 	return []byte(strings.Join(names, ",")), nil
 }
 
-// UnmarshalText reads names of restrictions, by commas.
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (r *Restrictions) UnmarshalText(text []byte) error {
 	*r = Restrictions{}
 	for name := range strings.SplitSeq(string(text), ",") {

@@ -1,39 +1,38 @@
 package catalogue
 
 import (
-	"fmt"
-
 	"github.com/Masterminds/semver/v3"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// SelectOptions says what an installation may have.
+// SelectOptions are an installation's rights.
 type SelectOptions struct {
-	// AllowDowngrade lets a version in that is lower than the installed one (annotation allow-downgrade).
+	// AllowDowngrade allows a lower version than the installed one (annotation allow-downgrade).
 	AllowDowngrade bool
-	// Core is set for core installations (spec.coreAddon); others get nothing from Core catalogues.
+	// Core is spec.coreAddon; other installations get nothing from Core catalogues.
 	Core bool
 }
 
-// Selection is the version that an installation gets.
+// Selection is the result of Select.
 type Selection struct {
-	// Version is the chosen version; nil beside a refusal. It belongs to the entry and must not be changed.
+	// Version is the chosen version, nil beside a refusal. It belongs to the entry: don't edit it.
 	Version *v1.AddonVersion
-	// Origin says where the version comes from.
-	Origin Origin
-	// AvailableUpdate is the newest fitting version above the chosen one, or the installed one beside a refusal; may be empty.
+	Origin  Origin
+	// AvailableUpdate is the newest fitting version above the chosen one, or above the installed
+	// one beside a refusal; may be empty.
 	AvailableUpdate string
 }
 
-// Select chooses the version of an add-on for an installation. Wanted is addonRef.version: an exact version, a range, or
-// empty; installed is the version that is installed, empty for none:
+// Select chooses a version for an installation. Wanted is addonRef.version: an exact version, a
+// range, or empty; installed is the installed version, or empty:
 //
-//   - an exact version is taken as named, compared canonically, also when it is deprecated;
-//   - for a range or an empty wanted the highest semantic version that fits and is not deprecated is taken. Pre-releases
-//     count only where the range names one, as with Helm;
-//   - what is installed stays a choice even when it became deprecated, and nothing lower is chosen unless allowed;
-//   - a version that core installations are to leave is no choice, and where it is installed a lower one is allowed.
+//   - an exact version is used as named, compared canonically, even if it is deprecated;
+//   - a range or an empty wanted selects the highest semantic version that fits and is not
+//     deprecated; pre-releases count only where the range names one, as with Helm;
+//   - the installed version may be chosen even if deprecated, a lower one only if allowed;
+//   - a version that core installations leave is never chosen, and may be replaced by a lower one.
 func Select(entry *Entry, wanted, installed string, platform Platform, options SelectOptions) (Selection, Refusal) {
 	s := selector{entry: entry, wanted: wanted, installed: installed, options: options, platform: newPlatformCheck(platform)}
 	s.installedSemver = addonVersion(installed)
@@ -47,7 +46,6 @@ func Select(entry *Entry, wanted, installed string, platform Platform, options S
 	}, nil
 }
 
-// selector is one selection under way.
 type selector struct {
 	entry             *Entry
 	wanted, installed string
@@ -69,7 +67,6 @@ func (s *selector) choose() (*entryVersion, Refusal) {
 	return s.byRange()
 }
 
-// exact takes the version that was named.
 func (s *selector) exact() (*entryVersion, Refusal) {
 	found := s.entry.find(s.wanted)
 	if found == nil || s.isLeft(s.wanted) {
@@ -87,29 +84,27 @@ func (s *selector) exact() (*entryVersion, Refusal) {
 	return found, nil
 }
 
-// byRange takes the highest version that may be chosen.
 func (s *selector) byRange() (*entryVersion, Refusal) {
 	within, refusal := s.within()
 	if refusal != nil {
 		return nil, refusal
 	}
-	var looked look
+	var found candidates
 	for i := range s.entry.versions {
 		version := &s.entry.versions[i]
 		if !within(version) {
 			continue
 		}
-		if s.offer(version, &looked); looked.chosen != nil {
-			return looked.chosen, nil
+		if s.consider(version, &found); found.chosen != nil {
+			return found.chosen, nil
 		}
 	}
-	return nil, s.nothing(looked)
+	return nil, s.refuse(found)
 }
 
-// look is what was seen on the way down the versions in a range.
-type look struct {
+type candidates struct {
 	chosen *entryVersion
-	// lower is the highest version that fits but is lower than the installed one.
+	// lower is the highest version that fits but is a downgrade.
 	lower *entryVersion
 	// unfit is the highest version that does not fit, with the reason.
 	unfit           *entryVersion
@@ -117,25 +112,24 @@ type look struct {
 	deprecated      bool
 }
 
-// offer looks at one version in the range; versions come highest first.
-func (s *selector) offer(version *entryVersion, looked *look) {
+// consider adds one version in the range; versions come highest first.
+func (s *selector) consider(version *entryVersion, found *candidates) {
 	reason, message := s.platform.fits(version.kkp, version.k8s)
 	switch {
 	case s.isLeft(version.version.Version):
-	case reason != "" && looked.unfit == nil:
-		looked.unfit, looked.reason, looked.message = version, reason, message
+	case reason != "" && found.unfit == nil:
+		found.unfit, found.reason, found.message = version, reason, message
 	case reason != "":
 	case version.version.Deprecated != "" && !s.isInstalled(version):
-		looked.deprecated = true
+		found.deprecated = true
 	case !s.isDown(version):
-		looked.chosen = version
-	case looked.lower == nil:
-		looked.lower = version
+		found.chosen = version
+	case found.lower == nil:
+		found.lower = version
 	}
 }
 
-// nothing says why no version in the range was taken.
-func (s *selector) nothing(looked look) Refusal {
+func (s *selector) refuse(found candidates) Refusal {
 	installed := s.entry.find(s.installed)
 	if s.installed != "" && (installed == nil || s.isLeft(s.installed)) && s.inRange(s.installedSemver) {
 		return s.withdrawn()
@@ -145,17 +139,17 @@ func (s *selector) nothing(looked look) Refusal {
 		}
 	}
 	switch {
-	case looked.lower != nil:
-		return s.downgrade(looked.lower)
-	case looked.unfit != nil:
-		return s.incompatible(looked.unfit, looked.reason, looked.message)
-	case looked.deprecated:
+	case found.lower != nil:
+		return s.downgrade(found.lower)
+	case found.unfit != nil:
+		return s.incompatible(found.unfit, found.reason, found.message)
+	case found.deprecated:
 		return s.unknown("those in question are deprecated: name one exactly to install it all the same")
 	}
 	return s.unknown(s.known())
 }
 
-// within gives the test for versions in question. What is installed is one of them for an empty wanted.
+// within returns the test for candidates. An empty wanted includes the installed version.
 func (s *selector) within() (func(*entryVersion) bool, Refusal) {
 	if s.wanted == "" {
 		return func(v *entryVersion) bool {
@@ -169,7 +163,6 @@ func (s *selector) within() (func(*entryVersion) bool, Refusal) {
 	return func(v *entryVersion) bool { return v.semver != nil && wanted.Contains(v.semver, false) }, nil
 }
 
-// inRange says whether a version is one of those wanted.
 func (s *selector) inRange(version *semver.Version) bool {
 	if version == nil || s.wanted == "" {
 		return version != nil
@@ -182,7 +175,7 @@ func (s *selector) isInstalled(version *entryVersion) bool {
 	return s.installed != "" && key(version.version.Version, version.semver) == s.installedKey
 }
 
-// isDown says whether a version is lower than the installed one and not allowed. Only semantic versions can be compared.
+// isDown says whether a version is a downgrade that is not allowed, by semantic versions.
 func (s *selector) isDown(version *entryVersion) bool {
 	if s.options.AllowDowngrade || s.installedSemver == nil || version.semver == nil || s.isLeft(s.installed) {
 		return false
@@ -190,7 +183,7 @@ func (s *selector) isDown(version *entryVersion) bool {
 	return version.semver.LessThan(s.installedSemver)
 }
 
-// isLeft says whether a version is one that core installations leave: it was hijacked, or should never have been.
+// isLeft says whether core installations have to leave a version, as when it was compromised.
 func (s *selector) isLeft(version string) bool {
 	return s.options.Core && version != "" && s.entry.Left(version)
 }
@@ -207,7 +200,6 @@ func (s *selector) updateAbove(current *semver.Version) string {
 	return best.version.Version
 }
 
-// newestFitting is the highest semantic version that fits and is not deprecated; nil where there is none.
 func (s *selector) newestFitting(preReleases bool) *entryVersion {
 	for i := range s.entry.versions {
 		version := &s.entry.versions[i]
@@ -224,7 +216,6 @@ func (s *selector) newestFitting(preReleases bool) *entryVersion {
 	return nil
 }
 
-// fitting is the newest version that fits, and whether it is lower than what is installed and not allowed.
 func (s *selector) fitting() (version string, isDown bool) {
 	if best := s.newestFitting(false); best != nil {
 		return best.version.Version, s.isDown(best)
@@ -232,20 +223,14 @@ func (s *selector) fitting() (version string, isDown bool) {
 	return "", false
 }
 
-// known names the versions that exist, for whoever mistyped one.
+// known lists existing versions, to help with a mistyped one.
 func (s *selector) known() string {
 	const most = 5
-	names := ""
-	for i, version := range s.entry.versions {
-		if i == most {
-			return fmt.Sprintf("it has %s and %d more", names, len(s.entry.versions)-most)
-		}
-		if i > 0 {
-			names += ", "
-		}
-		names += version.version.Version
+	names := make([]string, 0, len(s.entry.versions))
+	for _, version := range s.entry.versions {
+		names = append(names, version.version.Version)
 	}
-	return "it has " + names
+	return "it has " + text.Names(names, most)
 }
 
 func (s *selector) unknown(detail string) Refusal {

@@ -10,22 +10,20 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Source is one catalogue, valid and ready to be merged: parsed, and with a digest for each version. It is read-only.
+// Source is a valid, parsed catalogue with a digest for each version. It is read-only.
 type Source struct {
-	// Name and UID identify the catalogue.
 	Name string
 	UID  types.UID
-	// Type, Priority and Created decide who wins a duplicate, with Name.
+	// Type, Priority, Created and Name decide who wins a duplicate.
 	Type     v1.CatalogueType
 	Priority int32
 	Created  time.Time
-	// Digest covers the spec.
-	Digest string
+	Digest   string
 
 	addons []sourceAddon
 }
 
-// Size is how many add-ons a catalogue has, and how many versions of them.
+// Size counts a catalogue's add-ons and their versions.
 func Size(spec *v1.AddonCatalogueSpec) (addons, versions int32) {
 	for i := range spec.Addons {
 		addons++
@@ -34,13 +32,11 @@ func Size(spec *v1.AddonCatalogueSpec) (addons, versions int32) {
 	return addons, versions
 }
 
-// sourceAddon is one add-on of a source.
 type sourceAddon struct {
 	addon    *v1.Addon
 	versions []sourceVersion
 }
 
-// sourceVersion is one version of an add-on in a source.
 type sourceVersion struct {
 	version  *v1.AddonVersion
 	semver   *semver.Version
@@ -50,10 +46,10 @@ type sourceVersion struct {
 	kkp, k8s *constraintRange
 }
 
-// Read makes a source of a catalogue. It checks the spec beyond what one object's schema can say, and the rules of the
-// schema that the rest of this package stands on, since not every spec comes from an API server. The source keeps parts of
-// the spec, which must not be changed any more. Checks are what other rooms know of versions: admission and the distributor
-// give the same ones. Errors: *InvalidError where the spec is refused.
+// Read checks a catalogue beyond the schema, and those rules of the schema that this package relies
+// on, as not every spec comes from an API server. Checks are those of other packages; admission and
+// the distributor use the same. The source shares parts of the spec: don't change it. Errors:
+// *InvalidError.
 func Read(catalogue *v1.AddonCatalogue, checks ...VersionCheck) (*Source, error) {
 	addons, problems := readAddons(&catalogue.Spec)
 	problems = append(problems, furtherProblems(&catalogue.Spec, checks)...)
@@ -69,7 +65,7 @@ func Read(catalogue *v1.AddonCatalogue, checks ...VersionCheck) (*Source, error)
 	return source, nil
 }
 
-// VersionCheck says what is wrong with a version: the field below it, and how to mend it; nil where nothing is.
+// VersionCheck returns the field of a version that is wrong, and how to fix it.
 type VersionCheck func(version *v1.AddonVersion) (field string, err error)
 
 func furtherProblems(spec *v1.AddonCatalogueSpec, checks []VersionCheck) []Problem {
@@ -89,7 +85,7 @@ func furtherProblems(spec *v1.AddonCatalogueSpec, checks []VersionCheck) []Probl
 	return problems
 }
 
-// digest covers the spec without encoding its versions again: they are there by their own digests.
+// digest covers versions by their own digests, to encode them only once.
 func (s *Source) digest() string {
 	parts := []any{s.Type, s.Priority}
 	for _, addon := range s.addons {
@@ -108,7 +104,7 @@ func (s *Source) digest() string {
 	return digestOf(encoded)
 }
 
-// typeOf is a spec's type; Custom where it was not defaulted.
+// typeOf is a spec's type, Custom by default.
 func typeOf(spec *v1.AddonCatalogueSpec) v1.CatalogueType {
 	if spec.Type == v1.CatalogueCore {
 		return v1.CatalogueCore

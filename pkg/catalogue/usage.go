@@ -11,25 +11,25 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// UsedVersion is a version of an add-on that installations have, or wait for.
+// UsedVersion is a version that installations have, or wait for.
 type UsedVersion struct {
 	Addon string
-	// Version is the Key of the version; empty for installations whose version is not decided yet.
+	// Version is the Key of the version; empty for installations whose version is undecided.
 	Version string
 }
 
-// SeedUsage says how many installations on one seed have which versions.
+// SeedUsage counts the installations of a seed by version.
 type SeedUsage struct {
 	Seed string
-	// LastSeen is zero while the seed answers, else when it did last: the count is of that time.
+	// LastSeen is the time of the count if the seed does not answer now, else zero.
 	LastSeen time.Time
-	// Installations by version, none of them 0.
+	// Installations by version, all above 0.
 	Installations map[UsedVersion]int
 	// Others is the number of installations of other versions.
 	Others int
 }
 
-// Of is the number of installations that have one of the versions.
+// Of is the number of installations of these versions.
 func (u SeedUsage) Of(versions []UsedVersion) int {
 	sum := 0
 	for _, version := range versions {
@@ -38,8 +38,8 @@ func (u SeedUsage) Of(versions []UsedVersion) int {
 	return sum
 }
 
-// Withdrawn lists what the first spec offers and none of the others does. Where a whole add-on goes, its installations
-// without a decided version are in question too.
+// Withdrawn lists what the first spec offers and none of the others does. If a whole add-on is
+// withdrawn, this includes its undecided version.
 func Withdrawn(before *v1.AddonCatalogueSpec, remaining ...*v1.AddonCatalogueSpec) []UsedVersion {
 	stays := map[UsedVersion]bool{}
 	for _, spec := range remaining {
@@ -62,7 +62,6 @@ func offers(spec *v1.AddonCatalogueSpec) []UsedVersion {
 	return found
 }
 
-// usageRecord is a SeedUsage at rest.
 type usageRecord struct {
 	LastSeen *time.Time `json:"lastSeen,omitempty"`
 	// Addons: name -> version -> number of installations.
@@ -70,7 +69,7 @@ type usageRecord struct {
 	Others int                       `json:"others,omitempty"`
 }
 
-// Encode writes the usage down for DecodeUsage, without the seed's name; equal usages give equal texts.
+// Encode encodes the usage without the seed's name. Equal usages give equal texts.
 func (u SeedUsage) Encode() string {
 	record := usageRecord{Addons: map[string]map[string]int{}, Others: u.Others}
 	if !u.LastSeen.IsZero() {
@@ -90,7 +89,7 @@ func (u SeedUsage) Encode() string {
 	return string(encoded)
 }
 
-// EncodeWithin is Encode in so many bytes: versions with the fewest installations are counted among the others until it fits.
+// EncodeWithin encodes within a limit in bytes: it moves the rarest versions to the others.
 func (u SeedUsage) EncodeWithin(limit int) string {
 	text := u.Encode()
 	if len(text) <= limit {
@@ -114,7 +113,7 @@ func (u SeedUsage) EncodeWithin(limit int) string {
 	}
 }
 
-// DecodeUsage reads what Encode wrote about a seed.
+// DecodeUsage reads the result of Encode.
 func DecodeUsage(seed, text string) (SeedUsage, error) {
 	var record usageRecord
 	if err := json.Unmarshal([]byte(text), &record); err != nil {

@@ -8,13 +8,13 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Problem is one thing that is wrong with a catalogue's spec.
+// Problem is one error in a catalogue's spec.
 type Problem struct {
-	// Addon and Version say where; Version is empty where the whole add-on is meant.
+	// Addon and Version say where; Version is empty for the whole add-on.
 	Addon, Version string
-	// Field is the path below the version, or below the add-on where Version is empty.
+	// Field is the path below the version, or below the add-on.
 	Field string
-	// Message says what is wrong and how to mend it.
+	// Message says what is wrong and how to fix it.
 	Message string
 }
 
@@ -29,22 +29,21 @@ func (p Problem) String() string {
 // InvalidError says why a spec is refused. It has at least one problem.
 type InvalidError struct{ Problems []Problem }
 
-// problemsTold is how many problems the error's text names; Problems has all.
-const problemsTold = 5
+const problemsShown = 5
 
 func (e *InvalidError) Error() string {
-	var told []string
+	var shown []string
 	for i, problem := range e.Problems {
-		if i == problemsTold {
-			told = append(told, fmt.Sprintf("and %d more", len(e.Problems)-problemsTold))
+		if i == problemsShown {
+			shown = append(shown, fmt.Sprintf("and %d more", len(e.Problems)-problemsShown))
 			break
 		}
-		told = append(told, problem.String())
+		shown = append(shown, problem.String())
 	}
-	return strings.Join(told, "; ")
+	return strings.Join(shown, "; ")
 }
 
-// VersionLimit is the highest number of versions of one add-on, in one catalogue as in the merged object.
+// VersionLimit is the most versions of an add-on, in one catalogue and in the merged object.
 const VersionLimit = 128
 
 var (
@@ -52,7 +51,6 @@ var (
 	versionPattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._+-]{0,126}[A-Za-z0-9])?$`)
 )
 
-// addonProblems collects what is wrong with one add-on.
 type addonProblems struct {
 	addon    string
 	kind     v1.CatalogueType
@@ -116,7 +114,6 @@ func (p *addonProblems) checkTemplate(version *v1.AddonVersion) {
 	}
 }
 
-// checkMethod holds what a template asks for against its method, its source and the type of the catalogue.
 func (p *addonProblems) checkMethod(version *v1.AddonVersion) {
 	name := version.Version
 	helm := version.Template.Method == v1.MethodHelm
@@ -148,8 +145,8 @@ func (p *addonProblems) checkForm(version *v1.AddonVersion) {
 	}
 }
 
-// namesContent says whether an image has a tag or a digest. There is no tag by default: what nobody chose nobody notices
-// when it moves. A colon before the last slash is that of the registry's port.
+// namesContent says whether an image has a tag or a digest. There is no default tag: nobody would
+// notice a change of its image. A colon before the last slash belongs to the registry's port.
 func namesContent(image string) bool {
 	last := image[strings.LastIndexByte(image, '/')+1:]
 	_, tag, _ := strings.Cut(last, ":")

@@ -2,22 +2,26 @@ package catalogue
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/lru"
 )
 
-// describeTail is what git-describe appends to a tag: the number of commits since and the abbreviated commit.
+// describeTail is the suffix of git-describe: the number of commits and the abbreviated commit.
 var describeTail = regexp.MustCompile(`-[0-9]+-g[0-9a-f]{4,40}(-dirty)?$`)
 
-// preRelease is a suffix that stands for a release that is still to come. All other suffixes of a platform's version come
-// from vendors (-gke.100, -eks-113cf36, -do.0) and say nothing about what the version offers.
+// preRelease matches suffixes of releases still to come. Other suffixes come from vendors
+// (-gke.100, -eks-113cf36, -do.0) and don't change what the version offers.
 var preRelease = regexp.MustCompile(`(?i)^(alpha|beta|rc|pre|preview|dev|snapshot|nightly|canary)([.-]?[0-9]+(\.[0-9]+)*)?([.+-]|$)`)
 
-// PlatformVersion reads the version of KKP or of a Kubernetes cluster as it is found in the wild. It loses a leading v,
-// git-describe tails, build metadata and vendors' suffixes; a true pre-release stays. False: the text is no version with
-// at least major and minor, such as a nightly build's commit hash.
+// PlatformVersion parses a version of KKP or Kubernetes. It removes a leading v, git-describe
+// tails, build metadata and vendors' suffixes, but not a true pre-release. False: the text has no
+// major and minor number, as a nightly build's commit hash.
 func PlatformVersion(text string) (*semver.Version, bool) {
 	text = describeTail.ReplaceAllString(strings.TrimSpace(text), "")
 	core, _, _ := strings.Cut(text, "+")
@@ -37,7 +41,6 @@ func PlatformVersion(text string) (*semver.Version, bool) {
 	return &release, true
 }
 
-// truePreRelease is the part of a suffix that marks a release still to come; empty where it marks something else.
 func truePreRelease(suffix string) string {
 	match := preRelease.FindStringSubmatch(suffix)
 	if match == nil {
@@ -46,7 +49,7 @@ func truePreRelease(suffix string) string {
 	return match[1] + match[2]
 }
 
-// addonVersion reads an add-on's version; nil where it is no semantic version. Short forms count: v1 is 1.0.0.
+// addonVersion parses a semantic version, also in short form (v1 is 1.0.0), or returns nil.
 func addonVersion(text string) *semver.Version {
 	parsed, err := semver.NewVersion(text)
 	if err != nil {
@@ -55,9 +58,9 @@ func addonVersion(text string) *semver.Version {
 	return parsed
 }
 
-// Key is the identity of an add-on's version: two spellings of one semantic version have the same key. A leading v and
-// build metadata don't count, and missing numbers are zero, so v1, 1.0.0 and 1.0.0+build are one version. A text that is
-// no semantic version is its own key.
+// Key is the identity of an add-on's version. A leading v and build metadata don't count, and
+// missing numbers are zero: v1, 1.0.0 and 1.0.0+build are one version. A text that is no semantic
+// version is its own key.
 func Key(version string) string {
 	return key(version, addonVersion(version))
 }
@@ -66,7 +69,7 @@ func key(text string, parsed *semver.Version) string {
 	if parsed == nil {
 		return text
 	}
-	// Built from its parts, since String keeps build metadata.
+	// Version.String would keep build metadata.
 	bare, err := parsed.SetMetadata("")
 	if err != nil {
 		return text
@@ -74,8 +77,8 @@ func key(text string, parsed *semver.Version) string {
 	return bare.String()
 }
 
-// Compare orders two versions of an add-on: semantic versions by precedence, other texts below them and by their bytes.
-// 0 means that both are the same version.
+// Compare orders two versions of an add-on: semantic versions by precedence, above other texts,
+// which are ordered by bytes. 0 means the same version.
 func Compare(a, b string) int {
 	return compare(a, addonVersion(a), b, addonVersion(b))
 }
@@ -92,7 +95,7 @@ func compare(a string, parsedA *semver.Version, b string, parsedB *semver.Versio
 	return cmp.Compare(a, b)
 }
 
-// IsRange tells a range of versions from an exact one: a range has one of <>=~^*,|, a space, or an x for a number.
+// IsRange says whether a text is a range: it has one of <>=~^*,|, a space, or an x for a number.
 func IsRange(wanted string) bool {
 	if strings.ContainsAny(wanted, "<>=~^*,| ") {
 		return true
@@ -105,4 +108,84 @@ func IsRange(wanted string) bool {
 		}
 	}
 	return false
+}
+
+// Range is a parsed range of versions, read-only and safe for concurrent use.
+type Range struct {
+	text        string
+	constraints *semver.Constraints
+}
+
+// RangeError says that a text is no range of versions.
+type RangeError struct {
+	Range string
+	err   error
+}
+
+func (e *RangeError) Error() string {
+	return fmt.Sprintf("range %q can't be parsed: write it like \">= 1.34, < 1.38\" or \"1.x\"", e.Range)
+}
+
+func (e *RangeError) Unwrap() error { return e.err }
+
+// ParseRange parses a range. It caches results, as catalogues repeat a few ranges.
+func ParseRange(text string) (*Range, error) {
+	known, ok := parsedRanges.Get(text)
+	if !ok {
+		known = parseRange(text)
+		parsedRanges.Put(text, known, lru.Forever)
+	}
+	return known.parsed, known.err
+}
+
+// CheckGitRef checks the range of a reference, if it has one. Errors: *RangeError.
+func CheckGitRef(ref *v1.GitRef) error {
+	if ref == nil || ref.Semver == "" {
+		return nil
+	}
+	_, err := ParseRange(string(ref.Semver))
+	return err
+}
+
+// Contains says whether the range has a version; a pre-release only if either of them allows it.
+func (r *Range) Contains(version *semver.Version, preReleases bool) bool {
+	if !preReleases {
+		return r.constraints.Check(version)
+	}
+	wide := *r.constraints
+	wide.IncludePrerelease = true
+	return wide.Check(version)
+}
+
+// cachedRanges is several times the number of distinct ranges in large catalogues.
+const cachedRanges = 4096
+
+var parsedRanges = lru.New[string, rangeResult](cachedRanges, nil)
+
+type rangeResult struct {
+	parsed *Range
+	err    error
+}
+
+func parseRange(text string) rangeResult {
+	constraints, err := semver.NewConstraint(text)
+	if err != nil {
+		return rangeResult{err: &RangeError{Range: text, err: err}}
+	}
+	return rangeResult{parsed: &Range{text: text, constraints: constraints}}
+}
+
+// constraintRange is one parsed constraint of a version; nil fits every platform.
+type constraintRange struct {
+	text   string
+	parsed *Range
+	err    error
+}
+
+func readConstraint(text v1.VersionRange) *constraintRange {
+	if text == "" {
+		return nil
+	}
+	parsed, err := ParseRange(string(text))
+	return &constraintRange{text: string(text), parsed: parsed, err: err}
 }

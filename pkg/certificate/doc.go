@@ -1,12 +1,12 @@
-// Package certificate keeps a serving certificate of our own, where neither cert-manager nor an
-// operator brings one: that of the admission webhooks, and that of the query endpoint.
+// Package certificate maintains a serving certificate of our own, for the admission webhooks and
+// the query endpoint, where neither cert-manager nor an operator provides one.
 //
-// Certificate and authority are in one Secret, which every replica reads and any may renew. The
-// Secret's resourceVersion lets one of them win, and the others serve what it wrote. A Keeper reads
-// the Secret once a minute. In this order, it
+// Certificate and authority are in one Secret. Every replica reads it once a minute, and any may
+// renew it: by resourceVersion one write wins, and the other replicas use its result. In this
+// order, a Rotator
 //
 //	reads the Secret
-//	renews what is missing, unreadable, for other hosts, or within a third of its life from its end
+//	renews what is missing, unreadable, for other hosts, or in the last third of its life
 //	publishes what is in the Secret to its clients, where there is a Publisher
 //	serves the certificate
 //
@@ -15,10 +15,9 @@
 //   - An authority for each certificate, whose key is thrown away once it has signed: no other
 //     certificate can be made that the API server would accept as ours. Earlier authorities stay in
 //     the bundle until they expire, so that replicas that have not read the new Secret yet are
-//     trusted too. This is for clients that are told of a new one, as the API server is.
+//     trusted too. This is for clients that are updated, as the API server is.
 //   - A lasting one, of ten years, whose key stays in the Secret and signs every renewal. This is
 //     for clients that keep a copy.
 //
-// A Secret that is not its owner's, by its label, is served as it is and never written. Errors
-// never repeat what a Secret holds.
+// A Secret without its owner's label is served but never written. Errors contain no secret data.
 package certificate

@@ -19,7 +19,7 @@ import (
 var ownSecret = client.ObjectKey{Namespace: place, Name: "own"}
 
 // own keeps a certificate as the query endpoint does.
-func own(c client.Client, clock *testingclock.FakeClock, hosts ...string) *certificate.Keeper {
+func own(c client.Client, clock *testingclock.FakeClock, hosts ...string) *certificate.Rotator {
 	made := certificate.New(certificate.Options{
 		Name: "trellis-query", Secret: ownSecret, Owner: "query-endpoint", Hosts: hosts, LastingAuthority: true, Clock: clock,
 	})
@@ -28,7 +28,7 @@ func own(c client.Client, clock *testingclock.FakeClock, hosts ...string) *certi
 }
 
 // loaded gives what is served after a look at the Secret.
-func loaded(t *testing.T, own *certificate.Keeper) *tls.Certificate {
+func loaded(t *testing.T, own *certificate.Rotator) *tls.Certificate {
 	t.Helper()
 	if err := own.Load(t.Context()); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Times of a certificate. It is renewed when a third of its life is left, which is above every alert.
+// Lifetimes. Renewal comes when a third is left, before any alert.
 const (
 	lifetime        = 90 * 24 * time.Hour
 	lastingLifetime = 10 * 365 * 24 * time.Hour
@@ -26,23 +26,21 @@ const (
 	skew = time.Hour
 )
 
-// authoritiesKept is how many earlier authorities stay trusted: in an orderly life one is enough.
-const authoritiesKept = 3
+// earlierAuthorities is how many earlier authorities stay trusted: usually one is enough.
+const earlierAuthorities = 3
 
-// Keys of the Secret beside those that its type has, as cert-manager calls the first.
+// Keys of the Secret beside those of its type. cert-manager uses the first, too.
 const (
-	// KeyAuthorities has what to trust: the certificate's own authority first, earlier ones after it.
-	KeyAuthorities = "ca.crt"
-	// keyAuthorityPrivate is of a lasting authority.
+	// KeyAuthorities has the certificate's own authority, then earlier ones.
+	KeyAuthorities      = "ca.crt"
 	keyAuthorityPrivate = "ca.key"
 )
 
-// unusableError says why what the Secret has can't be served; it holds nothing of the Secret.
+// unusableError says why the Secret's certificate can't be served, without any of its data.
 type unusableError struct{ why string }
 
 func (e *unusableError) Error() string { return "the serving certificate " + e.why }
 
-// keyPair reads the certificate of a Secret's data, whomever it is for.
 func keyPair(data map[string][]byte) (*tls.Certificate, error) {
 	if len(data[corev1.TLSCertKey]) == 0 {
 		return nil, &unusableError{"is not there yet"}
@@ -54,7 +52,7 @@ func keyPair(data map[string][]byte) (*tls.Certificate, error) {
 	return &serving, nil
 }
 
-// readPair reads the certificate of a Secret's data. The error is an *unusableError where it can't be served to these hosts now.
+// readPair reads a certificate. The error is an *unusableError if these hosts can't use it now.
 func readPair(data map[string][]byte, hosts []string, now time.Time) (*tls.Certificate, error) {
 	serving, err := keyPair(data)
 	if err != nil {
@@ -76,7 +74,6 @@ func isDue(serving *tls.Certificate, now time.Time) bool {
 	return serving.Leaf.NotAfter.Sub(now) < renewAt
 }
 
-// renew puts a new certificate, and what has to be trusted for it, into a Secret's data.
 func (o *Options) renew(data map[string][]byte, now time.Time) (*tls.Certificate, error) {
 	authority, authorityKey, err := o.authority(data, now)
 	if err != nil {
@@ -103,7 +100,8 @@ func (o *Options) renew(data map[string][]byte, now time.Time) (*tls.Certificate
 	return readPair(data, o.Hosts, now)
 }
 
-// authority gives the one that signs the next certificate: the lasting one while it outlives it, or a new one.
+// authority returns the next certificate's signer: the lasting one if it lives longer, or a new
+// one.
 func (o *Options) authority(data map[string][]byte, now time.Time) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	life := lifetime
 	if o.LastingAuthority {
@@ -128,10 +126,10 @@ func (o *Options) authority(data map[string][]byte, now time.Time) (*x509.Certif
 	return made, key, nil
 }
 
-// withEarlier is a bundle of an authority and of those before it that have not expired.
+// withEarlier is a bundle of an authority and the unexpired ones before it.
 func withEarlier(authority *x509.Certificate, before []byte, now time.Time) []byte {
 	bundle, earlier := encode(authority), certificates(before)
-	for _, one := range earlier[:min(len(earlier), authoritiesKept)] {
+	for _, one := range earlier[:min(len(earlier), earlierAuthorities)] {
 		if one.NotAfter.After(now) {
 			bundle = append(bundle, encode(one)...)
 		}
@@ -145,7 +143,7 @@ func template(name string, now time.Time, life time.Duration) *x509.Certificate 
 	}
 }
 
-// sign makes a certificate with a key of its own; without an authority it is its own.
+// sign makes a certificate with a new key; without an authority it signs itself.
 func sign(request, authority *x509.Certificate, authorityKey *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -168,7 +166,6 @@ func sign(request, authority *x509.Certificate, authorityKey *ecdsa.PrivateKey) 
 	return signed, key, nil
 }
 
-// certificates reads a bundle; what can't be read is left out.
 func certificates(bundle []byte) []*x509.Certificate {
 	var found []*x509.Certificate
 	for {

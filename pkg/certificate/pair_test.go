@@ -18,7 +18,8 @@ const (
 	privateKey     = corev1.TLSPrivateKeyKey
 )
 
-// makePair gives the data of a Secret whose certificate was made at a time, after authorities of before.
+// makePair gives the data of a Secret whose certificate was made at a time, after authorities of
+// before.
 func makePair(t *testing.T, now time.Time, before []byte, hosts ...string) map[string][]byte {
 	t.Helper()
 	data := map[string][]byte{KeyAuthorities: before}
@@ -28,7 +29,8 @@ func makePair(t *testing.T, now time.Time, before []byte, hosts ...string) map[s
 	return data
 }
 
-// TestReadPair holds which content of a Secret is served, and that what is wrong is told without any of it.
+// TestReadPair holds which content of a Secret is served, and that what is wrong is told without
+// any of it.
 func TestReadPair(t *testing.T) {
 	made := makePair(t, noon, nil, "webhook.kubermatic.svc", "127.0.0.1")
 	other := makePair(t, noon, nil, "webhook.kubermatic.svc", "127.0.0.1")
@@ -70,7 +72,8 @@ func TestReadPair(t *testing.T) {
 	}
 }
 
-// TestRenewalKeepsTrust holds that a replica that has not looked yet is trusted after a renewal, and not for ever.
+// TestRenewalKeepsTrust holds that a replica that has not looked yet is trusted after a renewal,
+// and not for ever.
 func TestRenewalKeepsTrust(t *testing.T) {
 	first := makePair(t, noon, nil, "127.0.0.1")
 	serving, err := readPair(first, []string{"127.0.0.1"}, noon)
@@ -101,7 +104,7 @@ func TestAuthoritiesStayFew(t *testing.T) {
 	for range 10 {
 		authorities = makePair(t, noon, authorities, "127.0.0.1")[KeyAuthorities]
 	}
-	if got := len(certificates(authorities)); got != 1+authoritiesKept {
-		t.Errorf("%d authorities are trusted, want %d", got, 1+authoritiesKept)
+	if got := len(certificates(authorities)); got != 1+earlierAuthorities {
+		t.Errorf("%d authorities are trusted, want %d", got, 1+earlierAuthorities)
 	}
 }

@@ -1,13 +1,17 @@
 package cluster
 
 import (
+	"context"
+	"errors"
+	"time"
+
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/remote"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// answer is what Get says: the live connection, or what is wrong. While something is, wake is kept.
-func (k *keeper) answer(subscriber string, wake func(), cluster target.Description) (*Connection, error) {
+// answer is what Get returns. While there is a problem, wake is called at the next change.
+func (k *connector) answer(subscriber string, wake func(), cluster target.Description) (*Connection, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	if version := cluster.KubernetesVersion; k.version != version { // upgraded: the kinds that it serves are others
@@ -29,8 +33,8 @@ func (k *keeper) answer(subscriber string, wake func(), cluster target.Descripti
 	return k.connection, nil
 }
 
-// settle takes the outcome of a visit over: it opens or blocks links, and wakes the subscribers if the answer is another.
-func (k *keeper) settle(l *link, connection *Connection, problem *NotConnectedError) {
+// publish applies the outcome of a visit, and wakes the subscribers if the answer changed.
+func (k *connector) publish(l *link, connection *Connection, problem *NotConnectedError) {
 	k.mutex.Lock()
 	changed := (problem == nil) != (k.problem == nil) || problem != nil && *problem != *k.problem
 	k.replace(l, connection, problem)
@@ -48,9 +52,9 @@ func (k *keeper) settle(l *link, connection *Connection, problem *NotConnectedEr
 	}
 }
 
-// replace closes the link that is not used any more, and opens or blocks the one that is. A new link that could not greet
-// is not kept: the next visit makes it anew.
-func (k *keeper) replace(l *link, connection *Connection, problem *NotConnectedError) {
+// replace closes a link that is no longer used, and opens or blocks the current one. It drops a new
+// link whose greeting failed: the next visit makes another.
+func (k *connector) replace(l *link, connection *Connection, problem *NotConnectedError) {
 	if k.connection != nil && k.connection.link != l {
 		k.connection.link.close(k.cluster.Name, v1.ReasonClusterNotReady, "the kubeconfig has changed, connecting anew")
 		k.connection = nil
@@ -66,16 +70,15 @@ func (k *keeper) replace(l *link, connection *Connection, problem *NotConnectedE
 	}
 }
 
-// linkFailed hears of failures from the links themselves; those of a link that was replaced mean nothing.
-func (k *keeper) linkFailed(l *link, err error) {
+// linkFailed ignores failures of a link that was replaced.
+func (k *connector) linkFailed(l *link, err error) {
 	if have := k.known(); have != nil && have.link == l {
 		k.fail(err)
 	}
 }
 
-// fail takes the connection out after a failure of its transport, and asks for a probe. Calls under way fail by
-// themselves, later ones at once.
-func (k *keeper) fail(err error) {
+// fail blocks the connection after a failure of its transport, and asks for a probe.
+func (k *connector) fail(err error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	if k.problem != nil || k.connection == nil {
@@ -83,15 +86,15 @@ func (k *keeper) fail(err error) {
 	}
 	k.problem = k.trouble(v1.ReasonClusterUnreachable, DescribeFailure(err))
 	if remote.IsMisbehaviour(err) {
-		k.offend(err)
+		k.recordOffence(err)
 	}
 	k.connection.link.blocked.Store(k.problem)
 	k.nudge()
 }
 
-// instead is what to say of a Cluster that is not ready by its own status: a kubeconfig that can't be used is why the API server does
-// not seem to be up, where whoever writes the status asks it by the same kubeconfig.
-func (k *keeper) instead(problem *NotConnectedError) *NotConnectedError {
+// instead is the problem of a Cluster that is not ready by its own status. An unusable kubeconfig
+// is the likelier cause: KKP checks the API server with the same kubeconfig.
+func (k *connector) instead(problem *NotConnectedError) *NotConnectedError {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	switch {
@@ -103,7 +106,67 @@ func (k *keeper) instead(problem *NotConnectedError) *NotConnectedError {
 	return problem
 }
 
-// stop closes what is open. Subscribers are woken: whatever comes next is another answer.
-func (k *keeper) stop() {
-	k.settle(nil, nil, k.trouble(v1.ReasonClusterNotReady, "connections are being closed"))
+func (k *connector) stop() {
+	k.publish(nil, nil, k.trouble(v1.ReasonClusterNotReady, "connections are being closed"))
+}
+
+// forgivenAfter is how many longest rests without an offence reset the count.
+const forgivenAfter = 4
+
+// offences are answers that no API server gives. As probes would succeed all the same, each offence
+// starts a rest without calls. Nothing shortens it: a tenant can change the kubeconfig at any time.
+type offences struct {
+	count int
+	last  time.Time
+	over  time.Time
+}
+
+// recordOffence needs the mutex, and a problem that is set.
+func (k *connector) recordOffence(err error) {
+	now := time.Now()
+	if now.Sub(k.offences.last) > forgivenAfter*k.pace.most {
+		k.offences.count = 0
+	}
+	k.offences.count++
+	k.offences.last, k.offences.over = now, now.Add(k.pace.doubled(k.pace.rest, k.offences.count))
+	if misbehaves, ok := errors.AsType[*remote.MisbehavesError](err); ok {
+		k.problem = k.trouble(v1.ReasonClusterMisbehaves, misbehaves.Error())
+	}
+}
+
+// restingProblem is the problem of a cluster during its rest, else nil.
+func (k *connector) restingProblem() *NotConnectedError {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if time.Now().Before(k.offences.over) {
+		return k.problem
+	}
+	return nil
+}
+
+// await waits for the next visit: for the pace or a nudge, and for the end of a rest. It returns
+// false when the context ends.
+func (k *connector) await(ctx context.Context, failures int) bool {
+	timer := time.NewTimer(k.pace.after(failures))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+	case <-k.nudges:
+	}
+	for {
+		k.mutex.Lock()
+		left := time.Until(k.offences.over)
+		k.mutex.Unlock()
+		if left <= 0 {
+			return true
+		}
+		timer.Reset(left)
+		select {
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+		}
+	}
 }

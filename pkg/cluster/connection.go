@@ -2,9 +2,12 @@ package cluster
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,33 +17,33 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
-// Connection is a live connection to a user cluster. All its clients share one HTTP client. It is safe for concurrent
-// use, and stays valid until its kubeconfig changes; calls on an old one fail with a NotConnectedError.
+// Connection is a live connection to a user cluster, safe for concurrent use. After its kubeconfig
+// changes, calls fail with a NotConnectedError.
 type Connection struct {
-	// Config for what the clients below don't cover. Its transport carries credentials, deadlines and limits; it has none
-	// to read.
+	// Config is for what the clients below don't cover. Its transport holds the credentials.
 	Config *rest.Config
 	// Metadata, Dynamic and Mapper are a calls.Target.
 	Metadata metadata.Interface
 	Dynamic  dynamic.Interface
 	Mapper   meta.ResettableRESTMapper
-	// Secrets are for Helm releases.
-	Secrets corev1client.SecretsGetter
-	// KubeVersion is gitVersion of /version, "v1.36.3".
+	Secrets  corev1client.SecretsGetter
+	// KubeVersion is gitVersion of /version, such as "v1.36.3".
 	KubeVersion string
-	// UserCluster is the UID of namespace kube-system there; empty where no identities are kept.
+	// UserCluster is the UID of its namespace kube-system; empty without Identities.
 	UserCluster types.UID
-	// Origin is the UID that the IDs of the Cluster's installations derive from (Identities.Origin).
+	// Origin is the UID that installation IDs derive from (Identities.Origin).
 	Origin types.UID
 
 	kinds *kinds
 	link  *link
 }
 
-// APIVersions are the served group versions ("apps/v1") and kinds ("apps/v1/Deployment"), sorted: what Helm calls the
-// capabilities. They are those that Mapper goes by; empty when Mapper was reset and the API server can't be asked.
+// APIVersions are the served group versions ("apps/v1") and kinds ("apps/v1/Deployment"), sorted,
+// as in Helm's capabilities. They are empty when Mapper was reset and discovery fails.
 func (c *Connection) APIVersions() []string {
 	now, err := c.kinds.current(context.Background())
 	if err != nil {
@@ -49,8 +52,8 @@ func (c *Connection) APIVersions() []string {
 	return slices.Clone(now.versions)
 }
 
-// MissingGroups are the group versions that the API server lists and can't tell the kinds of, as when the server behind
-// an APIService is down. What is not known to be served is not known to be absent either.
+// MissingGroups are the listed group versions whose kinds are unknown, as when the server behind an
+// APIService is down. Their kinds may exist.
 func (c *Connection) MissingGroups() []string {
 	now, err := c.kinds.current(context.Background())
 	if err != nil {
@@ -59,7 +62,7 @@ func (c *Connection) MissingGroups() []string {
 	return slices.Clone(now.missing)
 }
 
-// newConnection makes the clients over a link; no call goes out.
+// newConnection makes the clients; it calls nobody.
 func newConnection(l *link) (*Connection, error) {
 	c := &Connection{Config: l.remote.Config, link: l}
 	finder, err := discovery.NewDiscoveryClientForConfigAndClient(l.remote.Config, l.remote.HTTP)
@@ -80,8 +83,8 @@ func newConnection(l *link) (*Connection, error) {
 	return c, nil
 }
 
-// greet asks for the version and the served kinds, which needs the credentials to be right, and returns the connection as
-// it is now. The receiver stays as it was.
+// greet reads the version and the served kinds, which needs valid credentials, and returns an
+// updated copy of the connection.
 func (c *Connection) greet(ctx context.Context) (*Connection, error) {
 	gitVersion, err := c.version(ctx)
 	if err != nil {
@@ -110,8 +113,61 @@ func (c *Connection) version(ctx context.Context) (string, error) {
 	return info.GitVersion, nil
 }
 
-// VersionError says that an API server's version is none.
+// VersionError says that an API server reports an invalid version.
 type VersionError struct{}
 
-// Error implements error.
 func (e *VersionError) Error() string { return "the API server's /version is no version" }
+
+// link is the HTTP client of a kubeconfig. While it is blocked, calls except probes fail at once.
+type link struct {
+	fingerprint [sha256.Size]byte
+	remote      *remote.Client
+	// blocked is why calls fail at once; nil: they don't.
+	blocked atomic.Pointer[NotConnectedError]
+	// failed is called with transport failures and misbehaviour.
+	failed func(*link, error)
+}
+
+func newLink(checked *rest.Config, options remote.Options, failed func(*link, error)) (*link, error) {
+	l := &link{failed: failed}
+	options.Permit, options.Failed = l.permit, l.report
+	client, err := remote.New(checked, options)
+	if err != nil {
+		return nil, &KubeconfigError{"", "holds certificates that can't be used"}
+	}
+	l.remote = client
+	return l, nil
+}
+
+// close makes later calls fail; running calls may finish.
+func (l *link) close(cluster, reason, message string) {
+	l.blocked.Store(&NotConnectedError{Cluster: cluster, Reason: reason, Message: message})
+	l.remote.Close()
+}
+
+type probeKey struct{}
+
+// asProbe marks calls that ignore blocked.
+func asProbe(ctx context.Context) context.Context {
+	return context.WithValue(ctx, probeKey{}, true)
+}
+
+func isProbe(ctx context.Context) bool { return ctx.Value(probeKey{}) != nil }
+
+// permit is the circuit breaker.
+func (l *link) permit(ctx context.Context) error {
+	if blocked := l.blocked.Load(); blocked != nil && !isProbe(ctx) {
+		return blocked
+	}
+	return nil
+}
+
+// report passes failures on, except those of probes, which their visit handles.
+func (l *link) report(ctx context.Context, err error) {
+	if isProbe(ctx) {
+		return
+	}
+	if remote.IsMisbehaviour(err) || isTransportFailure(&url.Error{Op: "call", URL: "", Err: err}) {
+		l.failed(l, err)
+	}
+}

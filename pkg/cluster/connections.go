@@ -13,52 +13,49 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// answersAtOnce is the memory for answers of all user clusters at a time, in bytes.
+// answersAtOnce bounds the memory for answers of all user clusters at a time, in bytes.
 const answersAtOnce = 384 << 20
 
-// Connections owns the connections to all user clusters of a seed. Start runs it; until then Get answers "not connected".
+// Connections owns the connections to a seed's user clusters. Start must run, or Get fails.
 type Connections struct {
-	// Fence keeps what writes from going out once the process leads no more; nil: there is none. It is set before Start.
+	// Fence stops writes once the process no longer leads; nil: no fence. Set it before Start.
 	Fence remote.Fence
 
-	reader client.Reader
-	pace   pace
-	budget *remote.Budget
-	// identities may be nil (KeepIdentities).
+	reader     client.Reader
+	pace       pace
+	budget     *remote.Budget
 	identities *Identities
-	// swapped hears of clusters that turn out to be others (OnSwap).
-	swapped func(target.Ref)
+	swapped    func(target.Ref)
 
-	mutex sync.Mutex
-	// life is the context of Start; nil before.
+	mutex   sync.Mutex
 	life    context.Context
 	running sync.WaitGroup
-	// keepers by Ref without UID, so that a Cluster which comes back under its name takes the place of the former one.
-	keepers map[target.Ref]*keeper
+	// connectors by Ref without UID: a new Cluster of the same name replaces the former one.
+	connectors map[target.Ref]*connector
 }
 
-// NewConnections reads kubeconfig Secrets by a reader, which must see past caches.
+// NewConnections reads kubeconfig Secrets by a reader, which must bypass caches.
 func NewConnections(reader client.Reader) *Connections {
 	return &Connections{
-		reader: reader, keepers: map[target.Ref]*keeper{}, budget: remote.NewBudget(answersAtOnce),
+		reader: reader, connectors: map[target.Ref]*connector{}, budget: remote.NewBudget(answersAtOnce),
 		pace: pace{first: time.Second, most: 5 * time.Minute, refresh: 10 * time.Minute, rest: 15 * time.Second},
 	}
 }
 
-// KeepIdentities has every user cluster compared with the one on record before it is connected to; call it before Start. Without
-// it, every user cluster is taken for the Cluster's own.
-func (c *Connections) KeepIdentities(identities *Identities) { c.identities = identities }
+// UseIdentities makes each connection compare the user cluster with the recorded one. Call it
+// before Start. Without it, every user cluster is accepted.
+func (c *Connections) UseIdentities(identities *Identities) { c.identities = identities }
 
-// OnSwap has told of which Cluster the user cluster turned out to be another, or another Cluster's. Those who
-// are connected need not have asked. The function must only enqueue. Call it before the first Get.
+// OnSwap sets a callback for Clusters whose user cluster turns out to be another one, or another
+// Cluster's. It must only enqueue. Call OnSwap before the first Get.
 func (c *Connections) OnSwap(swapped func(target.Ref)) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.swapped = swapped
 }
 
-// Origin is the UID that the IDs of a Cluster's installations derive from, as far as it is known before the Cluster is connected
-// to: a Connection has the right one.
+// Origin is the UID that the IDs of a Cluster's installations derive from, as known before the
+// Cluster is connected. A Connection has the final one.
 func (c *Connections) Origin(ctx context.Context, cluster target.Ref) (types.UID, error) {
 	if c.identities == nil {
 		return cluster.UID, nil
@@ -66,11 +63,11 @@ func (c *Connections) Origin(ctx context.Context, cluster target.Ref) (types.UID
 	return c.identities.Origin(ctx, cluster)
 }
 
-// Start connects until the context ends, and closes every connection then. It is a manager.Runnable.
+// Start connects until the context ends, then closes all connections. It is a manager.Runnable.
 func (c *Connections) Start(ctx context.Context) error {
 	c.mutex.Lock()
 	c.life = ctx
-	for _, k := range c.keepers {
+	for _, k := range c.connectors {
 		c.launch(k)
 	}
 	c.mutex.Unlock()
@@ -79,8 +76,8 @@ func (c *Connections) Start(ctx context.Context) error {
 	return nil
 }
 
-// launch needs the mutex. After the end nothing is started any more.
-func (c *Connections) launch(k *keeper) {
+// launch needs the mutex. It starts nothing after the end.
+func (c *Connections) launch(k *connector) {
 	if c.life == nil || c.life.Err() != nil {
 		return
 	}
@@ -89,10 +86,10 @@ func (c *Connections) launch(k *keeper) {
 	c.running.Go(func() { k.run(ctx) })
 }
 
-// Get returns the live connection to a cluster, or a NotConnectedError, at once, and connects in the background. While
-// not connected, wake is kept under the subscriber's name (one per name; the installation's is a good one) and called
-// once, when the answer changes: it must only enqueue. A Cluster that is not ready by its own status is not called at
-// all, and its own watch tells when that changes.
+// Get returns at once: the live connection, or a NotConnectedError while it connects in the
+// background. In that case wake is called once when the answer changes; it must only enqueue. There
+// is one wake per subscriber, such as an installation's name. A Cluster that is not ready by its
+// own status is not called; watch it instead.
 func (c *Connections) Get(cluster target.Description, subscriber string, wake func()) (*Connection, error) {
 	if problem := NotReady(cluster); problem != nil {
 		if k := c.existing(cluster.Ref); k != nil {
@@ -100,43 +97,43 @@ func (c *Connections) Get(cluster target.Description, subscriber string, wake fu
 		}
 		return nil, problem
 	}
-	return c.keeper(cluster.Ref).answer(subscriber, wake, cluster)
+	return c.connector(cluster.Ref).answer(subscriber, wake, cluster)
 }
 
-// keeper is the one of the cluster; that of a former Cluster of the name ends.
-func (c *Connections) keeper(cluster target.Ref) *keeper {
+// connector returns the cluster's connector, and ends that of a former Cluster of the name.
+func (c *Connections) connector(cluster target.Ref) *connector {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	k, found := c.keepers[anyOf(cluster)]
+	k, found := c.connectors[anyOf(cluster)]
 	if found && k.cluster == cluster {
 		return k
 	}
 	if found {
 		k.cancel()
 	}
-	k = c.newKeeper(cluster)
-	c.keepers[anyOf(cluster)] = k
+	k = c.newConnector(cluster)
+	c.connectors[anyOf(cluster)] = k
 	c.launch(k)
 	return k
 }
 
-// anyOf is a cluster of that name, of whatever UID.
+// anyOf is a cluster of that name, with any UID.
 func anyOf(cluster target.Ref) target.Ref {
 	cluster.UID = ""
 	return cluster
 }
 
-func (c *Connections) existing(cluster target.Ref) *keeper {
+func (c *Connections) existing(cluster target.Ref) *connector {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if k, found := c.keepers[anyOf(cluster)]; found && k.cluster == cluster {
+	if k, found := c.connectors[anyOf(cluster)]; found && k.cluster == cluster {
 		return k
 	}
 	return nil
 }
 
-// Report tells about a failed call to a cluster. A failure of the transport takes the connection out until a probe gets
-// an answer; 401 has the kubeconfig read again; every other answer, and nil, mean nothing.
+// Report takes the error of a call to a cluster. A transport failure blocks the connection until a
+// probe succeeds; 401 makes it read the kubeconfig again; other errors and nil are ignored.
 func (c *Connections) Report(cluster target.Ref, err error) {
 	k := c.existing(cluster)
 	switch {
@@ -148,24 +145,24 @@ func (c *Connections) Report(cluster target.Ref, err error) {
 	}
 }
 
-// Refresh has the kubeconfig Secrets of the clusters that a Ref means read again; call it when one of them changes.
+// Refresh reads the kubeconfig Secrets of these clusters again. Call it when one changes.
 func (c *Connections) Refresh(changed target.Ref) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	for _, k := range c.keepers {
+	for _, k := range c.connectors {
 		if changed.Matches(k.cluster) {
 			k.nudge()
 		}
 	}
 }
 
-// Forget closes the connection to a Cluster that goes.
+// Forget closes the connection to a deleted Cluster.
 func (c *Connections) Forget(cluster target.Ref) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if k, found := c.keepers[anyOf(cluster)]; found && k.cluster == cluster {
+	if k, found := c.connectors[anyOf(cluster)]; found && k.cluster == cluster {
 		k.cancel()
-		delete(c.keepers, anyOf(cluster))
+		delete(c.connectors, anyOf(cluster))
 	}
 	if c.identities != nil {
 		c.identities.forget(identityName(cluster))

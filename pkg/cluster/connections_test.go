@@ -86,8 +86,8 @@ func TestGetConnects(t *testing.T) {
 	})
 }
 
-// An honest API server is not blamed for what it answers to deletions: the object itself, where the kind or its finalizers want that.
-// Red when clients accept protobuf for it.
+// An honest API server is not blamed for what it answers to deletions: the object itself, where the
+// kind or its finalizers want that. Red when clients accept protobuf for it.
 func TestDeletionsOfEveryKindPass(t *testing.T) {
 	p := newPlace(t, "deletes")
 	p.keep("internal-admin-kubeconfig", fleet.Shared().Cluster("user").Kubeconfig)
@@ -269,9 +269,9 @@ func TestReport(t *testing.T) {
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			c := NewConnections(nil) // not started: no probe puts anything right
-			k := c.newKeeper(Describe(kkp).Ref)
+			k := c.newConnector(Describe(kkp).Ref)
 			k.connection, k.problem = &Connection{link: &link{}}, nil
-			c.keepers[anyOf(Describe(kkp).Ref)] = k
+			c.connectors[anyOf(Describe(kkp).Ref)] = k
 			c.Report(Describe(test.cluster).Ref, test.err)
 			if out := k.problem != nil; out != test.out {
 				t.Errorf("taken out: %v, want %v", out, test.out)
@@ -318,8 +318,8 @@ func TestRotatedKubeconfig(t *testing.T) {
 	}
 }
 
-// Where the status is written by whoever asks the API server through the same kubeconfig, one that can't be used hides behind "not up".
-// Red when a Cluster's own status is all that is told of it.
+// Where the status is written by whoever asks the API server through the same kubeconfig, one that
+// can't be used hides behind "not up". Red when a Cluster's own status is all that is told of it.
 func TestAKubeconfigThatCantBeUsedIsToldOfAClusterThatIsNotUp(t *testing.T) {
 	p := newPlace(t, "masked")
 	good := fleet.Shared().Cluster("user").Kubeconfig

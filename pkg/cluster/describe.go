@@ -9,10 +9,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// kindCluster is the kind of KKP's Clusters.
 var kindCluster = kkpv1.GroupVersion.WithKind("Cluster")
 
-// Describe is what those need of a KKP Cluster who know no kinds of clusters.
+// Describe describes a KKP Cluster to packages that know no kind of cluster.
 func Describe(cluster *kkpv1.Cluster) target.Description {
 	return target.Description{
 		Ref: target.Ref{
@@ -29,7 +28,6 @@ func Describe(cluster *kkpv1.Cluster) target.Description {
 	}
 }
 
-// kkpCluster is KKP's part of a cluster.
 func kkpCluster(cluster target.Description) (*kkpv1.Cluster, error) {
 	if kkp, isKKP := cluster.Object.(*kkpv1.Cluster); isKKP {
 		return kkp, nil
@@ -37,12 +35,12 @@ func kkpCluster(cluster target.Description) (*kkpv1.Cluster, error) {
 	return nil, fmt.Errorf("cluster %q is no Cluster of KKP: templates know no other kind", cluster.Name)
 }
 
-// BelongsTo says whether a Cluster is for the controllers with this --worker-name; both are empty as a rule.
+// BelongsTo says whether a Cluster is for controllers with this --worker-name, usually empty.
 func BelongsTo(cluster target.Description, workerName string) bool {
 	return WorkerName(cluster) == workerName
 }
 
-// WorkerName is the --worker-name of the controllers that a Cluster is for.
+// WorkerName is the --worker-name of the controllers that are responsible for a Cluster.
 func WorkerName(cluster target.Description) string { return cluster.Labels[kkpv1.LabelWorkerName] }
 
 // AddToScheme registers KKP's kinds.

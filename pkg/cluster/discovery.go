@@ -14,26 +14,25 @@ import (
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
-// Limits on what an API server says that it serves. All of it is known to whoever connects, so it has to stay small, and
-// anybody who may create CRDs can make more. The figures are several times those of large clusters.
+// Limits of discovery. Anybody who may create CRDs in a user cluster can make its answers larger.
+// The limits are several times the figures of large clusters.
 const (
-	// kindLimit is the most kinds (in all versions, without subresources) that a user cluster may serve.
+	// kindLimit is the most kinds of a user cluster, in all versions, without subresources.
 	kindLimit = 5000
-	// versionLimit is the most group versions, askedLimit how many of them are asked for one by one, askedAtOnce at a time.
-	versionLimit = 1000
-	askedLimit   = 500
-	askedAtOnce  = 4
-	// resourceLimit is the most kinds and subresources.
+	// versionLimit is the most group versions, askedLimit the most that are asked for one by one,
+	// askedAtOnce how many at a time.
+	versionLimit  = 1000
+	askedLimit    = 500
+	askedAtOnce   = 4
 	resourceLimit = 20_000
-	// nameLimit is the longest name of a group, a version or a kind, as for CRDs.
+	// nameLimit is the longest name of a group, version or kind, as for CRDs.
 	nameLimit = 253
 )
 
-// aggregated asks for all of it in one answer, which every API server since 1.30 gives.
+// aggregated asks for everything in one answer, which API servers support since 1.30.
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
 
-// group is what discovery says of one, as far as it is used.
 type group struct {
 	name, preferred string
 	versions        []*groupVersion
@@ -41,12 +40,12 @@ type group struct {
 
 type groupVersion struct {
 	name string
-	// missing says that the API server can't tell the kinds.
+	// missing says that the API server doesn't know the version's kinds.
 	missing   bool
 	resources []resource
 }
 
-// resource is a kind, or a subresource, whose name has a "/" then.
+// resource is a kind, or a subresource, whose name contains "/".
 type resource struct {
 	Name         string `json:"name"`
 	SingularName string `json:"singularName"`
@@ -56,8 +55,8 @@ type resource struct {
 	Kind         string `json:"kind"`
 }
 
-// survey asks for groups, versions and kinds. A path that is not there, or not for us, has none.
-func survey(ctx context.Context, client rest.Interface) ([]group, error) {
+// listGroups lists groups with versions and kinds. A path that is not found or forbidden has none.
+func listGroups(ctx context.Context, client rest.Interface) ([]group, error) {
 	var all []group
 	for _, path := range []string{"/api", "/apis"} {
 		groups, whole, err := askRoot(ctx, client, path)
@@ -75,7 +74,7 @@ func survey(ctx context.Context, client rest.Interface) ([]group, error) {
 	return all, nil
 }
 
-// askRoot takes an answer of either form; whole says that the kinds are in it.
+// askRoot accepts either form of answer; whole says that it includes the kinds.
 func askRoot(ctx context.Context, client rest.Interface, path string) (groups []group, whole bool, err error) {
 	ctx, release := remote.Hold(ctx)
 	defer release()
@@ -98,7 +97,6 @@ func askRoot(ctx context.Context, client rest.Interface, path string) (groups []
 	return groups, false, checkVersions(groups, askedLimit)
 }
 
-// responseKind is the kind of an answer.
 type responseKind struct{ Group, Version, Kind string }
 
 func (k responseKind) resource(name, singular string, namespaced bool) resource {
@@ -154,7 +152,6 @@ func readAggregated(raw []byte) ([]group, error) {
 	return groups, nil
 }
 
-// readCore takes the list of the core group's versions.
 func readCore(raw []byte) ([]group, error) {
 	var answer struct{ Versions []string }
 	if err := decode(raw, &answer); err != nil || len(answer.Versions) == 0 {
@@ -167,7 +164,6 @@ func readCore(raw []byte) ([]group, error) {
 	return []group{core}, nil
 }
 
-// readGroups takes the list of all other groups' versions.
 func readGroups(raw []byte) ([]group, error) {
 	var answer struct {
 		Groups []struct {
@@ -190,7 +186,8 @@ func readGroups(raw []byte) ([]group, error) {
 	return groups, nil
 }
 
-// askEach asks for the kinds of each version, a few at a time. What can't be told is missing; what no API server does ends it.
+// askEach asks for the kinds of each version, a few at a time. A version that fails is missing;
+// misbehaviour of the API server is an error.
 func askEach(ctx context.Context, client rest.Interface, path string, groups []group) error {
 	var asking sync.WaitGroup
 	var mutex sync.Mutex
@@ -233,7 +230,7 @@ func askVersion(ctx context.Context, client rest.Interface, path []string, versi
 	return nil
 }
 
-// decode takes JSON that has passed the limits of its bytes and values.
+// decode reads JSON that pkg/remote has bounded already.
 func decode(raw []byte, into any) error {
 	if err := json.Unmarshal(raw, into); err != nil {
 		return &remote.MisbehavesError{Did: "what it says of its groups and kinds has another form"}
@@ -241,7 +238,6 @@ func decode(raw []byte, into any) error {
 	return nil
 }
 
-// checkAll refuses what is beyond the limits, so that what is kept is small.
 func checkAll(groups []group) error {
 	if err := checkVersions(groups, versionLimit); err != nil {
 		return err
@@ -269,7 +265,7 @@ func checkAll(groups []group) error {
 	return nil
 }
 
-// isLong says whether a name in it is longer than any; that of a subresource has two parts.
+// isLong says whether a name is too long. The name of a subresource has two parts.
 func (r *resource) isLong() bool {
 	return len(r.Name) > 2*nameLimit || max(len(r.SingularName), len(r.Group), len(r.Version), len(r.Kind)) > nameLimit
 }

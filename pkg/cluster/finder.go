@@ -17,38 +17,36 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// Finder finds the user clusters of a seed: all that depends on the kind of object that stands for one. KKPFinder is the
-// one implementation so far.
+// Finder finds the user clusters of a seed, whatever kind of object stands for them.
 type Finder interface {
-	// Find is the one cluster that a Ref means; else the error is an *UnknownError, or a failed read.
+	// Find finds the one cluster that a Ref means. The error is an *UnknownError, or of the reader.
 	Find(ctx context.Context, ref target.Ref) (target.Description, error)
-	// List gives all clusters.
+	// List lists all clusters.
 	List(ctx context.Context) ([]target.Description, error)
-	// Gone says whether a cluster that was seen before does not exist any more; without a UID, any of its name. The first
-	// look is kept and false is returned; ask again after GoneInterval. An error is never a reason to let go of anything.
+	// Gone says whether a cluster that existed does not exist any more; without a UID, any of its
+	// name. The first call returns false; ask again after GoneInterval. An error never means gone.
 	Gone(ctx context.Context, ref target.Ref) (bool, error)
-	// Annotate reads a cluster's annotations past caches, has them changed, and writes what differs, unless the object
-	// changed in between: then the error is a conflict (apierrors.IsConflict). Errors of change are returned as they are,
-	// and nothing is written. A cluster that is gone, or another one by now, is not found (apierrors.IsNotFound).
+	// Annotate reads a cluster's annotations past caches, lets change edit them, and writes what
+	// differs. An error of change is returned as it is, and nothing is written. Other errors:
+	// conflict (apierrors.IsConflict), or not found for a Cluster that is gone or has another UID.
 	Annotate(ctx context.Context, ref target.Ref, change func(annotations map[string]string) error) error
-	// Watch has a controller asked, out of the manager's cache, for what the changes of clusters are about. Nil for relevant:
-	// each change of what is read of a cluster counts.
+	// Watch enqueues requests when clusters change. Without relevant, all that we read counts.
 	Watch(informers cache.Cache, requests Requests, relevant Relevant) source.Source
 }
 
-// Requests are what to look at when a cluster changes.
+// Requests are the requests to enqueue when a cluster changes.
 type Requests = func(ctx context.Context, changed target.Description) []reconcile.Request
 
-// Relevant says whether a change of a cluster counts. That one comes or goes always does.
+// Relevant says whether a change of a cluster counts. Creations and deletions always do.
 type Relevant = func(before, after target.Description) bool
 
-// Request asks for a pass over a cluster. It goes by the namespace, since a pass comes there also where no Cluster has it any
-// more, or where two claim it.
+// Request asks for a pass over a cluster. It names the namespace only: passes also run where no
+// Cluster has the namespace, or where two claim it.
 func Request(ref target.Ref) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: ref.Namespace}}
 }
 
-// Passes asks for a pass over each cluster that changes, once it has a namespace.
+// Passes asks for a pass over a changed cluster, once it has a namespace.
 func Passes(_ context.Context, changed target.Description) []reconcile.Request {
 	if changed.Namespace == "" {
 		return nil
@@ -59,29 +57,29 @@ func Passes(_ context.Context, changed target.Description) []reconcile.Request {
 // Requested is the cluster that a pass is over.
 func Requested(request reconcile.Request) target.Ref { return target.Ref{Namespace: request.Name} }
 
-// InstallationsOf lists the AddonInstallations of the clusters that a Ref means: those of its namespace.
+// InstallationsOf selects the AddonInstallations of a cluster: those of its namespace.
 func InstallationsOf(ref target.Ref) client.ListOption { return client.InNamespace(ref.Namespace) }
 
-// AvailableOf is where the AddonCatalogue stands that says what a cluster is offered.
+// AvailableOf is the key of the AddonCatalogue that says what a cluster is offered.
 func AvailableOf(ref target.Ref) client.ObjectKey {
 	return client.ObjectKey{Namespace: ref.Namespace, Name: v1.AvailableCatalogue}
 }
 
-// HeldAvailable has a cache hold these catalogues, and no others.
+// HeldAvailable restricts a cache to these catalogues.
 func HeldAvailable(transform toolscache.TransformFunc) cache.ByObject {
 	return cache.ByObject{Field: selectors.OneTermEqualSelector("metadata.name", v1.AvailableCatalogue), Transform: transform}
 }
 
-// UnknownError says that a namespace has no Cluster, or more than one. It is never a reason to remove anything.
+// UnknownError says that a namespace has no Cluster, or several. It is no reason to remove
+// anything.
 type UnknownError struct {
 	Namespace string
-	// Name of the Cluster that was asked for; empty: any.
+	// Name of the requested Cluster; empty: any.
 	Name string
-	// Clusters that claim the namespace; empty, or two and more.
+	// Clusters that claim the namespace: none, or at least two.
 	Clusters []string
 }
 
-// Error implements error.
 func (e *UnknownError) Error() string {
 	switch {
 	case len(e.Clusters) == 0 && e.Name != "":
@@ -92,5 +90,5 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("several Clusters have namespace %q: %q", e.Namespace, e.Clusters)
 }
 
-// GoneInterval is how far apart the two looks of Gone are; come back after it.
+// GoneInterval is the time between the two calls of Gone.
 const GoneInterval = 30 * time.Second

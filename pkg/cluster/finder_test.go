@@ -156,7 +156,8 @@ func forbidden() *rest.Config {
 
 func TestGoneNeedsTheKind(t *testing.T) {
 	seed := seedWithClusters(t)
-	// The client's mapper knows the kind, and the API server it asks does not serve it: the answer is 404.
+	// The client's mapper knows the kind, and the API server it asks does not serve it: the answer
+	// is 404.
 	config := rest.CopyConfig(fleet.Shared().Cluster("user").Config)
 	without, err := client.New(config, client.Options{Scheme: testScheme(t), Mapper: seed.RESTMapper()})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
-// freezer stands before an API server. Frozen, it keeps connections open and passes nothing on, as a stopped process and
-// a network that drops packets do.
+// freezer stands before an API server. Frozen, it keeps connections open and passes nothing on, as
+// a stopped process and a network that drops packets do.
 type freezer struct {
 	listener net.Listener
 	target   string

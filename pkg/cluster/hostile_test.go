@@ -50,7 +50,8 @@ func TestDiscoveryIsBounded(t *testing.T) {
 			if !errors.As(err, &misbehaves) {
 				t.Errorf("got %v", err)
 			}
-			// The server in this process takes its part. Before, one answer took 5 GiB, and 100,000 calls 2.4.
+			// The server in this process takes its part. Before, one answer took 5 GiB, and 100,000
+			// calls 2.4.
 			if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 250 {
 				t.Errorf("took %d MiB", took)
 			}
@@ -65,13 +66,14 @@ func TestDiscoveryIsBounded(t *testing.T) {
 	}
 }
 
-// TestOldDiscoveryStillWorks: an API server that does not aggregate discovery is asked for each version, and says the same.
+// TestOldDiscoveryStillWorks: an API server that does not aggregate discovery is asked for each
+// version, and says the same.
 func TestOldDiscoveryStillWorks(t *testing.T) {
 	p := newPlace(t, "old-discovery")
 	p.keep("internal-admin-kubeconfig", fleet.Shared().Cluster("user").Kubeconfig)
 	connection := p.live(p.connections())
 	client := connection.kinds.client
-	whole, err := survey(t.Context(), client)
+	whole, err := listGroups(t.Context(), client)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +108,7 @@ func TestMisbehavingClusterIsLeftAlone(t *testing.T) {
 	p := newPlace(t, "misbehaving")
 	p.keep("internal-admin-kubeconfig", server.Kubeconfig())
 	c := p.connections()
-	c.pace.rest = c.pace.most // before any keeper is made
+	c.pace.rest = c.pace.most // before any connector is made
 	connection := p.live(c)
 	server.Set(hostile.ModeNamed("big-pages"))
 	kinds := connection.Metadata.Resource(v1Resource.WithVersion("v1"))
@@ -135,7 +137,8 @@ func TestMisbehavingClusterIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestPingFloodEnds: nobody asks anything; the flood ends with the connection, and the cluster rests.
+// TestPingFloodEnds: nobody asks anything; the flood ends with the connection, and the cluster
+// rests.
 func TestPingFloodEnds(t *testing.T) {
 	server := hostile.New(t, fleet.Shared().Cluster("user"))
 	p := newPlace(t, "pings")

@@ -45,7 +45,7 @@ func (p *place) guarded(namespace string, clusters ...*kkpv1.Cluster) *Connectio
 		finder.clusters[target.Ref{Name: one.Name, UID: one.UID}] = true
 	}
 	c := p.connections()
-	c.KeepIdentities(NewIdentities(p.seed, p.seed, finder, namespace))
+	c.UseIdentities(NewIdentities(p.seed, p.seed, finder, namespace))
 	return c
 }
 
@@ -200,7 +200,7 @@ func TestNothingIsConnectedToWithoutARecord(t *testing.T) {
 	p := newPlace(t, "unrecorded")
 	p.keep("internal-admin-kubeconfig", fleet.Shared().Cluster("user").Kubeconfig)
 	c := p.connections()
-	c.KeepIdentities(NewIdentities(failing{p.seed}, p.seed, existing{}, p.kkp.Status.NamespaceName))
+	c.UseIdentities(NewIdentities(failing{p.seed}, p.seed, existing{}, p.kkp.Status.NamespaceName))
 	problem := p.refused(c, v1.ReasonClusterNotReady)
 	expect.Eventually(t, expect.Patience, func() error {
 		problem = p.refused(c, v1.ReasonClusterNotReady)
@@ -244,7 +244,7 @@ func TestUserClusterThatDoesNotTellWhoItIs(t *testing.T) {
 				if err != nil || found != "0d0f7e0b-2f0a-4f5e-9c53-0a8d3f6b1a11" {
 					t.Errorf("got %q, %v", found, err)
 				}
-			case err == nil || (&keeper{}).greetingProblem(err).Reason != test.reason:
+			case err == nil || (&connector{}).greetingProblem(err).Reason != test.reason:
 				t.Errorf("got %v, want reason %s", err, test.reason)
 			}
 		})

@@ -15,31 +15,29 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// TooManyKindsError says that a user cluster serves more kinds than are kept.
+// TooManyKindsError says that a user cluster serves more kinds than kindLimit.
 type TooManyKindsError struct{ Count int }
 
-// Error implements error.
 func (e *TooManyKindsError) Error() string {
 	return fmt.Sprintf("the API server serves %d kinds, %d are the most", e.Count, kindLimit)
 }
 
-// served is what discovery said at one time.
 type served struct {
 	mapper meta.RESTMapper
-	// mappings that were asked for, by kindQuestion: the mapper looks at all kinds of a group each time.
+	// mappings caches answers by kindQuestion: the mapper searches all kinds of a group each time.
 	mappings sync.Map
 	versions []string
 	missing  []string
 }
 
-// kinds is the discovery of one cluster, kept until it is reset.
+// kinds is the discovery of one cluster, cached until reset.
 type kinds struct {
 	client rest.Interface
 	mutex  sync.Mutex
 	now    *served
 }
 
-// current asks again after a reset, for as long as a visit may take. Callers that come meanwhile wait for the one call.
+// current discovers again after a reset. Concurrent callers wait for one discovery.
 func (k *kinds) current(ctx context.Context) (*served, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -56,7 +54,6 @@ func (k *kinds) current(ctx context.Context) (*served, error) {
 	return now, nil
 }
 
-// refresh asks again now, and leaves what is known where that fails.
 func (k *kinds) refresh(ctx context.Context) error {
 	now, err := discover(ctx, k.client)
 	if err != nil {
@@ -74,9 +71,9 @@ func (k *kinds) reset() {
 	k.now = nil
 }
 
-// discover takes two calls where discovery is aggregated, one more a group version where it isn't.
+// discover makes two calls where discovery is aggregated, otherwise one more per group version.
 func discover(ctx context.Context, client rest.Interface) (*served, error) {
-	groups, err := survey(ctx, client)
+	groups, err := listGroups(ctx, client)
 	if err != nil {
 		return nil, fmt.Errorf("discovering the served kinds: %w", err)
 	}
@@ -112,7 +109,6 @@ func mapperOf(groups []group) meta.RESTMapper {
 	return restmapper.NewDiscoveryRESTMapper(all)
 }
 
-// kindsOf has what a mapper looks at.
 func kindsOf(version *groupVersion) []metav1.APIResource {
 	kinds := make([]metav1.APIResource, 0, len(version.resources))
 	for _, r := range version.resources {
@@ -143,7 +139,7 @@ func versionsOf(groups []group) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// servedAs is the version of a resource's kind: a subresource may have one of its own, as scale has.
+// servedAs is the version of a resource's kind. A subresource such as scale may have its own.
 func servedAs(version string, r resource) string {
 	if r.Version == "" {
 		return version
@@ -151,12 +147,12 @@ func servedAs(version string, r resource) string {
 	return schema.GroupVersion{Group: r.Group, Version: r.Version}.String()
 }
 
-// mapper is the RESTMapper of a connection. Calls have no context in that interface; the client's own deadline ends them.
+// mapper is a connection's RESTMapper. Calls have no context: the client's deadline ends them.
 type mapper struct{ kinds *kinds }
 
 var _ meta.ResettableRESTMapper = mapper{}
 
-// Reset has the next call ask the API server again.
+// Reset makes the next call ask the API server again.
 func (m mapper) Reset() { m.kinds.reset() }
 
 // KindFor implements meta.RESTMapper, as do the methods below.
@@ -179,7 +175,7 @@ func (m mapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.GroupV
 	return ask(m, func(d meta.RESTMapper) ([]schema.GroupVersionResource, error) { return d.ResourcesFor(input) })
 }
 
-// RESTMapping implements meta.RESTMapper. The answer is shared, and not to be changed.
+// RESTMapping implements meta.RESTMapper. The answer is shared: don't change it.
 func (m mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	now, err := m.kinds.current(context.Background())
 	if err != nil {
@@ -196,7 +192,6 @@ func (m mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RE
 	return answer, err
 }
 
-// kindQuestion is what a mapping was asked for.
 type kindQuestion struct {
 	kind     schema.GroupKind
 	versions string

@@ -24,13 +24,12 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// namespaceNameField is the index of Clusters by the namespace they have on the seed.
 const namespaceNameField = "status.namespaceName"
 
-// NamespacePrefix and a Cluster's name are its namespace's name on the seed.
+// NamespacePrefix and a Cluster's name make up the name of its namespace on the seed.
 const NamespacePrefix = "cluster-"
 
-// IndexNamespaceName registers the index that Find reads; call it once, before the manager starts.
+// IndexNamespaceName registers the index that Find uses. Call it once, before the manager starts.
 func IndexNamespaceName(ctx context.Context, indexer client.FieldIndexer) error {
 	return indexer.IndexField(ctx, &kkpv1.Cluster{}, namespaceNameField, func(object client.Object) []string {
 		if name := object.(*kkpv1.Cluster).Status.NamespaceName; name != "" {
@@ -51,14 +50,12 @@ type KKPFinder struct {
 	absent map[v1.ClusterIdentity]time.Time
 }
 
-// NewKKPFinder finds by a cached reader with the index of IndexNamespaceName, and asks the API server itself whether a
-// Cluster is gone and what its annotations are.
+// NewKKPFinder needs the index of IndexNamespaceName. The uncached reader is for Gone and Annotate.
 func NewKKPFinder(cached, uncached client.Reader, writer client.Writer) *KKPFinder {
 	return &KKPFinder{cached: cached, uncached: uncached, writer: writer, clock: clock.RealClock{}, absent: map[v1.ClusterIdentity]time.Time{}}
 }
 
-// Find is the one Cluster whose status.namespaceName is the Ref's namespace, if it is the one that the Ref means; else the
-// error is an UnknownError, or the reader's.
+// Find implements Finder: it finds the Cluster whose status.namespaceName is the Ref's namespace.
 func (f *KKPFinder) Find(ctx context.Context, ref target.Ref) (target.Description, error) {
 	var list kkpv1.ClusterList
 	if err := f.cached.List(ctx, &list, client.MatchingFields{namespaceNameField: ref.Namespace}); err != nil {
@@ -77,7 +74,7 @@ func (f *KKPFinder) Find(ctx context.Context, ref target.Ref) (target.Descriptio
 	return target.Description{}, unknown
 }
 
-// List gives all Clusters of the cache, which still owns them.
+// List implements Finder. The cache owns the objects of the result.
 func (f *KKPFinder) List(ctx context.Context) ([]target.Description, error) {
 	var list kkpv1.ClusterList
 	if err := f.cached.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -90,7 +87,7 @@ func (f *KKPFinder) List(ctx context.Context) ([]target.Description, error) {
 	return described, nil
 }
 
-// Watch asks for what changes of Clusters are about.
+// Watch implements Finder.
 func (f *KKPFinder) Watch(informers cache.Cache, requests Requests, relevant Relevant) source.Source {
 	changed := handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, found *kkpv1.Cluster) []reconcile.Request {
 		return requests(ctx, Describe(found))
@@ -105,7 +102,7 @@ func (f *KKPFinder) Watch(informers cache.Cache, requests Requests, relevant Rel
 	})
 }
 
-// differs leaves out heartbeats: only what add-ons depend on counts. Our slice of the status has nothing else.
+// differs ignores heartbeats: our slice of the status has only what add-ons depend on.
 func differs(before, after *kkpv1.Cluster) bool {
 	return before.Generation != after.Generation || !maps.Equal(before.Labels, after.Labels) ||
 		!maps.Equal(before.Annotations, after.Annotations) ||
@@ -114,18 +111,18 @@ func differs(before, after *kkpv1.Cluster) bool {
 		!equality.Semantic.DeepEqual(before.Status, after.Status)
 }
 
-// Inform has a cache hold Clusters, on a replica that does not lead too. It tells of those that go, or are others from now on,
-// where left is not nil.
-func (f *KKPFinder) Inform(ctx context.Context, informers cache.Cache, left func(target.Ref)) error {
+// Inform makes a cache watch Clusters, also on replicas that don't lead. If removed is not nil, it
+// is called with Clusters that are deleted or change their Ref.
+func (f *KKPFinder) Inform(ctx context.Context, informers cache.Cache, removed func(target.Ref)) error {
 	informer, err := informers.GetInformer(ctx, &kkpv1.Cluster{}, cache.BlockUntilSynced(false))
-	if err == nil && left != nil {
+	if err == nil && removed != nil {
 		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 			UpdateFunc: func(before, after any) {
 				if was, is := refOf(before), refOf(after); was != is {
-					left(was)
+					removed(was)
 				}
 			},
-			DeleteFunc: func(object any) { left(refOf(object)) },
+			DeleteFunc: func(object any) { removed(refOf(object)) },
 		})
 	}
 	if err != nil {
@@ -134,7 +131,6 @@ func (f *KKPFinder) Inform(ctx context.Context, informers cache.Cache, left func
 	return nil
 }
 
-// refOf is the Cluster that an informer's event is about.
 func refOf(object any) target.Ref {
 	if tombstone, missed := object.(toolscache.DeletedFinalStateUnknown); missed {
 		object = tombstone.Obj
@@ -145,7 +141,7 @@ func refOf(object any) target.Ref {
 	return target.Ref{}
 }
 
-// Annotate changes a Cluster's annotations.
+// Annotate implements Finder.
 func (f *KKPFinder) Annotate(ctx context.Context, ref target.Ref, change func(annotations map[string]string) error) error {
 	var found kkpv1.Cluster
 	if err := f.uncached.Get(ctx, client.ObjectKey{Name: ref.Name}, &found); err != nil {
@@ -171,9 +167,8 @@ func (f *KKPFinder) Annotate(ctx context.Context, ref target.Ref, change func(an
 	return nil
 }
 
-// Gone says whether a Cluster that was seen before does not exist any more: the API server answers 404, or another UID,
-// twice, GoneInterval apart, while it serves the kind. The first look is kept and false is returned; ask again after
-// GoneInterval. A 403, a missing CRD and a failed call are never gone; they forget the first look.
+// Gone implements Finder: the API server has to answer 404, or another UID, twice, GoneInterval
+// apart, while it serves the kind. A 403, a missing CRD or a failed call resets the first answer.
 func (f *KKPFinder) Gone(ctx context.Context, ref target.Ref) (bool, error) {
 	identity := ref.Identity()
 	absent, err := f.isAbsent(ctx, identity)
@@ -192,7 +187,7 @@ func (f *KKPFinder) Gone(ctx context.Context, ref target.Ref) (bool, error) {
 	return now.Sub(first) >= GoneInterval, nil
 }
 
-// isAbsent is one look. A 404 counts only when a list of the same kind is answered: without the CRD, every name is 404.
+// isAbsent asks once. A 404 counts only if the kind can be listed, since without CRD all are 404.
 func (f *KKPFinder) isAbsent(ctx context.Context, identity v1.ClusterIdentity) (bool, error) {
 	var cluster kkpv1.Cluster
 	err := f.uncached.Get(ctx, client.ObjectKey{Name: identity.Name}, &cluster)

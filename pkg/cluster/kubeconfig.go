@@ -15,25 +15,23 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
-// KubeconfigLimit is the largest kubeconfig that is read, in bytes. PEM and YAML parsers never see more
+// KubeconfigLimit is the largest accepted kubeconfig, in bytes. PEM and YAML parsers never get more
 // (cert-manager CVE-2024-12401).
 const KubeconfigLimit = 256 << 10
 
-// Limits of what is in a kubeconfig. One that can be used has some forty values, five deep; extensions may have more.
+// Limits of a kubeconfig's content. A usable one has about forty values, five deep.
 const (
 	kubeconfigDepth  = 32
 	kubeconfigPieces = 8192
 )
 
-// KubeconfigError says which field of a kubeconfig is refused, and why; never what it holds.
+// KubeconfigError says which field of a kubeconfig is refused, and why; never its value.
 type KubeconfigError struct {
-	// Field as in the file, for example "users[].user.exec"; empty for the file as a whole.
-	Field string
-	// Problem in words.
+	// Field as in the file, such as "users[].user.exec"; empty for the file as a whole.
+	Field   string
 	Problem string
 }
 
-// Error implements error.
 func (e *KubeconfigError) Error() string {
 	if e.Field == "" {
 		return "kubeconfig " + e.Problem
@@ -41,10 +39,10 @@ func (e *KubeconfigError) Error() string {
 	return fmt.Sprintf("kubeconfig field %q %s", e.Field, e.Problem)
 }
 
-// ParseKubeconfig turns a kubeconfig into a client configuration. Allowed are an https server, CA data, client
-// certificate and key data, a token and tls-server-name; exec, auth providers, files, proxies, impersonation,
-// insecure-skip-tls-verify and everything unknown are refused (Flux CVE-2022-24817), as is more than one context: which
-// one is meant must not be a question. The error is a KubeconfigError.
+// ParseKubeconfig turns a kubeconfig into a client configuration. It allows an https server, CA
+// data, client certificate and key data, a token and tls-server-name. It refuses all else, such as
+// exec, auth providers, files, proxies and impersonation (Flux CVE-2022-24817), and more than one
+// context. The error is a KubeconfigError.
 func ParseKubeconfig(data []byte) (*rest.Config, error) {
 	file, err := readKubeconfig(data)
 	if err != nil {
@@ -53,7 +51,7 @@ func ParseKubeconfig(data []byte) (*rest.Config, error) {
 	return file.config()
 }
 
-// kubeconfig is a kubeconfig whose structure is in order: one cluster, one user, one context that joins them.
+// kubeconfig has one cluster, one user, and one context that joins them.
 type kubeconfig struct {
 	server, serverName, token string
 	ca, certificate, key      []byte
@@ -180,7 +178,7 @@ func checkContext(top fields, cluster, user string) error {
 const fieldServer = "clusters[].cluster.server"
 
 func (k *kubeconfig) readCluster(cluster fields) (err error) {
-	// disable-compression asks for what is done anyway.
+	// disable-compression asks for our default.
 	if err := cluster.allow("server", "certificate-authority-data", "tls-server-name", "disable-compression", "extensions"); err != nil {
 		return err
 	}
@@ -208,14 +206,13 @@ func (k *kubeconfig) readUser(user fields) (err error) {
 	return err
 }
 
-// fields is one map of the file, with its place.
 type fields struct {
 	path   string
 	values map[string]any
 }
 
-// refused are the fields that clients know and Trellis does not follow. Only these are named in errors: an unknown key
-// may be anything, a secret too.
+// refused are known fields that Trellis does not support. Errors name only these: an unknown key
+// may be anything, even a secret.
 var refused = map[string]string{
 	"exec":                     "is refused: it runs a program",
 	"auth-provider":            "is refused: it runs a plugin",
@@ -233,7 +230,7 @@ var refused = map[string]string{
 	"as-user-extra":            "is refused: it impersonates",
 }
 
-// allow refuses every field that is not named. A refused field that is false, empty or null says nothing, and is let by.
+// allow refuses all fields but these. It ignores fields that are false, empty or null.
 func (f fields) allow(names ...string) error {
 	allowed := map[string]bool{}
 	for _, name := range names {
@@ -255,7 +252,6 @@ func (f fields) allow(names ...string) error {
 	return nil
 }
 
-// only is the one item of a list of named maps.
 func (f fields) only(list, item string) (string, fields, error) {
 	items, _ := f.values[list].([]any)
 	if len(items) != 1 {

@@ -121,8 +121,8 @@ func TestParseKubeconfigHasALimit(t *testing.T) {
 	}
 }
 
-// TestKubeconfigsAreBounded: what small files become with their aliases written out is counted before it is. Red when a
-// kubeconfig is decoded by anything but strictyaml, or without its limits.
+// TestKubeconfigsAreBounded: what small files become with their aliases written out is counted
+// before it is. Red when a kubeconfig is decoded by anything but strictyaml, or without its limits.
 func TestKubeconfigsAreBounded(t *testing.T) {
 	for why, text := range map[string]string{
 		"aliases of a text": "a: &a " + strings.Repeat("x", 120<<10) + "\nb: [" + strings.Repeat("*a,", 20_000) + "*a]\n",

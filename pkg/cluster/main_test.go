@@ -48,7 +48,8 @@ func directClient(t testing.TB, config *rest.Config) client.Client {
 	return c
 }
 
-// place is a cluster namespace on the real seed, with a Cluster object that is ready by its own word.
+// place is a cluster namespace on the real seed, with a Cluster object that is ready by its own
+// word.
 type place struct {
 	t    *testing.T
 	seed client.Client

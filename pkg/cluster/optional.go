@@ -17,33 +17,31 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// lookForKinds is how often kinds that the seed does not serve are looked for.
-const lookForKinds = time.Minute
+// discoveryInterval is the time between checks for kinds that the seed does not serve.
+const discoveryInterval = time.Minute
 
-// optionalKind is a kind that a seed may serve.
 type optionalKind struct {
 	kind schema.GroupKind
-	// typed is an empty object of it; nil: only its metadata is watched.
+	// typed is an empty object of the kind; nil: only metadata is watched.
 	typed client.Object
-	// everywhere: an object is about all clusters, not about that of its namespace.
+	// everywhere: an object concerns all clusters, not only that of its namespace.
 	everywhere bool
-	// differs says whether a change counts; nil: each does.
+	// differs says whether a change counts; nil: all do.
 	differs func(before, after client.Object) bool
 }
 
-// optionalKinds watches those that are served. A manager that names such a kind in a watch of a controller would not start
-// without it.
+// optionalKinds watches the kinds that are served. A controller's own watch of a missing kind would
+// keep the manager from starting.
 type optionalKinds struct {
 	objects cache.Cache
 	mapper  meta.RESTMapper
 	wanted  []optionalKind
-	// interval is lookForKinds; tests make it short.
+	// interval is discoveryInterval, except in tests.
 	interval time.Duration
 
 	mutex sync.Mutex
-	// now has the kinds that were asked for; nil for one that is not served.
-	now map[schema.GroupKind]*schema.GroupVersionKind
-	// watched are those whose changes are told.
+	// now has the known kinds; nil for a kind that is not served.
+	now         map[schema.GroupKind]*schema.GroupVersionKind
 	watched     map[schema.GroupKind]bool
 	subscribers []func(Change)
 }
@@ -54,8 +52,8 @@ func (k *optionalKinds) subscribe(changed func(Change)) {
 	k.subscribers = append(k.subscribers, changed)
 }
 
-// version is the served version of a kind, nil where it is not served as far as is known. Only the first question goes to
-// the API server; start asks again.
+// version is the served version of a kind; nil if it is not served as far as is known. Only the
+// first call asks the API server; start asks again.
 func (k *optionalKinds) version(kind schema.GroupKind) (*schema.GroupVersionKind, error) {
 	k.mutex.Lock()
 	known, asked := k.now[kind]
@@ -63,10 +61,10 @@ func (k *optionalKinds) version(kind schema.GroupKind) (*schema.GroupVersionKind
 	if asked {
 		return known, nil
 	}
-	return k.look(kind)
+	return k.resolve(kind)
 }
 
-func (k *optionalKinds) look(kind schema.GroupKind) (*schema.GroupVersionKind, error) {
+func (k *optionalKinds) resolve(kind schema.GroupKind) (*schema.GroupVersionKind, error) {
 	mapping, err := k.mapper.RESTMapping(kind)
 	if err != nil && !meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("asking for kind %s: %w", kind, err)
@@ -83,7 +81,6 @@ func (k *optionalKinds) look(kind schema.GroupKind) (*schema.GroupVersionKind, e
 	return k.now[kind], nil
 }
 
-// start watches each kind from when it is served.
 func (k *optionalKinds) start(ctx context.Context) error {
 	err := wait.PollUntilContextCancel(ctx, k.interval, true, func(ctx context.Context) (bool, error) {
 		missing := 0
@@ -100,7 +97,6 @@ func (k *optionalKinds) start(ctx context.Context) error {
 	return err
 }
 
-// watch says whether the kind's changes are told now.
 func (k *optionalKinds) watch(ctx context.Context, wanted optionalKind) bool {
 	k.mutex.Lock()
 	done := k.watched[wanted.kind]
@@ -108,7 +104,7 @@ func (k *optionalKinds) watch(ctx context.Context, wanted optionalKind) bool {
 	if done {
 		return true
 	}
-	served, err := k.look(wanted.kind)
+	served, err := k.resolve(wanted.kind)
 	if err == nil && served == nil {
 		return false
 	}
@@ -138,20 +134,20 @@ func (k *optionalKinds) handle(ctx context.Context, wanted optionalKind, served 
 		return err
 	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { k.tell(wanted, object) },
+		AddFunc: func(object any) { k.notify(wanted, object) },
 		UpdateFunc: func(before, after any) {
 			one, isOne := before.(client.Object)
 			other, isOther := after.(client.Object)
 			if !isOne || !isOther || wanted.differs == nil || wanted.differs(one, other) {
-				k.tell(wanted, after)
+				k.notify(wanted, after)
 			}
 		},
-		DeleteFunc: func(object any) { k.tell(wanted, object) },
+		DeleteFunc: func(object any) { k.notify(wanted, object) },
 	})
 	return err
 }
 
-func (k *optionalKinds) tell(wanted optionalKind, object any) {
+func (k *optionalKinds) notify(wanted optionalKind, object any) {
 	if tombstone, missed := object.(toolscache.DeletedFinalStateUnknown); missed {
 		object = tombstone.Obj
 	}

@@ -21,27 +21,26 @@ import (
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
-// Kinds of KKP that template data needs besides Cluster. A seed without KKP, or with an older one, lacks some.
+// Kinds of KKP that template data needs besides Cluster. A seed may lack some.
 const (
 	kindSeed          = "Seed"
 	kindAllocation    = "IPAMAllocation"
 	kindConfiguration = "KubermaticConfiguration"
 )
 
-// Platform knows what the seed has beside Clusters: KKP's kinds that template data needs, and those that providerRef may
-// name. Which of them the seed serves is asked of its API server: a kind that is missing is no error, gives nothing, and is
-// used from the minute it is served. It is a manager.Runnable.
+// Platform reads the objects of a seed beside Clusters: KKP's kinds for template data, and the
+// kinds that providerRef may name. A kind that the seed doesn't serve is no error; it is used
+// within a minute once it is served. Platform is a manager.Runnable.
 type Platform struct {
-	// objects is the manager's cache, reader asks the API server itself.
-	objects cache.Cache
-	reader  client.Reader
-	// namespace of the platform, where Seeds and the configuration are.
+	// objects is the manager's cache; reader bypasses it.
+	objects   cache.Cache
+	reader    client.Reader
 	namespace string
 	kinds     *optionalKinds
 	providers []schema.GroupKind
 }
 
-// NewPlatform makes a Platform for the kinds that providerRef may name.
+// NewPlatform makes a Platform with these kinds for providerRef.
 func NewPlatform(
 	objects cache.Cache, reader client.Reader, mapper meta.RESTMapper, namespace string, providers []schema.GroupKind,
 ) *Platform {
@@ -49,7 +48,9 @@ func NewPlatform(
 	kkp := func(kind string) schema.GroupKind {
 		return schema.GroupKind{Group: kkpv1.GroupVersion.Group, Kind: kind}
 	}
-	p.kinds = &optionalKinds{objects: objects, mapper: mapper, interval: lookForKinds, now: map[schema.GroupKind]*schema.GroupVersionKind{}}
+	p.kinds = &optionalKinds{
+		objects: objects, mapper: mapper, interval: discoveryInterval, now: map[schema.GroupKind]*schema.GroupVersionKind{},
+	}
 	p.kinds.wanted = []optionalKind{
 		{kind: kkp(kindSeed), typed: &kkpv1.Seed{}, everywhere: true, differs: partDiffers(func(seed *kkpv1.Seed) any {
 			return slices.Sorted(maps.Keys(seed.Spec.Datacenters))
@@ -69,7 +70,6 @@ func NewPlatform(
 	return p
 }
 
-// partDiffers compares what counts of two objects of one type.
 func partDiffers[O client.Object](part func(O) any) func(before, after client.Object) bool {
 	return func(before, after client.Object) bool {
 		one, isOne := before.(O)
@@ -78,37 +78,35 @@ func partDiffers[O client.Object](part func(O) any) func(before, after client.Ob
 	}
 }
 
-// Start looks for kinds that come, until the context ends.
+// Start looks for optional kinds until the context ends.
 func (p *Platform) Start(ctx context.Context) error { return p.kinds.start(ctx) }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: a replica that waits knows the kinds already.
+// NeedLeaderElection is false, so that waiting replicas know the kinds already.
 func (p *Platform) NeedLeaderElection() bool { return false }
 
-// Change is a change of something that installations depend on.
+// Change is a change of an object that installations depend on.
 type Change struct {
-	// Kind and Name of the object.
 	Kind schema.GroupKind
 	Name string
-	// Cluster that the object is about; empty: all.
+	// Cluster that the object concerns; empty: all.
 	Cluster target.Ref
 }
 
-// Subscribe has changes told. Subscribers must not block.
+// Subscribe calls a function for each change. It must not block.
 func (p *Platform) Subscribe(changed func(Change)) { p.kinds.subscribe(changed) }
 
 // IsProvider says whether providerRef may name the kind.
 func (p *Platform) IsProvider(kind schema.GroupKind) bool { return slices.Contains(p.providers, kind) }
 
-// SeveralConfigurationsError says that the platform's namespace has more than one KubermaticConfiguration.
+// SeveralConfigurationsError says that a namespace has more than one KubermaticConfiguration.
 type SeveralConfigurationsError struct{ Namespace string }
 
-// Error implements error.
 func (e *SeveralConfigurationsError) Error() string {
 	return fmt.Sprintf("namespace %q has more than one KubermaticConfiguration: which one counts is not known", e.Namespace)
 }
 
-// TemplateData is what templates see of a cluster, without secrets. The error is a SeveralConfigurationsError, a
-// templatedata.VersionError, or the cache's.
+// TemplateData is what templates get of a cluster, without secrets. The error is a
+// SeveralConfigurationsError, a templatedata.VersionError, or the cache's.
 func (p *Platform) TemplateData(ctx context.Context, cluster target.Description, variables map[string]any) (templatedata.Data, error) {
 	kkp, err := kkpCluster(cluster)
 	if err != nil {
@@ -122,7 +120,7 @@ func (p *Platform) TemplateData(ctx context.Context, cluster target.Description,
 	return templatedata.New(kkp, facts)
 }
 
-// facts are what template data needs and the Cluster does not hold.
+// facts are the template data that is not in the Cluster.
 func (p *Platform) facts(ctx context.Context, cluster *kkpv1.Cluster) (templatedata.Options, error) {
 	var facts templatedata.Options
 	var seeds kkpv1.SeedList
@@ -149,7 +147,6 @@ func (p *Platform) facts(ctx context.Context, cluster *kkpv1.Cluster) (templated
 	return facts, nil
 }
 
-// list leaves the list empty where the kind is not served.
 func (p *Platform) list(ctx context.Context, kind string, list client.ObjectList, namespace string) error {
 	served, err := p.kinds.version(schema.GroupKind{Group: kkpv1.GroupVersion.Group, Kind: kind})
 	if err != nil || served == nil {
@@ -161,21 +158,18 @@ func (p *Platform) list(ctx context.Context, kind string, list client.ObjectList
 	return nil
 }
 
-// ProviderError says why an object that providerRef names gives no Secret.
+// ProviderError says why an object of a providerRef gives no Secret.
 type ProviderError struct {
-	Kind schema.GroupKind
-	Name string
-	// Problem says what.
+	Kind    schema.GroupKind
+	Name    string
 	Problem string
 }
 
-// Error implements error.
 func (e *ProviderError) Error() string {
 	return fmt.Sprintf("providerRef %s %q %s", e.Kind, e.Name, e.Problem)
 }
 
-// ProviderSecret is the name of the Secret in status.secretRef.name of an object. The error is a ProviderError, or the
-// reader's.
+// ProviderSecret reads status.secretRef.name. The error is a ProviderError, or the reader's.
 func (p *Platform) ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error) {
 	problem := func(text string) error { return &ProviderError{Kind: kind, Name: key.Name, Problem: text} }
 	if !p.IsProvider(kind) {
@@ -204,9 +198,34 @@ func (p *Platform) ProviderSecret(ctx context.Context, kind schema.GroupKind, ke
 	return name, nil
 }
 
-// asMetadata is an object of a kind of which only metadata is watched.
 func asMetadata(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(kind)
 	return object
+}
+
+// KindKKPAddon is the kind of KKP's own add-ons (sdk/apis/kubermatic/v1/addon.go of KKP).
+var KindKKPAddon = schema.GroupKind{Group: kkpv1.GroupVersion.Group, Kind: "Addon"}
+
+// KKPAddonFinalizer makes KKP delete an Addon's manifests when the Addon is deleted
+// (pkg/controller/seed-controller-manager/addon of KKP).
+const KKPAddonFinalizer = "cleanup-manifests"
+
+// KKPAddon is the cached metadata of KKP's Addon of a name in a cluster. It is nil if there is
+// none, or if the seed does not serve the kind.
+func (p *Platform) KKPAddon(ctx context.Context, cluster target.Ref, name string) (*metav1.PartialObjectMetadata, error) {
+	served, err := p.kinds.version(KindKKPAddon)
+	if err != nil || served == nil {
+		return nil, err
+	}
+	addon := asMetadata(*served)
+	key := types.NamespacedName{Namespace: cluster.Namespace, Name: name}
+	err = p.objects.Get(ctx, key, addon)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading KKP's Addon %q: %w", key, err)
+	}
+	return addon, nil
 }

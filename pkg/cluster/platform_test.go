@@ -30,19 +30,19 @@ import (
 
 var backupTarget = schema.GroupKind{Group: "storage.example.com", Kind: "BackupTarget"}
 
-// changes that were told.
+// changes that subscribers got.
 type changes struct {
 	mutex sync.Mutex
 	all   []Change
 }
 
-func (c *changes) take(change Change) {
+func (c *changes) record(change Change) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.all = append(c.all, change)
 }
 
-func (c *changes) told(want Change) error {
+func (c *changes) expect(want Change) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if slices.Contains(c.all, want) {
@@ -58,7 +58,7 @@ func (c *changes) count() int {
 }
 
 // startPlatform runs a Platform over a cache of its own until the test ends.
-func startPlatform(t *testing.T, config *rest.Config, told *changes) *Platform {
+func startPlatform(t *testing.T, config *rest.Config, notified *changes) *Platform {
 	t.Helper()
 	scheme := testScheme(t)
 	httpClient, err := rest.HTTPClientFor(config)
@@ -75,7 +75,7 @@ func startPlatform(t *testing.T, config *rest.Config, told *changes) *Platform {
 	}
 	platform := NewPlatform(objects, directClient(t, config), mapper, "platform", []schema.GroupKind{backupTarget})
 	platform.kinds.interval = 50 * time.Millisecond
-	platform.Subscribe(told.take)
+	platform.Subscribe(notified.record)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = objects.Start(ctx) })
@@ -84,8 +84,8 @@ func startPlatform(t *testing.T, config *rest.Config, told *changes) *Platform {
 	return platform
 }
 
-// Red when a kind that the seed lacks is an error or blocks, when it is not used once it is served, or when a change that
-// nothing depends on is told.
+// Red when a kind that the seed lacks is an error or blocks, when it is not used once it is served,
+// or when a change that nothing depends on is told.
 func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
 	config := fleet.ForTest(t, fleet.ClusterOptions{Name: "bare"}).Cluster("bare").Config
 	seed := directClient(t, config)
@@ -94,8 +94,8 @@ func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	told := &changes{}
-	platform := startPlatform(t, config, told)
+	notified := &changes{}
+	platform := startPlatform(t, config, notified)
 	kkp := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	kkp.Spec.Cloud.Datacenter, kkp.Status.NamespaceName = "dc-1", "cluster-a"
 
@@ -134,7 +134,7 @@ func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
 		{Kind: schema.GroupKind{Group: group, Kind: "KubermaticConfiguration"}, Name: "kkp"},
 		{Kind: backupTarget, Cluster: target.Ref{Namespace: "cluster-a"}, Name: "default"},
 	} {
-		expect.Eventually(t, expect.Patience, func() error { return told.told(change) })
+		expect.Eventually(t, expect.Patience, func() error { return notified.expect(change) })
 	}
 	want = templatedata.Options{
 		SeedName: "north", OverwriteRegistry: "registry.example.com",
@@ -148,7 +148,7 @@ func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
 	}
 	expectProvider(t, platform, backupTarget, types.NamespacedName{Namespace: "cluster-a", Name: "none"}, "does not exist in this namespace")
 
-	before := told.count()
+	before := notified.count()
 	made.Labels = map[string]string{"nobody": "asks"}
 	if err := seed.Update(t.Context(), made); err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
 		return nil
 	})
 	expect.Eventually(t, expect.Patience, func() error {
-		if got := told.count(); got != before+1 {
+		if got := notified.count(); got != before+1 {
 			return errors.New("the change is not told, or a label of the Seed is")
 		}
 		return nil
@@ -200,7 +200,7 @@ func TestClusterSecretsAreReadSeldomAndForTheirReference(t *testing.T) {
 	}}
 	secrets := NewSecrets(p.seed)
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	secrets.kept = lru.New[target.Ref, keptSecrets](0, clock.Now)
+	secrets.cache = lru.New[target.Ref, cachedSecrets](0, clock.Now)
 	of := func() (templatedata.Secrets, error) { return secrets.of(t.Context(), p.kkp) }
 	if _, err := of(); !errors.As(err, new(*NoKubeconfigError)) {
 		t.Fatalf("got %v, want NoKubeconfigError", err)
@@ -230,7 +230,7 @@ func TestClusterSecretsAreReadSeldomAndForTheirReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectToken("kept for a moment", "one")
-	clock.SetTime(clock.Now().Add(secretsKept))
+	clock.SetTime(clock.Now().Add(secretsTTL))
 	expectToken("read again", "two")
 	p.kkp.Spec.Cloud.Hetzner.CredentialsReference.Name = "another"
 	if _, err := of(); !errors.As(err, &missing) {

@@ -17,28 +17,27 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// NotConnectedError says why there is no connection at the moment.
+// NotConnectedError says why there is no connection now.
 type NotConnectedError struct {
 	Cluster string
-	// Reason is one of the kind's Ready reasons: ClusterNotReady, KubeconfigInvalid, ClusterUnreachable, ClusterMisbehaves,
-	// ClusterSwapped or ClusterShared.
+	// Reason is a reason of condition Ready: ClusterNotReady, KubeconfigInvalid,
+	// ClusterUnreachable, ClusterMisbehaves, ClusterSwapped or ClusterShared.
 	Reason string
 	// Message is fit for a condition.
 	Message string
 }
 
-// Error implements error.
 func (e *NotConnectedError) Error() string {
 	return fmt.Sprintf("cluster %q: %s", e.Cluster, e.Message)
 }
 
-// isSwap says whether the API server answers and is another one's, which only people can mend.
+// isSwap says whether the API server answers but is another cluster's. Only people can fix that.
 func (e *NotConnectedError) isSwap() bool {
 	return e != nil && (e.Reason == v1.ReasonClusterSwapped || e.Reason == v1.ReasonClusterShared)
 }
 
-// NotReady says why a Cluster can't be used yet, by KKP's own precondition for add-ons: it has a version, and its API
-// server is up. Nil when it can.
+// NotReady says why a Cluster can't be used yet, by KKP's own precondition for add-ons: a version,
+// and an API server that is up. Nil: it can.
 func NotReady(cluster target.Description) *NotConnectedError {
 	var message string
 	switch {
@@ -54,7 +53,7 @@ func NotReady(cluster target.Description) *NotConnectedError {
 	return &NotConnectedError{Cluster: cluster.Name, Reason: v1.ReasonClusterNotReady, Message: message}
 }
 
-// isTransportFailure says whether a call failed below the API: no answer, or half of one.
+// isTransportFailure says whether a call failed below the API: without a whole answer.
 func isTransportFailure(err error) bool {
 	var status apierrors.APIStatus
 	var known *NotConnectedError
@@ -68,9 +67,9 @@ func isTransportFailure(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// DescribeFailure says what became of a call to an API server that did not answer it as one, in words of our own, since those of
-// the other side belong to a tenant. They are fit for status: they name no address, and they are the same when the same goes wrong
-// again.
+// DescribeFailure describes a call that got no proper answer, in our own words: the other side
+// belongs to a tenant. The text is fit for status: it has no address and is the same for the same
+// failure.
 func DescribeFailure(err error) string {
 	var status apierrors.APIStatus
 	var misbehaves *remote.MisbehavesError

@@ -11,26 +11,25 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/remote"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 const (
 	kubeSystemPath = "/api/v1/namespaces/kube-system"
-	// metadataOnly leaves out what is not needed.
-	metadataOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
-	// kubeSystemLimit bounds the answer: labels, annotations and field managers of one namespace.
+	metadataOnly   = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
+	// kubeSystemLimit bounds the answer, in bytes.
 	kubeSystemLimit = 1 << 20
 )
 
-// UnidentifiedError says that a user cluster does not tell which one it is.
+// UnidentifiedError says that a user cluster's identity can't be read.
 type UnidentifiedError struct {
-	// Reason is one of the kind's Ready reasons, Problem a sentence for people.
+	// Reason is a reason of condition Ready, Problem a sentence for people.
 	Reason, Problem string
 }
 
-// Error implements error.
 func (e *UnidentifiedError) Error() string { return e.Problem }
 
-// userCluster is the UID of namespace kube-system, which an API server makes itself and which lives as long as its data.
+// userCluster is the UID of namespace kube-system, which lives as long as the cluster's data.
 func (c *Connection) userCluster(ctx context.Context) (types.UID, error) {
 	body, err := c.kinds.client.Get().AbsPath(kubeSystemPath).SetHeader("Accept", metadataOnly).Stream(ctx)
 	switch {
@@ -58,8 +57,8 @@ func (c *Connection) userCluster(ctx context.Context) (types.UID, error) {
 	return namespace.Metadata.UID, nil
 }
 
-// recognise sees that a connection that was greeted leads to the Cluster's own user cluster.
-func (k *keeper) recognise(ctx context.Context, greeted *Connection) *NotConnectedError {
+// recognise checks that a connection leads to the Cluster's own user cluster.
+func (k *connector) recognise(ctx context.Context, greeted *Connection) *NotConnectedError {
 	greeted.Origin = k.cluster.UID
 	if k.identities == nil {
 		return nil
@@ -83,9 +82,56 @@ func (k *keeper) recognise(ctx context.Context, greeted *Connection) *NotConnect
 	return nil
 }
 
-// confirmation is the Cluster's annotation confirm-cluster.
-func (k *keeper) confirmation() string {
+func (k *connector) confirmation() string {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	return k.confirmed
+}
+
+// probeBudget is more than the answer to /version needs, in bytes.
+const probeBudget = 1 << 20
+
+// Probe asks the API server of a kubeconfig once for its version, such as "v1.36.3", within the
+// context. Confirmed is the Cluster's annotation confirm-cluster. The error is a KubeconfigError, a
+// NotConnectedError or, with a version, the SwappedError of another user cluster.
+func (i *Identities) Probe(ctx context.Context, cluster target.Ref, confirmed string, kubeconfig []byte) (string, error) {
+	config, err := ParseKubeconfig(kubeconfig)
+	if err != nil {
+		return "", err
+	}
+	l, err := newLink(config, remote.Options{Budget: remote.NewBudget(probeBudget)}, func(*link, error) {})
+	if err != nil {
+		return "", err
+	}
+	defer l.close("", v1.ReasonClusterNotReady, "the probe is over")
+	connection, err := newConnection(l)
+	if err != nil {
+		return "", err
+	}
+	version, err := connection.version(ctx)
+	var none *VersionError
+	if err != nil && !errors.As(err, &none) {
+		return "", &NotConnectedError{Reason: v1.ReasonClusterUnreachable, Message: DescribeFailure(err)}
+	}
+	if err != nil {
+		return "", err
+	}
+	return version, i.compare(ctx, connection, cluster, confirmed)
+}
+
+// compare records nothing. A user cluster without an identity yet is accepted.
+func (i *Identities) compare(ctx context.Context, connection *Connection, cluster target.Ref, confirmed string) error {
+	recorded, err := i.of(ctx, identityName(cluster))
+	if err != nil || recorded.userCluster == "" {
+		return err
+	}
+	found, err := connection.userCluster(ctx)
+	if _, unidentified := errors.AsType[*UnidentifiedError](err); unidentified {
+		return nil
+	}
+	if err != nil {
+		return &NotConnectedError{Reason: v1.ReasonClusterUnreachable, Message: DescribeFailure(err)}
+	}
+	_, err = recorded.follow(cluster, found, confirmed)
+	return err
 }

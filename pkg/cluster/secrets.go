@@ -16,39 +16,38 @@ import (
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
-// secretsKept is how long a cluster's Secrets are not read again: passes of several core add-ons follow one another.
-const secretsKept = 15 * time.Second
+// secretsTTL is how long a cluster's Secrets are cached: core add-ons need them in a row.
+const secretsTTL = 15 * time.Second
 
-// MissingSecretError says that the Secret which a Cluster names for its provider's credentials does not exist.
+// MissingSecretError says that the Secret of a Cluster's provider credentials does not exist.
 type MissingSecretError struct {
 	Cluster string
 	Secret  types.NamespacedName
 }
 
-// Error implements error.
 func (e *MissingSecretError) Error() string {
 	return fmt.Sprintf("Cluster %q names Secret %q for its provider's credentials, which does not exist", e.Cluster, e.Secret)
 }
 
-// Secrets reads the Secrets that a Cluster itself refers to: its kubeconfig and its provider's credentials. They are for
-// add-ons of Core catalogues only, and are read from the API server when they are needed.
+// Secrets reads the Secrets that a Cluster refers to, when needed: its kubeconfig and its
+// provider's credentials. They are for add-ons of Core catalogues only.
 type Secrets struct {
 	reader client.Reader
-	kept   *lru.Cache[target.Ref, keptSecrets]
+	cache  *lru.Cache[target.Ref, cachedSecrets]
 }
 
-type keptSecrets struct {
+type cachedSecrets struct {
 	secrets templatedata.Secrets
 	named   types.NamespacedName
 }
 
-// NewSecrets reads through a reader that has no cache.
+// NewSecrets reads by a reader, which must bypass caches.
 func NewSecrets(reader client.Reader) *Secrets {
-	return &Secrets{reader: reader, kept: lru.New[target.Ref, keptSecrets](0, nil)}
+	return &Secrets{reader: reader, cache: lru.New[target.Ref, cachedSecrets](0, nil)}
 }
 
-// AddTo is template data with what its cluster refers to. The error is a NoKubeconfigError, a MissingSecretError, a
-// templatedata.MissingCredentialError, or the reader's.
+// AddTo adds the Secrets that its cluster refers to. The error is a NoKubeconfigError, a
+// MissingSecretError, a templatedata.MissingCredentialError, or the reader's.
 func (s *Secrets) AddTo(ctx context.Context, data templatedata.Data, cluster target.Description) (templatedata.Data, error) {
 	kkp, err := kkpCluster(cluster)
 	if err != nil {
@@ -64,8 +63,8 @@ func (s *Secrets) AddTo(ctx context.Context, data templatedata.Data, cluster tar
 func (s *Secrets) of(ctx context.Context, cluster *kkpv1.Cluster) (templatedata.Secrets, error) {
 	name, isNamed := templatedata.CredentialsSecret(cluster)
 	ref := Describe(cluster).Ref
-	if kept, ok := s.kept.Get(ref); ok && kept.named == name {
-		return kept.secrets, nil
+	if cached, ok := s.cache.Get(ref); ok && cached.named == name {
+		return cached.secrets, nil
 	}
 	kubeconfig, err := ReadKubeconfig(ctx, s.reader, ref)
 	if err != nil {
@@ -83,6 +82,37 @@ func (s *Secrets) of(ctx context.Context, cluster *kkpv1.Cluster) (templatedata.
 		}
 		secrets.Credentials = secret.Data
 	}
-	s.kept.Put(ref, keptSecrets{secrets: secrets, named: name}, secretsKept)
+	s.cache.Put(ref, cachedSecrets{secrets: secrets, named: name}, secretsTTL)
 	return secrets, nil
+}
+
+// KubeconfigKey is the key of the kubeconfig in its Secret (pkg/resources/resources.go of KKP).
+const KubeconfigKey = "kubeconfig"
+
+// KubeconfigSecrets are the Secrets with a kubeconfig in a cluster namespace, best first: KKP's
+// internal one, which leads straight to the API server, and the users' one.
+func KubeconfigSecrets() []string {
+	return []string{"internal-admin-kubeconfig", "admin-kubeconfig"}
+}
+
+// NoKubeconfigError says that a cluster namespace has no kubeconfig.
+type NoKubeconfigError struct{ Namespace string }
+
+func (e *NoKubeconfigError) Error() string {
+	return fmt.Sprintf("namespace %q has no Secret %q with key %q", e.Namespace, KubeconfigSecrets()[0], KubeconfigKey)
+}
+
+// ReadKubeconfig reads a kubeconfig, unchecked. The error is a NoKubeconfigError, or the reader's.
+func ReadKubeconfig(ctx context.Context, reader client.Reader, cluster target.Ref) ([]byte, error) {
+	for _, name := range KubeconfigSecrets() {
+		var secret corev1.Secret
+		err := reader.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, &secret)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("reading Secret %q: %w", cluster.Namespace+"/"+name, err)
+		}
+		if data := secret.Data[KubeconfigKey]; !apierrors.IsNotFound(err) && len(data) > 0 {
+			return data, nil
+		}
+	}
+	return nil, &NoKubeconfigError{Namespace: cluster.Namespace}
 }

@@ -14,25 +14,25 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Seed is a seed cluster, as the master knows it.
+// Seed is a seed cluster, as the master sees it.
 type Seed struct {
 	Name        string
 	Annotations map[string]string
 	Deleted     bool
-	// KKPVersion is KKP's there; empty while it is not known.
+	// KKPVersion of the seed; empty while unknown.
 	KKPVersion string
-	// Initialised says whether the seed can be used. One without conditions comes from somebody other than KKP.
+	// Initialised says whether the seed is usable. A Seed without conditions was not made by KKP.
 	Initialised bool
-	// Secret holds the seed's kubeconfig, below SecretKey.
+	// Secret and SecretKey are where the seed's kubeconfig is.
 	Secret    client.ObjectKey
 	SecretKey string
 }
 
-// SeedObject is an empty object of the kind that stands for seeds, to watch it by.
+// SeedObject is an empty object of the kind of seeds, for watches.
 func SeedObject() client.Object { return &kkpv1.Seed{} }
 
-// ListSeeds lists the seeds of a platform's namespace for controllers with a --worker-name, by name. What they share with the
-// cache is only read.
+// ListSeeds lists the seeds of a namespace for controllers with a --worker-name, by name. The
+// result shares data with the cache: don't change it.
 func ListSeeds(ctx context.Context, reader client.Reader, namespace, workerName string) ([]Seed, error) {
 	var list kkpv1.SeedList
 	if err := reader.List(ctx, &list, client.InNamespace(namespace)); err != nil {
@@ -48,7 +48,7 @@ func ListSeeds(ctx context.Context, reader client.Reader, namespace, workerName 
 	return seeds, nil
 }
 
-// describeSeed fills in KKP's defaults (pkg/provider/kubernetes/seed.go).
+// describeSeed applies KKP's defaults (pkg/provider/kubernetes/seed.go).
 func describeSeed(seed *kkpv1.Seed) Seed {
 	kubeconfig := seed.Spec.Kubeconfig
 	return Seed{
@@ -61,7 +61,7 @@ func describeSeed(seed *kkpv1.Seed) Seed {
 	}
 }
 
-// IsForSources says whether a Secret is marked for sources, by our label or as KKP marks them.
+// IsForSources says whether a Secret is marked for sources, by our label or by KKP's annotation.
 func IsForSources(secret *corev1.Secret) bool {
 	_, byKKP := secret.Annotations[kkpv1.AnnotationSecretType]
 	return byKKP || secret.Labels[v1.LabelUse] == v1.UseSource

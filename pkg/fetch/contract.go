@@ -1,11 +1,9 @@
-// Package fetch is the contract between what wants content and what gets it: a Reference goes in, a
-// Snapshot comes out.
+// Package fetch is the contract of content sources: a Reference goes in, a Snapshot comes out.
 //
 // Each kind of source is a room below: git, image and helmrepo, which talk to servers (the last two
-// through registry, where there is one). A kind says by one contract, Kind, all that is to be known
-// of it; it is served once it is among the Kinds that cmd puts together. Beside its room only the API
-// types and the rules of pkg/catalogue know it.
-// Archive unpacks what kinds bring, store keeps it by digest and answers at once.
+// through registry). A kind implements the contract Kind, and is served once cmd adds it to its
+// Kinds. Only the API types and pkg/catalogue also know kinds. Package archive unpacks content,
+// store stores it by digest and answers at once.
 package fetch
 
 import (
@@ -20,35 +18,32 @@ import (
 
 // Reference says what to get.
 type Reference struct {
-	// Location is where it is, in the words of one kind of source.
+	// Location is where it is.
 	Location Location
 	// Credentials for the server; never part of an error or a log line.
 	Credentials Credentials
-	// Interval is the wanted time between two looks at the source; 0 is the store's own. It is no part
-	// of what the reference names: of those who ask for the same, the shortest counts.
+	// Interval is the wanted time between two checks of the source; 0: the store's. It does not
+	// identify content: of equal references the shortest interval counts.
 	Interval time.Duration
 }
 
-// Location is a place of content, in the words of one kind of source: a struct of texts, all of them
-// in the keys that tell contents apart. A field that only selects a revision is a Selector.
+// Location is a place of content, for one kind of source: a struct of texts, which are all part of
+// the keys of content. Fields that only select a revision are Selectors.
 type Location interface {
-	// Host is the host[:port] that the location leads to; "" where it can't be told. It is for sharing
-	// out work and for counting, not for deciding where credentials go.
+	// Host is the host[:port], or "", for limits and metrics. Credentials are not sent by it.
 	Host() string
 	// Mirrored is the location at a mirror, if there is one.
 	Mirrored(mirrors Mirrors) (Location, bool)
-	// IsFixed says that the location can't name another revision than it does now.
+	// IsFixed says that the location always names the same revision.
 	IsFixed() bool
 }
 
-// Kind is one kind of source: all that is to be known of it. Its room is the only one that knows
-// the words of its locations.
+// Kind is one kind of source. Only its room knows its locations' syntax.
 type Kind[L Location] interface {
 	Source
-	// Name is its own among all kinds, and for ever: it is part of the keys by which stores know
-	// content over a restart.
+	// Name is unique and never changes: it is part of stores' keys of content.
 	Name() string
-	// Locate reads what a catalogue says, where that is of this kind.
+	// Locate reads a catalogue's source of this kind.
 	Locate(source v1.SourceKind) (location L, ok bool)
 	// SecretKeys are the keys of source Secrets that it reads.
 	SecretKeys() []SecretKey
@@ -57,75 +52,74 @@ type Kind[L Location] interface {
 // Credentials authenticate us to the source and the source to us.
 type Credentials struct {
 	Username, Password string
-	// BearerToken is sent instead of user and password where set.
+	// BearerToken is sent instead of user and password if set.
 	BearerToken string
-	// PrivateKey is for ssh, PEM; Password is its passphrase where it has one. KnownHosts are the lines that the server's
-	// host key is held against.
+	// PrivateKey is for ssh, PEM; Password is its passphrase, if any. KnownHosts are the lines to
+	// check the server's host key with.
 	PrivateKey, KnownHosts []byte
-	// DockerConfig is a .dockerconfigjson: what to send to which registry, where Username and BearerToken are empty.
+	// DockerConfig is a .dockerconfigjson, used where Username and BearerToken are empty.
 	DockerConfig []byte
-	// CA holds PEM certificates that are trusted instead of the system's; empty: the system's.
+	// CA has PEM certificates to trust instead of the system's.
 	CA []byte
-	// Hosts limits where all of them but CA and KnownHosts are sent or used. Empty: the reference's own host only.
+	// Hosts limit where credentials except CA and KnownHosts go. Empty: the reference's host.
 	Hosts []string
 }
 
-// Snapshot is fetched content, read-only and complete.
+// Snapshot is complete, read-only content.
 type Snapshot struct {
-	// FS holds the content below the reference's path. A chart's FS holds the chart's folder content (Chart.yaml on top).
+	// FS is the content below the reference's path; for a chart, Chart.yaml is on top.
 	FS fs.FS
-	// Revision is the source's word for it: a commit hash, the digest that an image's tag names, a chart version.
+	// Revision is a commit hash, the digest of an image's tag, or a chart version.
 	Revision string
-	// Digest is "sha256:<hex>" of the content: of git and images the files, of a chart the bytes of its archive.
+	// Digest is "sha256:<hex>" of the files, or of a chart's archive.
 	Digest string
-	// Stale is why the last look at the source failed, where the content is that of an earlier one; nil where it is not.
+	// Stale is why the last check of the source failed, if the content is of an earlier one.
 	Stale error
 }
 
-// Source gets content of one kind from servers. Both verbs may take long and are called off the reconcile path.
+// Source gets content of one kind from servers. Both methods may take long: not for reconciles.
 //
-// What Resolve said is what Fetch brings, or Fetch fails: a commit, a manifest's digest and a chart's digest can't be moved
-// in between. So a Source that wraps another one can hold the resolved revision against a signature before it is fetched,
-// and checks what is installed.
+// Fetch brings exactly what Resolve returned, or fails: a commit and the digests of manifests and
+// charts can't change. So a wrapping Source can verify a signature of the revision before the
+// fetch.
 type Source interface {
-	// Resolve says which revision a reference names now, with as little traffic as the protocol allows.
+	// Resolve returns the reference's current revision, with as little traffic as possible.
 	Resolve(ctx context.Context, reference Reference) (Revision, error)
-	// Fetch brings that revision's content into the folder, which exists and is empty, and returns the content's digest.
+	// Fetch puts that revision's content into an existing, empty folder, and returns its digest.
 	Fetch(ctx context.Context, reference Reference, revision Revision, folder string) (digest string, err error)
 }
 
-// Revision is what a reference named at one look.
+// Revision is what a reference names at one time.
 type Revision struct {
 	// Name is the commit hash, manifest digest or chart version.
 	Name string
-	// Digest is the content's digest where the source tells it before fetching (index.yaml); else empty.
+	// Digest is the content's digest if known before the fetch (index.yaml), else empty.
 	Digest string
 }
 
-// Store hands out snapshots without waiting: what it doesn't have, it gets in the background.
+// Store returns snapshots without waiting, and fetches missing content in the background.
 type Store interface {
-	// Get returns the snapshot if it is known and fresh. ErrPending: it is on its way, and wake is called once it is there
-	// or has failed. Any other error: the last attempt failed with it; the store tries again by itself and calls wake.
-	// A snapshot whose source can't be reached any more is still handed out.
+	// Get returns a fresh snapshot. ErrPending: it is being fetched, and wake is called when that
+	// ends. Other errors are of the last attempt; the store retries and calls wake. If the source
+	// can't be reached, Get still returns the last snapshot.
 	//
-	// The wake function is also called when the reference names another revision than the one handed out, for an hour
-	// after the last Get that brought it: ask again with each reconcile. It is kept under the subscriber's name (one for
-	// each name and reference; the installation's namespace/name is a good one). It may be called from any goroutine and
-	// more than once, and must return at once.
+	// For an hour after the last Get, wake is also called when the reference names another
+	// revision: call Get at each reconcile. There is one wake per reference and subscriber, such as
+	// the installation's namespace/name. It may be called concurrently and repeatedly, and must
+	// return at once.
 	Get(reference Reference, subscriber string, wake func()) (Snapshot, error)
-	// Refresh makes the store look at the source now, past its interval and its back-off. The next Get answers ErrPending
-	// until that look is over.
+	// Refresh checks the source now. Until that ends, Get returns ErrPending.
 	Refresh(reference Reference)
 }
 
-// ErrPending says that content is on its way.
+// ErrPending says that content is being fetched.
 var ErrPending = errors.New("content is being fetched")
 
-// NotFoundError says that the server answered, and has no such ref, path, chart or version.
+// NotFoundError says that the server has no such ref, path, chart or version.
 type NotFoundError struct {
-	// What is the quoted thing that is missing and where: `path "x" in https://… at main`. It has no credentials.
+	// What is missing and where, without credentials: `path "x" in https://… at main`.
 	What string
-	// Mend says what there is instead, or what to do; may be empty.
+	// Mend says what exists instead, or what to do; may be empty.
 	Mend string
 }
 
@@ -136,7 +130,7 @@ func (e *NotFoundError) Error() string {
 	return e.What + " not found; " + e.Mend
 }
 
-// RefusedError says that the content or the reference breaks a limit or a rule; trying again does not help.
+// RefusedError says that content or reference break a limit or a rule; a retry does not help.
 type RefusedError struct {
 	// Subject is the quoted thing, Rule what it breaks.
 	Subject, Rule string
@@ -144,7 +138,7 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return fmt.Sprintf("%s: %s", e.Subject, e.Rule) }
 
-// NotServedError says that this release can't fetch from that kind of source.
+// NotServedError says that this release does not support that kind of source.
 type NotServedError struct {
 	// Subject is the kind of source, Mend what to use instead.
 	Subject, Mend string
@@ -154,13 +148,13 @@ func (e *NotServedError) Error() string {
 	return fmt.Sprintf("%s is not served by this release: %s", e.Subject, e.Mend)
 }
 
-// UnauthorizedError says that the server wants credentials, or refuses the ones it got.
+// UnauthorizedError says that the server wants credentials, or refuses the given ones.
 type UnauthorizedError struct {
 	// Subject is the URL, without user, password and query.
 	Subject string
-	// Status is the HTTP status, 401 or 403; 0 where it is not about HTTP.
+	// Status is the HTTP status, 401 or 403, else 0.
 	Status int
-	// Sent says whether credentials were sent at all.
+	// Sent says whether credentials were sent.
 	Sent bool
 }
 
@@ -175,17 +169,16 @@ func (e *UnauthorizedError) Error() string {
 	return e.Subject + ": the server asks for credentials" + status + ", and there are none for that host"
 }
 
-// UnavailableError says that the source can't be reached or breaks off; trying again may help.
+// UnavailableError says that the source can't be reached or breaks off; a retry may help.
 type UnavailableError struct {
 	// Subject is the URL, without user, password and query.
 	Subject string
-	// Err is what went wrong; it holds no credentials.
+	// Err is the cause, without credentials.
 	Err error
-	// RetryAfter is how long trying again is of no use: the server asked for that, or does not answer at all. Zero: unknown.
+	// RetryAfter is how long retries are useless, by the server or as it is silent. 0: unknown.
 	RetryAfter time.Duration
 }
 
 func (e *UnavailableError) Error() string { return fmt.Sprintf("%s: %v", e.Subject, e.Err) }
 
-// Unwrap gives what went wrong.
 func (e *UnavailableError) Unwrap() error { return e.Err }

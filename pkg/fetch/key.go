@@ -8,19 +8,17 @@ import (
 	"slices"
 )
 
-// Selector is the type of a Location's field that selects a revision and says nothing else: a
-// branch, a tag, a range, a version.
+// Selector is a Location's field that only selects a revision: a branch, tag, range or version.
 type Selector string
 
-// Place is empty: nothing of a Selector counts once the revision is known.
+// Place is empty: a Selector does not matter once the revision is known.
 func (Selector) Place() string { return "" }
 
-// selecting is the type of a Location's field whose text selects a revision: others may select the
-// same one. Place is what counts of the text besides; of other fields all counts.
+// selecting is a field that selects a revision. Place is the rest of its text.
 type selecting interface{ Place() string }
 
-// Identity is a digest of everything in the credentials. Content that was got with some is shown to
-// those only who have the same; the digest itself stays in memory or inside of other digests.
+// Identity is a digest of all credentials. Content is only shared between equal credentials. The
+// digest itself stays in memory or inside other digests.
 func (c Credentials) Identity() [sha256.Size]byte {
 	hosts := slices.Clone(c.Hosts)
 	slices.Sort(hosts)
@@ -28,20 +26,19 @@ func (c Credentials) Identity() [sha256.Size]byte {
 	return digest(texts(c))
 }
 
-// Key is a digest of the whole reference with its credentials: two references with one key get the
-// same content in every respect. It is made of the kind's name and of all fields of the location,
-// so that no kind can leave one out. It is one-way, but a digest of credentials all the same: what
-// is written to disk goes through a keyed hash. The reference is one that Source has a kind for.
+// Key is a digest of the whole reference with its credentials: equal keys mean equal content. It
+// covers the kind's name and all fields of the location, so that no kind can omit one. As it
+// includes credentials, it is only stored through a keyed hash. Source must know the reference's
+// kind.
 //
-// Stores know their content by keys over a restart: they stay as they are while the fields and
-// their order do.
+// Stores use keys across restarts: the order of fields must not change.
 func (k Kinds) Key(reference Reference) [sha256.Size]byte {
 	identity := reference.Credentials.Identity()
 	return digest(slices.Concat([]string{k.kindOf(reference.Location).name}, texts(reference.Location), []string{string(identity[:])}))
 }
 
-// RevisionKey is a digest of what is fetched once a reference is resolved. References that select the
-// same revision of one place with the same credentials have the same, such as a branch and a tag.
+// RevisionKey is a digest of a resolved reference. References that select the same revision of one
+// place with the same credentials share it, such as a branch and a tag.
 func (k Kinds) RevisionKey(reference Reference, revision Revision) [sha256.Size]byte {
 	parts := []string{k.kindOf(reference.Location).name}
 	value := reflect.ValueOf(reference.Location)
@@ -55,9 +52,8 @@ func (k Kinds) RevisionKey(reference Reference, revision Revision) [sha256.Size]
 	return digest(append(parts, revision.Name, revision.Digest, string(identity[:])))
 }
 
-// texts are the fields of a struct in their order. They tell any two of its values apart, since a
-// list of texts is only taken as the last field. It panics for other types of fields: what they
-// hold would be missing in keys.
+// texts are a struct's fields in order. Different values give different texts, since only the last
+// field may be a list. It panics for other types, which keys would miss.
 func texts(of any) []string {
 	value := reflect.ValueOf(of)
 	parts := []string{}
@@ -81,7 +77,7 @@ func texts(of any) []string {
 	return parts
 }
 
-// digest writes each part with its length, so that no two lists of parts look the same.
+// digest includes each part's length, so that different lists have different digests.
 func digest(parts []string) [sha256.Size]byte {
 	hasher := sha256.New()
 	for _, part := range parts {

@@ -13,7 +13,7 @@ import (
 // Kinds are the kinds of source that a process serves.
 type Kinds struct{ served []Served }
 
-// Served is a Kind among others.
+// Served is one of several Kinds.
 type Served struct {
 	Source
 	name       string
@@ -22,7 +22,7 @@ type Served struct {
 	secretKeys []SecretKey
 }
 
-// Serve makes a kind one of several. Its locations are plain values: equal ones have equal keys.
+// Serve makes a Served of a Kind. Locations are plain values: equal ones have equal keys.
 func Serve[L interface {
 	comparable
 	Location
@@ -34,8 +34,7 @@ func Serve[L interface {
 	}
 }
 
-// NewKinds puts kinds together. It panics for mistakes of whoever writes a kind: its name or its
-// locations are those of another one, or its locations can't be part of a key.
+// NewKinds panics if kinds share a name or type of locations, or if a key can't contain them.
 func NewKinds(all ...Served) Kinds {
 	for i, kind := range all {
 		_ = texts(reflect.Zero(kind.location).Interface())
@@ -48,7 +47,7 @@ func NewKinds(all ...Served) Kinds {
 	return Kinds{served: all}
 }
 
-// Source gives the kind that serves a reference. Errors: *NotServedError.
+// Source returns the kind that serves a reference. Errors: *NotServedError.
 func (k Kinds) Source(reference Reference) (Source, error) {
 	if kind := k.kindOf(reference.Location); kind != nil {
 		return kind, nil
@@ -58,7 +57,6 @@ func (k Kinds) Source(reference Reference) (Source, error) {
 
 var errNotServed = &NotServedError{Subject: "the source", Mend: "use one of " + v1.SourceKinds}
 
-// kindOf is the one kind whose locations have the type of this one; nil where none has.
 func (k Kinds) kindOf(location Location) *Served {
 	for i := range k.served {
 		if k.served[i].location == reflect.TypeOf(location) {
@@ -68,7 +66,7 @@ func (k Kinds) kindOf(location Location) *Served {
 	return nil
 }
 
-// SecretKeys are the keys of source Secrets that any kind reads: secret ones first, no key twice.
+// SecretKeys are the keys of source Secrets that any kind reads, once each: secret ones first.
 func (k Kinds) SecretKeys() SecretKeys {
 	var secret SecretKeys
 	public := SecretKeys{keyCA}
@@ -82,14 +80,14 @@ func (k Kinds) SecretKeys() SecretKeys {
 			}
 		}
 	}
-	// What one kind calls secret is so for all.
+	// A key that is secret for one kind is secret for all.
 	public = slices.DeleteFunc(public, func(key SecretKey) bool { return secret.Has(key.Name) })
 	return append(secret, public...)
 }
 
-// Reference turns what a catalogue says into a reference, with the credentials of the Secrets that
-// it names, which it reads by secret. Errors: those of secret, *NotServedError, and *NotFoundError
-// for a Secret without certificate authorities.
+// Reference makes a reference from a catalogue's source, with the credentials of its Secrets, which
+// it reads with secret. Errors: those of secret, *NotServedError, and *NotFoundError for a Secret
+// without certificate authorities.
 func (k Kinds) Reference(source v1.SourceKind, secret func(name string) (*corev1.Secret, error)) (Reference, error) {
 	for _, kind := range k.served {
 		location, ok := kind.locate(source)
@@ -110,8 +108,7 @@ func (k Kinds) credentials(source v1.SourceKind, kind Served, secret func(name s
 		if err != nil {
 			return credentials, err
 		}
-		// What other kinds read counts too, and always did: it is in the keys that stores know content
-		// by. Its own counts most.
+		// Other kinds' keys count too, as stored keys of content include them. Its own come last.
 		credentials = readSecret(found, append(k.SecretKeys(), kind.secretKeys...))
 	}
 	if authorities != nil {

@@ -8,19 +8,18 @@ import (
 	"strings"
 )
 
-// Mirror is a place that stands for another one, for platforms without a way out.
+// Mirror replaces a place by another one, for platforms without internet access.
 type Mirror struct {
-	// From is what catalogues say, To where it is fetched from. Both are prefixes: URLs of git remotes, Helm repositories and
-	// what their indexes name, or host[/path] of images and of charts behind oci://.
+	// From is the prefix in catalogues, To replaces it: URLs of git remotes and Helm repositories,
+	// or host[/path] of images and of charts behind oci://.
 	From, To string
 }
 
-// Mirrors is a list of mirrors, and a flag (--source-mirror) that adds to it. The longest prefix that fits counts.
+// Mirrors is a list of mirrors and a flag (--source-mirror). The longest prefix wins.
 type Mirrors []Mirror
 
 const registryScheme = "oci://"
 
-// String is the list as the flag takes it.
 func (m *Mirrors) String() string {
 	if m == nil {
 		return ""
@@ -32,7 +31,7 @@ func (m *Mirrors) String() string {
 	return strings.Join(texts, ",")
 }
 
-// Set adds from=to, several of them with commas between.
+// Set implements flag.Value: it adds from=to, several separated by commas.
 func (m *Mirrors) Set(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		from, to, ok := strings.Cut(strings.TrimSpace(part), "=")
@@ -54,7 +53,7 @@ func (m *Mirrors) Set(text string) error {
 	return nil
 }
 
-// checkMirror does not repeat what it refuses: it may hold a password.
+// checkMirror does not repeat the text in errors: it may have a password.
 func checkMirror(side string) error {
 	if !isURL(side) {
 		side = "https://" + side
@@ -71,12 +70,12 @@ func checkMirror(side string) error {
 
 func isURL(text string) bool { return strings.Contains(text, "://") }
 
-// URL gives the place of a URL at a mirror, if there is one.
+// URL returns the place of a URL at a mirror, if there is one.
 func (m Mirrors) URL(text string) (string, bool) {
 	return m.place(text, func(Mirror) string { return "/" }, isURL)
 }
 
-// Image gives the place of an image, or of a registry's path, at a mirror, if there is one.
+// Image returns the place of an image, or a registry's path, at a mirror, if there is one.
 func (m Mirrors) Image(text string) (string, bool) {
 	return m.place(text, func(mirror Mirror) string {
 		if strings.Contains(mirror.From, "/") {
@@ -86,7 +85,7 @@ func (m Mirrors) Image(text string) (string, bool) {
 	}, func(side string) bool { return !isURL(side) })
 }
 
-// place finds the mirror. What is at a mirror already stays: it may lie below what it stands for.
+// place finds the mirror. A place that is at a mirror already stays.
 func (m Mirrors) place(text string, ends func(Mirror) string, fits func(side string) bool) (string, bool) {
 	for _, mirror := range m {
 		if !fits(mirror.From) {
@@ -104,7 +103,7 @@ func (m Mirrors) place(text string, ends func(Mirror) string, fits func(side str
 	return text, false
 }
 
-// below takes a prefix off that ends where a name ends. Hosts are compared without case.
+// below removes a prefix that ends where a name ends. Hosts are compared without case.
 func below(text, prefix, ends string) (rest string, ok bool) {
 	if len(text) < len(prefix) || !strings.EqualFold(text[:len(prefix)], prefix) {
 		return "", false
@@ -134,8 +133,8 @@ func joined(to, rest string) string {
 	return to + rest
 }
 
-// Reference gives the reference that is fetched instead of one. Credentials without a list of hosts are for the host that
-// the catalogue names, and a mirror is another: it gets them only if their Secret names it.
+// Reference returns the reference at its mirror. Credentials without hosts are for the host in the
+// catalogue: the mirror gets them only if their Secret names it.
 func (m Mirrors) Reference(reference Reference) Reference {
 	if reference.Location == nil {
 		return reference

@@ -12,13 +12,13 @@ import (
 // SecretKey is a key of source Secrets.
 type SecretKey struct {
 	Name string
-	// Public: what it holds is no secret, and may be used for any host.
+	// Public content is no secret, and may be used for any host.
 	Public bool
-	// Read puts content, which is not empty, where it belongs. Of two keys for one thing the later decides.
+	// Read sets a field from non-empty content. Of two keys for one field the later wins.
 	Read func(into *Credentials, content []byte)
 }
 
-// LoginKeys are those of Kubernetes' own Secret types, and bearerToken as Flux calls it.
+// LoginKeys are those of Kubernetes' own Secret types, and bearerToken as in Flux.
 func LoginKeys() []SecretKey {
 	token := func(into *Credentials, content []byte) { into.BearerToken = string(content) }
 	return []SecretKey{
@@ -29,10 +29,10 @@ func LoginKeys() []SecretKey {
 	}
 }
 
-// keyCA is read of the Secret that a source names for it, and not of the one with its credentials.
+// keyCA is read from the Secret for certificate authorities, not the one with credentials.
 var keyCA = SecretKey{Name: "ca.crt", Public: true, Read: func(*Credentials, []byte) {}}
 
-// SecretKeys are the keys of source Secrets that are handed on, kept and read.
+// SecretKeys are the keys of source Secrets that are distributed and read.
 type SecretKeys []SecretKey
 
 // Has says whether a key is among them.
@@ -49,7 +49,6 @@ func (k SecretKeys) Names() []string {
 	return names
 }
 
-// readSecret reads a source Secret, whose annotation names the hosts. What it does not have is empty.
 func readSecret(secret *corev1.Secret, keys []SecretKey) Credentials {
 	credentials := Credentials{Hosts: hosts(secret.Annotations[v1.AnnotationHosts])}
 	for _, key := range keys {
@@ -60,7 +59,6 @@ func readSecret(secret *corev1.Secret, keys []SecretKey) Credentials {
 	return credentials
 }
 
-// hosts reads the comma list of hosts which may get the credentials of a source Secret.
 func hosts(annotation string) []string {
 	var listed []string
 	for host := range strings.SplitSeq(annotation, ",") {
@@ -71,12 +69,12 @@ func hosts(annotation string) []string {
 	return listed
 }
 
-// Public are the credentials without what has to stay secret.
+// Public are the credentials that are no secret.
 func (c Credentials) Public() Credentials {
 	return Credentials{CA: c.CA, KnownHosts: c.KnownHosts, Hosts: c.Hosts}
 }
 
-// IsSecret says whether there is anything in them that has to stay secret.
+// IsSecret says whether any of them is a secret.
 func (c Credentials) IsSecret() bool {
 	return c.Username != "" || c.Password != "" || c.BearerToken != "" || len(c.PrivateKey) > 0 || len(c.DockerConfig) > 0
 }

@@ -1,16 +1,15 @@
-// Package mergedcatalogue says which objects in the catalogue namespace of a seed are merged
-// catalogues that the distributor wrote. Every reader on a seed asks it, and ignores all others.
+// Package mergedcatalogue recognises the merged catalogues that the distributor wrote on a seed.
+// All readers on a seed use it and ignore other objects.
 //
 // A merged catalogue has label role=merged, and a mark: a keyed hash over its place, content and
-// annotations. The key is in Secret addon-catalogue-key of the platform namespace, where the
-// distributor writes it. A user who may write AddonCatalogues there, but reads no Secrets of the
-// platform, can't make such a mark, also where a policy is missing or is younger than the object.
+// annotations. The distributor writes the key to Secret addon-catalogue-key of the platform
+// namespace. Users who may write AddonCatalogues there, but not read the platform's Secrets, can't
+// make a mark, even without a policy.
 //
-// The distributor writes the key when everything that it wrote on the seed is marked with it. Until
-// then, as beside a master of an older release, the label alone counts. So it does when the Secret
-// is deleted: only those who may write Secrets of the platform can do that. A mark is checked once
-// for each change of an object, and for each change of the key.
+// The distributor writes the key when it has marked all its objects on the seed. Without a key, as
+// beside an older master or after the Secret is deleted, which takes rights on the platform's
+// Secrets, the label alone counts. A mark is checked once for each change of object or key.
 //
-// An object without a right mark is treated as if it did not exist. That removes nothing: "not
-// found" is never a deletion.
+// An object without a valid mark is treated as missing. That removes nothing: "not found" is never
+// a deletion.
 package mergedcatalogue

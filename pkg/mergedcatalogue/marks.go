@@ -19,13 +19,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/lru"
 )
 
-// verdictsKept bounds the memory of verdicts; past it, it is emptied.
-const verdictsKept = 8192
+// verdictLimit bounds the verdicts; then they are cleared.
+const verdictLimit = 8192
 
-// entriesKept is some times the number of add-ons that large platforms have.
-const entriesKept = 4096
+// entryLimit is several times the number of add-ons on large platforms.
+const entryLimit = 4096
 
-// Marks tells merged catalogues from forged ones, by the seed's key; without a key, by their role alone.
+// Marks recognises merged catalogues by the seed's key; without a key, by their role.
 type Marks struct {
 	logger logr.Logger
 
@@ -36,23 +36,21 @@ type Marks struct {
 	wakes    []func()
 }
 
-// verdict is what was found out about one version of an object.
 type verdict struct {
 	resourceVersion string
 	believed        bool
 }
 
-// parsed is one version of a merged catalogue, as read.
 type parsed struct {
 	uid             types.UID
 	resourceVersion string
 	entry           *catalogue.Entry
 }
 
-// New makes marks without a key.
+// New makes Marks without a key.
 func New(logger logr.Logger) *Marks {
 	return &Marks{
-		logger: logger, verdicts: map[types.UID]verdict{}, entries: lru.New[types.NamespacedName, parsed](entriesKept, nil),
+		logger: logger, verdicts: map[types.UID]verdict{}, entries: lru.New[types.NamespacedName, parsed](entryLimit, nil),
 	}
 }
 
@@ -71,7 +69,7 @@ func (m *Marks) Believes(object *v1.AddonCatalogue) bool {
 		return known.believed
 	}
 	found := verdict{object.ResourceVersion, catalogue.IsMarked(m.key, object)}
-	if len(m.verdicts) >= verdictsKept {
+	if len(m.verdicts) >= verdictLimit {
 		clear(m.verdicts)
 	}
 	m.verdicts[object.UID] = found
@@ -82,8 +80,7 @@ func (m *Marks) Believes(object *v1.AddonCatalogue) bool {
 	return found.believed
 }
 
-// Entry reads an add-on of the merged catalogue, and nothing that only has its name; nil where there is none such. Each object is
-// parsed once for all who ask.
+// Entry reads an add-on of the merged catalogue, parsed once; nil if none has a valid mark.
 func (m *Marks) Entry(ctx context.Context, reader client.Reader, key client.ObjectKey) (*catalogue.Entry, error) {
 	object := &v1.AddonCatalogue{}
 	err := reader.Get(ctx, key, object)
@@ -106,15 +103,15 @@ func (m *Marks) Entry(ctx context.Context, reader client.Reader, key client.Obje
 	return entry, nil
 }
 
-// OnChange has a function called whenever the key changes, when every object may be judged otherwise than before.
+// OnChange sets a function to call when the key changes, since then any verdict may change.
 func (m *Marks) OnChange(wake func()) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.wakes = append(m.wakes, wake)
 }
 
-// Read takes the key up that the seed has. The reader must read past caches: this is called before a manager's caches run, so that
-// nothing is believed in between.
+// Read reads the seed's key. The reader must bypass caches: Read runs before them, so that no
+// object is accepted without a check.
 func (m *Marks) Read(ctx context.Context, reader client.Reader, namespace string) error {
 	secret := &corev1.Secret{}
 	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1.SecretCatalogueKey}, secret)
@@ -126,11 +123,11 @@ func (m *Marks) Read(ctx context.Context, reader client.Reader, namespace string
 	if err != nil {
 		return fmt.Errorf("reading the key of merged catalogues, Secret %q: %w", namespace+"/"+v1.SecretCatalogueKey, err)
 	}
-	m.take(secret)
+	m.adopt(secret)
 	return nil
 }
 
-// Follow takes the key up whenever its Secret changes, from a cache that holds no other one.
+// Follow reads the key again when its Secret changes, from a cache of only that Secret.
 func (m *Marks) Follow(ctx context.Context, secrets cache.Informers) error {
 	informer, err := secrets.GetInformer(ctx, &corev1.Secret{}, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -147,17 +144,17 @@ func (m *Marks) Follow(ctx context.Context, secrets cache.Informers) error {
 	return nil
 }
 
-// Forget goes by the role alone again, until there is another key.
-func (m *Marks) Forget() { m.take(&corev1.Secret{}) }
+// Forget removes the key: then only the role counts.
+func (m *Marks) Forget() { m.adopt(&corev1.Secret{}) }
 
 func (m *Marks) put(object any) {
 	if secret, ok := object.(*corev1.Secret); ok && secret.Name == v1.SecretCatalogueKey {
-		m.take(secret)
+		m.adopt(secret)
 	}
 }
 
-// take takes a key up and wakes whoever asked for it. A Secret that holds no key counts as none.
-func (m *Marks) take(secret *corev1.Secret) {
+// adopt sets a key and calls the functions of OnChange. A Secret without a valid key means none.
+func (m *Marks) adopt(secret *corev1.Secret) {
 	key := secret.Data[v1.MarkKeyField]
 	if len(key) != catalogue.MarkKeySize {
 		key = nil

@@ -55,7 +55,8 @@ func object(t testing.TB, key []byte, versions int) *v1.AddonCatalogue {
 	return made
 }
 
-// TestWhatIsBelieved goes through the life of a seed: a master that brings no key, a key, another one, and none again.
+// TestWhatIsBelieved goes through the life of a seed: a master that brings no key, a key, another
+// one, and none again.
 func TestWhatIsBelieved(t *testing.T) {
 	t.Parallel()
 	key, other := bytes.Repeat([]byte{1}, catalogue.MarkKeySize), bytes.Repeat([]byte{2}, catalogue.MarkKeySize)
@@ -105,7 +106,8 @@ func changed(object *v1.AddonCatalogue, version string) *v1.AddonCatalogue {
 	return object
 }
 
-// TestAMarkIsCheckedOncePerChange counts allocations: the second look at an object of 128 versions costs none.
+// TestAMarkIsCheckedOncePerChange counts allocations: the second look at an object of 128 versions
+// costs none.
 func TestAMarkIsCheckedOncePerChange(t *testing.T) {
 	key := bytes.Repeat([]byte{1}, catalogue.MarkKeySize)
 	marks := mergedcatalogue.New(logr.Discard())

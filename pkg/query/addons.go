@@ -2,19 +2,24 @@ package query
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// addons lists what a platform would be offered, which need not exist.
+// addons lists what a platform would be offered, even one that does not exist.
 func (s *Server) addons(ctx context.Context, of *call) (*content, error) {
 	if err := s.Reviews.Authorise(ctx, of.identity, s.everything()); err != nil {
 		return nil, err
@@ -30,23 +35,14 @@ func (s *Server) addons(ctx context.Context, of *call) (*content, error) {
 	return s.answers.to(ctx, at, key)
 }
 
-// everything is the right to see the whole catalogue.
 func (s *Server) everything() Access { return Access{s.options.CatalogueNamespace, ResourceCatalogues} }
 
-// namespaceAddons lists what the cluster of a namespace is offered.
 func (s *Server) namespaceAddons(ctx context.Context, of *call) (*content, error) {
 	namespace, err := name("namespace", of.path["namespace"])
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Reviews.Authorise(ctx, of.identity, Access{namespace, ResourceCatalogues}); err != nil {
-		return nil, err
-	}
-	at, err := s.snapshot()
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.clusterOf(ctx, target.Ref{Namespace: namespace})
+	at, found, err := s.cluster(ctx, of, namespace, ResourceCatalogues)
 	if err != nil {
 		return nil, err
 	}
@@ -56,19 +52,30 @@ func (s *Server) namespaceAddons(ctx context.Context, of *call) (*content, error
 	return s.answers.to(ctx, at, key)
 }
 
-// clusterOf describes the one cluster that a Ref means. Errors: *NotFoundError.
-func (s *Server) clusterOf(ctx context.Context, ref target.Ref) (target.Description, error) {
-	found, err := s.Clusters.Find(ctx, ref)
+// cluster describes the cluster of a namespace to callers who may list these resources in it.
+// Errors: those of Authorise, *UnavailableError, *NotFoundError.
+func (s *Server) cluster(
+	ctx context.Context, of *call, namespace string, resources ...string,
+) (*snapshot, target.Description, error) {
+	for _, resource := range resources {
+		if err := s.Reviews.Authorise(ctx, of.identity, Access{namespace, resource}); err != nil {
+			return nil, target.Description{}, err
+		}
+	}
+	at, err := s.snapshot()
+	if err != nil {
+		return nil, target.Description{}, err
+	}
+	found, err := s.Clusters.Find(ctx, target.Ref{Namespace: namespace})
 	if _, unknown := errors.AsType[*cluster.UnknownError](err); unknown {
-		return target.Description{}, &NotFoundError{}
+		return nil, target.Description{}, &NotFoundError{}
 	}
 	if err != nil {
-		return target.Description{}, fmt.Errorf("finding the Cluster of namespace %q: %w", ref.Namespace, err)
+		return nil, target.Description{}, fmt.Errorf("finding the Cluster of namespace %q: %w", namespace, err)
 	}
-	return found, nil
+	return at, found, nil
 }
 
-// platform is one on this seed, in canonical versions.
 func (s *Server) platform(at *snapshot, k8sVersion string) catalogue.Platform {
 	return catalogue.Platform{
 		KKPVersion:       catalogue.CanonicalPlatformVersion(at.kkpVersion),
@@ -77,7 +84,6 @@ func (s *Server) platform(at *snapshot, k8sVersion string) catalogue.Platform {
 	}
 }
 
-// version describes one version of any add-on.
 func (s *Server) version(ctx context.Context, of *call) (*content, error) {
 	addon, version, err := namedVersion(of)
 	if err != nil {
@@ -97,8 +103,8 @@ func (s *Server) version(ctx context.Context, of *call) (*content, error) {
 	return describe(entry, version)
 }
 
-// namespaceVersion describes one version to whoever sees the listing of a namespace: its form is for them to fill in. Versions that
-// do not fit the cluster yet are described too. Core add-ons are not, as the listing does not offer them.
+// namespaceVersion describes a version to users who may list a namespace's add-ons, even if it does
+// not fit the cluster yet. Like the listing, it omits core add-ons.
 func (s *Server) namespaceVersion(ctx context.Context, of *call) (*content, error) {
 	namespace, err := name("namespace", of.path["namespace"])
 	if err != nil {
@@ -108,14 +114,8 @@ func (s *Server) namespaceVersion(ctx context.Context, of *call) (*content, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Reviews.Authorise(ctx, of.identity, Access{namespace, ResourceCatalogues}); err != nil {
-		return nil, err
-	}
-	at, err := s.snapshot()
+	at, _, err := s.cluster(ctx, of, namespace, ResourceCatalogues)
 	if err != nil {
-		return nil, err
-	}
-	if _, err := s.clusterOf(ctx, target.Ref{Namespace: namespace}); err != nil {
 		return nil, err
 	}
 	entry := at.byName[addon]
@@ -125,7 +125,6 @@ func (s *Server) namespaceVersion(ctx context.Context, of *call) (*content, erro
 	return describe(entry, version)
 }
 
-// namedVersion reads the add-on and the version that a path names. Errors: *ParameterError.
 func namedVersion(of *call) (addon, version string, err error) {
 	if addon, err = name("name", of.path["name"]); err != nil {
 		return "", "", err
@@ -134,7 +133,7 @@ func namedVersion(of *call) (addon, version string, err error) {
 	return addon, version, err
 }
 
-// describe is the answer about one version. Errors: *NotFoundError.
+// describe encodes the answer about a version. Errors: *NotFoundError.
 func describe(entry *catalogue.Entry, version string) (*content, error) {
 	detail, ok := entry.Detail(version)
 	if !ok {
@@ -148,11 +147,11 @@ func describe(entry *catalogue.Entry, version string) (*content, error) {
 	return &made, nil
 }
 
-// formedDetail is a version with its form as a user interface draws it.
+// formedDetail is a version with the schema of its form.
 type formedDetail struct {
 	catalogue.VersionDetail
 	FormSchema map[string]any `json:"formSchema,omitempty"`
-	// FormProblem says why there is no schema; it names a field and no value.
+	// FormProblem says why there is no schema; it names a field but no value.
 	FormProblem string `json:"formProblem,omitempty"`
 }
 
@@ -164,11 +163,84 @@ func withForm(detail catalogue.VersionDetail) formedDetail {
 	return formedDetail{VersionDetail: detail, FormSchema: schema}
 }
 
-// encode gives JSON whose < and > can be read, since versions' ranges are full of them.
+// encode leaves < and > readable, as ranges contain them.
 func encode(value any) ([]byte, error) {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(value)
 	return buffer.Bytes(), err
+}
+
+type upgradeRequest struct {
+	Namespace  string `json:"namespace"`
+	K8sVersion string `json:"k8sVersion"`
+}
+
+// upgradeAnswer is what an upgrade of a cluster means for its installations.
+type upgradeAnswer struct {
+	Namespace  string `json:"namespace"`
+	KKPVersion string `json:"kkpVersion"`
+	From       string `json:"from"`
+	To         string `json:"to"`
+	// Breaks is the number of installations with outcome Breaks.
+	Breaks        int                         `json:"breaks"`
+	Installations []resolution.UpgradeFinding `json:"installations"`
+}
+
+func (s *Server) upgradeCheck(ctx context.Context, of *call) (*content, error) {
+	var given upgradeRequest
+	if err := body(of.request, &given); err != nil {
+		return nil, err
+	}
+	namespace, err := name("namespace", given.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	kubernetes, err := platformVersion("k8sVersion", given.K8sVersion)
+	if err != nil {
+		return nil, err
+	}
+	at, found, err := s.cluster(ctx, of, namespace, ResourceInstallations, ResourceCatalogues)
+	if err != nil {
+		return nil, err
+	}
+	requests, err := s.requests(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	from, to := s.platform(at, found.KubernetesVersion), s.platform(at, kubernetes)
+	findings := resolution.CheckUpgrade(func(addon string) *catalogue.Entry { return at.byName[addon] }, requests, kubernetes)
+	answer := upgradeAnswer{
+		Namespace: namespace, KKPVersion: from.KKPVersion, From: from.K8sVersion, To: to.K8sVersion, Installations: findings,
+	}
+	for _, finding := range findings {
+		if finding.Outcome == resolution.OutcomeBreaks {
+			answer.Breaks++
+		}
+	}
+	encoded, err := encode(answer)
+	if err != nil {
+		return nil, fmt.Errorf("encoding an upgrade check: %w", err)
+	}
+	return &content{plain: newForm(encoded, "")}, nil
+}
+
+func (s *Server) requests(ctx context.Context, of target.Description) ([]resolution.Request, error) {
+	var list v1.AddonInstallationList
+	// The cache owns the objects.
+	if err := s.Installations.List(ctx, &list, cluster.InstallationsOf(of.Ref), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing AddonInstallations of %q: %w", of.Namespace, err)
+	}
+	requests := make([]resolution.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, resolution.Request{
+			Installation: &list.Items[i], Installed: resolution.InstalledInStatus(&list.Items[i]), Cluster: of,
+			AllowPrereleases: s.options.AllowPrereleases,
+		})
+	}
+	slices.SortFunc(requests, func(a, b resolution.Request) int {
+		return cmp.Compare(a.Installation.Name, b.Installation.Name)
+	})
+	return requests, nil
 }

@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// mostAnswers and mostAnswerBytes bound the listings that are kept: askers may name any version.
+	// mostAnswers and mostAnswerBytes bound the cached listings: callers may name any version.
 	mostAnswers     = 64
 	mostAnswerBytes = 64 << 20
-	// decisionsAtOnce bounds the work that askers with ever new versions can make.
+	// decisionsAtOnce bounds the work that callers with new versions can cause.
 	decisionsAtOnce = 2
-	// leastGzip is the size in bytes from which on a body is sent compressed.
+	// leastGzip is the smallest body that is compressed, in bytes.
 	leastGzip = 1024
 )
 
@@ -34,21 +34,19 @@ type pair struct {
 	describe bool
 }
 
-// content is a body ready to be sent, and shared by all who ask for it.
+// content is a body ready to send, shared by all callers.
 type content struct {
 	plain form
-	// packed is the same with gzip; without a body where it is not worth it.
+	// packed is the body with gzip; empty for a small one.
 	packed form
 }
 
-// form is a body with the values of its headers.
 type form struct {
 	body         []byte
 	etag, length []string
 }
 
-// answers keep the listings of the platforms that were asked for last. They are bounded by bytes that become known after an
-// answer has its place, which pkg/lru does not do.
+// answers caches the most recent listings. Their bytes are known too late for pkg/lru.
 type answers struct {
 	preReleases bool
 	metrics     *Metrics
@@ -56,29 +54,27 @@ type answers struct {
 
 	mutex sync.Mutex
 	byKey map[pair]*list.Element
-	// order has *answer, the one asked for last in front.
+	// order has *answer, most recently used first.
 	order list.List
 	bytes int
 }
 
-// answer is the listing of one platform.
 type answer struct {
 	key pair
-	// size is what answers.bytes has of it; answers.mutex guards it.
+	// size is the answer's part of answers.bytes, guarded by answers.mutex.
 	size    int
 	mutex   sync.Mutex
 	present atomic.Pointer[listing]
 }
 
-// listing is an answer at one snapshot of the catalogue.
 type listing struct {
 	content
 	snapshot uint64
-	// pieces are the places in the plain body of the add-ons, by the ID of their object.
+	// pieces are the add-ons' places in the plain body, by the ID of their object.
 	pieces map[uint64]piece
 }
 
-// piece is plain.body[from:to]; empty for an add-on with nothing to tell.
+// piece is plain.body[from:to]; empty for an add-on that is not listed.
 type piece struct{ from, to int }
 
 func newAnswers(preReleases bool, metrics *Metrics) *answers {
@@ -87,11 +83,11 @@ func newAnswers(preReleases bool, metrics *Metrics) *answers {
 	}
 }
 
-// to gives the listing of a platform, made now where it is not kept. Whoever asks meanwhile waits for the same one. Errors:
-// *UnavailableError when the context ends first.
+// to returns the cached listing of a platform, or makes it. Concurrent callers wait for the same
+// one. Errors: *UnavailableError when the context ends first.
 func (a *answers) to(ctx context.Context, at *snapshot, key pair) (*content, error) {
-	kept := a.find(key)
-	if present := kept.present.Load(); present != nil && present.snapshot >= at.number {
+	cached := a.find(key)
+	if present := cached.present.Load(); present != nil && present.snapshot >= at.number {
 		a.metrics.answered("kept")
 		return &present.content, nil
 	}
@@ -103,9 +99,9 @@ func (a *answers) to(ctx context.Context, at *snapshot, key pair) (*content, err
 	case <-ctx.Done():
 		return nil, &UnavailableError{"too many platforms are being asked for now", ctx.Err()}
 	}
-	kept.mutex.Lock()
-	defer kept.mutex.Unlock()
-	before := kept.present.Load()
+	cached.mutex.Lock()
+	defer cached.mutex.Unlock()
+	before := cached.present.Load()
 	if before != nil && before.snapshot >= at.number {
 		a.metrics.answered("kept")
 		return &before.content, nil
@@ -115,12 +111,11 @@ func (a *answers) to(ctx context.Context, at *snapshot, key pair) (*content, err
 		return nil, fmt.Errorf("encoding a listing: %w", err)
 	}
 	a.metrics.answered("decided")
-	kept.present.Store(made)
-	a.account(kept, made)
+	cached.present.Store(made)
+	a.account(cached, made)
 	return &made.content, nil
 }
 
-// find gives the place of a platform's answer, and makes it where there is none.
 func (a *answers) find(key pair) *answer {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -134,17 +129,17 @@ func (a *answers) find(key pair) *answer {
 	return made
 }
 
-// account notes the size of an answer that was made. One that fell out meanwhile is sent and not kept.
-func (a *answers) account(kept *answer, made *listing) {
+// account updates the size of an answer, unless it was dropped meanwhile.
+func (a *answers) account(cached *answer, made *listing) {
 	const perPiece = 64 // bytes of a map's entry, roughly
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	if element, ok := a.byKey[kept.key]; !ok || element.Value != kept {
+	if element, ok := a.byKey[cached.key]; !ok || element.Value != cached {
 		return
 	}
-	a.bytes -= kept.size
-	kept.size = cap(made.plain.body) + cap(made.packed.body) + perPiece*len(made.pieces)
-	a.bytes += kept.size
+	a.bytes -= cached.size
+	cached.size = cap(made.plain.body) + cap(made.packed.body) + perPiece*len(made.pieces)
+	a.bytes += cached.size
 	a.shrink()
 }
 
@@ -154,10 +149,10 @@ func (a *answers) shrink() {
 		a.bytes -= dropped.size
 		delete(a.byKey, dropped.key)
 	}
-	a.metrics.keeps(a.bytes)
+	a.metrics.resized(a.bytes)
 }
 
-// decide makes a listing. Add-ons that did not change since before keep their piece.
+// decide makes a listing. It copies the pieces of unchanged add-ons.
 func (a *answers) decide(at *snapshot, key pair, before *listing) (*listing, error) {
 	made := &listing{snapshot: at.number, pieces: make(map[uint64]piece, len(at.objects))}
 	lister := catalogue.NewLister(catalogue.Platform{
@@ -190,7 +185,6 @@ func (a *answers) decide(at *snapshot, key pair, before *listing) (*listing, err
 	return made, nil
 }
 
-// writeHead writes a Listing up to the first add-on.
 func writeHead(body *bytes.Buffer, encoder *json.Encoder, key pair) error {
 	for _, part := range []struct{ before, text string }{{`{"kkpVersion":`, key.kkp}, {`,"k8sVersion":`, key.k8s}} {
 		body.WriteString(part.before)
@@ -223,7 +217,6 @@ func writeAddon(
 	return true, nil
 }
 
-// newContent compresses a body and takes its digest.
 func newContent(body []byte) content {
 	sum := sha256.Sum256(body)
 	etag := base64.RawURLEncoding.EncodeToString(sum[:16])
@@ -234,13 +227,13 @@ func newContent(body []byte) content {
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)
 	_, failed := writer.Write(body)
-	if closed := writer.Close(); failed == nil && closed == nil { // a buffer takes everything
+	if closed := writer.Close(); failed == nil && closed == nil { // a buffer never fails
 		made.packed = newForm(bytes.Clone(packed.Bytes()), etag+"-gzip")
 	}
 	return made
 }
 
-// newForm prepares the headers of a body; an empty etag is none.
+// newForm prepares a body's headers; etag may be empty.
 func newForm(body []byte, etag string) form {
 	made := form{body: body, length: []string{strconv.Itoa(len(body))}}
 	if etag != "" {

@@ -22,14 +22,14 @@ import (
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 )
 
-// shelf is a catalogue that a test fills by itself.
-func shelf(t testing.TB, addons int) *Catalogue {
+// merged is a catalogue that a test fills by itself.
+func madeCatalogue(t testing.TB, addons int) *Catalogue {
 	t.Helper()
 	made := NewCatalogue("catalogue", mergedcatalogue.New(logr.Discard()), logr.Discard())
 	for i := range addons {
 		made.put(mergedWith(i, 1, ">= 1.30"))
 	}
-	made.take()
+	made.publish()
 	return made
 }
 
@@ -59,9 +59,9 @@ func (c *Catalogue) entries() []*catalogue.Entry {
 }
 
 // expectListing compares an answer with one that is made in one go.
-func expectListing(t *testing.T, why string, shelf *Catalogue, kept *answers, key pair) *content {
+func expectListing(t *testing.T, why string, merged *Catalogue, cached *answers, key pair) *content {
 	t.Helper()
-	got, err := kept.to(t.Context(), shelf.now(), key)
+	got, err := cached.to(t.Context(), merged.now(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func expectListing(t *testing.T, why string, shelf *Catalogue, kept *answers, ke
 	}
 	lister := catalogue.NewLister(catalogue.Platform{KKPVersion: key.kkp, K8sVersion: key.k8s},
 		catalogue.ListOptions{Explain: key.explain, Describe: key.describe})
-	for _, entry := range shelf.entries() {
+	for _, entry := range merged.entries() {
 		if listed, ok := lister.List(entry); ok {
 			want.Addons = append(want.Addons, listed)
 		}
@@ -87,16 +87,16 @@ func expectListing(t *testing.T, why string, shelf *Catalogue, kept *answers, ke
 	return got
 }
 
-// TestAnswersFollowTheCatalogue changes a catalogue in every way; the answer made of old and new parts is the same as one
-// that is made anew.
+// TestAnswersFollowTheCatalogue changes a catalogue in every way; the answer made of old and new
+// parts is the same as one that is made anew.
 func TestAnswersFollowTheCatalogue(t *testing.T) {
 	t.Parallel()
-	shelf, kept := shelf(t, 5), newAnswers(false, nil)
+	merged, cached := madeCatalogue(t, 5), newAnswers(false, nil)
 	keys := []pair{{kkp: "2.31.0", k8s: "1.36.3"}, {kkp: "2.31.0", k8s: "1.36.3", explain: true}, {k8s: "1.29.0", describe: true}, {kkp: "2.31.0"}}
 	everyKey := func(why string) {
 		t.Helper()
 		for _, key := range keys {
-			expectListing(t, why, shelf, kept, key)
+			expectListing(t, why, merged, cached, key)
 		}
 	}
 	everyKey("at first")
@@ -104,47 +104,48 @@ func TestAnswersFollowTheCatalogue(t *testing.T) {
 		why  string
 		make func()
 	}{
-		{"the first one changes", func() { shelf.put(mergedWith(0, 2, ">= 1.37")) }},
-		{"one comes in front", func() { shelf.put(mergedWith(-9, 1, "< 1.0")) }},
-		{"one comes last", func() { shelf.put(mergedWith(9, 1, "")) }},
-		{"the last one goes", func() { shelf.remove(mergedWith(9, 1, "")) }},
-		{"the first one fits again", func() { shelf.put(mergedWith(0, 3, "")) }},
+		{"the first one changes", func() { merged.put(mergedWith(0, 2, ">= 1.37")) }},
+		{"one comes in front", func() { merged.put(mergedWith(-9, 1, "< 1.0")) }},
+		{"one comes last", func() { merged.put(mergedWith(9, 1, "")) }},
+		{"the last one goes", func() { merged.remove(mergedWith(9, 1, "")) }},
+		{"the first one fits again", func() { merged.put(mergedWith(0, 3, "")) }},
 		{"one loses its role", func() {
 			object := mergedWith(2, 2, "")
 			object.Labels = nil
-			shelf.put(object)
+			merged.put(object)
 		}},
 		{"one can't be read", func() {
 			object := mergedWith(3, 2, "")
 			object.Spec.Addons = nil
-			shelf.put(object)
+			merged.put(object)
 		}},
 		{"nothing is left", func() {
 			for i := -9; i < 10; i++ {
-				shelf.remove(mergedWith(i, 1, ""))
+				merged.remove(mergedWith(i, 1, ""))
 			}
 		}},
 	} {
 		change.make()
-		shelf.take()
+		merged.publish()
 		everyKey(change.why)
 	}
 }
 
-// TestOnlyWhatChangedIsDecidedAnew marks the parts of an answer, and finds the marks in the next one.
+// TestOnlyWhatChangedIsDecidedAnew marks the parts of an answer, and finds the marks in the next
+// one.
 func TestOnlyWhatChangedIsDecidedAnew(t *testing.T) {
 	t.Parallel()
-	shelf, kept, key := shelf(t, 3), newAnswers(false, nil), pair{kkp: "2.31.0", k8s: "1.36.3"}
-	expectListing(t, "at first", shelf, kept, key)
-	before := kept.find(key).present.Load()
+	merged, cached, key := madeCatalogue(t, 3), newAnswers(false, nil), pair{kkp: "2.31.0", k8s: "1.36.3"}
+	expectListing(t, "at first", merged, cached, key)
+	before := cached.find(key).present.Load()
 	for i := range before.plain.body {
 		if before.plain.body[i] == '<' {
 			before.plain.body[i] = '!'
 		}
 	}
-	shelf.put(mergedWith(1, 2, ">= 1.30"))
-	shelf.take()
-	got, err := kept.to(t.Context(), shelf.now(), key)
+	merged.put(mergedWith(1, 2, ">= 1.30"))
+	merged.publish()
+	got, err := cached.to(t.Context(), merged.now(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,35 +163,35 @@ func TestOnlyWhatChangedIsDecidedAnew(t *testing.T) {
 // TestAnswersAreBounded asks for more platforms than are kept.
 func TestAnswersAreBounded(t *testing.T) {
 	t.Parallel()
-	shelf, kept := shelf(t, 3), newAnswers(false, nil)
+	merged, cached := madeCatalogue(t, 3), newAnswers(false, nil)
 	for i := range 3 * mostAnswers {
-		if _, err := kept.to(t.Context(), shelf.now(), pair{k8s: fmt.Sprintf("1.%d.0", i)}); err != nil {
+		if _, err := cached.to(t.Context(), merged.now(), pair{k8s: fmt.Sprintf("1.%d.0", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	size := 0
-	for element := kept.order.Front(); element != nil; element = element.Next() {
+	for element := cached.order.Front(); element != nil; element = element.Next() {
 		size += element.Value.(*answer).size
 	}
-	if kept.order.Len() != mostAnswers || len(kept.byKey) != mostAnswers || kept.bytes != size || size == 0 {
-		t.Errorf("%d and %d answers of %d bytes are kept, counted as %d", kept.order.Len(), len(kept.byKey), size, kept.bytes)
+	if cached.order.Len() != mostAnswers || len(cached.byKey) != mostAnswers || cached.bytes != size || size == 0 {
+		t.Errorf("%d and %d answers of %d bytes are kept, counted as %d", cached.order.Len(), len(cached.byKey), size, cached.bytes)
 	}
 	huge := &answer{}
-	kept.byKey[huge.key] = kept.order.PushFront(huge)
-	kept.account(huge, &listing{content: content{plain: form{body: make([]byte, mostAnswerBytes+1)}}})
-	if kept.order.Len() != 0 || kept.bytes != 0 {
-		t.Errorf("%d answers of %d bytes are kept beside one that fills all room", kept.order.Len(), kept.bytes)
+	cached.byKey[huge.key] = cached.order.PushFront(huge)
+	cached.account(huge, &listing{content: content{plain: form{body: make([]byte, mostAnswerBytes+1)}}})
+	if cached.order.Len() != 0 || cached.bytes != 0 {
+		t.Errorf("%d answers of %d bytes are kept beside one that fills all room", cached.order.Len(), cached.bytes)
 	}
 }
 
 // TestAnswersAreMadeOnce has many ask for the same at once.
 func TestAnswersAreMadeOnce(t *testing.T) {
 	t.Parallel()
-	shelf, kept := shelf(t, 20), newAnswers(false, nil)
+	merged, cached := madeCatalogue(t, 20), newAnswers(false, nil)
 	var group sync.WaitGroup
 	bodies := make([]*content, 50)
 	for i := range bodies {
-		group.Go(func() { bodies[i], _ = kept.to(t.Context(), shelf.now(), pair{k8s: "1.36.3"}) })
+		group.Go(func() { bodies[i], _ = cached.to(t.Context(), merged.now(), pair{k8s: "1.36.3"}) })
 	}
 	group.Wait()
 	for _, body := range bodies {
@@ -202,20 +203,20 @@ func TestAnswersAreMadeOnce(t *testing.T) {
 
 func TestAnswersEndWithTheRequest(t *testing.T) {
 	t.Parallel()
-	shelf, kept := shelf(t, 1), newAnswers(false, nil)
+	merged, cached := madeCatalogue(t, 1), newAnswers(false, nil)
 	for range decisionsAtOnce {
-		kept.turns <- struct{}{}
+		cached.turns <- struct{}{}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := kept.to(ctx, shelf.now(), pair{k8s: "1.36.3"})
+	_, err := cached.to(ctx, merged.now(), pair{k8s: "1.36.3"})
 	if _, ok := errors.AsType[*UnavailableError](err); !ok {
 		t.Errorf("got %v, want an UnavailableError", err)
 	}
 }
 
-// TestNothingUnmarkedIsAnswered: what has the role and no mark is not listed once the seed has the key, and is again when
-// the key goes.
+// TestNothingUnmarkedIsAnswered: what has the role and no mark is not listed once the seed has the
+// key, and is again when the key goes.
 func TestNothingUnmarkedIsAnswered(t *testing.T) {
 	t.Parallel()
 	key := []byte("01234567890123456789012345678901")
@@ -235,7 +236,7 @@ func TestNothingUnmarkedIsAnswered(t *testing.T) {
 	made.put(mergedWith(3, 1, ">= 1.30"))
 	expect := func(why string, want ...string) {
 		t.Helper()
-		made.take()
+		made.publish()
 		var have []string
 		for _, entry := range made.entries() {
 			have = append(have, string(entry.Addon.Name))

@@ -20,10 +20,10 @@ import (
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 )
 
-// settle gathers the changes of one push of the distributor into one snapshot.
-const settle = 20 * time.Millisecond
+// collectTime is how long changes are collected into one snapshot.
+const collectTime = 20 * time.Millisecond
 
-// Catalogue is the merged catalogue of the seed as the endpoint reads it: parsed once for each change of an object.
+// Catalogue is the seed's merged catalogue, parsed once for each change of an object.
 type Catalogue struct {
 	namespace string
 	marks     *mergedcatalogue.Marks
@@ -32,7 +32,8 @@ type Catalogue struct {
 
 	mutex   sync.Mutex
 	objects map[types.UID]object
-	// claimed are the objects with the role, shared with the cache: another key may judge them otherwise.
+	// claimed are all objects with the role, shared with the cache: another key may validate
+	// others.
 	claimed map[types.UID]*v1.AddonCatalogue
 	nextID  uint64
 
@@ -40,35 +41,33 @@ type Catalogue struct {
 	present atomic.Pointer[snapshot]
 }
 
-// object is one merged AddonCatalogue. The ID tells its content from any before.
+// object is one merged AddonCatalogue. Each content has its own ID.
 type object struct {
 	id      uint64
 	version string
 	entry   *catalogue.Entry
 }
 
-// snapshot is the whole catalogue at one moment; it never changes.
+// snapshot is the immutable catalogue at one moment.
 type snapshot struct {
-	// number grows with each snapshot.
-	number uint64
-	// objects are sorted by the add-on's name.
+	number     uint64
 	objects    []object
 	byName     map[string]*catalogue.Entry
 	kkpVersion string
 }
 
-// NewCatalogue makes an empty catalogue of the merged objects in a namespace, of which those count that the marks let be believed.
+// NewCatalogue makes an empty catalogue of a namespace's merged objects that have a valid mark.
 func NewCatalogue(namespace string, marks *mergedcatalogue.Marks, logger logr.Logger) *Catalogue {
 	made := &Catalogue{
 		namespace: namespace, marks: marks, logger: logger, changed: make(chan struct{}, 1),
 		objects: map[types.UID]object{}, claimed: map[types.UID]*v1.AddonCatalogue{},
 	}
-	marks.OnChange(made.judge)
+	marks.OnChange(made.reread)
 	return made
 }
 
-// judge takes all objects up again, since the key of the marks has changed.
-func (c *Catalogue) judge() {
+// reread reads all objects again, as the key of the marks has changed.
+func (c *Catalogue) reread() {
 	c.mutex.Lock()
 	claimed := slices.Collect(maps.Values(c.claimed))
 	c.mutex.Unlock()
@@ -77,7 +76,7 @@ func (c *Catalogue) judge() {
 	}
 }
 
-// Watch follows the merged objects in a manager's cache, which must hold their namespace; call it before Run.
+// Watch follows the merged objects in a manager's cache of their namespace. Call it before Run.
 func (c *Catalogue) Watch(ctx context.Context, informers cache.Informers) error {
 	informer, err := informers.GetInformer(ctx, &v1.AddonCatalogue{}, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -94,7 +93,7 @@ func (c *Catalogue) Watch(ctx context.Context, informers cache.Informers) error 
 	return nil
 }
 
-// Run takes changes up until the context ends. The first snapshot is there once all objects were read.
+// Run makes snapshots until the context ends, the first one once all objects were read.
 func (c *Catalogue) Run(ctx context.Context) {
 	if !toolscache.WaitForCacheSync(ctx.Done(), c.source.HasSynced) {
 		return
@@ -103,7 +102,7 @@ func (c *Catalogue) Run(ctx context.Context) {
 	case <-c.changed:
 	default:
 	}
-	c.take()
+	c.publish()
 	for {
 		select {
 		case <-ctx.Done():
@@ -113,16 +112,15 @@ func (c *Catalogue) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(settle):
-			c.take()
+		case <-time.After(collectTime):
+			c.publish()
 		}
 	}
 }
 
-// now is the present snapshot; nil before the first one.
 func (c *Catalogue) now() *snapshot { return c.present.Load() }
 
-// put parses an object that is new or changed. One that is no merged catalogue is passed over: the distributor puts it right.
+// put parses a new or changed object. It ignores one that is no valid merged catalogue.
 func (c *Catalogue) put(of any) {
 	given, ok := of.(*v1.AddonCatalogue)
 	if !ok || given.Namespace != c.namespace {
@@ -178,8 +176,7 @@ func (c *Catalogue) mark() {
 	}
 }
 
-// take makes the next snapshot.
-func (c *Catalogue) take() {
+func (c *Catalogue) publish() {
 	c.mutex.Lock()
 	objects := slices.Collect(maps.Values(c.objects))
 	c.mutex.Unlock()

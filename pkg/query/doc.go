@@ -1,28 +1,27 @@
-// Package query is the query endpoint of a seed: which add-ons fit a platform, also one that does
-// not exist yet, why the rest does not, what a version's form asks for, and which installations an
-// upgrade would break. It reads and never writes, apart from the Secret with its own certificate.
+// Package query is the query endpoint of a seed: which add-ons fit a platform, even one that does
+// not exist yet, why others don't, what a version's form asks for, and which installations an
+// upgrade would break. It only reads, apart from the Secret of its certificate.
 //
-// Reads, on the seed: merged AddonCatalogues, Clusters and AddonInstallations from the manager's
-// cache. It asks the API server two kinds of questions besides: TokenReview (who is it) and
-// SubjectAccessReview (may they list that). Answers to both are kept for ten seconds by the hash of
-// the token; a cached identity costs no call.
+// It reads merged AddonCatalogues, Clusters and AddonInstallations from the manager's cache, and
+// asks the API server for TokenReviews (who is it) and SubjectAccessReviews (may they list that).
+// It caches both answers for ten seconds by the token's hash.
 //
 // The way of a request:
 //
 //	server.go        TLS, limits and deadlines
 //	handler.go       find the route, authenticate, let the route answer, write
-//	routes.go        the table of routes; openapi.json describes the same, and a test compares both
+//	routes.go        the table of routes; a test compares it with openapi.json
 //	parameters.go    strict reading of the request
 //	reviews.go       who is it, and may they
 //	answers.go       the answer, encoded once for each platform and change of the catalogue
 //
-// The way of a change: the informer parses the one object that changed (catalogue.go), changes that
-// come together become one snapshot, and each kept answer is rebuilt when it is next asked for,
-// from its old parts where the add-on did not change.
+// A change of an object is parsed once (catalogue.go). Changes that come together make one
+// snapshot. A cached answer is rebuilt at the next request, from its old parts for unchanged
+// add-ons.
 //
-// A refusal is a type (refusals.go). Forbidden and absent are one and the same refusal, so that a
-// caller can't find out which namespaces exist. No refusal holds a token.
+// A refusal is a type (refusals.go). Forbidden and absent are the same refusal, so that callers
+// can't find out which namespaces exist. No refusal contains a token.
 //
-// The endpoint runs on every replica, leader or not. It serves HTTP/1.1 only: what it saves by
-// HTTP/2 is not worth the ways to exhaust a server that HTTP/2 has.
+// The endpoint runs on every replica. It serves HTTP/1.1 only: HTTP/2 would save little and offers
+// more ways to exhaust a server.
 package query

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ServeHTTP answers one request.
 func (s *Server) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	began := s.options.Clock.Now()
 	name, status := "none", http.StatusInternalServerError
@@ -42,7 +41,6 @@ func (s *Server) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 
 var errPanic = errors.New("panic")
 
-// reply authenticates, reads the parameters and lets the route answer.
 func (s *Server) reply(ctx context.Context, route *route, of *call) (*content, error) {
 	if !route.open {
 		token, err := bearer(of.request.Header)
@@ -66,7 +64,7 @@ func (s *Server) reply(ctx context.Context, route *route, of *call) (*content, e
 	return route.answer(s, ctx, of)
 }
 
-// refuse tells the operator what the asker is not told.
+// refuse logs what the caller must not read.
 func (s *Server) refuse(writer http.ResponseWriter, err error) int {
 	refusal, foreseen := refusalOf(err)
 	unavailable, isUnavailable := errors.AsType[*UnavailableError](err)
@@ -79,14 +77,14 @@ func (s *Server) refuse(writer http.ResponseWriter, err error) int {
 	return refuse(writer, refusal)
 }
 
-// mayLog lets one line through each second: askers decide how often it would be written.
+// mayLog allows one line per second, since callers cause these logs.
 func (s *Server) mayLog() bool {
 	now := s.options.Clock.Now().Unix()
 	before := s.logged.Load()
 	return now != before && s.logged.CompareAndSwap(before, now)
 }
 
-// refuse sends a refusal as the API server sends its own, so that kubectl and every client of Kubernetes show the message.
+// refuse sends a refusal as a metav1.Status, so that kubectl and other clients show its message.
 func refuse(writer http.ResponseWriter, err error) int {
 	refusal, _ := refusalOf(err)
 	header := writer.Header()
@@ -98,9 +96,10 @@ func refuse(writer http.ResponseWriter, err error) int {
 	case *UnavailableError:
 		header.Set("Retry-After", "1")
 	}
+	code, reason := refusal.code()
 	encoded, err := json.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
-		Code: int32(refusal.Status()), Reason: refusal.Reason(), Message: refusal.Error(),
+		Code: int32(code), Reason: reason, Message: refusal.Error(),
 	})
 	if err != nil {
 		encoded = []byte("{}") // texts always encode
@@ -108,18 +107,18 @@ func refuse(writer http.ResponseWriter, err error) int {
 	plainHeaders(header)
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Length", strconv.Itoa(len(encoded)))
-	writer.WriteHeader(refusal.Status())
-	_, _ = writer.Write(encoded) // whoever asked may be gone
-	return refusal.Status()
+	writer.WriteHeader(code)
+	_, _ = writer.Write(encoded) // the caller may be gone
+	return code
 }
 
-// Values of headers that are the same for all; they are shared and never changed.
+// Shared values of headers; they never change.
 var (
 	valueJSON    = []string{"application/json"}
 	valueNoSniff = []string{"nosniff"}
 	valueGzip    = []string{"gzip"}
 	valueVary    = []string{"Accept-Encoding, Authorization"}
-	// An answer may be kept by whoever asked, and is asked for again each time: rights and catalogue change.
+	// Callers may cache an answer but have to validate it each time: rights and catalogue change.
 	valueCache = []string{"private, no-cache"}
 )
 
@@ -127,12 +126,12 @@ func plainHeaders(header http.Header) {
 	header["Content-Type"], header["X-Content-Type-Options"] = valueJSON, valueNoSniff
 }
 
-// write sends a content in the form that the asker takes, or says that they have it already.
+// write sends a content with gzip if the caller accepts it, or 304 if the caller has it.
 func write(writer http.ResponseWriter, request *http.Request, found *content) int {
 	header := writer.Header()
 	header["Vary"], header["Cache-Control"] = valueVary, valueCache
 	sent := &found.plain
-	if found.packed.body != nil && takesGzip(request.Header) {
+	if found.packed.body != nil && acceptsGzip(request.Header) {
 		sent = &found.packed
 	}
 	if sent.etag != nil {
@@ -149,12 +148,12 @@ func write(writer http.ResponseWriter, request *http.Request, found *content) in
 	header["Content-Length"] = sent.length
 	writer.WriteHeader(http.StatusOK)
 	if request.Method != http.MethodHead {
-		_, _ = writer.Write(sent.body) // whoever asked may be gone
+		_, _ = writer.Write(sent.body) // the caller may be gone
 	}
 	return http.StatusOK
 }
 
-// has says whether the asker has one of the forms of a content already. Only conditions of GET and HEAD come here.
+// has says whether the caller has a form of the content. Only GET and HEAD have conditions.
 func has(header http.Header, found *content) bool {
 	for _, line := range header["If-None-Match"] {
 		for known := range strings.SplitSeq(line, ",") {
@@ -167,8 +166,8 @@ func has(header http.Header, found *content) bool {
 	return false
 }
 
-// takesGzip reads Accept-Encoding: gzip counts unless its weight is zero.
-func takesGzip(header http.Header) bool {
+// acceptsGzip reads Accept-Encoding: gzip counts unless its weight is zero.
+func acceptsGzip(header http.Header) bool {
 	for _, line := range header["Accept-Encoding"] {
 		for offer := range strings.SplitSeq(line, ",") {
 			coding, weight, _ := strings.Cut(offer, ";")

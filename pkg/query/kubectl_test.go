@@ -56,7 +56,8 @@ func (k kubectl) run(token, body string, arguments ...string) (output, said stri
 	return out.String(), strings.TrimSpace(problem.String())
 }
 
-// TestKubectlShowsWhatTheEndpointSays asks by the real kubectl: answers, the upgrade check, and every kind of refusal in words.
+// TestKubectlShowsWhatTheEndpointSays asks by the real kubectl: answers, the upgrade check, and
+// every kind of refusal in words.
 func TestKubectlShowsWhatTheEndpointSays(t *testing.T) {
 	w := newWorld(t)
 	w.layOutWeb()

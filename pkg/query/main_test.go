@@ -8,7 +8,8 @@ import (
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
-// TestMain starts an API server, except for fuzzing: its workers are processes of their own, and need none.
+// TestMain starts an API server, except for fuzzing: its workers are processes of their own, and
+// need none.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if flag.Lookup("test.fuzz").Value.String() != "" {

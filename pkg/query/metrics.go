@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics of the endpoint. No label holds what an asker made up. A nil one counts nothing.
+// Metrics of the endpoint. No label has a caller's text. A nil one counts nothing.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
@@ -16,7 +16,7 @@ type Metrics struct {
 	bytes    prometheus.Gauge
 }
 
-// NewMetrics makes the metrics and registers them. It panics when they are registered already.
+// NewMetrics registers the metrics. It panics if they are registered already.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -59,7 +59,7 @@ func (m *Metrics) answered(from string) {
 	}
 }
 
-func (m *Metrics) keeps(bytes int) {
+func (m *Metrics) resized(bytes int) {
 	if m != nil {
 		m.bytes.Set(float64(bytes))
 	}

@@ -68,7 +68,8 @@ func TestDocumentHasTheRoutes(t *testing.T) {
 	}
 }
 
-// conforms says what a response has that the document has not; every response of every test goes through it.
+// conforms says what a response has that the document has not; every response of every test goes
+// through it.
 func conforms(method, path string, got response) error {
 	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(query.Document))
 	if err != nil {

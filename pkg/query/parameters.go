@@ -26,16 +26,16 @@ const (
 	mostShown = 40
 )
 
-// versionText is what a platform's version may look like; whether it is one is for catalogue.PlatformVersion.
+// versionText is the form of a platform's version; catalogue.PlatformVersion parses it.
 var versionText = regexp.MustCompile(`^[0-9A-Za-z.+~_-]{1,` + strconv.Itoa(mostVersion) + `}$`)
 
-// nameText is a DNS label: the name of a namespace or of an add-on.
+// nameText is a DNS label: the name of a namespace or an add-on.
 var nameText = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 // addonVersionText is the schema's pattern of an add-on's version.
 var addonVersionText = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._+-]{0,126}[A-Za-z0-9])?$`)
 
-// bearer gives the token of a request. Errors: *UnauthenticatedError.
+// bearer reads the token of a request. Errors: *UnauthenticatedError.
 func bearer(header http.Header) (string, error) {
 	values := header.Values("Authorization")
 	if len(values) != 1 {
@@ -53,21 +53,19 @@ func bearer(header http.Header) (string, error) {
 	return token, nil
 }
 
-// queries remember how parameters were read: askers send the same ones over and over.
+// queries caches parsed parameters: callers repeat the same ones.
 type queries struct{ known *lru.Cache[queryKey, pair] }
 
-// mostQueries and mostQueryKept bound what is remembered: their number, and the bytes of each.
+// mostQueries and mostQueryCached bound this cache: the number of queries, and the bytes of each.
 const (
-	mostQueries   = 1024
-	mostQueryKept = 256
+	mostQueries     = 1024
+	mostQueryCached = 256
 )
 
 func newQueries() *queries { return &queries{known: lru.New[queryKey, pair](mostQueries, nil)} }
 
-// queryKey is a query and the path that it was sent to.
 type queryKey struct{ path, raw string }
 
-// read gives the parameters of a route. Errors: *ParameterError.
 func (q *queries) read(raw string, route *route) (pair, error) {
 	if raw == "" && len(route.parameters) == 0 {
 		return pair{}, nil
@@ -81,14 +79,13 @@ func (q *queries) read(raw string, route *route) (pair, error) {
 		return pair{}, err
 	}
 	read, err := asked(values, slices.Contains(route.parameters, "k8sVersion"))
-	if err == nil && len(raw) <= mostQueryKept {
+	if err == nil && len(raw) <= mostQueryCached {
 		q.known.Put(queryKey{route.path, strings.Clone(raw)}, read, lru.Forever)
 	}
 	return read, err
 }
 
-// asked reads a platform from a query. Without kkpVersion it is the seed's own, filled in by who knows it. Errors:
-// *ParameterError.
+// asked reads a platform from a query; kkpVersion may stay empty. Errors: *ParameterError.
 func asked(query map[string]string, needsVersion bool) (key pair, err error) {
 	if given := query["k8sVersion"]; given != "" {
 		if key.k8s, err = platformVersion("k8sVersion", given); err != nil {
@@ -109,7 +106,7 @@ func asked(query map[string]string, needsVersion bool) (key pair, err error) {
 	return key, err
 }
 
-// parameters reads the query of a URL: each known name at most once, and no other. Errors: *ParameterError.
+// parameters reads a query: each known name at most once, and no other. Errors: *ParameterError.
 func parameters(raw string, known ...string) (map[string]string, error) {
 	if raw == "" {
 		return nil, nil
@@ -141,9 +138,9 @@ func thereAre(known []string) string {
 	return "there are " + strings.Join(known, ", ")
 }
 
-// platformVersion reads a version of KKP or Kubernetes into its canonical form. Errors: *ParameterError.
+// platformVersion returns the canonical form of a version. Errors: *ParameterError.
 func platformVersion(name, text string) (string, error) {
-	// A plus sign that was not escaped arrives as a space.
+	// An unescaped plus sign arrives as a space.
 	text = strings.ReplaceAll(text, " ", "+")
 	if !versionText.MatchString(text) {
 		return "", badVersion(name, text)
@@ -159,7 +156,6 @@ func badVersion(name, text string) error {
 	return &ParameterError{name, fmt.Sprintf("%q is no version: write one like 1.36.3", shown(text))}
 }
 
-// shown is the beginning of a text that somebody else made up.
 func shown(text string) string {
 	if len(text) <= mostShown {
 		return text
@@ -167,7 +163,6 @@ func shown(text string) string {
 	return strings.ToValidUTF8(text[:mostShown], "") + "..."
 }
 
-// flag reads true or false; absent is false. Errors: *ParameterError.
 func flag(values map[string]string, name string) (bool, error) {
 	text, given := values[name]
 	switch {
@@ -179,7 +174,6 @@ func flag(values map[string]string, name string) (bool, error) {
 	return false, &ParameterError{name, fmt.Sprintf("%q is neither true nor false", shown(text))}
 }
 
-// name reads the name of a namespace or an add-on. Errors: *ParameterError.
 func name(parameter, text string) (string, error) {
 	if !nameText.MatchString(text) {
 		return "", &ParameterError{parameter, fmt.Sprintf("%q is no name: write up to 63 of a-z, 0-9 and -", shown(text))}
@@ -187,7 +181,6 @@ func name(parameter, text string) (string, error) {
 	return text, nil
 }
 
-// addonVersion reads the version of an add-on. Errors: *ParameterError.
 func addonVersion(parameter, text string) (string, error) {
 	if !addonVersionText.MatchString(text) {
 		return "", &ParameterError{parameter, fmt.Sprintf("%q is no version of an add-on", shown(text))}
@@ -195,8 +188,8 @@ func addonVersion(parameter, text string) (string, error) {
 	return text, nil
 }
 
-// body reads a JSON body into a struct: known fields only, and nothing after it. A body whose type is not told is taken for
-// JSON: kubectl tells none. Errors: *ParameterError, *TooLargeError, *MediaTypeError.
+// body reads a JSON object with known fields only. A body without a type counts as JSON: kubectl
+// sends none. Errors: *ParameterError, *TooLargeError, *MediaTypeError.
 func body(request *http.Request, into any) error {
 	if !isJSON(request.Header["Content-Type"]) {
 		return &MediaTypeError{}

@@ -55,14 +55,14 @@ func TestTakesGzip(t *testing.T) {
 		"gzip": true, "br, GZIP ;q=0.1": true, "*": true, "gzip;q=1.000": true, "gzip;x=0": true,
 		"": false, "identity": false, "gzip;q=0": false, "gzip; q=0.0": false, "xgzip": false, "*;q=0": false, "br;q=1, gzip;q=0": false,
 	} {
-		if got := takesGzip(http.Header{"Accept-Encoding": {text}}); got != want {
+		if got := acceptsGzip(http.Header{"Accept-Encoding": {text}}); got != want {
 			t.Errorf("%q: got %t, want %t", text, got, want)
 		}
 	}
 }
 
-// FuzzParameters feeds what comes from outside. Whatever it is, the outcome is a platform that decides like the text did, or
-// a refusal that repeats little of it.
+// FuzzParameters feeds what comes from outside. Whatever it is, the outcome is a platform that
+// decides like the text did, or a refusal that repeats little of it.
 func FuzzParameters(f *testing.F) {
 	for _, seed := range []string{
 		"k8sVersion=1.36.3", "kkpVersion=v2.31.0-3-g2974df5&k8sVersion=v1.36.3%2Bk3s1&explain=true", "k8sVersion=1.36.3+k3s1",
@@ -81,7 +81,7 @@ func FuzzParameters(f *testing.F) {
 			}
 		}
 		refusal, ok := errors.AsType[*ParameterError](err)
-		if !ok || refusal.Status() != http.StatusBadRequest {
+		if code, _ := refusal.code(); !ok || code != http.StatusBadRequest {
 			t.Fatalf("%q: got %v, want a ParameterError", raw, err)
 		}
 		if len(err.Error()) > 400 {

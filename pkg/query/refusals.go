@@ -9,53 +9,46 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Refusal is why a request gets no answer. Its text is sent to whoever asked.
+// Refusal is why a request gets no answer. Its text is sent to the caller.
 type Refusal interface {
 	error
-	// Status is the HTTP status, Reason a word for programs.
-	Status() int
-	Reason() metav1.StatusReason
+	// code is the HTTP status, with a word for programs.
+	code() (int, metav1.StatusReason)
 }
 
-// UnauthenticatedError says that there is no valid token. It does not say what is wrong with it.
+// UnauthenticatedError says that there is no valid token, but not what is wrong with it.
 type UnauthenticatedError struct{}
 
 func (*UnauthenticatedError) Error() string {
 	return "send a valid token of the seed's API server: Authorization: Bearer <token>"
 }
 
-// Status is 401.
-func (*UnauthenticatedError) Status() int { return http.StatusUnauthorized }
+func (*UnauthenticatedError) code() (int, metav1.StatusReason) {
+	return http.StatusUnauthorized, metav1.StatusReasonUnauthorized
+}
 
-// Reason is Unauthorized.
-func (*UnauthenticatedError) Reason() metav1.StatusReason { return metav1.StatusReasonUnauthorized }
-
-// NotFoundError says that something is not there, or that the asker may not see it; it does not say which.
+// NotFoundError says that something does not exist or is not visible, but not which.
 type NotFoundError struct{}
 
 func (*NotFoundError) Error() string { return "there is nothing here that you may see" }
 
-// Status is 404.
-func (*NotFoundError) Status() int { return http.StatusNotFound }
-
-// Reason is NotFound.
-func (*NotFoundError) Reason() metav1.StatusReason { return metav1.StatusReasonNotFound }
+func (*NotFoundError) code() (int, metav1.StatusReason) {
+	return http.StatusNotFound, metav1.StatusReasonNotFound
+}
 
 // ParameterError says what is wrong with the request.
 type ParameterError struct {
-	// Parameter is its name; "body" and "query" stand for those as a whole.
+	// Parameter is its name, or "body" or "query".
 	Parameter string
-	// Problem says what is wrong and how to mend it.
+	// Problem says what is wrong and how to fix it.
 	Problem string
 }
 
 func (e *ParameterError) Error() string { return fmt.Sprintf("%s: %s", e.Parameter, e.Problem) }
 
-// Status is 400.
-func (*ParameterError) Status() int { return http.StatusBadRequest }
-
-// Reason is BadRequest.
-func (*ParameterError) Reason() metav1.StatusReason { return metav1.StatusReasonBadRequest }
+func (*ParameterError) code() (int, metav1.StatusReason) {
+	return http.StatusBadRequest, metav1.StatusReasonBadRequest
+}
 
 // TooLargeError says that the body is too large.
 type TooLargeError struct {
@@ -65,67 +58,57 @@ type TooLargeError struct {
 
 func (e *TooLargeError) Error() string { return fmt.Sprintf("the body may have %d bytes", e.Limit) }
 
-// Status is 413.
-func (*TooLargeError) Status() int { return http.StatusRequestEntityTooLarge }
+func (*TooLargeError) code() (int, metav1.StatusReason) {
+	return http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge
+}
 
-// Reason is RequestEntityTooLarge.
-func (*TooLargeError) Reason() metav1.StatusReason { return metav1.StatusReasonRequestEntityTooLarge }
-
-// MediaTypeError says that the body is of another type than JSON.
+// MediaTypeError says that the body is not JSON.
 type MediaTypeError struct{}
 
 func (*MediaTypeError) Error() string { return "send the body as application/json, or name no type" }
 
-// Status is 415.
-func (*MediaTypeError) Status() int { return http.StatusUnsupportedMediaType }
-
-// Reason is UnsupportedMediaType.
-func (*MediaTypeError) Reason() metav1.StatusReason { return metav1.StatusReasonUnsupportedMediaType }
+func (*MediaTypeError) code() (int, metav1.StatusReason) {
+	return http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType
+}
 
 // MethodError says that the path has other methods.
 type MethodError struct {
-	// Allowed methods.
 	Allowed []string
 }
 
 func (e *MethodError) Error() string { return "use " + strings.Join(e.Allowed, " or ") }
 
-// Status is 405.
-func (*MethodError) Status() int { return http.StatusMethodNotAllowed }
+func (*MethodError) code() (int, metav1.StatusReason) {
+	return http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed
+}
 
-// Reason is MethodNotAllowed.
-func (*MethodError) Reason() metav1.StatusReason { return metav1.StatusReasonMethodNotAllowed }
-
-// UnavailableError says that there is no answer at the moment.
+// UnavailableError says that there is no answer now.
 type UnavailableError struct {
-	// Problem is fit for whoever asks; the cause is not.
+	// Problem is for the caller, err is not.
 	Problem string
 	err     error
 }
 
 func (e *UnavailableError) Error() string { return e.Problem + "; try again" }
 
-// Unwrap gives the cause, for logs.
 func (e *UnavailableError) Unwrap() error { return e.err }
 
-// Status is 503.
-func (*UnavailableError) Status() int { return http.StatusServiceUnavailable }
+func (*UnavailableError) code() (int, metav1.StatusReason) {
+	return http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable
+}
 
-// Reason is ServiceUnavailable.
-func (*UnavailableError) Reason() metav1.StatusReason { return metav1.StatusReasonServiceUnavailable }
-
-// internalError stands for a defect of ours. What happened is logged and not sent.
+// internalError stands for a defect of ours, whose cause is only logged.
 type internalError struct{}
 
 func (*internalError) Error() string {
 	return "the request could not be answered; the manager's log says why"
 }
 
-func (*internalError) Status() int { return http.StatusInternalServerError }
+func (*internalError) code() (int, metav1.StatusReason) {
+	return http.StatusInternalServerError, metav1.StatusReasonInternalError
+}
 
-func (*internalError) Reason() metav1.StatusReason { return metav1.StatusReasonInternalError }
-
-// refusalOf is what is sent for an error; false where the error is none that was foreseen.
+// refusalOf is the refusal to send for an error; false for an unexpected error.
 func refusalOf(err error) (Refusal, bool) {
 	var refusal Refusal
 	if errors.As(err, &refusal) {

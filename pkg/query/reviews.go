@@ -20,35 +20,35 @@ import (
 )
 
 const (
-	// mostTokens and mostVerdicts bound what is kept. Refused tokens are kept apart: they cost nothing to make up, and must
-	// not drive accepted ones out.
+	// mostTokens and mostVerdicts bound the caches. Refused tokens have their own: anyone can
+	// invent them, and they must not displace accepted ones.
 	mostTokens   = 4096
 	mostVerdicts = 16384
-	// reviewsAtOnce bounds what askers with ever new tokens can make of the API server.
+	// reviewsAtOnce bounds the calls to the API server that new tokens can cause.
 	reviewsAtOnce = 16
-	// reviewDeadline is for one question to the API server, the wait for a turn included.
+	// reviewDeadline is for one review, including the wait for a turn.
 	reviewDeadline = 5 * time.Second
 )
 
-// Creator asks the API server: a review is an object that is created and comes back with the answer.
+// Creator creates a review, which returns with the API server's answer.
 type Creator interface {
 	Create(ctx context.Context, object client.Object, options ...client.CreateOption) error
 }
 
 // ReviewOptions are settings of Reviews.
 type ReviewOptions struct {
-	// Audiences that a token must be for, one of them; empty: those of the API server itself.
+	// Audiences of which a token must have one; empty: those of the API server.
 	Audiences []string
-	// TTL is how long an answer is kept. Default: 10 s.
+	// TTL is how long an answer is cached. Default: 10 s.
 	TTL time.Duration
 	// Clock is for tests. Default: the real one.
 	Clock clock.PassiveClock
-	// Metrics counts reviews; nil: nobody does.
+	// Metrics may be nil.
 	Metrics *Metrics
 }
 
-// Reviews asks the API server who a token belongs to and what they may list, and keeps the answers for a while. It is fit
-// for use by several goroutines.
+// Reviews asks the API server who a token belongs to and what they may list. It caches the answers
+// and is safe for concurrent use.
 type Reviews struct {
 	creator  Creator
 	options  ReviewOptions
@@ -59,10 +59,9 @@ type Reviews struct {
 	turns    chan struct{}
 }
 
-// tokenHash stands for a token wherever one is remembered.
 type tokenHash [sha256.Size]byte
 
-// Identity is somebody whose token was accepted.
+// Identity is the user of an accepted token.
 type Identity struct {
 	token tokenHash
 	user  authenticationv1.UserInfo
@@ -77,7 +76,7 @@ const (
 	ResourceInstallations = "addoninstallations"
 )
 
-// NewReviews makes Reviews that ask by a creator.
+// NewReviews makes Reviews that ask with a creator.
 func NewReviews(creator Creator, options ReviewOptions) *Reviews {
 	if options.TTL == 0 {
 		options.TTL = 10 * time.Second
@@ -111,7 +110,7 @@ func (r *Reviews) Identify(ctx context.Context, token string) (*Identity, error)
 	return identityOf(answer.(*Identity))
 }
 
-// knownToken gives what is kept about a token; an identity of nil is a refusal.
+// knownToken reads the caches; a nil identity is a refusal.
 func (r *Reviews) knownToken(hash tokenHash) (identity *Identity, ok bool) {
 	if known, ok := r.accepted.Get(hash); ok {
 		return known, true
@@ -127,7 +126,7 @@ func identityOf(known *Identity) (*Identity, error) {
 	return known, nil
 }
 
-// reviewToken gives nil for a token that is refused.
+// reviewToken returns nil for a refused token.
 func (r *Reviews) reviewToken(ctx context.Context, token string, hash tokenHash) (*Identity, error) {
 	asked := r.options.Clock.Now()
 	review := &authenticationv1.TokenReview{
@@ -137,33 +136,32 @@ func (r *Reviews) reviewToken(ctx context.Context, token string, hash tokenHash)
 		r.options.Metrics.reviewed("token", "error")
 		return nil, &UnavailableError{"the token can't be checked now", withoutToken(err)}
 	}
-	keep := r.options.TTL - r.options.Clock.Since(asked)
+	life := r.options.TTL - r.options.Clock.Since(asked)
 	if !review.Status.Authenticated || !r.isForUs(review.Status.Audiences) {
 		r.options.Metrics.reviewed("token", "refused")
-		r.refused.Put(hash, struct{}{}, keep)
+		r.refused.Put(hash, struct{}{}, life)
 		return nil, nil
 	}
 	r.options.Metrics.reviewed("token", "accepted")
 	identity := &Identity{token: hash, user: review.Status.User}
-	r.accepted.Put(hash, identity, keep)
+	r.accepted.Put(hash, identity, life)
 	return identity, nil
 }
 
-// isForUs says whether a token is for one of our audiences. An authenticator that knows nothing of audiences names none,
-// and its tokens count only where none was asked for.
+// isForUs says whether a token is for one of our audiences. An authenticator without support for
+// audiences returns none: its tokens count only if none is required.
 func (r *Reviews) isForUs(audiences []string) bool {
 	return len(r.options.Audiences) == 0 || slices.ContainsFunc(audiences, func(audience string) bool {
 		return slices.Contains(r.options.Audiences, audience)
 	})
 }
 
-// verdictKey is what an answer about a right is kept by.
 type verdictKey struct {
 	token  tokenHash
 	access Access
 }
 
-// Authorise says whether somebody may list something. Errors: *NotFoundError, which stands for no, *UnavailableError.
+// Authorise says whether listing is allowed. Errors: *NotFoundError for no, *UnavailableError.
 func (r *Reviews) Authorise(ctx context.Context, identity *Identity, access Access) error {
 	key := verdictKey{identity.token, access}
 	if known, ok := r.verdicts.Get(key); ok {
@@ -219,9 +217,9 @@ func extraOf(identity *Identity) map[string]authorizationv1.ExtraValue {
 	return extra
 }
 
-// ask has one question of a kind under way at a time, and few altogether. The question outlives the asker who came first,
-// since others may wait for it too. Questions look once more at what is kept: whoever looked before the answer to another's
-// question was kept, and came here after that question had ended, would ask again.
+// ask runs one question of a kind at a time, and few in total. The question outlives its first
+// caller, as others may wait for it. Questions read the cache again: the answer may have come
+// between the caller's read and this call.
 func (r *Reviews) ask(ctx context.Context, flight string, question func(context.Context) (any, error)) (any, error) {
 	landing := r.flights.DoChan(flight, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewDeadline)
@@ -244,7 +242,7 @@ func (r *Reviews) ask(ctx context.Context, flight string, question func(context.
 
 var errReview = errors.New("the review failed")
 
-// withoutToken keeps the text of a call that held a token out of every log: only the kind of failure is left.
+// withoutToken replaces an error that may contain a token by the kind of failure, for logs.
 func withoutToken(err error) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):

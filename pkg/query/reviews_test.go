@@ -106,8 +106,8 @@ func TestMadeUpTokensDriveNobodyOut(t *testing.T) {
 	if err := ask("good"); err != nil || server.calls.Load() != before {
 		t.Errorf("the good token was driven out: %v, %d further calls", err, server.calls.Load()-before)
 	}
-	if kept := reviews.refused.Len(); kept > mostTokens {
-		t.Errorf("%d refused tokens are kept", kept)
+	if cached := reviews.refused.Len(); cached > mostTokens {
+		t.Errorf("%d refused tokens are kept", cached)
 	}
 }
 
@@ -130,7 +130,8 @@ func TestFewQuestionsAtATime(t *testing.T) {
 	}
 }
 
-// Red when a question does not look once more at what is kept: whoever waited for a turn while the answer came asks again.
+// Red when a question does not look once more at what is kept: whoever waited for a turn while the
+// answer came asks again.
 func TestLateAskersLookOnceMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &stubborn{}

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// The documented paths.
 const (
-	// PathOpenAPI serves the OpenAPI document, to everybody.
+	// PathOpenAPI serves the OpenAPI document, without authentication.
 	PathOpenAPI = "/openapi.json"
 
 	pathAddons           = "/api/v1/addons"
@@ -18,29 +17,27 @@ const (
 	pathUpgradeCheck     = "/api/v1/upgrade-check"
 )
 
-// route is one path with its method. GET stands for HEAD too.
+// route is one path with its method. GET includes HEAD.
 type route struct {
 	method, path string
-	// open routes answer whoever asks.
+	// open routes need no authentication.
 	open bool
-	// parameters are the names that the query may have.
+	// parameters are the allowed names of the query.
 	parameters []string
 	answer     func(*Server, context.Context, *call) (*content, error)
 
 	segments []string
 }
 
-// call is a request on its way to a route.
 type call struct {
 	request  *http.Request
 	identity *Identity
-	// path has the parts of the path that stand in braces.
-	path map[string]string
-	// given are the parameters. Without kkpVersion that is empty; without k8sVersion, where a route has it, there is no call.
+	path     map[string]string
+	// given are the parameters. kkpVersion may be empty; a k8sVersion of the route is required.
 	given pair
 }
 
-// routes is the table of everything that is served; openapi.json describes the same.
+// routes are all routes; openapi.json describes the same.
 var routes = withSegments([]route{
 	{
 		method: http.MethodGet, path: pathAddons, answer: (*Server).addons,
@@ -60,8 +57,7 @@ func withSegments(table []route) []route {
 	return table
 }
 
-// takes says whether a route has a method.
-func (r *route) takes(method string) bool {
+func (r *route) allows(method string) bool {
 	return method == r.method || method == http.MethodHead && r.method == http.MethodGet
 }
 
@@ -72,7 +68,7 @@ func (r *route) allowed() []string {
 	return []string{r.method}
 }
 
-// match gives the parts of a path that stand in the route's braces; false where the path is another one.
+// match returns the path's parts in the route's braces; false for another path.
 func (r *route) match(segments []string) (map[string]string, bool) {
 	if len(segments) != len(r.segments) {
 		return nil, false
@@ -93,7 +89,7 @@ func (r *route) match(segments []string) (map[string]string, bool) {
 	return parts, true
 }
 
-// find gives the route of a request. Errors: *NotFoundError, *MethodError.
+// find returns the route of a request. Errors: *NotFoundError, *MethodError.
 func find(method, path string) (*route, map[string]string, error) {
 	segments := strings.Split(path, "/")
 	for i := range routes {
@@ -101,7 +97,7 @@ func find(method, path string) (*route, map[string]string, error) {
 		if !ok {
 			continue
 		}
-		if !routes[i].takes(method) {
+		if !routes[i].allows(method) {
 			return &routes[i], nil, &MethodError{routes[i].allowed()}
 		}
 		return &routes[i], parts, nil

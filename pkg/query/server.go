@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"crypto/tls"
+	_ "embed"
 	"errors"
 	"fmt"
 	"log"
@@ -16,51 +17,50 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trellis-addons/trellis/pkg/certificate"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// Limits of a connection.
 const (
 	mostConnections = 1024
-	// mostHeaders in bytes, the request line included; net/http allows 4 KiB more. A query of 10 KiB is read, so that its
-	// refusal can say why.
+	// mostHeaders in bytes, with the request line; net/http allows 4 KiB more. A query of 10 KiB is
+	// read, so that its refusal can say why.
 	mostHeaders    = 32 << 10
 	headerDeadline = 5 * time.Second
 	readDeadline   = 10 * time.Second
 	answerDeadline = 15 * time.Second
 	writeDeadline  = 30 * time.Second
 	idleDeadline   = 90 * time.Second
-	// endDeadline is how long requests under way may take when the manager ends.
+	// endDeadline is how long running requests may take when the manager ends.
 	endDeadline = 10 * time.Second
 )
 
-// Options are the endpoint's settings.
+// Options are the settings of a Server.
 type Options struct {
-	// Address to listen on.
 	Address string
-	// CatalogueNamespace holds the merged catalogues. Default: addon-catalogue.
+	// CatalogueNamespace has the merged catalogues. Default: addon-catalogue.
 	CatalogueNamespace string
-	// AllowPrereleases lets a platform that is a pre-release lie in ranges that name none.
+	// AllowPrereleases lets a pre-release platform match ranges that name no pre-release.
 	AllowPrereleases bool
-	// Metrics counts requests; nil: nobody does.
+	// Metrics may be nil.
 	Metrics *Metrics
-	// Logger is told what nobody who asks is told.
+	// Logger gets what callers must not read.
 	Logger logr.Logger
 	// Clock is for tests. Default: the real one.
 	Clock clock.PassiveClock
 }
 
-// Clusters finds the cluster that a Ref means. Errors: *cluster.UnknownError where there is none, or two.
+// Clusters finds the cluster of a Ref. Errors: *cluster.UnknownError if there is none, or two.
 type Clusters interface {
 	Find(ctx context.Context, ref target.Ref) (target.Description, error)
 }
 
-// Certificates gives the certificate that is served at this moment.
+// Certificates returns the current certificate.
 type Certificates interface {
 	GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 }
 
-// Dependencies are what the endpoint works with.
+// Dependencies of a Server.
 type Dependencies struct {
 	Catalogue *Catalogue
 	Clusters  Clusters
@@ -70,7 +70,7 @@ type Dependencies struct {
 	Certificates  Certificates
 }
 
-// Server is the query endpoint. It is an http.Handler and, for the manager, a Runnable on every replica.
+// Server is the query endpoint: an http.Handler, and a manager.Runnable on every replica.
 type Server struct {
 	Dependencies
 	options Options
@@ -80,7 +80,7 @@ type Server struct {
 	address atomic.Pointer[string]
 }
 
-// New makes the endpoint.
+// New makes a Server.
 func New(dependencies Dependencies, options Options) *Server {
 	if options.CatalogueNamespace == "" {
 		options.CatalogueNamespace = "addon-catalogue"
@@ -94,7 +94,7 @@ func New(dependencies Dependencies, options Options) *Server {
 	}
 }
 
-// NeedLeaderElection is false: it answers on every replica.
+// NeedLeaderElection is false: every replica answers.
 func (s *Server) NeedLeaderElection() bool { return false }
 
 var (
@@ -102,7 +102,7 @@ var (
 	errNotRead      = errors.New("the catalogue was not read yet")
 )
 
-// Ready says whether requests are answered; it is a readiness check.
+// Ready is a readiness check: whether requests are answered.
 func (s *Server) Ready(*http.Request) error {
 	switch {
 	case s.address.Load() == nil:
@@ -114,7 +114,7 @@ func (s *Server) Ready(*http.Request) error {
 	return err
 }
 
-// Address is where the endpoint listens; empty before it does.
+// Address is where the endpoint listens; empty before that.
 func (s *Server) Address() string {
 	if address := s.address.Load(); address != nil {
 		return *address
@@ -129,7 +129,7 @@ func (s *Server) snapshot() (*snapshot, error) {
 	return nil, &UnavailableError{"the catalogue is being read", errNotRead}
 }
 
-// Start serves until the context ends, and lets requests under way end.
+// Start serves until the context ends, then lets running requests end.
 func (s *Server) Start(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.options.Address)
 	if err != nil {
@@ -174,10 +174,32 @@ func (s *Server) httpServer() *http.Server {
 	}
 }
 
-// quiet takes what net/http says of broken connections, which anybody can cause, and tells it only to who looks closely.
+// quiet logs net/http's messages about broken connections, which anybody can cause, at level 2.
 type quiet struct{ logger logr.Logger }
 
 func (q quiet) Write(line []byte) (int, error) {
 	q.logger.V(2).Info("a connection to the query endpoint failed", "problem", string(line))
 	return len(line), nil
 }
+
+// CertificateSecret is the default Secret of the endpoint's certificate, in the platform namespace.
+// Clients trust its ca.crt. Endpoints with different host names need a Secret each.
+const CertificateSecret = "trellis-query-tls"
+
+// NewCertificate maintains a certificate for host names and addresses in a Secret, which all
+// replicas share. Its authority lasts, as clients have copies of it. An existing Secret without our
+// label is served and not written.
+func NewCertificate(secret client.ObjectKey, hosts []string) *certificate.Rotator {
+	return certificate.New(certificate.Options{
+		Name: "trellis-query", Secret: secret, Owner: "query-endpoint", Hosts: hosts, LastingAuthority: true,
+	})
+}
+
+// Document is the OpenAPI document of the endpoint, JSON.
+//
+//go:embed openapi.json
+var Document []byte
+
+var document = newContent(Document)
+
+func (s *Server) openAPI(context.Context, *call) (*content, error) { return &document, nil }

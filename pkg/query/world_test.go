@@ -92,7 +92,8 @@ func (w *world) create(objects ...client.Object) {
 	kit.Create(w.t, w.seed, objects...)
 }
 
-// start runs the endpoint in a manager, as the seed's does, until the end of the test, and waits until it is ready.
+// start runs the endpoint in a manager, as the seed's does, until the end of the test, and waits
+// until it is ready.
 func (w *world) start() {
 	w.t.Helper()
 	made := kit.Seed(w.t, fleet.Shared().Cluster("seed").Config, w.catalogue)
@@ -298,7 +299,8 @@ func (w *world) claim(name, namespace, version string) {
 	}
 }
 
-// merged makes a merged catalogue object; versions are given with their range of Kubernetes versions.
+// merged makes a merged catalogue object; versions are given with their range of Kubernetes
+// versions.
 func (w *world) merged(name string, kind v1.CatalogueType, versions ...[2]string) *v1.AddonCatalogue {
 	w.t.Helper()
 	object := mergedObject(w.catalogue, name, kind, versions...)

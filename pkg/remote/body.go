@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// A body has to come at a least rate: leastBytes in each rateWindow, the first two of which count as one.
+// A body has to send at least leastBytes in each rateWindow; the first two windows count as one.
 const (
 	leastBytes = 64 * kibi
 	rateWindow = 5 * time.Second
 )
 
-// check looks at an answer as it comes.
+// check checks an answer while it is read.
 type check interface {
-	// feed takes the next piece and end the end; they say what is wrong, or "".
+	// feed checks the next piece, end the end; both return what is wrong, or "".
 	feed(data []byte) (wrong string)
 	end() (wrong string)
-	// cost is how many values and items there were so far.
+	// cost is the number of values and items so far.
 	cost() (values, items int)
 }
 
-// body is an answer that fails, rather than ends, beyond its limits: a cut list would look like a short one.
+// body is an answer that fails beyond its limits: a truncated list would look like a short one.
 type body struct {
 	client  *Client
 	inner   io.ReadCloser
@@ -38,20 +38,18 @@ type body struct {
 	bytes int64
 	items int
 	hold  hold
-	// release gives the weight back; nil: there is none, or the lease has it.
+	// release returns the weight; nil if there is none, or the lease has it.
 	release func()
-	// failed is what every later Read says.
-	failed error
+	failed  error
 
-	// Of the watch over its rate: a timer of its own looks at them.
+	// watch uses these fields: a timer checks the rate.
 	timer   *time.Timer
 	arrived atomic.Int64
 	last    int64
-	// reading is set while the server is waited for, excused after our own budget was.
+	// reading is set while waiting for the server, excused after a wait for our own budget.
 	reading, excused atomic.Bool
 }
 
-// newBody wraps the body of an answer.
 func (c *Client) newBody(response *http.Response, request *http.Request, cancel context.CancelCauseFunc, most limits) *body {
 	b := &body{
 		client: c, inner: response.Body, request: request, cancel: cancel, most: most.bytes, hold: hold{share: c.share},
@@ -60,7 +58,7 @@ func (c *Client) newBody(response *http.Response, request *http.Request, cancel 
 	return b
 }
 
-// watch ends an answer that drips.
+// watch ends an answer that is too slow.
 func (b *body) watch() {
 	if b.request.Context().Err() != nil { // it ended while this began: nobody would stop the timer again
 		return
@@ -108,7 +106,7 @@ func (b *body) Read(buffer []byte) (int, error) {
 	return 0, b.fail(err)
 }
 
-// room waits until the process may hold what is read next. The places hold what clients copy an answer to, too.
+// room waits for memory for the next read. Places include the copies that clients make.
 func (b *body) room() error {
 	waited, err := b.hold.room(b.request.Context(), b.bytes+1)
 	if waited {
@@ -145,17 +143,17 @@ func (b *body) checkPiece(data []byte, err error) (wrong string) {
 	return ledgerOf(b.request.Context()).charge(0, more, int64(len(data)))
 }
 
-// finish takes the weight of an answer that is there as a whole.
+// finish waits for the weight of a complete answer.
 func (b *body) finish() error {
 	b.timer.Stop()
 	values, _ := b.check.cost()
-	release, err := b.client.budget.take(b.request.Context(), b.bytes, int64(values))
+	release, err := b.client.budget.acquire(b.request.Context(), b.bytes, int64(values))
 	if err != nil {
 		return &BusyError{Asked: asked(b.request)}
 	}
 	b.hold.drop()
-	if kept, ok := b.request.Context().Value(leaseKey{}).(*lease); ok {
-		kept.keep(release)
+	if held, ok := b.request.Context().Value(leaseKey{}).(*lease); ok {
+		held.add(release)
 		return nil
 	}
 	b.release = release
@@ -172,7 +170,6 @@ func (b *body) fail(err error) error {
 	return err
 }
 
-// giveBack gives back what is held.
 func (b *body) giveBack() {
 	b.timer.Stop()
 	b.hold.drop()
@@ -191,14 +188,14 @@ func (b *body) Close() error {
 	return err
 }
 
-// plain is an answer that nobody decodes: one that fails and is neither JSON nor protobuf.
+// plain is an answer that nobody decodes: a failure that is neither JSON nor protobuf.
 type plain struct{}
 
 func (plain) feed([]byte) string { return "" }
 func (plain) end() string        { return "" }
 func (plain) cost() (int, int)   { return 0, 0 }
 
-// cutBody ends, rather than fails, after plainLimit.
+// cutBody ends after plainLimit, without an error.
 type cutBody struct {
 	io.Reader
 	io.Closer

@@ -7,19 +7,19 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// An answer up to smallBytes needs no place, and none up to smallWeight waits to be decoded: small answers never starve.
+// Up to smallBytes an answer needs no place, up to smallWeight no weight: it never waits.
 const (
 	smallBytes  = 256 * kibi
 	middleBytes = 4 * mebi
 	largeBytes  = 32 * mebi
 	smallWeight = 512 * kibi
-	// valueWeight is what a decoder makes of one value, in bytes; a byte on the wire counts twice, since it is copied.
+	// valueWeight is the memory of a decoded value, in bytes. Bytes count twice: they are copied.
 	valueWeight = 256
 )
 
-// Budget bounds what a process holds of answers at a time. Bytes of an answer that is still coming take a place by its size;
-// what it will be decoded to takes its weight once all of it is there, so that only computing holds weight and no slow server.
-// Nobody waits for a place while it holds a larger one, or for a place while it holds weight: so all waiting ends.
+// Budget bounds the memory for answers of a process. An answer that is being read has a place by
+// its size. A complete one waits for its weight, the memory of the decoded result, so a slow server
+// holds no weight. Nobody waits for a place with a larger place or a weight, so all waiting ends.
 type Budget struct {
 	middle, large *semaphore.Weighted
 	weight        *semaphore.Weighted
@@ -27,7 +27,7 @@ type Budget struct {
 	middles       int64
 }
 
-// NewBudget shares bytes of memory out: two thirds for what is decoded, one for what is on its way.
+// NewBudget divides bytes of memory: two thirds for decoding, one third for reading.
 func NewBudget(bytes int64) *Budget {
 	most, reading := bytes*2/3, bytes/3
 	middles := max(2, reading/4/middleBytes)
@@ -37,7 +37,7 @@ func NewBudget(bytes int64) *Budget {
 	}
 }
 
-// share is what one client may take of the places: a quarter of the middle ones and one large one.
+// share bounds one client: a quarter of the middle places and one large place.
 type share struct {
 	budget        *Budget
 	middle, large *semaphore.Weighted
@@ -47,15 +47,13 @@ func (b *Budget) share() *share {
 	return &share{budget: b, middle: semaphore.NewWeighted(max(1, b.middles/4)), large: semaphore.NewWeighted(1)}
 }
 
-// hold is what an answer has of a budget.
 type hold struct {
-	share *share
-	size  int64
-	// release gives the place back; nil where there is none.
+	share   *share
+	size    int64
 	release func()
 }
 
-// room waits until an answer may have that many bytes; waited says that it did not get its place at once.
+// room waits until an answer may have that many bytes; waited says that it had to wait.
 func (h *hold) room(ctx context.Context, bytes int64) (waited bool, err error) {
 	own, all := h.share.middle, h.share.budget.middle
 	switch {
@@ -95,8 +93,8 @@ func (h *hold) drop() {
 
 func weigh(bytes, values int64) int64 { return 2*bytes + valueWeight*values }
 
-// take waits for what an answer weighs, until release is called.
-func (b *Budget) take(ctx context.Context, bytes, values int64) (release func(), err error) {
+// acquire waits for the weight of an answer, until release is called.
+func (b *Budget) acquire(ctx context.Context, bytes, values int64) (release func(), err error) {
 	weight := min(b.most, weigh(bytes, values))
 	if weight <= smallWeight {
 		return func() {}, nil
@@ -107,7 +105,7 @@ func (b *Budget) take(ctx context.Context, bytes, values int64) (release func(),
 	return sync.OnceFunc(func() { b.weight.Release(weight) }), nil
 }
 
-// lease gathers what the answers to one call weigh until the call has decoded them.
+// lease collects the weights of one call's answers until the call has decoded them.
 type lease struct {
 	mutex    sync.Mutex
 	releases []func()
@@ -115,11 +113,11 @@ type lease struct {
 
 type leaseKey struct{}
 
-// Hold has what the answers to calls with the context weigh held until release is called, which is when they have been
-// decoded. Without it they are held until their bodies are closed, which clients do before they decode.
+// Hold holds the weight of answers to calls with this context until release, which is to be called
+// after decoding. Without Hold, clients release it when they close a body, before they decode it.
 func Hold(ctx context.Context) (held context.Context, release func()) {
-	kept := &lease{}
-	return context.WithValue(ctx, leaseKey{}, kept), kept.end
+	made := &lease{}
+	return context.WithValue(ctx, leaseKey{}, made), made.end
 }
 
 func (l *lease) end() {
@@ -131,7 +129,7 @@ func (l *lease) end() {
 	l.releases = nil
 }
 
-func (l *lease) keep(release func()) {
+func (l *lease) add(release func()) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.releases = append(l.releases, release)

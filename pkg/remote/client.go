@@ -19,50 +19,51 @@ import (
 	"github.com/trellis-addons/trellis/pkg/addresses"
 )
 
-// Deadlines of a call. The other side can use up each of them.
+// Deadlines of a call. A server can use all of each.
 const (
 	dialTimeout    = 5 * time.Second
 	tlsTimeout     = 5 * time.Second
 	headerTimeout  = 10 * time.Second
 	requestTimeout = 30 * time.Second
-	// idlePing finds a connection whose other side went away without a word.
+	// idlePing detects a connection that the other side left silently.
 	idlePing    = 10 * time.Second
 	pingTimeout = 5 * time.Second
-	// longestRetryAfter is the most seconds that an API server can make client-go wait between two tries.
+	// longestRetryAfter is the longest wait of client-go between two tries, in seconds.
 	longestRetryAfter = 5
 	headerLimit       = 64 * kibi
-	// queryLimit is more than our own questions have; tokens to go on with come from the other side.
+	// queryLimit is more than our own queries need; continue tokens come from the server.
 	queryLimit = 16 * kibi
 )
 
 const userAgent = "trellis"
 
-// Options of a client.
+// Options of a Client.
 type Options struct {
 	// Budget is shared by all clients of a process.
 	Budget *Budget
-	// Heaviest is the most that one answer may weigh, in bytes of memory; 0: no more than what is asked for allows.
+	// Heaviest is the largest weight of an answer, in bytes of memory; 0: only the other limits.
 	Heaviest int64
-	// Permit says before each call whether it goes out; nil: all do.
+	// Permit decides before each call whether to make it; nil: always.
 	Permit func(ctx context.Context) error
-	// Fence keeps what writes from going out once the process leads no more; nil: there is none.
+	// Fence stops writes once the process no longer leads; may be nil.
 	Fence Fence
-	// Failed hears, with its context, of every call that got no answer and of every misbehaviour; of bytes that belong to no
-	// call, with an empty one. It may be called by many goroutines, and must not wait.
+	// Failed is called for every call without an answer and every misbehaviour, with the call's
+	// context, or an empty one for unrequested bytes. It may be called concurrently, and must not
+	// block.
 	Failed func(ctx context.Context, err error)
 }
 
-// Fence is looked at before each call, and before each piece of one.
+// Fence is asked before each call, and before each piece of one.
 type Fence interface {
-	// Permit is nil where the call may go out.
+	// Permit is nil if the call may be made.
 	Permit(request *http.Request) error
-	// Conn is a connection that puts nothing out once nothing may.
+	// Conn is a connection that sends nothing once the fence is closed.
 	Conn(made net.Conn) net.Conn
 }
 
-// Client is the one HTTP client for an API server. It is safe for concurrent use.
+// Client is the HTTP client for an API server. It is safe for concurrent use.
 type Client struct {
-	// HTTP and Config are for making clients of kinds; Config has no credentials to read.
+	// HTTP and Config are for typed clients; Config has no readable credentials.
 	HTTP   *http.Client
 	Config *rest.Config
 
@@ -75,8 +76,8 @@ type Client struct {
 	closed    atomic.Bool
 }
 
-// New makes a client from a configuration whose host and credentials have been checked. The transport is made here and not by
-// client-go, which keeps each one for the life of the process. No call goes out.
+// New makes a client from a configuration with checked host and credentials. It makes its own
+// transport: client-go would cache it for the life of the process. No call is made.
 func New(checked *rest.Config, options Options) (*Client, error) {
 	security, err := rest.TLSConfigFor(checked)
 	if err != nil {
@@ -109,7 +110,7 @@ func New(checked *rest.Config, options Options) (*Client, error) {
 			MaxReceiveBufferPerConnection: connectionBuffer, MaxReceiveBufferPerStream: streamBuffer,
 		},
 	}
-	// The wrappers add the token and the user agent, the certificate is in the transport.
+	// The wrappers add token and user agent; the certificate is in the transport.
 	c.next, err = rest.HTTPWrappersForConfig(&rest.Config{BearerToken: checked.BearerToken, UserAgent: userAgent}, c.transport)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the transport: %w", err)
@@ -118,22 +119,22 @@ func New(checked *rest.Config, options Options) (*Client, error) {
 	c.Config = &rest.Config{
 		Host: checked.Host, Transport: c, Timeout: requestTimeout, QPS: -1, DisableCompression: true,
 		UserAgent: userAgent, WarningHandler: rest.NoWarnings{},
-		// Not protobuf by default: clients that can read it ask for it themselves.
+		// Clients that can read protobuf ask for it.
 		ContentConfig: rest.ContentConfig{ContentType: jsonType},
 	}
 	return c, nil
 }
 
-// Close lets connections go; calls under way end as they may, and theirs go with them.
+// Close closes idle connections, and others when their calls end.
 func (c *Client) Close() {
 	c.closed.Store(true)
 	c.transport.CloseIdleConnections()
 }
 
-// noRedirect hands the redirect itself over as the answer, which no client takes for a good one.
+// noRedirect returns the redirect itself, which clients treat as a failure.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// checkAddress sees the address that is dialled, after names were looked up.
+// checkAddress checks the dialled address, after name resolution.
 func checkAddress(_, address string, _ syscall.RawConn) error {
 	parsed, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -175,7 +176,7 @@ func (c *Client) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(request.Context())
 	request = request.WithContext(ctx)
 	if request.Method == http.MethodDelete {
-		// It is answered with the whole object as often as with a Status, and of protobuf only metadata is looked at.
+		// The answer is the whole object or a Status, and only metadata is scanned in protobuf.
 		request.Header = request.Header.Clone() // the caller's own stays as it is
 		request.Header.Set("Accept", jsonType)
 	}
@@ -211,14 +212,14 @@ const (
 	protobufType = "application/vnd.kubernetes.protobuf"
 )
 
-// wrap has the body of an answer looked at by what it says that it is, or says what is wrong with that.
+// wrap makes a scanner for the content type check the body, or says what is wrong with the type.
 func (c *Client) wrap(response *http.Response, request *http.Request, cancel context.CancelCauseFunc) (wrong string) {
 	most, good := limitsOf(request), response.StatusCode/100 == 2
 	if !good {
 		most = failureLimits
 	}
 	wrapped := c.newBody(response, request, cancel, most)
-	// Only the first header counts, for client-go as for us.
+	// client-go also uses only the first header.
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	switch {
 	case response.Header.Get("Content-Type") == "", err == nil && kind == jsonType:
@@ -236,19 +237,18 @@ func (c *Client) wrap(response *http.Response, request *http.Request, cancel con
 	return ""
 }
 
-// asked is what a request asks for, without its parameters.
 func asked(request *http.Request) string {
 	path := request.URL.Path
 	return request.Method + " " + path[:min(len(path), 300)]
 }
 
-// isStream says whether a request asks for answers without end.
+// isStream says whether a request asks for an endless answer.
 func isStream(request *http.Request) bool {
 	query := request.URL.RawQuery
 	return strings.Contains(query, "watch=") || strings.Contains(query, "follow=") || request.Header.Get("Upgrade") != ""
 }
 
-// limitRetryAfter keeps an API server from making client-go sleep: it takes any integer at its word.
+// limitRetryAfter bounds how long an API server makes client-go sleep, which accepts any integer.
 func limitRetryAfter(header http.Header) {
 	value := header.Get("Retry-After")
 	if value == "" {

@@ -25,19 +25,19 @@ import (
 
 const canary = "CANARY-token-0123456789"
 
-// told gathers what a client tells of failures.
-type told struct {
+// failures records the failures that a client reports.
+type failures struct {
 	mutex sync.Mutex
 	all   []error
 }
 
-func (t *told) hear(_ context.Context, err error) {
+func (t *failures) record(_ context.Context, err error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.all = append(t.all, err)
 }
 
-func (t *told) misbehaviour() bool {
+func (t *failures) misbehaviour() bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return slices.ContainsFunc(t.all, IsMisbehaviour)
@@ -110,8 +110,8 @@ func TestAnswersEndAtTheirLimits(t *testing.T) {
 		{"a kind that was not asked for", sends(protobufType, string(enveloped("SecretList", nil)), "", 0, ""), "a kind that was not asked for"},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			var heard told
-			made := clientOf(t, Options{Failed: heard.hear}, test.handler)
+			var heard failures
+			made := clientOf(t, Options{Failed: heard.record}, test.handler)
 			client, err := made.Metadata()
 			if err != nil {
 				t.Fatal(err)
@@ -160,12 +160,14 @@ func TestHonestAnswersPass(t *testing.T) {
 	}
 }
 
-// TestDeletionsAnswerWithWholeObjects: an API server answers a deletion with the object of a ServiceAccount, a claim or a Namespace,
-// or of whatever has finalizers; in protobuf where that is accepted, in which nobody looks at other kinds than metadata. That of all
-// objects is answered with a list of them, as large as any. Red when protobuf is accepted, and when limitsOf takes the list for one object.
+// TestDeletionsAnswerWithWholeObjects: an API server answers a deletion with the object of a
+// ServiceAccount, a claim or a Namespace, or of whatever has finalizers; in protobuf where that is
+// accepted, in which nobody looks at other kinds than metadata. That of all objects is answered
+// with a list of them, as large as any. Red when protobuf is accepted, and when limitsOf takes the
+// list for one object.
 func TestDeletionsAnswerWithWholeObjects(t *testing.T) {
-	var heard told
-	client, err := clientOf(t, Options{Failed: heard.hear}, func(w http.ResponseWriter, r *http.Request) {
+	var heard failures
+	client, err := clientOf(t, Options{Failed: heard.record}, func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.Header.Get("Accept"), protobufType) {
 			w.Header().Set("Content-Type", protobufType)
 			_, _ = w.Write(enveloped("ServiceAccount", []byte{0x0a, 0}))
@@ -335,8 +337,8 @@ func TestBodiesHaveALeastRate(t *testing.T) {
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var heard told
-				made := &Client{options: Options{Failed: heard.hear}, budget: NewBudget(256 * mebi), traffic: newTraffic(time.Now())}
+				var heard failures
+				made := &Client{options: Options{Failed: heard.record}, budget: NewBudget(256 * mebi), traffic: newTraffic(time.Now())}
 				made.share = made.budget.share()
 				made.next = &drippingServer{dripping{piece: strings.Repeat(" ", test.piece), every: time.Second}}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -362,24 +364,25 @@ func TestBodiesHaveALeastRate(t *testing.T) {
 	}
 }
 
-// TestLargeAnswersWaitForOneAnother: what is held and decoded at a time has a budget, which small answers don't need.
+// TestLargeAnswersWaitForOneAnother: what is held and decoded at a time has a budget, which small
+// answers don't need.
 func TestLargeAnswersWaitForOneAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := NewBudget(30 * mebi)
-		release, err := budget.take(t.Context(), 5*mebi, 0)
+		release, err := budget.acquire(t.Context(), 5*mebi, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		soon, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := budget.take(soon, 8*mebi, 0); err == nil {
+		if _, err := budget.acquire(soon, 8*mebi, 0); err == nil {
 			t.Error("a second large answer was decoded beside the first")
 		}
-		if _, err := budget.take(t.Context(), 10*kibi, 1000); err != nil {
+		if _, err := budget.acquire(t.Context(), 10*kibi, 1000); err != nil {
 			t.Errorf("a small one waited: %v", err)
 		}
 		release()
-		if release, err = budget.take(t.Context(), 1<<40, 1<<30); err != nil {
+		if release, err = budget.acquire(t.Context(), 1<<40, 1<<30); err != nil {
 			t.Errorf("one that is larger than all takes all: %v", err)
 		}
 		release()
@@ -407,19 +410,20 @@ func TestLargeAnswersWaitForOneAnother(t *testing.T) {
 	})
 }
 
-// TestBytesThatNobodyAskedForEnd: time, calls and bodies explain what comes in; the rest ends the connection.
+// TestBytesThatNobodyAskedForEnd: time, calls and bodies explain what comes in; the rest ends the
+// connection.
 func TestBytesThatNobodyAskedForEnd(t *testing.T) {
 	now := time.Unix(0, 0)
 	quiet := newTraffic(now)
 	for range 100_000 { // an honest answer a second: frames, headers, a body
 		now = now.Add(time.Second)
 		quiet.called()
-		if quiet.heard(10*kibi, now) || quiet.read(9*kibi, now) {
+		if quiet.received(10*kibi, now) || quiet.read(9*kibi, now) {
 			t.Fatal("an honest API server was refused")
 		}
 	}
 	flooded, sent := newTraffic(now), 0
-	for ; !flooded.heard(1700, now); sent += 1700 { // a hundred pings a millisecond
+	for ; !flooded.received(1700, now); sent += 1700 { // a hundred pings a millisecond
 		now = now.Add(time.Millisecond)
 	}
 	if sent > 5*mebi {

@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// held makes a call and holds what the answer weighs until it has been decoded.
+// held makes a call and holds the weight of its answer until it is decoded.
 func held[T any](ctx context.Context, call func(context.Context) (T, error)) (T, error) {
 	ctx, release := Hold(ctx)
 	defer release()
 	return call(ctx)
 }
 
-// Metadata makes a client whose answers to reads are held until they are decoded. Whoever patches by it calls Hold.
+// Metadata makes a client that calls Hold for reads. Callers of Patch call Hold themselves.
 func (c *Client) Metadata() (metadata.Interface, error) {
 	made, err := metadata.NewForConfigAndClient(metadata.ConfigFor(c.Config), c.HTTP)
 	if err != nil {
@@ -61,7 +61,7 @@ func (r metadataResource) List(ctx context.Context, options metav1.ListOptions) 
 	})
 }
 
-// Dynamic makes a client whose answers are held until they are decoded.
+// Dynamic makes a client that calls Hold.
 func (c *Client) Dynamic() (dynamic.Interface, error) {
 	made, err := dynamic.NewForConfigAndClient(dynamic.ConfigFor(c.Config), c.HTTP)
 	if err != nil {
@@ -118,7 +118,7 @@ func (r dynamicResource) Apply(
 	})
 }
 
-// Secrets makes a client whose answers are held until they are decoded.
+// Secrets makes a client that calls Hold.
 func (c *Client) Secrets() (corev1client.SecretsGetter, error) {
 	made, err := corev1client.NewForConfigAndClient(c.Config, c.HTTP)
 	if err != nil {
@@ -155,7 +155,7 @@ func (s secrets) Update(ctx context.Context, secret *corev1.Secret, options meta
 	})
 }
 
-// Kinds makes a controller-runtime client whose answers are held until they are decoded. It asks for JSON, but for metadata.
+// Kinds makes a controller-runtime client that calls Hold. It asks for JSON, except for metadata.
 func (c *Client) Kinds(options client.Options) (client.Client, error) {
 	options.HTTPClient = c.HTTP
 	made, err := client.New(c.Config, options)

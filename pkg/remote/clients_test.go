@@ -16,7 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Whatever the product calls holds what an answer weighs until it is decoded. Red, in each case, when a client has not the method.
+// Whatever the product calls holds what an answer weighs until it is decoded. Red, in each case,
+// when a client has not the method.
 func TestAnswersAreHeldUntilTheyAreDecoded(t *testing.T) {
 	t.Parallel()
 	errSeen := errors.New("seen")

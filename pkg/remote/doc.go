@@ -1,34 +1,28 @@
-// Package remote makes the HTTP clients for API servers that others control: those of user
-// clusters, which belong to tenants, and those of seeds. It is the one place where their answers
-// are bounded.
+// Package remote makes HTTP clients for API servers that others control, of user clusters (tenants)
+// and of seeds. Only here are their answers bounded.
 //
-// An answer costs its reader far more than its bytes: "{}" takes three of them and becomes an
-// object of hundreds, and client-go reads a whole answer before it decodes it. So bodies pass a
-// scanner on their way (scanner.go for JSON, protobuf.go for Kubernetes' protobuf), which counts
-// values, depth, lengths and elements by limits that depend on what was asked for (limits.go), and
-// fails the read beyond them. It takes time in proportion to the bytes and no memory. What is
-// neither form is refused: YAML has aliases, and streams have no end. A failure that is neither is
-// handed on as plain text, cut.
+// An answer costs more than its bytes: "{}" becomes an object of hundreds of bytes, and client-go
+// reads a whole answer before it decodes it. So a scanner (scanner.go for JSON, protobuf.go for
+// Kubernetes' protobuf) counts values, depth, lengths and elements while a body is read, and fails
+// beyond the limits of the request (limits.go). It needs linear time and no memory. Other forms are
+// refused: YAML has aliases, and streams have no end. A failure in another form is passed on as
+// truncated plain text.
 //
-// Totals. Within gives a context whose calls count together, such as the pages of a list or all
-// calls of a pass; a ledger inside of another one counts in both. A client counts what all its
-// bodies have in a minute.
+// Totals. Within makes calls count together, such as the pages of a list or a pass; a nested ledger
+// counts in both. A client counts the bytes of all its bodies in a minute.
 //
-// Memory. All clients of a process share a Budget. An answer that is still coming holds a place by
-// its size, with a share for each client; once it is there it waits for its weight, which it gives
-// back when it has been decoded: Hold says when that is, and the clients of clients.go do so by
-// themselves. Only computing holds weight, so a slow server keeps no other waiting; small answers
-// need neither.
+// Memory. All clients of a process share a Budget. An answer that is being read has a place by its
+// size, with a share for each client. A complete answer waits for its weight and returns it after
+// decoding: callers use Hold, or the clients of clients.go. A slow server holds no weight; small
+// answers need neither.
 //
-// Time. Each step of a call has a deadline. A body comes at 64 KiB in five seconds at least, the
-// first time in ten (body.go); what waits for our own budget is excused. Retry-After is cut.
+// Time. Each step of a call has a deadline. A body sends at least 64 KiB in five seconds, ten at
+// first (body.go), not counting waits for our own budget. Retry-After is bounded.
 //
-// Connections. A gauge below TLS compares what comes in with what answers explain: HTTP/2 pings,
-// empty frames and headers without end close the connection (traffic.go). Redirects are not
-// followed, proxies and compression not used, headers bounded, and addresses at which no API server
-// is are not dialled.
+// Connections. A gauge below TLS compares received bytes with those of answers: HTTP/2 pings, empty
+// frames or endless headers close the connection (traffic.go). Redirects, proxies and compression
+// are not used, headers are bounded, and addresses where no API server can be are refused.
 //
-// What goes beyond is a MisbehavesError or a TooSlowError, which the owner of the client is told of
-// too, so that it can stop calling the server for a while. Errors say what was asked and what was
-// done, in words of our own, and hold no text of an answer.
+// Violations are a MisbehavesError or a TooSlowError. The client's owner gets them too, to stop
+// calling the server for a while. Errors contain no text of an answer.
 package remote

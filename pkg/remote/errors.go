@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// MisbehavesError says what an API server did that no API server of a cluster does: an answer, a list or a pass beyond every
-// limit, or bytes that nobody asked for. It holds no text of an answer, and is fit for a condition.
+// MisbehavesError says what an API server did that none does: it exceeded a limit, or sent
+// unrequested bytes. It has no text of an answer, and is fit for a condition.
 type MisbehavesError struct {
-	// Asked is what it was asked for: "GET /apis/apps/v1/deployments". Empty where nothing was asked.
+	// Asked is the request: "GET /apis/apps/v1/deployments"; empty for unrequested bytes.
 	Asked string
 	// Did in words: "the answer has more than 1000000 values".
 	Did string
@@ -21,9 +21,8 @@ func (e *MisbehavesError) Error() string {
 	return fmt.Sprintf("the API server misbehaves: asked for %q, %s", e.Asked, e.Did)
 }
 
-// TooSlowError says that the body of an answer did not come at the least rate.
+// TooSlowError says that a body came too slowly.
 type TooSlowError struct {
-	// Asked as in MisbehavesError.
 	Asked string
 }
 
@@ -31,15 +30,14 @@ func (e *TooSlowError) Error() string {
 	return fmt.Sprintf("asked for %q, the API server sends less than %d KiB in %s", e.Asked, leastBytes>>10, rateWindow)
 }
 
-// Timeout makes it a net.Error that is a timeout.
+// Timeout implements net.Error.
 func (e *TooSlowError) Timeout() bool { return true }
 
-// Temporary completes net.Error.
+// Temporary implements net.Error.
 func (e *TooSlowError) Temporary() bool { return true }
 
-// BusyError says that this process had no room for an answer in time: it reads as much as it may. No API server is to blame.
+// BusyError says that this process had no memory for an answer in time.
 type BusyError struct {
-	// Asked as in MisbehavesError.
 	Asked string
 }
 
@@ -47,21 +45,21 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("there was no room for the answer to %q: other large answers are being read; tried again", e.Asked)
 }
 
-// RefusedAddressError says that a host is at an address where no API server is.
+// RefusedAddressError says that a host has an address where no API server can be.
 type RefusedAddressError struct{}
 
 func (e *RefusedAddressError) Error() string {
 	return "the API server's address is a link-local, multicast or metadata address"
 }
 
-// UnsupportedError says that a call asks for something whose answer has no limits here, such as a watch.
+// UnsupportedError says that a call's answer has no limits here, such as a watch.
 type UnsupportedError struct{ Asked string }
 
 func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("%q is not asked of API servers that others control", e.Asked)
 }
 
-// IsMisbehaviour says whether an API server is to blame for an error in a way that asking again at once repeats.
+// IsMisbehaviour says whether an error is the API server's fault and a retry would repeat it.
 func IsMisbehaviour(err error) bool {
 	var misbehaves *MisbehavesError
 	var slow *TooSlowError

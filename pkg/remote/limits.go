@@ -1,21 +1,25 @@
 package remote
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"strings"
+	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// limits of one answer. Values count more than bytes: "{}" costs a decoder a hundred times what it takes on the wire.
+// limits of one answer. Values matter more than bytes: "{}" decodes to a hundred times its bytes.
 type limits struct {
 	bytes int64
 	// values are objects, lists, texts, numbers, true, false and null.
 	values int
 	depth  int
-	// text is the longest text or number, name the longest name of a member, in bytes as they are written.
+	// text is the longest text or number, name the longest member name, in encoded bytes.
 	text, name int
-	// items is the most elements of one list, or members of one object.
+	// items is the most elements of a list, or members of an object.
 	items int
 }
 
@@ -24,8 +28,8 @@ const (
 	kibi = 1 << 10
 )
 
-// What is asked for decides. The figures leave room above what real API servers answer: etcd takes objects of 1.5 MiB, a
-// page of 500 Deployments with managed fields has some 8 MiB and 300,000 values, discovery of 5000 kinds 4 MiB and 200,000.
+// Limits by request, above real answers: etcd accepts objects of 1.5 MiB, 500 Deployments with
+// managed fields have about 8 MiB and 300,000 values, discovery of 5000 kinds 4 MiB and 200,000.
 var (
 	versionLimits   = limits{bytes: 64 * kibi, values: 128, depth: 8, text: 4 * kibi, name: kibi, items: 64}
 	discoveryLimits = limits{bytes: 16 * mebi, values: 400_000, depth: 16, text: 4 * kibi, name: kibi, items: 10_000}
@@ -34,10 +38,9 @@ var (
 	failureLimits   = limits{bytes: 4 * mebi, values: 50_000, depth: 32, text: 2 * mebi, name: 64 * kibi, items: 20_000}
 )
 
-// plainLimit is how much is read of an answer that fails and is neither JSON nor protobuf; the rest is left.
+// plainLimit bounds a failure that is neither JSON nor protobuf.
 const plainLimit = 64 * kibi
 
-// limitsOf are those of a good answer to a request.
 func limitsOf(request *http.Request) limits {
 	path := request.URL.Path
 	switch {
@@ -51,7 +54,7 @@ func limitsOf(request *http.Request) limits {
 	return objectLimits
 }
 
-// resourcePath is what comes after the group version: "namespaces/x/pods/y".
+// resourcePath is what follows the group version: "namespaces/x/pods/y".
 func resourcePath(path string) (rest string, found bool) {
 	if after, ok := strings.CutPrefix(path, "/api/"); ok {
 		_, rest, found = strings.Cut(after, "/")
@@ -65,7 +68,7 @@ func resourcePath(path string) (rest string, found bool) {
 	return "", false
 }
 
-// isDiscovery says whether a path stands for groups, versions, or the kinds of a version.
+// isDiscovery says whether a path is that of groups, versions, or the kinds of a version.
 func isDiscovery(path string) bool {
 	if path != "/api" && path != "/apis" && !strings.HasPrefix(path, "/api/") && !strings.HasPrefix(path, "/apis/") {
 		return false
@@ -74,7 +77,7 @@ func isDiscovery(path string) bool {
 	return !found || rest == ""
 }
 
-// isCollection says whether a path stands for all objects of a kind.
+// isCollection says whether a path is that of all objects of a kind.
 func isCollection(path string) bool {
 	rest, found := resourcePath(path)
 	if !found {
@@ -87,11 +90,11 @@ func isCollection(path string) bool {
 	return len(segments) == 1
 }
 
-// UIDLength is that of the UIDs which API servers make (RFC 9562).
+// UIDLength is the length of UIDs that API servers make (RFC 9562).
 const UIDLength = 36
 
-// IsUID says whether a text may be the UID of an object: letters, digits and hyphens, no hyphen at an end, as many as an API server
-// makes or fewer. It can be shown, kept in a record, and be the value of a label.
+// IsUID says whether a text can be a UID: at most 36 letters, digits and inner hyphens. Such a text
+// is safe for messages, records and labels.
 func IsUID(uid types.UID) bool {
 	if uid == "" || len(uid) > UIDLength || uid[0] == '-' || uid[len(uid)-1] == '-' {
 		return false
@@ -103,4 +106,74 @@ func IsUID(uid types.UID) bool {
 		}
 	}
 	return true
+}
+
+// Totals bound several calls together; 0: no limit.
+type Totals struct {
+	// Items are the elements of all pages.
+	Calls, Items int
+	Bytes        int64
+	// Time from the first call to the last byte.
+	Time time.Duration
+}
+
+// ListTotals are for all pages of one list.
+var ListTotals = Totals{Calls: 400, Items: 100_000, Bytes: 256 << 20, Time: 2 * time.Minute}
+
+// PassTotals are for one pass over an installation; its queue bounds the time.
+var PassTotals = Totals{Calls: 20_000, Items: 500_000, Bytes: 1 << 30}
+
+// ledger adds up the costs of calls, also in the ledger above.
+type ledger struct {
+	what   string
+	totals Totals
+	above  *ledger
+	begun  time.Time
+
+	mutex sync.Mutex
+	calls int
+	items int
+	bytes int64
+}
+
+type ledgerKey struct{}
+
+// Within makes all calls with the returned context count together: beyond the totals they fail with
+// a MisbehavesError. What names them in it: "the list of ConfigMaps". A nested ledger counts in
+// both.
+func Within(ctx context.Context, what string, totals Totals) context.Context {
+	above, _ := ctx.Value(ledgerKey{}).(*ledger)
+	return context.WithValue(ctx, ledgerKey{}, &ledger{what: what, totals: totals, above: above, begun: time.Now()})
+}
+
+func ledgerOf(ctx context.Context) *ledger {
+	found, _ := ctx.Value(ledgerKey{}).(*ledger)
+	return found
+}
+
+// charge adds to a ledger and those above, and says which limit was exceeded, or "".
+func (l *ledger) charge(calls, items int, bytes int64) string {
+	for ; l != nil; l = l.above {
+		if beyond := l.add(calls, items, bytes); beyond != "" {
+			return beyond
+		}
+	}
+	return ""
+}
+
+func (l *ledger) add(calls, items int, bytes int64) string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.calls, l.items, l.bytes = l.calls+calls, l.items+items, l.bytes+bytes
+	switch most := l.totals; {
+	case most.Calls > 0 && l.calls > most.Calls:
+		return fmt.Sprintf("%s does not end after %d calls", l.what, most.Calls)
+	case most.Items > 0 && l.items > most.Items:
+		return fmt.Sprintf("%s has more than %d items", l.what, most.Items)
+	case most.Bytes > 0 && l.bytes > most.Bytes:
+		return fmt.Sprintf("%s has more than %d MiB", l.what, most.Bytes>>20)
+	case most.Time > 0 && time.Since(l.begun) > most.Time:
+		return fmt.Sprintf("%s takes longer than %s", l.what, most.Time)
+	}
+	return ""
 }

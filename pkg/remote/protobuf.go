@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// message is what part of an answer in protobuf is open. Only parts that a decoder keeps one by one are told apart; all else
-// costs it no more than its bytes. The numbers of fields are those of the .proto files of apimachinery: runtime.Unknown around
-// everything, PartialObjectMetadata, PartialObjectMetadataList and Status.
+// message is an open part of a protobuf answer. Only parts that are decoded one by one are
+// distinguished; others cost no more than their bytes. Field numbers are from apimachinery's .proto
+// files: runtime.Unknown around PartialObjectMetadata, PartialObjectMetadataList and Status.
 type message uint8
 
 const (
@@ -22,7 +22,7 @@ const (
 	detailsMessage
 )
 
-// inner are the parts of parts by field.
+// inner are the nested parts by field.
 var inner = map[message]map[uint64]message{
 	envelope:      {1: typeMeta},
 	typeMeta:      {2: theKind},
@@ -31,39 +31,36 @@ var inner = map[message]map[uint64]message{
 	statusMessage: {5: detailsMessage},
 }
 
-// kindsRead are the messages of the kinds that are asked for.
+// kindsRead are the kinds that clients ask for.
 var kindsRead = map[string]message{
 	"PartialObjectMetadata": itemMessage, "PartialObjectMetadataList": listMessage, "Status": statusMessage,
 }
 
-// magic is how Kubernetes' protobuf begins.
 const magic = "k8s\x00"
 
 const (
 	notProtobuf = "the answer is no protobuf"
 	rawField    = 2
-	// deepestMessage is more than kindsRead have levels.
+	// deepestMessage is more than the levels of kindsRead.
 	deepestMessage = 8
 )
 
-// wireScanner is scanner for Kubernetes' protobuf.
 type wireScanner struct {
 	limits limits
-	// read is how much of magic there was.
+	// read is how much of magic was read.
 	read int
-	// open messages, the outermost first, with what is left of each and the fields that it had.
-	depth int
-	open  [deepestMessage]wireMessage
-	// values so far, and items of the list.
+	// open messages, outermost first, with their remaining bytes and their fields so far.
+	depth         int
+	open          [deepestMessage]wireMessage
 	values, items int
-	// tag of the open field, 0 where a tag is wanted; length says that its length is wanted.
+	// tag of the open field, or 0 before a tag; length: its length comes next.
 	tag    uint64
 	length bool
-	// number and shift are of a number that is not read to its end; skip is what is left of a field that is not looked at.
+	// number and shift are an incomplete number; skip is the rest of an ignored field.
 	number uint64
 	shift  uint
 	skip   int64
-	// kind as the envelope tells it, and the fields that it had.
+	// kind by the envelope, and the envelope's fields so far.
 	kind strings.Builder
 	seen uint64
 }
@@ -91,7 +88,7 @@ func (s *wireScanner) end() string {
 
 func (s *wireScanner) feed(data []byte) (wrong string) {
 	for len(data) > 0 && wrong == "" {
-		taken := 1
+		consumed := 1
 		switch {
 		case s.read < len(magic):
 			if data[0] != magic[s.read] {
@@ -99,35 +96,35 @@ func (s *wireScanner) feed(data []byte) (wrong string) {
 			}
 			s.read++
 		case s.skip > 0:
-			taken = s.pass(data)
+			consumed = s.pass(data)
 		default:
 			wrong = s.digit(data[0])
 		}
 		s.leave()
-		data = data[taken:]
+		data = data[consumed:]
 	}
 	return wrong
 }
 
-// pass goes over a field that is not looked at, and keeps the kind.
+// pass skips an ignored field, and records the kind.
 func (s *wireScanner) pass(data []byte) int {
-	taken := int(min(int64(len(data)), s.skip))
+	consumed := int(min(int64(len(data)), s.skip))
 	if s.open[s.depth].message == theKind {
-		s.kind.Write(data[:taken])
+		s.kind.Write(data[:consumed])
 	}
-	s.skip -= int64(taken)
-	s.open[s.depth].left -= int64(taken)
-	return taken
+	s.skip -= int64(consumed)
+	s.open[s.depth].left -= int64(consumed)
+	return consumed
 }
 
-// leave ends messages that are over.
+// leave ends complete messages.
 func (s *wireScanner) leave() {
 	for s.depth > 0 && s.open[s.depth].left == 0 && s.skip == 0 && s.tag == 0 && s.shift == 0 {
 		s.depth--
 	}
 }
 
-// digit takes a byte of a number: a tag, a length, or a value that is a number itself.
+// digit reads a byte of a number: a tag, a length or a value.
 func (s *wireScanner) digit(c byte) string {
 	here := &s.open[s.depth]
 	if here.left--; here.left < 0 {
@@ -153,7 +150,6 @@ func (s *wireScanner) digit(c byte) string {
 	return ""
 }
 
-// field begins one.
 func (s *wireScanner) field(tag uint64) string {
 	if tag>>3 == 0 {
 		return notProtobuf
@@ -182,7 +178,6 @@ func (s *wireScanner) field(tag uint64) string {
 	return ""
 }
 
-// over goes over a field of fixed length.
 func (s *wireScanner) over(length int64) string {
 	if length > s.open[s.depth].left {
 		return notProtobuf
@@ -191,7 +186,7 @@ func (s *wireScanner) over(length int64) string {
 	return ""
 }
 
-// enter begins a field of a length: another message, or bytes.
+// enter begins a field with a length: a message, or bytes.
 func (s *wireScanner) enter(length uint64) string {
 	here, field := &s.open[s.depth], s.tag>>3
 	s.tag, s.length = 0, false
@@ -205,7 +200,7 @@ func (s *wireScanner) enter(length uint64) string {
 	case next == opaque && length > uint64(s.limits.text):
 		return fmt.Sprintf("the answer has a text of more than %d bytes", s.limits.text)
 	case next == opaque:
-		return s.over(int64(length)) // not more than left
+		return s.over(int64(length)) // at most the rest
 	}
 	here.left -= int64(length)
 	s.depth++
@@ -219,7 +214,8 @@ func (s *wireScanner) enter(length uint64) string {
 	return ""
 }
 
-// next is the part that a field begins. The envelope tells the kind first and once: nothing is decoded as another one.
+// next is the part that a field begins. The envelope has its kind first and only once, so nothing
+// is decoded as another kind.
 func (s *wireScanner) next(in message, field uint64) (message, string) {
 	if in != envelope {
 		return inner[in][field], ""

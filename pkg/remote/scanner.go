@@ -2,13 +2,12 @@ package remote
 
 import "fmt"
 
-// deepest is the most levels that any limits allow.
+// deepest is the largest depth of all limits.
 const deepest = 128
 
-// numberLimit is the longest number, in bytes.
 const numberLimit = 512
 
-// place is where in the grammar of JSON a scanner is.
+// place is a scanner's state in the grammar of JSON.
 type place uint8
 
 const (
@@ -21,7 +20,7 @@ const (
 	inText
 	inName
 	inWord
-	// The places in a number; atMinus, atPoint, atExponent and atSign need a digit.
+	// Places in a number; atMinus, atPoint, atExponent and atSign need a digit.
 	atMinus
 	atZero
 	inWhole
@@ -34,49 +33,47 @@ const (
 
 const notJSON = "the answer is no JSON"
 
-// scanner says of JSON that comes in pieces whether it is whole and within limits. It takes time in proportion to the bytes, and
-// the same memory for each answer. What it lets pass is what encoding/json takes for valid.
+// scanner checks that JSON in pieces is complete and within limits, in linear time and constant
+// memory. It accepts what encoding/json accepts.
 type scanner struct {
 	limits limits
 	place  place
-	// depth is the number of objects and lists that are open; lists says of each whether it is one, counts what it holds.
+	// depth is the number of open objects and lists; lists marks the lists, counts has their sizes.
 	depth  int
 	lists  [deepest + 1]bool
 	counts [deepest + 1]int32
-	// values so far, and items: those in lists of the outermost object.
+	// values so far, and items: the elements of lists in the outermost object.
 	values, items int
-	// length of the text, name or number that is open.
-	length int
-	// escape is 1 after a backslash, and 1 more than the hexadecimal digits that are missing of \u.
+	length        int
+	// escape is 1 after a backslash, and in \u 1 more than the missing hexadecimal digits.
 	escape int
-	// word is what is missing of true, false or null.
+	// word is the missing part of true, false or null.
 	word string
 }
 
-// cost is how many values and items there were.
 func (s *scanner) cost() (values, items int) { return s.values, s.items }
 
-// feed takes the next piece, and says what is wrong with it; "": nothing.
+// feed checks the next piece and returns what is wrong, or "".
 func (s *scanner) feed(data []byte) (wrong string) {
 	for len(data) > 0 && wrong == "" {
-		taken := 1
+		consumed := 1
 		switch {
 		case s.place == inText || s.place == inName:
-			taken, wrong = s.text(data)
+			consumed, wrong = s.text(data)
 		case s.place == inWord:
 			wrong = s.letter(data[0])
 		case s.place >= atMinus:
-			taken, wrong = s.number(data)
+			consumed, wrong = s.number(data)
 		case isSpace(data[0]):
 		default:
 			wrong = s.structure(data[0])
 		}
-		data = data[taken:]
+		data = data[consumed:]
 	}
 	return wrong
 }
 
-// end says what is missing at the end; "": nothing.
+// end checks that the JSON is complete.
 func (s *scanner) end() string {
 	if s.depth > 0 || s.place != afterValue && !isWhole(s.place) {
 		return notJSON
@@ -86,7 +83,7 @@ func (s *scanner) end() string {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// structure takes a byte between texts, words and numbers.
+// structure reads a byte between texts, words and numbers.
 func (s *scanner) structure(c byte) string {
 	switch s.place {
 	case wantValue, wantValueOrEnd:
@@ -112,7 +109,6 @@ func (s *scanner) structure(c byte) string {
 	return notJSON
 }
 
-// separator takes what follows a value.
 func (s *scanner) separator(c byte) string {
 	if s.depth == 0 {
 		return notJSON
@@ -130,7 +126,6 @@ func (s *scanner) separator(c byte) string {
 	return ""
 }
 
-// value begins one.
 func (s *scanner) value(c byte) string {
 	if s.values++; s.values > s.limits.values {
 		return fmt.Sprintf("the answer has more than %d values", s.limits.values)
@@ -170,7 +165,6 @@ func (s *scanner) value(c byte) string {
 	return ""
 }
 
-// count adds an element to the list or a member to the object that is open.
 func (s *scanner) count() string {
 	if s.counts[s.depth]++; int(s.counts[s.depth]) > s.limits.items {
 		return fmt.Sprintf("the answer has a list or an object of more than %d", s.limits.items)
@@ -205,7 +199,6 @@ func (s *scanner) close(list bool) string {
 	return ""
 }
 
-// letter takes the next one of a word.
 func (s *scanner) letter(c byte) string {
 	if c != s.word[0] {
 		return notJSON
@@ -216,7 +209,7 @@ func (s *scanner) letter(c byte) string {
 	return ""
 }
 
-// ordinary are the bytes that mean nothing in a text.
+// ordinary are bytes without special meaning in a text.
 var ordinary = func() (table [256]bool) {
 	for c := range table {
 		table[c] = c >= ' ' && c != '"' && c != '\\'
@@ -224,37 +217,36 @@ var ordinary = func() (table [256]bool) {
 	return table
 }()
 
-// text takes bytes of a text or a name until it ends.
-func (s *scanner) text(data []byte) (taken int, wrong string) {
-	for taken < len(data) {
+func (s *scanner) text(data []byte) (consumed int, wrong string) {
+	for consumed < len(data) {
 		if s.escape > 0 {
-			if !s.escaped(data[taken]) {
-				return taken, notJSON
+			if !s.escaped(data[consumed]) {
+				return consumed, notJSON
 			}
-			taken++
+			consumed++
 			continue
 		}
-		begin := taken
-		for taken < len(data) && ordinary[data[taken]] {
-			taken++
+		begin := consumed
+		for consumed < len(data) && ordinary[data[consumed]] {
+			consumed++
 		}
-		s.length += taken - begin
-		if wrong := s.tooLong(); wrong != "" || taken == len(data) {
-			return taken, wrong
+		s.length += consumed - begin
+		if wrong := s.tooLong(); wrong != "" || consumed == len(data) {
+			return consumed, wrong
 		}
-		switch data[taken] {
+		switch data[consumed] {
 		case '"':
 			s.endText()
-			return taken + 1, ""
+			return consumed + 1, ""
 		case '\\':
 			s.escape = 1
 			s.length++
 		default:
-			return taken, notJSON
+			return consumed, notJSON
 		}
-		taken++
+		consumed++
 	}
-	return taken, ""
+	return consumed, ""
 }
 
 func (s *scanner) endText() {
@@ -265,7 +257,7 @@ func (s *scanner) endText() {
 	s.place = afterValue
 }
 
-// escaped takes a byte after a backslash.
+// escaped reads a byte after a backslash.
 func (s *scanner) escaped(c byte) bool {
 	s.length++
 	if s.escape > 1 {
@@ -303,26 +295,26 @@ func isWhole(at place) bool {
 	return at == atZero || at == inWhole || at == inFraction || at == inExponent
 }
 
-// number takes bytes of a number until it ends; the byte that ends it is left.
-func (s *scanner) number(data []byte) (taken int, wrong string) {
-	for ; taken < len(data); taken++ {
-		next, goesOn := step(s.place, data[taken])
+// number reads a number, without the byte that ends it.
+func (s *scanner) number(data []byte) (consumed int, wrong string) {
+	for ; consumed < len(data); consumed++ {
+		next, goesOn := step(s.place, data[consumed])
 		if !goesOn {
 			if !isWhole(s.place) {
-				return taken, notJSON
+				return consumed, notJSON
 			}
 			s.place = afterValue
-			return taken, ""
+			return consumed, ""
 		}
 		s.place = next
 		if s.length++; s.length > numberLimit {
-			return taken, fmt.Sprintf("the answer has a number of more than %d bytes", numberLimit)
+			return consumed, fmt.Sprintf("the answer has a number of more than %d bytes", numberLimit)
 		}
 	}
-	return taken, ""
+	return consumed, ""
 }
 
-// step is where a byte leads in a number; false: the number does not go on with it.
+// step is the next place in a number; false: the byte does not belong to it.
 func step(at place, c byte) (next place, goesOn bool) {
 	switch {
 	case isDigit(c):

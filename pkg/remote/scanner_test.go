@@ -29,7 +29,8 @@ var texts = []string{
 	`tru`, `truth`, `nul`, `"a`, "\"a\nb\"", `"\x"`, `"\u12g4"`, `"\u12`, `{}{}`, `[1]2`, `[1}`, `{"a":1]`, `1 2`, `--1`, `1-1`, `"a"b`, `00`, `-01`,
 }
 
-// FuzzScannerAgrees: what passes is valid for encoding/json and what is not does not pass, in pieces of any size.
+// FuzzScannerAgrees: what passes is valid for encoding/json and what is not does not pass, in
+// pieces of any size.
 func FuzzScannerAgrees(f *testing.F) {
 	for _, text := range texts {
 		f.Add([]byte(text), 1)

@@ -1,9 +1,8 @@
-// Package target says what a cluster is to those who decide what goes onto it: which one, and the
-// few things about it that decisions read. It is pure and reads no object that stands for a
-// cluster: package cluster describes KKP's Clusters (cluster.Describe), and another kind will have
-// a function of its own. Only OwnerOf names KKP's kind, for records, which name none.
+// Package target says what a cluster is for decisions: which one (Ref), and the few facts that
+// decisions need (Description). It is pure and knows no kind of cluster: cluster.Describe describes
+// KKP's. Only OwnerOf names KKP's kind, for records.
 //
-// What templates see of a cluster is not here: that is package templatedata, in KKP's words.
+// What templates get of a cluster is in package templatedata.
 package target
 
 import (
@@ -15,59 +14,57 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Ref says which cluster is meant. What is empty in it is not asked for: one that has a namespace
-// alone means whatever cluster the namespace has.
+// Ref identifies a cluster. Empty fields match any: a namespace alone means its cluster.
 type Ref struct {
-	// Kind of the object that stands for the cluster; records name none for KKP's.
+	// Kind of the object that stands for the cluster; empty in records, for KKP's.
 	Kind schema.GroupKind
-	// Namespace on the seed that holds what is kept of the cluster, its AddonInstallations among
-	// it.
+	// Namespace on the seed with the cluster's AddonInstallations and other data.
 	Namespace string
-	// Name and UID of the object. One that comes back under its name has another UID.
+	// Name and UID of the object. A new object of the same name has another UID.
 	Name string
 	UID  types.UID
 }
 
-// InstalledIn is the cluster that an AddonInstallation is for: the one of its namespace.
+// InstalledIn is the cluster of an AddonInstallation: that of its namespace.
 func InstalledIn(installation *v1.AddonInstallation) Ref {
 	return Ref{Namespace: installation.Namespace}
 }
 
-// Recorded is the cluster that status or records of a namespace name.
+// Recorded is the cluster that a status or record in a namespace names.
 func Recorded(namespace string, identity v1.ClusterIdentity) Ref {
 	return Ref{Namespace: namespace, Name: identity.Name, UID: identity.UID}
 }
 
-// Identity is what status and records say of the cluster.
+// Identity is the cluster's name and UID for status and records.
 func (r Ref) Identity() v1.ClusterIdentity { return v1.ClusterIdentity{Name: r.Name, UID: r.UID} }
 
-// OwnerOf is what objects name that are to go with the cluster of a record, which is KKP's: its group is that of our own
-// kinds.
+// OwnerOf is the owner reference for objects that end with a recorded cluster. KKP's group is the
+// same as that of our own kinds.
 func OwnerOf(identity v1.ClusterIdentity) metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: v1.GroupVersion.String(), Kind: "Cluster", Name: identity.Name, UID: identity.UID,
 	}
 }
 
-// Matches says whether another Ref has all that this one asks for.
+// Matches says whether another Ref has all the fields that are set in this one.
 func (r Ref) Matches(other Ref) bool {
 	return (r.Kind.Empty() || r.Kind == other.Kind) && (r.Namespace == "" || r.Namespace == other.Namespace) &&
 		(r.Name == "" || r.Name == other.Name) && (r.UID == "" || r.UID == other.UID)
 }
 
-// Description is a cluster at one moment. What it shares with the object is only read.
+// Description is a cluster at one moment. It shares data with the object: don't change it.
 type Description struct {
 	Ref
-	// KubernetesVersion is the control plane's; "" while it is not known.
+	// KubernetesVersion of the control plane; "" while unknown.
 	KubernetesVersion string
-	// APIServerUp says whether the platform takes the API server for running.
+	// APIServerUp says whether the API server runs, by the platform.
 	APIServerUp         bool
 	Labels, Annotations map[string]string
-	// Paused clusters are left as they are; what Deleted ones have is given up without a call.
+	// Paused clusters are not changed; a Deleted one's installations end without calls to it.
 	Paused, Deleted bool
-	// Owner is for objects that are to go with the cluster.
+	// Owner is for objects that end with the cluster.
 	Owner metav1.OwnerReference
-	// Object stands for the cluster. Events are reported on it, and who knows its kind reads the
-	// rest there: KKP's part of a Cluster is a *Cluster of KKP.
+	// Object stands for the cluster: events are reported on it, and those who know its kind (a
+	// *Cluster of KKP) read more of it.
 	Object runtime.Object
 }

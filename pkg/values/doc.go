@@ -1,18 +1,17 @@
-// Package values puts an installation's values together and checks them.
+// Package values merges an installation's values and checks them.
 //
-// Layers come lowest first; maps merge by key, lists and scalars replace, a null removes what is
-// below and stays as null, so that a chart sees it and removes its own default too. Merge keeps the
-// origin of every key that is in effect.
+// Layers come lowest first. Maps merge by key; lists and scalars replace. A null removes what is
+// below and stays in the result, so that a chart removes its own default too. Merge returns the
+// origin of each key.
 //
-// A form's fields are values at dotted paths. Defaults are a layer of their own; CheckForm is the
-// one check for admission and for rendering.
+// A form's fields are values at dotted paths. Their defaults are a layer; CheckForm is the check
+// for both admission and rendering.
 //
-// CheckTemplate says whether a valuesTemplate parses, without running it; UnknownKeys finds what
-// may be a misspelt field.
+// CheckTemplate parses a valuesTemplate without running it; UnknownKeys finds misspelt fields.
 //
 // CheckMarks finds template marks ("{{") in values of users, where templates see secrets.
 //
-// CheckFormSpec checks a form itself, FormSchema makes JSON schema of it for user interfaces.
+// CheckFormSpec checks a form itself; FormSchema converts it to JSON schema for user interfaces.
 //
-// No error of this package holds a value: values may be secret.
+// No error of this package contains a value: values may be secret.
 package values

@@ -11,9 +11,9 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// FieldError says which field of a form is wrong, and what with it; never its value.
+// FieldError says what is wrong with a field of a form; never its value.
 type FieldError struct {
-	// Field is the internal name, DisplayName what users read.
+	// Field is the internal name, DisplayName is for users.
 	Field, DisplayName string
 	Problem            string
 }
@@ -22,28 +22,27 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("field %q (%s) %s", e.DisplayName, e.Field, e.Problem)
 }
 
-// FormError has all that is wrong with what was given for a form, at most one problem for each field.
+// FormError has all problems of a form's values, at most one for each field.
 type FormError struct{ Fields []*FieldError }
 
-// toldBytes is how long the text of a FormError may grow before fields are counted instead of told.
-const toldBytes = 800
+// maxTextBytes bounds the text of a FormError; further fields are counted.
+const maxTextBytes = 800
 
 func (e *FormError) Error() string {
 	text := ""
 	for i, field := range e.Fields {
-		told := field.Error()
-		if i > 0 && len(text)+len(told) > toldBytes {
+		shown := field.Error()
+		if i > 0 && len(text)+len(shown) > maxTextBytes {
 			return fmt.Sprintf("%s; and %d more", text, len(e.Fields)-i)
 		}
 		if i > 0 {
 			text += "; "
 		}
-		text += told
+		text += shown
 	}
 	return text
 }
 
-// Unwrap gives the fields.
 func (e *FormError) Unwrap() []error {
 	fields := make([]error, len(e.Fields))
 	for i, field := range e.Fields {
@@ -52,7 +51,7 @@ func (e *FormError) Unwrap() []error {
 	return fields
 }
 
-// FormDefaults are the defaults of a form as a layer of values. The error is a *FieldError.
+// FormDefaults are a form's defaults as a layer of values. The error is a *FieldError.
 func FormDefaults(form []kubermaticv1.FormField) (map[string]any, error) {
 	defaults := map[string]any{}
 	for _, field := range form {
@@ -74,7 +73,6 @@ func FormDefaults(form []kubermaticv1.FormField) (map[string]any, error) {
 	return defaults, nil
 }
 
-// defaultOf is the default of a field, checked as a value is.
 func defaultOf(field kubermaticv1.FormField) (value any, given bool, err error) {
 	if field.Default == nil || len(field.Default.Raw) == 0 || bytes.Equal(bytes.TrimSpace(field.Default.Raw), []byte("null")) {
 		return nil, false, nil
@@ -89,7 +87,6 @@ func defaultOf(field kubermaticv1.FormField) (value any, given bool, err error) 
 	return wrapped["default"], true, nil
 }
 
-// fieldPath is where a field's value goes.
 func fieldPath(field kubermaticv1.FormField) (Path, error) {
 	path, err := ParsePath(field.InternalName)
 	switch {
@@ -101,8 +98,8 @@ func fieldPath(field kubermaticv1.FormField) (Path, error) {
 	return path, nil
 }
 
-// CheckFormSpec checks a form itself, as a catalogue has it: paths, types, options, defaults, and that no field is in the
-// way of another. It is what admission of a catalogue asks. The error is a *FieldError.
+// CheckFormSpec checks a form as admission of a catalogue does: paths, types, options, defaults,
+// and that no field blocks another. The error is a *FieldError.
 func CheckFormSpec(form []kubermaticv1.FormField) error {
 	for _, field := range form {
 		if !slices.Contains(fieldTypes, field.Type) {
@@ -124,9 +121,9 @@ func unknownType(field kubermaticv1.FormField) string {
 	return fmt.Sprintf("has type %q, which this release does not know", field.Type)
 }
 
-// CheckForm checks what users gave against types and options, and the effective values against those and against
-// required. Where effective values are not known yet, as at admission of an installation with valuesFrom, they are nil.
-// The error is a *FormError with every field that is wrong, in the order of the form.
+// CheckForm checks the users' values against types and options, and the effective values also
+// against required. Effective is nil if unknown, as at admission of an installation with
+// valuesFrom. The error is a *FormError, in the order of the form.
 func CheckForm(form []kubermaticv1.FormField, given, effective map[string]any) error {
 	var wrong []*FieldError
 	for _, field := range form {
@@ -140,7 +137,6 @@ func CheckForm(form []kubermaticv1.FormField, given, effective map[string]any) e
 	return &FormError{wrong}
 }
 
-// problemOf says what is wrong with a field; empty if nothing is.
 func problemOf(field kubermaticv1.FormField, given, effective map[string]any) string {
 	path, err := fieldPath(field)
 	if wrong, ok := errors.AsType[*FieldError](err); ok {
@@ -174,7 +170,6 @@ func hasValue(path Path, values map[string]any) bool {
 	return err == nil && found && value != nil && value != ""
 }
 
-// checkValue says what is wrong with a value; empty if nothing is.
 func checkValue(field kubermaticv1.FormField, value any) string {
 	switch field.Type {
 	case kubermaticv1.FormNumber:
@@ -203,15 +198,14 @@ func checkValue(field kubermaticv1.FormField, value any) string {
 	return ""
 }
 
-// choices lists options, as many as one can read at a glance.
 func choices(options []string) string {
 	const most, mostBytes = 12, 400
-	told := min(len(options), most)
-	for told > 1 && len(fmt.Sprintf("%q", options[:told])) > mostBytes {
-		told--
+	shown := min(len(options), most)
+	for shown > 1 && len(fmt.Sprintf("%q", options[:shown])) > mostBytes {
+		shown--
 	}
-	text := fmt.Sprintf("%q", options[:told])
-	if more := len(options) - told; more > 0 {
+	text := fmt.Sprintf("%q", options[:shown])
+	if more := len(options) - shown; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

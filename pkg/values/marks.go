@@ -10,17 +10,14 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// templateMark begins an action of a template.
 const templateMark = "{{"
 
-// longestKey is how much of a key is told.
 const longestKey = 64
 
-// MarksError says that values hold what a template would take for its own.
+// MarksError says that values contain template marks.
 type MarksError struct {
 	// Path leads to the text, or to the map whose key it is.
-	Path string
-	// IsKey says that a key holds it.
+	Path  string
 	IsKey bool
 }
 
@@ -33,8 +30,9 @@ func (e *MarksError) Error() string {
 		"not; whoever writes the catalogue may put such text into the version's values"
 }
 
-// CheckMarks refuses values in which a text or a key holds template marks, or ends so that it makes one with the text that
-// follows. Text in base64 or behind another code of a template's functions isn't seen. The error is a *MarksError.
+// CheckMarks refuses values with a text or key that contains a template mark, or that could
+// complete one with the following text. Encoded text, such as base64, isn't checked. The error is a
+// *MarksError.
 func CheckMarks(content map[string]any) error {
 	if problem := findMarks(content, ""); problem != nil {
 		return problem
@@ -42,7 +40,7 @@ func CheckMarks(content map[string]any) error {
 	return nil
 }
 
-// PlaceOf names where an installation's own values are written: those of an item of the custom core list come from there.
+// PlaceOf says where an installation's own values come from: possibly the custom core list.
 func PlaceOf(installation *v1.AddonInstallation) string {
 	if installation.Spec.CoreAddon && installation.Annotations[v1.AnnotationCoreOrigin] == v1.OriginList {
 		return `spec.values (its item's, in ConfigMap custom-core-addons of the platform namespace, or set here)`

@@ -2,23 +2,26 @@ package values
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+
+	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
-// ReservedKey at the top of values holds the cluster's template data; nobody else may set it.
+// ReservedKey at the top of values has the cluster's template data; no layer may set it.
 const ReservedKey = "kkp"
 
 // Layer is one source of values.
 type Layer struct {
-	// Origin says where the values come from, such as "catalogue" or "valuesFrom[0]".
+	// Origin of the values, such as "catalogue" or "valuesFrom[0]".
 	Origin string
 	Values map[string]any
 }
 
-// Origins says which layer set the value in effect, by dotted path of every scalar, list, null and empty map.
+// Origins are effective values' layers, by dotted path of each scalar, list, null and empty map.
 type Origins map[string]string
 
-// ReservedKeyError says that a layer sets a key that is ours.
+// ReservedKeyError says that a layer sets the reserved key.
 type ReservedKeyError struct{ Origin, Key string }
 
 func (e *ReservedKeyError) Error() string {
@@ -36,8 +39,8 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("the merged values have %d %s, at most %d are taken", e.Have, e.What, e.Max)
 }
 
-// Merge lays the layers over one another, lowest first. The result shares nothing with them. Nulls that are in effect are
-// kept; see WithoutNulls. Errors are *ReservedKeyError and *LimitError.
+// Merge merges layers, lowest first. The result shares no data with them. It keeps effective nulls;
+// see WithoutNulls. Errors are *ReservedKeyError and *LimitError.
 func Merge(layers []Layer) (map[string]any, Origins, error) {
 	merged, origins := map[string]any{}, Origins{}
 	for _, layer := range layers {
@@ -60,7 +63,6 @@ func Merge(layers []Layer) (map[string]any, Origins, error) {
 	return merged, origins, nil
 }
 
-// overlay is the merging of one layer.
 type overlay struct {
 	origin  string
 	origins Origins
@@ -90,7 +92,6 @@ func (o overlay) merge(below, above map[string]any, at Path) {
 	}
 }
 
-// forget drops the origins of what a value replaces.
 func (o overlay) forget(value any, at Path) {
 	delete(o.origins, at.String())
 	if below, ok := value.(map[string]any); ok {
@@ -100,19 +101,19 @@ func (o overlay) forget(value any, at Path) {
 	}
 }
 
-// WithoutNulls is a copy without the keys whose value is null, for templates that have no defaults of their own to remove.
+// WithoutNulls is a copy without null values, for templates that have no defaults to remove.
 func WithoutNulls(values map[string]any) map[string]any {
-	kept := make(map[string]any, len(values))
+	result := make(map[string]any, len(values))
 	for key, value := range values {
 		switch value := value.(type) {
 		case nil:
 		case map[string]any:
-			kept[key] = WithoutNulls(value)
+			result[key] = WithoutNulls(value)
 		default:
-			kept[key] = clone(value)
+			result[key] = clone(value)
 		}
 	}
-	return kept
+	return result
 }
 
 func clone(value any) any {
@@ -148,4 +149,42 @@ func depthOf(value any) int {
 		return 0
 	}
 	return deepest + 1
+}
+
+// Limits of values, for one document and for the merged ones.
+const (
+	MaxBytes = 256 << 10
+	// MaxDepth is the deepest nesting of maps and lists.
+	MaxDepth = 32
+)
+
+// DecodeError says what is wrong with a document of values.
+type DecodeError struct {
+	// Line counts from 1; 0 is unknown.
+	Line int
+	// Problem contains no value.
+	Problem string
+}
+
+func (e *DecodeError) Error() string {
+	return "values: " + (&strictyaml.Error{Line: e.Line, Problem: e.Problem}).Error()
+}
+
+// Decode reads values from YAML or JSON. Whole numbers that fit are int64, others float64. An empty
+// document gives no values. The error is a *DecodeError.
+func Decode(data []byte) (map[string]any, error) {
+	content, err := strictyaml.Decode(data, strictyaml.Limits{Bytes: MaxBytes, Depth: MaxDepth})
+	if problem, ok := errors.AsType[*strictyaml.Error](err); ok {
+		return nil, &DecodeError{Line: problem.Line, Problem: problem.Problem}
+	}
+	if err != nil {
+		return nil, &DecodeError{Problem: "is not valid"}
+	}
+	switch content := content.(type) {
+	case nil:
+		return map[string]any{}, nil
+	case map[string]any:
+		return content, nil
+	}
+	return nil, &DecodeError{Problem: "is no map of keys to values"}
 }

@@ -7,18 +7,16 @@ import (
 	"strings"
 )
 
-// MaxIndex is the highest list index in a path: a number must not make a list of four thousand million (CVE-2022-36055).
+// MaxIndex is the highest list index: a number must not create a huge list (CVE-2022-36055).
 const MaxIndex = 1024
 
-// Path leads to a value: spec.replicas, args[0], annotations.example\.com/name. A backslash takes the special meaning from
-// the dot, the bracket or the backslash after it.
+// Path leads to a value: spec.replicas, args[0], annotations.example\.com/name. A backslash escapes
+// a dot, a bracket or a backslash.
 type Path []Step
 
 // Step is a key of a map, or an index of a list.
 type Step struct {
-	// Key of a map; empty for an index.
-	Key string
-	// Index of a list where IsIndex.
+	Key     string
 	Index   int
 	IsIndex bool
 }
@@ -48,7 +46,6 @@ type pathParser struct {
 	path Path
 }
 
-// step reads one step and the dot before it.
 func (p *pathParser) step() error {
 	if len(p.path) > 0 && p.text[p.at] == '[' {
 		return p.index()
@@ -119,7 +116,6 @@ func (p *pathParser) problem(format string, args ...any) error {
 
 var keyEscapes = strings.NewReplacer(`\`, `\\`, `.`, `\.`, `[`, `\[`, `]`, `\]`)
 
-// String writes the path so that ParsePath reads it back.
 func (p Path) String() string {
 	var text strings.Builder
 	for i, step := range p {
@@ -135,12 +131,11 @@ func (p Path) String() string {
 	return text.String()
 }
 
-// key is the path one key further.
 func (p Path) key(key string) Path {
 	return append(slices.Clip(p), Step{Key: key})
 }
 
-// Get follows the path. Without a value there, found is false; a *PathError says that a plain value stands in the way.
+// Get follows the path. A *PathError says that a plain value blocks the path.
 func (p Path) Get(values map[string]any) (value any, found bool, err error) {
 	value = values
 	for i, step := range p {
@@ -175,14 +170,13 @@ func (p Path) blocked(at int, wanted string) error {
 	return &PathError{Path: p.String(), Problem: fmt.Sprintf("does not lead on: %q is no %s", p[:at].String(), wanted)}
 }
 
-// Set puts a value where the path leads and makes the maps and lists on the way; places of a list that nobody set are
-// null. The error is a *PathError.
+// Set sets a value and creates the maps and lists on its path, with null for unset places of lists.
+// The error is a *PathError.
 func (p Path) Set(values map[string]any, value any) error {
 	_, err := p.set(values, 0, value)
 	return err
 }
 
-// set returns the container at step i with the value in it.
 func (p Path) set(container any, i int, value any) (any, error) {
 	if i == len(p) {
 		return value, nil

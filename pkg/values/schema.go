@@ -10,21 +10,21 @@ import (
 
 // Keywords of a form's schema beyond JSON schema, for user interfaces.
 const (
-	// SchemaOrder is the field's place in the form, from 0: properties of JSON have no order.
+	// SchemaOrder is the field's position in the form, from 0: JSON properties have no order.
 	SchemaOrder = "x-order"
-	// SchemaPath is the field's internal name: the path that its value goes to.
+	// SchemaPath is the field's internal name: the path of its value.
 	SchemaPath = "x-path"
 )
 
 const (
 	schemaDialect = "https://json-schema.org/draft/2020-12/schema"
-	// maxSchemaPlaces of lists in one form: a few long indexes, one inside of another, would make a schema of millions.
+	// maxSchemaPlaces bounds list places in a form: nested long indexes would make millions.
 	maxSchemaPlaces = 4096
 )
 
-// FormSchema is a form as JSON schema (2020-12) for user interfaces: what a user may write into spec.values. It is not for
-// checking, which CheckForm does; but what CheckForm takes from a user, the schema takes too, except for null, which
-// removes a value. A required field that has a default is not required of the user. The error is a *FieldError.
+// FormSchema converts a form to JSON schema (2020-12) for user interfaces: what users may write
+// into spec.values. It accepts at least what CheckForm accepts, except null, which removes a value.
+// A required field with a default is not required here. The error is a *FieldError.
 func FormSchema(form []kubermaticv1.FormField) (map[string]any, error) {
 	root, err := formTree(form)
 	if err != nil {
@@ -35,7 +35,7 @@ func FormSchema(form []kubermaticv1.FormField) (map[string]any, error) {
 	return schema, nil
 }
 
-// formTree puts the fields of a form where their values go. The error is a *FieldError.
+// formTree arranges a form's fields by path. The error is a *FieldError.
 func formTree(form []kubermaticv1.FormField) (*schemaNode, error) {
 	builder := schemaBuilder{root: &schemaNode{properties: map[string]*schemaNode{}}}
 	for order, field := range form {
@@ -46,7 +46,6 @@ func formTree(form []kubermaticv1.FormField) (*schemaNode, error) {
 	return builder.root, nil
 }
 
-// schemaNode is a map, a list or a field.
 type schemaNode struct {
 	properties map[string]*schemaNode
 	items      []*schemaNode
@@ -60,7 +59,6 @@ type schemaBuilder struct {
 	places int
 }
 
-// add puts a field at its place in the tree.
 func (b *schemaBuilder) add(order int, field kubermaticv1.FormField) error {
 	path, err := fieldPath(field)
 	if err != nil {
@@ -91,7 +89,6 @@ func (b *schemaBuilder) add(order int, field kubermaticv1.FormField) error {
 	return nil
 }
 
-// descend gives the node a step further, made where it is not there.
 func (b *schemaBuilder) descend(node *schemaNode, step Step) (*schemaNode, error) {
 	if step.IsIndex && node.properties != nil || !step.IsIndex && node.items != nil {
 		return nil, fmt.Errorf("has an internalName that takes a list for a map, or a map for a list")
@@ -114,7 +111,7 @@ func (b *schemaBuilder) descend(node *schemaNode, step Step) (*schemaNode, error
 	return node.items[step.Index], nil
 }
 
-// kind is what a node has become, empty while it is nothing yet.
+// kind is what a node is so far, or "".
 func (n *schemaNode) kind() string {
 	switch {
 	case n.field != nil:
@@ -127,7 +124,7 @@ func (n *schemaNode) kind() string {
 	return ""
 }
 
-// schema of a node; a place of a list that no field is about may hold anything.
+// schema of a node. A list place without a field accepts anything.
 func (n *schemaNode) schema() map[string]any {
 	switch n.kind() {
 	case "field":
@@ -162,7 +159,6 @@ func (n *schemaNode) schema() map[string]any {
 	return map[string]any{}
 }
 
-// fieldSchema is the schema of one field's value.
 func fieldSchema(order int, field kubermaticv1.FormField) map[string]any {
 	schema := map[string]any{"title": field.DisplayName, SchemaOrder: int64(order), SchemaPath: field.InternalName}
 	if field.HelpText != "" {

@@ -7,45 +7,46 @@ import (
 	"strings"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 const (
-	// unknownTold is how many keys that nobody knows are told; the others are counted.
-	unknownTold = 5
-	// maxComparisons of keys in one check: who writes 60,000 keys is not told what each might have meant.
+	// unknownShown is how many unknown keys are named; the others are counted.
+	unknownShown = 5
+	// maxComparisons bounds the search for similar keys.
 	maxComparisons = 1024
-	// maxKeyShown is how much of a key is told, in bytes.
+	// maxKeyShown bounds a key in messages, in bytes.
 	maxKeyShown = 64
 )
 
-// UnknownKeys tells, in sentences, which keys a user gave that are neither on the way to a field of the form nor among the known
-// values: they may be misspelt. Only maps that hold a field are looked at, since below all others anything may stand. Where values
-// may be known elsewhere, to a chart or a valuesTemplate, only keys that look like a field's are told. Sorted, at most six.
+// UnknownKeys reports, in sentences, given keys that are neither on the path of a form field nor
+// among the known values: they may be misspelt. It checks only maps that contain a field. If values
+// may also be known elsewhere, as to a chart or a valuesTemplate, it reports only keys similar to a
+// field's. The result is sorted, at most six.
 func UnknownKeys(form []kubermaticv1.FormField, known, given map[string]any, elsewhere bool) []string {
 	if len(form) == 0 {
 		return nil
 	}
 	root, err := formTree(form)
 	if err != nil {
-		return nil // what is wrong with the form is told elsewhere
+		return nil // the form itself is checked elsewhere
 	}
-	search := unknownSearch{elsewhere: elsewhere, left: maxComparisons}
+	search := unknownSearch{elsewhere: elsewhere, remaining: maxComparisons}
 	search.compare(nil, root, known, given)
-	if more := search.count - len(search.told); more > 0 {
-		search.told = append(search.told, fmt.Sprintf("and %d more unknown keys", more))
+	if more := search.count - len(search.reported); more > 0 {
+		search.reported = append(search.reported, fmt.Sprintf("and %d more unknown keys", more))
 	}
-	return search.told
+	return search.reported
 }
 
 type unknownSearch struct {
 	elsewhere bool
-	told      []string
+	reported  []string
 	count     int
-	// left are the comparisons that may still be made.
-	left int
+	// remaining is the number of comparisons still allowed.
+	remaining int
 }
 
-// compare compares what stands at a path with the form's and the known values' parts there.
 func (s *unknownSearch) compare(path Path, node *schemaNode, known, given any) {
 	switch given := given.(type) {
 	case map[string]any:
@@ -70,39 +71,32 @@ func (s *unknownSearch) compare(path Path, node *schemaNode, known, given any) {
 	}
 }
 
-// report notes an unknown key below a node.
 func (s *unknownSearch) report(path Path, node *schemaNode) {
 	similar := s.similar(path[len(path)-1].Key, slices.Sorted(maps.Keys(node.properties)))
 	if s.elsewhere && similar == "" {
 		return
 	}
-	if s.count++; len(s.told) == unknownTold {
+	if s.count++; len(s.reported) == unknownShown {
 		return
 	}
-	text := fmt.Sprintf("key %q is neither in the form nor in the catalogue's values", shownKey(path.String()))
+	message := fmt.Sprintf("key %q is neither in the form nor in the catalogue's values", text.Cut(path.String(), maxKeyShown))
 	if s.elsewhere {
-		text = fmt.Sprintf("key %q is not in the form", shownKey(path.String()))
+		message = fmt.Sprintf("key %q is not in the form", text.Cut(path.String(), maxKeyShown))
 	}
 	if similar != "" {
-		text += fmt.Sprintf(": is %q meant?", shownKey(append(slices.Clone(path[:len(path)-1]), Step{Key: similar}).String()))
+		meant := append(slices.Clone(path[:len(path)-1]), Step{Key: similar})
+		message += fmt.Sprintf(": is %q meant?", text.Cut(meant.String(), maxKeyShown))
 	}
-	s.told = append(s.told, text)
+	s.reported = append(s.reported, message)
 }
 
-func shownKey(text string) string {
-	if len(text) <= maxKeyShown {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxKeyShown], "") + "…"
-}
-
-// similar gives the first of the names that a key is a slip away from; empty where there is none.
+// similar returns the first name that differs from the key by a slip, or "".
 func (s *unknownSearch) similar(key string, names []string) string {
 	for _, name := range names {
-		if s.left == 0 {
+		if s.remaining == 0 {
 			return ""
 		}
-		s.left--
+		s.remaining--
 		if isSlip(key, name) {
 			return name
 		}
@@ -110,8 +104,8 @@ func (s *unknownSearch) similar(key string, names []string) string {
 	return ""
 }
 
-// isSlip: two texts are equal but for upper case, or for one letter too much, too few, another or swapped with its neighbour; from
-// eight letters on, for two.
+// isSlip: two texts differ only by case, or by one inserted, missing, replaced or swapped letter;
+// two of them from eight letters on.
 func isSlip(a, b string) bool {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	allowed := 1
@@ -125,7 +119,7 @@ func isSlip(a, b string) bool {
 	return distance(a, b) <= allowed
 }
 
-// distance is the number of edits between two short texts: bytes put in, left out, exchanged, or swapped with their neighbour.
+// distance is the number of edits between texts: bytes inserted, removed, replaced or swapped.
 func distance(a, b string) int {
 	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

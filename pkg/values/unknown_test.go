@@ -78,7 +78,8 @@ func TestUnknownKeysAreBounded(t *testing.T) {
 	}
 }
 
-// TestAllThatIsWrongAtOnce holds every wrong and every missing field in one refusal, and its length within a condition.
+// TestAllThatIsWrongAtOnce holds every wrong and every missing field in one refusal, and its length
+// within a condition.
 func TestAllThatIsWrongAtOnce(t *testing.T) {
 	fields := form(field("owner", kubermaticv1.FormText, true), field("size", kubermaticv1.FormSelect, false),
 		field("replicas", kubermaticv1.FormInteger, false), field("fine", kubermaticv1.FormText, true))

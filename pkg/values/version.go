@@ -8,11 +8,12 @@ import (
 	"text/template/parse"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// CheckVersion checks what a catalogue says about the values of one version: the values themselves, and a form whose fields
-// lead somewhere and whose defaults are what they ought to be. It is for catalogue.Read, which calls it for admission and
-// for the merge alike. Field is the path of what is wrong below the version; a nil error means that nothing is.
+// CheckVersion checks the values of a version: their form, and that form fields have valid paths
+// and defaults. catalogue.Read calls it, for admission and the merge. Field is the path below the
+// version.
 func CheckVersion(version *kubermaticv1.AddonVersion) (field string, err error) {
 	if version.Values != nil {
 		if _, err := Decode(version.Values.Raw); err != nil {
@@ -31,11 +32,11 @@ func CheckVersion(version *kubermaticv1.AddonVersion) (field string, err error) 
 	return "", nil
 }
 
-// maxTemplateBytes of a valuesTemplate, as the schema has it: what comes from git did not pass the schema yet.
+// maxTemplateBytes is the schema's limit: specs from git did not pass the schema.
 const maxTemplateBytes = 64 << 10
 
-// templateFunctions are the names of the functions that a valuesTemplate may call: those of renderer gotemplate, a test of which
-// compares, and those of Go's templates.
+// templateFunctions are the functions of a valuesTemplate: those of renderer gotemplate, which a
+// test compares, and of Go's templates.
 var templateFunctions = functionNames(`
 	Image abbrev abbrevboth add add1 add1f addf adler32sum ago all and any append atoi b32dec b32enc b64dec b64enc base bcrypt
 	biggest buildCustomCert call camelcase cat ceil chunk clean coalesce compact concat contains date dateInZone dateModify
@@ -59,18 +60,19 @@ var templateFunctions = functionNames(`
 func functionNames(text string) map[string]any {
 	names := map[string]any{}
 	for name := range strings.FieldsSeq(text) {
-		names[name] = true // the parser looks only whether there is something
+		names[name] = true // the parser only checks that it exists
 	}
 	return names
 }
 
 const templateField = "valuesTemplate"
 
-// templateProblem is an error of text/template/parse, which has no other form: "template: NAME:LINE: text".
+// templateProblem is an error of text/template/parse: "template: NAME:LINE: text".
 var templateProblem = regexp.MustCompile(`(?s)^template: \S+?:(\d+):(?:\d+:)? (.*)$`)
 
-// CheckTemplate parses the valuesTemplate of a version and runs nothing of it. It is for those who write catalogues, and no part of
-// CheckVersion: one that was admitted before is not to take its whole catalogue with it. The field and the error are as CheckVersion's.
+// CheckTemplate parses a version's valuesTemplate without running it. CheckVersion does not call
+// it: a template admitted earlier must not make its whole catalogue invalid. Field and error are as
+// in CheckVersion.
 func CheckTemplate(version *kubermaticv1.AddonVersion) (field string, err error) {
 	if len(version.ValuesTemplate) > maxTemplateBytes {
 		return templateField, fmt.Errorf("it has %d bytes, more than %d: shorten it", len(version.ValuesTemplate), maxTemplateBytes)
@@ -80,12 +82,9 @@ func CheckTemplate(version *kubermaticv1.AddonVersion) (field string, err error)
 		return "", nil
 	}
 	const longest = 200
-	text := err.Error()
-	if match := templateProblem.FindStringSubmatch(text); match != nil {
-		text = fmt.Sprintf("line %s: %s", match[1], match[2])
+	problem := err.Error()
+	if match := templateProblem.FindStringSubmatch(problem); match != nil {
+		problem = fmt.Sprintf("line %s: %s", match[1], match[2])
 	}
-	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "") + "…"
-	}
-	return templateField, errors.New(text)
+	return templateField, errors.New(text.Cut(problem, longest))
 }

@@ -10,21 +10,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// Paths at which the webhooks are served, below the path of the gate.
+// Paths of the webhooks, below the gate's path.
 const (
 	PathCatalogues    = "/validate-addoncatalogue"
 	PathInstallations = "/validate-addoninstallation"
 )
 
-// paths are where the webhooks are served, below a gate's path, by their names in the charts' configurations.
 var paths = map[string]string{
 	"addoncatalogues.addons.kubermatic.k8c.io": PathCatalogues, "addoninstallations.addons.kubermatic.k8c.io": PathInstallations,
 }
 
-// change is what a request is about: before is nil at a creation, after at a deletion.
+// change has no before at a creation, and no after at a deletion.
 type change[T any] struct{ before, after *T }
 
-// decode reads the objects of a request. The API server has checked them against the schema.
+// decode reads the objects of a request, which the API server checked against the schema.
 func decode[T any](request admission.Request) (change[T], error) {
 	var found change[T]
 	for _, side := range []struct {
@@ -42,7 +41,7 @@ func decode[T any](request admission.Request) (change[T], error) {
 	return found, nil
 }
 
-// name is the object as it is told to people. A name that is still to be generated is told by what it begins with.
+// name names the object in messages. A generated name isn't known yet, only its prefix.
 func name(request admission.Request, given, generated string) string {
 	if given == "" {
 		given = generated + "…"
@@ -50,12 +49,10 @@ func name(request admission.Request, given, generated string) string {
 	return fmt.Sprintf("%s %q", request.Kind.Kind, request.Namespace+"/"+given)
 }
 
-// invalid refuses an object for what is in it.
 func invalid(who string, problem error) admission.Response {
 	return refused(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, fmt.Sprintf("%s: %v", who, problem))
 }
 
-// forbidden refuses a request whatever is in it.
 func forbidden(message string) admission.Response {
 	return refused(http.StatusForbidden, metav1.StatusReasonForbidden, message)
 }

@@ -1,28 +1,35 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/text"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// Catalogues judges AddonCatalogues that people write. Those with a role are the controllers' own and not looked at: the
-// policies of the charts say who may write them.
+// Catalogues checks AddonCatalogues that people write. It ignores those with a role: the charts'
+// policies say who may write them.
 type Catalogues struct {
-	// Master reads past caches what a warning needs; nil on a seed, which knows no other seed.
-	Master client.Reader
-	// Namespace is the platform's.
+	// Master bypasses caches; nil on a seed, which knows no other seed.
+	Master    client.Reader
 	Namespace string
-	// WorkerName restricts the Seeds that are counted, as it does the distributor's.
+	// WorkerName selects the Seeds to count, as for the distributor.
 	WorkerName string
 }
 
@@ -48,7 +55,7 @@ func (c *Catalogues) Handle(ctx context.Context, request admission.Request) admi
 	return allowed(c.withdrawal(ctx, found.before, &found.after.Spec)...)
 }
 
-// place warns of a new catalogue where nobody reads it.
+// place warns of a new catalogue in a namespace that is not read.
 func (c *Catalogues) place(object *v1.AddonCatalogue) []string {
 	if object.Namespace == c.Namespace {
 		return nil
@@ -56,9 +63,9 @@ func (c *Catalogues) place(object *v1.AddonCatalogue) []string {
 	return []string{fmt.Sprintf("nobody reads this catalogue: those of people are read in namespace %q of the master only", c.Namespace)}
 }
 
-// checkCatalogue is why a catalogue would not be merged: catalogue.Read's *InvalidError, or *TooLargeError for an add-on
-// that is too large by itself. A range of git tags that can't be read is refused too, and a valuesTemplate that does not parse. Nil:
-// nothing is wrong.
+// checkCatalogue is why a catalogue would not be merged: *catalogue.InvalidError, or
+// *catalogue.TooLargeError for an add-on that is too large by itself. It also refuses an invalid
+// range of git tags or valuesTemplate.
 func checkCatalogue(object *v1.AddonCatalogue) error {
 	if git := object.Spec.Git; git != nil {
 		if err := catalogue.CheckGitRef(git.Ref); err != nil {
@@ -81,4 +88,128 @@ func hasRole(object *v1.AddonCatalogue) bool {
 
 func sameCatalogue(found change[v1.AddonCatalogue]) bool {
 	return found.before != nil && equality.Semantic.DeepEqual(found.before.Spec, found.after.Spec)
+}
+
+// Warnings are short and few: the API server truncates each to 256 bytes once all have 4 KiB.
+const (
+	seedsWarned    = 15
+	versionsWarned = 3
+)
+
+// withdrawal warns, by seed, of installations that use what an edit withdraws; after is nil for a
+// deletion. If something can't be read, it warns too, and never refuses.
+func (c *Catalogues) withdrawal(ctx context.Context, before *v1.AddonCatalogue, after *v1.AddonCatalogueSpec) []string {
+	if c.Master == nil || before.Namespace != c.Namespace || before.DeletionTimestamp != nil {
+		return nil
+	}
+	if after != nil && len(catalogue.Withdrawn(&before.Spec, after)) == 0 {
+		return nil
+	}
+	going, err := c.withdrawn(ctx, before, after)
+	if err == nil && len(going) == 0 {
+		return nil
+	}
+	usages, missing, readErr := c.usage(ctx)
+	if err != nil || readErr != nil {
+		return []string{"it is not known whether installations use what this takes out: the master's objects can't be read"}
+	}
+	return usageWarnings(going, usages, missing)
+}
+
+// withdrawn is what no catalogue has after the edit. Children of a git catalogue end with it.
+func (c *Catalogues) withdrawn(
+	ctx context.Context, before *v1.AddonCatalogue, after *v1.AddonCatalogueSpec,
+) ([]catalogue.UsedVersion, error) {
+	var all v1.AddonCatalogueList
+	if err := c.Master.List(ctx, &all, client.InNamespace(c.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing AddonCatalogues: %w", err)
+	}
+	going := v1.AddonCatalogueSpec{Addons: slices.Clone(before.Spec.Addons)}
+	var remaining []*v1.AddonCatalogueSpec
+	if after != nil {
+		remaining = append(remaining, after)
+	}
+	for i := range all.Items {
+		other := &all.Items[i]
+		role := other.Labels[v1.LabelRole]
+		switch {
+		case other.UID == before.UID, other.DeletionTimestamp != nil, role != "" && role != v1.RoleGenerated:
+		case after == nil && metav1.IsControlledBy(other, before):
+			going.Addons = append(going.Addons, other.Spec.Addons...)
+		default:
+			remaining = append(remaining, &other.Spec)
+		}
+	}
+	return catalogue.Withdrawn(&going, remaining...), nil
+}
+
+// usage reads the distributor's last counts, and which Seeds were never counted.
+func (c *Catalogues) usage(ctx context.Context) (usages []catalogue.SeedUsage, missing []string, err error) {
+	var book corev1.ConfigMap
+	err = c.Master.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: v1.ConfigMapUsage}, &book)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, nil, fmt.Errorf("reading ConfigMap %q: %w", v1.ConfigMapUsage, err)
+	}
+	seeds, err := cluster.ListSeeds(ctx, c.Master, c.Namespace, c.WorkerName)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, seed := range seeds { // by name
+		usage, err := catalogue.DecodeUsage(seed.Name, book.Data[seed.Name])
+		if err != nil {
+			missing = append(missing, seed.Name)
+			continue
+		}
+		usages = append(usages, usage)
+	}
+	return usages, missing, nil
+}
+
+func usageWarnings(withdrawn []catalogue.UsedVersion, usages []catalogue.SeedUsage, missing []string) []string {
+	var warnings []string
+	unlisted := 0
+	for _, usage := range usages {
+		count := usage.Of(withdrawn)
+		switch {
+		case count == 0:
+		case len(warnings) < seedsWarned:
+			warnings = append(warnings, seedWarning(usage, count, withdrawn))
+		default:
+			unlisted++
+		}
+	}
+	if unlisted > 0 {
+		warnings = append(warnings, fmt.Sprintf("installations on %d more seeds use what this takes out", unlisted))
+	}
+	if len(missing) > 0 {
+		warnings = append(warnings, fmt.Sprintf("unknown whether installations use what this takes out: seeds not counted yet: %s",
+			text.Names(missing, seedsWarned)))
+	}
+	return warnings
+}
+
+func seedWarning(usage catalogue.SeedUsage, count int, withdrawn []catalogue.UsedVersion) string {
+	var shown []string
+	for _, version := range slices.SortedFunc(maps.Keys(usage.Installations), compareUsed) {
+		if slices.Contains(withdrawn, version) {
+			shown = append(shown, fmt.Sprintf("%d of %s %s", usage.Installations[version], version.Addon, cmp.Or(version.Version, "(undecided)")))
+		}
+	}
+	when := ""
+	if !usage.LastSeen.IsZero() {
+		when = fmt.Sprintf(", counted before the seed was lost at %s", usage.LastSeen.UTC().Format(time.RFC3339))
+	}
+	return fmt.Sprintf("seed %q: %s on it %s what this takes out (%s)%s; nothing is uninstalled",
+		usage.Seed, text.Count(count, "installation"), verb(count, "use"), text.Names(shown, versionsWarned), when)
+}
+
+func compareUsed(a, b catalogue.UsedVersion) int {
+	return cmp.Or(cmp.Compare(a.Addon, b.Addon), catalogue.Compare(a.Version, b.Version))
+}
+
+func verb(count int, plural string) string {
+	if count == 1 {
+		return plural + "s"
+	}
+	return plural
 }

@@ -137,7 +137,8 @@ func catalogueOrNil(object *v1.AddonCatalogue) client.Object {
 	return object
 }
 
-// TestUsageWarnings holds that who takes out what is used hears how many use it on which seed, the dead ones included.
+// TestUsageWarnings holds that who takes out what is used hears how many use it on which seed, the
+// dead ones included.
 func TestUsageWarnings(t *testing.T) {
 	c := connect(t)
 	seed := func(name string) *kkpv1.Seed {
@@ -155,7 +156,7 @@ func TestUsageWarnings(t *testing.T) {
 			Installations: map[catalogue.UsedVersion]int{{Addon: "web", Version: "1.0.0"}: 1},
 		}.Encode(),
 	}}
-	keep(t, c, namespace(platform), seed("north"), seed("south"), seed("west"), foreign, tools, others, book)
+	create(t, c, namespace(platform), seed("north"), seed("south"), seed("west"), foreign, tools, others, book)
 	handler := &webhook.Catalogues{Master: c, Namespace: platform}
 	unknown := "unknown whether installations use what this takes out: seeds not counted yet: west"
 	for _, test := range []struct {
@@ -203,14 +204,14 @@ func TestGitCatalogueGoes(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: "repository"},
 		Spec:       v1.AddonCatalogueSpec{Git: &v1.CatalogueGit{Remote: "https://git.example.com/a.git"}},
 	}
-	keep(t, c, namespace(place), parent, &kkpv1.Seed{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: "north"}},
+	create(t, c, namespace(place), parent, &kkpv1.Seed{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: "north"}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: v1.ConfigMapUsage}, Data: map[string]string{
 			"north": catalogue.SeedUsage{Installations: map[catalogue.UsedVersion]int{{Addon: "web", Version: "1.0.0"}: 2}}.Encode(),
 		}})
 	child := authored("repository-web-123456", "1.0.0")
 	child.Namespace, child.Labels = place, map[string]string{v1.LabelRole: v1.RoleGenerated}
 	child.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(parent, v1.GroupVersion.WithKind("AddonCatalogue"))}
-	keep(t, c, child)
+	create(t, c, child)
 	answer := (&webhook.Catalogues{Master: c, Namespace: place}).Handle(t.Context(), question(t, parent, nil))
 	expectAdmitted(t, answer, `seed "north": 2 installations`)
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/webhook"
 )
 
-// Whoever reaches the port without the path learns nothing, not even which paths there are.
-// Red when the path isn't looked at (the condition on isRight taken out), and when an empty path opens the gate.
+// Whoever reaches the port without the path learns nothing, not even which paths there are. Red
+// when the path isn't looked at (the condition on isRight taken out), and when an empty path opens
+// the gate.
 func TestGateAnswersNobodyWithoutThePath(t *testing.T) {
 	path, asked := "", 0
 	gate := &webhook.Gate{Path: func() string { return path }, Handlers: map[string]http.Handler{

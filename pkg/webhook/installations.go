@@ -5,9 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,24 +25,24 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// Finder finds the cluster that a Ref means; its error says that there is not exactly one, or that the read failed.
+// Finder finds the cluster of a Ref. It fails if there is not exactly one, or if a read fails.
 type Finder interface {
 	Find(ctx context.Context, ref target.Ref) (target.Description, error)
 }
 
-// Installations judges AddonInstallations.
+// Installations checks AddonInstallations.
 type Installations struct {
-	// Reader reads merged catalogues and namespaces, from a cache.
+	// Reader reads merged catalogues and namespaces from a cache.
 	Reader client.Reader
-	// Marks tells merged catalogues from whatever else has their names.
+	// Marks recognises valid merged catalogues.
 	Marks *mergedcatalogue.Marks
-	// Clusters finds an installation's cluster, from a cache.
+	// Clusters finds an installation's cluster in a cache.
 	Clusters Finder
-	// CatalogueNamespace holds the merged catalogues.
+	// CatalogueNamespace has the merged catalogues.
 	CatalogueNamespace string
-	// AllowPrereleases is the platform's, as the controllers have it.
+	// AllowPrereleases is the platform's, as for the controllers.
 	AllowPrereleases bool
-	// Restrictions are those of the seed, as the controllers have them.
+	// Restrictions of the seed, as for the controllers.
 	Restrictions catalogue.Restrictions
 }
 
@@ -60,8 +64,8 @@ func (i *Installations) Handle(ctx context.Context, request admission.Request) a
 	return allowed(warnings...)
 }
 
-// sameQuestion holds for an update that changes neither what is installed nor with which values: pausing or letting go must
-// work however wrong the values have become.
+// sameQuestion says that an update changes neither add-on nor values: pausing or a removal must
+// work even if the values have become invalid.
 func sameQuestion(found change[v1.AddonInstallation]) bool {
 	if found.before == nil {
 		return false
@@ -94,24 +98,24 @@ func (i *Installations) check(ctx context.Context, sent change[v1.AddonInstallat
 		}
 	}
 	warnings = credentialWarnings(given)
-	entry, told := i.entry(ctx, object)
-	warnings = append(warnings, told...)
+	entry, more := i.entry(ctx, object)
+	warnings = append(warnings, more...)
 	if entry == nil {
 		return warnings, nil
 	}
-	told, err = i.checkTarget(entry, sent)
+	more, err = i.checkTarget(entry, sent)
 	if err != nil {
 		return nil, err
 	}
-	warnings = append(warnings, told...)
-	choice, told := i.version(ctx, entry, object)
-	warnings = append(warnings, told...)
+	warnings = append(warnings, more...)
+	choice, more := i.version(ctx, entry, object)
+	warnings = append(warnings, more...)
 	if choice.Version == nil {
 		return warnings, nil
 	}
 	found, err := choice.Values(ctx, object, nil)
 	if marks, ok := errors.AsType[*values.MarksError](err); ok {
-		err = marks // without the place, which stands below
+		err = marks // without the place, which follows
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s, for version %q of add-on %q: %w",
@@ -123,8 +127,8 @@ func (i *Installations) check(ctx context.Context, sent change[v1.AddonInstallat
 	return warnings, nil
 }
 
-// checkTarget refuses a new installation whose targetNamespace its add-on does not get here, since that field can't be changed later.
-// One that is there already may be changed: what it has stays, and it is a warning.
+// checkTarget refuses a new installation with a forbidden targetNamespace, as that field can't be
+// changed later. For an existing one it only warns.
 func (i *Installations) checkTarget(entry *catalogue.Entry, found change[v1.AddonInstallation]) ([]string, error) {
 	namespace := found.after.Spec.TargetNamespace
 	problem := i.Restrictions.Target(namespace)
@@ -138,14 +142,13 @@ func (i *Installations) checkTarget(entry *catalogue.Entry, found change[v1.Addo
 	return nil, err
 }
 
-// request is the installation that was sent, without its cluster.
 func (i *Installations) request(object *v1.AddonInstallation) resolution.Request {
 	return resolution.Request{
 		Installation: object, Installed: resolution.InstalledInStatus(object), AllowPrereleases: i.AllowPrereleases,
 	}
 }
 
-// entry is the add-on in the merged catalogues; nil where it is not known, with a warning where there is none such.
+// entry is the add-on in the merged catalogues, or nil; with a warning if it does not exist.
 func (i *Installations) entry(ctx context.Context, object *v1.AddonInstallation) (*catalogue.Entry, []string) {
 	key := client.ObjectKey{Namespace: i.CatalogueNamespace, Name: string(object.Spec.AddonRef.Name)}
 	entry, err := i.Marks.Entry(ctx, i.Reader, key)
@@ -156,8 +159,8 @@ func (i *Installations) entry(ctx context.Context, object *v1.AddonInstallation)
 	return nil, []string{unknown.Error()}
 }
 
-// version is the one that the installation gets, or that it names; none where that is not known. Whatever is in the way
-// may be gone in a moment, and the controller says so if it is not: it is a warning.
+// version is the version that the installation gets or names, or none. Problems are only warnings:
+// they may end, or else the controller reports them.
 func (i *Installations) version(
 	ctx context.Context, entry *catalogue.Entry, object *v1.AddonInstallation,
 ) (resolution.Choice, []string) {
@@ -183,4 +186,75 @@ func deprecation(object *v1.AddonInstallation, version *v1.AddonVersion) []strin
 	}
 	return []string{fmt.Sprintf("version %q of add-on %q is deprecated: %s",
 		version.Version, object.Spec.AddonRef.Name, version.Deprecated)}
+}
+
+// Cleaners are the cluster's own users that delete objects, as in the charts' policies.
+func Cleaners() []string {
+	return []string{
+		"system:serviceaccount:kube-system:namespace-controller",
+		"system:serviceaccount:kube-system:generic-garbage-collector",
+		"system:kube-controller-manager",
+	}
+}
+
+// deletion refuses the deletion of a core installation that its cluster needs, which its finalizer
+// shows: the core add-on controller removes the finalizer first. If anything is unknown, it allows
+// the request, as the finalizer holds the installation anyway.
+func (i *Installations) deletion(ctx context.Context, request admission.Request, object *v1.AddonInstallation) admission.Response {
+	switch {
+	case !object.Spec.CoreAddon, object.DeletionTimestamp != nil, slices.Contains(Cleaners(), request.UserInfo.Username):
+		return allowed()
+	case i.isGoing(ctx, request.Namespace), !slices.Contains(object.Finalizers, v1.FinalizerCoreProtection):
+		return allowed()
+	}
+	cluster, err := i.Clusters.Find(ctx, target.InstalledIn(object))
+	if err != nil || cluster.Deleted {
+		return allowed()
+	}
+	return forbidden(fmt.Sprintf("%s is a core add-on of cluster %q, which needs it: it would be made again. To remove it for good, "+
+		"take it out of the set of core add-ons: out of ConfigMap custom-core-addons in the platform namespace of this seed, "+
+		"or by the setting of the Cluster that asks for it", name(request, object.Name, ""), cluster.Name))
+}
+
+func (i *Installations) isGoing(ctx context.Context, namespace string) bool {
+	var found corev1.Namespace
+	err := i.Reader.Get(ctx, client.ObjectKey{Name: namespace}, &found)
+	return err != nil || found.DeletionTimestamp != nil
+}
+
+var credentialWords = []string{"password", "passwd", "token", "secretkey", "accesskey", "apikey", "privatekey", "credentials"}
+
+const credentialsWarned = 3
+
+// credentialWarnings names keys whose plain text looks like a credential, which all readers of
+// installations would see.
+func credentialWarnings(given map[string]any) []string {
+	var suspects []string
+	suspect(given, nil, &suspects)
+	var warnings []string
+	for _, path := range suspects[:min(len(suspects), credentialsWarned)] {
+		warnings = append(warnings, fmt.Sprintf(
+			"spec.values: %s looks like a credential: keep it in a Secret with label %s=%s and name that in spec.valuesFrom",
+			path, v1.LabelUse, v1.UseValues))
+	}
+	return warnings
+}
+
+func suspect(given map[string]any, at values.Path, found *[]string) {
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		here := append(slices.Clip(at), values.Step{Key: key})
+		switch value := given[key].(type) {
+		case map[string]any:
+			suspect(value, here, found)
+		case string:
+			if value != "" && isCredential(key) {
+				*found = append(*found, here.String())
+			}
+		}
+	}
+}
+
+func isCredential(key string) bool {
+	plain := strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(key))
+	return slices.ContainsFunc(credentialWords, func(word string) bool { return strings.HasSuffix(plain, word) })
 }

@@ -91,7 +91,7 @@ func TestInstallations(t *testing.T) {
 	c := connect(t)
 	unlabelled := web()
 	unlabelled.Name, unlabelled.Labels = "newtool", nil
-	keep(t, c, namespace(merged), web(), core(), unlabelled)
+	create(t, c, namespace(merged), web(), core(), unlabelled)
 	ofCore := func(i *v1.AddonInstallation) { i.Spec.AddonRef.Name, i.Spec.CoreAddon = "core", true }
 	from := func(i *v1.AddonInstallation) {
 		i.Spec.ValuesFrom = []v1.ValuesSource{{SecretRef: &v1.KeyReference{Name: "values"}}}
@@ -194,7 +194,7 @@ func TestDeletionOfCoreInstallations(t *testing.T) {
 	c := connect(t)
 	going := namespace("cluster-going")
 	going.Finalizers = nil
-	keep(t, c, namespace("cluster-amber"), going)
+	create(t, c, namespace("cluster-amber"), going)
 	if err := c.Delete(t.Context(), going); err != nil { // without a namespace controller it stays, terminating
 		t.Fatal(err)
 	}

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
+	"net/http"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -18,7 +21,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/certificate"
 )
 
-// expiry is when the certificate that is served ends. Alert below 14 days: it is renewed 30 days before its end.
+// expiry is when the served certificate ends. Alert below 14 days: it is renewed 30 days before.
 var expiry = prometheus.NewGauge(prometheus.GaugeOpts{
 	Name: "trellis_webhook_certificate_expiry_timestamp_seconds",
 	Help: "When the serving certificate of the admission webhooks ends, in seconds since 1970.",
@@ -26,16 +29,16 @@ var expiry = prometheus.NewGauge(prometheus.GaugeOpts{
 
 func init() { metrics.Registry.MustRegister(expiry) }
 
-// Registration tells the API server how to ask the webhooks: it writes the authorities of their certificate to the caBundles
-// of the webhook configuration, and the webhooks' paths below a secret one, where they differ. The secret path stands in the
-// certificate's Secret. It is made once and stays, for all replicas: it is what tells the API server from others who reach the
-// port. A Secret that is emptied gets a new one.
+// Registration configures the API server: it writes the certificate's authorities (caBundle) and
+// the webhooks' paths to the webhook configuration. The paths are below a secret one, which
+// distinguishes the API server from other clients. It is created once, for all replicas, in the
+// certificate's Secret.
 //
-// The configuration comes with the chart; it is changed by its name and never created.
+// The chart creates the configuration; Registration only updates it, by its name.
 type Registration struct {
 	// Configuration is the ValidatingWebhookConfiguration; empty: none.
 	Configuration string
-	// Client writes it, and Reader reads it past any cache.
+	// Client writes it, and Reader reads it past caches.
 	Client client.Client
 	Reader client.Reader
 
@@ -44,7 +47,7 @@ type Registration struct {
 
 var _ certificate.Publisher = (*Registration)(nil)
 
-// Path is the secret path that the API server is told, without slashes; empty until there is one.
+// Path is the secret path without slashes; empty until it exists.
 func (r *Registration) Path() string {
 	if now := r.path.Load(); now != nil {
 		return *now
@@ -52,13 +55,11 @@ func (r *Registration) Path() string {
 	return ""
 }
 
-// keyPath of the Secret has the secret path, in hexadecimal digits.
 const keyPath = "path"
 
-// pathSize is the size of the secret path, in bytes of randomness.
 const pathSize = 32
 
-// Complete makes the secret path where there is none.
+// Complete creates the secret path if it is missing.
 func (r *Registration) Complete(data map[string][]byte) bool {
 	if isSecretPath(string(data[keyPath])) {
 		return false
@@ -74,8 +75,8 @@ func isSecretPath(path string) bool {
 	return err == nil && len(content) == pathSize
 }
 
-// Publish writes the authorities and the paths to every webhook of the configuration that has others. Without the
-// configuration nobody asks the webhooks anything; it may come later.
+// Publish writes authorities and paths to the webhooks of the configuration where they differ. The
+// configuration may be missing.
 func (r *Registration) Publish(ctx context.Context, data map[string][]byte, expires time.Time) error {
 	path := string(data[keyPath])
 	if err := r.write(ctx, data[certificate.KeyAuthorities], path); err != nil {
@@ -109,7 +110,7 @@ func (r *Registration) write(ctx context.Context, authorities []byte, path strin
 	return r.Client.Patch(ctx, held, client.StrategicMergeFrom(before))
 }
 
-// pathOf is where the API server asks a webhook, by a Service or by a URL.
+// pathOf is where the API server calls a webhook, by a Service or a URL.
 func pathOf(asked *admissionregistrationv1.WebhookClientConfig) string {
 	switch {
 	case asked.Service != nil && asked.Service.Path != nil:
@@ -134,4 +135,23 @@ func setPath(asked *admissionregistrationv1.WebhookClientConfig, path string) {
 		address.Path = path
 		asked.URL = new(address.String())
 	}
+}
+
+// Gate passes on requests with the path that only the API server knows. Others get 404.
+type Gate struct {
+	// Path returns the current path, without slashes; empty: none yet, and all requests get 404.
+	Path func() string
+	// Handlers by what follows the path.
+	Handlers map[string]http.Handler
+}
+
+func (g *Gate) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
+	given, rest, _ := strings.Cut(strings.TrimPrefix(request.URL.Path, "/"), "/")
+	want := g.Path()
+	isRight := subtle.ConstantTimeCompare([]byte(given), []byte(want)) == 1 && want != ""
+	if handler, known := g.Handlers["/"+rest]; isRight && known {
+		handler.ServeHTTP(writer, request)
+		return
+	}
+	http.NotFound(writer, request)
 }

@@ -29,8 +29,8 @@ func connect(t *testing.T) client.Client {
 	return kit.Client(t, fleet.Shared().Cluster("cluster").Config)
 }
 
-// keep makes objects for as long as the test runs.
-func keep(t *testing.T, c client.Client, objects ...client.Object) {
+// create makes objects for as long as the test runs.
+func create(t *testing.T, c client.Client, objects ...client.Object) {
 	t.Helper()
 	for _, object := range objects {
 		if err := c.Create(t.Context(), object); err != nil {

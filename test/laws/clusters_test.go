@@ -8,7 +8,7 @@ const kkpKinds = module + "/apis/kkp/v1"
 // knowKKP are the rooms and files that read KKP's kinds: those that describe clusters and seeds to all others, templates, the rules
 // for core add-ons, and what stands in for KKP. For the others a cluster is a target.Ref and a target.Description.
 var knowKKP = []string{
-	"pkg/cluster/describe.go", "pkg/cluster/kkp.go", "pkg/cluster/kkpaddon.go", "pkg/cluster/platform.go", "pkg/cluster/secrets.go",
+	"pkg/cluster/describe.go", "pkg/cluster/kkp.go", "pkg/cluster/platform.go", "pkg/cluster/secrets.go",
 	"pkg/cluster/seeds.go", "pkg/templatedata", "pkg/controllers/coreaddon/rules.go", "pkg/controllers/standalone",
 }
 

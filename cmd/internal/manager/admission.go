@@ -29,7 +29,7 @@ type admissionFlags struct {
 	// server.
 	pathFile, clientCA, clientName string
 
-	keeper       *certificate.Keeper
+	keeper       *certificate.Rotator
 	registration *trellis.Registration
 }
 

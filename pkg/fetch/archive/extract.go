@@ -15,15 +15,15 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// Limits on how far gzip may blow up: deflate reaches 1032:1, charts and layers of text stay below 30:1.
+// Limits of inflation: deflate reaches 1032:1, charts and layers of text stay below 30:1.
 const (
 	ratioLimit     = 200
 	ratioFreeBytes = 8 << 20
-	// paddingLimit is for the zero blocks that tar programs put behind the end.
+	// paddingLimit bounds the zero blocks that tar programs append.
 	paddingLimit = 1 << 20
 )
 
-// Renaming maps a name in the archive to one in the folder, which is checked too; keep false leaves the entry out.
+// Renaming maps an archive's name to one in the folder, which is checked too; keep false skips it.
 type Renaming func(name string) (renamed string, keep bool, err error)
 
 // Extract unpacks a gzipped tar archive into the folder.
@@ -37,25 +37,25 @@ func Extract(ctx context.Context, from io.Reader, into *Folder, rename Renaming)
 	})
 }
 
-// Entry is one entry of an archive while it passes by.
+// Entry is the current entry of an archive.
 type Entry struct {
-	// Name is checked, and has neither "./" in front nor a slash behind.
+	// Name is checked, without leading "./" or trailing slash.
 	Name string
 
 	header  *tar.Header
 	content io.Reader
 }
 
-// IsDirectory tells directories from everything else.
+// IsDirectory says whether the entry is a directory.
 func (e *Entry) IsDirectory() bool { return e.header.Typeflag == tar.TypeDir }
 
-// Rule says why an entry of that kind is refused; "" where it is a regular file or a directory.
+// Rule says why entries of that kind are refused; "" for regular files and directories.
 func (e *Entry) Rule() string { return kindRule(e.header) }
 
-// Unpack puts the entry into the folder under a name, which is checked. Anything but files and directories is refused.
+// Unpack puts a file or directory into the folder under a name, which is checked.
 func (e *Entry) Unpack(into *Folder, name string) error {
 	if rule := e.Rule(); rule != "" {
-		return refused(e.header.Name, rule)
+		return Refused(e.header.Name, rule)
 	}
 	if e.IsDirectory() {
 		return into.Directory(name)
@@ -63,7 +63,7 @@ func (e *Entry) Unpack(into *Folder, name string) error {
 	return into.File(name, e.content)
 }
 
-// Each hands the entries of a tar archive to visit, in their order, to be unpacked or passed over.
+// Each calls visit with the entries of a tar archive, in order, to unpack or skip them.
 func Each(ctx context.Context, from io.Reader, packing Packing, visit func(*Entry) error) error {
 	compressed := &tally{from: from}
 	inflater, err := packing.open(compressed)
@@ -94,7 +94,7 @@ func Each(ctx context.Context, from io.Reader, packing Packing, visit func(*Entr
 	}
 }
 
-// entryName takes the "./" off that many tar programs put in front, and the slash that ends a directory. "" is the top.
+// entryName removes a leading "./" and a directory's trailing slash. "" is the top.
 func entryName(header *tar.Header) string {
 	name := strings.TrimPrefix(header.Name, "./")
 	if header.Typeflag == tar.TypeDir {
@@ -128,7 +128,7 @@ func kindRule(header *tar.Header) string {
 	return fmt.Sprintf("entries of type %q are refused", header.Typeflag)
 }
 
-// padding reads what follows the end of the archive: zeros, and not many. Other readers might see anything else.
+// padding reads what follows the end of the archive: only a few zeros are allowed.
 func padding(from io.Reader) error {
 	buffer := make([]byte, 32<<10)
 	for total := 0; ; {
@@ -151,7 +151,7 @@ func padding(from io.Reader) error {
 	}
 }
 
-// brokenArchive keeps the errors of this project as they are, and turns those of the decoders into a refusal.
+// brokenArchive keeps this project's errors, and turns those of decoders into a refusal.
 func brokenArchive(err error, rule string) error {
 	var refusal *fetch.RefusedError
 	var unavailable *fetch.UnavailableError
@@ -174,7 +174,6 @@ func (t *tally) Read(into []byte) (int, error) {
 	return count, err
 }
 
-// guard ends inflating when it goes wild or nobody waits for it any more.
 type guard struct {
 	ctx        context.Context
 	from       io.Reader
@@ -206,7 +205,7 @@ const (
 	Plain Packing = "tar"
 )
 
-// windowLimit is how far zstd may look back, which is memory. Its levels up to 19 need 8 MiB.
+// windowLimit bounds the memory of zstd. Its levels up to 19 need 8 MiB.
 const windowLimit = 16 << 20
 
 func (p Packing) open(from io.Reader) (io.ReadCloser, error) {

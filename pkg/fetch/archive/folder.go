@@ -9,20 +9,25 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// Limits on what one artifact may unpack to. Zero means no limit of that kind.
+// Limits of one unpacked artifact. Zero means no limit.
 type Limits struct {
 	// Unpacked is the sum of all files, File the largest single one, in bytes.
 	Unpacked, File int64
-	// Entries counts files and directories, those that are only implied too.
+	// Entries counts files and directories, including implied ones.
 	Entries int
 }
 
 // Defaults are the limits of docs/spec/addoncatalogue.md.
 var Defaults = Limits{Unpacked: 500 << 20, Entries: 20_000}
 
-// Folder writes files into a directory under limits, and remembers what it wrote for the digest.
+// Folder writes files into a directory within limits, and collects their digests.
 type Folder struct {
 	root    *os.Root
 	limits  Limits
@@ -40,10 +45,10 @@ func OpenFolder(directory string, limits Limits) (*Folder, error) {
 	return &Folder{root: root, limits: limits, known: map[string]bool{}}, nil
 }
 
-// Close ends writing.
+// Close closes the folder.
 func (f *Folder) Close() { _ = f.root.Close() }
 
-// Directory makes a directory and those above it. Making one again is fine: archives name them as they like.
+// Directory makes a directory and its parents. It may exist already.
 func (f *Folder) Directory(name string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -57,7 +62,7 @@ func (f *Folder) directory(name string) error {
 	}
 	if isFile, ok := f.known[name]; ok {
 		if isFile {
-			return refused(name, "it is a file and a folder at once")
+			return Refused(name, "it is a file and a folder at once")
 		}
 		return nil
 	}
@@ -70,7 +75,7 @@ func (f *Folder) directory(name string) error {
 	return f.root.Mkdir(name, 0o755)
 }
 
-// File writes a file with the folders above it. The same name twice is refused: which one counts would be luck.
+// File writes a file and its parents. It refuses a duplicate name.
 func (f *Folder) File(name string, content io.Reader) error {
 	return f.Write(name, func(into io.Writer) error {
 		_, err := io.Copy(into, content)
@@ -78,13 +83,13 @@ func (f *Folder) File(name string, content io.Reader) error {
 	})
 }
 
-// Write is File for content that is pushed. What write does beyond a limit fails with the refusal.
+// Write is File for pushed content. Beyond a limit, write gets the refusal as error.
 func (f *Folder) Write(name string, write func(io.Writer) error) error {
 	if err := CheckName(name); err != nil {
 		return err
 	}
 	if _, ok := f.known[name]; ok {
-		return refused(name, "the name occurs twice")
+		return Refused(name, "the name occurs twice")
 	}
 	if err := f.directory(path.Dir(name)); err != nil {
 		return err
@@ -104,7 +109,7 @@ func (f *Folder) Write(name string, write func(io.Writer) error) error {
 
 func (f *Folder) count(name string, isFile bool) error {
 	if f.limits.Entries > 0 && len(f.known) >= f.limits.Entries {
-		return refused(name, fmt.Sprintf("there are more than %d files and folders", f.limits.Entries))
+		return Refused(name, fmt.Sprintf("there are more than %d files and folders", f.limits.Entries))
 	}
 	f.known[name] = isFile
 	return nil
@@ -113,8 +118,8 @@ func (f *Folder) count(name string, isFile bool) error {
 // Has says whether a file of that name was written.
 func (f *Folder) Has(name string) bool { return f.known[name] }
 
-// Digest is "sha256:<hex>" over the sorted names and contents of all files. It does not depend on order, packing, modes or
-// times, nor on empty directories.
+// Digest is "sha256:<hex>" over the sorted names and contents of all files. Order, packing, modes,
+// times and empty directories don't matter.
 func (f *Folder) Digest() string {
 	lines := strings.Join(slices.Sorted(slices.Values(f.lines)), "")
 	return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(lines)))
@@ -133,15 +138,15 @@ func (c *counter) Write(bytes []byte) (int, error) {
 	c.size += int64(len(bytes))
 	c.folder.written += int64(len(bytes))
 	if limits.File > 0 && c.size > limits.File {
-		return 0, refused(c.name, fmt.Sprintf("the file is larger than %d MiB", limits.File>>20))
+		return 0, Refused(c.name, fmt.Sprintf("the file is larger than %d MiB", limits.File>>20))
 	}
 	if limits.Unpacked > 0 && c.folder.written > limits.Unpacked {
-		return 0, refused(c.name, fmt.Sprintf("the content is larger than %d MiB unpacked", limits.Unpacked>>20))
+		return 0, Refused(c.name, fmt.Sprintf("the content is larger than %d MiB unpacked", limits.Unpacked>>20))
 	}
 	return c.to.Write(bytes)
 }
 
-// Nameless makes a file, for what is downloaded, that is gone once it is closed, or the process with it.
+// Nameless makes a file for a download that vanishes when it is closed or the process ends.
 func Nameless(directory string) (*os.File, error) {
 	file, err := os.CreateTemp(directory, ".download-*")
 	if err != nil {
@@ -151,4 +156,73 @@ func Nameless(directory string) (*os.File, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
+}
+
+// Limits of names: those of Linux file systems, and a depth above that of sensible trees.
+const (
+	componentLimit = 255
+	nameLimit      = 1024
+	depthLimit     = 100
+)
+
+// CheckName checks a slash-separated relative name. It cleans nothing: a name has one spelling.
+func CheckName(name string) error {
+	if rule := NameRule(name); rule != "" {
+		return Refused(name, rule)
+	}
+	return nil
+}
+
+// NameRule returns the rule that a name breaks, or "".
+func NameRule(name string) string {
+	switch {
+	case name == "":
+		return "the name is empty"
+	case len(name) > nameLimit:
+		return fmt.Sprintf("the name is longer than %d bytes", nameLimit)
+	case !utf8.ValidString(name):
+		return "the name is not UTF-8"
+	case strings.HasPrefix(name, "/"):
+		return "the name is absolute"
+	case strings.Contains(name, `\`):
+		return "the name has a backslash"
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return "the name has a control character"
+	case len(name) > 1 && name[1] == ':':
+		return "the name has a drive letter"
+	case strings.Count(name, "/") >= depthLimit:
+		return fmt.Sprintf("it lies deeper than %d folders", depthLimit)
+	}
+	for component := range strings.SplitSeq(name, "/") {
+		switch {
+		case component == "" || component == ".":
+			return "the name has an empty component"
+		case component == "..":
+			return "the name leads out of its folder"
+		case len(component) > componentLimit:
+			return fmt.Sprintf("the name has a component longer than %d bytes", componentLimit)
+		}
+	}
+	return ""
+}
+
+// CleanPath brings a reference's path into the spelling of CheckName: "" is the top.
+func CleanPath(given string) (string, error) {
+	trimmed := strings.TrimSuffix(given, "/")
+	for strings.HasPrefix(trimmed, "./") {
+		trimmed = strings.TrimPrefix(trimmed, "./")
+	}
+	if trimmed == "." || trimmed == "" && !strings.HasPrefix(given, "/") {
+		return "", nil
+	}
+	if err := CheckName(trimmed); err != nil {
+		return "", err
+	}
+	return path.Clean(trimmed), nil
+}
+
+// Refused refuses a path for breaking a rule.
+func Refused(name, rule string) error {
+	const shown = 256
+	return &fetch.RefusedError{Subject: fmt.Sprintf("path %q", text.Cut(name, shown)), Rule: rule}
 }

@@ -3,7 +3,6 @@ package fetchtest
 import (
 	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -25,7 +24,7 @@ type Charts struct {
 	etag    string
 }
 
-// ServeCharts starts a Helm repository. Wrappers stand before it, the first one outermost.
+// ServeCharts starts a Helm repository behind wrappers, the first one outermost.
 func ServeCharts(t testing.TB, wrappers ...func(http.Handler) http.Handler) *Charts {
 	t.Helper()
 	charts := &Charts{files: map[string][]byte{}, entries: map[string][]string{}}
@@ -64,14 +63,14 @@ func (c *Charts) Put(path string, content []byte) {
 	}
 }
 
-// Add packs a chart, serves it and puts it into the index, and gives its digest.
+// Add packs a chart, serves it, adds it to the index and returns its digest.
 func (c *Charts) Add(name, version string, files map[string]string) string {
 	packed := Chart(name, version, files)
 	c.Put(fmt.Sprintf("/%s-%s.tgz", name, version), packed)
 	return c.List(name, version, Digest(packed), fmt.Sprintf("%s-%s.tgz", name, version))
 }
 
-// List puts an entry into the index.
+// List adds an entry to the index.
 func (c *Charts) List(name, version, digest, url string) string {
 	c.mu.Lock()
 	c.entries[name] = append(c.entries[name], fmt.Sprintf(
@@ -93,7 +92,7 @@ func Digest(content []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Chart packs a chart. Without a Chart.yaml in files it gets one.
+// Chart packs a chart, with a generated Chart.yaml if files have none.
 func Chart(name, version string, files map[string]string) []byte {
 	all := map[string]string{"Chart.yaml": fmt.Sprintf("apiVersion: v2\nname: %s\nversion: %q\n", name, version)}
 	maps.Copy(all, files)
@@ -110,13 +109,9 @@ type File struct {
 	Content string
 }
 
-// Archive packs entries as they are given; sizes and modes are filled in where they are missing.
+// Archive packs entries, with default sizes and modes.
 func Archive(files ...File) []byte {
-	var packed bytes.Buffer
-	compressor := gzip.NewWriter(&packed)
-	_, _ = compressor.Write(Tar(files...))
-	_ = compressor.Close()
-	return packed.Bytes()
+	return raw(Tar(files...))
 }
 
 // Tar is Archive without compression.

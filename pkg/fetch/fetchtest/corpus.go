@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Case is an archive of the corpus (reference: the shared archive corpus of the security cases). Every reader of archives
-// is run against all of them.
+// Case is an archive of the corpus (reference: the shared archive corpus of the security cases).
+// Every reader of archives is tested with all.
 type Case struct {
 	Name string
 	// Archive is a gzipped tar whose good entries lie below "top/".
 	Archive []byte
-	// Refused says that it must be a fetch.RefusedError. Otherwise Files are what comes out, names below "top/".
+	// Refused archives are a fetch.RefusedError. Others give Files, with names below "top/".
 	Refused bool
 	Files   map[string]string
 }
 
-// dashed is good content that surrounds the bad.
+// dashed puts good content around the bad.
 func dashed(bad ...File) []byte {
 	files := []File{{Header: tar.Header{Name: "top/before.txt"}, Content: "before"}}
 	files = append(files, bad...)
@@ -114,7 +114,7 @@ func shapes() []Case {
 	}
 }
 
-// raw packs a tar that the writer of the standard library would not write.
+// raw packs a tar that the standard library would not write.
 func raw(tarball []byte) []byte {
 	var packed bytes.Buffer
 	compressor := gzip.NewWriter(&packed)
@@ -123,17 +123,22 @@ func raw(tarball []byte) []byte {
 	return packed.Bytes()
 }
 
-// patched changes a header of one file and mends its checksum.
+// patched changes a header of one file and corrects its checksum.
 func patched(content string, change func(block []byte)) []byte {
 	tarball := Tar(File{Header: tar.Header{Name: "top/x", Format: tar.FormatGNU}, Content: content})
 	change(tarball[:512])
-	copy(tarball[148:156], "        ")
-	sum := 0
-	for _, b := range tarball[:512] {
-		sum += int(b)
-	}
-	copy(tarball[148:156], fmt.Sprintf("%06o\x00 ", sum))
+	sum(tarball[:512])
 	return raw(tarball)
+}
+
+// sum corrects a header's checksum.
+func sum(header []byte) {
+	copy(header[148:156], "        ")
+	total := 0
+	for _, b := range header {
+		total += int(b)
+	}
+	copy(header[148:156], fmt.Sprintf("%06o\x00 ", total))
 }
 
 func lies() []Case {
@@ -164,7 +169,7 @@ func lies() []Case {
 	}
 }
 
-// sparse is a sparse file as PAX 1.0 has it: records in an extended header, the map in front of the content.
+// sparse is a sparse file of PAX 1.0: records in an extended header, the map before the content.
 func sparse() []byte {
 	record := func(key, value string) string {
 		text := fmt.Sprintf(" %s=%s\n", key, value)
@@ -175,12 +180,7 @@ func sparse() []byte {
 	header := Tar(File{Header: tar.Header{Name: "top/pax", Format: tar.FormatGNU}, Content: records})
 	header = header[:1024]
 	header[156] = tar.TypeXHeader
-	copy(header[148:156], "        ")
-	sum := 0
-	for _, b := range header[:512] {
-		sum += int(b)
-	}
-	copy(header[148:156], fmt.Sprintf("%06o\x00 ", sum))
+	sum(header[:512])
 	content := make([]byte, 512)
 	copy(content, "1\n0\n0\n")
 	return raw(append(header, Tar(File{Header: tar.Header{Name: "top/x", Format: tar.FormatGNU}, Content: string(content)})...))
@@ -193,8 +193,8 @@ func bombs() []Case {
 	}
 }
 
-// Bomb is an archive with one file of zeros of that size, in whole MiB. The same compressed piece is repeated: zeros
-// look back on zeros. Nobody gets to the end, where a sum would be missing.
+// Bomb is an archive with one file of zeros of that size, in whole MiB. It repeats one compressed
+// piece of zeros. Readers stop before the missing checksum at its end.
 func Bomb(size int64) []byte {
 	var packed bytes.Buffer
 	compressor := gzip.NewWriter(&packed)

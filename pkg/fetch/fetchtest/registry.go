@@ -15,29 +15,29 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Registry is an OCI registry, go-containerregistry's own. It keeps what it gets, whatever sense that makes.
+// Registry is an OCI registry, go-containerregistry's own. It accepts any content.
 type Registry struct {
 	*Server
 	t testing.TB
-	// Host is host:port, as references have it.
+	// Host is host:port, as in references.
 	Host string
 
 	handler http.Handler // without wrappers
 }
 
-// ServeRegistry starts a registry. Wrappers stand before it, the first one outermost.
+// ServeRegistry starts a registry behind wrappers, the first one outermost.
 func ServeRegistry(t testing.TB, wrappers ...func(http.Handler) http.Handler) *Registry {
 	t.Helper()
-	kept := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
-	handler := kept
+	backend := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	handler := backend
 	for i := range wrappers {
 		handler = wrappers[len(wrappers)-1-i](handler)
 	}
 	server := Serve(t, handler)
-	return &Registry{Server: server, t: t, Host: server.Listener.Addr().String(), handler: kept}
+	return &Registry{Server: server, t: t, Host: server.Listener.Addr().String(), handler: backend}
 }
 
-// put hands something to the registry past its wrappers.
+// put sends a request to the registry past its wrappers.
 func (r *Registry) put(method, path, contentType string, content []byte) {
 	r.t.Helper()
 	request, err := http.NewRequestWithContext(r.t.Context(), method, path, bytes.NewReader(content))
@@ -52,7 +52,6 @@ func (r *Registry) put(method, path, contentType string, content []byte) {
 	}
 }
 
-// discarded is an answer that is looked at by its status only.
 type discarded struct {
 	header  http.Header
 	status  int
@@ -62,10 +61,9 @@ type discarded struct {
 // Header implements http.ResponseWriter.
 func (d *discarded) Header() http.Header { return d.header }
 
-// WriteHeader keeps the status.
+// WriteHeader implements http.ResponseWriter.
 func (d *discarded) WriteHeader(status int) { d.status = status }
 
-// Write keeps what is said.
 func (d *discarded) Write(content []byte) (int, error) { return d.content.Write(content) }
 
 // Blob puts a blob and describes it.
@@ -77,7 +75,7 @@ func (r *Registry) Blob(repository string, mediaType types.MediaType, content []
 	return v1.Descriptor{MediaType: mediaType, Digest: digest, Size: int64(len(content))}
 }
 
-// Manifest puts a manifest, which is encoded unless it is bytes, and describes it.
+// Manifest puts a manifest, encoded unless it is bytes, and describes it.
 func (r *Registry) Manifest(repository, tag string, mediaType types.MediaType, manifest any) v1.Descriptor {
 	r.t.Helper()
 	content, raw := manifest.([]byte)
@@ -94,7 +92,7 @@ func (r *Registry) Manifest(repository, tag string, mediaType types.MediaType, m
 	}
 }
 
-// Image puts an image with these layers, gzipped archives, the lowest first.
+// Image puts an image with gzipped archives as layers, the lowest first.
 func (r *Registry) Image(repository, tag string, layers ...[]byte) v1.Descriptor {
 	r.t.Helper()
 	image := v1.Manifest{
@@ -107,7 +105,7 @@ func (r *Registry) Image(repository, tag string, layers ...[]byte) v1.Descriptor
 	return r.Manifest(repository, tag, types.OCIManifestSchema1, image)
 }
 
-// Index puts an index over manifests that are there.
+// Index puts an index of existing manifests.
 func (r *Registry) Index(repository, tag string, manifests ...v1.Descriptor) v1.Descriptor {
 	r.t.Helper()
 	return r.Manifest(repository, tag, types.OCIImageIndex, v1.IndexManifest{

@@ -14,7 +14,7 @@ import (
 // Loopback is what a Network must allow to reach the servers of this package.
 var Loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
-// Server is a TLS server with a certificate of its own that keeps what it was asked.
+// Server is a TLS server with its own certificate. It records its requests.
 type Server struct {
 	*httptest.Server
 	// CA is the certificate to trust, PEM.
@@ -24,7 +24,7 @@ type Server struct {
 	requests []Seen
 }
 
-// Seen is a request that reached a server.
+// Seen is a recorded request.
 type Seen struct {
 	Method, Path string
 	Header       http.Header
@@ -50,14 +50,14 @@ func Serve(t testing.TB, handler http.Handler) *Server {
 	return server
 }
 
-// Requests gives what the server was asked so far.
+// Requests returns the requests so far.
 func (s *Server) Requests() []Seen {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Seen{}, s.requests...)
 }
 
-// Count says how many requests had that method and path.
+// Count counts the requests with that method and path.
 func (s *Server) Count(method, path string) int {
 	count := 0
 	for _, seen := range s.Requests() {

@@ -21,11 +21,11 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// SSH is a server of git repositories by ssh, which runs git's own upload-pack over a folder.
+// SSH serves git repositories by ssh: it runs git's own upload-pack on a folder.
 type SSH struct {
 	// Address is its host:port, URL the remote above all repositories.
 	Address, URL string
-	// KnownHosts is what a client has to know of it, Key the private key that it lets in, PEM.
+	// KnownHosts is for clients, Key an accepted private key, PEM.
 	KnownHosts, Key []byte
 
 	listener net.Listener
@@ -39,7 +39,7 @@ type SSH struct {
 	attempts    int
 }
 
-// Command answers what a client wants to run, and gives the exit status.
+// Command handles a client's command and returns the exit status.
 type Command func(command string, channel ssh.Channel) uint32
 
 // StartSSH serves a folder of bare repositories on a port of 127.0.0.1 until Close.
@@ -56,7 +56,7 @@ func ServeSSH(t testing.TB, run Command) *SSH {
 	return server
 }
 
-// ServeGitSSH starts a server of git repositories, and gives the one of that name, which is empty, with its URL by ssh.
+// ServeGitSSH starts a server with one empty repository of that name, whose URL is by ssh.
 func ServeGitSSH(t testing.TB, name string) (*SSH, *Repository) {
 	t.Helper()
 	folder := t.TempDir()
@@ -93,7 +93,6 @@ func startSSH(run Command) (*SSH, error) {
 	return s, nil
 }
 
-// newSSHKey makes a key, as a signer and as PEM.
 func newSSHKey() (ssh.Signer, []byte, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -107,21 +106,21 @@ func newSSHKey() (ssh.Signer, []byte, error) {
 	return signer, pem.EncodeToMemory(block), err
 }
 
-// Commands are those that clients wanted to run so far.
+// Commands are the clients' commands so far.
 func (s *SSH) Commands() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.commands)
 }
 
-// Connections counts those that were made so far.
+// Connections counts the connections so far.
 func (s *SSH) Connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.attempts
 }
 
-// Close ends the server and everything that it runs.
+// Close ends the server and its commands.
 func (s *SSH) Close() {
 	_ = s.listener.Close()
 	s.mu.Lock()
@@ -172,7 +171,6 @@ func (s *SSH) serve(connection net.Conn) {
 	}
 }
 
-// session runs the first command that is asked for.
 func (s *SSH) session(channel ssh.Channel, asked <-chan *ssh.Request) {
 	defer func() { _ = channel.Close() }()
 	for request := range asked {
@@ -195,7 +193,6 @@ func (s *SSH) session(channel ssh.Channel, asked <-chan *ssh.Request) {
 
 var uploadPackCommand = regexp.MustCompile(`^git-upload-pack '/?([A-Za-z0-9._/-]+)'$`)
 
-// uploadPack runs git over the repositories of a folder.
 func uploadPack(folder string) Command {
 	return func(command string, channel ssh.Channel) uint32 {
 		parts := uploadPackCommand.FindStringSubmatch(command)

@@ -10,18 +10,17 @@ import (
 	"strings"
 )
 
-// paddingOfTar is what tar programs put behind the end at most.
+// paddingOfTar is the most padding that tar programs append.
 const paddingOfTar = 64 << 10
 
-// node is a file, a link or a folder of a tree to be.
 type node struct {
 	name, mode, content string
 	folder              bool
 	below               []*node
 }
 
-// Tree writes what a case has as trees of git, name by name as they stand in the archive, and gives the hash of the top. It
-// is not ok where git has no words for it: devices, hard links, and whatever is about the packing and not the content.
+// Tree writes a case as git trees, with its names in archive order, and returns the top's hash. It
+// is not ok for what git can't represent: devices, hard links and packing.
 func (c Case) Tree(r *Repository) (top string, ok bool) {
 	inflater, err := gzip.NewReader(bytes.NewReader(c.Archive))
 	if err != nil {

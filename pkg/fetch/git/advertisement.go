@@ -19,11 +19,10 @@ const (
 	service = "git-upload-pack"
 	// advertisementLimit fits repositories with half a million refs.
 	advertisementLimit = 32 << 20
-	// peeled marks the line that gives the commit behind the annotated tag of the line before.
+	// peeled marks the commit of the annotated tag in the line before.
 	peeled = "^{}"
 )
 
-// advertisement is what a server says about itself before its refs.
 type advertisement struct {
 	// base is the URL of the repository, after redirects.
 	base         *url.URL
@@ -31,13 +30,11 @@ type advertisement struct {
 	refs         int
 }
 
-// advertised is one line of the list of refs.
 type advertised struct {
 	name string
 	hash plumbing.Hash
 }
 
-// advertise reads the refs of a repository and hands each to visit.
 func advertise(ctx context.Context, from link, visit func(advertised)) (*advertisement, error) {
 	lines, base, err := from.refs(ctx)
 	if err != nil {
@@ -48,7 +45,7 @@ func advertise(ctx context.Context, from link, visit func(advertised)) (*adverti
 	return found, found.read(lines, visit)
 }
 
-// read scans pkt-lines: one line per ref, the first with the server's capabilities, then a flush.
+// read scans pkt-lines: one per ref, the first with the server's capabilities, then a flush.
 func (a *advertisement) read(from io.Reader, visit func(advertised)) error {
 	lines := pktline.NewScanner(from)
 	for first := true; lines.Scan(); first = false {
@@ -90,7 +87,7 @@ func (a *advertisement) ref(line []byte, visit func(advertised)) error {
 	return nil
 }
 
-// isCommit is commitPattern for the half million lines that a server may send.
+// isCommit is a fast commitPattern, for half a million lines.
 func isCommit(hash string) bool {
 	return len(hash) == 2*len(plumbing.Hash{}) && strings.Trim(hash, "0123456789abcdef") == ""
 }
@@ -105,7 +102,6 @@ func (a *advertisement) check() error {
 	return nil
 }
 
-// broken tells a connection that breaks off from an answer that is no list of refs.
 func (a *advertisement) broken(err error) error {
 	return protocolError(a.base, err, noRefs)
 }
@@ -117,4 +113,52 @@ func protocolError(at *url.URL, err error, rule string) error {
 		return err
 	}
 	return &fetch.UnavailableError{Subject: outbound.Shown(at), Err: errors.New(rule)}
+}
+
+// link is a connection to a repository, for one Resolve or Fetch.
+type link interface {
+	// refs opens the list of refs, and returns the repository's URL after redirects.
+	refs(ctx context.Context) (io.ReadCloser, *url.URL, error)
+	// upload sends a request for objects and opens the answer. It follows refs.
+	upload(ctx context.Context, request []byte) (io.ReadCloser, error)
+	// close ends the link at any time.
+	close()
+}
+
+type wireLimits struct{ refs, pack int64 }
+
+func (s *Source) link(location Location, credentials fetch.Credentials) (link, error) {
+	if isSSH(location.Remote) {
+		return newSSHLink(s.network, s.wire, location, credentials)
+	}
+	origin, err := s.remote(location.Remote)
+	if err != nil {
+		return nil, err
+	}
+	return &httpLink{network: s.network, origin: origin, credentials: credentials, limits: s.wire}, nil
+}
+
+// remote reads a repository's URL, for https requests and for errors.
+func (s *Source) remote(text string) (*url.URL, error) {
+	if isSSH(text) {
+		at, err := parseSSH(text)
+		if err != nil {
+			return nil, err
+		}
+		return at.url, nil
+	}
+	at, err := s.network.ParseURL(text)
+	if err != nil {
+		return nil, err
+	}
+	at.Path, at.RawPath = strings.TrimRight(at.Path, "/"), ""
+	return at, nil
+}
+
+func (s *Source) shown(location Location) string {
+	at, err := s.remote(location.Remote)
+	if err != nil {
+		return "the repository"
+	}
+	return outbound.Shown(at)
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
-// frame is an object on the way down a tree of deltas.
+// frame is an object on the stack of resolve.
 type frame struct {
 	index   int32
 	next    int32 // the delta to resolve next
 	content []byte
 }
 
-// resolve gives every delta its hash. It walks down from each whole object, so that every object is built once; an object
-// goes from memory when its last delta is done. What is too large stays unresolved, with all below it: nobody misses it unless
-// the wanted tree needs it.
+// resolve computes every delta's hash. It descends from each whole object, so that each object is
+// built once, and is released after its last delta. Objects that are too large stay unresolved with
+// all deltas on them, which is an error only if the wanted tree needs them.
 func (p *pack) resolve() error {
 	for index := range p.objects {
 		object := p.objects[index]
@@ -73,7 +73,7 @@ func (p *pack) identify(index int32, kind plumbing.ObjectType, content []byte) {
 	p.name(index, hasher.Sum())
 }
 
-// patch applies a delta to its base; ok is false when the result would be too large. The caller releases the content.
+// patch applies a delta to its base; not ok: the result is too large. The caller releases it.
 func (p *pack) patch(base []byte, delta int32) (content []byte, ok bool, err error) {
 	if p.objects[delta].length > p.limits.whole {
 		return nil, false, nil
@@ -104,7 +104,6 @@ func (p *pack) patch(base []byte, delta int32) (content []byte, ok bool, err err
 	return content, true, err
 }
 
-// read writes the content of an object of a kind.
 func (p *pack) read(hash plumbing.Hash, kind plumbing.ObjectType, into io.Writer) error {
 	index, err := p.find(hash, kind)
 	if err != nil {
@@ -147,7 +146,7 @@ func (p *pack) find(hash plumbing.Hash, kind plumbing.ObjectType) (int32, error)
 	return index, nil
 }
 
-// build gives an object's content, from its deltas where it has any. The caller releases it.
+// build returns an object's content, with deltas applied. The caller releases it.
 func (p *pack) build(index int32) ([]byte, error) {
 	chain := []int32{}
 	for ; p.objects[index].base != none; index = p.objects[index].base {

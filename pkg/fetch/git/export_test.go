@@ -17,7 +17,8 @@ func (s *Source) Limit(limits archive.Limits) { s.limits = limits }
 // LimitWire is Limit for what comes, in bytes.
 func (s *Source) LimitWire(refs, pack int64) { s.wire = wireLimits{refs: refs, pack: pack} }
 
-// ShrinkWork lets a test reach the limit on inflating without minutes of it: the limit is the only thing that changes.
+// ShrinkWork lets a test reach the limit on inflating without minutes of it: the limit is the only
+// thing that changes.
 func (s *Source) ShrinkWork(limit int64) { s.packs.work = limit }
 
 // Limits of packs as they are without a test.

@@ -162,7 +162,8 @@ func ended(write func(p *pack), count uint32) func(io.Writer) {
 	}
 }
 
-// try resolves main and fetches it from a hostile server, watching memory and what lies beside the folder.
+// try resolves main and fetches it from a hostile server, watching memory and what lies beside the
+// folder.
 func try(t *testing.T, server hostile, shrink ...func(*git.Source)) (map[string]string, error) {
 	t.Helper()
 	served := fetchtest.Serve(t, server)
@@ -232,7 +233,8 @@ func TestHostilePacksAreRefused(t *testing.T) {
 	// A delta that copies 64 KiB of its base again and again: a few bytes for a lot of content.
 	copies := binary.AppendUvarint(binary.AppendUvarint(nil, 64<<10), 4<<30)
 	copies = append(copies, bytes.Repeat([]byte{0x80}, 64<<10)...)
-	// What is hashed until a limit is reached takes minutes of a busy machine. A twentieth shows the same.
+	// What is hashed until a limit is reached takes minutes of a busy machine. A twentieth shows
+	// the same.
 	shrink := map[string][]func(*git.Source){
 		"objects that inflate to 5 GiB together": {func(s *git.Source) { s.ShrinkWork(git.WorkLimit / 20) }},
 	}
@@ -382,7 +384,8 @@ func TestLargeTreesWithinEachOtherAreRefused(t *testing.T) {
 	}
 }
 
-// nested writes a commit whose trees have 6 MiB each, the first entry of each being the next one, and gives its hash.
+// nested writes a commit whose trees have 6 MiB each, the first entry of each being the next one,
+// and gives its hash.
 func nested(p *pack, depth int) string {
 	filler := bytes.Repeat(append([]byte("40000 zzzzzz\x00"), make([]byte, 20)...), 200_000)
 	hash := strings.Repeat("a", 40)

@@ -19,7 +19,7 @@ import (
 
 const refsPath = "/info/refs"
 
-// httpLink speaks the smart protocol over https: one request for the refs, one for the pack.
+// httpLink speaks the smart protocol over https: a request for the refs, another for the pack.
 type httpLink struct {
 	network     *outbound.Network
 	origin      *url.URL
@@ -54,7 +54,7 @@ func (h *httpLink) refs(ctx context.Context) (io.ReadCloser, *url.URL, error) {
 
 var errServiceLine = errors.New("no service line")
 
-// readServiceLine reads what http has in front of the refs: "# service=…" and a flush.
+// readServiceLine reads what precedes the refs in http: "# service=…" and a flush.
 func readServiceLine(from io.Reader) error {
 	lines := pktline.NewScanner(from) // reads no further than it has to
 	if !lines.Scan() || !bytes.HasPrefix(lines.Bytes(), []byte("# service="+service)) {
@@ -84,7 +84,6 @@ func (h *httpLink) upload(ctx context.Context, request []byte) (io.ReadCloser, e
 
 func (h *httpLink) close() {}
 
-// ask sends a request to the repository with the reference's credentials.
 func (h *httpLink) ask(ctx context.Context, request outbound.Request) (*outbound.Answer, error) {
 	request.Origin, request.Credentials = h.origin, h.credentials
 	answer, err := h.network.Do(ctx, request)
@@ -98,7 +97,7 @@ func (h *httpLink) ask(ctx context.Context, request outbound.Request) (*outbound
 	return answer, nil
 }
 
-// checkAnswer: a server that is no git server answers with pages, some of them with status 200.
+// checkAnswer refuses pages of servers that are no git servers, even with status 200.
 func checkAnswer(answer *outbound.Answer, expected string) error {
 	subject := outbound.Shown(answer.URL)
 	repository := strings.TrimSuffix(subject, refsPath)

@@ -16,11 +16,11 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// knownHostsLimit is the most lines that are read; a Secret has no room for many more.
+// knownHostsLimit is the most lines; a Secret can't have many more.
 const knownHostsLimit = 20_000
 
-// hostKeys are the lines of a known_hosts that are about one host. OpenSSH's reader of files would do, but for what it
-// keeps to itself: which kinds of keys the host has, without which the server may show one that is not listed.
+// hostKeys are a host's lines of known_hosts. OpenSSH's reader does not return the host's kinds of
+// keys, without which a server may offer a kind that is not listed.
 type hostKeys struct {
 	host        string // as known_hosts has it: name, or [name]:port
 	keys        []ssh.PublicKey
@@ -28,10 +28,10 @@ type hostKeys struct {
 	revoked     []ssh.PublicKey // for every host
 }
 
-// errMarker is for lines that say something unknown about a key: it must not count as a good one.
+// errMarker is for lines with an unknown marker: their key must not be accepted.
 var errMarker = errors.New("its marker is none of @cert-authority and @revoked")
 
-// readHostKeys reads the lines for a host and port. One line that can't be read makes all of it bad.
+// readHostKeys reads the lines for a host and port. One unreadable line is an error for all.
 func readHostKeys(content []byte, host, port string) (*hostKeys, error) {
 	found := &hostKeys{host: knownhosts.Normalize(net.JoinHostPort(host, port))}
 	count := 0
@@ -53,7 +53,8 @@ func readHostKeys(content []byte, host, port string) (*hostKeys, error) {
 	return found, nil
 }
 
-// withoutComment is a line up to its key: [marker] hosts type key. More words may follow (sshd(8)), and the parser takes one.
+// withoutComment is a line up to its key: [marker] hosts type key. More words may follow (sshd(8)),
+// but the parser allows only one.
 func withoutComment(line []byte) []byte {
 	line, _, _ = bytes.Cut(line, []byte{'\r'})
 	fields, wanted := bytes.Fields(line), 3
@@ -78,7 +79,7 @@ func (h *hostKeys) add(marker string, patterns []string, key ssh.PublicKey) erro
 	return nil
 }
 
-// matches: any pattern, and no negated one.
+// matches needs a matching pattern, and no negated one.
 func (h *hostKeys) matches(patterns []string) bool {
 	matched := false
 	for _, pattern := range patterns {
@@ -107,7 +108,7 @@ func matchesHost(pattern, exact, host string) bool {
 	return saltErr == nil && sumErr == nil && hmac.Equal(hasher.Sum(nil), sum)
 }
 
-// matchesWildcards takes time that grows with the product of both lengths at most.
+// matchesWildcards needs time up to the product of both lengths.
 func matchesWildcards(pattern, text string) bool {
 	star, mark, at, next := -1, 0, 0, 0
 	for at < len(text) {
@@ -128,10 +129,9 @@ func matchesWildcards(pattern, text string) bool {
 	return strings.Trim(pattern[next:], "*") == ""
 }
 
-// isEmpty: nothing is known of the host, so nothing that it shows could be right.
 func (h *hostKeys) isEmpty() bool { return len(h.keys) == 0 && len(h.authorities) == 0 }
 
-// algorithms are those to ask the server for: of keys that are listed, and of certificates where there is an authority.
+// algorithms are what to ask for: those of listed keys, and of certificates of an authority.
 func (h *hostKeys) algorithms() []string {
 	var wanted []string
 	supported := ssh.SupportedAlgorithms().HostKeys
@@ -146,7 +146,7 @@ func (h *hostKeys) algorithms() []string {
 	return wanted
 }
 
-// fitsKey: keys of type ssh-rsa sign by the newer algorithms, and by no other.
+// fitsKey: keys of type ssh-rsa sign with the newer algorithms only.
 func fitsKey(algorithm, keyType string) bool {
 	if keyType == ssh.KeyAlgoRSA {
 		return algorithm == ssh.KeyAlgoRSASHA256 || algorithm == ssh.KeyAlgoRSASHA512
@@ -154,7 +154,6 @@ func fitsKey(algorithm, keyType string) bool {
 	return algorithm == keyType
 }
 
-// hostKeyError says that the server's key is not the right one.
 type hostKeyError struct{ rule string }
 
 func (e *hostKeyError) Error() string { return e.rule }

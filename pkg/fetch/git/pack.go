@@ -17,18 +17,17 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
-// packLimits bound what a pack may cost. Together they keep what is held in memory for one pack below 64 MiB, whatever the
-// server sends: the index of all objects (about 100 bytes each) and what is held of their content.
+// packLimits bound the cost of a pack. They keep its memory below 64 MiB: the index of objects
+// (about 100 bytes each) and held content.
 type packLimits struct {
-	// objects is how many a pack may have.
 	objects uint32
-	// work is what may be inflated and built altogether; reading twice counts twice.
+	// work bounds all inflated and built bytes; reading twice counts twice.
 	work int64
-	// whole is the largest object that is built from deltas, or read into memory at all.
+	// whole is the largest object that is built from deltas or read into memory.
 	whole int64
-	// held is how much content is in memory at a time: bases, deltas, what is built from them, and trees on the way down.
+	// held bounds the content in memory at a time: bases, deltas, results and trees.
 	held int64
-	// huge is the size from which on an object is not even hashed: no tree with it could be unpacked.
+	// huge objects are not hashed: no tree with them could be unpacked.
 	huge int64
 }
 
@@ -38,7 +37,7 @@ var defaultPackLimits = packLimits{
 
 const none = int32(-1)
 
-// object is an entry of a pack. Deltas get their hash once they are resolved.
+// object is an entry of a pack. Deltas get their hash in resolve.
 type object struct {
 	offset  int64
 	length  int64 // inflated; of a delta, of the delta itself
@@ -62,7 +61,7 @@ type pack struct {
 	held    int64
 }
 
-// readPack indexes a pack: one pass inflates and hashes every whole object, a second one resolves the deltas.
+// readPack indexes a pack: it hashes every whole object, then resolves the deltas.
 func readPack(ctx context.Context, file *os.File, remote string, limits packLimits) (*pack, error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
@@ -136,7 +135,6 @@ func (p *pack) add(header *packfile.ObjectHeader) error {
 	return nil
 }
 
-// attach hangs a delta below its base.
 func (p *pack) attach(index int32, header *packfile.ObjectHeader) error {
 	if header.Type == plumbing.REFDeltaObject {
 		if base, ok := p.byHash[header.Reference]; ok {
@@ -165,7 +163,7 @@ func (p *pack) hang(index, base int32) {
 	p.objects[base].child = index
 }
 
-// name makes an object known by its hash, and gives it the deltas that waited for it.
+// name records an object's hash, and attaches the deltas that waited for it.
 func (p *pack) name(index int32, hash plumbing.Hash) {
 	if _, ok := p.byHash[hash]; ok {
 		return
@@ -183,7 +181,6 @@ func (p *pack) name(index int32, hash plumbing.Hash) {
 	}
 }
 
-// inflate reads one entry as it stands in the pack.
 func (p *pack) inflate(index int32, into io.Writer) error {
 	if _, err := p.scanner.SeekObjectHeader(p.objects[index].offset); err != nil {
 		return err
@@ -192,7 +189,7 @@ func (p *pack) inflate(index int32, into io.Writer) error {
 	return err
 }
 
-// hold notes that so much content is in memory, until release.
+// hold adds to the content in memory, until release.
 func (p *pack) hold(size int64) error {
 	if p.held += size; p.held > p.limits.held {
 		return p.refused("its trees and deltas need more than " + outbound.Bytes(p.limits.held) + " of memory at a time")
@@ -220,7 +217,7 @@ func (p *pack) bytes(index int32) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// worker counts what is inflated, and stops when it is too much or nobody waits any more.
+// worker counts inflated bytes, and stops at the limit or the end of the context.
 func (p *pack) worker(into io.Writer) io.Writer { return &worker{pack: p, into: into} }
 
 type worker struct {
@@ -228,7 +225,6 @@ type worker struct {
 	into io.Writer
 }
 
-// Write passes on and counts.
 func (w *worker) Write(content []byte) (int, error) {
 	if w.pack.ctx.Err() != nil {
 		return 0, &fetch.UnavailableError{Subject: w.pack.remote, Err: context.Cause(w.pack.ctx)}
@@ -246,8 +242,8 @@ func (p *pack) tooMuchWork() error {
 
 func (p *pack) refused(rule string) error { return &fetch.RefusedError{Subject: p.remote, Rule: rule} }
 
-// problem gives errors of the decoder a type: a pack that can't be read may be a transfer that went wrong. Errors of our own
-// disk stay what they are.
+// problem types errors of the decoder: an unreadable pack may be a transfer error. Errors of our
+// own disk stay as they are.
 func (p *pack) problem(err error) error {
 	var disk *fs.PathError
 	if err == nil || ours(err) || errors.As(err, &disk) {

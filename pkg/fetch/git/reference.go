@@ -18,7 +18,7 @@ const refLimit = 250
 
 var commitPattern = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// wanted is what a reference asks for, checked: exactly one of the fields is set.
+// wanted is a checked reference: exactly one of the fields is set.
 type wanted struct {
 	branch, tag, commit string
 	versions            *semver.Constraints
@@ -66,8 +66,8 @@ func wantVersions(text string) (wanted, error) {
 	return wanted{versions: versions, text: fmt.Sprintf("a tag in range %q", text)}, nil
 }
 
-// CheckRef holds branch and tag names to the rules of git-check-ref-format and a few more: what could be read as another
-// kind of reference, or as an option of some program, is refused.
+// CheckRef checks a branch or tag name by git-check-ref-format and more: it refuses what could be
+// another kind of reference, or an option of a program.
 func CheckRef(name string) error {
 	if len(name) > refLimit {
 		return refusedRef(name, "the name is too long")

@@ -121,7 +121,8 @@ func FuzzRemote(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, remote string) {
-		// A commit is resolved without the network, so what comes back is the judgement of the URL alone.
+		// A commit is resolved without the network, so what comes back is the judgement of the URL
+		// alone.
 		_, err := client(t).Resolve(t.Context(), fetch.Reference{Location: git.Location{Remote: remote, Commit: fetch.Selector(strings.Repeat("a", 40))}})
 		if err != nil || strings.HasPrefix(strings.ToLower(remote), "https://") {
 			return

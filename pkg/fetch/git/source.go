@@ -31,7 +31,7 @@ func New(network *outbound.Network) *Source {
 	}
 }
 
-// Resolve says which commit the reference names now: one request, and none for a commit.
+// Resolve returns the reference's commit, with one request unless it names a commit.
 func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.Revision, error) {
 	location, ask, err := s.check(reference)
 	if err != nil {
@@ -82,7 +82,6 @@ func (s *Source) missing(location Location, what string, found *advertisement) e
 	return missing
 }
 
-// choice picks the wanted ref out of a stream of refs.
 type choice struct {
 	wanted
 	commit  string
@@ -107,8 +106,8 @@ func (c *choice) visit(ref advertised) {
 	}
 }
 
-// wantsTag: the tag of that name, or a newer one in the range than those before. Tags whose names differ only in "v" or
-// build metadata are the same version; refs are sorted by name, and the first one stays.
+// wantsTag accepts the tag of that name, or a newer one in the range than those before. Tags that
+// differ only in "v" or build metadata are one version; the first of the sorted refs wins.
 func (c *choice) wantsTag(tag string) bool {
 	if c.versions == nil {
 		return tag == c.tag
@@ -137,7 +136,6 @@ type Location struct {
 	Path string
 }
 
-// defaultBranch is that of a source which names none.
 const defaultBranch = "main"
 
 // Name implements fetch.Kind.
@@ -156,8 +154,7 @@ func (*Source) Locate(kind v1.SourceKind) (Location, bool) {
 	return location, true
 }
 
-// SecretKeys implements fetch.Kind. The key of ssh has the name of Kubernetes' own type of Secret;
-// else the one that Flux has counts.
+// SecretKeys implements fetch.Kind. Kubernetes' name of the ssh key takes precedence over Flux's.
 func (*Source) SecretKeys() []fetch.SecretKey {
 	return append(fetch.LoginKeys(),
 		fetch.SecretKey{Name: "ssh-privatekey", Read: func(into *fetch.Credentials, content []byte) { into.PrivateKey = content }},
@@ -172,7 +169,7 @@ func (*Source) SecretKeys() []fetch.SecretKey {
 	)
 }
 
-// Host implements fetch.Location. It takes the short form of remotes by ssh, user@host:path, too.
+// Host implements fetch.Location, also for the short form user@host:path.
 func (l Location) Host() string {
 	if strings.Contains(l.Remote, "://") {
 		return outbound.HostOf(l.Remote)
@@ -189,5 +186,5 @@ func (l Location) Mirrored(mirrors fetch.Mirrors) (fetch.Location, bool) {
 	return l, changed
 }
 
-// IsFixed implements fetch.Location: a commit never names anything else.
+// IsFixed implements fetch.Location: a commit never changes.
 func (l Location) IsFixed() bool { return l.Commit != "" }

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// sshRoom is what ssh itself may send around refs and pack, 1/16 of them and this.
+	// sshRoom is the overhead of ssh, beside 1/16 of refs and pack.
 	sshRoom = 1 << 20
-	// messagesLimit is for what the command says besides, which nobody reads.
+	// messagesLimit bounds the command's messages, which are ignored.
 	messagesLimit = 1 << 20
 )
 
-// defaultUser is what the large hosts call theirs.
+// defaultUser is that of the large hosts.
 const defaultUser = "git"
 
-// sshLink runs git-upload-pack, and nothing else, over one connection: the refs come, a request goes, the pack comes.
+// sshLink runs only git-upload-pack, over one connection: refs, a request, then the pack.
 type sshLink struct {
 	network *outbound.Network
 	remote  *sshRemote
@@ -44,7 +44,7 @@ type sshLink struct {
 	messages   messages
 }
 
-// newSSHLink refuses what can't work before anything is dialled: no key, no known_hosts, a host that they are not for.
+// newSSHLink refuses, before it dials, a missing key or missing known_hosts of the host.
 func newSSHLink(network *outbound.Network, limits wireLimits, location Location, credentials fetch.Credentials) (*sshLink, error) {
 	remote, err := parseSSH(location.Remote)
 	if err != nil {
@@ -83,7 +83,7 @@ func (l *sshLink) knownHosts(content []byte) (*hostKeys, error) {
 	return hosts, nil
 }
 
-// parseKey takes the password for the passphrase where the key has one.
+// parseKey uses the password as passphrase, if the key has one.
 func (l *sshLink) parseKey(credentials fetch.Credentials) (ssh.Signer, error) {
 	signer, err := ssh.ParsePrivateKey(credentials.PrivateKey)
 	if missing := (*ssh.PassphraseMissingError)(nil); errors.As(err, &missing) {
@@ -92,7 +92,7 @@ func (l *sshLink) parseKey(credentials fetch.Credentials) (ssh.Signer, error) {
 		}
 		signer, err = ssh.ParsePrivateKeyWithPassphrase(credentials.PrivateKey, []byte(credentials.Password))
 	}
-	if err != nil { // which is not told: it may quote the key
+	if err != nil { // not reported: it may quote the key
 		return nil, l.refused("the private key can't be read, or its passphrase is another one")
 	}
 	return signer, nil
@@ -121,7 +121,7 @@ func (l *sshLink) connect(ctx context.Context) error {
 	return nil
 }
 
-// handshakeProblem tells a wrong host from a wrong user and both from a bad line.
+// handshakeProblem distinguishes a wrong host, a wrong user and a bad connection.
 func (l *sshLink) handshakeProblem(err error, offered bool) error {
 	if wrong, ok := errors.AsType[*hostKeyError](err); ok {
 		return l.refused(wrong.rule)
@@ -151,7 +151,7 @@ func (l *sshLink) refs(ctx context.Context) (io.ReadCloser, *url.URL, error) {
 	return &sshReader{link: l, from: l.output, left: l.limits.refs, limit: l.limits.refs, first: true}, l.remote.url, nil
 }
 
-// start runs the one command. The path needs no quoting: it has no character that a shell would take for anything.
+// start runs the command. The path has no character that needs quoting in a shell.
 func (l *sshLink) start() error {
 	var err error
 	if l.session, err = l.client.NewSession(); err != nil {
@@ -175,7 +175,7 @@ func (l *sshLink) upload(_ context.Context, request []byte) (io.ReadCloser, erro
 	return &sshReader{link: l, from: l.output, left: l.limits.pack, limit: l.limits.pack}, nil
 }
 
-// close says good-bye to a server that waits for a request, and hangs up.
+// close sends a flush to a server that waits for a request, and disconnects.
 func (l *sshLink) close() {
 	if l.session != nil && !l.asked {
 		_, _ = io.WriteString(l.input, "0000")
@@ -188,7 +188,6 @@ func (l *sshLink) close() {
 	}
 }
 
-// sshReader is one part of what the command says.
 type sshReader struct {
 	link        *sshLink
 	from        io.Reader
@@ -196,14 +195,13 @@ type sshReader struct {
 	first       bool // nothing came yet
 }
 
-// Read gives errors of package fetch.
 func (r *sshReader) Read(into []byte) (int, error) {
 	count, err := r.from.Read(into)
 	r.left -= int64(count)
 	if r.left < 0 {
 		return 0, r.link.refused("the answer is larger than " + outbound.Bytes(r.limit))
 	}
-	if err != nil && r.link.messages.left() < 0 {
+	if err != nil && r.link.messages.remaining() < 0 {
 		return 0, r.link.refused("its messages are larger than " + outbound.Bytes(messagesLimit))
 	}
 	if r.first && count == 0 && errors.Is(err, io.EOF) && !r.link.connection.Ended() && r.link.failed() {
@@ -218,22 +216,20 @@ func (r *sshReader) Read(into []byte) (int, error) {
 	return count, nil
 }
 
-// failed says whether the command ended by itself, without a word: there is no such repository for this key.
+// failed says that the command ended by itself: this key sees no such repository.
 func (l *sshLink) failed() bool {
 	_, ended := errors.AsType[*ssh.ExitError](l.session.Wait())
 	return ended
 }
 
-// Close leaves the connection to the link.
 func (r *sshReader) Close() error { return nil }
 
-// messages counts what the command says to people.
 type messages struct {
 	count   atomic.Int64
 	tooMany func()
 }
 
-// Write drops, and ends a connection that is used for nothing else.
+// Write discards, and ends the connection beyond the limit.
 func (m *messages) Write(content []byte) (int, error) {
 	if m.count.Add(int64(len(content))) > messagesLimit {
 		m.tooMany()
@@ -241,4 +237,4 @@ func (m *messages) Write(content []byte) (int, error) {
 	return len(content), nil
 }
 
-func (m *messages) left() int64 { return messagesLimit - m.count.Load() }
+func (m *messages) remaining() int64 { return messagesLimit - m.count.Load() }

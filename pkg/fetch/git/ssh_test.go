@@ -199,7 +199,8 @@ func TestOnlyValidHostCertificatesAreTrusted(t *testing.T) {
 	}
 }
 
-// What follows the key is a comment of any number of words (sshd(8)); a revocation keeps its meaning with one.
+// What follows the key is a comment of any number of words (sshd(8)); a revocation keeps its
+// meaning with one.
 func TestKnownHostsComments(t *testing.T) {
 	key, _ := otherKey(t)
 	line := "git.example.com " + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key.PublicKey())))

@@ -10,30 +10,28 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
-// sshRemote is a repository behind ssh.
 type sshRemote struct {
 	// url is ssh://host:port/path, without user.
-	url *url.URL
-	// user is "" where the remote names none.
+	url  *url.URL
 	user string
-	// path as the server gets it: absolute, or in the form user@host:path relative to the user's home.
+	// path is absolute, or in the form user@host:path relative to the user's home.
 	path string
 }
 
 var (
 	sshUser = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
 	sshHost = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]+)$`)
-	// sshPath has nothing in it that a shell would read as more than text: the server's shell may see it.
+	// sshPath has only characters that a shell does not interpret: the server's shell may see it.
 	sshPath = regexp.MustCompile(`^[A-Za-z0-9._~+@,=/-]+$`)
 	scpForm = regexp.MustCompile(`^([^/:@]+)@([^/:@]+):([^:]*)$`)
 )
 
-// isSSH tells remotes by ssh from those by https. It does not say that they are good.
+// isSSH says whether a remote is by ssh; it may still be invalid.
 func isSSH(text string) bool {
 	return strings.HasPrefix(text, "ssh://") || !strings.Contains(text, "://") && scpForm.MatchString(text)
 }
 
-// parseSSH reads ssh://[user@]host[:port]/path and user@host:path. Passwords have no place in either.
+// parseSSH reads ssh://[user@]host[:port]/path and user@host:path, both without a password.
 func parseSSH(text string) (*sshRemote, error) {
 	remote, rule := readSSH(text)
 	if rule != "" {
@@ -64,7 +62,6 @@ func readSSH(text string) (*sshRemote, string) {
 	return remote, remote.rule(parsed.User != nil)
 }
 
-// rule says what is wrong with a remote that could be read.
 func (r *sshRemote) rule(namesUser bool) string {
 	if _, err := strconv.ParseUint(r.url.Port(), 10, 16); err != nil && r.url.Port() != "" {
 		return "the port is no number"

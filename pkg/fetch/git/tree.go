@@ -17,7 +17,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/archive"
 )
 
-// Modes of tree entries, as git writes them. 100664 stands in repositories of its first days.
+// Modes of tree entries, as git writes them. 100664 is in very old repositories.
 var (
 	fileModes   = []string{"100644", "100755", "100664"}
 	folderModes = []string{"40000", "040000"}
@@ -53,7 +53,6 @@ func (w *walk) write(commit plumbing.Hash, below string) error {
 	return w.folder(tree, "", below)
 }
 
-// find goes down to the tree at the reference's path.
 func (w *walk) find(tree plumbing.Hash, below string) (plumbing.Hash, error) {
 	sofar := ""
 	for component := range strings.SplitSeq(below, "/") {
@@ -96,7 +95,7 @@ func (w *walk) root(commit plumbing.Hash) (plumbing.Hash, error) {
 	return plumbing.NewHash(string(hash)), nil
 }
 
-// folder writes one tree and those below it. Its depth is bounded by the rules on names.
+// folder writes one tree and those below it. The rules on names bound its depth.
 func (w *walk) folder(tree plumbing.Hash, name, below string) error {
 	return w.entries(tree, func(entry entry) error {
 		inner := path.Join(name, entry.name)
@@ -133,8 +132,8 @@ func (w *walk) refused(name, rule string) error {
 	return &fetch.RefusedError{Subject: fmt.Sprintf("path %q in %s", name, w.remote), Rule: rule}
 }
 
-// entries goes through a tree: mode, space, name, NUL, 20 bytes of hash, and so on. It is held as it came: a list of its
-// entries would take several times the memory, once for every folder on the way down.
+// entries iterates over a raw tree: mode, space, name, NUL, 20 bytes of hash. A decoded list would
+// need several times the memory, at each level.
 func (w *walk) entries(tree plumbing.Hash, visit func(entry) error) error {
 	content, err := w.pack.small(tree, plumbing.TreeObject)
 	if err != nil {
@@ -188,8 +187,8 @@ func modeRule(mode string) string {
 	return "its mode is neither that of a file nor that of a folder"
 }
 
-// dotGit matches the names that some file system takes for ".git": case, trailing dots and spaces, a stream name, and the
-// short form of NTFS (CVE-2014-9390, CVE-2019-1352, CVE-2019-1353).
+// dotGit matches names that some file system treats as ".git": case, trailing dots and spaces, a
+// stream name, and NTFS' short form (CVE-2014-9390, CVE-2019-1352, CVE-2019-1353).
 var dotGit = regexp.MustCompile(`^(\.git|git~[0-9]+)[. ]*(:.*)?$`)
 
 func isDotGit(name string) bool {
@@ -202,7 +201,6 @@ func isDotGit(name string) bool {
 	return dotGit.MatchString(visible)
 }
 
-// sniffer looks at the first bytes of a file on their way.
 type sniffer struct {
 	into io.Writer
 	head []byte
@@ -213,7 +211,6 @@ const (
 	headLimit   = len(pointerMark)
 )
 
-// Write passes on.
 func (s *sniffer) Write(content []byte) (int, error) {
 	if room := headLimit - len(s.head); room > 0 {
 		s.head = append(s.head, content[:min(room, len(content))]...)

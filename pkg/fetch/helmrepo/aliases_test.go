@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAliasesOfAnIndexAreCounted: an entry may have 512 KiB, also with its aliases written out. Red when entries are decoded by
-// anything but strictyaml.
+// TestAliasesOfAnIndexAreCounted: an entry may have 512 KiB, also with its aliases written out. Red
+// when entries are decoded by anything but strictyaml.
 func TestAliasesOfAnIndexAreCounted(t *testing.T) {
 	index := "apiVersion: v1\nentries:\n  web:\n  - name: &a " + strings.Repeat("x", 100<<10) + "\n    version: 1.0.0\n    keywords: [" +
 		strings.Repeat("*a,", 5000) + "*a]\n"

@@ -13,15 +13,16 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
-// lineLimit is the longest line of an index, nameLimit the longest name of a chart in it. What is decoded takes up to fifty
-// times its size in memory, so neither a whole chart nor a name as long as a line ever is.
+// lineLimit is the longest line of an index, nameLimit the longest chart name. Decoding needs up to
+// fifty times the memory, so whole charts and long names are never decoded.
 const (
 	lineLimit = 4 << 20
 	nameLimit = 1 << 10
 )
 
-// readYAML cuts the lines below "entries:" into blocks. In block style what belongs to a chart is indented deeper than its
-// name, but for the dashes of its list, which may stand under the name's first letter.
+// readYAML divides the lines below "entries:" into blocks. In block style a chart's content is
+// indented deeper than its name, except its list's dashes, which may be below the name's first
+// letter.
 func (c *collection) readYAML(from io.Reader) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 0, 64<<10), lineLimit)
@@ -53,7 +54,7 @@ type cutter struct {
 	inside           bool // below "entries:"
 	indent           int  // of the charts' names
 	chart            string
-	keep             bool
+	used             bool
 	size             int          // of all that is said about the chart
 	dashes           int          // how far the dashes of its list are indented; -1 before the first
 	head             []byte       // the line with its name
@@ -63,7 +64,7 @@ type cutter struct {
 func (c *cutter) line(line []byte) error {
 	text := bytes.TrimLeft(line, " ")
 	depth := len(line) - len(text)
-	if len(bytes.TrimSpace(text)) == 0 || text[0] == '#' && !c.keep {
+	if len(bytes.TrimSpace(text)) == 0 || text[0] == '#' && !c.used {
 		return c.append(line)
 	}
 	switch {
@@ -82,7 +83,6 @@ func (c *cutter) line(line []byte) error {
 	return c.append(line)
 }
 
-// top handles a key of the whole document.
 func (c *cutter) top(line []byte) error {
 	if err := c.end(); err != nil {
 		return err
@@ -129,17 +129,17 @@ func (c *cutter) start(line []byte) error {
 	if !ok {
 		return c.refused("its entries are not in block style")
 	}
-	c.chart, c.keep = name, c.wanted(name)
-	if !c.keep {
+	c.chart, c.used = name, c.wanted(name)
+	if !c.used {
 		return nil
 	}
 	c.size, c.dashes, c.head = 0, -1, bytes.Clone(line)
 	return c.begin(name)
 }
 
-// append takes a line of a chart. What was gathered is decoded where the next entry of its list begins.
+// append adds a line of a chart, and decodes the former entry when the next one begins.
 func (c *cutter) append(line []byte) error {
-	if !c.keep {
+	if !c.used {
 		return nil
 	}
 	if c.size += len(line) + 1; c.size > chartLimit {
@@ -167,16 +167,15 @@ func isDash(text []byte) bool {
 	return len(text) > 0 && text[0] == '-' && (len(text) == 1 || strings.IndexByte(" \t\r", text[1]) >= 0)
 }
 
-// end decodes the last entry of the chart that is complete now.
 func (c *cutter) end() error {
-	if !c.keep {
+	if !c.used {
 		return nil
 	}
-	c.keep = false
+	c.used = false
 	return c.decode()
 }
 
-// decode reads the gathered entry below the name of its chart, which finds out pieces that are no list of their own.
+// decode decodes an entry below its chart's name, which detects pieces that are no list.
 func (c *cutter) decode() error {
 	if len(c.head) > entryLimit {
 		return c.tooLarge(c.chart)
@@ -190,10 +189,10 @@ func (c *cutter) decode() error {
 	return c.add(c.chart, decoded[c.chart])
 }
 
-// yamlDepth is how many maps and lists of an index or of a Chart.yaml may be inside of one another.
+// yamlDepth bounds the nesting in an index or a Chart.yaml.
 const yamlDepth = 64
 
-// read decodes a part of an index: the name of a chart, or one of its entries, which has its name besides.
+// read decodes a part of an index: a chart's name, or one entry with its name.
 func read(part []byte, into any) error {
 	return strictyaml.DecodeInto(part, strictyaml.Limits{Bytes: 2*entryLimit + 1, Depth: yamlDepth}, into)
 }

@@ -21,17 +21,15 @@ import (
 )
 
 const (
-	// archiveLimit is the largest chart archive.
-	archiveLimit = 20 << 20
-	// metadataLimit is the largest Chart.yaml.
+	archiveLimit  = 20 << 20
 	metadataLimit = 1 << 20
 	metadataFile  = "Chart.yaml"
 )
 
-// limits on a chart are Helm's own, so that what it loads is what comes through here.
+// limits on a chart are Helm's own, so that we accept what Helm loads.
 var limits = archive.Limits{Unpacked: 100 << 20, File: 5 << 20, Entries: archive.Defaults.Entries}
 
-// Fetch unpacks the chart's archive into the folder, without the archive's top folder. The digest is that of the archive.
+// Fetch unpacks the chart's archive, without its top folder. The digest is the archive's.
 func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string) (string, error) {
 	location, ok := reference.Location.(Location)
 	if !ok {
@@ -86,7 +84,7 @@ func (s *Source) fromIndex(
 	return digest, nil
 }
 
-// archiveURL follows Helm: absolute as it is, else relative to the repository.
+// archiveURL resolves a URL as Helm does: relative to the repository.
 func archiveURL(repository *url.URL, text string) (*url.URL, error) {
 	subject := outbound.Shown(repository)
 	parsed, err := url.Parse(text)
@@ -105,7 +103,7 @@ func archiveURL(repository *url.URL, text string) (*url.URL, error) {
 	return base.ResolveReference(parsed), nil
 }
 
-// registryOf is what to set as URL where an index names oci://host/path/chart:version; "" where that can't be told.
+// registryOf is the URL to set where an index names oci://host/path/chart:version; "" if unknown.
 func registryOf(archive *url.URL) string {
 	above := path.Dir(archive.Path)
 	if archive.Host == "" || !path.IsAbs(above) || above == "/" {
@@ -114,7 +112,7 @@ func registryOf(archive *url.URL) string {
 	return ", " + strconv.Quote(cut(ociScheme+archive.Host+above))
 }
 
-// download brings the archive into the file and says its digest. Other hosts, where it may lie, get no credentials.
+// download writes the archive to the file and returns its digest. Other hosts get no credentials.
 func (s *Source) download(ctx context.Context, request outbound.Request, file *os.File) (string, error) {
 	answer, err := s.network.Do(ctx, request)
 	if err != nil {
@@ -131,7 +129,7 @@ func (s *Source) download(ctx context.Context, request outbound.Request, file *o
 	return fmt.Sprintf("sha256:%x", hasher.Sum(nil)), nil
 }
 
-// unpack takes the archive's one top folder off and checks that what is below is the chart that was asked for.
+// unpack removes the archive's one top folder and checks that the content is the wanted chart.
 func unpack(ctx context.Context, file io.Reader, folder string, location Location) error {
 	into, err := archive.OpenFolder(folder, limits)
 	if err != nil {
@@ -164,7 +162,7 @@ func inChart(err error, location Location) error {
 	return &fetch.RefusedError{Subject: subject, Rule: refusal.Rule}
 }
 
-// checkMetadata: an archive that holds another chart than the index says is not what the catalogue's author chose.
+// checkMetadata refuses an archive of another chart than the index says.
 func checkMetadata(folder string, into *archive.Folder, location Location) error {
 	refused := func(rule string) error { return &fetch.RefusedError{Subject: metadataFile, Rule: rule} }
 	if !into.Has(metadataFile) {

@@ -340,8 +340,8 @@ func TestNullsInChartYamlEndNothing(t *testing.T) {
 	}
 }
 
-// A registry that an index names is not followed: its logins and tokens belong to another reference. Whoever reads the
-// refusal can set that reference.
+// A registry that an index names is not followed: its logins and tokens belong to another
+// reference. Whoever reads the refusal can set that reference.
 func TestIndexThatNamesRegistrySaysWhatToSet(t *testing.T) {
 	server := fetchtest.ServeCharts(t)
 	for named, want := range map[string]string{

@@ -16,31 +16,30 @@ import (
 
 const indexLimit = 50 << 20
 
-// rememberedFor is how long an index is remembered that nobody asks for.
+// rememberedFor is how long an unused index stays in memory.
 const rememberedFor = time.Hour
 
-// indexKey tells indexes apart by where they are and by who asks: what one user may see is not shown to another.
+// indexKey identifies an index by URL and user: users may see different indexes.
 type indexKey struct {
 	url  string
 	user [sha256.Size]byte
 }
 
-// index is what is known of one repository's index.yaml.
+// index caches one repository's index.yaml.
 type index struct {
 	at          *url.URL // of the repository
 	credentials fetch.Credentials
 
-	// asking lets one look at a time go to the server; the others find what it brought.
+	// asking allows one request at a time; others use its result.
 	asking chan struct{}
 
 	mu                 sync.Mutex
-	wanted             map[string]bool      // charts that somebody asked for
+	wanted             map[string]bool      // requested charts
 	charts             map[string][]version // those of them that the last read index has
-	read               map[string]bool      // those that were looked for in it
+	read               map[string]bool      // charts that the last read searched for
 	etag, lastModified string
 }
 
-// index gives the index of a repository for a user.
 func (s *Source) index(at *url.URL, credentials fetch.Credentials) *index {
 	key := indexKey{url: at.String(), user: credentials.Identity()}
 	return s.indexes.Renew(key, rememberedFor, func() *index {
@@ -87,7 +86,7 @@ func (i *index) known(chart string) ([]version, bool) {
 	return i.charts[chart], i.read[chart]
 }
 
-// refresh asks the server, with a condition if the chart was in view before.
+// refresh asks the server, with a condition if the chart was in the last index read.
 func (i *index) refresh(ctx context.Context, network *outbound.Network, chart string) error {
 	at := *i.at
 	at.Path += "/index.yaml"
@@ -105,7 +104,7 @@ func (i *index) refresh(ctx context.Context, network *outbound.Network, chart st
 		return err
 	}
 	i.mu.Lock()
-	looked := maps.Clone(i.wanted) // charts asked for from now on may have passed by already
+	searched := maps.Clone(i.wanted) // charts asked for from now on may have passed by already
 	i.mu.Unlock()
 	charts, err := readIndex(answer.Body, outbound.Shown(&at), i.isWanted)
 	if err != nil {
@@ -114,9 +113,9 @@ func (i *index) refresh(ctx context.Context, network *outbound.Network, chart st
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for name := range charts {
-		looked[name] = true
+		searched[name] = true
 	}
-	i.charts, i.read = charts, looked
+	i.charts, i.read = charts, searched
 	i.etag, i.lastModified = answer.Header.Get("ETag"), answer.Header.Get("Last-Modified")
 	return nil
 }

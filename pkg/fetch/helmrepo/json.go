@@ -15,8 +15,7 @@ var (
 	errLarge = errors.New("too large a value")
 )
 
-// tokens reads JSON without ever having more of it in memory than one entry may have: the decoder gathers what it has not
-// finished, and gets no more when that is too much.
+// tokens bounds the memory of a JSON decoder: an unfinished value may have one entry's bytes.
 type tokens struct {
 	from    io.Reader
 	given   int64
@@ -62,7 +61,7 @@ func (c *collection) readJSON(from io.Reader) error {
 	return nil
 }
 
-// readList takes the entries of a chart one by one; null stands for none.
+// readList reads a chart's entries one by one; null means none.
 func (c *collection) readList(chart string, decoder *json.Decoder) error {
 	if err := c.begin(chart); err != nil {
 		return err
@@ -88,7 +87,7 @@ func (c *collection) readList(chart string, decoder *json.Decoder) error {
 	return err
 }
 
-// fields calls visit for each key of an object; visit takes the value.
+// fields calls visit for each key of an object; visit reads the value.
 func (t *tokens) fields(visit func(key string) error) error {
 	open, err := t.decoder.Token()
 	if err != nil {

@@ -23,7 +23,6 @@ const ociScheme = "oci://"
 
 func (l Location) isOCI() bool { return strings.HasPrefix(l.URL, ociScheme) }
 
-// artifact is the chart's place in a registry.
 func artifact(location Location) (registry.Reference, error) {
 	refused := func(rule string) (registry.Reference, error) {
 		return registry.Reference{}, &fetch.RefusedError{Subject: "the Helm repository", Rule: rule}
@@ -54,7 +53,6 @@ func artifact(location Location) (registry.Reference, error) {
 	return found, nil
 }
 
-// resolveOCI asks for the version's tag, and so for the digest of its archive.
 func (s *Source) resolveOCI(ctx context.Context, location Location, credentials fetch.Credentials) (fetch.Revision, error) {
 	place, err := artifact(location)
 	if err != nil {
@@ -101,7 +99,7 @@ func chartLayer(manifest *registry.Manifest) (v1.Descriptor, string) {
 
 var errNoDigest = errors.New("a chart of a registry is fetched by digest, and there is none")
 
-// fromRegistry brings the archive of the digest that Resolve found, whatever the tag names by now.
+// fromRegistry downloads the archive with the digest from Resolve.
 func (s *Source) fromRegistry(
 	ctx context.Context, location Location, credentials fetch.Credentials, revision fetch.Revision, file *os.File,
 ) (string, error) {

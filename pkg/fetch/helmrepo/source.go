@@ -27,7 +27,7 @@ func New(network *outbound.Network) *Source {
 	return &Source{network: network}
 }
 
-// Resolve says whether the repository has the chart in that version, and with which digest.
+// Resolve checks that the repository has the chart version, and returns its digest.
 func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.Revision, error) {
 	location, ok := reference.Location.(Location)
 	if !ok {
@@ -47,7 +47,7 @@ func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.
 
 var errNoChart = errors.New("not a Helm reference")
 
-// find gives the chart version in the index. Without fresh, an index that was read before is good enough.
+// find returns the chart version in the index. Without fresh, the cached index is enough.
 func (s *Source) find(ctx context.Context, location Location, credentials fetch.Credentials, fresh bool) (version, error) {
 	at, err := s.repository(location)
 	if err != nil {
@@ -60,13 +60,12 @@ func (s *Source) find(ctx context.Context, location Location, credentials fetch.
 	return pick(versions, location, outbound.Shown(at))
 }
 
-// chartName is what Helm's own naming rules come down to. No path is ever built from a name that it does not match.
+// chartName follows Helm's naming rules. Paths are only built from matching names.
 var chartName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,249}$`)
 
-// versionLimit is the longest version that is looked for, in bytes.
 const versionLimit = 128
 
-// repository checks a reference and gives the URL of its repository, without a slash at the end.
+// repository checks a reference and returns its repository's URL, without a trailing slash.
 func (s *Source) repository(location Location) (*url.URL, error) {
 	if err := checkChart(location); err != nil {
 		return nil, err
@@ -79,7 +78,6 @@ func (s *Source) repository(location Location) (*url.URL, error) {
 	return at, nil
 }
 
-// checkChart: before any path or URL is built from them.
 func checkChart(location Location) error {
 	if !chartName.MatchString(location.Chart) {
 		return &fetch.RefusedError{Subject: fmt.Sprintf("chart %q", cut(location.Chart)), Rule: "it is no name of a chart"}

@@ -1,8 +1,11 @@
 package helmrepo
 
 import (
+	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,9 +14,9 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
-// version is what is kept of an entry of the index.
 type version struct {
 	Version string
 	// Digest is "sha256:<hex>" or empty.
@@ -21,7 +24,6 @@ type version struct {
 	URL    string
 }
 
-// entry is an entry of the index as it stands there. What else it says is not decoded.
 type entry struct {
 	Version string   `json:"version"`
 	Digest  string   `json:"digest"`
@@ -30,8 +32,8 @@ type entry struct {
 
 var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// versionsOf takes over what is usable. Null entries and entries without version or URL occur in the wild, and Helm leaves
-// them out as well (CVE-2025-55198, CVE-2024-26147: it had crashed on them).
+// versionsOf returns usable entries. Like Helm, it ignores null entries and those without version
+// or URL, which do occur (CVE-2025-55198, CVE-2024-26147: Helm crashed).
 func versionsOf(entries []*entry) []version {
 	versions := []version{}
 	for _, entry := range entries {
@@ -47,7 +49,7 @@ func versionsOf(entries []*entry) []version {
 	return versions
 }
 
-// pick finds the one entry for the version: by its very spelling, else as the same semver.
+// pick finds the entry for a version: by exact spelling, else as equal semver.
 func pick(versions []version, location Location, repository string) (version, error) {
 	if len(versions) == 0 {
 		return version{}, &fetch.NotFoundError{What: fmt.Sprintf("chart %q in %s", location.Chart, repository)}
@@ -68,14 +70,14 @@ func pick(versions []version, location Location, repository string) (version, er
 	return fitting[0], nil
 }
 
-func filter(versions []version, keep func(version) bool) []version {
-	kept := []version{}
+func filter(versions []version, match func(version) bool) []version {
+	matching := []version{}
 	for _, version := range versions {
-		if keep(version) {
-			kept = append(kept, version)
+		if match(version) {
+			matching = append(matching, version)
 		}
 	}
-	return kept
+	return matching
 }
 
 func sameVersion(text string) func(version) bool {
@@ -86,7 +88,7 @@ func sameVersion(text string) func(version) bool {
 	}
 }
 
-// newest lists up to five versions, the highest first; those that are no semver come last.
+// newest lists up to five versions, the highest first; other texts than semver are last.
 func newest(versions []version) string {
 	const shown = 5
 	sorted := slices.Clone(versions)
@@ -110,4 +112,68 @@ func compare(a, b string) int {
 		return 1
 	}
 	return parsedA.Compare(parsedB)
+}
+
+// Limits of an index's used charts. An entry is decoded at once, and the results stay in memory;
+// chart and entries bound the time. Large charts have a few thousand entries, of a few KiB each.
+const (
+	entryLimit   = 512 << 10
+	chartLimit   = 16 << 20
+	resultLimit  = 8 << 20
+	entriesLimit = 50_000
+)
+
+// readIndex decodes the wanted charts of an index: YAML in Helm's block style, or JSON.
+func readIndex(from io.Reader, subject string, wanted func(chart string) bool) (map[string][]version, error) {
+	buffered := bufio.NewReaderSize(from, 64<<10)
+	charts := collection{subject: subject, wanted: wanted, charts: map[string][]version{}}
+	first, err := buffered.Peek(1)
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, charts.refused("it is empty")
+	case err != nil:
+		return nil, err
+	case first[0] == '{':
+		err = charts.readJSON(buffered)
+	default:
+		err = charts.readYAML(buffered)
+	}
+	return charts.charts, err
+}
+
+type collection struct {
+	subject string
+	wanted  func(chart string) bool
+	charts  map[string][]version
+	// entries and bytes that they have together.
+	entries, bytes int
+}
+
+func (c *collection) refused(rule string) error {
+	return &fetch.RefusedError{Subject: c.subject, Rule: rule}
+}
+
+func (c *collection) tooLarge(chart string) error {
+	return c.refused(fmt.Sprintf("it has an entry of more than %s for chart %q", outbound.Bytes(entryLimit), cut(chart)))
+}
+
+func (c *collection) begin(chart string) error {
+	if _, ok := c.charts[chart]; ok {
+		return c.refused(fmt.Sprintf("the index has chart %q twice", cut(chart)))
+	}
+	c.charts[chart] = []version{}
+	return nil
+}
+
+func (c *collection) add(chart string, entries []*entry) error {
+	if c.entries += len(entries); c.entries > entriesLimit {
+		return c.refused(fmt.Sprintf("it has more than %d entries for the charts that are used", entriesLimit))
+	}
+	for _, version := range versionsOf(entries) {
+		if c.bytes += len(version.Version) + len(version.Digest) + len(version.URL); c.bytes > resultLimit {
+			return c.refused("versions and addresses of the charts that are used have more than " + outbound.Bytes(resultLimit))
+		}
+		c.charts[chart] = append(c.charts[chart], version)
+	}
+	return nil
 }

@@ -16,12 +16,11 @@ import (
 )
 
 const (
-	// layerLimit is the most layers of an image, layersLimit the most bytes that they have, compressed.
+	// layerLimit is the most layers of an image, layersLimit their compressed bytes.
 	layerLimit  = 64
 	layersLimit = 200 << 20
 )
 
-// packings are the media types of layers that are unpacked.
 var packings = map[string]archive.Packing{
 	"application/vnd.oci.image.layer.v1.tar":            archive.Plain,
 	"application/vnd.oci.image.layer.v1.tar+gzip":       archive.Gzip,
@@ -32,13 +31,12 @@ var packings = map[string]archive.Packing{
 	"application/vnd.docker.container.image.rootfs.tar": archive.Plain,
 }
 
-// configs are the media types of what an image says about itself. Other artifacts in registries have others.
+// configs are the media types of image configurations; other artifacts have others.
 var configs = map[string]bool{
 	"application/vnd.oci.image.config.v1+json":       true,
 	"application/vnd.docker.container.image.v1+json": true,
 }
 
-// findLayers goes from a digest to the layers of one image, the lowest first.
 func findLayers(ctx context.Context, session *registry.Session, digest, about string) ([]v1.Descriptor, error) {
 	manifest, err := session.Manifest(ctx, digest)
 	if err != nil {
@@ -62,7 +60,7 @@ func findLayers(ctx context.Context, session *registry.Session, digest, about st
 	return manifest.Image.Layers, nil
 }
 
-// choose picks the image of an index: for linux/amd64, else the first for linux or for no platform.
+// choose picks the image of an index: for linux/amd64, else the first for linux or no platform.
 func choose(entries []v1.Descriptor) (digest, rule string) {
 	for _, entry := range entries {
 		if !registry.IsImage(string(entry.MediaType)) || !forLinux(entry.Platform) {
@@ -128,7 +126,6 @@ func layerRule(layer v1.Descriptor) string {
 
 func cut(whole string) string { return text.Cut(whole, 120) }
 
-// addLayer downloads a layer and puts it below what is there.
 func addLayer(ctx context.Context, session *registry.Session, layer v1.Descriptor, stack *stack, folder string) error {
 	file, err := archive.Nameless(filepath.Dir(folder))
 	if err != nil {

@@ -27,7 +27,7 @@ func New(network *outbound.Network) *Source {
 	return &Source{network: network, limits: archive.Defaults}
 }
 
-// Resolve says which digest the reference names now: a request or three, and none for a digest.
+// Resolve returns the reference's digest, with one to three requests unless it names a digest.
 func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.Revision, error) {
 	_, named, err := s.check(reference)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Source) check(reference fetch.Reference) (Location, registry.Reference,
 	return location, named, err
 }
 
-// Fetch unpacks what lies below the reference's path in the image of that digest.
+// Fetch unpacks the content below the reference's path in the image of that digest.
 func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision fetch.Revision, folder string) (string, error) {
 	location, named, err := s.check(reference)
 	if err != nil {
@@ -129,10 +129,10 @@ type Location struct {
 // Name of an image is host/name:tag, host/name@sha256:…, or both.
 type Name string
 
-// Place is the image without tag and digest: they select a revision.
+// Place is the image without tag and digest, which select a revision.
 func (n Name) Place() string { return registry.WithoutRevision(string(n)) }
 
-// dockerHub is where images live whose reference names no host.
+// dockerHub is the host of images whose reference names none.
 const dockerHub = "index.docker.io"
 
 // Name implements fetch.Kind.
@@ -166,5 +166,5 @@ func (l Location) Mirrored(mirrors fetch.Mirrors) (fetch.Location, bool) {
 	return l, changed
 }
 
-// IsFixed implements fetch.Location. To look at a digest costs no request.
+// IsFixed implements fetch.Location. A check of a digest costs no request.
 func (Location) IsFixed() bool { return false }

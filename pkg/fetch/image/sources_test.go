@@ -165,7 +165,8 @@ func TestImageTagThatMovesIsResolvedOnce(t *testing.T) {
 	}
 }
 
-// checking is a source that holds what was resolved against a signature: what the contract leaves room for.
+// checking is a source that holds what was resolved against a signature: what the contract leaves
+// room for.
 type checking struct {
 	fetch.Source
 	check func(fetch.Revision) error

@@ -7,25 +7,22 @@ import (
 	"path"
 	"strings"
 
-	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/archive"
-	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// Names of whiteouts, from the image specification. Others with the double prefix are notes of old storage drivers.
+// Names of whiteouts, from the image specification. The double prefix is also old metadata's.
 const (
 	whiteout = ".wh."
 	opaque   = ".wh..wh..opq"
 	notes    = ".wh..wh."
 )
 
-// cover is what a name is in the layers so far, for the layers below.
+// cover is what a name is in the layers so far.
 type cover int
 
 const (
-	// implied is a folder that is there for what lies in it.
+	// implied is a folder that exists for its content.
 	implied cover = iota + 1
-	// folder is a folder with an entry of its own.
 	folder
 	// closed hides the name and all below it: a file, or a whiteout.
 	closed
@@ -38,7 +35,7 @@ type stack struct {
 	found bool   // something visible is there
 	limit int    // of names that are remembered
 
-	// covers and opaques are of the layers above the present one; fresh of the present one, which hides nothing of itself.
+	// covers and opaques are of the layers above; the fresh ones of the current layer.
 	covers       map[string]cover
 	opaques      map[string]bool
 	freshCovers  map[string]cover
@@ -49,7 +46,6 @@ func newStack(into *archive.Folder, below string, limit int) *stack {
 	return &stack{into: into, below: below, limit: limit, found: below == "", covers: map[string]cover{}, opaques: map[string]bool{}}
 }
 
-// add puts a layer below those before.
 func (s *stack) add(ctx context.Context, from io.Reader, packing archive.Packing) error {
 	s.freshCovers, s.freshOpaques = map[string]cover{}, map[string]bool{}
 	if err := archive.Each(ctx, from, packing, s.entry); err != nil {
@@ -74,26 +70,26 @@ func (s *stack) entry(entry *archive.Entry) error {
 		return nil
 	}
 	if strings.Contains("/"+directory, "/"+whiteout) {
-		return refusedPath(entry.Name, "it lies in a whiteout")
+		return archive.Refused(entry.Name, "it lies in a whiteout")
 	}
 	if above := s.covers[entry.Name]; above != 0 && !entry.IsDirectory() {
 		if above == implied {
-			return refusedPath(entry.Name, "it is a folder in one layer and none in a layer below")
+			return archive.Refused(entry.Name, "it is a folder in one layer and none in a layer below")
 		}
 		return nil
 	}
 	if rule := s.visibleRule(entry); rule != "" {
-		return refusedPath(entry.Name, rule)
+		return archive.Refused(entry.Name, rule)
 	}
-	return s.keep(entry)
+	return s.unpack(entry)
 }
 
-// matters: what lies at or below the path, and the folders above it.
+// matters: content at or below the path, and the folders above it.
 func (s *stack) matters(name string) bool {
 	return s.below == "" || name == s.below || strings.HasPrefix(name, s.below+"/") || strings.HasPrefix(s.below, name+"/")
 }
 
-// hidden: a layer above has a file or a whiteout there or on the way there, or an opaque folder on the way.
+// hidden: a layer above has a file or whiteout at the name or a parent, or an opaque parent.
 func (s *stack) hidden(name string) bool {
 	if s.covers[name] == closed {
 		return true
@@ -114,7 +110,6 @@ func parent(name string) string {
 	return ""
 }
 
-// visibleRule says why an entry that is seen from the top is refused.
 func (s *stack) visibleRule(entry *archive.Entry) string {
 	if rule := entry.Rule(); rule != "" {
 		if s.below != "" && (entry.Name == s.below || strings.HasPrefix(s.below, entry.Name+"/")) {
@@ -128,7 +123,7 @@ func (s *stack) visibleRule(entry *archive.Entry) string {
 	return ""
 }
 
-func (s *stack) keep(entry *archive.Entry) error {
+func (s *stack) unpack(entry *archive.Entry) error {
 	kind := closed
 	if entry.IsDirectory() {
 		kind = folder
@@ -147,7 +142,6 @@ func (s *stack) keep(entry *archive.Entry) error {
 	return entry.Unpack(s.into, inner)
 }
 
-// whiteout takes names away from the layers below.
 func (s *stack) whiteout(directory, name string) error {
 	switch {
 	case name == opaque:
@@ -159,17 +153,17 @@ func (s *stack) whiteout(directory, name string) error {
 	case strings.HasPrefix(name, notes):
 		return nil
 	}
-	gone := strings.TrimPrefix(name, whiteout)
-	if gone == "" || gone == "." || gone == ".." {
-		return refusedPath(path.Join(directory, name), "it is a whiteout of nothing")
+	hidden := strings.TrimPrefix(name, whiteout)
+	if hidden == "" || hidden == "." || hidden == ".." {
+		return archive.Refused(path.Join(directory, name), "it is a whiteout of nothing")
 	}
-	if gone = path.Join(directory, gone); !s.matters(gone) {
+	if hidden = path.Join(directory, hidden); !s.matters(hidden) {
 		return nil
 	}
-	return s.remember(gone, closed) // where the layer has it anew, too: what is old stays hidden
+	return s.remember(hidden, closed) // where the layer has it anew, too: what is old stays hidden
 }
 
-// remember notes what a name is in the present layer, and that the folders above it are there.
+// remember records what a name is in the current layer, and its parents.
 func (s *stack) remember(name string, kind cover) error {
 	s.freshCovers[name] = max(kind, s.freshCovers[name])
 	for above := parent(name); above != "" && s.freshCovers[above] == 0; above = parent(above) {
@@ -178,15 +172,10 @@ func (s *stack) remember(name string, kind cover) error {
 	return s.bound(name)
 }
 
-// bound keeps what is remembered small. Unpacked files have a limit of their own; whiteouts are no files.
+// bound limits the recorded names: whiteouts are no files, so Folder does not count them.
 func (s *stack) bound(name string) error {
 	if s.limit > 0 && len(s.covers)+len(s.freshCovers)+len(s.opaques)+len(s.freshOpaques) > 2*s.limit {
-		return refusedPath(name, fmt.Sprintf("there are more than %d files, folders and whiteouts", 2*s.limit))
+		return archive.Refused(name, fmt.Sprintf("there are more than %d files, folders and whiteouts", 2*s.limit))
 	}
 	return nil
-}
-
-func refusedPath(name, rule string) error {
-	const shown = 256
-	return &fetch.RefusedError{Subject: fmt.Sprintf("path %q", text.Cut(name, shown)), Rule: rule}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// watch ends an exchange that takes too long altogether or pauses too long.
+// watch ends an exchange that takes too long or pauses too long.
 type watch struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -35,7 +35,6 @@ func (w *watch) stop() {
 	w.cancel(context.Canceled)
 }
 
-// cause gives the reason for which an exchange was ended, or the error that it ended with.
 func (w *watch) cause(err error) error {
 	if reason := context.Cause(w.ctx); reason != nil {
 		return reason
@@ -51,13 +50,12 @@ type body struct {
 	url         *url.URL
 }
 
-// Read gives an error of package fetch when the answer is too long, too slow or broken off.
 func (b *body) Read(into []byte) (int, error) {
 	if b.left < 0 {
 		return 0, b.tooLong()
 	}
 	if int64(len(into)) > b.left+1 {
-		into = into[:b.left+1] // one more byte than allowed tells "too long" from "just so"
+		into = into[:b.left+1] // one more byte than allowed shows that it is too long
 	}
 	count, err := b.from.Read(into)
 	b.watch.alive()
@@ -68,8 +66,8 @@ func (b *body) Read(into []byte) (int, error) {
 	if err == nil {
 		return count, nil
 	}
-	// An end that comes after we hung up is no end: a server that sees us go finishes its answer, and that can arrive before
-	// the connection is closed on our side. What was cut would pass for the whole.
+	// An end after our own hang-up does not count: the server then finishes its answer, which can
+	// arrive before the connection is closed. A truncated answer would pass for a complete one.
 	if ended := b.watch.ctx.Err(); ended != nil || !errors.Is(err, io.EOF) {
 		return count, unavailable(b.url, b.watch.cause(err))
 	}
@@ -80,7 +78,7 @@ func (b *body) tooLong() error {
 	return refused(b.url, fmt.Sprintf("the answer is larger than %s", Bytes(b.limit)))
 }
 
-// Close ends the exchange, also in the middle of it.
+// Close ends the exchange at any time.
 func (b *body) Close() error {
 	b.watch.stop()
 	err := b.from.Close()
@@ -88,7 +86,7 @@ func (b *body) Close() error {
 	return err
 }
 
-// Bytes says a size as an operator would.
+// Bytes formats a size for operators.
 func Bytes(size int64) string {
 	switch {
 	case size >= 1<<30 && size%(1<<30) == 0:

@@ -14,8 +14,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/addresses"
 )
 
-// Connection is a checked connection for protocols other than http. It ends itself when too much comes, when nothing
-// comes for too long, or when all of it takes too long; Problem says so, since libraries lose errors on their way.
+// Connection is a checked connection for protocols other than http. It ends when it receives too
+// much, nothing for too long, or takes too long; Problem says so, as libraries lose errors.
 type Connection struct {
 	net.Conn
 	at      *url.URL
@@ -26,7 +26,7 @@ type Connection struct {
 	tooLong atomic.Bool
 }
 
-// Connect dials the host and port of a URL by the rules of the network. Up to limit bytes may be read. The caller closes it.
+// Connect dials a URL's host and port. Up to limit bytes may be read. The caller closes it.
 func (n *Network) Connect(ctx context.Context, at *url.URL, limit int64) (*Connection, error) {
 	visit, err := n.hosts.enter(ctx, at)
 	if err != nil {
@@ -47,7 +47,6 @@ func (n *Network) Connect(ctx context.Context, at *url.URL, limit int64) (*Conne
 	return made, nil
 }
 
-// Read counts.
 func (c *Connection) Read(into []byte) (int, error) {
 	count, err := c.Conn.Read(into)
 	c.watch.alive()
@@ -66,7 +65,7 @@ func (c *Connection) Close() error {
 	return err
 }
 
-// Problem gives an error of the connection's user the type and the reason that the connection knows of.
+// Problem turns an error into one of package fetch, with the connection's own reason if it has one.
 func (c *Connection) Problem(err error) error {
 	if c.tooLong.Load() {
 		return refused(c.at, "the answer is larger than "+Bytes(c.limit))
@@ -80,7 +79,7 @@ func (c *Connection) Problem(err error) error {
 	return unavailable(c.at, err)
 }
 
-// Ended says whether the connection was ended from this side for a reason of its own: too much, too slow.
+// Ended says whether we ended the connection: too much, too slow.
 func (c *Connection) Ended() bool {
 	reason := context.Cause(c.watch.ctx)
 	return c.tooLong.Load() || reason != nil && !errors.Is(reason, context.Canceled)
@@ -93,7 +92,6 @@ type addressRules struct {
 	cluster []netip.Prefix
 }
 
-// refusal says in a few words why the address may not be dialled; "" means it may.
 func (r addressRules) refusal(address netip.Addr) string {
 	if !address.IsValid() {
 		return "not an address"
@@ -121,7 +119,7 @@ func contains(prefixes []netip.Prefix, address netip.Addr) bool {
 	return slices.ContainsFunc(prefixes, func(prefix netip.Prefix) bool { return prefix.Contains(address) })
 }
 
-// clusterName says whether a host name belongs to the cluster's own DNS, whatever address it has.
+// clusterName says whether a host name belongs to the cluster's own DNS.
 func clusterName(host string) bool {
 	host = "." + strings.ToLower(strings.TrimSuffix(host, "."))
 	return strings.HasSuffix(host, ".svc") || strings.HasSuffix(host, ".cluster.local")

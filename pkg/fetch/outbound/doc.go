@@ -1,8 +1,7 @@
-// Package outbound is the one way to the servers that content comes from.
+// Package outbound is the only way to servers of content.
 //
-// Authors of catalogues choose the URLs that this process opens, and servers choose where they
-// redirect to. So every request of every source goes through a Network, which holds the rules in
-// one place:
+// Authors of catalogues choose the URLs that this process opens, and servers choose redirects. So
+// all requests go through a Network with these rules:
 //
 //   - the address is checked when it is dialled, after the name was resolved, and the checked
 //     address is the one that is dialled: a name that answers with a public address first and an
@@ -22,7 +21,7 @@
 //     there is one;
 //   - no proxy from the environment, no cookies, no transparent decompression.
 //
-// Errors name the URL without user, password and query. They are the types of package fetch:
-// RefusedError for what breaks a rule, UnavailableError for what may work later, UnauthorizedError
-// for credentials.
+// Errors have the URL without user, password and query. They are types of package fetch:
+// RefusedError for a broken rule, UnavailableError for what may work later, UnauthorizedError for
+// credentials.
 package outbound

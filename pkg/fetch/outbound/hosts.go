@@ -17,20 +17,19 @@ import (
 )
 
 const (
-	// requestsPerHost is how many requests one host has from us at a time, from the first byte to the last one.
+	// requestsPerHost bounds our concurrent requests to one host.
 	requestsPerHost = 4
-	// longestWait is the most that a host's Retry-After counts for, whatever it says.
+	// longestWait bounds a host's Retry-After.
 	longestWait = 10 * time.Minute
-	// deafAfter is how many times in a row a host may be out of reach before it is left alone for a while: from firstRest on,
-	// doubling, up to lastRest. Meanwhile requests to it fail at once and take nobody's place.
+	// After deafAfter failures in a row, requests fail at once for firstRest, doubling up to
+	// lastRest.
 	deafAfter = 3
 	firstRest = 5 * time.Second
 	lastRest  = time.Minute
-	// hostsKept is how many hosts are remembered before idle ones are forgotten.
-	hostsKept = 1000
+	hostLimit = 1000
 )
 
-// hosts keeps us from being a burden to others, and them from being one to us.
+// hosts limits the load that we and the hosts put on each other.
 type hosts struct {
 	now func() time.Time
 
@@ -42,13 +41,13 @@ type host struct {
 	slots  chan struct{}
 	users  int       // that have a slot or wait for one
 	deaf   int       // failures to reach it, in a row
-	closed time.Time // nobody asks before
+	closed time.Time // no requests before
 	reason string
 }
 
 func newHosts() *hosts { return &hosts{now: time.Now, known: map[string]*host{}} }
 
-// enter waits for a place among the requests to the host of a URL. The caller gives it back by leave, once.
+// enter waits for a place among the requests to a URL's host. The caller returns it with leave.
 func (h *hosts) enter(ctx context.Context, at *url.URL) (*visit, error) {
 	name := strings.ToLower(at.Hostname()) + ":" + port(at)
 	h.mu.Lock()
@@ -57,13 +56,13 @@ func (h *hosts) enter(ctx context.Context, at *url.URL) (*visit, error) {
 	h.mu.Unlock()
 	made := &visit{hosts: h, host: found, at: at}
 	if err := made.check(); err != nil {
-		made.gone()
+		made.done()
 		return nil, err
 	}
 	select {
 	case found.slots <- struct{}{}:
 	case <-ctx.Done():
-		made.gone()
+		made.done()
 		return nil, unavailable(at, context.Cause(ctx))
 	}
 	if err := made.check(); err != nil { // it may have been closed while we waited
@@ -73,13 +72,12 @@ func (h *hosts) enter(ctx context.Context, at *url.URL) (*visit, error) {
 	return made, nil
 }
 
-// host finds or makes what is known of one. The lock is held.
 func (h *hosts) host(name string) *host {
 	if found, ok := h.known[name]; ok {
 		return found
 	}
 	for old, host := range h.known {
-		if len(h.known) < hostsKept {
+		if len(h.known) < hostLimit {
 			break
 		}
 		if host.users == 0 && !host.closed.After(h.now()) {
@@ -98,33 +96,32 @@ type visit struct {
 	once  sync.Once
 }
 
-// leave gives the place back. It may be called more than once.
+// leave returns the place. It may be called more than once.
 func (v *visit) leave() {
 	v.once.Do(func() {
 		<-v.host.slots
-		v.gone()
+		v.done()
 	})
 }
 
-func (v *visit) gone() {
+func (v *visit) done() {
 	v.hosts.mu.Lock()
 	defer v.hosts.mu.Unlock()
 	v.host.users--
 }
 
-// check says whether the host is left alone for now.
 func (v *visit) check() error {
 	v.hosts.mu.Lock()
 	defer v.hosts.mu.Unlock()
-	left := v.host.closed.Sub(v.hosts.now())
-	if left <= 0 {
+	rest := v.host.closed.Sub(v.hosts.now())
+	if rest <= 0 {
 		return nil
 	}
-	return &fetch.UnavailableError{Subject: Shown(v.at), Err: errors.New(v.host.reason), RetryAfter: left}
+	return &fetch.UnavailableError{Subject: Shown(v.at), Err: errors.New(v.host.reason), RetryAfter: rest}
 }
 
-// failed notes that the host could not be reached. What came from our side, or from a certificate that only some
-// references distrust, says nothing of the host.
+// failed records a failure to reach the host. It ignores our own errors, and certificates that only
+// some references distrust.
 func (v *visit) failed(err error) {
 	if !isDeaf(err) {
 		return
@@ -138,7 +135,7 @@ func (v *visit) failed(err error) {
 	v.host.reason = fmt.Sprintf("it could not be reached %d times in a row and is left alone for a while", v.host.deaf)
 }
 
-// isDeaf tells a host that does not answer from one that answers wrongly.
+// isDeaf says whether a host does not answer, in contrast to a wrong answer.
 func isDeaf(err error) bool {
 	var refusal *fetch.RefusedError
 	if errors.Is(err, context.Canceled) || errors.As(err, &refusal) {
@@ -150,7 +147,7 @@ func isDeaf(err error) bool {
 	return errors.As(err, &silent) || errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// answered notes that the host is there, and does as it asks.
+// answered records that the host answers, and its Retry-After.
 func (v *visit) answered(response *http.Response) error {
 	v.hosts.mu.Lock()
 	defer v.hosts.mu.Unlock()

@@ -23,27 +23,27 @@ const (
 	DefaultIdleTimeout = 15 * time.Second
 )
 
-// connectionPools is how many custom CAs keep connections open at a time.
+// connectionPools is how many custom CAs have open connections at a time.
 const connectionPools = 32
 
-// Resolver looks up host names; *net.Resolver is one.
+// Resolver resolves host names, as *net.Resolver does.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Options of a Network. The zero value is safe: it reaches public addresses over https only.
+// Options of a Network. The zero value is safe: it allows only public addresses over https.
 type Options struct {
-	// AllowCIDRs are reached although a rule closes them (--allow-source-cidrs).
+	// AllowCIDRs are allowed despite other rules (--allow-source-cidrs).
 	AllowCIDRs []netip.Prefix
-	// ClusterCIDRs are the service and pod networks that this process runs in; no source lives there.
+	// ClusterCIDRs are this cluster's service and pod networks, which have no sources.
 	ClusterCIDRs []netip.Prefix
-	// AllowInsecure admits plain http (--allow-insecure-sources), for labs.
+	// AllowInsecure allows plain http (--allow-insecure-sources), for labs.
 	AllowInsecure bool
-	// Mirrors replace what an index or a redirect names; references are replaced before they get here.
+	// Mirrors are for URLs of indexes and redirects; references have been replaced before.
 	Mirrors fetch.Mirrors
-	// Timeout is for one request with its answer, IdleTimeout for the pause between two bytes. Zero: the defaults.
+	// Timeout is for a request with its answer, IdleTimeout between bytes. Zero: the defaults.
 	Timeout, IdleTimeout time.Duration
-	// Resolver looks up host names. Nil: the system's.
+	// Resolver is the system's by default.
 	Resolver Resolver
 }
 
@@ -72,7 +72,7 @@ func New(options Options) *Network {
 	}
 }
 
-// Close closes the connections that wait for a next request.
+// Close closes idle connections.
 func (n *Network) Close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -82,7 +82,6 @@ func (n *Network) Close() {
 	}
 }
 
-// pool gives the connections for servers that are trusted by these certificates.
 func (n *Network) pool(ca []byte) (*http.Transport, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -105,7 +104,7 @@ func (n *Network) pool(ca []byte) (*http.Transport, error) {
 	return n.pools[key], nil
 }
 
-// certificates reads PEM certificates; nil stands for the system's.
+// certificates reads PEM certificates; nil means the system's.
 func certificates(ca []byte) (*x509.CertPool, error) {
 	if len(ca) == 0 {
 		return nil, nil
@@ -132,7 +131,7 @@ func (n *Network) transport(roots *x509.CertPool) *http.Transport {
 	}
 }
 
-// dial looks the name up, checks every address, and dials the checked ones, so that there is no second look-up to cheat.
+// dial resolves the name, checks all addresses, and dials only those, without a second resolution.
 func (n *Network) dial(ctx context.Context, network, hostPort string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(hostPort)
 	if err != nil {
@@ -154,7 +153,7 @@ func (n *Network) dial(ctx context.Context, network, hostPort string) (net.Conn,
 	return nil, last
 }
 
-// lookup gives the addresses of a host. One refused address refuses the host: which one is reached must not be luck.
+// lookup returns a host's addresses. One refused address refuses the host.
 func (n *Network) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	addresses := []netip.Addr{}
 	if literal, err := netip.ParseAddr(host); err == nil {
@@ -184,7 +183,7 @@ func (n *Network) hostRefusal(host string, address netip.Addr) string {
 	return ""
 }
 
-// control sees the address that the kernel is about to connect to, whatever came before.
+// control checks the address that the kernel is about to connect to.
 func (n *Network) control(_, address string, _ syscall.RawConn) error {
 	end, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -196,7 +195,7 @@ func (n *Network) control(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// refusedAddress does not print the address that a name has: the error may be read by somebody who may not know it.
+// refusedAddress does not print a name's address: its readers may not be allowed to know it.
 func refusedAddress(host, reason string) error {
 	return &fetch.RefusedError{
 		Subject: fmt.Sprintf("host %q", host),

@@ -19,16 +19,15 @@ import (
 
 const redirectLimit = 3
 
-// agent is what servers read in their logs.
 const agent = "trellis"
 
-// Request is what a source asks a server for.
+// Request is a source's request to a server.
 type Request struct {
-	// Method is GET or POST. A POST takes no redirect: its body was meant for the server that was asked.
+	// Method is GET or POST. A POST follows no redirect: its body is only for that server.
 	Method string
-	// URL is where to, as ParseURL gives it.
+	// URL is checked by ParseURL.
 	URL *url.URL
-	// Header is sent to every hop; it never holds credentials.
+	// Header is sent to every hop; it never has credentials.
 	Header http.Header
 	// Body of a POST.
 	Body []byte
@@ -36,27 +35,27 @@ type Request struct {
 	Origin *url.URL
 	// Credentials go to the origin and the hosts they name.
 	Credentials fetch.Credentials
-	// OtherHosts lets redirects leave the host of URL; they take no credentials with them.
+	// OtherHosts allows redirects to other hosts, without credentials.
 	OtherHosts bool
-	// Limit is the most bytes that the answer may have.
+	// Limit is the most bytes of the answer.
 	Limit int64
-	// Challenged lets an answer 401 come back, for its header that says how to log in.
+	// Challenged returns status 401 as an answer, for its header that says how to log in.
 	Challenged bool
 }
 
-// Answer is a response whose body keeps to the limits. The body must be closed.
+// Answer is a response with a bounded body, which must be closed.
 type Answer struct {
 	Status int
 	Header http.Header
 	// URL is where the answer came from, after redirects.
 	URL  *url.URL
 	Body io.ReadCloser
-	// Sent says whether credentials went to that place.
+	// Sent says whether credentials were sent there.
 	Sent bool
 }
 
-// Do makes a request. Answers of every status come back, but for redirects, which are followed or refused, and for 401
-// and 403, which are an UnauthorizedError (see Challenged).
+// Do makes a request. It returns answers of every status, except redirects, which are followed or
+// refused, and 401 and 403, which are an UnauthorizedError (see Challenged).
 func (n *Network) Do(ctx context.Context, request Request) (*Answer, error) {
 	if request.Method != http.MethodGet && request.Method != http.MethodPost {
 		return nil, fmt.Errorf("method %q is neither GET nor POST", request.Method)
@@ -105,7 +104,7 @@ func (n *Network) hop(ctx context.Context, pool *http.Transport, request Request
 	return answer, nil
 }
 
-// exchange sends and reads up to the header of the answer, whose body gives the visit back.
+// exchange sends and reads up to the answer's header. Closing the body ends the visit.
 func (n *Network) exchange(ctx context.Context, pool *http.Transport, request Request, visit *visit, trusted bool) (*Answer, error) {
 	target := visit.at
 	watch := newWatch(ctx, n.options.Timeout, n.options.IdleTimeout)
@@ -135,7 +134,6 @@ func (n *Network) exchange(ctx context.Context, pool *http.Transport, request Re
 	}, nil
 }
 
-// finished turns statuses about credentials into an error.
 func finished(answer *Answer, challenged bool) (*Answer, error) {
 	isChallenge := challenged && answer.Status == http.StatusUnauthorized
 	if isChallenge || answer.Status != http.StatusUnauthorized && answer.Status != http.StatusForbidden {
@@ -145,7 +143,7 @@ func finished(answer *Answer, challenged bool) (*Answer, error) {
 	return nil, &fetch.UnauthorizedError{Subject: Shown(answer.URL), Status: answer.Status, Sent: answer.Sent}
 }
 
-// Problem is why an answer is not what was asked for. Missing is what a server does not have that says so.
+// Problem is an error for an unexpected answer. Missing describes what status 404 means.
 func (a *Answer) Problem(missing string) error {
 	switch {
 	case a.Status == http.StatusNotFound || a.Status == http.StatusGone:
@@ -188,7 +186,7 @@ func isRedirect(status int) bool {
 	return false
 }
 
-// Operation gives the context for all requests that belong to one look or one fetch: together they get one timeout.
+// Operation returns the context for all requests of one Resolve or Fetch, with one timeout.
 func (n *Network) Operation(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, n.options.Timeout, tookTooLong(n.options.Timeout))
 }
@@ -201,7 +199,7 @@ func refused(at *url.URL, rule string) error {
 	return &fetch.RefusedError{Subject: Shown(at), Rule: rule}
 }
 
-// unavailable wraps what went wrong on the way; a refused address stays a refusal.
+// unavailable wraps a transport error; a refused address stays a refusal.
 func unavailable(at *url.URL, err error) error {
 	if rule, ok := errors.AsType[*fetch.RefusedError](err); ok {
 		return &fetch.RefusedError{Subject: Shown(at), Rule: rule.Error()}
@@ -209,7 +207,7 @@ func unavailable(at *url.URL, err error) error {
 	return &fetch.UnavailableError{Subject: Shown(at), Err: err}
 }
 
-// authorize puts credentials on a request, if they are meant for where it goes, and says whether it did.
+// authorize adds credentials that are meant for the request's host, and says whether it did.
 func authorize(outgoing *http.Request, request Request) bool {
 	credentials := request.Credentials
 	if credentials.BearerToken == "" && credentials.Username == "" && credentials.Password == "" {
@@ -226,8 +224,8 @@ func authorize(outgoing *http.Request, request Request) bool {
 	return true
 }
 
-// MeantFor says whether credentials of a reference may be sent to a host: to scheme, host and port of the origin, where
-// their Secret names no hosts, else to those it names, under the origin's scheme.
+// MeantFor says whether a reference's credentials may be sent to a host: to the hosts that their
+// Secret names, under the origin's scheme, else to the origin's scheme, host and port.
 func MeantFor(credentials fetch.Credentials, origin, target *url.URL) bool {
 	if len(credentials.Hosts) == 0 {
 		return sameOrigin(origin, target)
@@ -237,7 +235,7 @@ func MeantFor(credentials fetch.Credentials, origin, target *url.URL) bool {
 	})
 }
 
-// listed: an entry with a port means that port; one without means the default port, or the origin's own.
+// listed: an entry without a port means the default port, or the origin's own.
 func listed(entry string, origin, target *url.URL) bool {
 	host, entryPort, err := net.SplitHostPort(entry)
 	if err != nil {

@@ -8,11 +8,10 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// urlLimit is the longest URL that is taken, in bytes.
 const urlLimit = 2048
 
-// ParseURL reads the URL of a reference: https (or http in labs), a host, no user part, no query, no fragment. What it
-// refuses it does not print, since it may hold a password.
+// ParseURL reads a reference's URL: https (or http in labs), a host, no user part, query or
+// fragment. Errors don't contain it, since it may have a password.
 func (n *Network) ParseURL(text string) (*url.URL, error) {
 	parsed, err := url.Parse(text)
 	if err != nil || len(text) > urlLimit || strings.ContainsFunc(text, unprintable) {
@@ -27,7 +26,7 @@ func (n *Network) ParseURL(text string) (*url.URL, error) {
 	return parsed, n.checkURL(parsed)
 }
 
-// HostOf is the host of a URL that nobody checked, with its port where there is one; "" where it can't be told.
+// HostOf is the host of an unchecked URL, with its port if it has one; "" if unknown.
 func HostOf(text string) string {
 	parsed, err := url.Parse(text)
 	if err != nil {
@@ -36,7 +35,6 @@ func HostOf(text string) string {
 	return parsed.Host
 }
 
-// checkURL holds for every hop.
 func (n *Network) checkURL(at *url.URL) error {
 	switch {
 	case at.Scheme == "http" && !n.options.AllowInsecure:
@@ -54,7 +52,7 @@ func (n *Network) checkURL(at *url.URL) error {
 	return nil
 }
 
-// Mirrored is where a URL is fetched from: itself, or its place at a mirror.
+// Mirrored is a URL's place at a mirror, or the URL itself.
 func (n *Network) Mirrored(at *url.URL) *url.URL {
 	if place, ok := n.options.Mirrors.URL(at.String()); ok {
 		if mirrored, err := url.Parse(place); err == nil {
@@ -64,7 +62,7 @@ func (n *Network) Mirrored(at *url.URL) *url.URL {
 	return at
 }
 
-// Shown is a URL fit for an error or a log line: without user, password, query and fragment.
+// Shown is a URL for errors and logs: without user, password, query and fragment.
 func Shown(at *url.URL) string {
 	shown := url.URL{Scheme: at.Scheme, Host: at.Host, Path: at.Path, RawPath: at.RawPath, Opaque: at.Opaque}
 	if shown.Opaque != "" {
@@ -88,7 +86,7 @@ func port(at *url.URL) string {
 	return "443"
 }
 
-// sameHost compares host and port; a change from http to https of the default ports counts as staying.
+// sameHost compares host and port; http to https on the default ports counts as the same.
 func sameHost(a, b *url.URL) bool {
 	if !strings.EqualFold(a.Hostname(), b.Hostname()) {
 		return false

@@ -1,8 +1,8 @@
 // Package registry reads OCI registries: manifests by tag or digest, and blobs by digest. Packages
 // image and helmrepo use it.
 //
-// Names and manifests are read with go-containerregistry. Requests are made here, through
-// outbound.Network, since a registry can make a client do dangerous things:
+// Names and manifests are read with go-containerregistry. Requests go through outbound.Network,
+// since a registry can make a client do dangerous things:
 //
 //   - a registry names the place where tokens are made (the realm). Credentials go there only if it
 //     is the registry's own scheme, host and port, or the Secret names its host; an anonymous token
@@ -16,5 +16,5 @@
 //   - a manifest has 4 MiB at most, a token's answer 1 MiB, a blob the size that its descriptor
 //     says.
 //
-// Registries are spoken to by https, in labs too.
+// Registries are used by https only, in labs too.
 package registry

@@ -17,7 +17,7 @@ const (
 	MediaTypeDockerList  = "application/vnd.docker.distribution.manifest.list.v2+json"
 )
 
-// Manifest is what a tag or digest names. Exactly one of Image and Index is set.
+// Manifest has exactly one of Image and Index.
 type Manifest struct {
 	// Digest is computed from the bytes.
 	Digest string
@@ -30,8 +30,8 @@ var imageTypes = []string{MediaTypeImage, MediaTypeDockerImage}
 // IsImage says whether a media type is that of an image's manifest.
 func IsImage(mediaType string) bool { return slices.Contains(imageTypes, mediaType) }
 
-// readManifest reads a document that says in one voice what it is: the type in its header, the type in itself and its
-// fields agree. Where they don't, two readers see two images (CVE-2021-41190).
+// readManifest requires that header, media type and fields of a document agree. Otherwise two
+// readers could see different images (CVE-2021-41190).
 func (s *Session) readManifest(content []byte, digest, contentType string) (*Manifest, error) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(content, &fields) != nil {
@@ -60,7 +60,7 @@ func (s *Session) readManifest(content []byte, digest, contentType string) (*Man
 	return read, nil
 }
 
-// kind is the media type on which header and document agree. Registries of files have no better header than these.
+// kind is the media type on which header and document agree. File servers send generic headers.
 func (s *Session) kind(fields map[string]json.RawMessage, digest, contentType string) (string, error) {
 	sent, own := mediaType(contentType), ""
 	if raw, ok := fields["mediaType"]; ok && json.Unmarshal(raw, &own) != nil {
@@ -80,7 +80,6 @@ func (s *Session) kind(fields map[string]json.RawMessage, digest, contentType st
 	return own, nil
 }
 
-// mediaType is what a header says; empty where it says nothing.
 func mediaType(header string) string {
 	sent, _, err := mime.ParseMediaType(header)
 	if err != nil || sent == "application/json" || sent == "text/plain" || sent == "application/octet-stream" {
@@ -89,7 +88,7 @@ func mediaType(header string) string {
 	return sent
 }
 
-// has looks for fields as the decoder does, which takes them in any case.
+// has looks for fields without regard to case, as the decoder does.
 func has(fields map[string]json.RawMessage, names ...string) bool {
 	for field := range fields {
 		if slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, field) }) {

@@ -13,20 +13,18 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// referenceLimit is the longest reference that is taken, in bytes.
 const referenceLimit = 1024
 
 // Reference is an image or a chart in a registry.
 type Reference struct {
-	// Repository is where it lives.
 	Repository Repository
-	// Tag and Digest name it; where both are there, the digest counts.
+	// Tag and Digest select it; the digest takes precedence.
 	Tag, Digest string
 }
 
 // Repository is a name in a registry.
 type Repository struct {
-	// Host is the registry's host, with its port where there is one; Name has no host.
+	// Host is the registry's host, with its port if it has one; Name has no host.
 	Host, Name string
 }
 
@@ -37,21 +35,21 @@ func (r Repository) root() *url.URL { return &url.URL{Scheme: "https", Host: r.H
 // Word is the tag or digest to ask for.
 func (r Reference) Word() string { return cmp.Or(r.Digest, r.Tag) }
 
-// digestPattern: other algorithms than SHA-256 are allowed by the format, and used by nobody.
+// digestPattern excludes other algorithms than SHA-256, which are allowed but not used.
 var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
-// The grammar of names is that of the distribution specification; go-containerregistry lets more through.
+// The grammar of the distribution specification; go-containerregistry allows more.
 var (
 	hostPattern = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 	tagPattern  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 	namePattern = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
 )
 
-// IsDigest says whether a text is a digest that this package works with.
+// IsDigest says whether a text is a supported digest.
 func IsDigest(text string) bool { return digestPattern.MatchString(text) }
 
-// Parse reads [host/]name:tag, [host/]name@sha256:…, or both. There is no default tag: what nobody chose nobody notices
-// when it moves. Without host it is an image of Docker Hub.
+// Parse reads [host/]name:tag, [host/]name@sha256:…, or both. There is no default tag: nobody would
+// notice a change of its image. Without host it is an image of Docker Hub.
 func Parse(text string) (Reference, error) {
 	if len(text) > referenceLimit || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return Reference{}, refusedReference(text, "it is too long, or has characters that no reference has")
@@ -95,7 +93,7 @@ func WithoutRevision(text string) string {
 func refusedReference(reference, rule string) error {
 	const shown = 120
 	if at := strings.LastIndexByte(reference, '@'); at >= 0 && !strings.HasPrefix(reference[at:], "@sha") {
-		reference = "…" + reference[at:] // what stands before may be a password
+		reference = "…" + reference[at:] // the text before may be a password
 	}
 	return &fetch.RefusedError{Subject: fmt.Sprintf("image %q", text.Cut(reference, shown)), Rule: rule}
 }

@@ -82,7 +82,8 @@ func guard(realm func() string) func(http.Handler) http.Handler {
 	}
 }
 
-// giveToken gives a token for user and password, or for a refresh token, and for the right scope only.
+// giveToken gives a token for user and password, or for a refresh token, and for the right scope
+// only.
 func giveToken(w http.ResponseWriter, r *http.Request) {
 	name, word, _ := r.BasicAuth()
 	_ = r.ParseForm()

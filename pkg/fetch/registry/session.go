@@ -13,10 +13,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
-// manifestLimit is the largest manifest, as registries have it too.
 const manifestLimit = 4 << 20
 
-// Session reads one repository for one look or one fetch. It keeps the token that it got; it is not for concurrent use.
+// Session reads one repository for one Resolve or Fetch. It is not safe for concurrent use.
 type Session struct {
 	network     *outbound.Network
 	repository  Repository
@@ -28,7 +27,7 @@ type Session struct {
 	denied string // the realm that the credentials are not for
 }
 
-// Open makes a session. Nothing is sent yet.
+// Open makes a session without sending anything.
 func Open(network *outbound.Network, repository Repository, credentials fetch.Credentials) (*Session, error) {
 	login, err := loginFor(credentials, repository)
 	if err != nil {
@@ -58,7 +57,7 @@ func (s *Session) Manifest(ctx context.Context, word string) (*Manifest, error) 
 	return s.readManifest(content, digest, answer.Header.Get("Content-Type"))
 }
 
-// Blob brings a blob of limit bytes at most, which has to be what its digest says; what is written before an error is not.
+// Blob downloads at most limit bytes and checks the digest; after an error they are invalid.
 func (s *Session) Blob(ctx context.Context, digest string, limit int64, into io.Writer) error {
 	if !IsDigest(digest) {
 		return s.refused("", "what it names a blob by is no SHA-256")
@@ -85,14 +84,13 @@ func (s *Session) refused(what, rule string) error {
 	return &fetch.RefusedError{Subject: strings.TrimSpace(s.repository.String() + " " + what), Rule: rule}
 }
 
-// get asks for something below the repository, and logs in where it has to.
 func (s *Session) get(ctx context.Context, what string, limit int64) (*outbound.Answer, error) {
 	answer, err := s.ask(ctx, what, limit)
 	if err != nil || answer.Status != http.StatusUnauthorized {
 		return answer, err
 	}
 	answer.Body.Close()
-	// Who asks for credentials is only heard if it is the registry itself, and only once.
+	// Only the registry itself may ask for credentials, and only once.
 	if !isAt(answer.URL, s.repository.root()) || s.token != "" || s.basic {
 		return nil, s.unauthorized(answer)
 	}
@@ -118,7 +116,6 @@ func (s *Session) unauthorized(answer *outbound.Answer) error {
 	return &fetch.UnauthorizedError{Subject: outbound.Shown(answer.URL), Status: answer.Status, Sent: answer.Sent && !s.login.isEmpty()}
 }
 
-// accepted are the kinds of manifests that are understood.
 var accepted = strings.Join([]string{
 	MediaTypeImage, MediaTypeIndex, MediaTypeDockerImage, MediaTypeDockerList,
 }, ", ")

@@ -3,6 +3,7 @@ package registry
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +18,6 @@ import (
 
 const tokenLimit = 1 << 20
 
-// challenge is what a registry says about how to log in.
 type challenge struct{ scheme, realm, service string }
 
 var (
@@ -25,7 +25,7 @@ var (
 	parameterPattern = regexp.MustCompile(`([A-Za-z]+)\s*=\s*"([^"]*)"`)
 )
 
-// readChallenges reads headers WWW-Authenticate, one challenge each, as registries write them.
+// readChallenges reads WWW-Authenticate headers, with one challenge each.
 func readChallenges(headers []string) []challenge {
 	var found []challenge
 	for _, header := range headers {
@@ -47,7 +47,6 @@ func readChallenges(headers []string) []challenge {
 	return found
 }
 
-// logIn does what the registry asks for: a token, else user and password.
 func (s *Session) logIn(ctx context.Context, headers []string) error {
 	challenges := readChallenges(headers)
 	for _, asked := range challenges {
@@ -63,7 +62,6 @@ func (s *Session) logIn(ctx context.Context, headers []string) error {
 	return nil
 }
 
-// getToken asks the realm for a token to pull from the repository.
 func (s *Session) getToken(ctx context.Context, asked challenge) error {
 	realm, err := url.Parse(asked.realm)
 	if err != nil || realm.User != nil || realm.Fragment != "" || len(asked.realm) > referenceLimit {
@@ -94,7 +92,7 @@ func (s *Session) getToken(ctx context.Context, asked challenge) error {
 	return nil
 }
 
-// tokenRequest: user and password by GET, a refresh token by POST, both only to where they may go; else anonymous.
+// tokenRequest sends user and password by GET or a refresh token by POST, only where allowed.
 func (s *Session) tokenRequest(realm *url.URL, service string) (outbound.Request, error) {
 	origin := s.repository.root()
 	scope := "repository:" + s.repository.Name + ":pull"
@@ -126,10 +124,114 @@ func (s *Session) tokenRequest(realm *url.URL, service string) (outbound.Request
 	return outbound.Request{Method: http.MethodGet, URL: &at, Limit: tokenLimit, Origin: origin, Credentials: s.userAndPassword()}, nil
 }
 
-// tokenProblem: a realm that refuses to give an anonymous token says nothing about the credentials it did not get.
+// tokenProblem: a refused anonymous token says nothing about credentials that were not sent.
 func (s *Session) tokenProblem(err error) error {
 	if _, unauthorized := errors.AsType[*fetch.UnauthorizedError](err); unauthorized && s.denied != "" {
 		return s.unauthorized(&outbound.Answer{URL: s.repository.root()})
 	}
 	return err
+}
+
+// SecretKeys are the keys of source Secrets that loginFor reads.
+func SecretKeys() []fetch.SecretKey {
+	return append(fetch.LoginKeys(), fetch.SecretKey{
+		Name: ".dockerconfigjson", Read: func(into *fetch.Credentials, content []byte) { into.DockerConfig = content },
+	})
+}
+
+type login struct {
+	username, password string
+	// bearer is sent as it is; refresh is exchanged for a token.
+	bearer, refresh string
+}
+
+func (l login) isEmpty() bool { return l == login{} }
+
+// loginFor picks credentials for a repository: a token, user and password, or the docker config.
+func loginFor(credentials fetch.Credentials, repository Repository) (login, error) {
+	switch {
+	case credentials.BearerToken != "":
+		return login{bearer: credentials.BearerToken}, nil
+	case credentials.Username != "" || len(credentials.DockerConfig) == 0:
+		return login{username: credentials.Username, password: credentials.Password}, nil
+	}
+	return fromDockerConfig(credentials.DockerConfig, repository)
+}
+
+// dockerAuth is an entry of a docker config. Credential helpers are programs, so they are ignored.
+type dockerAuth struct {
+	Auth          string `json:"auth"`
+	Username      string `json:"username"`
+	Password      string `json:"password"`
+	IdentityToken string `json:"identitytoken"`
+	RegistryToken string `json:"registrytoken"`
+}
+
+// fromDockerConfig uses the entry with the longest key that matches the repository.
+func fromDockerConfig(content []byte, repository Repository) (login, error) {
+	var config struct {
+		Auths map[string]*dockerAuth `json:"auths"`
+	}
+	if json.Unmarshal(content, &config) != nil { // whose error may quote it
+		return login{}, refusedConfig("it can't be read")
+	}
+	var best *dockerAuth
+	length := -1
+	for key, entry := range config.Auths {
+		key = configKey(key)
+		if entry != nil && leadsTo(key, repository) && len(key) > length {
+			best, length = entry, len(key)
+		}
+	}
+	if best == nil {
+		return login{}, nil
+	}
+	return best.login()
+}
+
+func (a *dockerAuth) login() (login, error) {
+	found := login{username: a.Username, password: a.Password, bearer: a.RegistryToken, refresh: a.IdentityToken}
+	if a.Auth == "" || a.Username != "" {
+		return found, nil
+	}
+	decoded, err := base64.StdEncoding.DecodeString(a.Auth)
+	if err != nil {
+		decoded, err = base64.RawStdEncoding.DecodeString(a.Auth)
+	}
+	user, password, ok := strings.Cut(string(decoded), ":")
+	if err != nil || !ok {
+		return login{}, refusedConfig("an entry's auth is not user:password in base64")
+	}
+	found.username, found.password = user, strings.TrimRight(password, "\x00")
+	return found, nil
+}
+
+func refusedConfig(rule string) error {
+	return &fetch.RefusedError{Subject: "the docker config of the Secret", Rule: rule}
+}
+
+// configKey normalises a key to host[/path]: docker writes URLs for some registries.
+func configKey(key string) string {
+	for _, scheme := range []string{"https://", "http://"} {
+		key = strings.TrimPrefix(key, scheme)
+	}
+	key = strings.TrimSuffix(key, "/")
+	for _, version := range []string{"/v1", "/v2"} {
+		key = strings.TrimSuffix(key, version)
+	}
+	host, path, _ := strings.Cut(key, "/")
+	host = strings.ToLower(host)
+	switch host {
+	case "docker.io", "registry-1.docker.io":
+		host = "index.docker.io"
+	}
+	if path == "" {
+		return host
+	}
+	return host + "/" + path
+}
+
+// leadsTo compares whole components: registry/team does not match registry/teams.
+func leadsTo(key string, repository Repository) bool {
+	return strings.HasPrefix(strings.ToLower(repository.Host)+"/"+repository.Name+"/", key+"/")
 }

@@ -35,10 +35,10 @@ type disk struct {
 type content struct {
 	size int64
 	used time.Time
-	root *os.Root // opened at first use; closed when nobody refers to it any more
+	root *os.Root // opened at first use; closed by the garbage collector
 }
 
-// openDisk reads the index, empties the folder for work, and removes content that the index does not know.
+// openDisk reads the index, empties the work folder, and removes content that is not in the index.
 func openDisk(options Options) (*disk, error) {
 	d := &disk{folder: options.Folder, limit: options.MaxBytes, recent: options.Recent, contents: map[string]*content{}}
 	for _, folder := range []string{contentFolder, workFolder} {
@@ -53,7 +53,6 @@ func openDisk(options Options) (*disk, error) {
 	return d, errors.Join(d.clean(workFolder, nil), d.clean(contentFolder, d.adopt))
 }
 
-// clean removes what a folder holds, but for what keep says.
 func (d *disk) clean(folder string, keep func(name string) bool) error {
 	entries, err := os.ReadDir(filepath.Join(d.folder, folder))
 	if err != nil {
@@ -68,7 +67,7 @@ func (d *disk) clean(folder string, keep func(name string) bool) error {
 	return err
 }
 
-// adopt takes content over that an earlier process left.
+// adopt uses the content of an earlier process.
 func (d *disk) adopt(name string) bool {
 	known, ok := d.index.Contents["sha256:"+name]
 	if ok {
@@ -89,7 +88,7 @@ func (d *disk) has(digest string) bool {
 	return d.contents[digest] != nil
 }
 
-// open gives the content as a file system that nothing leads out of.
+// open returns the content as a file system that nothing leads out of.
 func (d *disk) open(digest string, now time.Time) (fs.FS, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -100,7 +99,7 @@ func (d *disk) open(digest string, now time.Time) (fs.FS, bool) {
 	if found.root == nil {
 		root, err := os.OpenRoot(d.path(digest))
 		if err != nil {
-			delete(d.contents, digest) // somebody took it from the disk; it is fetched again
+			delete(d.contents, digest) // removed from the disk; it is fetched again
 			return nil, false
 		}
 		found.root = root
@@ -109,7 +108,7 @@ func (d *disk) open(digest string, now time.Time) (fs.FS, bool) {
 	return found.root.FS(), true
 }
 
-// bring lets fetch fill a fresh folder, and keeps that by its digest.
+// bring lets fetch fill a new folder, and stores that by its digest.
 func (d *disk) bring(fetch func(folder string) (string, error)) (digest string, size int64, err error) {
 	work, err := os.MkdirTemp(filepath.Join(d.folder, workFolder), "")
 	if err != nil {
@@ -129,11 +128,11 @@ func (d *disk) bring(fetch func(folder string) (string, error)) (digest string, 
 	if size, err = seal(fresh); err != nil {
 		return "", 0, err
 	}
-	return digest, size, d.keep(digest, fresh, size)
+	return digest, size, d.store(digest, fresh, size)
 }
 
-// keep moves a filled folder to its place. Equal content that is there already is as good.
-func (d *disk) keep(digest, fresh string, size int64) error {
+// store moves a filled folder to its place, unless equal content exists.
+func (d *disk) store(digest, fresh string, size int64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
@@ -154,8 +153,8 @@ func (d *disk) keep(digest, fresh string, size int64) error {
 	return errors.Join(d.evict(now, d.limit), d.writeIndex())
 }
 
-// full turns a full disk into an error that says so, and makes room: the store's limit was more than its folder has, or
-// somebody else filled it. All that is not in use goes.
+// full turns a full disk into an error that says so, and removes all unused content. The store's
+// limit exceeds its disk, or something else filled that.
 func (d *disk) full(err error, now time.Time) error {
 	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
 		return err
@@ -168,7 +167,6 @@ func (d *disk) full(err error, now time.Time) error {
 
 var errNoSpace = errors.New("no space left on its disk; give it a larger one, or a lower --store-limit")
 
-// size is how much content there is, in bytes.
 func (d *disk) size() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -179,8 +177,8 @@ func (d *disk) size() int64 {
 	return total
 }
 
-// evict removes what was not used for the longest time, until the rest fits. What was in use recently stays, whatever the
-// size: somebody may be reading it.
+// evict removes the least recently used content until the rest fits. Recently used content stays,
+// as readers may have it open.
 func (d *disk) evict(now time.Time, limit int64) error {
 	total := int64(0)
 	digests := []string{}
@@ -204,8 +202,8 @@ func (d *disk) evict(now time.Time, limit int64) error {
 	return problems
 }
 
-// seal takes the right to write from everything below the folder, and says how much it holds. The folder itself is sealed
-// once it is in its place: renaming writes to it.
+// seal makes everything below the folder read-only, and returns its size. The folder itself is
+// sealed after its renaming, which writes to it.
 func seal(folder string) (size int64, err error) {
 	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || path == folder {
@@ -237,7 +235,6 @@ func chmodFolders(folder string, mode fs.FileMode) error {
 	})
 }
 
-// removeAll removes sealed folders, too.
 func removeAll(path string) error {
 	if err := os.Chmod(path, 0o700); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -9,32 +9,29 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// entryKey is the Key of a reference.
 type entryKey [sha256.Size]byte
 
-// flight is what one fetch is for, a RevisionKey: a revision of a source and path, for one user. Several references can share it, such
-// as a branch and a tag that name the same commit.
+// flight is a RevisionKey: one fetch, which several references of one user can share.
 type flight [sha256.Size]byte
 
-// entry is what is known of a reference.
 type entry struct {
 	key       entryKey
 	reference fetch.Reference
 	host      string
 
-	revision fetch.Revision // of the last look that succeeded
+	revision fetch.Revision // of the last successful check
 	digest   string         // of its content; "" while it was never fetched
-	looked   time.Time      // when that look was
-	// confirmed: it was a look of this process
+	checked  time.Time      // when that check was
+	// confirmed: this process made that check
 	confirmed bool
-	due       time.Time // of the next look
-	asked     time.Time // when somebody asked last
+	due       time.Time // of the next check
+	asked     time.Time // time of the last Get
 
-	err      error // of the last look or fetch
+	err      error // of the last check or fetch
 	failures int   // in a row
-	must     bool  // a look was asked for; nothing is handed out before it is over
+	must     bool  // a check was requested; Get waits for it
 	recalls  bool  // what an earlier process knew is still to be read
-	awaited  bool  // somebody was told that it is on its way, or got an error
+	awaited  bool  // a Get returned ErrPending or an error
 
 	queued, running bool
 	waiters         map[string]waiter // by subscriber
@@ -54,7 +51,6 @@ func (e *entry) ask(now time.Time, subscriber string, wake func(), interval time
 	e.waiters[subscriber] = waiter{wake: wake, until: now.Add(rememberedFor), interval: interval}
 }
 
-// interval is the shortest of those that were asked for.
 func (e *entry) interval(now time.Time, own time.Duration) time.Duration {
 	shortest := time.Duration(0)
 	for _, waiter := range e.waiters {
@@ -66,14 +62,14 @@ func (e *entry) interval(now time.Time, own time.Duration) time.Duration {
 	return cmp.Or(shortest, own)
 }
 
-// bringForward brings the next look forward where an interval was shortened. One after a failure has a time of its own.
+// bringForward moves the next check forward if an interval was shortened, except after a failure.
 func (e *entry) bringForward(now time.Time, interval time.Duration) {
 	if e.err == nil && !e.fixed() && e.due.After(now.Add(interval*11/10)) {
 		e.due = now.Add(backoff.Around(interval, jitter))
 	}
 }
 
-// toWake gives those to wake, and forgets those who stopped asking.
+// toWake returns the functions to call, and removes expired ones.
 func (e *entry) toWake(now time.Time) []func() {
 	wakes := []func(){}
 	for subscriber, waiter := range e.waiters {
@@ -87,13 +83,12 @@ func (e *entry) toWake(now time.Time) []func() {
 	return wakes
 }
 
-// fresh: while somebody asks, looks follow each other, and the last one is as good as it gets. One of an earlier process is
-// good until the one after the next should have been.
+// fresh: the last check counts while somebody asks; one of an earlier process for two intervals.
 func (e *entry) fresh(now time.Time, interval time.Duration) bool {
-	if e.digest == "" || e.looked.IsZero() {
+	if e.digest == "" || e.checked.IsZero() {
 		return false
 	}
-	return e.fixed() || e.confirmed || !e.looked.After(now.Add(interval)) && now.Sub(e.looked) < 2*interval
+	return e.fixed() || e.confirmed || !e.checked.After(now.Add(interval)) && now.Sub(e.checked) < 2*interval
 }
 
 func (e *entry) fixed() bool { return e.reference.Location.IsFixed() }

@@ -20,17 +20,16 @@ import (
 
 const (
 	indexFile = "index.json"
-	// indexFormat changes when an older index can't be used any more.
+	// indexFormat changes when older indexes become unusable.
 	indexFormat = 1
 	// stretching makes guessing a password from the index slow.
 	stretching = 200_000
-	// lateWrite is how long a look that found nothing new may wait for the disk.
+	// lateWrite is how long a check without changes may wait for the disk.
 	lateWrite = 5 * time.Second
-	// recordsKeptFor is how long a reference is remembered that nobody looks at.
-	recordsKeptFor = 30 * 24 * time.Hour
+	// recordLifetime is how long an unused reference stays in the index.
+	recordLifetime = 30 * 24 * time.Hour
 )
 
-// index is what a store knows over a restart.
 type index struct {
 	Format   int                     `json:"format"`
 	Salt     []byte                  `json:"salt"`
@@ -42,12 +41,11 @@ type index struct {
 	stretched map[[sha256.Size]byte][]byte
 }
 
-// record is what a reference named at its last look.
 type record struct {
 	Revision       string    `json:"revision"`
 	RevisionDigest string    `json:"revisionDigest,omitempty"`
 	Digest         string    `json:"digest"`
-	Looked         time.Time `json:"looked"`
+	Checked        time.Time `json:"looked"`
 }
 
 type contentState struct {
@@ -55,7 +53,7 @@ type contentState struct {
 	Used time.Time `json:"used"`
 }
 
-// readIndex reads the index. One that can't be read is left aside: everything is fetched again, and nothing is lost.
+// readIndex reads the index. An unreadable one is ignored: everything is fetched again.
 func readIndex(path string, kinds fetch.Kinds) (*index, error) {
 	read := &index{}
 	content, err := os.ReadFile(path)
@@ -75,7 +73,7 @@ func readIndex(path string, kinds fetch.Kinds) (*index, error) {
 	return read, nil
 }
 
-// name is what stands for a reference on disk.
+// name represents a reference on disk.
 func (i *index) name(reference fetch.Reference) (string, error) {
 	if err := i.prepare(reference.Credentials); err != nil {
 		return "", err
@@ -90,7 +88,7 @@ func (i *index) name(reference fetch.Reference) (string, error) {
 	return hex.EncodeToString(hasher.Sum(nil)), nil
 }
 
-// isPrepared says whether name is quick for these credentials.
+// isPrepared says whether name is fast for these credentials.
 func (i *index) isPrepared(credentials fetch.Credentials) bool {
 	if !credentials.IsSecret() {
 		return true
@@ -100,7 +98,7 @@ func (i *index) isPrepared(credentials fetch.Credentials) bool {
 	return i.stretched[credentials.Identity()] != nil
 }
 
-// prepare hashes credentials slowly, once: their hash is in the names on disk, and guessing must not pay.
+// prepare hashes credentials slowly, once: names on disk must resist guessing.
 func (i *index) prepare(credentials fetch.Credentials) error {
 	if i.isPrepared(credentials) {
 		return nil
@@ -116,7 +114,7 @@ func (i *index) prepare(credentials fetch.Credentials) error {
 	return nil
 }
 
-// record gives what an earlier process, or an earlier look, found for a reference. Its content may be gone.
+// record returns the last result for a reference. False: none, or its content is gone.
 func (d *disk) record(reference fetch.Reference) (record, bool) {
 	name, err := d.index.name(reference)
 	if err != nil {
@@ -128,7 +126,7 @@ func (d *disk) record(reference fetch.Reference) (record, bool) {
 	return found, ok && d.contents[found.Digest] != nil
 }
 
-// remember notes what a look found. News are written at once, the rest a little later: losing that costs a look.
+// remember records a result. Changes are written at once, others later: losing them costs a check.
 func (d *disk) remember(reference fetch.Reference, found record) {
 	name, err := d.index.name(reference)
 	if err != nil {
@@ -162,7 +160,7 @@ func (d *disk) writeIndex() error {
 		d.index.Contents[digest] = contentState{Size: content.size, Used: content.used}
 	}
 	for name, record := range d.index.Records {
-		if d.contents[record.Digest] == nil || time.Since(record.Looked) > recordsKeptFor {
+		if d.contents[record.Digest] == nil || time.Since(record.Checked) > recordLifetime {
 			delete(d.index.Records, name)
 		}
 	}

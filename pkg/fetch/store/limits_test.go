@@ -41,17 +41,17 @@ func TestMirrorsServeEveryFetch(t *testing.T) {
 	}
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback, Mirrors: mirrors})
 	t.Cleanup(network.Close)
-	kept, err := store.New(store.Options{
+	opened, err := store.New(store.Options{
 		Folder: t.TempDir(), Kinds: fetch.NewKinds(fetch.Serve(git.New(network)), fetch.Serve(helmrepo.New(network))), Mirrors: mirrors,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { kept.Close() })
+	t.Cleanup(func() { opened.Close() })
 	credentials := fetch.Credentials{
 		CA: []byte(string(repositories.CA) + string(charts.CA)), Username: "u", Password: "canary",
 	}
-	snapshot, err := await(t, kept, fetch.Reference{
+	snapshot, err := await(t, opened, fetch.Reference{
 		Location: git.Location{Remote: upstream.URL + "/git/addons.git", Branch: "main"}, Credentials: credentials,
 	})
 	if err != nil || content(t, snapshot, "x") != "mirrored" {
@@ -60,11 +60,11 @@ func TestMirrorsServeEveryFetch(t *testing.T) {
 	chart := fetch.Reference{
 		Location: helmrepo.Location{URL: upstream.URL + "/charts", Chart: "redis", Version: "1.0.0"}, Credentials: credentials,
 	}
-	if _, err = await(t, kept, chart); err != nil {
+	if _, err = await(t, opened, chart); err != nil {
 		t.Errorf("helm: %v", err)
 	}
-	kept.Refresh(chart)
-	if _, err = await(t, kept, chart); err != nil {
+	opened.Refresh(chart)
+	if _, err = await(t, opened, chart); err != nil {
 		t.Errorf("helm, once more: %v", err)
 	}
 	if seen := upstream.Requests(); len(seen) != 0 {
@@ -93,23 +93,23 @@ func TestStoreWaitsAsTheServerAsks(t *testing.T) {
 	})
 	repository := server.Repository(t, "x")
 	repository.Commit("main", map[string]string{"x": "x"})
-	kept, _ := open(t, store.Options{FirstPause: time.Millisecond, LastPause: time.Millisecond})
+	opened, _ := open(t, store.Options{FirstPause: time.Millisecond, LastPause: time.Millisecond})
 	reference := gitReference(server, repository)
-	_, err := await(t, kept, reference)
+	_, err := await(t, opened, reference)
 	if unavailable, ok := errors.AsType[*fetch.UnavailableError](err); !ok || unavailable.RetryAfter != 5*time.Minute {
 		t.Fatalf("got %v", err)
 	}
 	for i := range 50 { // others that ask the same host are not let through either
 		other := reference
 		other.Location = git.Location{Remote: repository.URL, Branch: fetch.Selector(fmt.Sprintf("b%d", i))}
-		if _, err := await(t, kept, other); err == nil {
+		if _, err := await(t, opened, other); err == nil {
 			t.Fatal("got something")
 		}
 	}
 	if seen := len(server.Requests()); seen != 1 {
 		t.Errorf("the server has seen %d requests, want 1", seen)
 	}
-	if looks := kept.Stats().Resolutions; looks != 51 {
+	if looks := opened.Stats().Resolutions; looks != 51 {
 		t.Errorf("%d looks at 51 references: who was sent away came back early", looks)
 	}
 }
@@ -140,19 +140,19 @@ func TestFullDiskKeepsWhatIsThere(t *testing.T) {
 	t.Cleanup(network.Close)
 	source := &failing{Source: git.New(network)}
 	folder := t.TempDir()
-	kept, err := store.New(store.Options{
+	opened, err := store.New(store.Options{
 		Folder: folder, Kinds: fetch.NewKinds(fetch.Serve(source)), Recent: time.Nanosecond, FirstPause: time.Hour, LastPause: time.Hour,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { kept.Close() })
-	if _, err := await(t, kept, gitReference(server, first)); err != nil {
+	t.Cleanup(func() { opened.Close() })
+	if _, err := await(t, opened, gitReference(server, first)); err != nil {
 		t.Fatal(err)
 	}
 	var full error = &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
 	source.problem.Store(&full)
-	_, err = await(t, kept, gitReference(server, second))
+	_, err = await(t, opened, gitReference(server, second))
 	if _, ok := errors.AsType[*fetch.UnavailableError](err); !ok || !strings.Contains(err.Error(), "no space") {
 		t.Errorf("got %v", err)
 	}
@@ -163,8 +163,8 @@ func TestFullDiskKeepsWhatIsThere(t *testing.T) {
 	}
 	source.problem.Store(nil)
 	for _, repository := range []*fetchtest.Repository{first, second} {
-		kept.Refresh(gitReference(server, repository))
-		if _, err := await(t, kept, gitReference(server, repository)); err != nil {
+		opened.Refresh(gitReference(server, repository))
+		if _, err := await(t, opened, gitReference(server, repository)); err != nil {
 			t.Errorf("with space again: %v", err)
 		}
 	}
@@ -200,17 +200,17 @@ func TestEachFetchStartsInAnEmptyFolder(t *testing.T) {
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
 	t.Cleanup(network.Close)
 	source := &dirty{Source: git.New(network)}
-	kept, err := store.New(store.Options{Folder: t.TempDir(), Kinds: fetch.NewKinds(fetch.Serve(source)), FirstPause: time.Hour, LastPause: time.Hour})
+	opened, err := store.New(store.Options{Folder: t.TempDir(), Kinds: fetch.NewKinds(fetch.Serve(source)), FirstPause: time.Hour, LastPause: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { kept.Close() })
+	t.Cleanup(func() { opened.Close() })
 	reference := gitReference(server, repository)
-	if _, err := await(t, kept, reference); err == nil {
+	if _, err := await(t, opened, reference); err == nil {
 		t.Fatal("half of a fetch is handed out")
 	}
-	kept.Refresh(reference)
-	if snapshot, err := await(t, kept, reference); err != nil || content(t, snapshot, "x") != "good" {
+	opened.Refresh(reference)
+	if snapshot, err := await(t, opened, reference); err != nil || content(t, snapshot, "x") != "good" {
 		t.Errorf("got %v", err)
 	}
 	if len(source.found) != 2 || source.found[0] != 0 || source.found[1] != 0 || source.folders[0] == source.folders[1] {
@@ -224,24 +224,24 @@ func TestMetricsByHost(t *testing.T) {
 	repository.Commit("main", map[string]string{"x": "12345"})
 	registry := prometheus.NewPedanticRegistry()
 	options := store.Options{Folder: t.TempDir(), Metrics: store.NewMetrics(registry)}
-	kept, _ := open(t, options)
+	opened, _ := open(t, options)
 	reference := gitReference(server, repository)
 	reference.Credentials.Username, reference.Credentials.Password = "canary", "canary"
-	if _, err := await(t, kept, reference); err != nil {
+	if _, err := await(t, opened, reference); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := kept.Get(reference, "x", nil); err != nil {
+	if _, err := opened.Get(reference, "x", nil); err != nil {
 		t.Fatal(err)
 	}
 	for i, remote := range []string{"https://canary:canary@127.0.0.1/x", "canary", "https://canary canary/x", "ssh://canary@@/x"} {
-		_, err := await(t, kept, fetch.Reference{Location: git.Location{Remote: remote, Branch: "main"}})
+		_, err := await(t, opened, fetch.Reference{Location: git.Location{Remote: remote, Branch: "main"}})
 		if err == nil {
 			t.Errorf("%d: got something", i)
 		}
 	}
 	for i := range 200 { // hosts that a catalogue may make up
 		remote := fmt.Sprintf("http://host-%d.example.com/x", i)
-		if _, err := await(t, kept, fetch.Reference{Location: git.Location{Remote: remote, Branch: "main"}}); err == nil {
+		if _, err := await(t, opened, fetch.Reference{Location: git.Location{Remote: remote, Branch: "main"}}); err == nil {
 			t.Fatal("plain http is served")
 		}
 	}

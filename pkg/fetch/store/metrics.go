@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// hostsCounted is how many hosts have figures of their own; those that come later share one.
+	// hostsCounted is how many hosts have their own figures; later ones share one.
 	hostsCounted = 100
 	otherHosts   = "other"
 )
 
-// Metrics of a store, by the host that content comes from. Catalogues choose hosts, so their number is bounded, and what
-// does not look like a host is not repeated. A nil one counts nothing.
+// Metrics of a store, by host of the content. Catalogues choose hosts, so their number is bounded,
+// and invalid ones are not repeated.
 type Metrics struct {
 	resolutions, fetches, bytes, hits, failures *prometheus.CounterVec
-	kept                                        prometheus.Gauge
+	size                                        prometheus.Gauge
 
 	mu    sync.Mutex
 	hosts map[string]bool
 }
 
-// NewMetrics makes the metrics and registers them. It panics when they are registered already.
+// NewMetrics registers the metrics. It panics if they are registered already.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
@@ -39,19 +39,18 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		hits:        counter("trellis_fetch_hits_total", "Snapshots handed out from the store without a request, by host.", "host"),
 		failures: counter("trellis_fetch_failures_total",
 			"Looks and fetches that failed, by host and reason (refused, notFound, unauthorized, unavailable, other).", "host", "reason"),
-		kept: prometheus.NewGauge(prometheus.GaugeOpts{
+		size: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "trellis_fetch_store_bytes", Help: "Size of the content that is kept, unpacked.",
 		}),
 		hosts: map[string]bool{},
 	}
-	registry.MustRegister(m.resolutions, m.fetches, m.bytes, m.hits, m.failures, m.kept)
+	registry.MustRegister(m.resolutions, m.fetches, m.bytes, m.hits, m.failures, m.size)
 	return m
 }
 
-// hostPattern is a host with or without a port. A reference that nobody checked yet may have anything in its place.
+// hostPattern is a host with or without a port. An unchecked reference may have anything here.
 var hostPattern = regexp.MustCompile(`^[a-zA-Z0-9.:\[\]-]{1,253}$`)
 
-// label gives a host its figures, or the shared ones.
 func (m *Metrics) label(host string) string {
 	if !hostPattern.MatchString(host) {
 		return otherHosts
@@ -66,42 +65,30 @@ func (m *Metrics) label(host string) string {
 }
 
 func (m *Metrics) resolved(host string) {
-	if m != nil {
-		m.resolutions.WithLabelValues(m.label(host)).Inc()
-	}
+	m.resolutions.WithLabelValues(m.label(host)).Inc()
 }
 
 func (m *Metrics) fetching(host string) {
-	if m != nil {
-		m.fetches.WithLabelValues(m.label(host)).Inc()
-	}
+	m.fetches.WithLabelValues(m.label(host)).Inc()
 }
 
 func (m *Metrics) fetched(host string, size int64) {
-	if m != nil {
-		m.bytes.WithLabelValues(m.label(host)).Add(float64(size))
-	}
+	m.bytes.WithLabelValues(m.label(host)).Add(float64(size))
 }
 
 func (m *Metrics) hit(host string) {
-	if m != nil {
-		m.hits.WithLabelValues(m.label(host)).Inc()
-	}
+	m.hits.WithLabelValues(m.label(host)).Inc()
 }
 
-func (m *Metrics) keeps(size int64) {
-	if m != nil {
-		m.kept.Set(float64(size))
-	}
+func (m *Metrics) resized(size int64) {
+	m.size.Set(float64(size))
 }
 
 func (m *Metrics) failed(host string, err error) {
-	if m != nil {
-		m.failures.WithLabelValues(m.label(host), reason(err)).Inc()
-	}
+	m.failures.WithLabelValues(m.label(host), reason(err)).Inc()
 }
 
-// reason is one of few words; the error itself is for the installation's status.
+// reason is a label for an error, whose text goes to the installation's status.
 func reason(err error) string {
 	var (
 		refused      *fetch.RefusedError

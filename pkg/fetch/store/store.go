@@ -8,12 +8,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// Store is a fetch.Store on a folder. It needs no start: jobs run as they are needed. Close ends them.
+// Store is a fetch.Store in a folder. Jobs start as needed; Close ends them.
 type Store struct {
 	options Options
 	disk    *disk
@@ -35,7 +36,7 @@ type Store struct {
 
 var _ fetch.Store = (*Store)(nil)
 
-// New opens the folder and what it kept from before.
+// New opens the folder with its earlier content.
 func New(options Options) (*Store, error) {
 	options, err := options.complete()
 	if err != nil {
@@ -45,7 +46,7 @@ func New(options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open content store: %w", err)
 	}
-	options.Metrics.keeps(disk.size())
+	options.Metrics.resized(disk.size())
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Store{
 		options: options, disk: disk, ctx: ctx, cancel: cancel,
@@ -54,13 +55,13 @@ func New(options Options) (*Store, error) {
 	}, nil
 }
 
-// Start makes the store a runnable of a manager: it ends with it.
+// Start closes the store at the end of a manager.
 func (s *Store) Start(ctx context.Context) error {
 	<-ctx.Done()
 	return s.Close()
 }
 
-// NeedLeaderElection says no: a store is of use to a manager that waits to lead, too.
+// NeedLeaderElection is false: waiting replicas use a store, too.
 func (s *Store) NeedLeaderElection() bool { return false }
 
 // Close ends all jobs, waits for them, and writes the index.
@@ -76,7 +77,7 @@ func (s *Store) Close() error {
 	return s.disk.close()
 }
 
-// Stats says what happened since the start.
+// Stats counts what happened since the start.
 func (s *Store) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +149,7 @@ func (s *Store) answer(entry *entry, now time.Time) (fetch.Snapshot, error) {
 	return fetch.Snapshot{}, fetch.ErrPending
 }
 
-// mayServeOld: a host that is down takes nothing away; one that says no does.
+// mayServeOld: content stays usable if a host is down, but not if it says no.
 func mayServeOld(err error) bool {
 	_, missing := errors.AsType[*fetch.NotFoundError](err)
 	_, refused := errors.AsType[*fetch.RefusedError](err)
@@ -171,7 +172,6 @@ func (s *Store) entry(reference fetch.Reference, now time.Time) *entry {
 	return made
 }
 
-// recall takes over what an earlier process knew of a reference.
 func (s *Store) recall(entry *entry) {
 	entry.recalls = false
 	record, ok := s.disk.record(entry.reference)
@@ -179,46 +179,49 @@ func (s *Store) recall(entry *entry) {
 		return
 	}
 	entry.revision = fetch.Revision{Name: record.Revision, Digest: record.RevisionDigest}
-	entry.digest, entry.looked = record.Digest, record.Looked
-	entry.due = entry.looked.Add(cmp.Or(entry.reference.Interval, s.options.Interval))
+	entry.digest, entry.checked = record.Digest, record.Checked
+	entry.due = entry.checked.Add(cmp.Or(entry.reference.Interval, s.options.Interval))
 	s.digests[s.options.Kinds.RevisionKey(entry.reference, entry.revision)] = entry.digest
 }
 
-// served is the reference that is asked: at its mirror, where there is one.
+// served is the reference at its mirror, if there is one.
 func (s *Store) served(reference fetch.Reference) (fetch.Reference, error) {
 	reference = s.options.Mirrors.Reference(reference)
 	_, err := s.options.Kinds.Source(reference)
 	return reference, err
 }
 
-// Options of a Store. Folder is required; zero values of the rest mean the defaults.
+// Options of a Store. Folder is required; zero values mean the defaults.
 type Options struct {
-	// Folder is where content is kept. It belongs to this process alone.
+	// Folder belongs to this process alone.
 	Folder string
 	// Kinds get content. A reference of another kind is refused.
 	Kinds fetch.Kinds
-	// Mirrors replace what references name (--source-mirror). The sources' Network has the same ones.
+	// Mirrors replace references (--source-mirror), as in the sources' Network.
 	Mirrors fetch.Mirrors
-	// Metrics counts what happens; nil: nobody does.
+	// Metrics may be nil.
 	Metrics *Metrics
-	// Interval is the time between two looks at one reference (--source-interval), plus or minus 10 %. Default 5 min.
+	// Interval between two checks of a reference (--source-interval), ± 10 %. Default 5 min.
 	Interval time.Duration
-	// FirstPause follows the first failed look and doubles with each one, up to LastPause. Defaults 1 s and 5 min.
+	// FirstPause follows a failed check; it doubles up to LastPause. Defaults 1 s and 5 min.
 	FirstPause, LastPause time.Duration
-	// Jobs is how many looks and fetches run at a time, HostJobs how many of them for one host. Defaults 8 and 4.
+	// Jobs is how many checks and fetches run at a time, HostJobs per host. Defaults 8 and 4.
 	Jobs, HostJobs int
-	// MaxBytes is how much content is kept; what was not used for the longest time goes first. Default 4 GiB.
+	// MaxBytes bounds the content; the least recently used is removed. Default 4 GiB.
 	MaxBytes int64
-	// Recent is for how long content is safe from that after its last use. Default 10 min.
+	// Recent protects content after its last use. Default 10 min.
 	Recent time.Duration
 }
 
-// rememberedFor is how long somebody who asked is woken, and how long a reference is looked at that nobody asks for.
+// rememberedFor is how long callers are woken, and unused references checked.
 const rememberedFor = time.Hour
 
 func (o Options) complete() (Options, error) {
 	if o.Folder == "" {
 		return o, errors.New("a folder to keep content in is required")
+	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics(prometheus.NewRegistry())
 	}
 	defaultTo(&o.Interval, 5*time.Minute)
 	defaultTo(&o.FirstPause, time.Second)
@@ -238,10 +241,10 @@ func defaultTo[T int | int64 | time.Duration](field *T, value T) {
 
 // Stats counts what happened since the start.
 type Stats struct {
-	// Resolutions and Fetches are the calls of sources, Failures those that failed.
+	// Resolutions and Fetches are calls of sources, Failures those that failed.
 	Resolutions, Fetches, Failures int
-	// Hits is how often Get handed out a snapshot.
+	// Hits is how often Get returned a snapshot.
 	Hits int
-	// Bytes is the size of what was fetched, unpacked.
+	// Bytes is the unpacked size of fetched content.
 	Bytes int64
 }

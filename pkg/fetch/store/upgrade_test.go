@@ -52,13 +52,13 @@ func earlier(t *testing.T) string {
 func TestWhatAnEarlierReleaseFetchedIsHandedOut(t *testing.T) {
 	network := outbound.New(outbound.Options{})
 	t.Cleanup(network.Close)
-	kept, err := store.New(store.Options{Folder: earlier(t), Kinds: fetch.NewKinds(
+	opened, err := store.New(store.Options{Folder: earlier(t), Kinds: fetch.NewKinds(
 		fetch.Serve(git.New(network)), fetch.Serve(image.New(network)), fetch.Serve(helmrepo.New(network)),
 	)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { kept.Close() })
+	t.Cleanup(func() { opened.Close() })
 	login := fetch.Credentials{Username: "u", Password: "p", CA: []byte("c"), Hosts: []string{"r.example.com"}}
 	for why, reference := range map[string]fetch.Reference{
 		"git":   {Location: git.Location{Remote: "https://git.example.com/a.git", Branch: "main", Path: "addon"}},
@@ -68,12 +68,12 @@ func TestWhatAnEarlierReleaseFetchedIsHandedOut(t *testing.T) {
 			Credentials: login,
 		},
 	} {
-		snapshot, err := await(t, kept, reference)
+		snapshot, err := await(t, opened, reference)
 		if err != nil || content(t, snapshot, "x") != "kept" || snapshot.Revision != "r" {
 			t.Errorf("%s: got %v", why, err)
 		}
 	}
-	if stats := kept.Stats(); stats.Resolutions != 0 || stats.Fetches != 0 {
+	if stats := opened.Stats(); stats.Resolutions != 0 || stats.Fetches != 0 {
 		t.Errorf("stats: %+v", stats)
 	}
 }

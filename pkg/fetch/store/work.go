@@ -11,7 +11,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// jobLimit ends a job whatever its source does; sources have deadlines of their own below it.
+// jobLimit bounds a job; sources have shorter deadlines.
 const jobLimit = 5 * time.Minute
 
 type result struct {
@@ -20,7 +20,6 @@ type result struct {
 	err      error
 }
 
-// work looks at a reference and fetches what it names, unless that is here already.
 func (s *Store) work(entry *entry) {
 	ctx, cancel := context.WithTimeout(s.ctx, jobLimit)
 	defer cancel()
@@ -43,7 +42,7 @@ func (s *Store) work(entry *entry) {
 	}
 }
 
-// begin says whether the look was asked for. What an earlier process knew makes it needless, mostly.
+// begin says whether the check was requested. The record may make it unnecessary.
 func (s *Store) begin(entry *entry) (must bool, wakes []func(), recalled bool) {
 	if entry.recalls { // is written by this job only
 		_ = s.disk.index.prepare(entry.reference.Credentials) // without it the record is not found
@@ -63,11 +62,10 @@ func (s *Store) begin(entry *entry) (must bool, wakes []func(), recalled bool) {
 	return false, entry.toWake(now), true
 }
 
-// conclude takes the result over and says whom to wake.
 func (s *Store) conclude(entry *entry, found result, must bool) []func() {
 	if found.err == nil {
 		s.disk.remember(entry.reference, record{
-			Revision: found.revision.Name, RevisionDigest: found.revision.Digest, Digest: found.digest, Looked: time.Now(),
+			Revision: found.revision.Name, RevisionDigest: found.revision.Digest, Digest: found.digest, Checked: time.Now(),
 		})
 	}
 	s.mu.Lock()
@@ -76,7 +74,7 @@ func (s *Store) conclude(entry *entry, found result, must bool) []func() {
 	changed := entry.update(found, now) || entry.awaited
 	if entry.must = entry.must && !must; !entry.must {
 		entry.due = now.Add(s.untilNext(entry))
-	} // else: a look was asked for while this one was under way, and is due
+	} // else: a check was requested during this one, and is due
 	s.finish(entry)
 	s.schedule(now)
 	if !changed || entry.must {
@@ -85,7 +83,7 @@ func (s *Store) conclude(entry *entry, found result, must bool) []func() {
 	return entry.toWake(now)
 }
 
-// jitter is the share by which waits of many entries differ.
+// jitter is the share by which waits differ.
 const jitter = 0.1
 
 func (s *Store) untilNext(entry *entry) time.Duration {
@@ -99,7 +97,7 @@ func (s *Store) untilNext(entry *entry) time.Duration {
 	return backoff.Around(entry.interval(time.Now(), s.options.Interval), jitter)
 }
 
-// update notes what a look found, and says whether Get says something else now. A failed look leaves what was known.
+// update applies a result, and says whether Get changes. A failure keeps the last content.
 func (e *entry) update(found result, now time.Time) bool {
 	failed := e.err != nil
 	e.err = found.err
@@ -108,14 +106,14 @@ func (e *entry) update(found result, now time.Time) bool {
 		return !failed
 	}
 	changed := failed || e.digest != found.digest || e.revision.Name != found.revision.Name
-	e.failures, e.looked, e.confirmed = 0, now, true
+	e.failures, e.checked, e.confirmed = 0, now, true
 	e.revision, e.digest = found.revision, found.digest
 	return changed
 }
 
 func (s *Store) resolveAndFetch(ctx context.Context, entry *entry) (found result) {
 	defer func() {
-		// Foreign bytes run through decoders here; one that panics is a failed look, and not the end of the process.
+		// Decoders read foreign bytes here: a panic is a failed check, not the end of the process.
 		if recover() != nil {
 			found.err = errDecoder
 		}
@@ -148,7 +146,7 @@ func (s *Store) count(add func(*Stats)) {
 	add(&s.stats)
 }
 
-// content makes sure that a revision's content is on disk. Who needs the same one meanwhile waits, and shares the error.
+// content makes sure that a revision's content is on disk. Concurrent callers share the result.
 func (s *Store) content(ctx context.Context, source fetch.Source, reference fetch.Reference, revision fetch.Revision) (string, error) {
 	key := s.options.Kinds.RevisionKey(reference, revision)
 	digest, err, _ := s.flights.Do(string(key[:]), func() (any, error) {
@@ -162,7 +160,7 @@ func (s *Store) content(ctx context.Context, source fetch.Source, reference fetc
 		if err != nil {
 			return nil, err
 		}
-		// Noted before the flight ends: whoever comes right after it would fetch once more.
+		// Set before the flight ends, or a caller right after it would fetch again.
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.digests[key] = brought
@@ -175,11 +173,11 @@ func (s *Store) content(ctx context.Context, source fetch.Source, reference fetc
 	return digest.(string), nil
 }
 
-// digestsKept is how many revisions are known before those are forgotten whose content is gone.
-const digestsKept = 10_000
+// digestLimit is how many revisions are known before those without content are removed.
+const digestLimit = 10_000
 
 func (s *Store) forget() {
-	if len(s.digests) <= digestsKept {
+	if len(s.digests) <= digestLimit {
 		return
 	}
 	for key, digest := range s.digests {
@@ -201,6 +199,76 @@ func (s *Store) fetch(ctx context.Context, source fetch.Source, reference fetch.
 	}
 	s.count(func(stats *Stats) { stats.Bytes += size })
 	s.options.Metrics.fetched(host, size)
-	s.options.Metrics.keeps(s.disk.size())
+	s.options.Metrics.resized(s.disk.size())
 	return digest, nil
+}
+
+// schedule queues due entries, starts jobs, and sets the timer for the next one. It is called after
+// each change, with the lock held.
+func (s *Store) schedule(now time.Time) {
+	if s.closed {
+		return
+	}
+	var next time.Time
+	for key, entry := range s.entries {
+		if entry.isDue(now) {
+			entry.queued = true
+			s.queue = append(s.queue, entry)
+		}
+		idle := !entry.queued && !entry.running
+		if idle && now.Sub(entry.asked) > rememberedFor {
+			delete(s.entries, key)
+			continue
+		}
+		if idle && (next.IsZero() || entry.due.Before(next)) {
+			next = entry.due
+		}
+	}
+	s.startJobs()
+	s.wakeAt(now, next)
+}
+
+func (s *Store) wakeAt(now, next time.Time) {
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	if next.IsZero() {
+		return
+	}
+	s.timer = time.AfterFunc(max(next.Sub(now), time.Millisecond), func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.schedule(time.Now())
+	})
+}
+
+func (s *Store) startJobs() {
+	waiting := s.queue[:0]
+	for _, entry := range s.queue {
+		if s.running >= s.options.Jobs || s.hostJobs[entry.host] >= s.options.HostJobs {
+			waiting = append(waiting, entry)
+			continue
+		}
+		entry.queued, entry.running = false, true
+		s.running++
+		s.hostJobs[entry.host]++
+		s.jobs.Go(func() { s.work(entry) })
+	}
+	clear(s.queue[len(waiting):])
+	s.queue = waiting
+}
+
+func (s *Store) finish(entry *entry) {
+	entry.running = false
+	s.running--
+	if s.hostJobs[entry.host]--; s.hostJobs[entry.host] == 0 {
+		delete(s.hostJobs, entry.host)
+	}
+}
+
+func retryAfter(err error) time.Duration {
+	if unavailable, ok := errors.AsType[*fetch.UnavailableError](err); ok {
+		return unavailable.RetryAfter
+	}
+	return 0
 }

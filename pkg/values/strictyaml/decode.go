@@ -15,30 +15,30 @@ import (
 
 // Limits of a document.
 type Limits struct {
-	// Bytes is the most that the document may have, as written and with its aliases written out.
+	// Bytes bounds the document, both as written and with its aliases expanded.
 	Bytes int
-	// Depth is how many maps and lists may be inside of one another.
+	// Depth bounds the nesting of maps and lists.
 	Depth int
-	// Pieces is about how many maps, lists and values the document may have as written: commas, brackets, dashes and lines are
-	// counted before anything is parsed, in texts too. 0: as many as fit.
+	// Pieces bounds maps, lists and values, estimated before parsing by commas, brackets, dashes
+	// and lines, also in texts. 0: no bound.
 	Pieces int
-	// Budget is shared with other documents; nil: there are none.
+	// Budget is shared with other documents; may be nil.
 	Budget *Budget
-	// Duplicates lets the last of equal keys count, instead of refusing them: what Helm does with charts.
+	// Duplicates makes the last of equal keys count instead of an error, as Helm does in charts.
 	Duplicates bool
 }
 
-// Budget is what several documents may have together, such as those of a folder or of a manifest. It is for one goroutine at a time.
+// Budget bounds several documents together, such as a folder's. It is not safe for concurrent use.
 type Budget struct{ most, left int }
 
-// NewBudget makes a budget of bytes, with aliases written out.
+// NewBudget makes a budget of bytes, with aliases expanded.
 func NewBudget(bytes int) *Budget { return &Budget{most: bytes, left: bytes} }
 
 // Error says what is wrong with a document, and where.
 type Error struct {
 	// Line counts from 1; 0 is unknown.
 	Line int
-	// Problem never holds a value.
+	// Problem never contains a value.
 	Problem string
 }
 
@@ -49,14 +49,14 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("line %d: %s", e.Line, e.Problem)
 }
 
-// Decode gives the document's content: maps with string keys, lists, strings, booleans, int64, float64 and nil. An empty
+// Decode returns maps with string keys, lists, strings, booleans, int64, float64 and nil. An empty
 // document is nil. Every error is an *Error.
 func Decode(data []byte, limits Limits) (any, error) {
 	content, _, err := DecodeTree(data, limits)
 	return content, err
 }
 
-// DecodeTree is Decode, and gives the tree besides, which knows lines; its aliases are not written out. An empty document has none.
+// DecodeTree also returns the tree, with lines and unexpanded aliases; nil for no document.
 func DecodeTree(data []byte, limits Limits) (any, *yamlnodes.Node, error) {
 	if len(data) > limits.Bytes {
 		return nil, nil, &Error{Problem: fmt.Sprintf("has %d bytes, at most %d are taken", len(data), limits.Bytes)}
@@ -75,9 +75,9 @@ func DecodeTree(data []byte, limits Limits) (any, *yamlnodes.Node, error) {
 	return content, root, err
 }
 
-// DecodeInto decodes into a value of Go as sigs.k8s.io/yaml does, with fields that it does not know and keys written twice. It is
-// for large indexes whose format is the field's, not ours: a document without an anchor has nothing that can become large, and
-// is parsed once. Every error is an *Error.
+// DecodeInto decodes into a Go value as sigs.k8s.io/yaml does; it accepts unknown fields and
+// duplicate keys. It is for large indexes: a document without an anchor can't expand, and is parsed
+// only once. Every error is an *Error.
 func DecodeInto(data []byte, limits Limits, into any) error {
 	if len(data) > limits.Bytes {
 		return &Error{Problem: fmt.Sprintf("has %d bytes, at most %d are taken", len(data), limits.Bytes)}
@@ -94,7 +94,7 @@ func DecodeInto(data []byte, limits Limits, into any) error {
 	return nil
 }
 
-// pieces is no less than half the number of keys and values in a document: each begins a line, a list, a map, or follows a comma.
+// pieces is at least half the number of keys and values, by the characters before them.
 func pieces(data []byte) (count int) {
 	for _, char := range data {
 		switch char {
@@ -105,7 +105,7 @@ func pieces(data []byte) (count int) {
 	return count
 }
 
-// Inspect says what makes a document too large or too deep; nil if nothing does, or if it is no YAML at all.
+// Inspect says why a document is too large or too deep; nil if it is neither, or no YAML.
 func Inspect(data []byte, limits Limits) *Error {
 	if root, err := parse(data); err == nil && root != nil {
 		return inspect(root, limits)
@@ -113,7 +113,7 @@ func Inspect(data []byte, limits Limits) *Error {
 	return nil
 }
 
-// parse gives the tree of the only document, aliases unexpanded.
+// parse returns the tree of the single document, aliases unexpanded.
 func parse(data []byte) (*yamlnodes.Node, error) {
 	decoder := yamlnodes.NewDecoder(bytes.NewReader(data))
 	var root, second yamlnodes.Node
@@ -149,11 +149,11 @@ func convert(data []byte, duplicates bool) (any, error) {
 var (
 	position = regexp.MustCompile(`line (\d+): `)
 	prefix   = regexp.MustCompile(`^(error converting YAML to JSON: )?(yaml: )?(unmarshal errors:\s*)?(line \d+: )?`)
-	// quoted finds what parsers quote from the document, which may be a value; punctuation is their own.
+	// quoted finds what parsers quote from the document, which may be a value.
 	quoted = regexp.MustCompile("(?s)['\"`].*[\\pL\\pN].*['\"`]")
 )
 
-// syntaxError takes over what a parser says, without what it quotes.
+// syntaxError takes a parser's error without its quotations.
 func syntaxError(err error) *Error {
 	text, line := err.Error(), 0
 	if match := position.FindStringSubmatch(text); match != nil {

@@ -10,13 +10,11 @@ import (
 // nodeCost is what a node counts besides its text.
 const nodeCost = 1
 
-// inspection measures a tree as if its aliases were written out.
+// inspection measures a tree as if its aliases were expanded.
 type inspection struct {
 	limits Limits
-	// size so far.
-	size int
-	// open are the nodes above the current one.
-	open map[*yamlnodes.Node]bool
+	size   int
+	open   map[*yamlnodes.Node]bool
 }
 
 func inspect(root *yamlnodes.Node, limits Limits) *Error {
@@ -24,7 +22,6 @@ func inspect(root *yamlnodes.Node, limits Limits) *Error {
 	return inspection.node(root, 0)
 }
 
-// node inspects a tree.
 func (i *inspection) node(node *yamlnodes.Node, depth int) *Error {
 	if problem := i.spend(nodeCost + len(node.Value)); problem != "" {
 		return &Error{Line: node.Line, Problem: problem}
@@ -48,7 +45,6 @@ func (i *inspection) node(node *yamlnodes.Node, depth int) *Error {
 	return i.children(node, depth)
 }
 
-// spend counts bytes, and says what there are too many of.
 func (i *inspection) spend(bytes int) (problem string) {
 	if i.size += bytes; i.size > i.limits.Bytes {
 		return fmt.Sprintf("has more than %d bytes with its aliases written out", i.limits.Bytes)
@@ -74,7 +70,7 @@ func (i *inspection) children(node *yamlnodes.Node, depth int) *Error {
 	return nil
 }
 
-// alias walks what it names once more: the walk ends where the document gets too large, so it is bounded too.
+// alias inspects its target again: the limit of bytes bounds this, too.
 func (i *inspection) alias(node *yamlnodes.Node, depth int) *Error {
 	if i.open[node.Alias] {
 		return &Error{Line: node.Line, Problem: "has an alias inside of what it names"}
@@ -97,7 +93,7 @@ func (i *inspection) scalar(node *yamlnodes.Node) *Error {
 	return nil
 }
 
-// keys refuses keys that stand twice and keys that are no text.
+// keys refuses duplicate keys and keys that are no text.
 func (i *inspection) keys(node *yamlnodes.Node) *Error {
 	seen := make(map[string]bool, len(node.Content)/2)
 	for at := 0; at+1 < len(node.Content); at += 2 {

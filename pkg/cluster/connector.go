@@ -18,16 +18,15 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// visitTimeout ends one visit: reading the Secret, the version and the served kinds.
+// visitTimeout bounds one visit: reading the Secret, the version and the served kinds.
 const visitTimeout = 20 * time.Second
 
-// pace is how often a keeper looks after its cluster.
 type pace struct {
-	// first and most are the waits after failures, doubling from one to the other.
+	// first and most bound the waits after failures.
 	first, most time.Duration
-	// refresh is how long served kinds are taken as known.
+	// refresh is how long discovery counts as current.
 	refresh time.Duration
-	// rest is how long a cluster that misbehaved is left alone at first; it doubles up to most.
+	// rest is the first pause after a cluster misbehaved; it doubles up to most.
 	rest time.Duration
 }
 
@@ -38,41 +37,39 @@ func (p pace) after(failures int) time.Duration {
 	return p.doubled(p.first, failures)
 }
 
-// doubled is the wait after so many times, from the first to most.
 func (p pace) doubled(pause time.Duration, times int) time.Duration {
 	return wait.Jitter(backoff.After(times, pause, p.most), 0.2)
 }
 
-// keeper keeps the connection to one cluster, in a goroutine of its own.
-type keeper struct {
+// connector maintains the connection to one cluster, in a goroutine of its own.
+type connector struct {
 	cluster target.Ref
 	reader  client.Reader
 	pace    pace
 	budget  *remote.Budget
 	fence   remote.Fence
-	// identities may be nil: then every user cluster is taken for the Cluster's own.
+	// identities may be nil: then every user cluster is accepted.
 	identities *Identities
-	// swapped hears when the user cluster turns out to be another; it may be nil.
+	// swapped is called when the user cluster turns out to be another; it may be nil.
 	swapped func(target.Ref)
-	// nudges ask for a visit now.
-	nudges chan struct{}
-	cancel context.CancelFunc
+	nudges  chan struct{}
+	cancel  context.CancelFunc
 
 	mutex sync.Mutex
-	// connection is there from the first greeting until the kubeconfig changes; it is live while problem is nil.
+	// connection exists until the kubeconfig changes; it is live while problem is nil.
 	connection *Connection
 	problem    *NotConnectedError
 	everUp     bool
-	// version is the Cluster's own word on the control plane; a change of it asks for a visit.
+	// version is the control plane's, by the Cluster; a change asks for a visit.
 	version string
-	// confirmed is the Cluster's annotation confirm-cluster; a change of it asks for a visit.
+	// confirmed is the Cluster's annotation confirm-cluster; a change asks for a visit.
 	confirmed   string
 	subscribers map[string]func()
 	offences    offences
 }
 
-func (c *Connections) newKeeper(cluster target.Ref) *keeper {
-	k := &keeper{
+func (c *Connections) newConnector(cluster target.Ref) *connector {
+	k := &connector{
 		cluster: cluster, reader: c.reader, pace: c.pace, budget: c.budget, fence: c.Fence,
 		identities: c.identities, swapped: c.swapped,
 		nudges: make(chan struct{}, 1), subscribers: map[string]func(){}, cancel: func() {},
@@ -81,29 +78,29 @@ func (c *Connections) newKeeper(cluster target.Ref) *keeper {
 	return k
 }
 
-func (k *keeper) trouble(reason, message string) *NotConnectedError {
+func (k *connector) trouble(reason, message string) *NotConnectedError {
 	return &NotConnectedError{Cluster: k.cluster.Name, Reason: reason, Message: message}
 }
 
-func (k *keeper) nudge() {
+func (k *connector) nudge() {
 	select {
 	case k.nudges <- struct{}{}:
 	default:
 	}
 }
 
-// run visits the cluster until the context ends: now, after each nudge, with back-off while something is wrong.
-func (k *keeper) run(ctx context.Context) {
+// run visits the cluster until the context ends: now, after a nudge, with back-off on failures.
+func (k *connector) run(ctx context.Context) {
 	defer k.stop()
 	for failures := 0; ; {
 		link, connection, problem := k.visit(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if standing := k.standing(); standing != nil { // it misbehaved meanwhile
-			problem = standing
+		if resting := k.restingProblem(); resting != nil { // it misbehaved meanwhile
+			problem = resting
 		}
-		k.settle(link, connection, problem)
+		k.publish(link, connection, problem)
 		if failures++; problem == nil {
 			failures = 0
 		}
@@ -113,8 +110,8 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
-// visit reads the kubeconfig and greets the API server, over the link there is when the kubeconfig is the same.
-func (k *keeper) visit(ctx context.Context) (*link, *Connection, *NotConnectedError) {
+// visit reads the kubeconfig and greets the API server, over the existing link if it can.
+func (k *connector) visit(ctx context.Context) (*link, *Connection, *NotConnectedError) {
 	ctx, cancel := context.WithTimeout(asProbe(ctx), visitTimeout)
 	defer cancel()
 	base, problem := k.base(ctx)
@@ -131,15 +128,14 @@ func (k *keeper) visit(ctx context.Context) (*link, *Connection, *NotConnectedEr
 	return base.link, now, nil
 }
 
-// base is a connection for the kubeconfig as it is now, not greeted yet.
-func (k *keeper) base(ctx context.Context) (*Connection, *NotConnectedError) {
+func (k *connector) base(ctx context.Context) (*Connection, *NotConnectedError) {
 	have := k.known()
 	data, err := ReadKubeconfig(ctx, k.reader, k.cluster)
 	var none *NoKubeconfigError
 	switch {
 	case errors.As(err, &none):
 		return nil, k.trouble(v1.ReasonKubeconfigInvalid, none.Error())
-	case err != nil && have != nil: // the seed's API server is at fault, which is no reason to let go
+	case err != nil && have != nil: // the seed's API server is at fault: the connection stays
 		return have, nil
 	case err != nil:
 		return nil, k.trouble(v1.ReasonClusterNotReady, "the kubeconfig can't be read from the seed")
@@ -156,7 +152,7 @@ func (k *keeper) base(ctx context.Context) (*Connection, *NotConnectedError) {
 	return made, nil
 }
 
-func (k *keeper) connect(data []byte) (*Connection, error) {
+func (k *connector) connect(data []byte) (*Connection, error) {
 	config, err := ParseKubeconfig(data)
 	if err != nil {
 		return nil, err
@@ -168,7 +164,7 @@ func (k *keeper) connect(data []byte) (*Connection, error) {
 	return newConnection(l)
 }
 
-func (k *keeper) kubeconfigProblem(err error) *NotConnectedError {
+func (k *connector) kubeconfigProblem(err error) *NotConnectedError {
 	problem := "kubeconfig can't be used"
 	if refused, ok := errors.AsType[*KubeconfigError](err); ok {
 		problem = refused.Error()
@@ -176,12 +172,11 @@ func (k *keeper) kubeconfigProblem(err error) *NotConnectedError {
 	return k.trouble(v1.ReasonKubeconfigInvalid, k.kubeconfigPlace()+problem)
 }
 
-// kubeconfigPlace begins what is said of a kubeconfig.
-func (k *keeper) kubeconfigPlace() string {
+func (k *connector) kubeconfigPlace() string {
 	return fmt.Sprintf("the kubeconfig Secret in namespace %q: ", k.cluster.Namespace)
 }
 
-func (k *keeper) greetingProblem(err error) *NotConnectedError {
+func (k *connector) greetingProblem(err error) *NotConnectedError {
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
 		return k.trouble(v1.ReasonKubeconfigInvalid, k.kubeconfigPlace()+"the API server refuses the kubeconfig's credentials")
 	}
@@ -202,8 +197,7 @@ func (k *keeper) greetingProblem(err error) *NotConnectedError {
 	return k.trouble(v1.ReasonClusterUnreachable, DescribeFailure(err))
 }
 
-// known is the connection there is, live or not.
-func (k *keeper) known() *Connection {
+func (k *connector) known() *Connection {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	return k.connection

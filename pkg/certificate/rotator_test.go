@@ -70,9 +70,9 @@ func layOut(t *testing.T, c client.Client) {
 	}
 }
 
-// replica is a running Keeper of the webhooks' certificate, with a clock of its own.
+// replica is a running Rotator of the webhooks' certificate, with a clock of its own.
 type replica struct {
-	*certificate.Keeper
+	*certificate.Rotator
 	*webhook.Registration
 	clock *testingclock.FakeClock
 }
@@ -110,7 +110,8 @@ func (r *replica) step(t *testing.T, by time.Duration) {
 	r.clock.Step(by)
 }
 
-// agreed waits until the replicas serve the certificate of the Secret, other than before, and the configuration trusts it.
+// agreed waits until the replicas serve the certificate of the Secret, other than before, and the
+// configuration trusts it.
 func agreed(t *testing.T, c client.Client, before []byte, replicas ...*replica) []byte {
 	t.Helper()
 	var served []byte
@@ -144,7 +145,8 @@ func agreed(t *testing.T, c client.Client, before []byte, replicas ...*replica) 
 	return served
 }
 
-// TestReplicasAgree holds that replicas that start at once serve one certificate, and one again after it was renewed.
+// TestReplicasAgree holds that replicas that start at once serve one certificate, and one again
+// after it was renewed.
 func TestReplicasAgree(t *testing.T) {
 	c := connect(t)
 	layOut(t, c)
@@ -162,7 +164,8 @@ func TestReplicasAgree(t *testing.T) {
 	}
 }
 
-// TestMended holds that a caBundle that somebody empties comes back, and that a broken Secret is filled anew.
+// TestMended holds that a caBundle that somebody empties comes back, and that a broken Secret is
+// filled anew.
 func TestMended(t *testing.T) {
 	c := connect(t)
 	layOut(t, c)
@@ -190,7 +193,8 @@ func TestMended(t *testing.T) {
 	agreed(t, c, first, keeper)
 }
 
-// TestNothingIsServedTooEarly holds that there is no certificate, and no readiness, before the Secret is there.
+// TestNothingIsServedTooEarly holds that there is no certificate, and no readiness, before the
+// Secret is there.
 func TestNothingIsServedTooEarly(t *testing.T) {
 	c := connect(t)
 	keeper := start(t, c)
@@ -203,8 +207,9 @@ func TestNothingIsServedTooEarly(t *testing.T) {
 	agreed(t, c, nil, keeper)
 }
 
-// The API server is told a path that nobody can guess, which stays over renewals and restarts and is the same for all replicas.
-// Red when the path is not published, or is made anew with each certificate.
+// The API server is told a path that nobody can guess, which stays over renewals and restarts and
+// is the same for all replicas. Red when the path is not published, or is made anew with each
+// certificate.
 func TestTheAPIServerIsToldASecretPath(t *testing.T) {
 	c := connect(t)
 	layOut(t, c)

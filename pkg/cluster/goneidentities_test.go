@@ -48,7 +48,7 @@ func TestIdentitiesOfClustersThatAreGone(t *testing.T) {
 	identities.known["left-gone"] = bond{cluster: "former", userCluster: "u", origin: "former", version: "1"}
 	look := func(want bool) {
 		t.Helper()
-		again, err := identities.RemoveLeft(t.Context())
+		again, err := identities.RemoveGone(t.Context())
 		if again != want || err == nil || !strings.Contains(err.Error(), "left-unknown") {
 			t.Errorf("again %t, %v; want %t, and the Cluster that can't be read in the error", again, err, want)
 		}
@@ -76,7 +76,7 @@ func TestIdentitiesOfClustersThatAreGone(t *testing.T) {
 	if _, kept := identities.known["left-gone"]; kept {
 		t.Error("memory has a ConfigMap as it was before its Cluster was noted to be gone")
 	}
-	clock.SetTime(clock.Now().Add(leftKept - time.Second))
+	clock.SetTime(clock.Now().Add(retention - time.Second))
 	look(true)
 	stays("gone", "installed", "lives", "returned", "status", "unknown", "other")
 	identities.known["left-gone"] = bond{cluster: "former", userCluster: "u", origin: "former", version: "1"}

@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	// leftInterval is the time between two looks for ConfigMaps of Clusters that are gone.
-	leftInterval = time.Hour
-	// leftKept is how long such a ConfigMap stays: what the installations of a deleted Cluster left in the user cluster is
-	// that of a Cluster which comes back.
-	leftKept = 24 * time.Hour
-	// annotationGone is when a Cluster was first found to be gone, as in RFC 3339.
+	// cleanupInterval is the time between two searches for ConfigMaps of Clusters that are gone.
+	cleanupInterval = time.Hour
+	// retention is how long such a ConfigMap stays: a Cluster that comes back in time adopts the
+	// objects that its former installations left.
+	retention = 24 * time.Hour
+	// annotationGone is when a Cluster was first found to be gone, in RFC 3339.
 	annotationGone = v1.Prefix + "gone-since"
 )
 
-// Start removes ConfigMaps of Clusters that are gone, until the context ends. It is a manager.Runnable.
+// Start removes ConfigMaps of gone Clusters until the context ends. It is a manager.Runnable.
 func (i *Identities) Start(ctx context.Context) error {
 	for {
-		pause := leftInterval
-		again, err := i.RemoveLeft(ctx)
+		pause := cleanupInterval
+		again, err := i.RemoveGone(ctx)
 		if err != nil && ctx.Err() == nil {
 			ctrl.LoggerFrom(ctx).Error(err, "looking for identities of Clusters that are gone; tried again later")
 		}
@@ -45,18 +45,18 @@ func (i *Identities) Start(ctx context.Context) error {
 	}
 }
 
-// NeedLeaderElection says yes: who leads writes.
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (i *Identities) NeedLeaderElection() bool { return true }
 
-// RemoveLeft removes the ConfigMaps of Clusters that have been gone for a day and have no installations: one that comes back goes
-// on with what is installed. Again says that some are to be looked at once more, after GoneInterval.
-func (i *Identities) RemoveLeft(ctx context.Context) (again bool, err error) {
-	var kept metav1.PartialObjectMetadataList
-	kept.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
-	if err := i.reader.List(ctx, &kept, client.InNamespace(i.namespace), client.HasLabels{v1.LabelUserCluster}); err != nil {
+// RemoveGone removes the ConfigMaps of Clusters that have been gone for a day and have no
+// installations. Again says that some need a second check, after GoneInterval.
+func (i *Identities) RemoveGone(ctx context.Context) (again bool, err error) {
+	var identities metav1.PartialObjectMetadataList
+	identities.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
+	if err := i.reader.List(ctx, &identities, client.InNamespace(i.namespace), client.HasLabels{v1.LabelUserCluster}); err != nil {
 		return false, fmt.Errorf("listing the identities of Clusters: %w", err)
 	}
-	missing, err := i.missing(ctx, kept.Items)
+	missing, err := i.missing(ctx, identities.Items)
 	if err != nil || len(missing) == 0 {
 		return false, err
 	}
@@ -64,14 +64,14 @@ func (i *Identities) RemoveLeft(ctx context.Context) (again bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	var failures []error // of one Cluster: the others are looked at all the same
+	var failures []error // of one Cluster: the others are checked all the same
 	for name, item := range missing {
 		if busy[name] {
 			continue
 		}
 		gone, err := i.finder.Gone(ctx, identified(name))
 		if gone && err == nil {
-			err = i.leave(ctx, name, item)
+			err = i.expire(ctx, name, item)
 		}
 		again = again || !gone
 		failures = append(failures, err)
@@ -79,7 +79,7 @@ func (i *Identities) RemoveLeft(ctx context.Context) (again bool, err error) {
 	return again, errors.Join(failures...)
 }
 
-// missing are those whose Cluster the finder does not list, by its name. That is no reason yet to remove anything.
+// missing are those whose Cluster is not listed. That alone is no reason to remove anything.
 func (i *Identities) missing(ctx context.Context, items []metav1.PartialObjectMetadata) (map[string]*metav1.PartialObjectMetadata, error) {
 	clusters, err := i.finder.List(ctx)
 	if err != nil {
@@ -97,7 +97,6 @@ func (i *Identities) missing(ctx context.Context, items []metav1.PartialObjectMe
 	return missing, nil
 }
 
-// withInstallations are the names of Clusters that installations were made for.
 func (i *Identities) withInstallations(ctx context.Context) (map[string]bool, error) {
 	var installations v1.AddonInstallationList
 	if err := i.client.List(ctx, &installations, client.UnsafeDisableDeepCopy); err != nil {
@@ -116,10 +115,10 @@ func (i *Identities) withInstallations(ctx context.Context) (map[string]bool, er
 	return busy, nil
 }
 
-// leave notes on the ConfigMap of a Cluster that is gone since when that is known, and removes it once its time is over.
-func (i *Identities) leave(ctx context.Context, name string, seen *metav1.PartialObjectMetadata) error {
+// expire records when a Cluster was found gone, and removes its ConfigMap when the time is over.
+func (i *Identities) expire(ctx context.Context, name string, seen *metav1.PartialObjectMetadata) error {
 	since, err := time.Parse(time.RFC3339, seen.Annotations[annotationGone])
-	if err == nil && i.now().Sub(since) >= leftKept {
+	if err == nil && i.now().Sub(since) >= retention {
 		return i.remove(ctx, name, seen)
 	}
 	if err == nil {
@@ -145,7 +144,6 @@ func (i *Identities) leave(ctx context.Context, name string, seen *metav1.Partia
 	return nil
 }
 
-// remove takes a ConfigMap away as it was seen: one that was written meanwhile, or made anew, stays.
 func (i *Identities) remove(ctx context.Context, name string, seen *metav1.PartialObjectMetadata) error {
 	i.claims.Lock()
 	defer i.claims.Unlock()

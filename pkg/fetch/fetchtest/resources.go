@@ -3,19 +3,19 @@ package fetchtest
 import (
 	"runtime/debug"
 	"runtime/metrics"
+	"syscall"
 	"testing"
 	"time"
 )
 
-// BoundedMemory does work and fails the test if the process takes more memory for it than the limit, in bytes, above what
-// it has when idle.
+// BoundedMemory fails the test if work needs more memory above idle than the limit, in bytes.
 //
-// What is dead but not collected yet must not count, or the figure would say when the collector ran. So the runtime gets
-// a memory limit below the one that is tested: it collects before it goes beyond that, and what goes beyond is alive.
+// Garbage must not count. So the runtime gets a memory limit below the tested one: it collects
+// before that, and what exceeds it is alive.
 func BoundedMemory(t testing.TB, limit int64, work func()) {
 	t.Helper()
 	debug.FreeOSMemory()
-	idle := taken()
+	idle := memoryInUse()
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(idle + limit*3/4))
 	done, result := make(chan struct{}), make(chan int64)
 	go func() {
@@ -23,7 +23,7 @@ func BoundedMemory(t testing.TB, limit int64, work func()) {
 		defer ticks.Stop()
 		peak := int64(0)
 		for {
-			peak = max(peak, taken())
+			peak = max(peak, memoryInUse())
 			select {
 			case <-ticks.C:
 			case <-done:
@@ -39,9 +39,19 @@ func BoundedMemory(t testing.TB, limit int64, work func()) {
 	}
 }
 
-// taken is what the runtime has from the system and did not give back.
-func taken() int64 {
+// memoryInUse is the runtime's memory from the system, less what it returned.
+func memoryInUse() int64 {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)
 	return int64(samples[0].Value.Uint64()) - int64(samples[1].Value.Uint64())
+}
+
+// CPUTime is this process's processor time so far, which other processes don't affect.
+func CPUTime(t testing.TB) time.Duration {
+	t.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
