@@ -115,7 +115,8 @@ func (w *writer) share(
 	case same || sibling.Rank > 0:
 		w.use(it, sibling, ownership.Entry{Key: it.key, UID: live.UID, Created: created})
 	case sibling.Rank == 0:
-		it.refuse(kubermaticv1.ReasonObjectExists, contentDiffers(it.key, sibling.Name)+", or remove this installation; "+ifOwnerIsRemoved(sibling.Name))
+		it.refuse(kubermaticv1.ReasonObjectExists,
+			contentDiffers(it.key, sibling.Name)+", or remove this installation; "+ifOwnerIsRemoved(sibling.Name))
 	default:
 		it.entry.UID, it.entry.Created, it.inherits = live.UID, created, true
 	}

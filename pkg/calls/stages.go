@@ -17,7 +17,8 @@ const (
 	stageRest
 	// StageGates: what the API server calls for other objects; it blocks until its backend runs.
 	StageGates
-	StageCount // how many there are
+	// StageCount is how many stages there are.
+	StageCount
 )
 
 var stageOfKind = map[schema.GroupKind]Stage{

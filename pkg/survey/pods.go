@@ -176,7 +176,8 @@ func phaseReport(reported *corev1.PodStatus) podReport {
 	for _, condition := range reported.Conditions {
 		switch {
 		case condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse:
-			return podReport{rankUnscheduled, fmt.Sprintf("is not scheduled (%s): %s", reasonWord(condition.Reason), calls.CutText(condition.Message))}
+			return podReport{rankUnscheduled,
+				fmt.Sprintf("is not scheduled (%s): %s", reasonWord(condition.Reason), calls.CutText(condition.Message))}
 		case condition.Type == corev1.PodReady:
 			ready = ready || condition.Status == corev1.ConditionTrue
 		}
@@ -208,9 +209,11 @@ func containerReport(container *corev1.ContainerStatus) podReport {
 		return podReport{rankFailed, fmt.Sprintf("crashes: container %q %s, started %d times (CrashLoopBackOff)",
 			name, endOf(container.LastTerminationState.Terminated), max(container.RestartCount, 0)+1)}
 	case waits != nil && slices.Contains([]string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}, waits.Reason):
-		return podReport{rankFailed, fmt.Sprintf("waits: container %q can't get image %q (%s)", name, calls.CutText(container.Image), waits.Reason)}
+		return podReport{rankFailed,
+			fmt.Sprintf("waits: container %q can't get image %q (%s)", name, calls.CutText(container.Image), waits.Reason)}
 	case waits != nil && !slices.Contains(startingReasons, waits.Reason):
-		return podReport{rankFailed, fmt.Sprintf("waits: container %q: %s", name, withKnown(reasonWord(waits.Reason), waits.Message, missing, ""))}
+		return podReport{rankFailed,
+			fmt.Sprintf("waits: container %q: %s", name, withKnown(reasonWord(waits.Reason), waits.Message, missing, ""))}
 	case container.State.Terminated != nil && container.State.Terminated.ExitCode != 0:
 		return podReport{rankEnded, fmt.Sprintf("does not run: container %q %s", name, endOf(container.State.Terminated))}
 	}
