@@ -146,8 +146,7 @@ func (p *Pass) RecordApplied(ctx context.Context) *Stop {
 		applied.Deployed()
 	}
 	if err := p.installer.Writes.SaveApplied(ctx, p.Namespace, &applied); err != nil {
-		p.State.doubt()
-		return Failed(err)
+		return p.doubted(err)
 	}
 	p.State.Record, p.State.rollout, p.State.looks = applied.Light(), nil, 0
 	p.saved = &applied

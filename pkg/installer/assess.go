@@ -78,14 +78,10 @@ func (p *Pass) recordHealth(ctx context.Context, health *survey.Health) *Stop {
 	if !once && !proof && !news(p.Record().Inventory, finished) {
 		return nil
 	}
-	err := p.amend(ctx, func(kept *revision.Record) {
+	return p.Amend(ctx, func(kept *revision.Record) {
 		kept.Inventory = kept.Inventory.Finish(finished)
 		kept.Settled, kept.Healthy = kept.Settled || once, kept.Healthy || proof
 	})
-	if err != nil {
-		return Failed(err)
-	}
-	return nil
 }
 
 // news says whether an object finished that the inventory doesn't call finished yet.

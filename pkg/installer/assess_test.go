@@ -64,7 +64,7 @@ func TestFinishedJobsAreRecordedAtOnce(t *testing.T) {
 func TestRecordedObjectsKeepTheirDigits(t *testing.T) {
 	const object = `{"apiVersion":"example.com/v1","kind":"Widget","spec":{"serial":9007199254740993}}`
 	kept := &shelf{record: &revision.Record{Objects: []json.RawMessage{json.RawMessage(object)}}}
-	p := (&Installer{Reads: kept, Writes: kept}).Pass(&State{}, "cluster-a", Asked{}, Seed{})
+	p := (&Installer{Reads: kept, Writes: kept}).Pass(&State{Record: kept.record.Light()}, "cluster-a", Asked{}, Seed{})
 	_, objects, err := p.recordedObjects(t.Context())
 	if err != nil {
 		t.Fatal(err)

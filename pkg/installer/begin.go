@@ -25,8 +25,7 @@ func (p *Pass) Begin(ctx context.Context, wanted revision.Record, leaves bool) *
 		}
 	}
 	if err := p.installer.Writes.SaveIntent(ctx, p.Namespace, intent); err != nil {
-		p.State.doubt()
-		return Failed(err)
+		return p.doubted(err)
 	}
 	p.State.begin(intent)
 	p.claimName(intent.Helm)

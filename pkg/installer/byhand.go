@@ -51,7 +51,10 @@ func (p *Pass) followByHand(ctx context.Context) *Stop {
 		logByHand(ctx, err)
 		return nil
 	}
-	return p.continueAfter(ctx, found)
+	if err := p.continueAfter(ctx, found); err != nil {
+		return p.doubted(err)
+	}
+	return nil
 }
 
 // logByHand is for trouble with revisions that somebody made: it keeps an installation from
@@ -83,7 +86,7 @@ func (p *Pass) copyChanged(ctx context.Context) (bool, error) {
 
 // continueAfter puts on record that the release goes on after what somebody made, with what only
 // that has.
-func (p *Pass) continueAfter(ctx context.Context, found *helmrelease.Foreign) *Stop {
+func (p *Pass) continueAfter(ctx context.Context, found *helmrelease.Foreign) error {
 	record := p.Record()
 	left, err := p.leftBy(ctx, found, slices.Concat(record.Superseded, record.Inventory))
 	if err != nil {
@@ -97,8 +100,7 @@ func (p *Pass) continueAfter(ctx context.Context, found *helmrelease.Foreign) *S
 		kept.SupersededOf = countEarlier(kept)
 	})
 	if err != nil {
-		p.State.doubt()
-		return Failed(err)
+		return err
 	}
 	p.saved = nil
 	p.reportAdoption(found, left)
@@ -162,7 +164,10 @@ func (p *Pass) followByHandLast(ctx context.Context) *Stop {
 		err = helmrelease.Adopt(ctx, p.helmPlace(found.Namespace), next, p.Owner)
 	}
 	if err == nil && found != nil {
-		return p.continueAfter(ctx, found)
+		err = p.continueAfter(ctx, found)
+		if err != nil && !errors.Is(err, errGone) { // what is known of a record that is gone is removed all the same
+			return p.doubted(err)
+		}
 	}
 	if err != nil {
 		logByHand(ctx, err)

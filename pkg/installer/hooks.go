@@ -64,8 +64,7 @@ func (p *Pass) advanceHooks(ctx context.Context, event string) *Stop {
 	progress, err := runner.Run(ctx, record.HooksRevision(), event)
 	switch {
 	case unsaved != nil:
-		p.State.doubt()
-		return Failed(unsaved)
+		return p.doubted(unsaved)
 	case err != nil:
 		return p.remoteFailed(AboutApply, err)
 	case progress.Done:

@@ -29,8 +29,8 @@ func (p *Pass) Prune(ctx context.Context) *Stop {
 		return p.remoteFailed(AboutApply, err)
 	}
 	if len(left) != len(record.Superseded) {
-		if err := p.amend(ctx, func(kept *revision.Record) { kept.Superseded = left }); err != nil {
-			return Failed(err)
+		if stop := p.Amend(ctx, func(kept *revision.Record) { kept.Superseded = left }); stop != nil {
+			return stop
 		}
 	}
 	if len(notes) == 0 {

@@ -2,6 +2,7 @@ package installer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -89,28 +90,42 @@ func (p *Pass) ReadWhole(ctx context.Context, record *revision.Record) (*revisio
 		return record, nil
 	}
 	stored, err := p.installer.Reads.Load(ctx, p.Namespace, p.Owner)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if stored == nil || stored.Revision != record.Revision || stored.State != record.State {
+	case stored == nil:
+		return nil, fmt.Errorf("the release record of %q %w", p.Owner.Installation, errGone)
+	case record.Skipped == 0 && stored.Skipped > 0:
+		return nil, unreadable(stored)
+	case stored.Revision != record.Revision || stored.State != record.State:
 		return nil, &revision.ConflictError{Secret: fmt.Sprintf("%s, revision %d", record.Installation, record.Revision)}
 	}
 	stored.Follow(record)
 	return stored, nil
 }
 
+// errGone says that somebody deleted a record that was known.
+var errGone = errors.New("is gone: what it had is applied anew")
+
+// unreadable is for records of which a newer one can't be read.
+func unreadable(record *revision.Record) error {
+	return fmt.Errorf("the record of revision %d can't be read: %s", record.Skipped, record.Damage)
+}
+
+// readToChange reads the record whole, to change it or to put its objects back.
+func (p *Pass) readToChange(ctx context.Context) (*revision.Record, error) {
+	record, err := p.ReadWhole(ctx, p.Record())
+	if err == nil && record.Skipped > 0 {
+		return nil, unreadable(record)
+	}
+	return record, err
+}
+
 // recordedObjects reads the record whole: the objects are not kept in memory.
 func (p *Pass) recordedObjects(ctx context.Context) (*revision.Record, []*unstructured.Unstructured, error) {
-	record, err := p.installer.Reads.Load(ctx, p.Namespace, p.Owner)
+	record, err := p.readToChange(ctx)
 	if err != nil {
 		return nil, nil, err
-	}
-	if record == nil {
-		return nil, nil, fmt.Errorf("the release record of %q is gone: edit the installation to have it made anew", p.Owner.Installation)
-	}
-	if record.Skipped > 0 {
-		p.State.doubt() // the next pass goes on from the record before
-		return nil, nil, fmt.Errorf("the record of revision %d can't be read: %s", record.Skipped, record.Damage)
 	}
 	objects, err := revision.DecodeObjects(record.Objects)
 	return record, objects, err
@@ -138,29 +153,27 @@ func (p *Pass) save(ctx context.Context, record *revision.Record) error {
 	return p.installer.Writes.SaveIntent(ctx, p.Namespace, record)
 }
 
-// Amend changes the record and writes it back; where that fails it is read again.
+// Amend changes the record and writes it back.
 func (p *Pass) Amend(ctx context.Context, change func(*revision.Record)) *Stop {
 	if err := p.amend(ctx, change); err != nil {
-		p.State.doubt()
-		return Failed(err)
+		return p.doubted(err)
 	}
 	return nil
 }
 
 // amend changes the record, read whole, and writes it back. That of an intent is whole in memory.
 func (p *Pass) amend(ctx context.Context, change func(*revision.Record)) error {
-	var err error
-	amended := *p.Record()
-	record := &amended
-	if record.IsLight() {
-		if record, err = p.installer.Reads.Load(ctx, p.Namespace, p.Owner); err != nil || record == nil {
-			return err
-		}
+	record, err := p.readToChange(ctx)
+	if err != nil {
+		return err
 	}
-	if record.Skipped > 0 {
-		p.State.doubt() // the next pass goes on from the record before
-		return fmt.Errorf("the record of revision %d can't be read: %s", record.Skipped, record.Damage)
-	}
-	change(record)
-	return p.saveAmended(ctx, record)
+	amended := *record
+	change(&amended)
+	return p.saveAmended(ctx, &amended)
+}
+
+// doubted ends the pass since it is not known what the seed has: the next one reads the record.
+func (p *Pass) doubted(err error) *Stop {
+	p.State.doubt()
+	return Failed(err)
 }

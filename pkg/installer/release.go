@@ -64,10 +64,7 @@ func (p *Pass) dropFormerRelease(ctx context.Context) *Stop {
 	if err := helmrelease.Remove(ctx, p.Connection.Secrets.Secrets(former.Namespace), former.Name, p.Owner); err != nil {
 		return p.remoteFailed(AboutApply, err)
 	}
-	if err := p.amend(ctx, func(kept *revision.Record) { kept.Former = nil }); err != nil {
-		return Failed(err)
-	}
-	return nil
+	return p.Amend(ctx, func(kept *revision.Record) { kept.Former = nil })
 }
 
 // WriteRelease gives the user cluster the copy that `helm list` shows. The seed's record is the

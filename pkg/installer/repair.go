@@ -95,7 +95,7 @@ func (p *Pass) repair(ctx context.Context, drift []survey.Drift) *Stop {
 	}
 	record, objects, err := p.recordedObjects(ctx)
 	if err != nil {
-		return Failed(err)
+		return p.doubted(err)
 	}
 	fixed, err := apply.Repair(ctx, p.target(), p.Owner, keysOf(drift), apply.Applied{
 		Objects: objects, Inventory: record.Inventory, Adopt: p.Asked.Adopt, Release: releaseMarks(record),
@@ -116,7 +116,7 @@ func (p *Pass) repair(ctx context.Context, drift []survey.Drift) *Stop {
 	if !isShared || !reflect.DeepEqual(record.Inventory, fixed.Inventory) { // what was put back as it was is on record already
 		record.Inventory, record.Shared = fixed.Inventory, fixed.Shared
 		if err := p.saveAmended(ctx, record); err != nil {
-			return Failed(err)
+			return p.doubted(err)
 		}
 	}
 	notes, noted := slices.Concat(fixed.Refused, fixed.Waiting), map[ownership.Key]bool{}

@@ -35,8 +35,7 @@ func (p *Pass) GiveWay(ctx context.Context, outcome *Stop) *Stop {
 		return Failed(err)
 	}
 	if err := p.installer.Writes.SaveIntent(ctx, p.Namespace, back); err != nil {
-		p.State.doubt()
-		return Failed(err)
+		return p.doubted(err)
 	}
 	p.State.begin(back)
 	p.State.health, p.State.looks = nil, 0

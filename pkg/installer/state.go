@@ -123,5 +123,5 @@ func (m *State) doubtCluster() {
 	}
 }
 
-// doubt has the record read again: a save failed, so it is not known what the seed has.
+// doubt has the record read again: a save failed, or the seed has another record than this one.
 func (m *State) doubt() { m.Loaded, m.Record, m.rollout = false, nil, nil }
