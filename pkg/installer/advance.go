@@ -63,8 +63,8 @@ func (p *Pass) Advance(ctx context.Context) *Stop {
 	progress, err := p.State.rollout.Advance(ctx, p.target())
 	p.Progress, p.Misbehaved = progress, progress.Misbehaved
 	p.State.waited(progress.Written)
-	if err := p.recordShared(ctx); err != nil {
-		return Failed(err)
+	if stop := p.recordShared(ctx); stop != nil {
+		return stop
 	}
 	if errors.Is(err, errHandover) {
 		return handover()
@@ -102,20 +102,20 @@ func unfinished(progress apply.Progress, looks int) *Stop {
 			Recheck: backoff.After(looks, RefusedRecheck, SlowestRetry),
 		}
 	}
-	wait := stageWait(looks)
 	if len(progress.Waiting) == 0 {
-		return &Stop{Retry: true, About: AboutApply, Reason: v1.ReasonProgressing, Recheck: wait}
+		return &Stop{Kind: Retry, About: AboutApply, Reason: v1.ReasonProgressing, Recheck: stageWait(looks)}
+	}
+	stop := &Stop{
+		About: AboutApply, Reason: progress.Waiting[0].Reason, Message: TextOf(progress.Waiting), Recheck: stageWait(looks),
 	}
 	switch {
-	case progress.Waiting[0].Reason != v1.ReasonNamespaceMissing:
+	case stop.Reason != v1.ReasonNamespaceMissing:
 	case progress.Kept > 0:
-		wait = atOnce // it may be ours, and was not written since it was there
+		stop.Kind, stop.Recheck = Checkpoint, 0 // it may be ours, and was not written since it was there
 	default:
-		wait = backoff.After(looks, RefusedRecheck, SlowestRetry)
+		stop.Recheck = backoff.After(looks, RefusedRecheck, SlowestRetry)
 	}
-	return &Stop{
-		About: AboutApply, Reason: progress.Waiting[0].Reason, Message: TextOf(progress.Waiting), Recheck: wait,
-	}
+	return stop
 }
 
 // stageWait is how long to wait after so many looks in a row at which nothing more could be
@@ -145,7 +145,7 @@ func (p *Pass) RecordApplied(ctx context.Context) *Stop {
 	if !applied.HasHooks(applied.Action.Post()) {
 		applied.Deployed()
 	}
-	if err := p.installer.Writes.SaveApplied(ctx, p.Namespace, &applied); err != nil {
+	if err := p.save(ctx, &applied); err != nil {
 		return p.doubted(err)
 	}
 	p.State.Record, p.State.rollout, p.State.looks = applied.Light(), nil, 0

@@ -24,7 +24,7 @@ func (p *Pass) Begin(ctx context.Context, wanted revision.Record, leaves bool) *
 			return p.remoteFailed(AboutApply, err)
 		}
 	}
-	if err := p.installer.Writes.SaveIntent(ctx, p.Namespace, intent); err != nil {
+	if err := p.save(ctx, intent); err != nil {
 		return p.doubted(err)
 	}
 	p.State.begin(intent)

@@ -34,7 +34,7 @@ func TestPassEndsWhereTheRecordIsGone(t *testing.T) {
 				known := &revision.Record{Installation: "web", Revision: 2, State: revision.StateApplied, Inventory: entries}
 				kept := &shelf{record: test.stored}
 				p := (&Installer{Reads: kept, Writes: kept}).Pass(&State{Loaded: true, Record: known.Light()}, "cluster-a", Asked{}, Seed{})
-				if stop := step(t.Context(), &p); stop == nil || !stop.Retry {
+				if stop := step(t.Context(), &p); stop == nil || stop.Kind != Retry {
 					t.Errorf("got %+v, want a failure", stop)
 				}
 				if p.State.Loaded || p.Record() != nil {

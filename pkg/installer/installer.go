@@ -170,24 +170,33 @@ const (
 	AboutHealth About = "Health"
 )
 
+// Kind of a Stop.
+type Kind int
+
+const (
+	// Waiting says that something has to happen first.
+	Waiting Kind = iota
+	// Retry says that something failed which may pass.
+	Retry
+	// RetryUnknown is Retry where it can't be told how things are, rather than that they are bad.
+	RetryUnknown
+	// Checkpoint says that the next pass, which begins at once, goes on from what this one found.
+	Checkpoint
+)
+
 // Stop is the answer of a step that keeps the pass from going on; nil goes on.
 type Stop struct {
+	Kind  Kind
 	About About
 	// Reason is one of the API's words, Message a sentence.
 	Reason, Message string
-	// Retry says that something failed which may pass; else something has to happen first. Unknown
-	// says that it can't be told how things are, rather than that they are bad.
-	Retry, Unknown bool
-	// Saved says that what is done next is on record: the next pass, which begins at once, goes on
-	// from there.
-	Saved bool
-	// Recheck is when to come back: of a failure 0 is after a back-off, else it is never.
+	// Recheck is when to come back: for Waiting 0 is never, for both Retries after a back-off.
 	Recheck time.Duration
 }
 
 // within has a wait end no later than after a time.
 func (s *Stop) within(most time.Duration) *Stop {
-	if s.Retry {
+	if s.Kind != Waiting {
 		return s
 	}
 	sooner := *s
@@ -196,12 +205,15 @@ func (s *Stop) within(most time.Duration) *Stop {
 }
 
 // Failed is a call on the seed that failed, or a record that the user cluster made larger than its
-// objects explain.
+// objects explain. That another installation is being removed is waited for.
 func Failed(err error) *Stop {
-	if grown, ok := errors.AsType[*revision.GrowthError](err); ok {
-		return &Stop{About: AboutAll, Reason: v1.ReasonClusterMisbehaves, Message: grown.Error(), Retry: true, Unknown: true}
+	if errors.Is(err, errHandover) {
+		return handover()
 	}
-	return &Stop{About: AboutAll, Reason: v1.ReasonFailed, Message: err.Error(), Retry: true}
+	if grown, ok := errors.AsType[*revision.GrowthError](err); ok {
+		return &Stop{Kind: RetryUnknown, About: AboutAll, Reason: v1.ReasonClusterMisbehaves, Message: grown.Error()}
+	}
+	return &Stop{Kind: Retry, About: AboutAll, Reason: v1.ReasonFailed, Message: err.Error()}
 }
 
 const (
@@ -209,8 +221,6 @@ const (
 	RefusedRecheck = time.Minute
 	// SlowestRetry is the longest wait between two attempts of what keeps failing.
 	SlowestRetry = 5 * time.Minute
-	// atOnce begins the next pass as soon as this one has ended.
-	atOnce = time.Millisecond
 	// mostNamed is how many objects an event names.
 	mostNamed = 5
 )

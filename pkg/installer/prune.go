@@ -2,7 +2,6 @@ package installer
 
 import (
 	"context"
-	"errors"
 
 	"github.com/trellis-addons/trellis/pkg/removal"
 	"github.com/trellis-addons/trellis/pkg/revision"
@@ -15,9 +14,6 @@ func (p *Pass) Prune(ctx context.Context) *Stop {
 		return nil
 	}
 	superseded, err := p.pruned(ctx)
-	if errors.Is(err, errHandover) {
-		return handover()
-	}
 	if err != nil {
 		return Failed(err)
 	}

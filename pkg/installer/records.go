@@ -48,10 +48,10 @@ func (p *Pass) load(ctx context.Context, read func(context.Context, string, owne
 
 // ReadIntent has the objects of the intent on record. Rendered again they could be others, such as
 // a certificate that the chart makes.
-func (p *Pass) ReadIntent() error {
+func (p *Pass) ReadIntent() *Stop {
 	objects, err := revision.DecodeObjects(p.Record().Objects)
 	if err != nil {
-		return err
+		return Failed(err)
 	}
 	p.Objects, p.Hooks = objects, p.Record().Hooks
 	return nil
@@ -60,8 +60,8 @@ func (p *Pass) ReadIntent() error {
 // GoBack takes a rollback on record further: it needs neither catalogue nor content.
 func (p *Pass) GoBack(ctx context.Context) *Stop {
 	if p.State.rollout == nil {
-		if err := p.ReadIntent(); err != nil {
-			return Failed(err)
+		if stop := p.ReadIntent(); stop != nil {
+			return stop
 		}
 	}
 	return p.Advance(ctx)
@@ -69,17 +69,20 @@ func (p *Pass) GoBack(ctx context.Context) *Stop {
 
 // Reown makes a Cluster that came back with another UID the owner of the records, once its user
 // cluster is known to be the same.
-func (p *Pass) Reown(ctx context.Context) error {
-	err := p.installer.Writes.Reown(ctx, p.Namespace, p.Owner, v1.ClusterIdentity{Name: p.Cluster.Name, UID: p.Cluster.UID})
-	if err == nil {
-		p.State.doubt()
+func (p *Pass) Reown(ctx context.Context) *Stop {
+	if err := p.installer.Writes.Reown(ctx, p.Namespace, p.Owner, p.Cluster.Identity()); err != nil {
+		return Failed(err)
 	}
-	return err
+	p.State.doubt()
+	return nil
 }
 
 // Forget drops all records: until then a crash begins the removal again.
-func (p *Pass) Forget(ctx context.Context) error {
-	return p.installer.Writes.Forget(ctx, p.Namespace, p.Owner)
+func (p *Pass) Forget(ctx context.Context) *Stop {
+	if err := p.installer.Writes.Forget(ctx, p.Namespace, p.Owner); err != nil {
+		return Failed(err)
+	}
+	return nil
 }
 
 // ReadWhole gives a record with its objects and manifest: itself, or what the seed has of one that

@@ -120,9 +120,6 @@ func (p *Pass) Inherit(ctx context.Context) *Stop {
 		return nil
 	}
 	siblings, err := p.siblings(ctx)
-	if errors.Is(err, errHandover) {
-		return handover()
-	}
 	if err != nil {
 		return Failed(err)
 	}
@@ -142,13 +139,10 @@ func (p *Pass) Inherit(ctx context.Context) *Stop {
 // recordShared puts on record which objects of siblings a rollout uses, as soon as that is known:
 // they are ours to take over when the others go. What is used no more is pruned, if nobody else has
 // it.
-func (p *Pass) recordShared(ctx context.Context) error {
+func (p *Pass) recordShared(ctx context.Context) *Stop {
 	record := p.Record()
-	if record == nil { // what hooks did could not be saved: the next pass reads the record, and finds the same
-		return nil
-	}
-	if slices.EqualFunc(record.Shared, p.Progress.Shared, sameUse) {
-		return nil
+	if record == nil || slices.EqualFunc(record.Shared, p.Progress.Shared, sameUse) {
+		return nil // without a record what hooks did could not be saved: the next pass reads it, and finds the same
 	}
 	p.reportShared(record.Shared, p.Progress.Shared, p.Progress.Inventory)
 	left := record.Shared.Without(p.Progress.Shared).Without(p.Progress.Inventory)
@@ -156,11 +150,10 @@ func (p *Pass) recordShared(ctx context.Context) error {
 		left[i].Owner = ""
 	}
 	record.Superseded, record.Shared = append(record.Superseded, left...), p.Progress.Shared
-	err := p.installer.Writes.SaveIntent(ctx, p.Namespace, record)
-	if err != nil {
-		p.State.doubt()
+	if err := p.save(ctx, record); err != nil {
+		return p.doubted(err)
 	}
-	return err
+	return nil
 }
 
 func sameUse(a, b ownership.Entry) bool {

@@ -49,7 +49,7 @@ func (p *Pass) deletionHooks(ctx context.Context, event string) *Stop {
 		return nil
 	}
 	waiting := p.advanceHooks(ctx, event)
-	if waiting == nil || waiting.Retry {
+	if waiting == nil || waiting.Kind != Waiting {
 		return waiting
 	}
 	waiting.About = AboutAll

@@ -44,7 +44,7 @@ func passWithHook(state revision.State, event string) *Pass {
 func TestRolloutEndsWhereAHookCannotBeRecorded(t *testing.T) {
 	p := passWithHook(revision.StateIntent, hooks.ActionInstall.Pre())
 	stop := p.Advance(t.Context())
-	if stop == nil || !stop.Retry || stop.Reason != v1.ReasonFailed || stop.Message != errFull.Error() {
+	if stop == nil || stop.Kind != Retry || stop.Reason != v1.ReasonFailed || stop.Message != errFull.Error() {
 		t.Errorf("got %+v, want the save's failure", stop)
 	}
 	if p.State.Loaded || p.Record() != nil {

@@ -59,7 +59,7 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 		r.compareRendering(ctx, f, anew)
 		return nil
 	case f.Decision.Do == revision.GoBack:
-		return readIntent(f)
+		return outcomeOf(f.ReadIntent())
 	}
 	if outcome := r.releaseNameFree(ctx, f); outcome != nil {
 		return outcome
@@ -68,7 +68,7 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 		return outcomeOf(stop)
 	}
 	if f.Decision.FromRecord {
-		return readIntent(f)
+		return outcomeOf(f.ReadIntent())
 	}
 	if outcome := r.secretsAskedFor(f); outcome != nil {
 		return outcome
