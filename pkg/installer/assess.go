@@ -37,7 +37,7 @@ func (p *Pass) Assess(ctx context.Context) *Stop {
 	if err != nil {
 		return p.remoteFailed(AboutHealth, err)
 	}
-	if !healthy(&health) && (p.State.looks >= explainFrom || p.isLate()) {
+	if !healthy(&health) && (p.State.looks >= explainFrom || p.Record().IsLate(p.Now)) {
 		health = survey.Explain(ctx, p.target(), health)
 	}
 	p.Health, p.State.health = &health, &health
@@ -95,16 +95,9 @@ func news(inventory ownership.Inventory, finished []ownership.Key) bool {
 
 func healthy(health *survey.Health) bool { return health.Healthy == health.Total }
 
-// isLate says whether the objects have had the time to become healthy; not where the record is to
-// be read again.
-func (p *Pass) isLate() bool {
-	record := p.Record()
-	return record != nil && p.Now.After(record.Time.Add(record.Timeout.Duration))
-}
-
 // Failing counts the objects that failed, and those that did not become healthy in time.
 func (p *Pass) Failing() int {
-	if p.isLate() {
+	if p.Record().IsLate(p.Now) {
 		return p.Health.Total - p.Health.Healthy
 	}
 	return p.Health.Failing
@@ -124,7 +117,7 @@ func (p *Pass) Unhealthy() *Stop {
 	switch {
 	case health.Failing > 0:
 		reason = v1.ReasonUnhealthy
-	case p.isLate():
+	case p.Record().IsLate(p.Now):
 		reason, message = v1.ReasonTimeout, message+fmt.Sprintf("; not healthy within %s", p.Record().Timeout.Duration)
 		if p.Record().Atomic && p.Record().LastGood == 0 {
 			message += "; there is no earlier revision to go back to, so nothing is undone"

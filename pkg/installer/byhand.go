@@ -32,7 +32,7 @@ const mostHooksLeft = 50
 func (p *Pass) followByHand(ctx context.Context) *Stop {
 	record := p.Record()
 	waits := p.Now.Before(p.State.handsOff) && !p.IsAskedFor()
-	if !record.IsComplete() || !record.IsDeployed() || p.Decision.ShowsDrift || waits || !p.surveyDue() && !p.State.copyTaken {
+	if !p.Decision.Repairs(record) || !record.IsDeployed() || waits || !p.surveyDue() && !p.State.copyTaken {
 		return nil
 	}
 	changed, err := p.copyChanged(ctx)

@@ -16,7 +16,7 @@ const slowestHookLook = 5 * time.Second
 // PostHooks runs the hooks that follow the writes. They don't wait for health, as with `helm
 // install`; where the version is atomic they do, as with `helm install --atomic`.
 func (p *Pass) PostHooks(ctx context.Context) *Stop {
-	if p.waitsForHealth() {
+	if p.Record().Atomic {
 		return nil
 	}
 	return p.runHooks(ctx, p.Record().Action.Post())
@@ -29,8 +29,6 @@ func (p *Pass) LastHooks(ctx context.Context) *Stop {
 	}
 	return p.recordHealth(ctx, p.Health) // an atomic revision proved itself only now
 }
-
-func (p *Pass) waitsForHealth() bool { return p.Record().Atomic }
 
 // runHooks goes on with the hooks of an event; nil where all of them did their work.
 func (p *Pass) runHooks(ctx context.Context, event string) *Stop {

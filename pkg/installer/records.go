@@ -35,13 +35,13 @@ func (p *Pass) load(ctx context.Context, read func(context.Context, string, owne
 		return err
 	}
 	p.State.Record, p.State.Loaded = record, true
-	if record != nil && record.State == revision.StateApplied {
+	if record.IsApplied() {
 		p.State.Record = record.Light() // whatever needs the rest reads it
 	}
-	if record != nil && record.Skipped > 0 {
+	if problem := record.Unreadable(); problem != nil {
 		p.report(Event{Warning: true, Reason: v1.EventRecordDamaged, Action: "LoadRecord"},
-			"the record of revision %d can't be read: %s. Everything is applied anew on top of revision %d, and objects that only the damaged "+
-				"record knew stay where they are", record.Skipped, record.Damage, record.Revision)
+			"%v. Everything is applied anew on top of revision %d, and objects that only the damaged record knew stay where they are",
+			problem, record.Revision)
 	}
 	return nil
 }
@@ -98,8 +98,8 @@ func (p *Pass) ReadWhole(ctx context.Context, record *revision.Record) (*revisio
 		return nil, err
 	case stored == nil:
 		return nil, fmt.Errorf("the release record of %q %w", p.Owner.Installation, errGone)
-	case record.Skipped == 0 && stored.Skipped > 0:
-		return nil, unreadable(stored)
+	case record.Unreadable() == nil && stored.Unreadable() != nil:
+		return nil, stored.Unreadable()
 	case stored.Revision != record.Revision || stored.State != record.State:
 		return nil, &revision.ConflictError{Secret: fmt.Sprintf("%s, revision %d", record.Installation, record.Revision)}
 	}
@@ -110,18 +110,13 @@ func (p *Pass) ReadWhole(ctx context.Context, record *revision.Record) (*revisio
 // errGone says that somebody deleted a record that was known.
 var errGone = errors.New("is gone: what it had is applied anew")
 
-// unreadable is for records of which a newer one can't be read.
-func unreadable(record *revision.Record) error {
-	return fmt.Errorf("the record of revision %d can't be read: %s", record.Skipped, record.Damage)
-}
-
 // readToChange reads the record whole, to change it or to put its objects back.
 func (p *Pass) readToChange(ctx context.Context) (*revision.Record, error) {
 	record, err := p.ReadWhole(ctx, p.Record())
-	if err == nil && record.Skipped > 0 {
-		return nil, unreadable(record)
+	if err != nil {
+		return nil, err
 	}
-	return record, err
+	return record, record.Unreadable()
 }
 
 // recordedObjects reads the record whole: the objects are not kept in memory.

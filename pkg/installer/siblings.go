@@ -50,7 +50,7 @@ func (p *Pass) others(ctx context.Context) ([]Other, error) {
 func (p *Pass) sibling(ctx context.Context, other Other) (ownership.Sibling, error) {
 	sibling := ownership.Sibling{Name: other.Name, Leaving: other.Leaving, Elder: other.Elder}
 	record, err := p.installer.Reads.Load(ctx, p.Namespace, ownership.Owner{ClusterUID: p.Owner.ClusterUID, Installation: other.Name})
-	if _, damaged := errors.AsType[*revision.DamagedError](err); damaged || err == nil && record != nil && record.Skipped > 0 {
+	if _, damaged := errors.AsType[*revision.DamagedError](err); damaged || err == nil && record.Unreadable() != nil {
 		sibling.Unknown = true
 		return sibling, nil
 	}
@@ -104,7 +104,7 @@ func rank(theirs, ours *revision.Record) int {
 // Inherit looks whether those whose objects are used still have them, and takes over what they have
 // not any more, or have older than we do.
 func (p *Pass) Inherit(ctx context.Context) *Stop {
-	if !p.Record().IsComplete() || len(p.Record().Shared) == 0 || p.Decision.ShowsDrift {
+	if !p.Decision.Repairs(p.Record()) || len(p.Record().Shared) == 0 {
 		return nil
 	}
 	others, err := p.others(ctx)

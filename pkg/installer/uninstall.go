@@ -11,13 +11,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/hooks"
 )
 
-// deletesWithHooks says whether hooks of an event of the removal are still to be run. A release
-// that never came to its end has none: what they work on is not there.
+// deletesWithHooks says whether hooks of an event of the removal are still to be run.
 func (p *Pass) deletesWithHooks(event string) bool {
-	record := p.Record()
-	skipped := p.Asked.SkipHooks
-	begun := !record.IsApplied() && record.Action == hooks.ActionInstall
-	return record.Helm != nil && !skipped && !begun && record.HasHooks(event)
+	return !p.Asked.SkipHooks && p.Record().HasDeletionHooks(event)
 }
 
 // PreDelete ends what still runs, shows the Helm release as uninstalling and runs the hooks that
