@@ -31,7 +31,7 @@ const (
 // RemoveObjects takes the removal as far as it goes now. Namespaces are left where hooks have to
 // run once all else is gone.
 func (p *Pass) RemoveObjects(ctx context.Context) *Stop {
-	defer p.installer.handovers.begin(p.Namespace)()
+	defer p.installer.handovers.begin(p.Cluster)()
 	objects, waits, err := p.removable(ctx)
 	if err != nil {
 		return Failed(err)

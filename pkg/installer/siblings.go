@@ -14,6 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/survey"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // siblings gives the other installations of the add-on, or of the one that the record had before.
@@ -23,7 +24,7 @@ func (p *Pass) siblings(ctx context.Context) ([]ownership.Sibling, error) {
 		return nil, err
 	}
 	leaving := slices.ContainsFunc(others, func(other Other) bool { return other.Leaving })
-	if leaving && !p.Asked.IsRemoved() && p.installer.handovers.underWay(p.Namespace) {
+	if leaving && !p.Asked.IsRemoved() && p.installer.handovers.underWay(p.Cluster) {
 		return nil, errHandover
 	}
 	var found []ownership.Sibling
@@ -185,34 +186,34 @@ func handover() *Stop {
 	}
 }
 
-// handovers knows the namespaces in which a pass removes what may be shared. An installation whose
+// handovers knows the clusters of which a pass removes what may be shared. An installation whose
 // intent was recorded during it may not be seen by it; the passes after that do.
 type handovers struct {
 	mutex  sync.Mutex
-	passes map[string]int
+	passes map[target.Ref]int
 }
 
 // begin notes a pass; it is over when end is called.
-func (h *handovers) begin(namespace string) (end func()) {
-	h.count(namespace, 1)
-	return func() { h.count(namespace, -1) }
+func (h *handovers) begin(cluster target.Ref) (end func()) {
+	h.count(cluster, 1)
+	return func() { h.count(cluster, -1) }
 }
 
-func (h *handovers) count(namespace string, change int) {
+func (h *handovers) count(cluster target.Ref, change int) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	if h.passes == nil {
-		h.passes = map[string]int{}
+		h.passes = map[target.Ref]int{}
 	}
-	if h.passes[namespace] += change; h.passes[namespace] == 0 {
-		delete(h.passes, namespace)
+	if h.passes[cluster] += change; h.passes[cluster] == 0 {
+		delete(h.passes, cluster)
 	}
 }
 
-func (h *handovers) underWay(namespace string) bool {
+func (h *handovers) underWay(cluster target.Ref) bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	return h.passes[namespace] > 0
+	return h.passes[cluster] > 0
 }
 
 // pruned are the superseded objects that go: neither those that a hook made its own, nor those that
