@@ -42,7 +42,7 @@ func (p *Pass) beginRollout() {
 		Adopt:           p.Asked.Adopt,
 		Release:         releaseMarks(p.Record()),
 		NameOf:          p.nameOf(),
-		Namespaces:      p.installer.views.namespacesOf(p.place(), p.installer.Interval),
+		Namespaces:      p.view().namespaces,
 		Shared:          p.Record().Shared,
 	})
 	p.State.adopting = p.Asked.Adopt

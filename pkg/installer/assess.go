@@ -29,7 +29,7 @@ const (
 
 // Assess looks at the objects' health until everything works, and again with each drift pass.
 func (p *Pass) Assess(ctx context.Context) *Stop {
-	if health := p.State.health; health != nil && healthy(health) && !p.Surveyed {
+	if health := p.State.health; health != nil && healthy(health) && p.Compared == nil {
 		p.Health = health
 		return nil
 	}
@@ -57,12 +57,11 @@ func (p *Pass) Assess(ctx context.Context) *Stop {
 // installations of a cluster share what they read.
 func (p *Pass) readHealth(ctx context.Context) (survey.Health, error) {
 	before := p.State.health
-	if before != nil && !p.Surveyed && p.State.looks%wholeLook != 0 {
+	if before != nil && p.Compared == nil && p.State.looks%wholeLook != 0 {
 		return survey.Reassess(ctx, p.target(), p.Owner, p.Record().Inventory, *before)
 	}
-	if before != nil && p.Surveyed && healthy(before) {
-		survey := p.installer.views.surveyOf(p.place(), p.installer.Interval)
-		return survey.Assess(ctx, p.target(), p.Owner, p.Record().Inventory)
+	if before != nil && p.Compared != nil && healthy(before) {
+		return p.view().survey.Load().Assess(ctx, p.target(), p.Owner, p.Record().Inventory)
 	}
 	return survey.Assess(ctx, p.target(), p.Owner, p.Record().Inventory)
 }

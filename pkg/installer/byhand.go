@@ -73,7 +73,7 @@ func (p *Pass) copyChanged(ctx context.Context) (bool, error) {
 	if p.IsAskedFor() {
 		return p.helmPlace(helm.Namespace).IsFollowed(ctx, helm)
 	}
-	survey := p.installer.views.surveyOf(p.place(), p.installer.Interval)
+	survey := p.view().survey.Load()
 	next := *helm
 	next.Revision++
 	followed, err := survey.SecretVersion(ctx, p.target(), helm.Namespace, next.Secret())

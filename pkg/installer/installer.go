@@ -18,6 +18,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/hooks"
+	"github.com/trellis-addons/trellis/pkg/lru"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/survey"
@@ -48,7 +49,7 @@ type Installer struct {
 	// Interval is the time between two comparisons of an installation's objects with its record.
 	Interval time.Duration
 
-	views     views
+	views     lru.Cache[types.UID, *view]
 	handovers handovers
 }
 
@@ -89,11 +90,10 @@ type Pass struct {
 	// Release is the Helm release that the installation has by its record, one without a name for
 	// none; nil where this pass says nothing of it.
 	Release *helmrelease.Release
-	// Surveyed says that the objects were compared with the record. Repaired were put back, Fights
-	// are left alone since somebody else keeps changing them, Drifted are left alone since nothing
-	// is to be repaired.
-	Surveyed                  bool
-	Repaired, Fights, Drifted []ownership.Key
+	// Repaired are objects that were put back. Compared is what else came of comparing all of them
+	// with the record; nil where that did not come to its end.
+	Repaired []ownership.Key
+	Compared *Comparison
 	// Health of the objects; nil where they were not looked at.
 	Health *survey.Health
 	// Misbehaved has notes about objects of which the API server said what can't be.
@@ -106,6 +106,10 @@ type Pass struct {
 	HookAttempts int32
 	HookRetry    time.Time
 }
+
+// Comparison has the objects that differ from the record and stay so: Fights since somebody else
+// keeps changing them, Drifted since nothing is to be repaired.
+type Comparison struct{ Fights, Drifted []ownership.Key }
 
 // Asked is what people ask of an installation besides its revision.
 type Asked struct {
@@ -245,10 +249,6 @@ func (p *Pass) Connect(connection *cluster.Connection) {
 		p.State.Watched = p.Now
 	}
 }
-
-// place tells what was seen of the user cluster from what was seen of another: one that comes or
-// was there under the same Cluster.
-func (p *Pass) place() types.UID { return p.Cluster.UID + "/" + p.Connection.UserCluster }
 
 func (p *Pass) target() calls.Target {
 	return calls.Target{

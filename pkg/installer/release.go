@@ -140,7 +140,7 @@ func (p *Pass) copyStands(ctx context.Context) bool {
 		return false
 	}
 	helm := p.Record().Helm
-	survey := p.installer.views.surveyOf(p.place(), p.installer.Interval)
+	survey := p.view().survey.Load()
 	version, err := survey.SecretVersion(ctx, p.target(), helm.Namespace, helm.Secret())
 	return err == nil && version == p.State.helmVersion
 }
@@ -182,7 +182,6 @@ func (p *Pass) readToShow(ctx context.Context) (*revision.Record, error) {
 func (p *Pass) helmPlace(namespace string) helmrelease.Place {
 	return helmrelease.Place{
 		Metadata: p.Connection.Metadata, Secrets: p.Connection.Secrets.Secrets(namespace), Namespace: namespace,
-		NameOf: p.nameOf(),
-		Names:  p.installer.views.helmNamesOf(p.place(), p.installer.Interval),
+		NameOf: p.nameOf(), Names: p.view().helmNames,
 	}
 }

@@ -41,24 +41,26 @@ func (p *Pass) RepairDrift(ctx context.Context) *Stop {
 	if !p.surveyDue() {
 		return nil
 	}
-	survey := p.installer.views.surveyOf(p.place(), p.installer.Interval)
 	if p.IsAskedFor() || p.State.surveyAnew {
-		survey = p.installer.views.newSurvey(p.place(), p.installer.Interval)
+		p.view().newSurvey(p.installer.Interval)
 	}
 	if p.IsAskedFor() {
 		p.State.repairs = map[ownership.Key]repairCount{}
 	}
+	survey := p.view().survey.Load()
 	drift, err := survey.Drifted(ctx, p.target(), p.Owner, p.Record().Inventory)
 	if err != nil {
 		return p.remoteFailed(AboutHealth, err)
 	}
+	found := &Comparison{}
 	if p.Decision.ShowsDrift {
-		p.Drifted, drift = keysOf(drift), nil
+		found.Drifted, drift = keysOf(drift), nil
 	}
-	if outcome := p.repair(ctx, p.withoutFights(drift)); outcome != nil {
+	found.Fights, drift = p.separateFights(drift)
+	if outcome := p.repair(ctx, drift); outcome != nil {
 		return outcome
 	}
-	p.Surveyed, p.State.surveyAnew = true, false
+	p.Compared, p.State.surveyAnew = found, false
 	p.State.nextSurvey = p.Now.Add(max(survey.Due(), time.Second))
 	p.State.reconcileAt = p.Asked.ReconcileAt
 	if len(p.Repaired) > 0 {
@@ -75,18 +77,17 @@ func keysOf(drift []survey.Drift) []ownership.Key {
 	return keys
 }
 
-// withoutFights leaves out objects that were repaired again and again: somebody else wants them
-// otherwise.
-func (p *Pass) withoutFights(drift []survey.Drift) []survey.Drift {
-	var wanted []survey.Drift
+// separateFights tells objects that were repaired again and again, since somebody else wants them
+// otherwise, from those that are to be repaired.
+func (p *Pass) separateFights(drift []survey.Drift) (fights []ownership.Key, wanted []survey.Drift) {
 	for _, one := range drift {
 		if p.State.repairs[one.Key].count >= fightRepairs {
-			p.Fights = append(p.Fights, one.Key)
+			fights = append(fights, one.Key)
 			continue
 		}
 		wanted = append(wanted, one)
 	}
-	return wanted
+	return fights, wanted
 }
 
 func (p *Pass) repair(ctx context.Context, drift []survey.Drift) *Stop {

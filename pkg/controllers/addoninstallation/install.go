@@ -58,7 +58,7 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 // repairDrift looks whether the user cluster still has what was applied, and puts back what differs.
 func (r *Reconciler) repairDrift(ctx context.Context, f *facts) loop.Outcome {
 	stop := f.RepairDrift(ctx)
-	if f.Surveyed {
+	if f.Compared != nil {
 		f.memory.refreshed = false
 	}
 	return outcomeOf(stop)
