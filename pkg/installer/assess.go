@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// firstLook is the wait before objects that are not healthy yet are looked at again; it doubles
-	// up to SlowestLook.
-	firstLook = 200 * time.Millisecond
-	// SlowestLook is the longest wait between two looks at what may be better at any time.
-	SlowestLook = 15 * time.Second
-	// wholeLook is how many looks go by until one is at all objects again, and not only at those
+	// firstRecheck is the wait before objects that are not healthy yet are looked at again; it doubles
+	// up to SlowestRecheck.
+	firstRecheck = 200 * time.Millisecond
+	// SlowestRecheck is the longest wait between two looks at what may be better at any time.
+	SlowestRecheck = 15 * time.Second
+	// assessAllEvery is how many looks go by until one is at all objects again, and not only at those
 	// that were not healthy.
-	wholeLook = 4
+	assessAllEvery = 4
 	// explainFrom is how many looks in a row found something not healthy when its pods are asked
 	// why; what starts well is well before.
 	explainFrom = 4
@@ -37,7 +37,7 @@ func (p *Pass) Assess(ctx context.Context) *Stop {
 	if err != nil {
 		return p.remoteFailed(AboutHealth, err)
 	}
-	if !healthy(&health) && (p.State.looks >= explainFrom || p.Record().IsLate(p.Now)) {
+	if !healthy(&health) && (p.State.unhealthyPasses >= explainFrom || p.Record().IsLate(p.Now)) {
 		health = survey.Explain(ctx, p.target(), health)
 	}
 	p.Health, p.State.health = &health, &health
@@ -45,10 +45,10 @@ func (p *Pass) Assess(ctx context.Context) *Stop {
 		return outcome
 	}
 	if healthy(&health) {
-		p.State.looks = 0
+		p.State.unhealthyPasses = 0
 		return nil
 	}
-	p.State.looks++
+	p.State.unhealthyPasses++
 	return p.GiveWay(ctx, p.Unhealthy())
 }
 
@@ -57,7 +57,7 @@ func (p *Pass) Assess(ctx context.Context) *Stop {
 // installations of a cluster share what they read.
 func (p *Pass) readHealth(ctx context.Context) (survey.Health, error) {
 	before := p.State.health
-	if before != nil && p.Compared == nil && p.State.looks%wholeLook != 0 {
+	if before != nil && p.Compared == nil && p.State.unhealthyPasses%assessAllEvery != 0 {
 		return survey.Reassess(ctx, p.target(), p.Owner, p.Record().Inventory, *before)
 	}
 	if before != nil && p.Compared != nil && healthy(before) {
@@ -74,7 +74,7 @@ func (p *Pass) recordHealth(ctx context.Context, health *survey.Health) *Stop {
 	finished := health.Finished
 	once := healthy(health) && p.Asked.Once && !p.Record().Settled
 	proof := healthy(health) && p.Record().AwaitsProof()
-	if !once && !proof && !news(p.Record().Inventory, finished) {
+	if !once && !proof && !hasNewlyFinished(p.Record().Inventory, finished) {
 		return nil
 	}
 	return p.Amend(ctx, func(kept *revision.Record) {
@@ -84,7 +84,7 @@ func (p *Pass) recordHealth(ctx context.Context, health *survey.Health) *Stop {
 }
 
 // news says whether an object finished that the inventory doesn't call finished yet.
-func news(inventory ownership.Inventory, finished []ownership.Key) bool {
+func hasNewlyFinished(inventory ownership.Inventory, finished []ownership.Key) bool {
 	ended := map[ownership.Key]bool{}
 	for _, key := range finished {
 		ended[key] = true
@@ -124,6 +124,6 @@ func (p *Pass) Unhealthy() *Stop {
 	}
 	return &Stop{
 		About: AboutHealth, Reason: reason, Message: message,
-		Recheck: backoff.After(p.State.looks, firstLook, SlowestLook),
+		Recheck: backoff.After(p.State.unhealthyPasses, firstRecheck, SlowestRecheck),
 	}
 }

@@ -10,8 +10,8 @@
 //
 //	step               state of the record          what it does
 //	Load               any                          reads the newest record: once, and after each doubt
-//	ReleaseFree        any                          is a Helm release of the name somebody else's?
-//	TakeOver           any                          what an adopted release has besides
+//	CheckRelease        any                          is a Helm release of the name somebody else's?
+//	FindExtras           any                          what an adopted release has besides
 //	Begin              none or Applied -> Intent    records what will be written, before any of it is
 //	Advance            Intent                       writes stage by stage; hooks that come first run
 //	                                                behind the foundation

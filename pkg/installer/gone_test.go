@@ -32,7 +32,7 @@ func TestPassEndsWhereTheRecordIsGone(t *testing.T) {
 		} {
 			t.Run(test.why+"/"+name, func(t *testing.T) {
 				known := &revision.Record{Installation: "web", Revision: 2, State: revision.StateApplied, Inventory: entries}
-				kept := &shelf{record: test.stored}
+				kept := &fakeRecords{record: test.stored}
 				p := (&Installer{Reads: kept, Writes: kept}).Pass(&State{Loaded: true, Record: known.Light()}, "cluster-a", Asked{}, Seed{})
 				if stop := step(t.Context(), &p); stop == nil || stop.Kind != Retry {
 					t.Errorf("got %+v, want a failure", stop)

@@ -10,8 +10,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
-// slowestHookLook is the longest wait between two looks at a hook that runs.
-const slowestHookLook = 5 * time.Second
+// slowestHookRecheck is the longest wait between two looks at a hook that runs.
+const slowestHookRecheck = 5 * time.Second
 
 // PostHooks runs the hooks that follow the writes. They don't wait for health, as with `helm
 // install`; where the version is atomic they do, as with `helm install --atomic`.
@@ -51,7 +51,7 @@ func (p *Pass) advanceHooks(ctx context.Context, event string) *Stop {
 		Target: p.target(), Timeout: record.Timeout.Duration, Now: p.Now, Adopt: p.Asked.Adopt,
 		AskedFor: p.Asked.ReconcileAt,
 		Save: func(ctx context.Context) error {
-			p.State.hookLooks = 0
+			p.State.hookPasses = 0
 			unsaved = p.saveHooks(ctx, record)
 			return unsaved
 		},
@@ -70,10 +70,10 @@ func (p *Pass) advanceHooks(ctx context.Context, event string) *Stop {
 	case progress.Failed != "":
 		return p.hookFailed(progress)
 	}
-	p.State.hookLooks++
+	p.State.hookPasses++
 	return &Stop{
 		About: AboutApply, Reason: v1.ReasonHookRunning, Message: progress.Waiting,
-		Recheck: min(stageWait(p.State.hookLooks), slowestHookLook),
+		Recheck: min(stageWait(p.State.hookPasses), slowestHookRecheck),
 	}
 }
 

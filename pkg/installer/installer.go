@@ -78,11 +78,11 @@ type Pass struct {
 	Refusals int32
 	Seed     Seed
 
-	// Foreign is somebody's Helm release that this one follows; leftovers are its objects that are
-	// not among ours.
-	Foreign   *helmrelease.Foreign
-	leftovers ownership.Inventory
-	Progress  apply.Progress
+	// Foreign is somebody's Helm release that this one follows; extras are its objects that are not
+	// among ours.
+	Foreign  *helmrelease.Foreign
+	extras   ownership.Inventory
+	Progress apply.Progress
 	// Applied is the record of a rollout that the pass saw to its end, as it was then; nil for none.
 	Applied *revision.Record
 	// saved is the record as this pass wrote it, whole.
@@ -141,7 +141,7 @@ type Other struct {
 	// before this one.
 	Deleted, Leaving, Elder bool
 	// Stand differs whenever its record may.
-	Stand string
+	Fingerprint string
 }
 
 // Event is something that is new about the installation.
@@ -225,8 +225,8 @@ const (
 	RefusedRecheck = time.Minute
 	// SlowestRetry is the longest wait between two attempts of what keeps failing.
 	SlowestRetry = 5 * time.Minute
-	// mostNamed is how many objects an event names.
-	mostNamed = 5
+	// maxNamed is how many objects an event names.
+	maxNamed = 5
 )
 
 // Pass begins a pass over an installation.
@@ -244,7 +244,7 @@ func (p *Pass) stamp() metav1.Time { return metav1.Time{Time: p.Now}.Rfc3339Copy
 // Connect gives the pass its target.
 func (p *Pass) Connect(connection *cluster.Connection) {
 	p.Connection = connection
-	p.State.reach(connection.UserCluster)
+	p.State.connect(connection.UserCluster)
 	if p.State.Watched.IsZero() {
 		p.State.Watched = p.Now
 	}
@@ -264,8 +264,8 @@ func (p *Pass) RenewRollout() {
 	}
 }
 
-// IsRolling says whether a rollout is under way in this process.
-func (p *Pass) IsRolling() bool { return p.State.rollout != nil }
+// IsRollingOut says whether a rollout is under way in this process.
+func (p *Pass) IsRollingOut() bool { return p.State.rollout != nil }
 
 // ObstacleState is how something is that was in the way; it is one call.
 func (p *Pass) ObstacleState(ctx context.Context, obstacle apply.Obstacle) (string, error) {
@@ -285,7 +285,7 @@ func (p *Pass) ForeignObjects(
 }
 
 // NextSurvey is how long it takes until the objects are compared with the record.
-func (p *Pass) NextSurvey() time.Duration { return max(p.State.nextSurvey.Sub(p.Now), firstLook) }
+func (p *Pass) NextSurvey() time.Duration { return max(p.State.nextSurvey.Sub(p.Now), firstRecheck) }
 
 func (p *Pass) nameOf() func(id string) string {
 	name, origin := p.Seed.NameOf, p.Owner.ClusterUID

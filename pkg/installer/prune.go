@@ -13,7 +13,7 @@ func (p *Pass) Prune(ctx context.Context) *Stop {
 	if len(record.Superseded) == 0 {
 		return nil
 	}
-	superseded, err := p.pruned(ctx)
+	superseded, err := p.prunable(ctx)
 	if err != nil {
 		return Failed(err)
 	}

@@ -105,7 +105,7 @@ func (p *Pass) copyHelm(ctx context.Context) {
 	}
 	if err := p.writeCopy(ctx); err != nil {
 		p.State.helmWritten = ""
-		p.State.copyTaken = isTaken(err)
+		p.State.copyNumberTaken = isNumberTaken(err)
 		p.reportMissingCopy(err)
 		return
 	}

@@ -41,7 +41,7 @@ func (p *Pass) RepairDrift(ctx context.Context) *Stop {
 	if !p.surveyDue() {
 		return nil
 	}
-	if p.IsAskedFor() || p.State.surveyAnew {
+	if p.IsAskedFor() || p.State.isSurveyOutdated {
 		p.view().newSurvey(p.installer.Interval)
 	}
 	if p.IsAskedFor() {
@@ -60,7 +60,7 @@ func (p *Pass) RepairDrift(ctx context.Context) *Stop {
 	if outcome := p.repair(ctx, drift); outcome != nil {
 		return outcome
 	}
-	p.Compared, p.State.surveyAnew = found, false
+	p.Compared, p.State.isSurveyOutdated = found, false
 	p.State.nextSurvey = p.Now.Add(max(survey.Due(), time.Second))
 	p.State.reconcileAt = p.Asked.ReconcileAt
 	if len(p.Repaired) > 0 {
@@ -135,29 +135,29 @@ func (p *Pass) repair(ctx context.Context, drift []survey.Drift) *Stop {
 		p.State.repairs[one.Key] = counted(p.State.repairs[one.Key], p.Now, p.installer.Interval)
 	}
 	if len(notes) > 0 {
-		p.State.repairLooks = min(p.State.repairLooks+1, maxLooks)
+		p.State.repairPasses = min(p.State.repairPasses+1, maxPasses)
 		p.Obstacle = apply.ObstacleOf(notes)
 		return &Stop{
 			About: AboutApply, Reason: notes[0].Reason, Message: TextOf(notes),
-			Recheck: repairWait(notes, p.State.repairLooks),
+			Recheck: repairWait(notes, p.State.repairPasses),
 		}
 	}
-	p.State.repairLooks = 0
+	p.State.repairPasses = 0
 	return nil
 }
 
 // repairWait is how long to wait after so many looks in a row at which not everything could be put
 // back. What waits for a definition or a namespace of the user cluster is looked at soon; a kind
 // that others bring may stay away for good.
-func repairWait(notes []calls.Note, looks int) time.Duration {
+func repairWait(notes []calls.Note, passes int) time.Duration {
 	waits := func(reasons ...string) bool {
 		return slices.ContainsFunc(notes, func(note calls.Note) bool { return slices.Contains(reasons, note.Reason) })
 	}
 	switch {
 	case waits(v1.ReasonWaitingForStage, v1.ReasonNamespaceTerminating):
-		return backoff.After(looks, firstLook, SlowestLook)
+		return backoff.After(passes, firstRecheck, SlowestRecheck)
 	case waits(v1.ReasonKindNotServed):
-		return backoff.After(looks, firstLook, SlowestRetry)
+		return backoff.After(passes, firstRecheck, SlowestRetry)
 	}
 	return RefusedRecheck
 }

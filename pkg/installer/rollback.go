@@ -38,7 +38,7 @@ func (p *Pass) GiveWay(ctx context.Context, outcome *Stop) *Stop {
 		return p.doubted(err)
 	}
 	p.State.begin(back)
-	p.State.health, p.State.looks = nil, 0
+	p.State.health, p.State.unhealthyPasses = nil, 0
 	return &Stop{
 		Kind: Checkpoint, About: AboutApply, Reason: v1.ReasonProgressing,
 		Message: fmt.Sprintf("version %q failed: version %q is brought back", back.Rollback.Version, back.Version),

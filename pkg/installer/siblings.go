@@ -104,7 +104,7 @@ func rank(theirs, ours *revision.Record) int {
 
 // Inherit looks whether those whose objects are used still have them, and takes over what they have
 // not any more, or have older than we do.
-func (p *Pass) Inherit(ctx context.Context) *Stop {
+func (p *Pass) AdoptShared(ctx context.Context) *Stop {
 	if !p.Decision.Repairs(p.Record()) || len(p.Record().Shared) == 0 {
 		return nil
 	}
@@ -112,12 +112,12 @@ func (p *Pass) Inherit(ctx context.Context) *Stop {
 	if err != nil {
 		return Failed(err)
 	}
-	stands := make([]string, len(others))
+	fingerprints := make([]string, len(others))
 	for i, other := range others {
-		stands[i] = other.Stand
+		fingerprints[i] = other.Fingerprint
 	}
-	stand := strings.Join(stands, "")
-	if stand == p.State.stand && !p.surveyDue() {
+	fingerprint := strings.Join(fingerprints, "")
+	if fingerprint == p.State.fingerprint && !p.surveyDue() {
 		return nil
 	}
 	siblings, err := p.siblings(ctx)
@@ -133,7 +133,7 @@ func (p *Pass) Inherit(ctx context.Context) *Stop {
 	if outcome := p.repair(ctx, left); outcome != nil {
 		return outcome
 	}
-	p.State.stand = stand
+	p.State.fingerprint = fingerprint
 	return nil
 }
 
@@ -218,7 +218,7 @@ func (h *handovers) underWay(cluster target.Ref) bool {
 
 // pruned are the superseded objects that go: neither those that a hook made its own, nor those that
 // siblings have.
-func (p *Pass) pruned(ctx context.Context) (ownership.Inventory, error) {
+func (p *Pass) prunable(ctx context.Context) (ownership.Inventory, error) {
 	superseded := p.Record().WithoutHooked(p.Record().Superseded)
 	if !canBeShared(superseded) {
 		return superseded, nil

@@ -13,7 +13,7 @@ import (
 func TestRemovalHoldsUpItsOwnClusterAlone(t *testing.T) {
 	amber := target.Ref{Namespace: "clusters", Name: "amber", UID: "a"}
 	basil := target.Ref{Namespace: "clusters", Name: "basil", UID: "b"}
-	i := &Installer{Reads: &shelf{}}
+	i := &Installer{Reads: &fakeRecords{}}
 	end := i.handovers.begin(amber)
 	isHeld := func(cluster target.Ref) bool {
 		p := i.Pass(&State{}, cluster.Namespace, Asked{Addon: "web"}, Seed{Others: func(context.Context) ([]Other, error) {

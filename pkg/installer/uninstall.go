@@ -58,16 +58,16 @@ func (p *Pass) deletionHooks(ctx context.Context, event string) *Stop {
 	return waiting
 }
 
-// copyGoes is what is known of the copy of a release that goes.
-const copyGoes = "uninstalling"
+// copyIsUninstalling is what is known of the copy of a release that goes.
+const copyIsUninstalling = "uninstalling"
 
 // copyUninstalling has `helm list` show that the release goes. Nothing depends on it.
 func (p *Pass) copyUninstalling(ctx context.Context) {
 	record := p.Record()
-	if record.Helm == nil || p.State.helmWritten == copyGoes {
+	if record.Helm == nil || p.State.helmWritten == copyIsUninstalling {
 		return
 	}
-	p.State.helmWritten = copyGoes
+	p.State.helmWritten = copyIsUninstalling
 	record, err := p.ReadWhole(ctx, record)
 	if err == nil {
 		_, err = helmrelease.Write(ctx, p.Connection.Secrets.Secrets(record.Helm.Namespace), record.Uninstalling(), false)

@@ -16,13 +16,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
-// fullShelf takes no more records.
-type fullShelf struct{ shelf }
+// fullRecords takes no more records.
+type fullRecords struct{ fakeRecords }
 
 var errFull = errors.New("the shelf is full")
 
 // SaveIntent keeps nothing.
-func (*fullShelf) SaveIntent(context.Context, string, *revision.Record) error { return errFull }
+func (*fullRecords) SaveIntent(context.Context, string, *revision.Record) error { return errFull }
 
 // passWithHook is one over a revision whose only hook did its work, which is not on record yet.
 func passWithHook(state revision.State, event string) *Pass {
@@ -33,7 +33,7 @@ func passWithHook(state revision.State, event string) *Pass {
 			Object: json.RawMessage(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"hook","namespace":"shop"}}`),
 		}},
 	}}
-	kept := &fullShelf{}
+	kept := &fullRecords{}
 	p := (&Installer{Reads: kept, Writes: kept, Interval: time.Minute}).Pass(
 		&State{Loaded: true, Record: record}, "cluster-a", Asked{TargetNamespace: "shop"}, Seed{})
 	p.Now, p.Connection = time.Now(), &cluster.Connection{}

@@ -137,7 +137,7 @@ func (r *Reconciler) required(_ context.Context, f *facts) loop.Outcome {
 	}
 }
 
-// firstAwait is the wait before what is in the way is looked at again; it doubles up to installer.SlowestLook.
+// firstAwait is the wait before what is in the way is looked at again; it doubles up to installer.SlowestRecheck.
 const firstAwait = time.Second
 
 // awaited is what an installation waits for that somebody has to do in the user cluster.
@@ -153,7 +153,7 @@ type awaited struct {
 
 // next is how long to wait before the next look.
 func (a *awaited) next() time.Duration {
-	return max(min(backoff.After(a.looks, firstAwait, installer.SlowestLook), time.Until(a.until)), atOnce)
+	return max(min(backoff.After(a.looks, firstAwait, installer.SlowestRecheck), time.Until(a.until)), atOnce)
 }
 
 // await has what is in the way of the installation looked at soon, by one call a look: it is tried again once that changed, and not

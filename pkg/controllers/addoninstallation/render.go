@@ -64,7 +64,7 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 	if outcome := r.releaseNameFree(ctx, f); outcome != nil {
 		return outcome
 	}
-	if stop := f.ReleaseFree(ctx, releaseName(f)); stop != nil {
+	if stop := f.CheckRelease(ctx, releaseName(f)); stop != nil {
 		return outcomeOf(stop)
 	}
 	if f.Decision.FromRecord {
