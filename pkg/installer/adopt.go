@@ -12,10 +12,10 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// CheckRelease looks, before the first write, whether the user cluster has a Helm release of the
+// CheckRelease finds out, before the first write, whether the user cluster has a Helm release of the
 // name that no record of ours knows. Without annotation adopt that is a refusal; with it, the
-// release is to be gone on with. What an installation of our name left behind is gone on with in
-// any case, and what one has that still exists never.
+// release is adopted. What an installation of our name left behind is adopted in any case, and what
+// one has that still exists never.
 func (p *Pass) CheckRelease(ctx context.Context, name string) *Stop {
 	if name == "" {
 		return nil
@@ -43,9 +43,9 @@ func (p *Pass) CheckRelease(ctx context.Context, name string) *Stop {
 	}
 }
 
-// FindExtras finds what the Helm release that is gone on with has and the add-on has not. It is
-// pruned like what an earlier revision of ours had, with the same guards; without annotation adopt
-// nobody asked for that, and it stays.
+// FindExtras finds what the Helm release that is adopted has and the add-on has not. It is pruned
+// like what an earlier revision of ours had, with the same guards; without annotation adopt nobody
+// asked for that, and it stays.
 func (p *Pass) FindExtras(ctx context.Context) *Stop {
 	if p.Foreign == nil || !p.Foreign.ByHand && !p.Asked.Adopt {
 		return nil

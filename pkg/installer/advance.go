@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// stageRecheck is the wait before namespaces and CRDs that are waited for are looked at again;
-	// it grows by half each time, up to SlowestRecheck.
+	// stageRecheck is the wait before namespaces and CRDs that are waited for are read again; it
+	// grows by half each time, up to SlowestRecheck.
 	stageRecheck = 150 * time.Millisecond
 	// maxPasses is more than any back-off counts.
 	maxPasses = 1 << 10
@@ -44,7 +44,7 @@ func (p *Pass) PlanRollout() (left int) {
 	return p.State.rollout.Left()
 }
 
-// Advance takes the rollout as far as it goes now. A rollout lives from the recorded intent to the
+// Advance carries the rollout as far as it goes now. A rollout lives from the recorded intent to the
 // record of its end; after a restart it begins anew, and what is there already is not written
 // again.
 func (p *Pass) Advance(ctx context.Context) *Stop {
@@ -86,7 +86,7 @@ func hasReason(notes []calls.Note, reason string) bool {
 	return slices.ContainsFunc(notes, func(note calls.Note) bool { return note.Reason == reason })
 }
 
-// unfinished says what a rollout waits for, or what was refused, after so many looks in a row at
+// unfinished says what a rollout waits for, or what was refused, after so many passes in a row in
 // which nothing more could be written. What is refused is a write each time: it is tried ever more
 // rarely, down to what keeps failing.
 func unfinished(progress apply.Progress, passes int) *Stop {
@@ -113,7 +113,7 @@ func unfinished(progress apply.Progress, passes int) *Stop {
 	return stop
 }
 
-// stageWait is how long to wait after so many looks in a row at which nothing more could be
+// stageWait is how long to wait after so many passes in a row in which nothing more could be
 // written.
 func stageWait(passes int) time.Duration { return backoff.Slowly(passes, stageRecheck, SlowestRecheck) }
 
@@ -158,9 +158,9 @@ func (p *Pass) RecordApplied(ctx context.Context) *Stop {
 	return nil
 }
 
-// surveyAfter says when a rollout is followed by a look for drift. Where everything was written,
-// nothing can have drifted yet. Else the look comes when it was to come; behind hooks that ran it
-// comes at once, since they may have taken away what the update does not write.
+// surveyAfter says when a rollout is followed by a comparison with the record. Where everything was
+// written, nothing can have drifted yet. Else it comes when it was to come; behind hooks that ran it
+// comes at once, since they may have removed what the update does not write.
 func (p *Pass) surveyAfter() {
 	switch {
 	case p.Progress.Kept == 0:

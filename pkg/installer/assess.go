@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// firstRecheck is the wait before objects that are not healthy yet are looked at again; it doubles
-	// up to SlowestRecheck.
+	// firstRecheck is the wait before objects that are not healthy yet are read again; it doubles up
+	// to SlowestRecheck.
 	firstRecheck = 200 * time.Millisecond
-	// SlowestRecheck is the longest wait between two looks at what may be better at any time.
+	// SlowestRecheck is the longest wait between two reads of what may be better at any time.
 	SlowestRecheck = 15 * time.Second
-	// assessAllEvery is how many looks go by until one is at all objects again, and not only at those
+	// assessAllEvery is how many passes go by until one reads all objects again, and not only those
 	// that were not healthy.
 	assessAllEvery = 4
-	// explainFrom is how many looks in a row found something not healthy when its pods are asked
-	// why; what starts well is well before.
+	// explainFrom is how many passes in a row found something not healthy when its pods are read to
+	// say why; what starts well is well before.
 	explainFrom = 4
 )
 
-// Assess looks at the objects' health until everything works, and again with each drift pass.
+// Assess reads the objects' health until everything works, and again with each comparison.
 func (p *Pass) Assess(ctx context.Context) *Stop {
 	if health := p.State.health; health != nil && healthy(health) && p.Compared == nil {
 		p.Health = health
@@ -52,9 +52,9 @@ func (p *Pass) Assess(ctx context.Context) *Stop {
 	return p.GiveWay(ctx, p.Unhealthy())
 }
 
-// readHealth reads the objects whose health can change; between two looks at all of them, those
-// that were not healthy. Where everything was, and is looked at again with a drift pass,
-// installations of a cluster share what they read.
+// readHealth reads the objects whose health can change; in most passes only those that were not
+// healthy. Where everything was, and is read again with a comparison, installations of a cluster
+// share what they read.
 func (p *Pass) readHealth(ctx context.Context) (survey.Health, error) {
 	before := p.State.health
 	if before != nil && p.Compared == nil && p.State.unhealthyPasses%assessAllEvery != 0 {
@@ -67,7 +67,7 @@ func (p *Pass) readHealth(ctx context.Context) (survey.Health, error) {
 }
 
 // recordHealth puts on record which Jobs have run to their end, so that their going is no drift: at
-// once, since a Job may be taken away before everything else works. Where everything does, it
+// once, since a Job may be removed before everything else works. Where everything does, it
 // records for strategy Once that nothing more is to be applied, and for revisions that may have to
 // give way, or be come back to, that they were healthy once.
 func (p *Pass) recordHealth(ctx context.Context, health *survey.Health) *Stop {
@@ -83,7 +83,7 @@ func (p *Pass) recordHealth(ctx context.Context, health *survey.Health) *Stop {
 	})
 }
 
-// news says whether an object finished that the inventory doesn't call finished yet.
+// hasNewlyFinished says whether an object finished that the inventory doesn't call finished yet.
 func hasNewlyFinished(inventory ownership.Inventory, finished []ownership.Key) bool {
 	ended := map[ownership.Key]bool{}
 	for _, key := range finished {
@@ -102,10 +102,10 @@ func (p *Pass) Failing() int {
 	return p.Health.Failing
 }
 
-// IsHealthy says whether the objects were looked at in this pass, and all of them work.
+// IsHealthy says whether the objects were read in this pass, and all of them work.
 func (p *Pass) IsHealthy() bool { return p.Health != nil && healthy(p.Health) }
 
-// Unhealthy says what does not work, of what was looked at in this pass.
+// Unhealthy says what does not work, of what was read in this pass.
 func (p *Pass) Unhealthy() *Stop {
 	health := p.Health
 	message := fmt.Sprintf("%d of %d objects are healthy", health.Healthy, health.Total)

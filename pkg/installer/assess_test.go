@@ -13,7 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
-// shelf has one record and keeps what is saved.
+// fakeRecords has one record and keeps what is saved.
 type fakeRecords struct {
 	RecordReader
 	RecordWriter
@@ -39,7 +39,7 @@ func inventoryOf(names ...string) (entries ownership.Inventory) {
 	return entries
 }
 
-// Red when recordHealth waits until everything is healthy: a Job that is taken away before would be
+// Red when recordHealth waits until everything is healthy: a Job that is removed before would be
 // run once more. Or when it writes what is on record already.
 func TestFinishedJobsAreRecordedAtOnce(t *testing.T) {
 	entries := inventoryOf("quick", "slow")

@@ -20,15 +20,15 @@ import (
 // `install` (ADR 41).
 
 // maxByHandPasses is how often the pause between two of them doubles, of which the first is the
-// interval of looks.
+// interval of comparisons.
 const maxByHandPasses = 6
 
 // maxHookLeftovers is how many objects that hooks left are removed at a time.
 const maxHookLeftovers = 50
 
-// followByHand looks, with a look for drift, whether somebody made revisions of the Helm release.
-// They are told; what only they have is to be pruned, what their hooks left goes, and the copy gets
-// a revision after theirs, so that helm shows ours.
+// followByHand finds out, with each comparison, whether somebody made revisions of the Helm release.
+// They are reported; what only they have is to be pruned, what their hooks left is removed, and the
+// copy gets a revision after theirs, so that helm shows ours.
 func (p *Pass) followByHand(ctx context.Context) *Stop {
 	record := p.Record()
 	waits := p.Now.Before(p.State.nextByHand) && !p.IsAskedFor()
@@ -38,7 +38,7 @@ func (p *Pass) followByHand(ctx context.Context) *Stop {
 	changed, err := p.copyChanged(ctx)
 	if err != nil || !changed {
 		p.State.byHandPasses = 0
-		return nil // a list that fails is told by the look for drift
+		return nil // a list that fails is reported by the comparison
 	}
 	found, err := helmrelease.FindByHand(ctx, p.helmPlace(record.Helm.Namespace), record.Helm, p.Owner)
 	p.State.copyNumberTaken = false
@@ -132,8 +132,8 @@ func (p *Pass) byHandExtras(
 	return left, err
 }
 
-// byHandBefore looks, before a new revision, whether somebody made later ones of the release: ours
-// comes after them.
+// byHandBefore finds out, before a new revision, whether somebody made later ones of the release:
+// ours comes after them.
 func (p *Pass) byHandBefore(ctx context.Context, ours *helmrelease.Release) *Stop {
 	found, err := p.followers(ctx, ours)
 	if err != nil {
@@ -175,8 +175,7 @@ func (p *Pass) followByHandLast(ctx context.Context) *Stop {
 	return nil
 }
 
-// releaseMarks are those of a release that is gone on with: what Helm made for it is the
-// installation's to take.
+// releaseMarks are those of a release that was adopted: what Helm made for it is adopted too.
 func releaseMarks(record *revision.Record) *ownership.HelmMarks {
 	if record == nil || record.Helm == nil || !record.Helm.TakenOver {
 		return nil
@@ -185,13 +184,14 @@ func releaseMarks(record *revision.Record) *ownership.HelmMarks {
 	return &marks
 }
 
-// isNumberTaken says whether the copy could not be written since somebody made a revision of its number.
+// isNumberTaken says whether the copy could not be written since somebody made a revision of its
+// number.
 func isNumberTaken(err error) bool {
 	_, taken := errors.AsType[*helmrelease.NameTakenError](err)
 	return taken
 }
 
-// reportByHand tells of revisions that somebody made.
+// reportByHand reports revisions that somebody made.
 func (p *Pass) reportByHand(found *helmrelease.Foreign, left ownership.Inventory) {
 	shown := "what they changed is put back"
 	if len(left) > 0 {

@@ -3,6 +3,7 @@ package installer
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
@@ -44,6 +45,21 @@ func TestPassEndsWhereTheRecordIsGone(t *testing.T) {
 					t.Errorf("it was saved over %+v", kept.record)
 				}
 			})
+		}
+	}
+}
+
+// Red when a record that is gone is asked for again in every pass, or when what an installation that
+// is removed has stays, since its record is gone.
+func TestRecordThatIsGoneIsReadAgain(t *testing.T) {
+	for why, asked := range map[string]Asked{"installed": {}, "removed": {RemovedSince: time.Now()}} {
+		known := &revision.Record{Revision: 1, State: revision.StateApplied}
+		p := (&Installer{Reads: &fakeRecords{}}).Pass(&State{Loaded: true, Record: known.Light()}, "cluster-a", asked, Seed{})
+		if _, err := p.ReadWhole(t.Context(), p.Record()); err == nil || p.Record() == nil {
+			t.Errorf("%s: got %v, record %+v; want an error, and what is known of the record", why, err, p.Record())
+		}
+		if p.State.Loaded != p.Asked.IsRemoved() {
+			t.Errorf("%s: known as read is %t", why, p.State.Loaded)
 		}
 	}
 }

@@ -7,10 +7,9 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/hooks"
-	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
-// slowestHookRecheck is the longest wait between two looks at a hook that runs.
+// slowestHookRecheck is the longest wait between two reads of a hook that runs.
 const slowestHookRecheck = 5 * time.Second
 
 // PostHooks runs the hooks that follow the writes. They don't wait for health, as with `helm
@@ -30,7 +29,7 @@ func (p *Pass) LastHooks(ctx context.Context) *Stop {
 	return p.recordHealth(ctx, p.Health) // an atomic revision proved itself only now
 }
 
-// runHooks goes on with the hooks of an event; nil where all of them did their work.
+// runHooks continues the hooks of an event; nil where all of them did their work.
 func (p *Pass) runHooks(ctx context.Context, event string) *Stop {
 	if p.Record().Action == "" || !p.Record().HasHooks(event) {
 		return nil
@@ -52,8 +51,12 @@ func (p *Pass) advanceHooks(ctx context.Context, event string) *Stop {
 		AskedFor: p.Asked.ReconcileAt,
 		Save: func(ctx context.Context) error {
 			p.State.hookPasses = 0
-			unsaved = p.saveHooks(ctx, record)
-			return unsaved
+			whole, err := p.ReadWhole(ctx, record)
+			if err == nil {
+				err = p.save(ctx, whole) // in whichever state the record is
+			}
+			unsaved = err
+			return err
 		},
 		Skipped: func(message string) {
 			p.report(Event{Reason: v1.EventHookSkipped, Action: "RunHook"}, "%s", message)
@@ -77,7 +80,7 @@ func (p *Pass) advanceHooks(ctx context.Context, event string) *Stop {
 	}
 }
 
-// hookFailed tells of a failed attempt.
+// hookFailed reports a failed attempt.
 func (p *Pass) hookFailed(progress hooks.Progress) *Stop {
 	p.HookAttempts, p.HookRetry = int32(progress.Attempt), progress.Retry
 	return &Stop{
@@ -86,13 +89,4 @@ func (p *Pass) hookFailed(progress hooks.Progress) *Stop {
 			progress.Failed, progress.Attempt, progress.Retry.UTC().Format(time.RFC3339), v1.AnnotationReconcileAt),
 		Recheck: max(progress.Retry.Sub(p.Now), time.Second),
 	}
-}
-
-// saveHooks writes what hooks did, in whichever state the record is.
-func (p *Pass) saveHooks(ctx context.Context, record *revision.Record) error {
-	whole, err := p.ReadWhole(ctx, record)
-	if err != nil {
-		return err
-	}
-	return p.save(ctx, whole)
 }

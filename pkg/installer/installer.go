@@ -94,7 +94,7 @@ type Pass struct {
 	// with the record; nil where that did not come to its end.
 	Repaired []ownership.Key
 	Compared *Comparison
-	// Health of the objects; nil where they were not looked at.
+	// Health of the objects; nil where they were not read.
 	Health *survey.Health
 	// Misbehaved has notes about objects of which the API server said what can't be.
 	Misbehaved []calls.Note
@@ -121,7 +121,7 @@ type Asked struct {
 	Adopt bool
 	// Once leaves a revision that was healthy as it is from then on.
 	Once bool
-	// ReconcileAt asks for everything to be looked at when it changes.
+	// ReconcileAt asks for everything to be compared when it changes.
 	ReconcileAt string
 	// PruneApproved allows one prune of many objects (removal.Approval).
 	PruneApproved string

@@ -17,8 +17,8 @@ func (p *Pass) Load(ctx context.Context) error {
 	return p.load(ctx, p.installer.Reads.LoadFirst)
 }
 
-// LoadForRemoval is Load for an installation that goes: nothing on record lets it go, so that is
-// read past what is shared.
+// LoadForRemoval is Load for an installation that is removed: where nothing is on record nothing is
+// removed, so that is read past the list that installations share.
 func (p *Pass) LoadForRemoval(ctx context.Context) error {
 	if p.Record() == nil {
 		p.State.Loaded = false
@@ -57,7 +57,7 @@ func (p *Pass) ReadIntent() *Stop {
 	return nil
 }
 
-// GoBack takes a rollback on record further: it needs neither catalogue nor content.
+// GoBack continues a rollback on record: it needs neither catalogue nor content.
 func (p *Pass) GoBack(ctx context.Context) *Stop {
 	if p.State.rollout == nil {
 		if stop := p.ReadIntent(); stop != nil {
@@ -87,7 +87,7 @@ func (p *Pass) Forget(ctx context.Context) *Stop {
 
 // ReadWhole gives a record with its objects and manifest: itself, or what the seed has of one that
 // is kept in memory without them. Another revision, or one in another state, is somebody else's
-// doing.
+// doing: the next pass begins with what the seed has.
 func (p *Pass) ReadWhole(ctx context.Context, record *revision.Record) (*revision.Record, error) {
 	if !record.IsLight() {
 		return record, nil
@@ -97,18 +97,23 @@ func (p *Pass) ReadWhole(ctx context.Context, record *revision.Record) (*revisio
 	case err != nil:
 		return nil, err
 	case stored == nil:
-		return nil, fmt.Errorf("the release record of %q %w", p.Owner.Installation, errGone)
+		err = fmt.Errorf("the release record of %q %w", p.Owner.Installation, errGone)
 	case record.Unreadable() == nil && stored.Unreadable() != nil:
-		return nil, stored.Unreadable()
+		err = stored.Unreadable()
 	case stored.Revision != record.Revision || stored.State != record.State:
-		return nil, &revision.ConflictError{Secret: fmt.Sprintf("%s, revision %d", record.Installation, record.Revision)}
+		err = &revision.ConflictError{Secret: fmt.Sprintf("%s, revision %d", record.Installation, record.Revision)}
+	default:
+		stored.Follow(record)
+		return stored, nil
 	}
-	stored.Follow(record)
-	return stored, nil
+	if !p.Asked.IsRemoved() { // what is known of an installation that goes is removed all the same
+		p.State.Loaded = false
+	}
+	return nil, err
 }
 
 // errGone says that somebody deleted a record that was known.
-var errGone = errors.New("is gone: what it had is applied anew")
+var errGone = errors.New("is gone: somebody deleted it")
 
 // readToChange reads the record whole, to change it or to put its objects back.
 func (p *Pass) readToChange(ctx context.Context) (*revision.Record, error) {

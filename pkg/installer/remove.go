@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// removalRecheck is how often a removal that waits for something else than objects is looked
-	// at. Objects that go are looked for after firstRecheck, and while none goes ever more rarely, up
+	// removalRecheck is how often a removal that waits for something else than objects is tried
+	// again. Objects that go are listed after firstRecheck, and while none goes ever more rarely, up
 	// to slowestRemovalRecheck; removalBlocked is when the message says that it hangs.
 	removalRecheck        = 300 * time.Millisecond
 	slowestRemovalRecheck = 3 * time.Second
 	removalBlocked        = time.Minute
 )
 
-// RemoveObjects takes the removal as far as it goes now. Namespaces are left where hooks have to
+// RemoveObjects carries the removal as far as it goes now. Namespaces are left where hooks have to
 // run once all else is gone.
 func (p *Pass) RemoveObjects(ctx context.Context) *Stop {
 	defer p.installer.handovers.begin(p.Cluster)()
@@ -128,7 +128,7 @@ func (p *Pass) removeInventory(ctx context.Context, inventory ownership.Inventor
 	return p.removing(left, blocked)
 }
 
-// reportKept tells once of a namespace that was made for add-ons and stays.
+// reportKept reports once a namespace that was made for add-ons and stays.
 func (p *Pass) reportKept(namespace, why string) {
 	if p.State.keptNamespaces[namespace] {
 		return
@@ -162,7 +162,7 @@ func (p *Pass) removing(left ownership.Inventory, blocked []calls.Note) *Stop {
 	return outcome
 }
 
-// RemoveRelease takes the release's Secrets away.
+// RemoveRelease removes the release's Secrets.
 func (p *Pass) RemoveRelease(ctx context.Context) *Stop {
 	for _, helm := range []*helmrelease.Release{p.Record().Helm, p.Record().Former} {
 		if helm == nil {

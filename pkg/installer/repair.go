@@ -25,18 +25,17 @@ type repairCount struct {
 	last  time.Time
 }
 
-// surveyDue says whether the objects are to be looked at in this pass.
+// surveyDue says whether the objects are to be compared with the record in this pass.
 func (p *Pass) surveyDue() bool {
 	return !p.Now.Before(p.State.nextSurvey) || p.IsAskedFor()
 }
 
-// IsAskedFor says whether annotation reconcile-at asks for a look now.
+// IsAskedFor says whether annotation reconcile-at asks for a comparison now.
 func (p *Pass) IsAskedFor() bool {
 	return p.Asked.ReconcileAt != p.State.reconcileAt
 }
 
-// RepairDrift looks whether the user cluster still has what was applied, and puts back what
-// differs.
+// RepairDrift compares the user cluster with what was applied, and puts back what differs.
 func (p *Pass) RepairDrift(ctx context.Context) *Stop {
 	if !p.surveyDue() {
 		return nil
@@ -146,8 +145,8 @@ func (p *Pass) repair(ctx context.Context, drift []survey.Drift) *Stop {
 	return nil
 }
 
-// repairWait is how long to wait after so many looks in a row at which not everything could be put
-// back. What waits for a definition or a namespace of the user cluster is looked at soon; a kind
+// repairWait is how long to wait after so many passes in a row in which not everything could be put
+// back. What waits for a definition or a namespace of the user cluster is tried again soon; a kind
 // that others bring may stay away for good.
 func repairWait(notes []calls.Note, passes int) time.Duration {
 	waits := func(reasons ...string) bool {

@@ -102,8 +102,8 @@ func rank(theirs, ours *revision.Record) int {
 	return a.Compare(b)
 }
 
-// Inherit looks whether those whose objects are used still have them, and takes over what they have
-// not any more, or have older than we do.
+// AdoptShared finds out whether those whose objects are used still have them, and adopts what they
+// have not any more, or have older than we do.
 func (p *Pass) AdoptShared(ctx context.Context) *Stop {
 	if !p.Decision.Repairs(p.Record()) || len(p.Record().Shared) == 0 {
 		return nil
@@ -138,7 +138,7 @@ func (p *Pass) AdoptShared(ctx context.Context) *Stop {
 }
 
 // recordShared puts on record which objects of siblings a rollout uses, as soon as that is known:
-// they are ours to take over when the others go. What is used no more is pruned, if nobody else has
+// they are ours to adopt when the others go. What is used no more is pruned, if nobody else has
 // it.
 func (p *Pass) recordShared(ctx context.Context) *Stop {
 	record := p.Record()
@@ -161,7 +161,7 @@ func sameUse(a, b ownership.Entry) bool {
 	return a.Key == b.Key && a.UID == b.UID && a.Owner == b.Owner && a.Content == b.Content
 }
 
-// reportShared remembers what is to be told of what is shared since this pass.
+// reportShared remembers what is to be said of what is shared since this pass.
 func (p *Pass) reportShared(before, now, inventory ownership.Inventory) {
 	for _, entry := range now {
 		if !slices.ContainsFunc(before, func(known ownership.Entry) bool { return known.Key == entry.Key && known.Owner == entry.Owner }) {
@@ -216,7 +216,7 @@ func (h *handovers) underWay(cluster target.Ref) bool {
 	return h.passes[cluster] > 0
 }
 
-// pruned are the superseded objects that go: neither those that a hook made its own, nor those that
+// prunable are the superseded objects that go: neither those that a hook made its own, nor those that
 // siblings have.
 func (p *Pass) prunable(ctx context.Context) (ownership.Inventory, error) {
 	superseded := p.Record().WithoutHooked(p.Record().Superseded)

@@ -58,7 +58,7 @@ type State struct {
 	nextByHand   time.Time
 	// hookPasses counts the passes in a row that found hooks running.
 	hookPasses int
-	// keptNamespaces are those that stay after a removal, once that was told.
+	// keptNamespaces are those that stay after a removal, once that was reported.
 	keptNamespaces map[string]bool
 	// removalPasses counts the passes in a row over a removal that left no fewer than removalLeft
 	// objects.
@@ -78,8 +78,8 @@ func NewState(reconcileAt string) State {
 // Afresh is the state for another user cluster.
 func (m *State) Afresh() State { return NewState(m.reconcileAt) }
 
-// connect has everything looked at again in a user cluster that took the place of the one before: it
-// was restored or made anew, and somebody confirmed it.
+// connect has everything read again in a user cluster that came in place of the one before: it was
+// restored or made anew, and somebody confirmed it.
 func (m *State) connect(userCluster types.UID) {
 	if m.userCluster != "" && m.userCluster != userCluster {
 		m.doubtCluster()
@@ -106,7 +106,7 @@ func (m *State) countRemoval(left int) {
 	m.removalPasses++
 }
 
-// begin goes on with a new revision, which is on record and of which nothing is applied or shown
+// begin continues with a new revision, which is on record and of which nothing is applied or shown
 // yet.
 func (m *State) begin(intent *revision.Record) {
 	m.Record, m.rollout, m.helmVersion = intent, nil, ""

@@ -16,10 +16,10 @@ import (
 	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
-// fullRecords takes no more records.
+// fullRecords refuses further records.
 type fullRecords struct{ fakeRecords }
 
-var errFull = errors.New("the shelf is full")
+var errFull = errors.New("there is no room")
 
 // SaveIntent keeps nothing.
 func (*fullRecords) SaveIntent(context.Context, string, *revision.Record) error { return errFull }
@@ -52,7 +52,7 @@ func TestRolloutEndsWhereAHookCannotBeRecorded(t *testing.T) {
 	}
 }
 
-// Red when what is told of health needs the record.
+// Red when what is said of health needs the record.
 func TestHealthIsToldWithoutARecord(t *testing.T) {
 	p := passWithHook(revision.StateIntent, hooks.ActionInstall.Post())
 	p.Health = &survey.Health{Total: 2, Healthy: 1}
