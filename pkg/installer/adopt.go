@@ -12,8 +12,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// CheckRelease finds out, before the first write, whether the user cluster has a Helm release of the
-// name that no record of ours knows. Without annotation adopt that is a refusal; with it, the
+// CheckRelease finds out, before the first write, whether the user cluster has a Helm release of
+// the name that no record of ours knows. Without annotation adopt that is a refusal; with it, the
 // release is adopted. What an installation of our name left behind is adopted in any case, and what
 // one has that still exists never.
 func (p *Pass) CheckRelease(ctx context.Context, name string) *Stop {

@@ -44,8 +44,8 @@ func (p *Pass) PlanRollout() (left int) {
 	return p.State.rollout.Left()
 }
 
-// Advance carries the rollout as far as it goes now. A rollout lives from the recorded intent to the
-// record of its end; after a restart it begins anew, and what is there already is not written
+// Advance carries the rollout as far as it goes now. A rollout lives from the recorded intent to
+// the record of its end; after a restart it begins anew, and what is there already is not written
 // again.
 func (p *Pass) Advance(ctx context.Context) *Stop {
 	p.PlanRollout()
@@ -159,8 +159,8 @@ func (p *Pass) RecordApplied(ctx context.Context) *Stop {
 }
 
 // surveyAfter says when a rollout is followed by a comparison with the record. Where everything was
-// written, nothing can have drifted yet. Else it comes when it was to come; behind hooks that ran it
-// comes at once, since they may have removed what the update does not write.
+// written, nothing can have drifted yet. Else it comes when it was to come; behind hooks that ran
+// it comes at once, since they may have removed what the update does not write.
 func (p *Pass) surveyAfter() {
 	switch {
 	case p.Progress.Kept == 0:

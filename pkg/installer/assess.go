@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// firstRecheck is the wait before objects that are not healthy yet are read again; it doubles up
-	// to SlowestRecheck.
+	// firstRecheck is the wait before objects that are not healthy yet are read again; it doubles
+	// up to SlowestRecheck.
 	firstRecheck = 200 * time.Millisecond
 	// SlowestRecheck is the longest wait between two reads of what may be better at any time.
 	SlowestRecheck = 15 * time.Second

@@ -26,9 +26,9 @@ const maxByHandPasses = 6
 // maxHookLeftovers is how many objects that hooks left are removed at a time.
 const maxHookLeftovers = 50
 
-// followByHand finds out, with each comparison, whether somebody made revisions of the Helm release.
-// They are reported; what only they have is to be pruned, what their hooks left is removed, and the
-// copy gets a revision after theirs, so that helm shows ours.
+// followByHand finds out, with each comparison, whether somebody made revisions of the Helm
+// release. They are reported; what only they have is to be pruned, what their hooks left is
+// removed, and the copy gets a revision after theirs, so that helm shows ours.
 func (p *Pass) followByHand(ctx context.Context) *Stop {
 	record := p.Record()
 	waits := p.Now.Before(p.State.nextByHand) && !p.IsAskedFor()
@@ -108,9 +108,9 @@ func (p *Pass) continueAfter(ctx context.Context, found *helmrelease.Foreign) er
 	return nil
 }
 
-// byHandExtras finds what revisions that somebody made have and the installation has not, and removes
-// what their hooks made: it would stand in the way of ours. A hook that runs stops with it, as with
-// the next `helm upgrade`.
+// byHandExtras finds what revisions that somebody made have and the installation has not, and
+// removes what their hooks made: it would stand in the way of ours. A hook that runs stops with it,
+// as with the next `helm upgrade`.
 func (p *Pass) byHandExtras(
 	ctx context.Context, found *helmrelease.Foreign, known ownership.Inventory,
 ) (ownership.Inventory, error) {

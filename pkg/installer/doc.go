@@ -1,8 +1,9 @@
 // Package installer brings one revision of an add-on to one target, and removes it again. It
 // composes the rooms below (revision, helmrelease, hooks, apply, survey, removal, ownership) and
 // knows none of its callers, nor any status or condition: a step answers with a Stop, which is a
-// plain value, or with nil to continue, and leaves what it found in the Pass. Load and LoadForRemoval
-// answer with an error, since callers tell records that can't be read from calls that failed.
+// plain value, or with nil to continue, and leaves what it found in the Pass. Load and
+// LoadForRemoval answer with an error, since callers tell records that can't be read from calls
+// that failed.
 //
 // A Pass is one pass over one installation. Its caller says which records, cluster and connection
 // these are, what people ask (Asked), what is to be done (revision.Decide) and, before Begin, what
@@ -10,15 +11,15 @@
 // cluster serves its caller may ask of the connection too.
 //
 //	step               state of the record          what it does
-//	Load               any                          reads the newest record: once, and after doubts
+//	Load               any                          reads the newest record: once, and after doubt
 //	LoadForRemoval     any                          Load; where there was none it reads once more
-//	Reown              any                          gives the records to a Cluster that came back with
-//	                                                another UID
+//	Reown              any                          gives the records to a Cluster that came back
+//	                                                with another UID
 //	Amend              any                          changes the record, and not the user cluster
 //	CheckRelease       any                          is a Helm release of the name somebody else's?
-//	ReadIntent         Intent                       gives the objects on record, which are not rendered
+//	ReadIntent         Intent                       gives the objects on record: none are rendered
 //	FindExtras         any                          what an adopted release has besides
-//	Begin              any -> Intent                records what will be written, before any of it is
+//	Begin              any -> Intent                records what will be written, before it is
 //	PlanRollout        Intent                       counts what Advance has to write
 //	Advance            Intent                       writes stage by stage; hooks that come first run
 //	                                                behind the foundation
@@ -38,8 +39,8 @@
 //
 // No step waits. Each may be repeated at any time: the intent is on record before the first write,
 // and what is there already is not written again. Repair, rollback and removal work from the record
-// alone. Where a save fails, or the seed has another record than the pass, or none, the pass ends and
-// the next one reads the record. State is what passes keep in memory, and may be lost.
+// alone. Where a save fails, or the seed has another record than the pass, or none, the next pass
+// reads the record. State is what passes keep in memory, and may be lost.
 //
 // Installations of one add-on in one cluster share what is of the whole cluster (siblings.go).
 package installer

@@ -49,8 +49,8 @@ func TestPassEndsWhereTheRecordIsGone(t *testing.T) {
 	}
 }
 
-// Red when a record that is gone is asked for again in every pass, or when what an installation that
-// is removed has stays, since its record is gone.
+// Red when a record that is gone is asked for again in every pass, or when what an installation
+// that is removed has stays, since its record is gone.
 func TestRecordThatIsGoneIsReadAgain(t *testing.T) {
 	for why, asked := range map[string]Asked{"installed": {}, "removed": {RemovedSince: time.Now()}} {
 		known := &revision.Record{Revision: 1, State: revision.StateApplied}

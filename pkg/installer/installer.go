@@ -83,7 +83,8 @@ type Pass struct {
 	Foreign  *helmrelease.Foreign
 	extras   ownership.Inventory
 	Progress apply.Progress
-	// Applied is the record of a rollout that the pass saw to its end, as it was then; nil for none.
+	// Applied is the record of a rollout that the pass saw to its end, as it was then; nil for
+	// none.
 	Applied *revision.Record
 	// saved is the record as this pass wrote it, whole.
 	saved *revision.Record

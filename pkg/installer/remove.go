@@ -21,8 +21,8 @@ import (
 
 const (
 	// removalRecheck is how often a removal that waits for something else than objects is tried
-	// again. Objects that go are listed after firstRecheck, and while none goes ever more rarely, up
-	// to slowestRemovalRecheck; removalBlocked is when the message says that it hangs.
+	// again. Objects that go are listed after firstRecheck, and while none goes ever more rarely,
+	// up to slowestRemovalRecheck; removalBlocked is when the message says that it hangs.
 	removalRecheck        = 300 * time.Millisecond
 	slowestRemovalRecheck = 3 * time.Second
 	removalBlocked        = time.Minute

@@ -216,8 +216,8 @@ func (h *handovers) underWay(cluster target.Ref) bool {
 	return h.passes[cluster] > 0
 }
 
-// prunable are the superseded objects that go: neither those that a hook made its own, nor those that
-// siblings have.
+// prunable are the superseded objects that go: neither those that a hook made its own, nor those
+// that siblings have.
 func (p *Pass) prunable(ctx context.Context) (ownership.Inventory, error) {
 	superseded := p.Record().WithoutHooked(p.Record().Superseded)
 	if !canBeShared(superseded) {

@@ -29,8 +29,8 @@ type State struct {
 	// stagePasses counts the passes in a row in which the rollout could write nothing more than the
 	// stageWritten of before.
 	stagePasses, stageWritten int
-	// nextSurvey is when the objects are compared with the record; isSurveyOutdated: what was listed
-	// before does not count then.
+	// nextSurvey is when the objects are compared with the record; isSurveyOutdated: what was
+	// listed before does not count then.
 	nextSurvey       time.Time
 	isSurveyOutdated bool
 	// reconcileAt is the annotation's value that was last acted on.
@@ -42,8 +42,8 @@ type State struct {
 	// fingerprint is how the other installations of the add-on stood when what is used of them was
 	// compared last.
 	fingerprint string
-	// health as last assessed; unhealthyPasses counts the passes since the rollout ended that found it not
-	// healthy yet.
+	// health as last assessed; unhealthyPasses counts the passes since the rollout ended that found
+	// it not healthy yet.
 	health          *survey.Health
 	unhealthyPasses int32
 	// helmWritten is the state of the Helm release that the user cluster is known to show, and
@@ -52,8 +52,8 @@ type State struct {
 	helmWritten, helmVersion, helmTooLarge string
 	// copyNumberTaken says that somebody made a revision of the number that the copy was to have.
 	copyNumberTaken bool
-	// byHandPasses counts the passes in a row that found revisions of the Helm release made by hand;
-	// none is followed before nextByHand.
+	// byHandPasses counts the passes in a row that found revisions of the Helm release made by
+	// hand; none is followed before nextByHand.
 	byHandPasses int32
 	nextByHand   time.Time
 	// hookPasses counts the passes in a row that found hooks running.

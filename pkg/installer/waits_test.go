@@ -109,8 +109,8 @@ func TestRefusedObjectIsTriedEveryFiveMinutes(t *testing.T) {
 	}
 }
 
-// A kind that others bring may stay away for good. Red when whatever waits is tried every 15 seconds
-// for ever, each time with all lists of a comparison.
+// A kind that others bring may stay away for good. Red when whatever waits is tried every 15
+// seconds for ever, each time with all lists of a comparison.
 func TestKindsThatStayAwayAreLookedForRarely(t *testing.T) {
 	for reason, want := range map[string]time.Duration{
 		v1.ReasonKindNotServed: SlowestRetry, v1.ReasonWaitingForStage: SlowestRecheck,
