@@ -26,6 +26,11 @@ func (s *fakeRecords) Load(context.Context, string, ownership.Owner) (*revision.
 	return s.record, nil
 }
 
+// LoadFirst gives the record.
+func (s *fakeRecords) LoadFirst(context.Context, string, ownership.Owner) (*revision.Record, error) {
+	return s.record, nil
+}
+
 // SaveApplied keeps it.
 func (s *fakeRecords) SaveApplied(_ context.Context, _ string, record *revision.Record) error {
 	s.record, s.saves = record, s.saves+1

@@ -35,6 +35,7 @@ func (p *Pass) load(ctx context.Context, read func(context.Context, string, owne
 		return err
 	}
 	p.State.Record, p.State.Loaded = record, true
+	p.State.health = nil // that of another revision, where a save was lost only after it was written
 	if record.IsApplied() {
 		p.State.Record = record.Light() // whatever needs the rest reads it
 	}

@@ -63,3 +63,13 @@ func TestHealthIsToldWithoutARecord(t *testing.T) {
 		t.Errorf("%d failing, %+v; want none that is late", failing, stop)
 	}
 }
+
+// Red when the health of the revision before counts for one whose save as applied seemed lost: it
+// would be recorded as healthy, and never roll back.
+func TestHealthIsReadAnewWithTheRecord(t *testing.T) {
+	kept := &fakeRecords{record: &revision.Record{Revision: 2, State: revision.StateApplied, Atomic: true}}
+	p := (&Installer{Reads: kept}).Pass(&State{health: &survey.Health{Total: 1, Healthy: 1}}, "cluster-a", Asked{}, Seed{})
+	if err := p.Load(t.Context()); err != nil || p.State.health != nil {
+		t.Errorf("got %v, health %+v", err, p.State.health)
+	}
+}
