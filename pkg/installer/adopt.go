@@ -12,11 +12,11 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// ReleaseFree looks, before the first write, whether the user cluster has a Helm release of the
-// name that no record of ours knows. Without annotation adopt that is a refusal; with it, the
-// release is to be gone on with. What an installation of our name left behind is gone on with in
-// any case, and what one has that still exists never.
-func (p *Pass) ReleaseFree(ctx context.Context, name string) *Stop {
+// CheckRelease finds out, before the first write, whether the user cluster has a Helm release of
+// the name that no record of ours knows. Without annotation adopt that is a refusal; with it, the
+// release is adopted. What an installation of our name left behind is adopted in any case, and what
+// one has that still exists never.
+func (p *Pass) CheckRelease(ctx context.Context, name string) *Stop {
 	if name == "" {
 		return nil
 	}
@@ -43,21 +43,21 @@ func (p *Pass) ReleaseFree(ctx context.Context, name string) *Stop {
 	}
 }
 
-// TakeOver finds what the Helm release that is gone on with has and the add-on has not. It is
-// pruned like what an earlier revision of ours had, with the same guards; without annotation adopt
-// nobody asked for that, and it stays.
-func (p *Pass) TakeOver(ctx context.Context) *Stop {
+// FindExtras finds what the Helm release that is adopted has and the add-on has not. It is pruned
+// like what an earlier revision of ours had, with the same guards; without annotation adopt nobody
+// asked for that, and it stays.
+func (p *Pass) FindExtras(ctx context.Context) *Stop {
 	if p.Foreign == nil || !p.Foreign.ByHand && !p.Asked.Adopt {
 		return nil
 	}
 	if p.Foreign.ByHand {
-		left, err := p.leftBy(ctx, p.Foreign, p.Record().Superseded)
+		left, err := p.byHandExtras(ctx, p.Foreign, p.Record().Superseded)
 		if err != nil {
 			logByHand(ctx, err)
 			return nil
 		}
 		left = left[:min(len(left), max(0, ownership.MaxObjects-len(p.Record().Superseded)))]
-		p.leftovers = removal.Prunable(left, p.Record().Inventory) // what the revision before had is pruned with it
+		p.extras = removal.Prunable(left, p.Record().Inventory) // what the revision before had is pruned with it
 		return nil
 	}
 	left, err := removal.Leftovers(ctx, p.target(), p.Foreign.Objects, removal.LeftoverOptions{
@@ -66,7 +66,7 @@ func (p *Pass) TakeOver(ctx context.Context) *Stop {
 	if err != nil {
 		return p.remoteFailed(AboutApply, err)
 	}
-	p.leftovers = left
+	p.extras = left
 	return nil
 }
 
@@ -91,7 +91,7 @@ func (p *Pass) reportAdoption(found *helmrelease.Foreign, left ownership.Invento
 	case !p.Asked.Adopt:
 		shown = "it was left behind by an installation of this name, and objects that only it has stay"
 	case len(left) > 0:
-		shown = "no longer part of the add-on, to be pruned: " + text.Names(keyTexts(left), mostNamed)
+		shown = "no longer part of the add-on, to be pruned: " + text.Names(keyTexts(left), maxNamed)
 	}
 	p.report(Event{Reason: v1.EventAdopted, Action: "Adopt"}, "Helm release %q in namespace %q goes on after its revision %d; %s",
 		found.Name, found.Namespace, found.Revision, shown)

@@ -18,42 +18,37 @@ import (
 )
 
 const (
-	// stageRecheck is the wait before namespaces and CRDs that are waited for are looked at again;
-	// it grows by half each time, up to SlowestLook.
+	// stageRecheck is the wait before namespaces and CRDs that are waited for are read again; it
+	// grows by half each time, up to SlowestRecheck.
 	stageRecheck = 150 * time.Millisecond
-	// maxLooks is more than any back-off counts.
-	maxLooks = 1 << 10
+	// maxPasses is more than any back-off counts.
+	maxPasses = 1 << 10
 )
 
-// Left begins the rollout of the record's objects, unless it is under way, and says how many of
-// them are to be written.
-func (p *Pass) Left() int {
-	p.beginRollout()
-	return p.State.rollout.Remaining()
-}
-
-// beginRollout plans the rollout of the record's objects, unless it is under way.
-func (p *Pass) beginRollout() {
+// PlanRollout plans the rollout of the record's objects, unless it is under way, and says how many
+// of them are to be written.
+func (p *Pass) PlanRollout() (left int) {
 	if p.State.rollout != nil {
-		return
+		return p.State.rollout.Remaining()
 	}
 	p.State.rollout = apply.NewRollout(p.Owner, p.Objects, p.Record().Inventory, apply.RolloutOptions{
 		TargetNamespace: p.Asked.TargetNamespace,
 		Adopt:           p.Asked.Adopt,
 		Release:         releaseMarks(p.Record()),
 		NameOf:          p.nameOf(),
-		Namespaces:      p.installer.views.namespacesOf(p.place(), p.installer.Interval),
+		Namespaces:      p.view().namespaces,
 		Shared:          p.Record().Shared,
 	})
 	p.State.adopting = p.Asked.Adopt
-	p.State.stageLooks, p.State.stageWritten = 0, 0
+	p.State.stagePasses, p.State.stageWritten = 0, 0
+	return p.State.rollout.Remaining()
 }
 
-// Advance takes the rollout as far as it goes now. A rollout lives from the recorded intent to the
-// record of its end; after a restart it begins anew, and what is there already is not written
+// Advance carries the rollout as far as it goes now. A rollout lives from the recorded intent to
+// the record of its end; after a restart it begins anew, and what is there already is not written
 // again.
 func (p *Pass) Advance(ctx context.Context) *Stop {
-	p.beginRollout()
+	p.PlanRollout()
 	var held *Stop // what stands on the foundation waits for the hooks that run before it
 	p.State.rollout.SetGate(func(ctx context.Context) (bool, error) {
 		held = p.runHooks(ctx, p.Record().Action.Pre())
@@ -62,9 +57,9 @@ func (p *Pass) Advance(ctx context.Context) *Stop {
 	p.State.rollout.SetSiblings(p.siblings)
 	progress, err := p.State.rollout.Advance(ctx, p.target())
 	p.Progress, p.Misbehaved = progress, progress.Misbehaved
-	p.State.waited(progress.Written)
-	if err := p.recordShared(ctx); err != nil {
-		return Failed(err)
+	p.State.countStage(progress.Written)
+	if stop := p.recordShared(ctx); stop != nil {
+		return stop
 	}
 	if errors.Is(err, errHandover) {
 		return handover()
@@ -78,49 +73,49 @@ func (p *Pass) Advance(ctx context.Context) *Stop {
 	if progress.Complete {
 		return nil
 	}
-	looks := p.State.stageLooks
+	passes := p.State.stagePasses
 	if hasReason(progress.Waiting, v1.ReasonNamespaceMissing) {
 		p.State.doubtCluster() // what went with the namespace is made anew
-		looks = int(p.Refusals) + 1
+		passes = int(p.Refusals) + 1
 	}
 	p.Obstacle = apply.ObstacleOf(slices.Concat(progress.Refused, progress.Waiting))
-	return p.GiveWay(ctx, unfinished(progress, looks))
+	return p.GiveWay(ctx, unfinished(progress, passes))
 }
 
 func hasReason(notes []calls.Note, reason string) bool {
 	return slices.ContainsFunc(notes, func(note calls.Note) bool { return note.Reason == reason })
 }
 
-// unfinished says what a rollout waits for, or what was refused, after so many looks in a row at
+// unfinished says what a rollout waits for, or what was refused, after so many passes in a row in
 // which nothing more could be written. What is refused is a write each time: it is tried ever more
 // rarely, down to what keeps failing.
-func unfinished(progress apply.Progress, looks int) *Stop {
+func unfinished(progress apply.Progress, passes int) *Stop {
 	if len(progress.Refused) > 0 {
 		first := progress.Refused[0]
 		return &Stop{
 			About: AboutApply, Reason: first.Reason, Message: TextOf(progress.Refused),
-			Recheck: backoff.After(looks, RefusedRecheck, SlowestRetry),
+			Recheck: backoff.After(passes, RefusedRecheck, SlowestRetry),
 		}
 	}
-	wait := stageWait(looks)
 	if len(progress.Waiting) == 0 {
-		return &Stop{Retry: true, About: AboutApply, Reason: v1.ReasonProgressing, Recheck: wait}
+		return &Stop{Kind: Retry, About: AboutApply, Reason: v1.ReasonProgressing, Recheck: stageWait(passes)}
+	}
+	stop := &Stop{
+		About: AboutApply, Reason: progress.Waiting[0].Reason, Message: TextOf(progress.Waiting), Recheck: stageWait(passes),
 	}
 	switch {
-	case progress.Waiting[0].Reason != v1.ReasonNamespaceMissing:
+	case stop.Reason != v1.ReasonNamespaceMissing:
 	case progress.Unchanged > 0:
-		wait = atOnce // it may be ours, and was not written since it was there
+		stop.Kind, stop.Recheck = Checkpoint, 0 // it may be ours, and was not written since it was there
 	default:
-		wait = backoff.After(looks, RefusedRecheck, SlowestRetry)
+		stop.Recheck = backoff.After(passes, RefusedRecheck, SlowestRetry)
 	}
-	return &Stop{
-		About: AboutApply, Reason: progress.Waiting[0].Reason, Message: TextOf(progress.Waiting), Recheck: wait,
-	}
+	return stop
 }
 
-// stageWait is how long to wait after so many looks in a row at which nothing more could be
+// stageWait is how long to wait after so many passes in a row in which nothing more could be
 // written.
-func stageWait(looks int) time.Duration { return backoff.Slowly(looks, stageRecheck, SlowestLook) }
+func stageWait(passes int) time.Duration { return backoff.Slowly(passes, stageRecheck, SlowestRecheck) }
 
 // TextOf is the first note, and how many more there are.
 func TextOf(notes []calls.Note) string {
@@ -145,11 +140,10 @@ func (p *Pass) RecordApplied(ctx context.Context) *Stop {
 	if !applied.HasHooks(applied.Action.Post()) {
 		applied.Deployed()
 	}
-	if err := p.installer.Writes.SaveApplied(ctx, p.Namespace, &applied); err != nil {
-		p.State.doubt()
-		return Failed(err)
+	if err := p.save(ctx, &applied); err != nil {
+		return p.doubted(err)
 	}
-	p.State.Record, p.State.rollout, p.State.looks = applied.Light(), nil, 0
+	p.State.Record, p.State.rollout, p.State.unhealthyPasses = applied.Light(), nil, 0
 	p.saved = &applied
 	p.surveyAfter()
 	p.State.health = nil
@@ -164,14 +158,14 @@ func (p *Pass) RecordApplied(ctx context.Context) *Stop {
 	return nil
 }
 
-// surveyAfter says when a rollout is followed by a look for drift. Where everything was written,
-// nothing can have drifted yet. Else the look comes when it was to come; behind hooks that ran it
-// comes at once, since they may have taken away what the update does not write.
+// surveyAfter says when a rollout is followed by a comparison with the record. Where everything was
+// written, nothing can have drifted yet. Else it comes when it was to come; behind hooks that ran
+// it comes at once, since they may have removed what the update does not write.
 func (p *Pass) surveyAfter() {
 	switch {
 	case p.Progress.Unchanged == 0:
 		p.State.nextSurvey = p.Now.Add(p.installer.Interval)
 	case p.Record().RanHooks(p.Record().Action.Pre()):
-		p.State.nextSurvey, p.State.surveyAnew = time.Time{}, true
+		p.State.nextSurvey, p.State.isSurveyOutdated = time.Time{}, true
 	}
 }

@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// firstLook is the wait before objects that are not healthy yet are looked at again; it doubles
-	// up to SlowestLook.
-	firstLook = 200 * time.Millisecond
-	// SlowestLook is the longest wait between two looks at what may be better at any time.
-	SlowestLook = 15 * time.Second
-	// wholeLook is how many looks go by until one is at all objects again, and not only at those
+	// firstRecheck is the wait before objects that are not healthy yet are read again; it doubles
+	// up to SlowestRecheck.
+	firstRecheck = 200 * time.Millisecond
+	// SlowestRecheck is the longest wait between two reads of what may be better at any time.
+	SlowestRecheck = 15 * time.Second
+	// assessAllEvery is how many passes go by until one reads all objects again, and not only those
 	// that were not healthy.
-	wholeLook = 4
-	// explainFrom is how many looks in a row found something not healthy when its pods are asked
-	// why; what starts well is well before.
+	assessAllEvery = 4
+	// explainFrom is how many passes in a row found something not healthy when its pods are read to
+	// say why; what starts well is well before.
 	explainFrom = 4
 )
 
-// Assess looks at the objects' health until everything works, and again with each drift pass.
+// Assess reads the objects' health until everything works, and again with each comparison.
 func (p *Pass) Assess(ctx context.Context) *Stop {
-	if health := p.State.health; health != nil && healthy(health) && !p.Surveyed {
+	if health := p.State.health; health != nil && healthy(health) && p.Compared == nil {
 		p.Health = health
 		return nil
 	}
@@ -37,7 +37,7 @@ func (p *Pass) Assess(ctx context.Context) *Stop {
 	if err != nil {
 		return p.remoteFailed(AboutHealth, err)
 	}
-	if !healthy(&health) && (p.State.looks >= explainFrom || p.isLate()) {
+	if !healthy(&health) && (p.State.unhealthyPasses >= explainFrom || p.Record().IsLate(p.Now)) {
 		health = survey.Explain(ctx, p.target(), health)
 	}
 	p.Health, p.State.health = &health, &health
@@ -45,51 +45,46 @@ func (p *Pass) Assess(ctx context.Context) *Stop {
 		return outcome
 	}
 	if healthy(&health) {
-		p.State.looks = 0
+		p.State.unhealthyPasses = 0
 		return nil
 	}
-	p.State.looks++
+	p.State.unhealthyPasses++
 	return p.GiveWay(ctx, p.Unhealthy())
 }
 
-// readHealth reads the objects whose health can change; between two looks at all of them, those
-// that were not healthy. Where everything was, and is looked at again with a drift pass,
-// installations of a cluster share what they read.
+// readHealth reads the objects whose health can change; in most passes only those that were not
+// healthy. Where everything was, and is read again with a comparison, installations of a cluster
+// share what they read.
 func (p *Pass) readHealth(ctx context.Context) (survey.Health, error) {
 	before := p.State.health
-	if before != nil && !p.Surveyed && p.State.looks%wholeLook != 0 {
+	if before != nil && p.Compared == nil && p.State.unhealthyPasses%assessAllEvery != 0 {
 		return survey.Reassess(ctx, p.target(), p.Owner, p.Record().Inventory, *before)
 	}
-	if before != nil && p.Surveyed && healthy(before) {
-		survey := p.installer.views.surveyOf(p.place(), p.installer.Interval)
-		return survey.Assess(ctx, p.target(), p.Owner, p.Record().Inventory)
+	if before != nil && p.Compared != nil && healthy(before) {
+		return p.view().survey.Load().Assess(ctx, p.target(), p.Owner, p.Record().Inventory)
 	}
 	return survey.Assess(ctx, p.target(), p.Owner, p.Record().Inventory)
 }
 
 // recordHealth puts on record which Jobs have run to their end, so that their going is no drift: at
-// once, since a Job may be taken away before everything else works. Where everything does, it
+// once, since a Job may be removed before everything else works. Where everything does, it
 // records for strategy Once that nothing more is to be applied, and for revisions that may have to
 // give way, or be come back to, that they were healthy once.
 func (p *Pass) recordHealth(ctx context.Context, health *survey.Health) *Stop {
 	finished := health.Finished
 	once := healthy(health) && p.Asked.Once && !p.Record().Settled
 	proof := healthy(health) && p.Record().AwaitsProof()
-	if !once && !proof && !news(p.Record().Inventory, finished) {
+	if !once && !proof && !hasNewlyFinished(p.Record().Inventory, finished) {
 		return nil
 	}
-	err := p.amend(ctx, func(kept *revision.Record) {
+	return p.Amend(ctx, func(kept *revision.Record) {
 		kept.Inventory = kept.Inventory.Finish(finished)
 		kept.Settled, kept.Healthy = kept.Settled || once, kept.Healthy || proof
 	})
-	if err != nil {
-		return Failed(err)
-	}
-	return nil
 }
 
-// news says whether an object finished that the inventory doesn't call finished yet.
-func news(inventory ownership.Inventory, finished []ownership.Key) bool {
+// hasNewlyFinished says whether an object finished that the inventory doesn't call finished yet.
+func hasNewlyFinished(inventory ownership.Inventory, finished []ownership.Key) bool {
 	ended := map[ownership.Key]bool{}
 	for _, key := range finished {
 		ended[key] = true
@@ -99,25 +94,18 @@ func news(inventory ownership.Inventory, finished []ownership.Key) bool {
 
 func healthy(health *survey.Health) bool { return health.Healthy == health.Total }
 
-// isLate says whether the objects have had the time to become healthy; not where the record is to
-// be read again.
-func (p *Pass) isLate() bool {
-	record := p.Record()
-	return record != nil && p.Now.After(record.Time.Add(record.Timeout.Duration))
-}
-
 // Failing counts the objects that failed, and those that did not become healthy in time.
 func (p *Pass) Failing() int {
-	if p.isLate() {
+	if p.Record().IsLate(p.Now) {
 		return p.Health.Total - p.Health.Healthy
 	}
 	return p.Health.Failing
 }
 
-// IsHealthy says whether the objects were looked at in this pass, and all of them work.
+// IsHealthy says whether the objects were read in this pass, and all of them work.
 func (p *Pass) IsHealthy() bool { return p.Health != nil && healthy(p.Health) }
 
-// Unhealthy says what does not work, of what was looked at in this pass.
+// Unhealthy says what does not work, of what was read in this pass.
 func (p *Pass) Unhealthy() *Stop {
 	health := p.Health
 	message := fmt.Sprintf("%d of %d objects are healthy", health.Healthy, health.Total)
@@ -128,7 +116,7 @@ func (p *Pass) Unhealthy() *Stop {
 	switch {
 	case health.Failing > 0:
 		reason = v1.ReasonUnhealthy
-	case p.isLate():
+	case p.Record().IsLate(p.Now):
 		reason, message = v1.ReasonTimeout, message+fmt.Sprintf("; not healthy within %s", p.Record().Timeout.Duration)
 		if p.Record().Atomic && p.Record().LastGood == 0 {
 			message += "; there is no earlier revision to go back to, so nothing is undone"
@@ -136,6 +124,6 @@ func (p *Pass) Unhealthy() *Stop {
 	}
 	return &Stop{
 		About: AboutHealth, Reason: reason, Message: message,
-		Recheck: backoff.After(p.State.looks, firstLook, SlowestLook),
+		Recheck: backoff.After(p.State.unhealthyPasses, firstRecheck, SlowestRecheck),
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
-// shelf has one record and keeps what is saved.
-type shelf struct {
+// fakeRecords has one record and keeps what is saved.
+type fakeRecords struct {
 	RecordReader
 	RecordWriter
 	record *revision.Record
@@ -22,12 +22,17 @@ type shelf struct {
 }
 
 // Load gives the record.
-func (s *shelf) Load(context.Context, string, ownership.Owner) (*revision.Record, error) {
+func (s *fakeRecords) Load(context.Context, string, ownership.Owner) (*revision.Record, error) {
+	return s.record, nil
+}
+
+// LoadFirst gives the record.
+func (s *fakeRecords) LoadFirst(context.Context, string, ownership.Owner) (*revision.Record, error) {
 	return s.record, nil
 }
 
 // SaveApplied keeps it.
-func (s *shelf) SaveApplied(_ context.Context, _ string, record *revision.Record) error {
+func (s *fakeRecords) SaveApplied(_ context.Context, _ string, record *revision.Record) error {
 	s.record, s.saves = record, s.saves+1
 	return nil
 }
@@ -39,11 +44,11 @@ func inventoryOf(names ...string) (entries ownership.Inventory) {
 	return entries
 }
 
-// Red when recordHealth waits until everything is healthy: a Job that is taken away before would be
+// Red when recordHealth waits until everything is healthy: a Job that is removed before would be
 // run once more. Or when it writes what is on record already.
 func TestFinishedJobsAreRecordedAtOnce(t *testing.T) {
 	entries := inventoryOf("quick", "slow")
-	kept := &shelf{record: &revision.Record{State: revision.StateApplied, Inventory: entries}}
+	kept := &fakeRecords{record: &revision.Record{State: revision.StateApplied, Inventory: entries}}
 	p := (&Installer{Reads: kept, Writes: kept}).Pass(&State{Record: kept.record.Light()}, "cluster-a", Asked{}, Seed{})
 	unfinished := survey.Health{Total: 2, Healthy: 1, Finished: []ownership.Key{entries[0].Key}}
 	for range 2 {
@@ -63,8 +68,8 @@ func TestFinishedJobsAreRecordedAtOnce(t *testing.T) {
 // integers.
 func TestRecordedObjectsKeepTheirDigits(t *testing.T) {
 	const object = `{"apiVersion":"example.com/v1","kind":"Widget","spec":{"serial":9007199254740993}}`
-	kept := &shelf{record: &revision.Record{Objects: []json.RawMessage{json.RawMessage(object)}}}
-	p := (&Installer{Reads: kept, Writes: kept}).Pass(&State{}, "cluster-a", Asked{}, Seed{})
+	kept := &fakeRecords{record: &revision.Record{Objects: []json.RawMessage{json.RawMessage(object)}}}
+	p := (&Installer{Reads: kept, Writes: kept}).Pass(&State{Record: kept.record.Light()}, "cluster-a", Asked{}, Seed{})
 	_, objects, err := p.recordedObjects(t.Context())
 	if err != nil {
 		t.Fatal(err)

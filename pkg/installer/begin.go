@@ -12,25 +12,24 @@ import (
 
 // Begin records the intent of a new revision, before anything of it is written: what is wanted, of
 // which the caller says what the catalogue and the values come to, with the objects of this pass,
-// and what the revision before had. Where leaves is set nothing goes back to the version that is
+// and what the revision before had. Where replaces is set nothing goes back to the version that is
 // installed.
-func (p *Pass) Begin(ctx context.Context, wanted revision.Record, leaves bool) *Stop {
+func (p *Pass) Begin(ctx context.Context, wanted revision.Record, replaces bool) *Stop {
 	intent, err := p.intent(wanted)
 	if err != nil {
 		return Failed(err)
 	}
-	if !leaves {
+	if !replaces {
 		if intent.LastGood, err = p.lastGood(ctx, intent.Atomic); err != nil {
 			return p.remoteFailed(AboutApply, err)
 		}
 	}
-	if err := p.installer.Writes.SaveIntent(ctx, p.Namespace, intent); err != nil {
-		p.State.doubt()
-		return Failed(err)
+	if err := p.save(ctx, intent); err != nil {
+		return p.doubted(err)
 	}
 	p.State.begin(intent)
 	p.claimName(intent.Helm)
-	p.reportAdoption(p.Foreign, p.leftovers)
+	p.reportAdoption(p.Foreign, p.extras)
 	return nil
 }
 
@@ -55,7 +54,7 @@ func (p *Pass) intent(wanted revision.Record) (*revision.Record, error) {
 			intent.FormerAddon = previous.Addon
 		}
 	}
-	intent.Superseded = append(intent.Superseded, p.leftovers...)
+	intent.Superseded = append(intent.Superseded, p.extras...)
 	intent.Inventory = apply.Planned(p.Objects, known)
 	intent.Former = formerRelease(p.Record(), intent.Helm)
 	intent.Hooks, intent.HooksDigest = p.Hooks, hooks.Digest(p.Hooks)

@@ -19,39 +19,42 @@ import (
 // Revisions that somebody made of our Helm release by hand, with `helm upgrade`, `rollback` or
 // `install` (ADR 41).
 
-// mostHandTurns is how often the pause between two of them doubles, of which the first is the
-// interval of looks.
-const mostHandTurns = 6
+// maxByHandPasses is how often the pause between two of them doubles, of which the first is the
+// interval of comparisons.
+const maxByHandPasses = 6
 
-// mostHooksLeft is how many objects that hooks left are removed at a time.
-const mostHooksLeft = 50
+// maxHookLeftovers is how many objects that hooks left are removed at a time.
+const maxHookLeftovers = 50
 
-// followByHand looks, with a look for drift, whether somebody made revisions of the Helm release.
-// They are told; what only they have is to be pruned, what their hooks left goes, and the copy gets
-// a revision after theirs, so that helm shows ours.
+// followByHand finds out, with each comparison, whether somebody made revisions of the Helm
+// release. They are reported; what only they have is to be pruned, what their hooks left is
+// removed, and the copy gets a revision after theirs, so that helm shows ours.
 func (p *Pass) followByHand(ctx context.Context) *Stop {
 	record := p.Record()
-	waits := p.Now.Before(p.State.handsOff) && !p.IsAskedFor()
-	if !record.IsComplete() || !record.IsDeployed() || p.Decision.ShowsDrift || waits || !p.surveyDue() && !p.State.copyTaken {
+	waits := p.Now.Before(p.State.nextByHand) && !p.IsAskedFor()
+	if !p.Decision.Repairs(record) || !record.IsDeployed() || waits || !p.surveyDue() && !p.State.copyNumberTaken {
 		return nil
 	}
 	changed, err := p.copyChanged(ctx)
 	if err != nil || !changed {
-		p.State.handTurns = 0
-		return nil // a list that fails is told by the look for drift
+		p.State.byHandPasses = 0
+		return nil // a list that fails is reported by the comparison
 	}
 	found, err := helmrelease.FindByHand(ctx, p.helmPlace(record.Helm.Namespace), record.Helm, p.Owner)
-	p.State.copyTaken = false
+	p.State.copyNumberTaken = false
 	if err == nil && (found == nil || found.IsUnderWay(p.Now, record.Timeout.Duration)) {
 		return nil
 	}
-	p.State.handsOff = p.Now.Add(backoff.After(p.State.handTurns, p.installer.Interval, p.installer.Interval<<mostHandTurns))
-	p.State.handTurns = min(p.State.handTurns+1, mostHandTurns)
+	p.State.nextByHand = p.Now.Add(backoff.After(p.State.byHandPasses, p.installer.Interval, p.installer.Interval<<maxByHandPasses))
+	p.State.byHandPasses = min(p.State.byHandPasses+1, maxByHandPasses)
 	if err != nil {
 		logByHand(ctx, err)
 		return nil
 	}
-	return p.continueAfter(ctx, found)
+	if err := p.continueAfter(ctx, found); err != nil {
+		return p.doubted(err)
+	}
+	return nil
 }
 
 // logByHand is for trouble with revisions that somebody made: it keeps an installation from
@@ -64,13 +67,13 @@ func logByHand(ctx context.Context, err error) {
 // not ours, as far as the list shows that installations of the cluster share.
 func (p *Pass) copyChanged(ctx context.Context) (bool, error) {
 	helm := p.Record().Helm
-	if p.State.copyTaken {
+	if p.State.copyNumberTaken {
 		return true, nil
 	}
 	if p.IsAskedFor() {
 		return p.helmPlace(helm.Namespace).IsFollowed(ctx, helm)
 	}
-	survey := p.installer.views.surveyOf(p.place(), p.installer.Interval)
+	survey := p.view().survey.Load()
 	next := *helm
 	next.Revision++
 	followed, err := survey.SecretVersion(ctx, p.target(), helm.Namespace, next.Secret())
@@ -83,9 +86,9 @@ func (p *Pass) copyChanged(ctx context.Context) (bool, error) {
 
 // continueAfter puts on record that the release goes on after what somebody made, with what only
 // that has.
-func (p *Pass) continueAfter(ctx context.Context, found *helmrelease.Foreign) *Stop {
+func (p *Pass) continueAfter(ctx context.Context, found *helmrelease.Foreign) error {
 	record := p.Record()
-	left, err := p.leftBy(ctx, found, slices.Concat(record.Superseded, record.Inventory))
+	left, err := p.byHandExtras(ctx, found, slices.Concat(record.Superseded, record.Inventory))
 	if err != nil {
 		logByHand(ctx, err)
 		return nil
@@ -97,8 +100,7 @@ func (p *Pass) continueAfter(ctx context.Context, found *helmrelease.Foreign) *S
 		kept.SupersededOf = countEarlier(kept)
 	})
 	if err != nil {
-		p.State.doubt()
-		return Failed(err)
+		return err
 	}
 	p.saved = nil
 	p.reportAdoption(found, left)
@@ -106,10 +108,10 @@ func (p *Pass) continueAfter(ctx context.Context, found *helmrelease.Foreign) *S
 	return nil
 }
 
-// leftBy finds what revisions that somebody made have and the installation has not, and removes
-// what their hooks made: it would stand in the way of ours. A hook that runs stops with it, as with
-// the next `helm upgrade`.
-func (p *Pass) leftBy(
+// byHandExtras finds what revisions that somebody made have and the installation has not, and
+// removes what their hooks made: it would stand in the way of ours. A hook that runs stops with it,
+// as with the next `helm upgrade`.
+func (p *Pass) byHandExtras(
 	ctx context.Context, found *helmrelease.Foreign, known ownership.Inventory,
 ) (ownership.Inventory, error) {
 	options := removal.LeftoverOptions{
@@ -125,13 +127,13 @@ func (p *Pass) leftBy(
 	if err != nil || len(hooks) == 0 {
 		return left, err
 	}
-	hooks = hooks[:min(len(hooks), mostHooksLeft)]
+	hooks = hooks[:min(len(hooks), maxHookLeftovers)]
 	_, _, err = removal.Prune(ctx, p.target(), hooks, removal.PruneOptions{Owner: p.Owner, Total: 2 * len(hooks)})
 	return left, err
 }
 
-// byHandBefore looks, before a new revision, whether somebody made later ones of the release: ours
-// comes after them.
+// byHandBefore finds out, before a new revision, whether somebody made later ones of the release:
+// ours comes after them.
 func (p *Pass) byHandBefore(ctx context.Context, ours *helmrelease.Release) *Stop {
 	found, err := p.followers(ctx, ours)
 	if err != nil {
@@ -153,7 +155,7 @@ func (p *Pass) followers(ctx context.Context, ours *helmrelease.Release) (*helmr
 // the rest. No trouble with them keeps an installation from going.
 func (p *Pass) followByHandLast(ctx context.Context) *Stop {
 	record := p.Record()
-	if record.Helm == nil || !record.IsComplete() || p.State.helmWritten == copyGoes {
+	if record.Helm == nil || !record.IsComplete() || p.State.helmWritten == copyIsUninstalling {
 		return nil
 	}
 	found, err := p.followers(ctx, record.Helm)
@@ -162,7 +164,10 @@ func (p *Pass) followByHandLast(ctx context.Context) *Stop {
 		err = helmrelease.Adopt(ctx, p.helmPlace(found.Namespace), next, p.Owner)
 	}
 	if err == nil && found != nil {
-		return p.continueAfter(ctx, found)
+		err = p.continueAfter(ctx, found)
+		if err != nil && !errors.Is(err, errGone) { // what is known of a record that is gone is removed all the same
+			return p.doubted(err)
+		}
 	}
 	if err != nil {
 		logByHand(ctx, err)
@@ -170,8 +175,7 @@ func (p *Pass) followByHandLast(ctx context.Context) *Stop {
 	return nil
 }
 
-// releaseMarks are those of a release that is gone on with: what Helm made for it is the
-// installation's to take.
+// releaseMarks are those of a release that was adopted: what Helm made for it is adopted too.
 func releaseMarks(record *revision.Record) *ownership.HelmMarks {
 	if record == nil || record.Helm == nil || !record.Helm.Adopted {
 		return nil
@@ -180,17 +184,18 @@ func releaseMarks(record *revision.Record) *ownership.HelmMarks {
 	return &marks
 }
 
-// isTaken says whether the copy could not be written since somebody made a revision of its number.
-func isTaken(err error) bool {
+// isNumberTaken says whether the copy could not be written since somebody made a revision of its
+// number.
+func isNumberTaken(err error) bool {
 	_, taken := errors.AsType[*helmrelease.NameTakenError](err)
 	return taken
 }
 
-// reportByHand tells of revisions that somebody made.
+// reportByHand reports revisions that somebody made.
 func (p *Pass) reportByHand(found *helmrelease.Foreign, left ownership.Inventory) {
 	shown := "what they changed is put back"
 	if len(left) > 0 {
-		shown += "; only they have, and it is to be pruned: " + text.Names(keyTexts(left), mostNamed)
+		shown += "; only they have, and it is to be pruned: " + text.Names(keyTexts(left), maxNamed)
 	}
 	p.report(Event{Warning: true, Reason: v1.EventReleaseChanged, Action: "TakeBack"},
 		"somebody made revisions of Helm release %q in namespace %q by hand, up to %d: %s, and the release goes on as revision %d; change "+

@@ -7,16 +7,15 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/hooks"
-	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
-// slowestHookLook is the longest wait between two looks at a hook that runs.
-const slowestHookLook = 5 * time.Second
+// slowestHookRecheck is the longest wait between two reads of a hook that runs.
+const slowestHookRecheck = 5 * time.Second
 
 // PostHooks runs the hooks that follow the writes. They don't wait for health, as with `helm
 // install`; where the version is atomic they do, as with `helm install --atomic`.
 func (p *Pass) PostHooks(ctx context.Context) *Stop {
-	if p.waitsForHealth() {
+	if p.Record().Atomic {
 		return nil
 	}
 	return p.runHooks(ctx, p.Record().Action.Post())
@@ -30,9 +29,7 @@ func (p *Pass) LastHooks(ctx context.Context) *Stop {
 	return p.recordHealth(ctx, p.Health) // an atomic revision proved itself only now
 }
 
-func (p *Pass) waitsForHealth() bool { return p.Record().Atomic }
-
-// runHooks goes on with the hooks of an event; nil where all of them did their work.
+// runHooks continues the hooks of an event; nil where all of them did their work.
 func (p *Pass) runHooks(ctx context.Context, event string) *Stop {
 	if p.Record().Action == "" || !p.Record().HasHooks(event) {
 		return nil
@@ -53,9 +50,13 @@ func (p *Pass) advanceHooks(ctx context.Context, event string) *Stop {
 		Target: p.target(), Timeout: record.Timeout.Duration, Now: p.Now, Adopt: p.Asked.Adopt,
 		AskedFor: p.Asked.ReconcileAt,
 		Save: func(ctx context.Context) error {
-			p.State.hookLooks = 0
-			unsaved = p.saveHooks(ctx, record)
-			return unsaved
+			p.State.hookPasses = 0
+			whole, err := p.ReadWhole(ctx, record)
+			if err == nil {
+				err = p.save(ctx, whole) // in whichever state the record is
+			}
+			unsaved = err
+			return err
 		},
 		Skipped: func(message string) {
 			p.report(Event{Reason: v1.EventHookSkipped, Action: "RunHook"}, "%s", message)
@@ -64,8 +65,7 @@ func (p *Pass) advanceHooks(ctx context.Context, event string) *Stop {
 	progress, err := runner.Run(ctx, record.HooksRevision(), event)
 	switch {
 	case unsaved != nil:
-		p.State.doubt()
-		return Failed(unsaved)
+		return p.doubted(unsaved)
 	case err != nil:
 		return p.remoteFailed(AboutApply, err)
 	case progress.Done:
@@ -73,14 +73,14 @@ func (p *Pass) advanceHooks(ctx context.Context, event string) *Stop {
 	case progress.Failed != "":
 		return p.hookFailed(progress)
 	}
-	p.State.hookLooks++
+	p.State.hookPasses++
 	return &Stop{
 		About: AboutApply, Reason: v1.ReasonHookRunning, Message: progress.Waiting,
-		Recheck: min(stageWait(p.State.hookLooks), slowestHookLook),
+		Recheck: min(stageWait(p.State.hookPasses), slowestHookRecheck),
 	}
 }
 
-// hookFailed tells of a failed attempt.
+// hookFailed reports a failed attempt.
 func (p *Pass) hookFailed(progress hooks.Progress) *Stop {
 	p.HookAttempts, p.HookRetry = int32(progress.Attempt), progress.Retry
 	return &Stop{
@@ -89,13 +89,4 @@ func (p *Pass) hookFailed(progress hooks.Progress) *Stop {
 			progress.Failed, progress.Attempt, progress.Retry.UTC().Format(time.RFC3339), v1.AnnotationReconcileAt),
 		Recheck: max(progress.Retry.Sub(p.Now), time.Second),
 	}
-}
-
-// saveHooks writes what hooks did, in whichever state the record is.
-func (p *Pass) saveHooks(ctx context.Context, record *revision.Record) error {
-	whole, err := p.ReadWhole(ctx, record)
-	if err != nil {
-		return err
-	}
-	return p.save(ctx, whole)
 }

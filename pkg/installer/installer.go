@@ -18,6 +18,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/hooks"
+	"github.com/trellis-addons/trellis/pkg/lru"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/survey"
@@ -48,7 +49,7 @@ type Installer struct {
 	// Interval is the time between two comparisons of an installation's objects with its record.
 	Interval time.Duration
 
-	views     views
+	views     lru.Cache[types.UID, *view]
 	handovers handovers
 }
 
@@ -77,24 +78,24 @@ type Pass struct {
 	Refusals int32
 	Seed     Seed
 
-	// Foreign is somebody's Helm release that this one follows; leftovers are its objects that are
-	// not among ours.
-	Foreign   *helmrelease.Foreign
-	leftovers ownership.Inventory
-	Progress  apply.Progress
-	// Applied is the record of a rollout that the pass saw to its end, as it was then; nil for none.
+	// Foreign is somebody's Helm release that this one follows; extras are its objects that are not
+	// among ours.
+	Foreign  *helmrelease.Foreign
+	extras   ownership.Inventory
+	Progress apply.Progress
+	// Applied is the record of a rollout that the pass saw to its end, as it was then; nil for
+	// none.
 	Applied *revision.Record
 	// saved is the record as this pass wrote it, whole.
 	saved *revision.Record
 	// Release is the Helm release that the installation has by its record, one without a name for
 	// none; nil where this pass says nothing of it.
 	Release *helmrelease.Release
-	// Surveyed says that the objects were compared with the record. Repaired were put back, Fights
-	// are left alone since somebody else keeps changing them, Drifted are left alone since nothing
-	// is to be repaired.
-	Surveyed                  bool
-	Repaired, Fights, Drifted []ownership.Key
-	// Health of the objects; nil where they were not looked at.
+	// Repaired are objects that were put back. Compared is what else came of comparing all of them
+	// with the record; nil where that did not come to its end.
+	Repaired []ownership.Key
+	Compared *Comparison
+	// Health of the objects; nil where they were not read.
 	Health *survey.Health
 	// Misbehaved has notes about objects of which the API server said what can't be.
 	Misbehaved []calls.Note
@@ -107,6 +108,10 @@ type Pass struct {
 	HookRetry    time.Time
 }
 
+// Comparison has the objects that differ from the record and stay so: Fights since somebody else
+// keeps changing them, Drifted since nothing is to be repaired.
+type Comparison struct{ Fights, Drifted []ownership.Key }
+
 // Asked is what people ask of an installation besides its revision.
 type Asked struct {
 	// Addon is its name in the catalogue.
@@ -117,7 +122,7 @@ type Asked struct {
 	Adopt bool
 	// Once leaves a revision that was healthy as it is from then on.
 	Once bool
-	// ReconcileAt asks for everything to be looked at when it changes.
+	// ReconcileAt asks for everything to be compared when it changes.
 	ReconcileAt string
 	// PruneApproved allows one prune of many objects (removal.Approval).
 	PruneApproved string
@@ -137,7 +142,7 @@ type Other struct {
 	// before this one.
 	Deleted, Leaving, Elder bool
 	// Stand differs whenever its record may.
-	Stand string
+	Fingerprint string
 }
 
 // Event is something that is new about the installation.
@@ -170,24 +175,33 @@ const (
 	AboutHealth About = "Health"
 )
 
+// Kind of a Stop.
+type Kind int
+
+const (
+	// Waiting says that something has to happen first.
+	Waiting Kind = iota
+	// Retry says that something failed which may pass.
+	Retry
+	// RetryUnknown is Retry where it can't be told how things are, rather than that they are bad.
+	RetryUnknown
+	// Checkpoint says that the next pass, which begins at once, goes on from what this one found.
+	Checkpoint
+)
+
 // Stop is the answer of a step that keeps the pass from going on; nil goes on.
 type Stop struct {
+	Kind  Kind
 	About About
 	// Reason is one of the API's words, Message a sentence.
 	Reason, Message string
-	// Retry says that something failed which may pass; else something has to happen first. Unknown
-	// says that it can't be told how things are, rather than that they are bad.
-	Retry, Unknown bool
-	// Saved says that what is done next is on record: the next pass, which begins at once, goes on
-	// from there.
-	Saved bool
-	// Recheck is when to come back: of a failure 0 is after a back-off, else it is never.
+	// Recheck is when to come back: for Waiting 0 is never, for both Retries after a back-off.
 	Recheck time.Duration
 }
 
 // within has a wait end no later than after a time.
 func (s *Stop) within(most time.Duration) *Stop {
-	if s.Retry {
+	if s.Kind != Waiting {
 		return s
 	}
 	sooner := *s
@@ -196,12 +210,15 @@ func (s *Stop) within(most time.Duration) *Stop {
 }
 
 // Failed is a call on the seed that failed, or a record that the user cluster made larger than its
-// objects explain.
+// objects explain. That another installation is being removed is waited for.
 func Failed(err error) *Stop {
-	if grown, ok := errors.AsType[*revision.GrowthError](err); ok {
-		return &Stop{About: AboutAll, Reason: v1.ReasonClusterMisbehaves, Message: grown.Error(), Retry: true, Unknown: true}
+	if errors.Is(err, errHandover) {
+		return handover()
 	}
-	return &Stop{About: AboutAll, Reason: v1.ReasonFailed, Message: err.Error(), Retry: true}
+	if grown, ok := errors.AsType[*revision.GrowthError](err); ok {
+		return &Stop{Kind: RetryUnknown, About: AboutAll, Reason: v1.ReasonClusterMisbehaves, Message: grown.Error()}
+	}
+	return &Stop{Kind: Retry, About: AboutAll, Reason: v1.ReasonFailed, Message: err.Error()}
 }
 
 const (
@@ -209,10 +226,8 @@ const (
 	RefusedRecheck = time.Minute
 	// SlowestRetry is the longest wait between two attempts of what keeps failing.
 	SlowestRetry = 5 * time.Minute
-	// atOnce begins the next pass as soon as this one has ended.
-	atOnce = time.Millisecond
-	// mostNamed is how many objects an event names.
-	mostNamed = 5
+	// maxNamed is how many objects an event names.
+	maxNamed = 5
 )
 
 // Pass begins a pass over an installation.
@@ -230,15 +245,11 @@ func (p *Pass) stamp() metav1.Time { return metav1.Time{Time: p.Now}.Rfc3339Copy
 // Connect gives the pass its target.
 func (p *Pass) Connect(connection *cluster.Connection) {
 	p.Connection = connection
-	p.State.reach(connection.UserCluster)
+	p.State.connect(connection.UserCluster)
 	if p.State.Watched.IsZero() {
 		p.State.Watched = p.Now
 	}
 }
-
-// place tells what was seen of the user cluster from what was seen of another: one that comes or
-// was there under the same Cluster.
-func (p *Pass) place() types.UID { return p.Cluster.UID + "/" + p.Connection.UserCluster }
 
 func (p *Pass) target() calls.Target {
 	return calls.Target{
@@ -254,8 +265,8 @@ func (p *Pass) RenewRollout() {
 	}
 }
 
-// IsRolling says whether a rollout is under way in this process.
-func (p *Pass) IsRolling() bool { return p.State.rollout != nil }
+// IsRollingOut says whether a rollout is under way in this process.
+func (p *Pass) IsRollingOut() bool { return p.State.rollout != nil }
 
 // ObstacleState is how something is that was in the way; it is one call.
 func (p *Pass) ObstacleState(ctx context.Context, obstacle apply.Obstacle) (string, error) {
@@ -275,7 +286,7 @@ func (p *Pass) ForeignObjects(
 }
 
 // NextSurvey is how long it takes until the objects are compared with the record.
-func (p *Pass) NextSurvey() time.Duration { return max(p.State.nextSurvey.Sub(p.Now), firstLook) }
+func (p *Pass) NextSurvey() time.Duration { return max(p.State.nextSurvey.Sub(p.Now), firstRecheck) }
 
 func (p *Pass) nameOf() func(id string) string {
 	name, origin := p.Seed.NameOf, p.Owner.ClusterUID

@@ -2,7 +2,6 @@ package installer
 
 import (
 	"context"
-	"errors"
 
 	"github.com/trellis-addons/trellis/pkg/removal"
 	"github.com/trellis-addons/trellis/pkg/revision"
@@ -14,10 +13,7 @@ func (p *Pass) Prune(ctx context.Context) *Stop {
 	if len(record.Superseded) == 0 {
 		return nil
 	}
-	superseded, err := p.pruned(ctx)
-	if errors.Is(err, errHandover) {
-		return handover()
-	}
+	superseded, err := p.prunable(ctx)
 	if err != nil {
 		return Failed(err)
 	}
@@ -29,8 +25,8 @@ func (p *Pass) Prune(ctx context.Context) *Stop {
 		return p.remoteFailed(AboutApply, err)
 	}
 	if len(left) != len(record.Superseded) {
-		if err := p.amend(ctx, func(kept *revision.Record) { kept.Superseded = left }); err != nil {
-			return Failed(err)
+		if stop := p.Amend(ctx, func(kept *revision.Record) { kept.Superseded = left }); stop != nil {
+			return stop
 		}
 	}
 	if len(notes) == 0 {

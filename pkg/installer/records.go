@@ -2,6 +2,7 @@ package installer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,8 +17,8 @@ func (p *Pass) Load(ctx context.Context) error {
 	return p.load(ctx, p.installer.Reads.LoadFirst)
 }
 
-// LoadForRemoval is Load for an installation that goes: nothing on record lets it go, so that is
-// read past what is shared.
+// LoadForRemoval is Load for an installation that is removed: where nothing is on record nothing is
+// removed, so that is read past the list that installations share.
 func (p *Pass) LoadForRemoval(ctx context.Context) error {
 	if p.Record() == nil {
 		p.State.Loaded = false
@@ -34,33 +35,34 @@ func (p *Pass) load(ctx context.Context, read func(context.Context, string, owne
 		return err
 	}
 	p.State.Record, p.State.Loaded = record, true
-	if record != nil && record.State == revision.StateApplied {
+	p.State.health = nil // that of another revision, where a save was lost only after it was written
+	if record.IsApplied() {
 		p.State.Record = record.Light() // whatever needs the rest reads it
 	}
-	if record != nil && record.Skipped > 0 {
+	if problem := record.Unreadable(); problem != nil {
 		p.report(Event{Warning: true, Reason: v1.EventRecordDamaged, Action: "LoadRecord"},
-			"the record of revision %d can't be read: %s. Everything is applied anew on top of revision %d, and objects that only the damaged "+
-				"record knew stay where they are", record.Skipped, record.Damage, record.Revision)
+			"%v. Everything is applied anew on top of revision %d, and objects that only the damaged record knew stay where they are",
+			problem, record.Revision)
 	}
 	return nil
 }
 
 // ReadIntent has the objects of the intent on record. Rendered again they could be others, such as
 // a certificate that the chart makes.
-func (p *Pass) ReadIntent() error {
+func (p *Pass) ReadIntent() *Stop {
 	objects, err := revision.DecodeObjects(p.Record().Objects)
 	if err != nil {
-		return err
+		return Failed(err)
 	}
 	p.Objects, p.Hooks = objects, p.Record().Hooks
 	return nil
 }
 
-// GoBack takes a rollback on record further: it needs neither catalogue nor content.
+// GoBack continues a rollback on record: it needs neither catalogue nor content.
 func (p *Pass) GoBack(ctx context.Context) *Stop {
 	if p.State.rollout == nil {
-		if err := p.ReadIntent(); err != nil {
-			return Failed(err)
+		if stop := p.ReadIntent(); stop != nil {
+			return stop
 		}
 	}
 	return p.Advance(ctx)
@@ -68,49 +70,66 @@ func (p *Pass) GoBack(ctx context.Context) *Stop {
 
 // Reown makes a Cluster that came back with another UID the owner of the records, once its user
 // cluster is known to be the same.
-func (p *Pass) Reown(ctx context.Context) error {
-	err := p.installer.Writes.Reown(ctx, p.Namespace, p.Owner, v1.ClusterIdentity{Name: p.Cluster.Name, UID: p.Cluster.UID})
-	if err == nil {
-		p.State.doubt()
+func (p *Pass) Reown(ctx context.Context) *Stop {
+	if err := p.installer.Writes.Reown(ctx, p.Namespace, p.Owner, p.Cluster.Identity()); err != nil {
+		return Failed(err)
 	}
-	return err
+	p.State.doubt()
+	return nil
 }
 
 // Forget drops all records: until then a crash begins the removal again.
-func (p *Pass) Forget(ctx context.Context) error {
-	return p.installer.Writes.Forget(ctx, p.Namespace, p.Owner)
+func (p *Pass) Forget(ctx context.Context) *Stop {
+	if err := p.installer.Writes.Forget(ctx, p.Namespace, p.Owner); err != nil {
+		return Failed(err)
+	}
+	return nil
 }
 
 // ReadWhole gives a record with its objects and manifest: itself, or what the seed has of one that
 // is kept in memory without them. Another revision, or one in another state, is somebody else's
-// doing.
+// doing: the next pass begins with what the seed has.
 func (p *Pass) ReadWhole(ctx context.Context, record *revision.Record) (*revision.Record, error) {
 	if !record.IsLight() {
 		return record, nil
 	}
 	stored, err := p.installer.Reads.Load(ctx, p.Namespace, p.Owner)
+	switch {
+	case err != nil:
+		return nil, err
+	case stored == nil:
+		err = fmt.Errorf("the release record of %q %w", p.Owner.Installation, errGone)
+	case record.Unreadable() == nil && stored.Unreadable() != nil:
+		err = stored.Unreadable()
+	case stored.Revision != record.Revision || stored.State != record.State:
+		err = &revision.ConflictError{Secret: fmt.Sprintf("%s, revision %d", record.Installation, record.Revision)}
+	default:
+		stored.CopyProgress(record)
+		return stored, nil
+	}
+	if !p.Asked.IsRemoved() { // what is known of an installation that goes is removed all the same
+		p.State.Loaded = false
+	}
+	return nil, err
+}
+
+// errGone says that somebody deleted a record that was known.
+var errGone = errors.New("is gone: somebody deleted it")
+
+// readToChange reads the record whole, to change it or to put its objects back.
+func (p *Pass) readToChange(ctx context.Context) (*revision.Record, error) {
+	record, err := p.ReadWhole(ctx, p.Record())
 	if err != nil {
 		return nil, err
 	}
-	if stored == nil || stored.Revision != record.Revision || stored.State != record.State {
-		return nil, &revision.ConflictError{Secret: fmt.Sprintf("%s, revision %d", record.Installation, record.Revision)}
-	}
-	stored.CopyProgress(record)
-	return stored, nil
+	return record, record.Unreadable()
 }
 
 // recordedObjects reads the record whole: the objects are not kept in memory.
 func (p *Pass) recordedObjects(ctx context.Context) (*revision.Record, []*unstructured.Unstructured, error) {
-	record, err := p.installer.Reads.Load(ctx, p.Namespace, p.Owner)
+	record, err := p.readToChange(ctx)
 	if err != nil {
 		return nil, nil, err
-	}
-	if record == nil {
-		return nil, nil, fmt.Errorf("the release record of %q is gone: edit the installation to have it made anew", p.Owner.Installation)
-	}
-	if record.Skipped > 0 {
-		p.State.doubt() // the next pass goes on from the record before
-		return nil, nil, fmt.Errorf("the record of revision %d can't be read: %s", record.Skipped, record.Damage)
 	}
 	objects, err := revision.DecodeObjects(record.Objects)
 	return record, objects, err
@@ -138,29 +157,27 @@ func (p *Pass) save(ctx context.Context, record *revision.Record) error {
 	return p.installer.Writes.SaveIntent(ctx, p.Namespace, record)
 }
 
-// Amend changes the record and writes it back; where that fails it is read again.
+// Amend changes the record and writes it back.
 func (p *Pass) Amend(ctx context.Context, change func(*revision.Record)) *Stop {
 	if err := p.amend(ctx, change); err != nil {
-		p.State.doubt()
-		return Failed(err)
+		return p.doubted(err)
 	}
 	return nil
 }
 
 // amend changes the record, read whole, and writes it back. That of an intent is whole in memory.
 func (p *Pass) amend(ctx context.Context, change func(*revision.Record)) error {
-	var err error
-	amended := *p.Record()
-	record := &amended
-	if record.IsLight() {
-		if record, err = p.installer.Reads.Load(ctx, p.Namespace, p.Owner); err != nil || record == nil {
-			return err
-		}
+	record, err := p.readToChange(ctx)
+	if err != nil {
+		return err
 	}
-	if record.Skipped > 0 {
-		p.State.doubt() // the next pass goes on from the record before
-		return fmt.Errorf("the record of revision %d can't be read: %s", record.Skipped, record.Damage)
-	}
-	change(record)
-	return p.saveAmended(ctx, record)
+	amended := *record
+	change(&amended)
+	return p.saveAmended(ctx, &amended)
+}
+
+// doubted ends the pass since it is not known what the seed has: the next one reads the record.
+func (p *Pass) doubted(err error) *Stop {
+	p.State.doubt()
+	return Failed(err)
 }

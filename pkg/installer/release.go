@@ -54,7 +54,7 @@ func formerRelease(previous *revision.Record, next *helmrelease.Release) *helmre
 	return &helmrelease.Release{Name: previous.Helm.Name, Namespace: previous.Helm.Namespace}
 }
 
-// dropFormerRelease takes away the Secrets of a Helm release that this revision no longer is: `helm
+// dropFormerRelease removes the Secrets of a Helm release that this revision no longer is: `helm
 // uninstall` of it would delete what is ours.
 func (p *Pass) dropFormerRelease(ctx context.Context) *Stop {
 	former := p.Record().Former
@@ -64,15 +64,12 @@ func (p *Pass) dropFormerRelease(ctx context.Context) *Stop {
 	if err := helmrelease.Remove(ctx, p.Connection.Secrets.Secrets(former.Namespace), former.Name, p.Owner); err != nil {
 		return p.remoteFailed(AboutApply, err)
 	}
-	if err := p.amend(ctx, func(kept *revision.Record) { kept.Former = nil }); err != nil {
-		return Failed(err)
-	}
-	return nil
+	return p.Amend(ctx, func(kept *revision.Record) { kept.Former = nil })
 }
 
 // WriteRelease gives the user cluster the copy that `helm list` shows. The seed's record is the
-// truth: failing to write the copy is told and never a failed release; it is tried again, but for
-// one that no Secret holds.
+// truth: failing to write the copy is reported and never a failed release; it is tried again, but
+// for one that no Secret holds.
 func (p *Pass) WriteRelease(ctx context.Context) *Stop {
 	if outcome := p.followByHand(ctx); outcome != nil {
 		return outcome
@@ -108,15 +105,15 @@ func (p *Pass) copyHelm(ctx context.Context) {
 	}
 	if err := p.writeCopy(ctx); err != nil {
 		p.State.helmWritten = ""
-		p.State.copyTaken = isTaken(err)
+		p.State.copyNumberTaken = isNumberTaken(err)
 		p.reportMissingCopy(err)
 		return
 	}
 	p.State.helmWritten = helmState(record)
 }
 
-// reportMissingCopy tells why helm does not show a revision. That the cluster can't be reached is
-// told elsewhere.
+// reportMissingCopy says why helm does not show a revision. That the cluster can't be reached is
+// reported elsewhere.
 func (p *Pass) reportMissingCopy(err error) {
 	outlook := "it is tried again"
 	if _, tooLarge := errors.AsType[*helmrelease.CopyTooLargeError](err); tooLarge {
@@ -143,7 +140,7 @@ func (p *Pass) copyStands(ctx context.Context) bool {
 		return false
 	}
 	helm := p.Record().Helm
-	survey := p.installer.views.surveyOf(p.place(), p.installer.Interval)
+	survey := p.view().survey.Load()
 	version, err := survey.SecretVersion(ctx, p.target(), helm.Namespace, helm.Secret())
 	return err == nil && version == p.State.helmVersion
 }
@@ -154,7 +151,7 @@ func helmState(record *revision.Record) string {
 	return fmt.Sprint(helm.Namespace, "/", helm.Secret(), helm.Status, helm.Description, hooking.Event, hooking.Ended)
 }
 
-// writeCopy makes what a release that is gone on with had before ours first, so that it becomes
+// writeCopy makes what a release that was adopted had before ours first, so that it becomes
 // superseded with the rest.
 func (p *Pass) writeCopy(ctx context.Context) error {
 	record, err := p.readToShow(ctx)
@@ -185,7 +182,6 @@ func (p *Pass) readToShow(ctx context.Context) (*revision.Record, error) {
 func (p *Pass) helmPlace(namespace string) helmrelease.Place {
 	return helmrelease.Place{
 		Metadata: p.Connection.Metadata, Secrets: p.Connection.Secrets.Secrets(namespace), Namespace: namespace,
-		NameOf: p.nameOf(),
-		Names:  p.installer.views.helmNamesOf(p.place(), p.installer.Interval),
+		NameOf: p.nameOf(), Names: p.view().helmNames,
 	}
 }

@@ -124,7 +124,7 @@ func TestACopyIsLookedAtByItsVersion(t *testing.T) {
 	if _, err := secrets.Patch(t.Context(), name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	i.views.newSurvey(p.place(), time.Hour)
+	p.view().newSurvey(time.Hour)
 	look("GET /api/v1/secrets", "GET "+one, "PUT "+one)
 	stored, err := secrets.Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil || string(stored.Data["release"]) == "by hand" {

@@ -20,18 +20,18 @@ import (
 )
 
 const (
-	// removalRecheck is how often a removal that waits for something else than objects is looked
-	// at. Objects that go are looked for after firstLook, and while none goes ever more rarely, up
-	// to slowestRemovalLook; removalBlocked is when the message says that it hangs.
-	removalRecheck     = 300 * time.Millisecond
-	slowestRemovalLook = 3 * time.Second
-	removalBlocked     = time.Minute
+	// removalRecheck is how often a removal that waits for something else than objects is tried
+	// again. Objects that go are listed after firstRecheck, and while none goes ever more rarely,
+	// up to slowestRemovalRecheck; removalBlocked is when the message says that it hangs.
+	removalRecheck        = 300 * time.Millisecond
+	slowestRemovalRecheck = 3 * time.Second
+	removalBlocked        = time.Minute
 )
 
-// RemoveObjects takes the removal as far as it goes now. Namespaces are left where hooks have to
+// RemoveObjects carries the removal as far as it goes now. Namespaces are left where hooks have to
 // run once all else is gone.
 func (p *Pass) RemoveObjects(ctx context.Context) *Stop {
-	defer p.installer.handovers.begin(p.Namespace)()
+	defer p.installer.handovers.begin(p.Cluster)()
 	objects, waits, err := p.removable(ctx)
 	if err != nil {
 		return Failed(err)
@@ -128,15 +128,15 @@ func (p *Pass) removeInventory(ctx context.Context, inventory ownership.Inventor
 	return p.removing(left, blocked)
 }
 
-// reportKept tells once of a namespace that was made for add-ons and stays.
+// reportKept reports once a namespace that was made for add-ons and stays.
 func (p *Pass) reportKept(namespace, why string) {
-	if p.State.kept[namespace] {
+	if p.State.keptNamespaces[namespace] {
 		return
 	}
-	if p.State.kept == nil {
-		p.State.kept = map[string]bool{}
+	if p.State.keptNamespaces == nil {
+		p.State.keptNamespaces = map[string]bool{}
 	}
-	p.State.kept[namespace] = true
+	p.State.keptNamespaces[namespace] = true
 	p.report(Event{Reason: v1.EventNamespaceKept, Action: "Remove"}, "namespace %q of the user cluster stays: %s",
 		namespace, text.Message(why))
 }
@@ -149,20 +149,20 @@ func onRecord(record *revision.Record) ownership.Inventory {
 }
 
 func (p *Pass) removing(left ownership.Inventory, blocked []calls.Note) *Stop {
-	p.State.leaves(len(left))
+	p.State.countRemoval(len(left))
 	outcome := &Stop{
 		About: AboutAll, Reason: v1.ReasonRemoving,
 		Message: fmt.Sprintf("still to go: %s, next %s", text.Count(len(left), "object"), left[len(left)-1].Key),
-		Recheck: backoff.After(p.State.removalLooks, firstLook, slowestRemovalLook),
+		Recheck: backoff.After(p.State.removalPasses, firstRecheck, slowestRemovalRecheck),
 	}
 	if len(blocked) > 0 && p.Now.Sub(p.Asked.RemovedSince) > removalBlocked {
 		outcome.Reason, outcome.Message = v1.ReasonRemovalBlocked, TextOf(blocked)
-		outcome.Recheck = SlowestLook
+		outcome.Recheck = SlowestRecheck
 	}
 	return outcome
 }
 
-// RemoveRelease takes the release's Secrets away.
+// RemoveRelease removes the release's Secrets.
 func (p *Pass) RemoveRelease(ctx context.Context) *Stop {
 	for _, helm := range []*helmrelease.Release{p.Record().Helm, p.Record().Former} {
 		if helm == nil {

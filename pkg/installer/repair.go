@@ -25,40 +25,41 @@ type repairCount struct {
 	last  time.Time
 }
 
-// surveyDue says whether the objects are to be looked at in this pass.
+// surveyDue says whether the objects are to be compared with the record in this pass.
 func (p *Pass) surveyDue() bool {
 	return !p.Now.Before(p.State.nextSurvey) || p.IsAskedFor()
 }
 
-// IsAskedFor says whether annotation reconcile-at asks for a look now.
+// IsAskedFor says whether annotation reconcile-at asks for a comparison now.
 func (p *Pass) IsAskedFor() bool {
 	return p.Asked.ReconcileAt != p.State.reconcileAt
 }
 
-// RepairDrift looks whether the user cluster still has what was applied, and puts back what
-// differs.
+// RepairDrift compares the user cluster with what was applied, and puts back what differs.
 func (p *Pass) RepairDrift(ctx context.Context) *Stop {
 	if !p.surveyDue() {
 		return nil
 	}
-	survey := p.installer.views.surveyOf(p.place(), p.installer.Interval)
-	if p.IsAskedFor() || p.State.surveyAnew {
-		survey = p.installer.views.newSurvey(p.place(), p.installer.Interval)
+	if p.IsAskedFor() || p.State.isSurveyOutdated {
+		p.view().newSurvey(p.installer.Interval)
 	}
 	if p.IsAskedFor() {
 		p.State.repairs = map[ownership.Key]repairCount{}
 	}
+	survey := p.view().survey.Load()
 	drift, err := survey.Drifted(ctx, p.target(), p.Owner, p.Record().Inventory)
 	if err != nil {
 		return p.remoteFailed(AboutHealth, err)
 	}
+	found := &Comparison{}
 	if p.Decision.ShowsDrift {
-		p.Drifted, drift = keysOf(drift), nil
+		found.Drifted, drift = keysOf(drift), nil
 	}
-	if outcome := p.repair(ctx, p.withoutFights(drift)); outcome != nil {
+	found.Fights, drift = p.separateFights(drift)
+	if outcome := p.repair(ctx, drift); outcome != nil {
 		return outcome
 	}
-	p.Surveyed, p.State.surveyAnew = true, false
+	p.Compared, p.State.isSurveyOutdated = found, false
 	p.State.nextSurvey = p.Now.Add(max(survey.Due(), time.Second))
 	p.State.reconcileAt = p.Asked.ReconcileAt
 	if len(p.Repaired) > 0 {
@@ -75,18 +76,17 @@ func keysOf(drift []survey.Drift) []ownership.Key {
 	return keys
 }
 
-// withoutFights leaves out objects that were repaired again and again: somebody else wants them
-// otherwise.
-func (p *Pass) withoutFights(drift []survey.Drift) []survey.Drift {
-	var wanted []survey.Drift
+// separateFights tells objects that were repaired again and again, since somebody else wants them
+// otherwise, from those that are to be repaired.
+func (p *Pass) separateFights(drift []survey.Drift) (fights []ownership.Key, wanted []survey.Drift) {
 	for _, one := range drift {
 		if p.State.repairs[one.Key].count >= fightRepairs {
-			p.Fights = append(p.Fights, one.Key)
+			fights = append(fights, one.Key)
 			continue
 		}
 		wanted = append(wanted, one)
 	}
-	return wanted
+	return fights, wanted
 }
 
 func (p *Pass) repair(ctx context.Context, drift []survey.Drift) *Stop {
@@ -95,7 +95,7 @@ func (p *Pass) repair(ctx context.Context, drift []survey.Drift) *Stop {
 	}
 	record, objects, err := p.recordedObjects(ctx)
 	if err != nil {
-		return Failed(err)
+		return p.doubted(err)
 	}
 	fixed, err := apply.Repair(ctx, p.target(), p.Owner, keysOf(drift), apply.Applied{
 		Objects: objects, Inventory: record.Inventory, Adopt: p.Asked.Adopt, Release: releaseMarks(record),
@@ -116,7 +116,7 @@ func (p *Pass) repair(ctx context.Context, drift []survey.Drift) *Stop {
 	if !isShared || !reflect.DeepEqual(record.Inventory, fixed.Inventory) { // what was put back as it was is on record already
 		record.Inventory, record.Shared = fixed.Inventory, fixed.Shared
 		if err := p.saveAmended(ctx, record); err != nil {
-			return Failed(err)
+			return p.doubted(err)
 		}
 	}
 	notes, noted := slices.Concat(fixed.Refused, fixed.Waiting), map[ownership.Key]bool{}
@@ -134,29 +134,29 @@ func (p *Pass) repair(ctx context.Context, drift []survey.Drift) *Stop {
 		p.State.repairs[one.Key] = counted(p.State.repairs[one.Key], p.Now, p.installer.Interval)
 	}
 	if len(notes) > 0 {
-		p.State.repairLooks = min(p.State.repairLooks+1, maxLooks)
+		p.State.repairPasses = min(p.State.repairPasses+1, maxPasses)
 		p.Obstacle = apply.ObstacleOf(notes)
 		return &Stop{
 			About: AboutApply, Reason: notes[0].Reason, Message: TextOf(notes),
-			Recheck: repairWait(notes, p.State.repairLooks),
+			Recheck: repairWait(notes, p.State.repairPasses),
 		}
 	}
-	p.State.repairLooks = 0
+	p.State.repairPasses = 0
 	return nil
 }
 
-// repairWait is how long to wait after so many looks in a row at which not everything could be put
-// back. What waits for a definition or a namespace of the user cluster is looked at soon; a kind
+// repairWait is how long to wait after so many passes in a row in which not everything could be put
+// back. What waits for a definition or a namespace of the user cluster is tried again soon; a kind
 // that others bring may stay away for good.
-func repairWait(notes []calls.Note, looks int) time.Duration {
+func repairWait(notes []calls.Note, passes int) time.Duration {
 	waits := func(reasons ...string) bool {
 		return slices.ContainsFunc(notes, func(note calls.Note) bool { return slices.Contains(reasons, note.Reason) })
 	}
 	switch {
 	case waits(v1.ReasonWaitingForStage, v1.ReasonNamespaceTerminating):
-		return backoff.After(looks, firstLook, SlowestLook)
+		return backoff.After(passes, firstRecheck, SlowestRecheck)
 	case waits(v1.ReasonKindNotServed):
-		return backoff.After(looks, firstLook, SlowestRetry)
+		return backoff.After(passes, firstRecheck, SlowestRetry)
 	}
 	return RefusedRecheck
 }

@@ -20,7 +20,7 @@ func (p *Pass) GiveWay(ctx context.Context, outcome *Stop) *Stop {
 	case !limited:
 		return outcome
 	case left > 0:
-		return outcome.within(left + atOnce)
+		return outcome.within(left)
 	}
 	good, err := p.installer.Reads.LoadRevision(ctx, p.Namespace, p.Owner, p.Record().LastGood)
 	var damaged *revision.DamagedError
@@ -34,14 +34,13 @@ func (p *Pass) GiveWay(ctx context.Context, outcome *Stop) *Stop {
 	if err != nil {
 		return Failed(err)
 	}
-	if err := p.installer.Writes.SaveIntent(ctx, p.Namespace, back); err != nil {
-		p.State.doubt()
-		return Failed(err)
+	if err := p.save(ctx, back); err != nil {
+		return p.doubted(err)
 	}
 	p.State.begin(back)
-	p.State.health, p.State.looks = nil, 0
+	p.State.health, p.State.unhealthyPasses = nil, 0
 	return &Stop{
-		About: AboutApply, Reason: v1.ReasonProgressing, Saved: true,
+		Kind: Checkpoint, About: AboutApply, Reason: v1.ReasonProgressing,
 		Message: fmt.Sprintf("version %q failed: version %q is brought back", back.Rollback.Version, back.Version),
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/survey"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // siblings gives the other installations of the add-on, or of the one that the record had before.
@@ -23,7 +24,7 @@ func (p *Pass) siblings(ctx context.Context) ([]ownership.Sibling, error) {
 		return nil, err
 	}
 	leaving := slices.ContainsFunc(others, func(other Other) bool { return other.Leaving })
-	if leaving && !p.Asked.IsRemoved() && p.installer.handovers.underWay(p.Namespace) {
+	if leaving && !p.Asked.IsRemoved() && p.installer.handovers.underWay(p.Cluster) {
 		return nil, errHandover
 	}
 	var found []ownership.Sibling
@@ -50,7 +51,7 @@ func (p *Pass) others(ctx context.Context) ([]Other, error) {
 func (p *Pass) sibling(ctx context.Context, other Other) (ownership.Sibling, error) {
 	sibling := ownership.Sibling{Name: other.Name, Leaving: other.Leaving, Elder: other.Elder}
 	record, err := p.installer.Reads.Load(ctx, p.Namespace, ownership.Owner{ClusterUID: p.Owner.ClusterUID, Installation: other.Name})
-	if _, damaged := errors.AsType[*revision.DamagedError](err); damaged || err == nil && record != nil && record.Skipped > 0 {
+	if _, damaged := errors.AsType[*revision.DamagedError](err); damaged || err == nil && record.Unreadable() != nil {
 		sibling.Unknown = true
 		return sibling, nil
 	}
@@ -101,28 +102,25 @@ func rank(theirs, ours *revision.Record) int {
 	return a.Compare(b)
 }
 
-// Inherit looks whether those whose objects are used still have them, and takes over what they have
-// not any more, or have older than we do.
-func (p *Pass) Inherit(ctx context.Context) *Stop {
-	if !p.Record().IsComplete() || len(p.Record().Shared) == 0 || p.Decision.ShowsDrift {
+// AdoptShared finds out whether those whose objects are used still have them, and adopts what they
+// have not any more, or have older than we do.
+func (p *Pass) AdoptShared(ctx context.Context) *Stop {
+	if !p.Decision.Repairs(p.Record()) || len(p.Record().Shared) == 0 {
 		return nil
 	}
 	others, err := p.others(ctx)
 	if err != nil {
 		return Failed(err)
 	}
-	stands := make([]string, len(others))
+	fingerprints := make([]string, len(others))
 	for i, other := range others {
-		stands[i] = other.Stand
+		fingerprints[i] = other.Fingerprint
 	}
-	stand := strings.Join(stands, "")
-	if stand == p.State.stand && !p.surveyDue() {
+	fingerprint := strings.Join(fingerprints, "")
+	if fingerprint == p.State.fingerprint && !p.surveyDue() {
 		return nil
 	}
 	siblings, err := p.siblings(ctx)
-	if errors.Is(err, errHandover) {
-		return handover()
-	}
 	if err != nil {
 		return Failed(err)
 	}
@@ -135,20 +133,17 @@ func (p *Pass) Inherit(ctx context.Context) *Stop {
 	if outcome := p.repair(ctx, left); outcome != nil {
 		return outcome
 	}
-	p.State.stand = stand
+	p.State.fingerprint = fingerprint
 	return nil
 }
 
 // recordShared puts on record which objects of siblings a rollout uses, as soon as that is known:
-// they are ours to take over when the others go. What is used no more is pruned, if nobody else has
+// they are ours to adopt when the others go. What is used no more is pruned, if nobody else has
 // it.
-func (p *Pass) recordShared(ctx context.Context) error {
+func (p *Pass) recordShared(ctx context.Context) *Stop {
 	record := p.Record()
-	if record == nil { // what hooks did could not be saved: the next pass reads the record, and finds the same
-		return nil
-	}
-	if slices.EqualFunc(record.Shared, p.Progress.Shared, sameUse) {
-		return nil
+	if record == nil || slices.EqualFunc(record.Shared, p.Progress.Shared, sameUse) {
+		return nil // without a record what hooks did could not be saved: the next pass reads it, and finds the same
 	}
 	p.reportShared(record.Shared, p.Progress.Shared, p.Progress.Inventory)
 	left := record.Shared.Without(p.Progress.Shared).Without(p.Progress.Inventory)
@@ -156,18 +151,17 @@ func (p *Pass) recordShared(ctx context.Context) error {
 		left[i].Owner = ""
 	}
 	record.Superseded, record.Shared = append(record.Superseded, left...), p.Progress.Shared
-	err := p.installer.Writes.SaveIntent(ctx, p.Namespace, record)
-	if err != nil {
-		p.State.doubt()
+	if err := p.save(ctx, record); err != nil {
+		return p.doubted(err)
 	}
-	return err
+	return nil
 }
 
 func sameUse(a, b ownership.Entry) bool {
 	return a.Key == b.Key && a.UID == b.UID && a.Owner == b.Owner && a.Content == b.Content
 }
 
-// reportShared remembers what is to be told of what is shared since this pass.
+// reportShared remembers what is to be said of what is shared since this pass.
 func (p *Pass) reportShared(before, now, inventory ownership.Inventory) {
 	for _, entry := range now {
 		if !slices.ContainsFunc(before, func(known ownership.Entry) bool { return known.Key == entry.Key && known.Owner == entry.Owner }) {
@@ -192,39 +186,39 @@ func handover() *Stop {
 	}
 }
 
-// handovers knows the namespaces in which a pass removes what may be shared. An installation whose
+// handovers knows the clusters of which a pass removes what may be shared. An installation whose
 // intent was recorded during it may not be seen by it; the passes after that do.
 type handovers struct {
 	mutex  sync.Mutex
-	passes map[string]int
+	passes map[target.Ref]int
 }
 
 // begin notes a pass; it is over when end is called.
-func (h *handovers) begin(namespace string) (end func()) {
-	h.count(namespace, 1)
-	return func() { h.count(namespace, -1) }
+func (h *handovers) begin(cluster target.Ref) (end func()) {
+	h.count(cluster, 1)
+	return func() { h.count(cluster, -1) }
 }
 
-func (h *handovers) count(namespace string, change int) {
+func (h *handovers) count(cluster target.Ref, change int) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	if h.passes == nil {
-		h.passes = map[string]int{}
+		h.passes = map[target.Ref]int{}
 	}
-	if h.passes[namespace] += change; h.passes[namespace] == 0 {
-		delete(h.passes, namespace)
+	if h.passes[cluster] += change; h.passes[cluster] == 0 {
+		delete(h.passes, cluster)
 	}
 }
 
-func (h *handovers) underWay(namespace string) bool {
+func (h *handovers) underWay(cluster target.Ref) bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	return h.passes[namespace] > 0
+	return h.passes[cluster] > 0
 }
 
-// pruned are the superseded objects that go: neither those that a hook made its own, nor those that
-// siblings have.
-func (p *Pass) pruned(ctx context.Context) (ownership.Inventory, error) {
+// prunable are the superseded objects that go: neither those that a hook made its own, nor those
+// that siblings have.
+func (p *Pass) prunable(ctx context.Context) (ownership.Inventory, error) {
 	superseded := p.Record().WithoutHooked(p.Record().Superseded)
 	if !canBeShared(superseded) {
 		return superseded, nil

@@ -26,44 +26,44 @@ type State struct {
 	// It was begun with annotation adopt, or without.
 	rollout  *apply.Rollout
 	adopting bool
-	// stageLooks counts the passes in a row in which the rollout could write nothing more than the
+	// stagePasses counts the passes in a row in which the rollout could write nothing more than the
 	// stageWritten of before.
-	stageLooks, stageWritten int
-	// nextSurvey is when the objects are compared with the record; surveyAnew: what was listed
-	// before does not count then.
-	nextSurvey time.Time
-	surveyAnew bool
+	stagePasses, stageWritten int
+	// nextSurvey is when the objects are compared with the record; isSurveyOutdated: what was
+	// listed before does not count then.
+	nextSurvey       time.Time
+	isSurveyOutdated bool
 	// reconcileAt is the annotation's value that was last acted on.
 	reconcileAt string
-	// repairs counts repairs object by object, repairLooks the passes in a row in which something
+	// repairs counts repairs object by object, repairPasses the passes in a row in which something
 	// could not be put back.
-	repairs     map[ownership.Key]repairCount
-	repairLooks int
-	// stand is how the other installations of the add-on stood when what is used of them was
+	repairs      map[ownership.Key]repairCount
+	repairPasses int
+	// fingerprint is how the other installations of the add-on stood when what is used of them was
 	// compared last.
-	stand string
-	// health as last assessed; looks counts the passes since the rollout ended that found it not
-	// healthy yet.
-	health *survey.Health
-	looks  int32
+	fingerprint string
+	// health as last assessed; unhealthyPasses counts the passes since the rollout ended that found
+	// it not healthy yet.
+	health          *survey.Health
+	unhealthyPasses int32
 	// helmWritten is the state of the Helm release that the user cluster is known to show, and
 	// helmVersion the resource version of that Secret; helmTooLarge is the Secret that would show a
 	// revision and is too large; "" is none.
 	helmWritten, helmVersion, helmTooLarge string
-	// copyTaken says that somebody made a revision of the number that the copy was to have.
-	copyTaken bool
-	// handTurns counts the passes in a row that found revisions of the Helm release made by hand;
-	// none is followed before handsOff.
-	handTurns int32
-	handsOff  time.Time
-	// hookLooks counts the passes in a row that found hooks running.
-	hookLooks int
-	// kept are the namespaces that stay after a removal, once that was told.
-	kept map[string]bool
-	// removalLooks counts the passes in a row over a removal that left no fewer than removalLeft
+	// copyNumberTaken says that somebody made a revision of the number that the copy was to have.
+	copyNumberTaken bool
+	// byHandPasses counts the passes in a row that found revisions of the Helm release made by
+	// hand; none is followed before nextByHand.
+	byHandPasses int32
+	nextByHand   time.Time
+	// hookPasses counts the passes in a row that found hooks running.
+	hookPasses int
+	// keptNamespaces are those that stay after a removal, once that was reported.
+	keptNamespaces map[string]bool
+	// removalPasses counts the passes in a row over a removal that left no fewer than removalLeft
 	// objects.
-	removalLooks int32
-	removalLeft  int
+	removalPasses int32
+	removalLeft   int
 	// userCluster is the UID of the user cluster that the objects were seen in; empty before the
 	// first connection.
 	userCluster types.UID
@@ -78,9 +78,9 @@ func NewState(reconcileAt string) State {
 // Afresh is the state for another user cluster.
 func (m *State) Afresh() State { return NewState(m.reconcileAt) }
 
-// reach has everything looked at again in a user cluster that took the place of the one before: it
-// was restored or made anew, and somebody confirmed it.
-func (m *State) reach(userCluster types.UID) {
+// connect has everything read again in a user cluster that came in place of the one before: it was
+// restored or made anew, and somebody confirmed it.
+func (m *State) connect(userCluster types.UID) {
 	if m.userCluster != "" && m.userCluster != userCluster {
 		m.doubtCluster()
 		m.health, m.nextSurvey = nil, time.Time{}
@@ -90,23 +90,23 @@ func (m *State) reach(userCluster types.UID) {
 	m.userCluster = userCluster
 }
 
-// waited counts a look at a rollout that has written so many objects by now.
-func (m *State) waited(written int) {
+// countStage counts a pass over a rollout that has written so many objects by now.
+func (m *State) countStage(written int) {
 	if written != m.stageWritten {
-		m.stageLooks, m.stageWritten = 0, written
+		m.stagePasses, m.stageWritten = 0, written
 	}
-	m.stageLooks++
+	m.stagePasses++
 }
 
-// leaves counts a look at a removal that has so many objects left.
-func (m *State) leaves(left int) {
+// countRemoval counts a pass over a removal that has so many objects left.
+func (m *State) countRemoval(left int) {
 	if left != m.removalLeft {
-		m.removalLooks, m.removalLeft = 0, left
+		m.removalPasses, m.removalLeft = 0, left
 	}
-	m.removalLooks++
+	m.removalPasses++
 }
 
-// begin goes on with a new revision, which is on record and of which nothing is applied or shown
+// begin continues with a new revision, which is on record and of which nothing is applied or shown
 // yet.
 func (m *State) begin(intent *revision.Record) {
 	m.Record, m.rollout, m.helmVersion = intent, nil, ""
@@ -123,5 +123,5 @@ func (m *State) doubtCluster() {
 	}
 }
 
-// doubt has the record read again: a save failed, so it is not known what the seed has.
+// doubt has the record read again: a save failed, or the seed has another record than this one.
 func (m *State) doubt() { m.Loaded, m.Record, m.rollout = false, nil, nil }

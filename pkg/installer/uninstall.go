@@ -11,13 +11,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/hooks"
 )
 
-// deletesWithHooks says whether hooks of an event of the removal are still to be run. A release
-// that never came to its end has none: what they work on is not there.
+// deletesWithHooks says whether hooks of an event of the removal are still to be run.
 func (p *Pass) deletesWithHooks(event string) bool {
-	record := p.Record()
-	skipped := p.Asked.SkipHooks
-	begun := !record.IsApplied() && record.Action == hooks.ActionInstall
-	return record.Helm != nil && !skipped && !begun && record.HasHooks(event)
+	return !p.Asked.SkipHooks && p.Record().HasDeletionHooks(event)
 }
 
 // PreDelete ends what still runs, shows the Helm release as uninstalling and runs the hooks that
@@ -49,7 +45,7 @@ func (p *Pass) deletionHooks(ctx context.Context, event string) *Stop {
 		return nil
 	}
 	waiting := p.advanceHooks(ctx, event)
-	if waiting == nil || waiting.Retry {
+	if waiting == nil || waiting.Kind != Waiting {
 		return waiting
 	}
 	waiting.About = AboutAll
@@ -62,16 +58,16 @@ func (p *Pass) deletionHooks(ctx context.Context, event string) *Stop {
 	return waiting
 }
 
-// copyGoes is what is known of the copy of a release that goes.
-const copyGoes = "uninstalling"
+// copyIsUninstalling is what is known of the copy of a release that goes.
+const copyIsUninstalling = "uninstalling"
 
 // copyUninstalling has `helm list` show that the release goes. Nothing depends on it.
 func (p *Pass) copyUninstalling(ctx context.Context) {
 	record := p.Record()
-	if record.Helm == nil || p.State.helmWritten == copyGoes {
+	if record.Helm == nil || p.State.helmWritten == copyIsUninstalling {
 		return
 	}
-	p.State.helmWritten = copyGoes
+	p.State.helmWritten = copyIsUninstalling
 	record, err := p.ReadWhole(ctx, record)
 	if err == nil {
 		_, err = helmrelease.Write(ctx, p.Connection.Secrets.Secrets(record.Helm.Namespace), record.Uninstalling(), false)

@@ -16,13 +16,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
-// fullShelf takes no more records.
-type fullShelf struct{ shelf }
+// fullRecords refuses further records.
+type fullRecords struct{ fakeRecords }
 
-var errFull = errors.New("the shelf is full")
+var errFull = errors.New("there is no room")
 
 // SaveIntent keeps nothing.
-func (*fullShelf) SaveIntent(context.Context, string, *revision.Record) error { return errFull }
+func (*fullRecords) SaveIntent(context.Context, string, *revision.Record) error { return errFull }
 
 // passWithHook is one over a revision whose only hook did its work, which is not on record yet.
 func passWithHook(state revision.State, event string) *Pass {
@@ -33,7 +33,7 @@ func passWithHook(state revision.State, event string) *Pass {
 			Object: json.RawMessage(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"hook","namespace":"shop"}}`),
 		}},
 	}}
-	kept := &fullShelf{}
+	kept := &fullRecords{}
 	p := (&Installer{Reads: kept, Writes: kept, Interval: time.Minute}).Pass(
 		&State{Loaded: true, Record: record}, "cluster-a", Asked{TargetNamespace: "shop"}, Seed{})
 	p.Now, p.Connection = time.Now(), &cluster.Connection{}
@@ -44,7 +44,7 @@ func passWithHook(state revision.State, event string) *Pass {
 func TestRolloutEndsWhereAHookCannotBeRecorded(t *testing.T) {
 	p := passWithHook(revision.StateIntent, hooks.ActionInstall.Pre())
 	stop := p.Advance(t.Context())
-	if stop == nil || !stop.Retry || stop.Reason != v1.ReasonFailed || stop.Message != errFull.Error() {
+	if stop == nil || stop.Kind != Retry || stop.Reason != v1.ReasonFailed || stop.Message != errFull.Error() {
 		t.Errorf("got %+v, want the save's failure", stop)
 	}
 	if p.State.Loaded || p.Record() != nil {
@@ -52,7 +52,7 @@ func TestRolloutEndsWhereAHookCannotBeRecorded(t *testing.T) {
 	}
 }
 
-// Red when what is told of health needs the record.
+// Red when what is said of health needs the record.
 func TestHealthIsToldWithoutARecord(t *testing.T) {
 	p := passWithHook(revision.StateIntent, hooks.ActionInstall.Post())
 	p.Health = &survey.Health{Total: 2, Healthy: 1}
@@ -61,5 +61,15 @@ func TestHealthIsToldWithoutARecord(t *testing.T) {
 	}
 	if failing, stop := p.Failing(), p.Unhealthy(); failing != 0 || stop.Reason != v1.ReasonProgressing {
 		t.Errorf("%d failing, %+v; want none that is late", failing, stop)
+	}
+}
+
+// Red when the health of the revision before counts for one whose save as applied seemed lost: it
+// would be recorded as healthy, and never roll back.
+func TestHealthIsReadAnewWithTheRecord(t *testing.T) {
+	kept := &fakeRecords{record: &revision.Record{Revision: 2, State: revision.StateApplied, Atomic: true}}
+	p := (&Installer{Reads: kept}).Pass(&State{health: &survey.Health{Total: 1, Healthy: 1}}, "cluster-a", Asked{}, Seed{})
+	if err := p.Load(t.Context()); err != nil || p.State.health != nil {
+		t.Errorf("got %v, health %+v", err, p.State.health)
 	}
 }

@@ -47,13 +47,13 @@ func TestUnfinished(t *testing.T) {
 func TestStageWaitGrowsWhileNothingIsWritten(t *testing.T) {
 	m := &State{}
 	for range 30 {
-		m.waited(2)
+		m.countStage(2)
 	}
-	if got := stageWait(m.stageLooks); got != SlowestLook {
-		t.Errorf("after 30 looks in vain the wait is %s", got)
+	if got := stageWait(m.stagePasses); got != SlowestRecheck {
+		t.Errorf("after 30 passes in vain the wait is %s", got)
 	}
-	if m.waited(3); stageWait(m.stageLooks) != stageRecheck {
-		t.Errorf("after progress the wait is %s", stageWait(m.stageLooks))
+	if m.countStage(3); stageWait(m.stagePasses) != stageRecheck {
+		t.Errorf("after progress the wait is %s", stageWait(m.stagePasses))
 	}
 }
 
@@ -97,28 +97,28 @@ func TestUnhealthyAfterTheDeadline(t *testing.T) {
 func TestRefusedObjectIsTriedEveryFiveMinutes(t *testing.T) {
 	refused := apply.Progress{Refused: []calls.Note{{Reason: v1.ReasonObjectInvalid, Message: "field spec.ports is required"}}}
 	var last time.Duration
-	for looks := range 40 {
-		wait := unfinished(refused, looks+1).Recheck
+	for passes := range 40 {
+		wait := unfinished(refused, passes+1).Recheck
 		if wait < last || wait > 5*time.Minute {
-			t.Fatalf("look %d waits %s after %s", looks+1, wait, last)
+			t.Fatalf("pass %d waits %s after %s", passes+1, wait, last)
 		}
 		last = wait
 	}
 	if last != 5*time.Minute {
-		t.Errorf("after 40 looks it waits %s", last)
+		t.Errorf("after 40 passes it waits %s", last)
 	}
 }
 
-// A kind that others bring may stay away for good. Red when whatever waits is looked at every 15
-// seconds for ever, each time with all lists of a look for drift.
+// A kind that others bring may stay away for good. Red when whatever waits is tried every 15
+// seconds for ever, each time with all lists of a comparison.
 func TestKindsThatStayAwayAreLookedForRarely(t *testing.T) {
 	for reason, want := range map[string]time.Duration{
-		v1.ReasonKindNotServed: SlowestRetry, v1.ReasonWaitingForStage: SlowestLook,
-		v1.ReasonNamespaceTerminating: SlowestLook, v1.ReasonObjectInvalid: RefusedRecheck,
+		v1.ReasonKindNotServed: SlowestRetry, v1.ReasonWaitingForStage: SlowestRecheck,
+		v1.ReasonNamespaceTerminating: SlowestRecheck, v1.ReasonObjectInvalid: RefusedRecheck,
 	} {
 		notes := []calls.Note{{Reason: reason}}
-		if got := repairWait(notes, maxLooks); got != want {
-			t.Errorf("%s: after many looks it waits %s, want %s", reason, got, want)
+		if got := repairWait(notes, maxPasses); got != want {
+			t.Errorf("%s: after many passes it waits %s, want %s", reason, got, want)
 		}
 		if first := repairWait(notes, 0); want != RefusedRecheck && first > time.Second {
 			t.Errorf("%s: at first it waits %s", reason, first)

@@ -80,6 +80,10 @@ func (d Decision) IsApplied() bool { return d.Do == Keep || d.Do == Once || d.Do
 // IsUnderWay says that the objects to apply are known: nothing is rendered.
 func (d Decision) IsUnderWay() bool { return (d.Do == CarryOn || d.Do == GoBack) && !d.FromRecord }
 
+// Repairs says whether drift from a record is repaired: it is applied to its end, and the
+// strategy is not Once.
+func (d Decision) Repairs(record *Record) bool { return record.IsComplete() && !d.ShowsDrift }
+
 // IsRecorded says that the whole revision is on record: nothing is rendered, refused or recorded.
 func (d Decision) IsRecorded() bool { return d.IsApplied() || d.IsUnderWay() || d.Do == GoBack }
 
@@ -233,6 +237,12 @@ func (r *Record) TimeLeft(watched, now time.Time) (left time.Duration, limited b
 		since = watched
 	}
 	return since.Add(r.Timeout.Duration).Sub(now), true
+}
+
+// IsLate says whether the revision has had its time to become healthy. Without a record nothing is
+// known of that.
+func (r *Record) IsLate(now time.Time) bool {
+	return r != nil && now.After(r.Time.Add(r.Timeout.Duration))
 }
 
 // Next is the number of a new revision. An intent that was never applied keeps its number.

@@ -3,6 +3,7 @@ package revision
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -166,6 +167,14 @@ func (r *Record) InCluster() ownership.Inventory {
 		return r.Inventory.Unconfirmed()
 	}
 	return r.Inventory
+}
+
+// Unreadable says which newer revision can't be read; nil where this one is the newest.
+func (r *Record) Unreadable() error {
+	if r == nil || r.Skipped == 0 {
+		return nil
+	}
+	return fmt.Errorf("the record of revision %d can't be read: %s", r.Skipped, r.Damage)
 }
 
 // Owner is the installation that the record belongs to.

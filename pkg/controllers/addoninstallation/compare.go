@@ -61,7 +61,7 @@ func (f *facts) decide(ctx context.Context, wanted *revision.Wanted) {
 	f.Decision = revision.Decide(f.Record(), wanted, revision.Seen{
 		Once:        f.installation.Spec.ReconcileStrategy == kubermaticv1.ReconcileOnce,
 		ReconcileAt: f.installation.Annotations[kubermaticv1.AnnotationReconcileAt], Anew: isAskedAnew(f),
-		Rollout: f.IsRolling(), Watched: f.memory.Watched, Now: f.Now,
+		Rollout: f.IsRollingOut(), Watched: f.memory.Watched, Now: f.Now,
 	})
 	ctrl.LoggerFrom(ctx).V(1).Info("decided what to do", "decision", f.Decision.String())
 }

@@ -52,8 +52,8 @@ func (r *Reconciler) connect(ctx context.Context, f *facts) loop.Outcome {
 
 // comeBack makes a Cluster that came back with another UID the owner of the records, once its user cluster is known to be the same.
 func (r *Reconciler) comeBack(ctx context.Context, f *facts) loop.Outcome {
-	if err := f.Reown(ctx); err != nil {
-		return failed(err)
+	if stop := f.Reown(ctx); stop != nil {
+		return outcomeOf(stop)
 	}
 	return checkpoint(kubermaticv1.ConditionReady, fmt.Sprintf("cluster %q came back over the same user cluster", f.cluster.Name))
 }
@@ -70,14 +70,15 @@ func (r *Reconciler) watchSwaps(ctx context.Context, queue workqueue.TypedRateLi
 
 // notConnected says why. What only people can mend is waited for: the connection wakes the installation.
 func notConnected(without *cluster.NotConnectedError) *installer.Stop {
-	stop := &installer.Stop{About: installer.AboutAll, Reason: without.Reason, Message: without.Error(), Recheck: clusterRecheck}
+	stop := &installer.Stop{
+		Kind: installer.Retry, About: installer.AboutAll, Reason: without.Reason, Message: without.Error(), Recheck: connectRecheck,
+	}
 	switch without.Reason {
 	case kubermaticv1.ReasonClusterSwapped, kubermaticv1.ReasonClusterShared:
-		return stop
+		stop.Kind, stop.Recheck = installer.Waiting, clusterRecheck
 	case kubermaticv1.ReasonClusterUnreachable, kubermaticv1.ReasonClusterMisbehaves:
-		stop.Unknown = true
+		stop.Kind = installer.RetryUnknown
 	}
-	stop.Retry, stop.Recheck = true, connectRecheck
 	return stop
 }
 
@@ -98,9 +99,9 @@ func (r *Reconciler) callFailed(f *facts, about installer.About, err error) *ins
 
 // stopOf is what a call that failed says of what it is about. Where the API server misbehaves, nothing is known.
 func stopOf(about installer.About, err error) *installer.Stop {
-	stop := &installer.Stop{About: about, Reason: kubermaticv1.ReasonFailed, Message: err.Error(), Retry: true}
+	stop := &installer.Stop{Kind: installer.Retry, About: about, Reason: kubermaticv1.ReasonFailed, Message: err.Error()}
 	if _, ok := errors.AsType[*calls.MisbehavesError](err); ok {
-		stop.About, stop.Reason, stop.Unknown = installer.AboutAll, kubermaticv1.ReasonClusterMisbehaves, true
+		stop.Kind, stop.About, stop.Reason = installer.RetryUnknown, installer.AboutAll, kubermaticv1.ReasonClusterMisbehaves
 	}
 	return stop
 }
@@ -136,7 +137,7 @@ func (r *Reconciler) required(_ context.Context, f *facts) loop.Outcome {
 	}
 }
 
-// firstAwait is the wait before what is in the way is looked at again; it doubles up to installer.SlowestLook.
+// firstAwait is the wait before what is in the way is looked at again; it doubles up to installer.SlowestRecheck.
 const firstAwait = time.Second
 
 // awaited is what an installation waits for that somebody has to do in the user cluster.
@@ -152,7 +153,7 @@ type awaited struct {
 
 // next is how long to wait before the next look.
 func (a *awaited) next() time.Duration {
-	return max(min(backoff.After(a.looks, firstAwait, installer.SlowestLook), time.Until(a.until)), atOnce)
+	return max(min(backoff.After(a.looks, firstAwait, installer.SlowestRecheck), time.Until(a.until)), atOnce)
 }
 
 // await has what is in the way of the installation looked at soon, by one call a look: it is tried again once that changed, and not

@@ -125,3 +125,23 @@ func TestForgedRecordHoldsNothingUp(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Red when a pass goes on with a record that was deleted after the pass before (amend without a look whether it is there).
+func TestRecordThatWasDeletedIsMadeAnew(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	w.publish("deleted", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	object := w.install("deleted", "")
+	w.expectInstalled(object, "1.0.0", "")
+	before := uids(w.configMaps(object.Spec.TargetNamespace))
+	w.dropRecords()
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) { // which is to be on record
+		object.Spec.ReconcileStrategy = kubermaticv1.ReconcileOnce
+		object.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: "now"}
+	})
+	expect.Eventually(t, expect.Patience, w.recordsBelong)
+	w.expectInstalled(object, "1.0.0", "")
+	if diff := cmp.Diff(before, uids(w.configMaps(object.Spec.TargetNamespace))); diff != "" {
+		t.Errorf("UIDs (-before +after):\n%s", diff)
+	}
+}

@@ -126,17 +126,19 @@ const aboutRender installer.About = "Render"
 
 // outcomeOf is an answer of the installer as the outcome of a pass.
 func outcomeOf(stop *installer.Stop) loop.Outcome {
-	switch {
-	case stop == nil:
+	if stop == nil {
 		return nil
-	case stop.Retry:
-		return loop.RetryAt{
-			Condition: conditionOf[stop.About], Reason: stop.Reason, Message: stop.Message, Unknown: stop.Unknown, After: stop.Recheck,
-		}
-	case stop.Saved:
-		return loop.Checkpoint{Condition: conditionOf[stop.About], Reason: stop.Reason, Message: stop.Message, AtOnce: true}
 	}
-	return loop.Waiting{Condition: conditionOf[stop.About], Reason: stop.Reason, Message: stop.Message, Recheck: stop.Recheck}
+	condition, reason, message := conditionOf[stop.About], stop.Reason, stop.Message
+	switch stop.Kind {
+	case installer.Retry:
+		return loop.RetryAt{Condition: condition, Reason: reason, Message: message, After: stop.Recheck}
+	case installer.RetryUnknown:
+		return loop.RetryAt{Condition: condition, Reason: reason, Message: message, After: stop.Recheck, Unknown: true}
+	case installer.Checkpoint:
+		return loop.Checkpoint{Condition: condition, Reason: reason, Message: message, AtOnce: true}
+	}
+	return loop.Waiting{Condition: condition, Reason: reason, Message: message, Recheck: stop.Recheck}
 }
 
 // memory is what one installation's passes keep between them. All of it can be lost. The queue gives an

@@ -49,7 +49,7 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 	if f.Decision.IsApplied() {
 		return nil
 	}
-	if outcome := announceRollout(f, f.Left()); outcome != nil {
+	if outcome := announceRollout(f, f.PlanRollout()); outcome != nil {
 		return outcome
 	}
 	return outcomeOf(f.Advance(ctx))
@@ -58,7 +58,7 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 // repairDrift looks whether the user cluster still has what was applied, and puts back what differs.
 func (r *Reconciler) repairDrift(ctx context.Context, f *facts) loop.Outcome {
 	stop := f.RepairDrift(ctx)
-	if f.Surveyed {
+	if f.Compared != nil {
 		f.memory.refreshed = false
 	}
 	return outcomeOf(stop)
@@ -88,7 +88,7 @@ func (r *Reconciler) others(ctx context.Context, installation *kubermaticv1.Addo
 		}
 		others = append(others, installer.Other{
 			Name: other.Name, Addon: string(other.Spec.AddonRef.Name), TargetNamespace: other.Spec.TargetNamespace,
-			Deleted: other.DeletionTimestamp != nil, Leaving: isLeaving(other), Elder: isOlder(other, installation), Stand: standOf(other),
+			Deleted: other.DeletionTimestamp != nil, Leaving: isLeaving(other), Elder: isOlder(other, installation), Fingerprint: standOf(other),
 		})
 	}
 	return others, nil

@@ -91,8 +91,8 @@ func untilGone(unknown error) loop.Outcome {
 
 // forgetRecords is the last step: until here a crash begins the removal again.
 func (r *Reconciler) forgetRecords(ctx context.Context, f *facts) loop.Outcome {
-	if err := f.Forget(ctx); err != nil {
-		return failed(err)
+	if stop := f.Forget(ctx); stop != nil {
+		return outcomeOf(stop)
 	}
 	text := "removed from cluster %q"
 	if f.installation.Spec.DeletionPolicy == kubermaticv1.DeletionOrphan {

@@ -59,16 +59,16 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 		r.compareRendering(ctx, f, anew)
 		return nil
 	case f.Decision.Do == revision.GoBack:
-		return readIntent(f)
+		return outcomeOf(f.ReadIntent())
 	}
 	if outcome := r.releaseNameFree(ctx, f); outcome != nil {
 		return outcome
 	}
-	if stop := f.ReleaseFree(ctx, releaseName(f)); stop != nil {
+	if stop := f.CheckRelease(ctx, releaseName(f)); stop != nil {
 		return outcomeOf(stop)
 	}
 	if f.Decision.FromRecord {
-		return readIntent(f)
+		return outcomeOf(f.ReadIntent())
 	}
 	if outcome := r.secretsAskedFor(f); outcome != nil {
 		return outcome

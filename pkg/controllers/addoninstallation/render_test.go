@@ -93,7 +93,7 @@ func TestIntentIsNotRenderedAgain(t *testing.T) {
 	if !isTaken() {
 		t.Fatal("the intent is not taken up")
 	}
-	if outcome := readIntent(f); outcome != nil {
+	if outcome := outcomeOf(f.ReadIntent()); outcome != nil {
 		t.Fatal(outcome)
 	}
 	if diff := cmp.Diff([]*unstructured.Unstructured{configMap("a", "made up")}, f.Objects); diff != "" {

@@ -50,14 +50,6 @@ func isAskedAnew(f *facts) bool {
 	return f.memory.renderedAnew != f.installation.Annotations[kubermaticv1.AnnotationReconcileAt]
 }
 
-// readIntent has the objects of the intent on record. Rendered again they could be others, such as a certificate that the chart makes.
-func readIntent(f *facts) loop.Outcome {
-	if err := f.ReadIntent(); err != nil {
-		return failed(err)
-	}
-	return nil
-}
-
 // compareRendering renders once more, where somebody asked for a look at everything, and tells whether the same comes out.
 // What is applied stays as it is.
 func (r *Reconciler) compareRendering(ctx context.Context, f *facts, anew bool) {

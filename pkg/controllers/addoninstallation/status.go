@@ -244,17 +244,18 @@ func projectDrift(f *facts) {
 	if f.Applied != nil && meta.FindStatusCondition(*list, kubermaticv1.ConditionDrifted) == nil {
 		conditions.False(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonNoDrift, "") // it was just written
 	}
-	if !f.Surveyed {
+	if f.Compared == nil {
 		return
 	}
+	fights, drifted := f.Compared.Fights, f.Compared.Drifted
 	switch {
-	case len(f.Fights) > 0:
+	case len(fights) > 0:
 		conditions.True(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonFight, fmt.Sprintf(
 			"%s is changed again and again by somebody else and is left alone: end that, then set annotation %s",
-			f.Fights[0], kubermaticv1.AnnotationReconcileAt))
-	case len(f.Drifted) > 0:
+			fights[0], kubermaticv1.AnnotationReconcileAt))
+	case len(drifted) > 0:
 		conditions.True(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonDriftShown, fmt.Sprintf(
-			"%s differs from what was applied (%s in all) and stays so: the strategy is Once", f.Drifted[0], text.Count(len(f.Drifted), "object")))
+			"%s differs from what was applied (%s in all) and stays so: the strategy is Once", drifted[0], text.Count(len(drifted), "object")))
 	case len(f.Repaired) > 0:
 		conditions.False(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonRepaired, repairedText(f.Repaired))
 	default:

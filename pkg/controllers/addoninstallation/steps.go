@@ -21,12 +21,12 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 		{Name: "required", Run: r.required},                              // kinds that the version needs the cluster to serve
 		{Name: "render", Run: r.render},                                  // content and values become objects; helm: its release name is free
 		{Name: "allowed", Run: r.allowed},                                // what the seed keeps from Custom catalogues
-		{Name: "take-over", Run: installs((*installer.Pass).TakeOver)},   // helm: what a release that is gone on with has besides
+		{Name: "take-over", Run: installs((*installer.Pass).FindExtras)}, // helm: what a release that is gone on with has besides
 		{Name: "intent", Run: r.recordIntent},                            // on record before the first write
 		{Name: "apply", Run: r.apply},                                    // stage by stage; helm: behind namespaces and CRDs hooks come first
 		{Name: "record", Run: installs((*installer.Pass).RecordApplied)}, // on record with every UID
 		{Name: "release", Run: installs((*installer.Pass).WriteRelease)}, // helm: the copy that `helm list` shows
-		{Name: "inherit", Run: installs((*installer.Pass).Inherit)},      // what was used of an installation that went, or left it
+		{Name: "inherit", Run: installs((*installer.Pass).AdoptShared)},  // what was used of an installation that went, or left it
 		{Name: "drift", Run: r.repairDrift},                              // now and then, healthy or not: is it still what was applied?
 		{Name: "post-hooks", Run: installs((*installer.Pass).PostHooks)}, // helm: hooks that run once everything is applied
 		{Name: "health", Run: installs((*installer.Pass).Assess)},        // until everything works
@@ -41,7 +41,7 @@ func (r *Reconciler) maintenanceSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
 		{Name: "connect", Run: r.connect},                                // a live connection to the user cluster
 		{Name: "release", Run: installs((*installer.Pass).WriteRelease)}, // before drift, which counts as the look that was asked for
-		{Name: "inherit", Run: installs((*installer.Pass).Inherit)},      // what was used of an installation that went, or left it
+		{Name: "inherit", Run: installs((*installer.Pass).AdoptShared)},  // what was used of an installation that went, or left it
 		{Name: "drift", Run: r.repairDrift},                              // is it still what was applied?
 		{Name: "health", Run: installs((*installer.Pass).Assess)},        // an atomic upgrade has a deadline, and the status says what is there
 		{Name: "rest", Run: r.rest},                                      // until the next look
