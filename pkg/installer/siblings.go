@@ -51,7 +51,7 @@ func (p *Pass) others(ctx context.Context) ([]Other, error) {
 func (p *Pass) sibling(ctx context.Context, other Other) (ownership.Sibling, error) {
 	sibling := ownership.Sibling{Name: other.Name, Leaving: other.Leaving, Elder: other.Elder}
 	record, err := p.installer.Reads.Load(ctx, p.Namespace, ownership.Owner{ClusterUID: p.Owner.ClusterUID, Installation: other.Name})
-	if _, damaged := errors.AsType[*revision.DamagedError](err); damaged || err == nil && record.Unreadable() != nil {
+	if _, damaged := errors.AsType[*revision.DamagedError](err); damaged || err == nil && record != nil && record.Skipped > 0 {
 		sibling.Unknown = true
 		return sibling, nil
 	}
