@@ -4,19 +4,17 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/rendering"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
@@ -26,9 +24,11 @@ import (
 
 // compare decides by what objects depend on.
 func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
-	if err := r.hashInputs(f); err != nil {
+	inputs, err := r.renderer.Inputs(r.request(f))
+	if err != nil {
 		return failed(err)
 	}
+	f.inputs = inputs
 	f.RenewRollout()
 	f.decide(ctx, wantedOf(f))
 	if f.Decision.Do == revision.Once {
@@ -67,7 +67,7 @@ func (f *facts) decide(ctx context.Context, wanted *revision.Wanted) {
 }
 
 func wantedOf(f *facts) *revision.Wanted {
-	return &revision.Wanted{Addon: addonOf(f), Version: f.choice.Version.Version, Inputs: f.inputs, Asked: f.wanted}
+	return &revision.Wanted{Addon: addonOf(f), Version: f.choice.Version.Version, Inputs: f.inputs.Hash, Asked: f.inputs.Wanted}
 }
 
 // offerUpdate says that what strategy Once leaves alone is not what would be chosen today.
@@ -94,7 +94,7 @@ func (r *Reconciler) amendName(ctx context.Context, f *facts) loop.Outcome {
 // nothing is written there.
 func (r *Reconciler) amendInputs(ctx context.Context, f *facts) loop.Outcome {
 	return outcomeOf(f.Amend(ctx, func(kept *revision.Record) {
-		kept.Inputs, kept.Wanted, kept.Version, kept.EntryDigest = f.inputs, f.wanted, f.choice.Version.Version, f.choice.Origin.Digest
+		kept.Inputs, kept.Wanted, kept.Version, kept.EntryDigest = f.inputs.Hash, f.inputs.Wanted, f.choice.Version.Version, f.choice.Origin.Digest
 		kept.Artifact = kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest}
 		kept.CRDs, kept.Timeout = crdPolicy(f), timeoutOf(f)
 		kept.Values, kept.Origins = f.values.Merged, f.values.Origins
@@ -107,7 +107,7 @@ func (r *Reconciler) amendInputs(ctx context.Context, f *facts) loop.Outcome {
 // amendIntent puts new inputs on record for an intent that has the same objects; its rollout goes
 // on.
 func (r *Reconciler) amendIntent(ctx context.Context, f *facts) loop.Outcome {
-	return outcomeOf(f.Amend(ctx, func(kept *revision.Record) { kept.Inputs, kept.Wanted = f.inputs, f.wanted }))
+	return outcomeOf(f.Amend(ctx, func(kept *revision.Record) { kept.Inputs, kept.Wanted = f.inputs.Hash, f.inputs.Wanted }))
 }
 
 // beforeApply are the conditions whose failure leaves the user cluster as it is.
@@ -197,90 +197,14 @@ func givenUpText(record *revision.Record) string {
 		"try once more; it failed since %s", record.Rollback.Version, record.Version, kubermaticv1.AnnotationReconcileAt, record.Rollback.Problem)
 }
 
-// servedVersions count as input only for charts that ask for them: served groups come and go for reasons that have
-// nothing to do with most charts.
-func (r *Reconciler) servedVersions(f *facts) ([]string, error) {
-	if f.choice.Version.Template.Method != kubermaticv1.MethodHelm {
-		return nil, nil
-	}
-	asks, err := r.capabilityCharts.ask(f.snapshot.Digest, f.snapshot.FS, asksForCapabilities)
-	if err != nil || !asks {
-		return nil, err
-	}
-	return served(f), nil
-}
-
-// served are the group versions and kinds of the user cluster that a chart learns of.
-func served(f *facts) []string {
-	own := f.memory.brought.by(contentKey(f))
-	if record := f.Record(); record != nil {
-		own = slices.Concat(own, record.Inventory.DefinedGroups(), record.Shared.DefinedGroups())
-	}
-	return withoutOwn(f.Connection.APIVersions(), own)
-}
-
-// withoutOwn leaves out the groups of CustomResourceDefinitions that the installation itself brings: with them, applying a chart
-// would change what it is rendered with. The renderer adds what is in the chart's crds/ folder.
-func withoutOwn(versions, own []string) []string {
-	return slices.DeleteFunc(versions, func(version string) bool {
-		group, _, _ := strings.Cut(version, "/")
-		return slices.Contains(own, group)
-	})
-}
-
-// broughtGroups are the groups that some content was seen to bring, before any record says so.
-type broughtGroups struct {
-	content string
-	groups  []string
-}
-
-func (b broughtGroups) by(content string) []string {
-	if b.content != content {
-		return nil
-	}
-	return b.groups
-}
-
-func contentKey(f *facts) string { return f.choice.Origin.Digest + "/" + f.snapshot.Digest }
-
-// learnsOwn says whether a rendering that counted groups as served turned out to bring them itself: they were there before, by helm
-// or from an earlier time, and are its own from now on. Then it was rendered with what the next look would take away again.
-func (r *Reconciler) learnsOwn(f *facts) (bool, error) {
-	asks, err := r.servedVersions(f)
-	if err != nil || len(asks) == 0 {
-		return false, err
-	}
-	var brought []string
-	for _, group := range apply.Planned(f.Objects, nil).DefinedGroups() {
-		if slices.ContainsFunc(asks, func(version string) bool { return strings.HasPrefix(version, group+"/") }) {
-			brought = append(brought, group)
-		}
-	}
-	if len(brought) == 0 {
-		return false, nil
-	}
-	content := contentKey(f)
-	f.memory.brought = broughtGroups{content, slices.Concat(f.memory.brought.by(content), brought)}
-	return true, r.hashInputs(f)
-}
-
 // defaultTimeout is how long objects may take to become healthy where the catalogue doesn't say.
 const defaultTimeout = 10 * time.Minute
 
 // releaseName of the Helm release; empty for go-template.
 func releaseName(f *facts) string { return f.choice.ReleaseName(f.installation.Name) }
 
-// crdPolicy is the version's policy with its defaults filled in.
 func crdPolicy(f *facts) kubermaticv1.CRDPolicy {
-	policy := kubermaticv1.CRDPolicy{Apply: kubermaticv1.CRDCreateReplace, Remove: kubermaticv1.CRDRemoveWhenUnused}
-	if f.choice.Version.Template.Method == kubermaticv1.MethodHelm {
-		policy.Remove = kubermaticv1.CRDRemoveKeep
-	}
-	if wanted := f.choice.Version.Template.CRDs; wanted != nil {
-		policy.Apply = cmp.Or(wanted.Apply, policy.Apply)
-		policy.Remove = cmp.Or(wanted.Remove, policy.Remove)
-	}
-	return policy
+	return rendering.CRDPolicy(f.choice.Version.Template)
 }
 
 func timeoutOf(f *facts) metav1.Duration {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -27,6 +26,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/remote"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/rendering"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
@@ -65,12 +65,6 @@ type Records interface {
 	Clusters(ctx context.Context, namespace, installation string) ([]kubermaticv1.ClusterIdentity, error)
 }
 
-// Images rewrites the images of objects in place. Canonical is the same for the same rules.
-type Images interface {
-	Rewrite(objects []*unstructured.Unstructured)
-	Canonical() []byte
-}
-
 // Dependencies are what the controller works with.
 type Dependencies struct {
 	// Client reads from the manager's cache, which holds of AddonCatalogues the merged ones.
@@ -95,7 +89,7 @@ type Dependencies struct {
 	Platform       Platform
 	ClusterSecrets ClusterSecrets
 	// Images are rewritten in rendered objects.
-	Images  Images
+	Images  rendering.Images
 	Records Records
 	// InputsKey keys the hash of inputs; it is the same for the whole seed.
 	InputsKey []byte
@@ -107,13 +101,11 @@ type Dependencies struct {
 // Reconciler is the AddonInstallationController.
 type Reconciler struct {
 	Dependencies
-	installer        *installer.Installer
-	memories         memories
-	dependents       dependents
-	capabilityCharts searches[bool]
-	secretContents   searches[bool]
-	lookupCharts     searches[kindsAsked]
-	queue            *fairqueue.Queue[reconcile.Request]
+	installer  *installer.Installer
+	renderer   *rendering.Renderer
+	memories   memories
+	dependents dependents
+	queue      *fairqueue.Queue[reconcile.Request]
 }
 
 // New makes the controller.
@@ -124,7 +116,7 @@ func New(dependencies Dependencies) *Reconciler {
 		installer: &installer.Installer{
 			Reads: dependencies.Records, Writes: dependencies.Records, Interval: dependencies.Options.DriftInterval,
 		},
-		capabilityCharts: newSearches[bool](), secretContents: newSearches[bool](), lookupCharts: newSearches[kindsAsked](),
+		renderer: rendering.New(dependencies.Renders, dependencies.Images, dependencies.InputsKey),
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/rendering"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
@@ -59,8 +60,7 @@ type valuesFacts struct {
 	data     templatedata.Data
 	values   resolution.Values
 	snapshot fetch.Snapshot
-	// wanted is a hash over all that people say, inputs one over all that objects depend on.
-	wanted, inputs string
+	inputs   rendering.Inputs
 }
 
 // renderFacts are those of step render.
@@ -150,7 +150,7 @@ type memory struct {
 	// failures counts failed attempts in a row.
 	failures int32
 	// brought are groups that count as not served, since the content brings them itself.
-	brought broughtGroups
+	brought rendering.Brought
 	// renderedAnew is the value of annotation reconcile-at that was rendered for; changesTold the inputs whose second
 	// rendering gave something else, once that was told.
 	renderedAnew, changesTold string

@@ -14,6 +14,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/conditions"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
@@ -38,10 +39,22 @@ func (r *Reconciler) wantedRecord(f *facts) revision.Record {
 	return revision.Record{
 		Addon: addonOf(f), Version: f.choice.Version.Version, EntryDigest: f.choice.Origin.Digest, Core: f.choice.Core,
 		Method: f.choice.Version.Template.Method, Artifact: kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest},
-		Inputs: f.inputs, Wanted: f.wanted, ObjectsDigest: apply.ObjectsDigest(f.Objects), CRDs: crdPolicy(f), Timeout: timeoutOf(f),
+		Inputs: f.inputs.Hash, Wanted: f.inputs.Wanted, ObjectsDigest: apply.ObjectsDigest(f.Objects), CRDs: crdPolicy(f), Timeout: timeoutOf(f),
 		Values: f.values.Merged, Origins: f.values.Origins,
 		From: installedVersion(f), Atomic: f.choice.Version.Template.Atomic, Helm: helmRecord(f),
 	}
+}
+
+// helmRecord is what the record says of the Helm release; nil for go-template.
+func helmRecord(f *facts) *helmrelease.Release {
+	chart := f.chart
+	if chart == nil {
+		return nil
+	}
+	helm := f.NextRelease(releaseName(f))
+	helm.ChartName, helm.ChartVersion, helm.AppVersion = chart.Name, chart.Version, chart.AppVersion
+	helm.Manifest, helm.Config = chart.Manifest, chart.Config
+	return helm
 }
 
 // apply takes the rollout as far as it goes now; a long one is announced first.

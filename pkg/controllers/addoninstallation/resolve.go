@@ -20,12 +20,15 @@ import (
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/rendering"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
+
+func addonOf(f *facts) string { return string(f.installation.Spec.AddonRef.Name) }
 
 func waiting(reason, message string, recheck time.Duration) loop.Outcome {
 	return loop.Waiting{Condition: kubermaticv1.ConditionReady, Reason: reason, Message: message, Recheck: recheck}
@@ -119,7 +122,7 @@ type layers struct {
 // FromTemplate renders the catalogue's valuesTemplate. Renderings are kept, so that one that changes nothing costs nothing.
 func (l layers) FromTemplate(ctx context.Context, template string) (map[string]any, error) {
 	return l.r.Values.RenderValues(ctx, render.ValuesInput{
-		Addon: addonOf(l.f), Tenant: tenantOf(l.f), Template: template, Data: l.f.data,
+		Addon: addonOf(l.f), Tenant: rendering.Tenant(l.f.cluster.UID, l.f.choice.Core), Template: template, Data: l.f.data,
 	}, l.r.waker(l.f.installation))
 }
 

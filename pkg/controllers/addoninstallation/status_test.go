@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -142,26 +141,6 @@ func TestMaintenanceIsLookedAtInTime(t *testing.T) {
 	got := earlier(stalled, loop.Done{Recheck: time.Minute})
 	if loop.ComeBack(got) != time.Minute {
 		t.Errorf("comes back after %s", loop.ComeBack(got))
-	}
-}
-
-func TestAsksForCapabilities(t *testing.T) {
-	for _, test := range []struct {
-		why  string
-		file string
-		want bool
-	}{
-		{"a template of the chart", "templates/deployment.yaml", true},
-		{"a template of a dependency", "charts/sub/templates/x.yaml", true},
-		{"the README does not count", "README.md", false},
-	} {
-		t.Run(test.why, func(t *testing.T) {
-			chart := fstest.MapFS{test.file: {Data: []byte("{{ .Capabilities.KubeVersion }}")}}
-			got, err := asksForCapabilities(chart)
-			if err != nil || got != test.want {
-				t.Errorf("got %t, %v; want %t", got, err, test.want)
-			}
-		})
 	}
 }
 
