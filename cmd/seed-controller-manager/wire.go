@@ -142,7 +142,8 @@ func newConnections(
 
 // newRecords keeps sealed records, and seals earlier ones once this manager leads.
 func newRecords(made manager.Manager, namespace string, key []byte) (*revision.Records, error) {
-	records := revision.NewRecords(made.GetClient(), made.GetAPIReader(), revision.NewSeal(key))
+	c := addoninstallation.SavingClient(made.GetClient(), made.GetAPIReader())
+	records := revision.NewRecords(c, c, revision.NewSeal(key))
 	return records, made.Add(records.SealEarlier(namespace, key))
 }
 

@@ -2,8 +2,10 @@ package rendering
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -41,36 +43,49 @@ func (r *Renderer) Compare(ctx context.Context, q Request) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return different(digestsOf(applied, record.Hooks), digestsOf(again.Objects, again.Hooks)), nil
+	before, err := contentOf(applied, record.Hooks)
+	if err != nil {
+		return nil, err
+	}
+	after, err := contentOf(again.Objects, again.Hooks)
+	return different(before, after), err
 }
 
-// different names what two renderings do not share, by their digests.
-func different(before, after map[string]string) []string {
+// different names what two renderings do not share.
+func different(before, after map[string]any) []string {
 	names := map[string]bool{}
-	for name, digest := range after {
-		names[name] = before[name] != digest
+	for _, rendering := range []map[string]any{before, after} {
+		for name := range rendering {
+			if !reflect.DeepEqual(before[name], after[name]) {
+				names[name] = true
+			}
+		}
 	}
-	for name := range before {
-		_, stays := after[name]
-		names[name] = names[name] || !stays
-	}
-	maps.DeleteFunc(names, func(_ string, differs bool) bool { return !differs })
 	return slices.Sorted(maps.Keys(names))
 }
 
-// digestsOf are the digests of objects and hooks by what people call them; those that are called the
-// same have theirs in a row. Hooks of tests count for nothing.
-func digestsOf(objects []*unstructured.Unstructured, run []hooks.Hook) map[string]string {
-	digests := map[string]string{}
+// contentOf are objects and hooks by what people call them, in the kinds of values that JSON has;
+// those that are called the same are a list. Hooks of tests count for nothing.
+func contentOf(objects []*unstructured.Unstructured, run []hooks.Hook) (map[string]any, error) {
+	named := map[string][]any{}
 	for _, object := range objects {
-		digests[nameOf(object)] += apply.ObjectsDigest([]*unstructured.Unstructured{object})
+		named[nameOf(object)] = append(named[nameOf(object)], object.Object)
 	}
 	for _, hook := range run {
-		if digest := hooks.Digest([]hooks.Hook{hook}); digest != "" {
-			digests[hookNameOf(hook)] += digest
+		if hooks.Digest([]hooks.Hook{hook}) != "" {
+			hook.Run = nil
+			named[hookNameOf(hook)] = append(named[hookNameOf(hook)], hook)
 		}
 	}
-	return digests
+	encoded, err := json.Marshal(named)
+	if err != nil {
+		return nil, fmt.Errorf("encoding objects to compare: %w", err)
+	}
+	content := map[string]any{}
+	if err := json.Unmarshal(encoded, &content); err != nil {
+		return nil, fmt.Errorf("decoding objects to compare: %w", err)
+	}
+	return content, nil
 }
 
 func nameOf(object *unstructured.Unstructured) string {

@@ -12,6 +12,15 @@ import (
 	"github.com/trellis-addons/trellis/pkg/hooks"
 )
 
+func content(t *testing.T, objects []*unstructured.Unstructured, run []hooks.Hook) map[string]any {
+	t.Helper()
+	found, err := contentOf(objects, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
 // V15: What tells the difference of two renderings names objects, and no value of a Secret, also
 // not in base64. Red when an object is named by more than its name.
 func TestDifferencesHoldNoValue(t *testing.T) {
@@ -23,7 +32,7 @@ func TestDifferencesHoldNoValue(t *testing.T) {
 		}}
 	}
 	before, after := []*unstructured.Unstructured{secret("hunter2")}, []*unstructured.Unstructured{secret("hunter3")}
-	named := strings.Join(different(digestsOf(before, nil), digestsOf(after, nil)), ", ")
+	named := strings.Join(different(content(t, before, nil), content(t, after, nil)), ", ")
 	if !strings.Contains(named, "Secret apps/login") {
 		t.Errorf("what is named does not name the Secret: %s", named)
 	}
@@ -49,7 +58,7 @@ func TestDifferent(t *testing.T) {
 	before := []*unstructured.Unstructured{configMap("same", "x"), configMap("other", "1"), configMap("gone", "")}
 	after := []*unstructured.Unstructured{configMap("new", ""), configMap("other", "2"), configMap("same", "x")}
 	want := []string{"ConfigMap n/gone", "ConfigMap n/new", "ConfigMap n/other", "hook Job n/a of templates/a.yaml"}
-	if diff := cmp.Diff(want, different(digestsOf(before, hooks("one")), digestsOf(after, hooks("two")))); diff != "" {
+	if diff := cmp.Diff(want, different(content(t, before, hooks("one")), content(t, after, hooks("two")))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -2,14 +2,10 @@ package rendering
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
-	"github.com/trellis-addons/trellis/pkg/hooks"
-	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
@@ -65,36 +61,12 @@ func differByChance(recorded, once, twice Result) (bool, error) {
 	var contents [3]map[string]any
 	var failures [3]error
 	for i, one := range []Result{recorded, once, twice} {
-		contents[i], failures[i] = one.content()
+		contents[i], failures[i] = contentOf(one.Objects, one.Hooks)
 	}
 	if err := errors.Join(failures[:]...); err != nil {
 		return false, err
 	}
 	return byChance(contents[0], contents[1], contents[2]), nil
-}
-
-// content are objects and hooks by name, in the kinds of values that JSON has. Hooks of tests count
-// for nothing.
-func (r Result) content() (map[string]any, error) {
-	named := map[string]any{}
-	for _, object := range r.Objects {
-		named[ownership.KeyOf(object).String()] = object.Object
-	}
-	for _, hook := range r.Hooks {
-		if hooks.Digest([]hooks.Hook{hook}) != "" {
-			hook.Run = nil
-			named[hookNameOf(hook)] = hook
-		}
-	}
-	encoded, err := json.Marshal(named)
-	if err != nil {
-		return nil, fmt.Errorf("encoding objects to compare: %w", err)
-	}
-	content := map[string]any{}
-	if err := json.Unmarshal(encoded, &content); err != nil {
-		return nil, fmt.Errorf("decoding objects to compare: %w", err)
-	}
-	return content, nil
 }
 
 // byChance says whether a value on record differs from a rendering's only at paths at which another

@@ -200,12 +200,13 @@ func dependenciesOf(made manager.Manager, work assignment) (addoninstallation.De
 		},
 		Values: templates,
 	})
+	saving := addoninstallation.SavingClient(made.GetClient(), made.GetAPIReader())
 	return addoninstallation.Dependencies{
 		Client: made.GetClient(), Marks: mergedcatalogue.New(logr.Discard()), Marked: marked, Direct: made.GetAPIReader(), Recorder: made.GetEventRecorder("addoninstallation"),
 		Finder:      cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient()),
 		Connections: connections, Store: content, SourceKinds: kinds, Renders: renders, Values: renders,
 		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Images: images.Rules{},
-		Records: revision.NewRecords(made.GetClient(), made.GetAPIReader(), revision.NewSeal([]byte("key"))), InputsKey: []byte("key"),
+		Records: revision.NewRecords(saving, saving, revision.NewSeal([]byte("key"))), InputsKey: []byte("key"),
 		Options: addoninstallation.Options{CatalogueNamespace: work.Catalogue, DriftInterval: cmp.Or(work.DriftInterval, 10*time.Minute), Passes: fairqueue.Limits{Workers: 10}},
 	}, nil
 }

@@ -175,12 +175,13 @@ func (s *seed) run() (content *store.Store, end func()) {
 			s.t.Fatal(err)
 		}
 	}
+	saving := addoninstallation.SavingClient(mgr.GetClient(), mgr.GetAPIReader())
 	mgr.SetUp(addoninstallation.New(addoninstallation.Dependencies{
 		Client: mgr.GetClient(), Marks: mergedcatalogue.New(logr.Discard()), Marked: marked, Direct: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("addoninstallation"),
 		Finder:      wiring.Finder(mgr),
 		Connections: connections, Store: content, SourceKinds: kinds,
 		Renders: renders, Values: renders, Platform: platform, ClusterSecrets: cluster.NewSecrets(mgr.GetAPIReader()),
-		Records: revision.NewRecords(mgr.GetClient(), mgr.GetAPIReader(), revision.NewSeal([]byte("key"))), InputsKey: []byte("key"),
+		Records: revision.NewRecords(saving, saving, revision.NewSeal([]byte("key"))), InputsKey: []byte("key"),
 		Options: addoninstallation.Options{CatalogueNamespace: catalogue, DriftInterval: time.Hour, Passes: fairqueue.Limits{Workers: 10}},
 	}))
 	mgr.Run()

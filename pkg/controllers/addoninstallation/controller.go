@@ -23,11 +23,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/remote"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/rendering"
-	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
@@ -110,7 +108,6 @@ type Reconciler struct {
 
 // New makes the controller.
 func New(dependencies Dependencies) *Reconciler {
-	dependencies.Records = savedRecords{dependencies.Records}
 	return &Reconciler{
 		Dependencies: dependencies,
 		installer: &installer.Installer{
@@ -198,20 +195,10 @@ const (
 
 type outerKey struct{}
 
-// begin gives the context of a pass, which ends when the pass has taken too long. What it did by then is saved all the same: within
-// it, saving gives a context that does not end with it.
+// begin gives the context of a pass, which ends when the pass has taken too long.
 func (r *Reconciler) begin(ctx context.Context, request ctrl.Request) (within context.Context, end func()) {
 	within = context.WithValue(ctx, outerKey{}, ctx)
 	return r.queue.Begin(remote.Within(within, "one pass", remote.PassTotals), request)
-}
-
-// saving is the context for reading and writing what the seed keeps of an installation.
-func saving(within context.Context) (context.Context, context.CancelFunc) {
-	outer, known := within.Value(outerKey{}).(context.Context)
-	if !known {
-		outer = within
-	}
-	return context.WithTimeout(outer, saveTimeout)
 }
 
 // overdue tells of a pass that was ended: what failed, or waits, then does so since the cluster was too slow. That only an edit helps
@@ -251,71 +238,44 @@ func (f *facts) tooSlow(late *fairqueue.OverdueError, outcome loop.Outcome) loop
 	}
 }
 
-// savedRecords read and write records in a context of their own: they are the seed's, and must not suffer from a user cluster that
-// was too slow.
-type savedRecords struct{ records Records }
+// SavingClient is a client for records, which it reads with reader. Its calls don't end with a pass
+// that makes them: what was done is saved, however slow the user cluster was.
+func SavingClient(c client.Client, reader client.Reader) client.Client { return savingClient{c, reader} }
 
-// Clusters implements Records.
-func (s savedRecords) Clusters(ctx context.Context, namespace, installation string) ([]kubermaticv1.ClusterIdentity, error) {
-	ctx, cancel := saving(ctx)
-	defer cancel()
-	return s.records.Clusters(ctx, namespace, installation)
+type savingClient struct {
+	client.Client
+	reader client.Reader
 }
 
-// Load implements Records.
-func (s savedRecords) Load(ctx context.Context, namespace string, owner ownership.Owner) (*revision.Record, error) {
-	ctx, cancel := saving(ctx)
-	defer cancel()
-	return s.records.Load(ctx, namespace, owner)
+func (c savingClient) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	return outside(ctx, func(ctx context.Context) error { return c.reader.Get(ctx, key, object, options...) })
 }
 
-// LoadFirst implements Records.
-func (s savedRecords) LoadFirst(ctx context.Context, namespace string, owner ownership.Owner) (*revision.Record, error) {
-	ctx, cancel := saving(ctx)
-	defer cancel()
-	return s.records.LoadFirst(ctx, namespace, owner)
+func (c savingClient) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	return outside(ctx, func(ctx context.Context) error { return c.reader.List(ctx, list, options...) })
 }
 
-// LoadRevision implements Records.
-func (s savedRecords) LoadRevision(ctx context.Context, namespace string, owner ownership.Owner, revision int) (*revision.Record, error) {
-	ctx, cancel := saving(ctx)
-	defer cancel()
-	return s.records.LoadRevision(ctx, namespace, owner, revision)
+func (c savingClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
+	return outside(ctx, func(ctx context.Context) error { return c.Client.Create(ctx, object, options...) })
 }
 
-// SaveIntent implements Records.
-func (s savedRecords) SaveIntent(ctx context.Context, namespace string, record *revision.Record) error {
-	ctx, cancel := saving(ctx)
-	defer cancel()
-	return s.records.SaveIntent(ctx, namespace, record)
+func (c savingClient) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
+	return outside(ctx, func(ctx context.Context) error { return c.Client.Update(ctx, object, options...) })
 }
 
-// SaveApplied implements Records.
-func (s savedRecords) SaveApplied(ctx context.Context, namespace string, record *revision.Record) error {
-	ctx, cancel := saving(ctx)
-	defer cancel()
-	return s.records.SaveApplied(ctx, namespace, record)
+func (c savingClient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
+	return outside(ctx, func(ctx context.Context) error { return c.Client.Delete(ctx, object, options...) })
 }
 
-// Trim implements Records.
-func (s savedRecords) Trim(ctx context.Context, namespace string, owner ownership.Owner, keep ...int) error {
-	ctx, cancel := saving(ctx)
+// outside makes a call in the context that a pass began with.
+func outside(within context.Context, call func(context.Context) error) error {
+	outer, inPass := within.Value(outerKey{}).(context.Context)
+	if !inPass {
+		return call(within)
+	}
+	ctx, cancel := context.WithTimeout(outer, saveTimeout)
 	defer cancel()
-	return s.records.Trim(ctx, namespace, owner, keep...)
-}
-
-// Forget implements Records.
-func (s savedRecords) Forget(ctx context.Context, namespace string, owner ownership.Owner) error {
-	ctx, cancel := saving(ctx)
-	defer cancel()
-	return s.records.Forget(ctx, namespace, owner)
-}
-
-// Reown implements Records.
-func (s savedRecords) Reown(ctx context.Context, namespace string, owner ownership.Owner, now kubermaticv1.ClusterIdentity) error {
-	ctx, cancel := saving(ctx)
-	defer cancel()
-	return s.records.Reown(ctx, namespace, owner, now)
+	return call(ctx)
 }
 
 // NewCensus counts all installations of a seed by how they stand, from when leads is closed on.

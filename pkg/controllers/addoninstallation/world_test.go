@@ -216,7 +216,8 @@ func (w *world) dependencies(made manager.Manager) addoninstallation.Dependencie
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var records addoninstallation.Records = revision.NewRecords(made.GetClient(), made.GetAPIReader(), revision.NewSeal([]byte("key")))
+	saving := addoninstallation.SavingClient(made.GetClient(), made.GetAPIReader())
+	var records addoninstallation.Records = revision.NewRecords(saving, saving, revision.NewSeal([]byte("key")))
 	if w.records != nil {
 		records = w.records(records)
 	}
