@@ -125,3 +125,6 @@ func (m *State) doubtCluster() {
 
 // doubt has the record read again: a save failed, so it is not known what the seed has.
 func (m *State) doubt() { m.Loaded, m.Record, m.rollout = false, nil, nil }
+
+// Lost says that the user cluster does not answer, or is paused.
+func (p *Pass) Lost() { p.State.Watched = time.Time{} }

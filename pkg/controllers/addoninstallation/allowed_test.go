@@ -21,12 +21,12 @@ func TestRestrictionHoldsForNewRevisionsOfCustomAddons(t *testing.T) {
 	}{
 		{"Custom", func(*facts) {}, true},
 		{"Core", func(f *facts) { f.choice.Core = true }, false},
-		{"unchanged", func(f *facts) { f.Decision.Do = revision.Keep }, false},
-		{"under way", func(f *facts) { f.Decision.Do = revision.CarryOn }, false},
+		{"unchanged", func(f *facts) { f.pass.Decision.Do = revision.Keep }, false},
+		{"under way", func(f *facts) { f.pass.Decision.Do = revision.CarryOn }, false},
 		{"another target", func(f *facts) { f.installation.Spec.TargetNamespace = "shop" }, false},
 		{"a hook", func(f *facts) {
 			f.installation.Spec.TargetNamespace = "shop"
-			f.Hooks = []hooks.Hook{{Object: []byte(`{"kind": "Job", "metadata": {"name": "a", "namespace": "kube-system"}}`)}}
+			f.pass.Hooks = []hooks.Hook{{Object: []byte(`{"kind": "Job", "metadata": {"name": "a", "namespace": "kube-system"}}`)}}
 		}, true},
 	} {
 		f := &facts{installation: &kubermaticv1.AddonInstallation{}}

@@ -14,7 +14,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/rendering"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
@@ -29,50 +28,51 @@ func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
 		return failed(err)
 	}
 	f.inputs = inputs
-	f.RenewRollout()
+	f.pass.RenewRollout()
 	f.decide(ctx, wantedOf(f))
-	if f.Decision.Do == revision.Once {
+	if f.pass.Decision.Do == revision.Once {
 		f.offerUpdate()
 	}
-	if f.Decision.Amend == revision.AmendName {
-		return r.amendName(ctx, f)
+	if f.pass.Decision.Amend == revision.AmendName {
+		return amendName(ctx, f)
 	}
 	return nil
 }
 
 // compareRendered decides by the objects, and puts on record what needs no new revision.
-func (r *Reconciler) compareRendered(ctx context.Context, f *facts, made revision.Record) loop.Outcome {
+func compareRendered(ctx context.Context, f *facts, made *revision.Record) loop.Outcome {
 	wanted := wantedOf(f)
 	wanted.Rendered = &revision.Rendered{
-		ObjectsDigest: made.ObjectsDigest, Hooks: f.Hooks, Helm: made.Helm, Adopts: f.Foreign != nil,
+		ObjectsDigest: made.ObjectsDigest, Hooks: f.pass.Hooks, Helm: made.Helm, Adopts: f.pass.Foreign != nil,
 	}
 	f.decide(ctx, wanted)
 	switch {
-	case f.Decision.Amend != revision.AmendInputs:
+	case f.pass.Decision.Amend != revision.AmendInputs:
 		return nil
-	case f.Decision.Do == revision.Keep:
-		return r.amendInputs(ctx, f)
+	case f.pass.Decision.Do == revision.Keep:
+		return amendInputs(ctx, &f.pass, made)
 	}
-	return r.amendIntent(ctx, f)
+	// an intent that has the same objects: its rollout goes on
+	return outcomeOf(f.pass.Amend(ctx, func(kept *revision.Record) { kept.Inputs, kept.Wanted = made.Inputs, made.Wanted }))
 }
 
 // decide decides; wanted is nil where it can't be had.
 func (f *facts) decide(ctx context.Context, wanted *revision.Wanted) {
-	f.Decision = revision.Decide(f.Record(), wanted, revision.Seen{
-		Once:        f.installation.Spec.ReconcileStrategy == kubermaticv1.ReconcileOnce,
-		ReconcileAt: f.installation.Annotations[kubermaticv1.AnnotationReconcileAt], Anew: isAskedAnew(f),
-		Rollout: f.IsRolling(), Watched: f.memory.Watched, Now: f.Now,
+	f.pass.Decision = revision.Decide(f.pass.Record(), wanted, revision.Seen{
+		Once:        f.pass.Asked.Once,
+		ReconcileAt: f.pass.Asked.ReconcileAt, Anew: f.memory.renderedFor != f.pass.Asked.ReconcileAt,
+		Rollout: f.pass.IsRolling(), Watched: f.pass.State.Watched, Now: f.pass.Now,
 	})
-	ctrl.LoggerFrom(ctx).V(1).Info("decided what to do", "decision", f.Decision.String())
+	ctrl.LoggerFrom(ctx).V(1).Info("decided what to do", "decision", f.pass.Decision.String())
 }
 
 func wantedOf(f *facts) *revision.Wanted {
-	return &revision.Wanted{Addon: addonOf(f), Version: f.choice.Version.Version, Inputs: f.inputs.Hash, Asked: f.inputs.Wanted}
+	return &revision.Wanted{Addon: addonOf(f.installation), Version: f.choice.Version.Version, Inputs: f.inputs.Hash, Asked: f.inputs.Wanted}
 }
 
 // offerUpdate says that what strategy Once leaves alone is not what would be chosen today.
 func (f *facts) offerUpdate() {
-	installed := f.Record().Version
+	installed := f.pass.Record().Version
 	if f.choice.Version.Version != installed {
 		f.selected.availableUpdate = cmp.Or(f.selected.availableUpdate, f.choice.Version.Version)
 	}
@@ -81,10 +81,10 @@ func (f *facts) offerUpdate() {
 
 // amendName puts on record that what is installed has another name now: that of an add-on's version
 // with the same content. The user cluster isn't asked.
-func (r *Reconciler) amendName(ctx context.Context, f *facts) loop.Outcome {
-	return outcomeOf(f.Amend(ctx, func(kept *revision.Record) {
+func amendName(ctx context.Context, f *facts) loop.Outcome {
+	return outcomeOf(f.pass.Amend(ctx, func(kept *revision.Record) {
 		kept.Version, kept.Origins = f.choice.Version.Version, f.values.Origins
-		if addon := addonOf(f); kept.Addon != addon {
+		if addon := addonOf(f.installation); kept.Addon != addon {
 			kept.Addon, kept.FormerAddon = addon, kept.Addon
 		}
 	}))
@@ -92,22 +92,15 @@ func (r *Reconciler) amendName(ctx context.Context, f *facts) loop.Outcome {
 
 // amendInputs puts new inputs on record that give the objects which the user cluster has already:
 // nothing is written there.
-func (r *Reconciler) amendInputs(ctx context.Context, f *facts) loop.Outcome {
-	return outcomeOf(f.Amend(ctx, func(kept *revision.Record) {
-		kept.Inputs, kept.Wanted, kept.Version, kept.EntryDigest = f.inputs.Hash, f.inputs.Wanted, f.choice.Version.Version, f.choice.Origin.Digest
-		kept.Artifact = kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest}
-		kept.CRDs, kept.Timeout = crdPolicy(f), timeoutOf(f)
-		kept.Values, kept.Origins = f.values.Merged, f.values.Origins
-		kept.Hooks = hooks.CarryRuns(kept.Hooks, f.Hooks) // those of tests may be others
-		kept.HooksState.FailedAt = metav1.Time{}          // with new inputs, what failed is tried at once
-		kept.Atomic, kept.Rollback = f.choice.Version.Template.Atomic, nil
+func amendInputs(ctx context.Context, pass *installer.Pass, made *revision.Record) loop.Outcome {
+	return outcomeOf(pass.Amend(ctx, func(kept *revision.Record) {
+		kept.Inputs, kept.Wanted, kept.Version, kept.EntryDigest = made.Inputs, made.Wanted, made.Version, made.EntryDigest
+		kept.Artifact, kept.CRDs, kept.Timeout = made.Artifact, made.CRDs, made.Timeout
+		kept.Values, kept.Origins = made.Values, made.Origins
+		kept.Hooks = hooks.CarryRuns(kept.Hooks, pass.Hooks) // those of tests may be others
+		kept.HooksState.FailedAt = metav1.Time{}             // with new inputs, what failed is tried at once
+		kept.Atomic, kept.Rollback = made.Atomic, nil
 	}))
-}
-
-// amendIntent puts new inputs on record for an intent that has the same objects; its rollout goes
-// on.
-func (r *Reconciler) amendIntent(ctx context.Context, f *facts) loop.Outcome {
-	return outcomeOf(f.Amend(ctx, func(kept *revision.Record) { kept.Inputs, kept.Wanted = f.inputs.Hash, f.inputs.Wanted }))
 }
 
 // beforeApply are the conditions whose failure leaves the user cluster as it is.
@@ -118,21 +111,22 @@ var beforeApply = map[string]bool{
 	kubermaticv1.ConditionRendered:       true,
 }
 
-// maintain keeps what is installed as it was applied when an edit can't be followed: the pass ended before anything changed, so
-// the record still says what the cluster should have. A rollback goes on, or begins for a revision that can't be applied any
-// further: neither needs what the pass could not get.
+// maintain keeps what is installed as it was applied when an edit can't be followed: the pass ended
+// before anything changed, so the record still says what the cluster should have. A rollback goes on,
+// or begins for a revision that can't be applied any further: neither needs what the pass could not
+// get.
 func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcome) loop.Outcome {
-	condition, ok := failing(outcome)
-	if !ok || !beforeApply[condition] {
+	said := judge(outcome)
+	if !beforeApply[said.condition] {
 		return outcome
 	}
 	f.decide(ctx, nil)
-	switch f.Decision.Do {
+	switch f.pass.Decision.Do {
 	case revision.Keep:
 		return earlier(outcome, loop.Run(ctx, r.maintenanceSteps(), f))
 	case revision.GiveWay:
-		return earlier(outcome, outcomeOf(f.GiveWay(ctx, &installer.Stop{
-			Message: "it was not applied in time: " + judge(outcome).message, Recheck: installer.RefusedRecheck,
+		return earlier(outcome, outcomeOf(f.pass.GiveWay(ctx, &installer.Stop{
+			Message: "it was not applied in time: " + said.message, Recheck: installer.RefusedRecheck,
 		})))
 	case revision.GoBack:
 		return earlier(outcome, loop.Run(ctx, r.rollbackSteps(), f))
@@ -140,20 +134,7 @@ func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcom
 	return outcome
 }
 
-// failing is the condition that an outcome turns False.
-func failing(outcome loop.Outcome) (condition string, ok bool) {
-	switch o := outcome.(type) {
-	case loop.RetryAt:
-		return o.Condition, true
-	case loop.Waiting:
-		return o.Condition, true
-	case loop.Stalled:
-		return o.Condition, true
-	}
-	return "", false
-}
-
-// earlier is the outcome, to be looked at again no later than the maintenance asks for.
+// earlier is the outcome, with a recheck no later than the maintenance asks for.
 func earlier(outcome, kept loop.Outcome) loop.Outcome {
 	recheck := loop.ComeBack(kept)
 	if recheck == 0 {
@@ -170,13 +151,13 @@ func earlier(outcome, kept loop.Outcome) loop.Outcome {
 	return outcome
 }
 
-// asGivenUp turns the outcome of an installation that was rolled back: everything may be well with what is there, and it is not what
-// was asked for.
+// asGivenUp turns the outcome of an installation that was rolled back: everything may be well with
+// what is there, and it is not what was asked for.
 func asGivenUp(f *facts, outcome loop.Outcome) loop.Outcome {
-	if f.Decision.Do != revision.GivenUp && f.Decision.Do != revision.GoBack || !f.Record().IsComplete() {
+	if f.pass.Decision.Do != revision.GivenUp && f.pass.Decision.Do != revision.GoBack || !f.pass.Record().IsComplete() {
 		return outcome
 	}
-	message := givenUpText(f.Record())
+	message := givenUpText(f.pass.Record())
 	switch o := outcome.(type) {
 	case loop.Done:
 	case loop.Waiting:
@@ -203,13 +184,9 @@ const defaultTimeout = 10 * time.Minute
 // releaseName of the Helm release; empty for go-template.
 func releaseName(f *facts) string { return f.choice.ReleaseName(f.installation.Name) }
 
-func crdPolicy(f *facts) kubermaticv1.CRDPolicy {
-	return rendering.CRDPolicy(f.choice.Version.Template)
-}
-
-func timeoutOf(f *facts) metav1.Duration {
-	if timeout := f.choice.Version.Template.Timeout; timeout != nil {
-		return *timeout
+func timeoutOf(template *kubermaticv1.Template) metav1.Duration {
+	if template.Timeout != nil {
+		return *template.Timeout
 	}
 	return metav1.Duration{Duration: defaultTimeout}
 }

@@ -33,17 +33,19 @@ import (
 type Options struct {
 	// CatalogueNamespace holds the merged catalogues.
 	CatalogueNamespace string
-	// DriftInterval is the time between two looks at an installation's objects.
+	// DriftInterval is the time between two comparisons of an installation's objects with the record.
 	DriftInterval time.Duration
 	// AllowPrereleases lets pre-releases of the platform match ordinary ranges.
 	AllowPrereleases bool
 	// WorkerName restricts the controller to Clusters with that label; empty: those without.
 	WorkerName string
-	// Passes bound how many installations are worked on at a time, for each cluster and together, and how long.
+	// Passes bound how many installations are worked on at a time, for each cluster and together, and
+	// how long.
 	Passes fairqueue.Limits
 	// Restrictions are what add-ons of Custom catalogues don't get here.
 	Restrictions catalogue.Restrictions
-	// Variables of add-ons, by their name: what templates see below .Variables where no value says otherwise.
+	// Variables of add-ons, by their name: what templates see below .Variables where no value says
+	// otherwise.
 	Variables map[string]map[string]any
 }
 
@@ -69,8 +71,8 @@ type Dependencies struct {
 	Client client.Client
 	// Marks tells merged catalogues from whatever else has their names.
 	Marks *mergedcatalogue.Marks
-	// Marked holds the Secrets and ConfigMaps that are marked for our use. It is a cache of its own, since a seed has many
-	// more of both that must not be kept in memory.
+	// Marked holds the Secrets and ConfigMaps that are marked for our use. It is a cache of its own,
+	// since a seed has many more of both that must not be held in memory.
 	Marked cache.Cache
 	// Direct reads from the API server what Marked has left out: see TrimMarked.
 	Direct      client.Reader
@@ -91,7 +93,7 @@ type Dependencies struct {
 	Records Records
 	// InputsKey keys the hash of inputs; it is the same for the whole seed.
 	InputsKey []byte
-	// QueueMetrics tell how the queue's lanes fare; nil: none.
+	// QueueMetrics are about the queue's lanes; nil: none.
 	QueueMetrics *fairqueue.Metrics
 	Options      Options
 }
@@ -131,7 +133,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	defer end()
 
 	if !isRemoved(installation) && r.isInTheWay(within, request, facts) {
-		return loop.Result(loop.Waiting{Recheck: facts.memory.awaited.next()}), nil
+		return loop.Result(facts.memory.awaited.next()), nil
 	}
 	if isRemoved(installation) {
 		outcome := loop.Run(within, r.removalSteps(), facts)
@@ -152,7 +154,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	outcome = facts.backOff(facts.overdue(within, r.maintain(within, facts, outcome)))
 	outcome = r.await(within, facts, outcome)
 	project(facts, outcome)
-	r.announce(ctx, facts)
+	r.reportChanges(ctx, facts)
 	return r.finish(ctx, pass, facts, outcome)
 }
 
@@ -162,17 +164,17 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	r.dependents.forget(name)
 }
 
-// finish hands the outcome over, remembers the status that was written and tells what is new in it.
+// finish hands the outcome over, remembers the status that was written and reports what is new in it.
 func (r *Reconciler) finish(
 	ctx context.Context, pass *loop.Loop[*kubermaticv1.AddonInstallation], f *facts, outcome loop.Outcome,
 ) (ctrl.Result, error) {
-	if outcome == (loop.NotMine{}) { // its worker tells of it, and changes what was remembered
+	if outcome == (loop.NotMine{}) { // its worker reports on it, and changes what was remembered
 		r.memories.forget(client.ObjectKeyFromObject(f.installation))
 		return pass.Finish(ctx, outcome)
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
-	r.dependents.note(f)
+	r.dependents.note(f.installation, f.pass.Record())
 	before := f.installation.ResourceVersion
 	result, err := pass.Finish(ctx, outcome)
 	if err == nil && f.installation.ResourceVersion != before {
@@ -181,7 +183,7 @@ func (r *Reconciler) finish(
 	if err != nil {
 		f.memory.awaited = nil // the status is to be written first
 	} else {
-		r.tellTrouble(ctx, f)
+		r.reportReady(ctx, f)
 	}
 	return result, err
 }
@@ -189,7 +191,7 @@ func (r *Reconciler) finish(
 const (
 	// saveTimeout bounds one write of status or records on the seed.
 	saveTimeout = 30 * time.Second
-	// overdueRecheck is when an installation that waits for something else is looked at again after its pass took too long.
+	// overdueRecheck is when the next pass begins of one that waits for something else and took too long.
 	overdueRecheck = time.Minute
 )
 
@@ -201,14 +203,14 @@ func (r *Reconciler) begin(ctx context.Context, request ctrl.Request) (within co
 	return r.queue.Begin(remote.Within(within, "one pass", remote.PassTotals), request)
 }
 
-// overdue tells of a pass that was ended: what failed, or waits, then does so since the cluster was too slow. That only an edit helps
-// is told all the same, and is not looked at again at once.
+// overdue is the outcome of a pass that was ended: what failed, or waits, then does so since the
+// cluster was too slow. That only an edit helps is reported all the same, with a recheck.
 func (f *facts) overdue(within context.Context, outcome loop.Outcome) loop.Outcome {
 	var late *fairqueue.OverdueError
 	if !errors.As(context.Cause(within), &late) {
 		return outcome
 	}
-	f.memory.Watched = time.Time{}
+	f.pass.Lost()
 	switch o := outcome.(type) {
 	case loop.RetryAt:
 		if o.After > 0 { // it waits for something else
@@ -224,9 +226,9 @@ func (f *facts) overdue(within context.Context, outcome loop.Outcome) loop.Outco
 	return outcome
 }
 
-// tooSlow is what to tell of a pass that was ended: that its cluster was too slow, if the pass came that far.
+// tooSlow reports of a pass that was ended that its cluster was too slow, if the pass came that far.
 func (f *facts) tooSlow(late *fairqueue.OverdueError, outcome loop.Outcome) loop.Outcome {
-	if f.Connection == nil {
+	if f.pass.Connection == nil {
 		return outcome
 	}
 	slow := &cluster.NotConnectedError{
@@ -240,7 +242,9 @@ func (f *facts) tooSlow(late *fairqueue.OverdueError, outcome loop.Outcome) loop
 
 // SavingClient is a client for records, which it reads with reader. Its calls don't end with a pass
 // that makes them: what was done is saved, however slow the user cluster was.
-func SavingClient(c client.Client, reader client.Reader) client.Client { return savingClient{c, reader} }
+func SavingClient(c client.Client, reader client.Reader) client.Client {
+	return savingClient{c, reader}
+}
 
 type savingClient struct {
 	client.Client

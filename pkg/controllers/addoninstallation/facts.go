@@ -26,7 +26,7 @@ import (
 type facts struct {
 	installation *kubermaticv1.AddonInstallation
 	memory       *memory
-	installer.Pass
+	pass         installer.Pass
 	clusterFacts
 	versionFacts
 	valuesFacts
@@ -75,7 +75,7 @@ type selected struct{ target, availableUpdate string }
 // factsOf begins a pass.
 func (r *Reconciler) factsOf(installation *kubermaticv1.AddonInstallation) *facts {
 	f := &facts{installation: installation, memory: r.memories.of(installation)}
-	f.Pass = r.installer.Pass(&f.memory.State, installation.Namespace, askedOf(installation), r.seed(f))
+	f.pass = r.installer.Pass(&f.memory.installed, installation.Namespace, askedOf(installation), r.seed(f))
 	return f
 }
 
@@ -98,10 +98,10 @@ func askedOf(installation *kubermaticv1.AddonInstallation) installer.Asked {
 
 // seed is what the installer asks of the seed.
 func (r *Reconciler) seed(f *facts) installer.Seed {
-	namespace := f.installation.Namespace // names are asked for after the pass too
+	ref := target.InstalledIn(f.installation) // names are asked for after the pass too
 	return installer.Seed{
 		Others: func(ctx context.Context) ([]installer.Other, error) { return r.others(ctx, f.installation) },
-		NameOf: func(origin types.UID, id string) string { return r.nameOf(namespace, origin, id) },
+		NameOf: func(origin types.UID, id string) string { return r.nameOf(ref, origin, id) },
 		Notify: func(event installer.Event) {
 			kind := corev1.EventTypeNormal
 			if event.Warning {
@@ -142,7 +142,7 @@ func outcomeOf(stop *installer.Stop) loop.Outcome {
 // memory is what one installation's passes keep between them. All of it can be lost. The queue gives an
 // installation to one worker at a time, so it needs no lock.
 type memory struct {
-	installer.State
+	installed installer.State
 	// uid of the installation.
 	uid types.UID
 	// owner that the state belongs to; with another Cluster in the namespace everything begins anew.
@@ -151,23 +151,23 @@ type memory struct {
 	failures int32
 	// brought are groups that count as not served, since the content brings them itself.
 	brought rendering.Brought
-	// renderedAnew is the value of annotation reconcile-at that was rendered for; changesTold the inputs whose second
-	// rendering gave something else, once that was told.
-	renderedAnew, changesTold string
+	// renderedFor and refreshedFor are the values of annotation reconcile-at that a rendering and a
+	// refresh of the source were made for.
+	renderedFor, refreshedFor string
+	// changesReported are the inputs whose second rendering gave something else, once that was reported.
+	changesReported string
 	// comparing: a second rendering, to compare, is under way.
 	comparing bool
-	// told is the generation of which a long rollout was announced.
-	told int64
+	// announced is the generation of which a long rollout was announced.
+	announced int64
 	// awaited is what stands in the way in the user cluster; nil is nothing that one call can see.
 	awaited *awaited
 	// refusals counts attempts in a row that ended in something that has to be done first.
 	refusals int32
-	// trouble is what was told last of why the installation is not ready.
-	trouble conditions.Told
+	// reported is what was reported last of why the installation is not ready.
+	reported conditions.Told
 	// written is the last status, until the cache shows it.
 	written *written
-	// refreshed says that the source was looked at again for a new value of reconcile-at.
-	refreshed bool
 }
 
 // cacheLag is how long the cache may take to show what was written.
@@ -213,9 +213,10 @@ func (m *memories) of(installation *kubermaticv1.AddonInstallation) *memory {
 	}
 	known, ok := m.byName[name]
 	if !ok || known.uid != installation.UID {
+		asked := installation.Annotations[kubermaticv1.AnnotationReconcileAt]
 		known = &memory{
-			uid: installation.UID, State: installer.NewState(installation.Annotations[kubermaticv1.AnnotationReconcileAt]),
-			renderedAnew: installation.Annotations[kubermaticv1.AnnotationReconcileAt], trouble: troubleOf(installation),
+			uid: installation.UID, installed: installer.NewState(asked), renderedFor: asked, refreshedFor: asked,
+			reported: reportedOf(installation),
 		}
 		m.byName[name] = known
 	}
@@ -232,6 +233,9 @@ func (m *memories) forget(name types.NamespacedName) {
 // belongTo empties the memory if it is about another Cluster.
 func (m *memory) belongTo(owner ownership.Owner) {
 	if m.owner != owner {
-		*m = memory{State: m.Afresh(), uid: m.uid, owner: owner, renderedAnew: m.renderedAnew, trouble: m.trouble}
+		*m = memory{
+			installed: m.installed.Afresh(), uid: m.uid, owner: owner, renderedFor: m.renderedFor, refreshedFor: m.refreshedFor,
+			reported: m.reported,
+		}
 	}
 }

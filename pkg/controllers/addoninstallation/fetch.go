@@ -19,15 +19,15 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// fetch takes the content from the store, which wakes the installation once it has it.
+// fetch gets the content from the store, which wakes the installation once it has it.
 func (r *Reconciler) fetch(ctx context.Context, f *facts) loop.Outcome {
 	reference, err := r.references().Source(ctx, f.choice.Version.Source)
 	if err != nil {
 		return fetchOutcome(err)
 	}
-	if f.IsAskedFor() && !f.memory.refreshed {
+	if asked := f.pass.Asked.ReconcileAt; f.pass.IsAskedFor() && f.memory.refreshedFor != asked {
 		r.Store.Refresh(reference)
-		f.memory.refreshed = true
+		f.memory.refreshedFor = asked
 	}
 	snapshot, err := r.Store.Get(reference, client.ObjectKeyFromObject(f.installation).String(), r.waker(f.installation))
 	if err != nil {

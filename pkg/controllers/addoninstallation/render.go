@@ -11,7 +11,6 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
-	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
@@ -29,7 +28,7 @@ const mostNamed = 5
 func (r *Reconciler) request(f *facts) rendering.Request {
 	return rendering.Request{
 		Installation: f.installation, Choice: f.choice, Values: f.values, Data: f.data, Content: f.snapshot,
-		Cluster: f.cluster, Owner: f.Owner, Mapper: f.Connection.Mapper, APIVersions: f.Connection.APIVersions, Installed: &f.Pass,
+		Cluster: f.cluster, Owner: f.pass.Owner, Mapper: f.pass.Connection.Mapper, APIVersions: f.pass.Connection.APIVersions, Installed: &f.pass,
 		Inputs: f.inputs, Brought: f.memory.brought, Wake: r.waker(f.installation),
 	}
 }
@@ -37,39 +36,39 @@ func (r *Reconciler) request(f *facts) rendering.Request {
 // render makes objects of content and values: those on record for an intent with these inputs, those
 // that are kept, or new ones.
 func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
-	anew := rendersAnew(f)
+	anew := f.memory.rendersAnew(f.pass.Asked.ReconcileAt)
 	switch {
-	case f.Decision.IsApplied(), f.Decision.IsUnderWay():
+	case f.pass.Decision.IsApplied(), f.pass.Decision.IsUnderWay():
 		r.compareRendering(ctx, f, anew)
 		return nil
-	case f.Decision.Do == revision.GoBack:
-		return readIntent(f)
+	case f.pass.Decision.Do == revision.GoBack:
+		return readIntent(&f.pass)
 	}
 	if outcome := r.releaseNameFree(ctx, f); outcome != nil {
 		return outcome
 	}
-	if stop := f.ReleaseFree(ctx, releaseName(f)); stop != nil {
+	if stop := f.pass.ReleaseFree(ctx, releaseName(f)); stop != nil {
 		return outcomeOf(stop)
 	}
-	if f.Decision.FromRecord {
-		return readIntent(f)
+	if f.pass.Decision.FromRecord {
+		return readIntent(&f.pass)
 	}
 	request := r.request(f)
-	request.Anew, request.Unasked = anew, f.Decision.Unasked && f.Foreign == nil
+	request.Anew, request.Unasked = anew, f.pass.Decision.Unasked && f.pass.Foreign == nil
 	made, err := r.renderer.Render(ctx, request)
 	f.inputs, f.memory.brought = made.Inputs, made.Brought
 	r.warnOfChanges(f, made.Changed)
 	if err != nil {
 		return r.notRendered(f, err)
 	}
-	f.Objects, f.Hooks, f.chart = made.Objects, made.Hooks, made.Chart
+	f.pass.Objects, f.pass.Hooks, f.chart = made.Objects, made.Hooks, made.Chart
 	return nil
 }
 
 // readIntent has the objects of the intent on record. Rendered again they could be others, such as a
 // certificate that the chart makes.
-func readIntent(f *facts) loop.Outcome {
-	if err := f.ReadIntent(); err != nil {
+func readIntent(pass *installer.Pass) loop.Outcome {
+	if err := pass.ReadIntent(); err != nil {
 		return failed(err)
 	}
 	return nil
@@ -78,20 +77,16 @@ func readIntent(f *facts) loop.Outcome {
 // rendersAnew says once for each value of annotation reconcile-at that what is kept does not count.
 // It has a memory of its own: the objects are often compared before the content is fetched that the
 // annotation asks for.
-func rendersAnew(f *facts) bool {
-	anew := isAskedAnew(f)
-	f.memory.renderedAnew = f.installation.Annotations[kubermaticv1.AnnotationReconcileAt]
+func (m *memory) rendersAnew(reconcileAt string) bool {
+	anew := m.renderedFor != reconcileAt
+	m.renderedFor = reconcileAt
 	return anew
-}
-
-func isAskedAnew(f *facts) bool {
-	return f.memory.renderedAnew != f.installation.Annotations[kubermaticv1.AnnotationReconcileAt]
 }
 
 // compareRendering renders once more, where somebody asked for that, and says where something else
 // comes out. What is applied stays as it is.
 func (r *Reconciler) compareRendering(ctx context.Context, f *facts, anew bool) {
-	record := f.Record()
+	record := f.pass.Record()
 	if !anew && !f.memory.comparing || record == nil || record.Inputs != f.inputs.Hash {
 		return
 	}
@@ -108,10 +103,10 @@ func (r *Reconciler) compareRendering(ctx context.Context, f *facts, anew bool) 
 
 // warnOfChanges says, once for each inputs, that a chart makes something up.
 func (r *Reconciler) warnOfChanges(f *facts, changed []string) {
-	if len(changed) == 0 || f.memory.changesTold == f.inputs.Hash {
+	if len(changed) == 0 || f.memory.changesReported == f.inputs.Hash {
 		return
 	}
-	f.memory.changesTold = f.inputs.Hash
+	f.memory.changesReported = f.inputs.Hash
 	r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventNonDeterministic, "Render",
 		"a second rendering of equal inputs gives something else for %s: what was rendered first stays; make the template depend on "+
 			"its inputs only", text.Names(changed, mostNamed))
@@ -143,8 +138,8 @@ func versionOutcome(err error) loop.Outcome {
 	return stalled
 }
 
-// renderOutcome: what comes with the inputs waits for other inputs, what took a renderer with it for its time, and the
-// machine's trouble for the next try.
+// renderOutcome: what comes with the inputs waits for other inputs, what ended a renderer for its
+// time, and what the machine lacked for the next try.
 func renderOutcome(err error) loop.Outcome {
 	var none *render.NoManifestsError
 	var limit *render.LimitError
@@ -170,20 +165,19 @@ func renderOutcome(err error) loop.Outcome {
 	return stalled
 }
 
-// releaseNameFree refuses a release name that another installation of the cluster has in the same namespace already.
+// releaseNameFree refuses a release name that another installation of the cluster has in the same
+// namespace already.
 func (r *Reconciler) releaseNameFree(ctx context.Context, f *facts) loop.Outcome {
 	name, spec := releaseName(f), f.installation.Spec
 	if name == "" {
 		return nil
 	}
-	list := &kubermaticv1.AddonInstallationList{} // shared with the cache, and only read
-	err := r.Client.List(ctx, list, cluster.InstallationsOf(f.cluster.Ref), client.MatchingFields{indexRelease: name},
-		client.UnsafeDisableDeepCopy)
+	having, err := r.installationsOf(ctx, f.cluster.Ref, client.MatchingFields{indexRelease: name})
 	if err != nil {
 		return failed(err)
 	}
-	for i := range list.Items {
-		other := &list.Items[i]
+	for i := range having {
+		other := &having[i]
 		if isOlder(other, f.installation) && other.Spec.TargetNamespace == spec.TargetNamespace {
 			return outcomeOf(installer.ReleaseTaken(other.Name, name, spec.TargetNamespace))
 		}
@@ -191,8 +185,8 @@ func (r *Reconciler) releaseNameFree(ctx context.Context, f *facts) loop.Outcome
 	return nil
 }
 
-// isOlder says which of two installations that want the same keeps it: the one made first, then the first by name. Of one
-// installation with itself it says no.
+// isOlder says which of two installations that want the same has it: the one made first, then the
+// first by name. Of one installation with itself it says no.
 func isOlder(a, b *kubermaticv1.AddonInstallation) bool {
 	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)
@@ -203,14 +197,14 @@ func isOlder(a, b *kubermaticv1.AddonInstallation) bool {
 // allowed refuses, before anything is recorded or written, what an add-on of a Custom catalogue may
 // not have. What is applied already was allowed when it was, and stays.
 func (r *Reconciler) allowed(_ context.Context, f *facts) loop.Outcome {
-	if f.choice.Core || f.Decision.IsRecorded() {
+	if f.choice.Core || f.pass.Decision.IsRecorded() {
 		return nil
 	}
-	run, err := hooks.Objects(f.Hooks)
+	run, err := hooks.Objects(f.pass.Hooks)
 	if err != nil {
 		return failed(err)
 	}
-	err = rendering.Allowed(f.installation.Spec.TargetNamespace, slices.Concat(f.Objects, run), r.Options.Restrictions)
+	err = rendering.Allowed(f.installation.Spec.TargetNamespace, slices.Concat(f.pass.Objects, run), r.Options.Restrictions)
 	if err != nil {
 		return loop.Stalled{Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonNotAllowed, Message: err.Error()}
 	}

@@ -63,22 +63,22 @@ func TestIntentIsNotRenderedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-	f.inputs.Hash, f.memory.Record = "1", &revision.Record{State: revision.StateIntent, Inputs: "1", Objects: []json.RawMessage{encoded}}
+	f.inputs.Hash, f.pass.State.Record = "1", &revision.Record{State: revision.StateIntent, Inputs: "1", Objects: []json.RawMessage{encoded}}
 	isTaken := func() bool {
 		wanted := &revision.Wanted{Inputs: f.inputs.Hash}
-		return revision.Decide(f.Record(), wanted, revision.Seen{}).FromRecord
+		return revision.Decide(f.pass.Record(), wanted, revision.Seen{}).FromRecord
 	}
 	if !isTaken() {
 		t.Fatal("the intent is not taken up")
 	}
-	if outcome := readIntent(f); outcome != nil {
+	if outcome := readIntent(&f.pass); outcome != nil {
 		t.Fatal(outcome)
 	}
-	if diff := cmp.Diff([]*unstructured.Unstructured{configMap("a", "made up")}, f.Objects); diff != "" {
+	if diff := cmp.Diff([]*unstructured.Unstructured{configMap("a", "made up")}, f.pass.Objects); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for why, change := range map[string]func(){
-		"other inputs": func() { f.inputs.Hash = "2" }, "it is applied": func() { f.inputs.Hash, f.memory.Record.State = "1", revision.StateApplied },
+		"other inputs": func() { f.inputs.Hash = "2" }, "it is applied": func() { f.inputs.Hash, f.pass.State.Record.State = "1", revision.StateApplied },
 	} {
 		if change(); isTaken() {
 			t.Errorf("%s: the intent is taken up", why)
@@ -89,13 +89,12 @@ func TestIntentIsNotRenderedAgain(t *testing.T) {
 // TestReconcileAtRendersOnceMore: once for each value of the annotation, also where passes follow each other before the look
 // at the objects that it asks for.
 func TestReconcileAtRendersOnceMore(t *testing.T) {
-	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
+	known := &memory{}
 	for _, pass := range []struct {
 		value string
 		want  bool
 	}{{"", false}, {"now", true}, {"now", false}, {"later", true}, {"later", false}} {
-		f.installation.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: pass.value}
-		if got := rendersAnew(f); got != pass.want {
+		if got := known.rendersAnew(pass.value); got != pass.want {
 			t.Errorf("%q: renders anew %t, want %t", pass.value, got, pass.want)
 		}
 	}

@@ -110,7 +110,7 @@ func TestOutcomesBesideSuccessAndFailure(t *testing.T) {
 
 func TestDriftNeverMakesReadyFalse(t *testing.T) {
 	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-	f.Surveyed, f.Fights = true, []ownership.Key{{Kind: "ConfigMap", Name: "a"}}
+	f.pass.Surveyed, f.pass.Fights = true, []ownership.Key{{Kind: "ConfigMap", Name: "a"}}
 	project(f, loop.Done{})
 	conditions := f.installation.Status.Conditions
 	if drifted := meta.FindStatusCondition(conditions, kubermaticv1.ConditionDrifted); drifted == nil || drifted.Reason != kubermaticv1.ReasonFight {
