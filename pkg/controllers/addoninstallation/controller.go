@@ -160,7 +160,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 // forget drops what is known of an installation that is gone.
 func (r *Reconciler) forget(name types.NamespacedName) {
-	r.memories.forget(name)
+	r.memories.byName.Delete(name)
 	r.dependents.forget(name)
 }
 
@@ -169,7 +169,7 @@ func (r *Reconciler) finish(
 	ctx context.Context, pass *loop.Loop[*kubermaticv1.AddonInstallation], f *facts, outcome loop.Outcome,
 ) (ctrl.Result, error) {
 	if outcome == (loop.NotMine{}) { // its worker reports on it, and changes what was remembered
-		r.memories.forget(client.ObjectKeyFromObject(f.installation))
+		r.memories.byName.Delete(client.ObjectKeyFromObject(f.installation))
 		return pass.Finish(ctx, outcome)
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
@@ -212,23 +212,17 @@ func (f *facts) overdue(within context.Context, outcome loop.Outcome) loop.Outco
 	}
 	f.pass.Lost()
 	switch o := outcome.(type) {
+	case loop.Done, loop.NotMine:
+		return outcome
 	case loop.RetryAt:
 		if o.After > 0 { // it waits for something else
 			return outcome
 		}
-		return f.tooSlow(late, outcome)
-	case loop.Waiting, loop.Checkpoint:
-		return f.tooSlow(late, outcome)
 	case loop.Stalled:
 		o.Recheck = max(o.Recheck, overdueRecheck)
 		return o
 	}
-	return outcome
-}
-
-// tooSlow reports of a pass that was ended that its cluster was too slow, if the pass came that far.
-func (f *facts) tooSlow(late *fairqueue.OverdueError, outcome loop.Outcome) loop.Outcome {
-	if f.pass.Connection == nil {
+	if f.pass.Connection == nil { // the pass did not come that far
 		return outcome
 	}
 	slow := &cluster.NotConnectedError{

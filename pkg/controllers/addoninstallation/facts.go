@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/conditions"
@@ -21,8 +22,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
-// facts is what a pass has found out so far, in groups by the steps that find them. From connect on, what
-// is found is the installer's.
+// facts is what a pass has found so far, in groups by the steps that find them. From connect on, what is
+// found is the installer's.
 type facts struct {
 	installation *kubermaticv1.AddonInstallation
 	memory       *memory
@@ -50,8 +51,8 @@ type versionFacts struct {
 	choice resolution.Choice
 	// selected is what the installation would have by the catalogue; nil before that is known.
 	selected *selected
-	// withdrawn says that the installed version left the catalogue, left that it is left for another one
-	// (choice.Leaves), where that was not said before.
+	// withdrawn says that the installed version left the catalogue, left that it is left for another
+	// one (choice.Leaves), where that was not said before.
 	withdrawn, left string
 }
 
@@ -65,7 +66,8 @@ type valuesFacts struct {
 
 // renderFacts are those of step render.
 type renderFacts struct {
-	// chart is what the rendering says of a Helm chart; nil for other methods, and where nothing was rendered.
+	// chart is what the rendering says of a Helm chart; nil for other methods, and where nothing was
+	// rendered.
 	chart *render.Chart
 }
 
@@ -139,7 +141,7 @@ func outcomeOf(stop *installer.Stop) loop.Outcome {
 	return loop.Waiting{Condition: conditionOf[stop.About], Reason: stop.Reason, Message: stop.Message, Recheck: stop.Recheck}
 }
 
-// memory is what one installation's passes keep between them. All of it can be lost. The queue gives an
+// memory is what one installation's passes have between them. All of it can be lost. The queue gives an
 // installation to one worker at a time, so it needs no lock.
 type memory struct {
 	installed installer.State
@@ -185,8 +187,9 @@ func (m *memory) wrote(installation *kubermaticv1.AddonInstallation) {
 	m.written = &written{installation.ResourceVersion, *installation.Status.DeepCopy(), time.Now()}
 }
 
-// catchUp gives an object from the cache the status that was written last, until the cache shows it. Two passes can follow
-// each other faster than that: the second would compare with the status before both, and leave the first one's standing.
+// catchUp gives an object from the cache the status that was written last, until the cache shows it.
+// Two passes can follow each other faster than that: the second would compare with the status before
+// both, and leave the first one's standing.
 func (m *memory) catchUp(installation *kubermaticv1.AddonInstallation) {
 	switch {
 	case m.written == nil:
@@ -198,36 +201,21 @@ func (m *memory) catchUp(installation *kubermaticv1.AddonInstallation) {
 }
 
 // memories are all installations' memories by name.
-type memories struct {
-	mutex  sync.Mutex
-	byName map[types.NamespacedName]*memory
-}
+type memories struct{ byName sync.Map }
 
 // of gives the memory of an installation; one made anew under an old name starts afresh.
 func (m *memories) of(installation *kubermaticv1.AddonInstallation) *memory {
-	name := types.NamespacedName{Namespace: installation.Namespace, Name: installation.Name}
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	if m.byName == nil {
-		m.byName = map[types.NamespacedName]*memory{}
+	name := client.ObjectKeyFromObject(installation)
+	if before, ok := m.byName.Load(name); ok && before.(*memory).uid == installation.UID {
+		return before.(*memory)
 	}
-	known, ok := m.byName[name]
-	if !ok || known.uid != installation.UID {
-		asked := installation.Annotations[kubermaticv1.AnnotationReconcileAt]
-		known = &memory{
-			uid: installation.UID, installed: installer.NewState(asked), renderedFor: asked, refreshedFor: asked,
-			reported: reportedOf(installation),
-		}
-		m.byName[name] = known
+	asked := installation.Annotations[kubermaticv1.AnnotationReconcileAt]
+	known := &memory{
+		uid: installation.UID, installed: installer.NewState(asked), renderedFor: asked, refreshedFor: asked,
+		reported: reportedOf(installation),
 	}
+	m.byName.Store(name, known)
 	return known
-}
-
-// forget drops the memory of an installation that is gone.
-func (m *memories) forget(name types.NamespacedName) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	delete(m.byName, name)
 }
 
 // belongTo empties the memory if it is about another Cluster.

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
@@ -115,9 +113,4 @@ func kkpAddonText(addon *metav1.PartialObjectMetadata) string {
 		"finalizer %q off the Addon, delete it, annotate the installation with %s: \"true\" and unpause (a default add-on has to leave KKP's "+
 		"list besides); or delete the Addon alone to have KKP remove its objects first",
 		name, cluster.KKPAddonFinalizer, kubermaticv1.AnnotationAdopt)
-}
-
-// ofKKPAddon are the installations of the add-on that an Addon of KKP stands for.
-func (r *Reconciler) ofKKPAddon(ctx context.Context, change cluster.Change) []reconcile.Request {
-	return r.requests(ctx, cluster.InstallationsOf(change.Cluster), client.MatchingFields{indexAddon: change.Name})
 }

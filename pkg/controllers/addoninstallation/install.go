@@ -112,11 +112,8 @@ func sharedText(record *revision.Record) string {
 		return ""
 	}
 	first := record.Shared[0]
-	text := fmt.Sprintf("%s is shared: it belongs to installation %q of the same add-on", first.Key, first.Owner)
-	if more := len(record.Shared) - 1; more > 0 {
-		text += fmt.Sprintf(" (and %d more)", more)
-	}
-	return text
+	return andMore(fmt.Sprintf("%s is shared: it belongs to installation %q of the same add-on", first.Key, first.Owner),
+		" (and %d more)", len(record.Shared)-1)
 }
 
 // nameOf finds the name of the installation in a cluster whose objects carry an ID; "" where there is

@@ -120,29 +120,17 @@ func (r *Reconciler) notRendered(f *facts, err error) loop.Outcome {
 		return failed(err)
 	case failure.Cause == rendering.CauseCluster:
 		return outcomeOf(r.callFailed(f, aboutRender, failure.Err))
-	case failure.Cause == rendering.CauseVersion:
-		return versionOutcome(failure.Err)
 	}
-	return renderOutcome(failure.Err)
-}
-
-// versionOutcome: only another version, or other values, help; or fewer objects in the user cluster.
-func versionOutcome(err error) loop.Outcome {
-	stalled := loop.Stalled{Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonRenderFailed, Message: err.Error()}
-	if _, beyond := errors.AsType[*apply.LimitError](err); beyond {
-		stalled.Reason = kubermaticv1.ReasonLimitExceeded
-	}
-	if _, beyond := errors.AsType[*survey.FoundError](err); beyond {
-		stalled.Reason, stalled.Recheck = kubermaticv1.ReasonLimitExceeded, clusterRecheck
-	}
-	return stalled
+	return renderOutcome(failure)
 }
 
 // renderOutcome: what comes with the inputs waits for other inputs, what ended a renderer for its
-// time, and what the machine lacked for the next try.
-func renderOutcome(err error) loop.Outcome {
+// time, what function lookup finds for fewer objects, and what the machine lacked for the next try.
+func renderOutcome(err *rendering.Error) loop.Outcome {
 	var none *render.NoManifestsError
 	var limit *render.LimitError
+	var objects *apply.LimitError
+	var found *survey.FoundError
 	var putOff *render.PutOffError
 	var dependencies *render.DependenciesMissingError
 	stalled := loop.Stalled{Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonRenderFailed, Message: err.Error()}
@@ -153,13 +141,15 @@ func renderOutcome(err error) loop.Outcome {
 		}
 	case errors.As(err, &putOff):
 		stalled.Reason, stalled.Recheck = kubermaticv1.ReasonLimitExceeded, max(time.Until(putOff.Until), time.Second)
+	case errors.As(err, &found):
+		stalled.Reason, stalled.Recheck = kubermaticv1.ReasonLimitExceeded, clusterRecheck
 	case errors.As(err, &none):
 		stalled.Reason = kubermaticv1.ReasonNoManifests
-	case errors.As(err, &limit):
+	case errors.As(err, &limit), errors.As(err, &objects):
 		stalled.Reason = kubermaticv1.ReasonLimitExceeded
 	case errors.As(err, &dependencies):
 		stalled.Reason = kubermaticv1.ReasonDependenciesMissing
-	case !render.Lasting(err):
+	case err.Cause == rendering.CauseKeeper && !render.Lasting(err):
 		return loop.RetryAt{Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonRenderFailed, Message: err.Error()}
 	}
 	return stalled

@@ -14,6 +14,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/rendering"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
@@ -36,7 +37,7 @@ func TestRenderOutcome(t *testing.T) {
 		{"the machine's trouble", errors.New("no process"), kubermaticv1.ReasonRenderFailed, false, true},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			outcome := renderOutcome(test.err)
+			outcome := renderOutcome(&rendering.Error{Cause: rendering.CauseKeeper, Err: test.err})
 			said := judge(outcome)
 			_, stalled := outcome.(loop.Stalled)
 			if said.condition != kubermaticv1.ConditionRendered || said.reason != test.reason || stalled != test.stalled {

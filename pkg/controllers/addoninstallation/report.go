@@ -57,7 +57,7 @@ func (r *Reconciler) reportChanges(ctx context.Context, f *facts) {
 		r.report(ctx, f.installation, occasion{corev1.EventTypeWarning, kubermaticv1.ReasonClusterMisbehaves, "Apply"}, installer.TextOf(f.pass.Misbehaved))
 	}
 	if len(f.pass.Shared) > 0 {
-		r.report(ctx, f.installation, occasion{corev1.EventTypeNormal, kubermaticv1.EventShared, "Apply"}, listed(f.pass.Shared))
+		r.report(ctx, f.installation, occasion{corev1.EventTypeNormal, kubermaticv1.EventShared, "Apply"}, andMore(f.pass.Shared[0], " (and %d more)", len(f.pass.Shared)-1))
 	}
 	if len(f.pass.Repaired) > 0 {
 		r.report(ctx, f.installation, occasion{corev1.EventTypeNormal, kubermaticv1.EventRepaired, "Repair"}, repairedText(f.pass.Repaired))
@@ -86,7 +86,7 @@ func (r *Reconciler) reportReady(ctx context.Context, f *facts) {
 // report says something about an installation in an event, and in the log in the same words.
 func (r *Reconciler) report(ctx context.Context, installation *kubermaticv1.AddonInstallation, about occasion, shown string) {
 	shown = text.Message(shown)
-	ctrl.LoggerFrom(ctx).Info("reported an installation", "reason", about.reason, "message", shown)
+	ctrl.LoggerFrom(ctx).Info("told of an installation", "reason", about.reason, "message", shown)
 	r.Recorder.Eventf(installation, nil, about.kind, about.reason, about.action, "%s", shown)
 }
 

@@ -248,7 +248,7 @@ func (r *Reconciler) ofChange(ctx context.Context, change cluster.Change) []reco
 		options = append(options, cluster.InstallationsOf(change.Cluster))
 	}
 	if change.Kind == cluster.KindKKPAddon {
-		return r.ofKKPAddon(ctx, change)
+		return r.requests(ctx, cluster.InstallationsOf(change.Cluster), client.MatchingFields{indexAddon: change.Name})
 	}
 	if !r.Platform.IsProvider(change.Kind) {
 		return r.requests(ctx, options...)

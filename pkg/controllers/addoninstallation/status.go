@@ -261,19 +261,15 @@ func projectDrift(installation *kubermaticv1.AddonInstallation, pass *installer.
 }
 
 func repairedText(repaired []ownership.Key) string {
-	shown := fmt.Sprintf("%s was put back", repaired[0])
-	if len(repaired) > 1 {
-		shown += fmt.Sprintf(", and %d more", len(repaired)-1)
-	}
-	return shown
+	return andMore(fmt.Sprintf("%s was put back", repaired[0]), ", and %d more", len(repaired)-1)
 }
 
-// listed is the first of some sentences, and how many more there are.
-func listed(texts []string) string {
-	if len(texts) == 1 {
-		return texts[0]
+// andMore is the first of some sentences, and how many more there are.
+func andMore(first, format string, more int) string {
+	if more == 0 {
+		return first
 	}
-	return fmt.Sprintf("%s (and %d more)", texts[0], len(texts)-1)
+	return first + fmt.Sprintf(format, more)
 }
 
 // projectProtection says why a core add-on that is being deleted stays.
@@ -284,18 +280,12 @@ func projectProtection(installation *kubermaticv1.AddonInstallation) {
 	}
 }
 
-// endProtection ends that once it may go.
-func endProtection(installation *kubermaticv1.AddonInstallation) {
-	list := &installation.Status.Conditions
-	if meta.IsStatusConditionTrue(*list, kubermaticv1.ConditionDeletionBlocked) {
-		conditions.False(list, installation.Generation, kubermaticv1.ConditionDeletionBlocked, kubermaticv1.ReasonRemoving, "")
-	}
-}
-
 // projectRemoval says how a removal stands.
 func projectRemoval(installation *kubermaticv1.AddonInstallation, result verdict) {
 	list, generation := &installation.Status.Conditions, installation.Generation
-	endProtection(installation)
+	if meta.IsStatusConditionTrue(*list, kubermaticv1.ConditionDeletionBlocked) {
+		conditions.False(list, generation, kubermaticv1.ConditionDeletionBlocked, kubermaticv1.ReasonRemoving, "")
+	}
 	if notConnectedReasons[result.reason] {
 		result.message += "; the removal waits for it: deletionPolicy Orphan would let the installation go at once, and leave everything there"
 	}

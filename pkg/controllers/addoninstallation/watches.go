@@ -103,25 +103,30 @@ func (r *Reconciler) waker(installation *kubermaticv1.AddonInstallation) func() 
 	return func() { r.queue.Add(request) }
 }
 
-// installationChanged leaves out our own status writes.
+// installationChanged leaves out our own status writes. Finalizers change no generation, and a core
+// add-on that loses its protection while it is being deleted is to be removed.
 func installationChanged() predicate.Predicate {
 	return predicate.Or(
 		predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{},
-		protectionChanged())
+		changed(isProtected))
 }
 
 // siblingChanged is what counts for the other installations of the add-on, which may share objects
 // with it.
 func siblingChanged() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		UpdateFunc: func(update event.UpdateEvent) bool {
-			before, one := update.ObjectOld.(*kubermaticv1.AddonInstallation)
-			after, other := update.ObjectNew.(*kubermaticv1.AddonInstallation)
-			return one && other && standOf(before) != standOf(after)
-		},
-		GenericFunc: func(event.GenericEvent) bool { return false },
-	}
+	counts := changed(standOf)
+	counts.CreateFunc = func(event.CreateEvent) bool { return false }
+	counts.GenericFunc = func(event.GenericEvent) bool { return false }
+	return counts
+}
+
+// changed passes updates on that change what is read of an installation.
+func changed[T comparable](read func(*kubermaticv1.AddonInstallation) T) predicate.Funcs {
+	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
+		before, one := update.ObjectOld.(*kubermaticv1.AddonInstallation)
+		after, other := update.ObjectNew.(*kubermaticv1.AddonInstallation)
+		return one && other && read(before) != read(after)
+	}}
 }
 
 // ofSibling wakes those that go by what the other installations of the add-on do.
@@ -195,16 +200,6 @@ func isRemoved(installation *kubermaticv1.AddonInstallation) bool {
 
 func isProtected(installation *kubermaticv1.AddonInstallation) bool {
 	return installation.Spec.CoreAddon && slices.Contains(installation.Finalizers, kubermaticv1.FinalizerCoreProtection)
-}
-
-// protectionChanged: finalizers change no generation, and a core add-on that loses its protection
-// while it is being deleted is to be removed.
-func protectionChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
-		before, isInstallation := update.ObjectOld.(*kubermaticv1.AddonInstallation)
-		after, isInstallationToo := update.ObjectNew.(*kubermaticv1.AddonInstallation)
-		return isInstallation && isInstallationToo && isProtected(before) != isProtected(after)
-	}}
 }
 
 // dependents knows the installations that go by what others of their add-on do: those that use objects
