@@ -146,8 +146,8 @@ func (r *Renderer) asRecorded(ctx context.Context, q Request) (recorded Result, 
 }
 
 // comesOutAs says whether a rendering differs by chance only from what is on record, if at all, and
-// gives the latter the rendering's chart. Where they differ it renders once more, at another moment,
-// to learn what chance makes.
+// gives the latter the rendering's chart. Where they differ it renders once more, at another
+// moment, to learn what chance makes.
 func (r *Renderer) comesOutAs(ctx context.Context, q *Request, record *revision.Record, recorded *Result, seen view) (bool, error) {
 	once, err := r.renderAs(ctx, q, seen)
 	if err != nil {

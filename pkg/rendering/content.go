@@ -36,7 +36,7 @@ func (s *searches[T]) ask(digest string, content fs.FS, search func(fs.FS) (T, e
 // fileLimit is how much of one file is searched.
 const fileLimit = 5 << 20
 
-// anyFile says whether any file of a content whose path is chosen holds what is looked for.
+// anyFile says whether any file of a content whose path is chosen holds what is searched.
 func anyFile(content fs.FS, chosen func(path string) bool, holds func(text string) bool) (bool, error) {
 	found := false
 	err := fs.WalkDir(content, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -55,7 +55,8 @@ func anyFile(content fs.FS, chosen func(path string) bool, holds func(text strin
 
 func isTemplate(path string) bool { return strings.Contains("/"+path, "/templates/") }
 
-// asksForCapabilities says whether the word Capabilities occurs in any template of a chart or of its dependencies.
+// asksForCapabilities says whether the word Capabilities occurs in any template of a chart or of
+// its dependencies.
 func asksForCapabilities(chart fs.FS) (bool, error) {
 	return anyFile(chart, isTemplate, func(text string) bool { return strings.Contains(text, "Capabilities") })
 }

@@ -12,9 +12,10 @@
 //	Compare  what comes out otherwise than what is installed, of equal inputs
 //	Allowed  whether an add-on of a Custom catalogue may have the objects
 //
-// Rendering itself is the Keeper's (package render). What a chart sees besides the inputs is a view:
-// the revision of its Helm release, and what function lookup finds (ADR 37). A chart that asks for
-// the kinds that are served does not see those that it brings itself: they would change its inputs.
+// Rendering itself is the Keeper's (package render). What a chart sees besides the inputs is a
+// view: the revision of its Helm release, and what function lookup finds (ADR 37). A chart that
+// asks for the kinds that are served does not see those that it brings itself: they would change
+// its inputs.
 //
 // A Request that nobody asked for, since only served kinds, the Kubernetes version or the cluster's
 // data are others, keeps what only chance changes as it is on record (ADR 38).

@@ -80,7 +80,8 @@ func (r *Renderer) lookup(ctx context.Context, q *Request) ([]*unstructured.Unst
 	return append(found, live...), nil
 }
 
-// recordedObjects are the objects of a record of kinds that are asked for, and the hooks that have run and stay.
+// recordedObjects are the objects of a record of kinds that are asked for, and the hooks that have
+// run and stay.
 func recordedObjects(record *revision.Record, asked kindsAsked) ([]*unstructured.Unstructured, error) {
 	objects, err := revision.DecodeObjects(record.Objects)
 	if err != nil {
@@ -172,7 +173,7 @@ func mayCall(path string) bool {
 	return !strings.HasSuffix(path, ".md") && !strings.Contains("/"+path, "/crds/") && !isPacked(path)
 }
 
-// isPacked says whether a file is a dependency that nobody looks into here.
+// isPacked says whether a file is a dependency that is not read here.
 func isPacked(path string) bool { return strings.HasSuffix(path, ".tgz") }
 
 // lookedUp are the kinds that the version's chart looks up, its values included: they may be

@@ -52,8 +52,8 @@ func (r *Renderer) prepare(q *Request, rendered render.Result) (Result, error) {
 	return Result{Objects: objects, Hooks: run, Chart: rendered.Chart}, nil
 }
 
-// prepareHooks makes the hooks of a chart ready as its objects are. Two events may have hooks of one
-// name, so each is prepared by itself. Helm does not mark hooks as its own, so neither do we.
+// prepareHooks makes the hooks of a chart ready as its objects are. Two events may have hooks of
+// one name, so each is prepared by itself. Helm does not mark hooks as its own, so neither do we.
 func (r *Renderer) prepareHooks(q *Request, chart *render.Chart) ([]hooks.Hook, error) {
 	if chart == nil {
 		return nil, nil

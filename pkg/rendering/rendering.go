@@ -161,8 +161,8 @@ func (r *Renderer) Inputs(q Request) (Inputs, error) {
 	return Inputs{Hash: hash, Wanted: wanted}, err
 }
 
-// Render makes the objects of the next revision. Inputs, Brought and Changed of the result are there
-// beside an error too.
+// Render makes the objects of the next revision. Inputs, Brought and Changed of the result are
+// there beside an error too.
 func (r *Renderer) Render(ctx context.Context, q Request) (Result, error) {
 	if err := r.secretsAskedFor(&q); err != nil {
 		return q.nothing(), err

@@ -32,9 +32,9 @@ func served(q *Request) []string {
 	return withoutOwn(q.APIVersions(), own)
 }
 
-// withoutOwn leaves out the groups of CustomResourceDefinitions that the installation itself brings:
-// with them, applying a chart would change what it is rendered with. The renderer adds what is in
-// the chart's crds/ folder.
+// withoutOwn leaves out the groups of CustomResourceDefinitions that the installation itself
+// brings: with them, applying a chart would change what it is rendered with. The renderer adds what
+// is in the chart's crds/ folder.
 func withoutOwn(versions, own []string) []string {
 	return slices.DeleteFunc(versions, func(version string) bool {
 		group, _, _ := strings.Cut(version, "/")
@@ -42,8 +42,8 @@ func withoutOwn(versions, own []string) []string {
 	})
 }
 
-// Brought are the groups that a content was seen to bring, before any record says so. The zero value
-// is none.
+// Brought are the groups that a content was seen to bring, before any record says so. The zero
+// value is none.
 type Brought struct {
 	content string
 	groups  []string

@@ -112,11 +112,11 @@ var beforeApply = map[string]bool{
 }
 
 // maintain keeps what is installed as it was applied when an edit can't be followed: the pass ended
-// before anything changed, so the record still says what the cluster should have. A rollback goes on,
-// or begins for a revision that can't be applied any further: neither needs what the pass could not
-// get.
+// before anything changed, so the record still says what the cluster should have. A rollback goes
+// on, or begins for a revision that can't be applied any further: neither needs what the pass could
+// not get.
 func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcome) loop.Outcome {
-	said := judge(outcome)
+	said := verdictOf(outcome)
 	if !beforeApply[said.condition] {
 		return outcome
 	}

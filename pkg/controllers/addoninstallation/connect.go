@@ -51,8 +51,8 @@ func (r *Reconciler) connect(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// watchSwaps wakes the installations of a cluster that turns out to be another one, so that they say
-// so.
+// watchSwaps wakes the installations of a cluster that turns out to be another one, so that they
+// say so.
 func (r *Reconciler) watchSwaps(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	r.Connections.OnSwap(func(swapped target.Ref) {
 		for _, request := range r.requests(ctx, cluster.InstallationsOf(swapped)) {
@@ -76,9 +76,9 @@ func notConnected(without *cluster.NotConnectedError) *installer.Stop {
 	return stop
 }
 
-// callFailed is a call to the user cluster that failed. The connection learns of it. Where that ends
-// the connection, the cluster is what is reported, in the words of the next pass, and nothing of the
-// add-on.
+// callFailed is a call to the user cluster that failed. The connection learns of it. Where that
+// ends the connection, the cluster is what is reported, in the words of the next pass, and nothing
+// of the add-on.
 func (r *Reconciler) callFailed(f *facts, about installer.About, err error) *installer.Stop {
 	r.Connections.Report(f.cluster.Ref, err)
 	if calls.IsAnswer(err) {

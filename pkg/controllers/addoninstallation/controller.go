@@ -164,7 +164,8 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	r.dependents.forget(name)
 }
 
-// finish hands the outcome over, remembers the status that was written and reports what is new in it.
+// finish hands the outcome over, remembers the status that was written and reports what is new in
+// it.
 func (r *Reconciler) finish(
 	ctx context.Context, pass *loop.Loop[*kubermaticv1.AddonInstallation], f *facts, outcome loop.Outcome,
 ) (ctrl.Result, error) {
@@ -191,7 +192,8 @@ func (r *Reconciler) finish(
 const (
 	// saveTimeout bounds one write of status or records on the seed.
 	saveTimeout = 30 * time.Second
-	// overdueRecheck is when the next pass begins of one that waits for something else and took too long.
+	// overdueRecheck is when the next pass begins of one that waits for something else and took too
+	// long.
 	overdueRecheck = time.Minute
 )
 

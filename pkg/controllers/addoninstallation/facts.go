@@ -22,8 +22,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
-// facts is what a pass has found so far, in groups by the steps that find them. From connect on, what is
-// found is the installer's.
+// facts is what a pass has found so far, in groups by the steps that find them. From connect on,
+// what is found is the installer's.
 type facts struct {
 	installation *kubermaticv1.AddonInstallation
 	memory       *memory
@@ -141,8 +141,8 @@ func outcomeOf(stop *installer.Stop) loop.Outcome {
 	return loop.Waiting{Condition: conditionOf[stop.About], Reason: stop.Reason, Message: stop.Message, Recheck: stop.Recheck}
 }
 
-// memory is what one installation's passes have between them. All of it can be lost. The queue gives an
-// installation to one worker at a time, so it needs no lock.
+// memory is what one installation's passes have between them. All of it can be lost. The queue
+// gives an installation to one worker at a time, so it needs no lock.
 type memory struct {
 	installed installer.State
 	// uid of the installation.
@@ -156,7 +156,8 @@ type memory struct {
 	// renderedFor and refreshedFor are the values of annotation reconcile-at that a rendering and a
 	// refresh of the source were made for.
 	renderedFor, refreshedFor string
-	// changesReported are the inputs whose second rendering gave something else, once that was reported.
+	// changesReported are the inputs whose second rendering gave something else, once that was
+	// reported.
 	changesReported string
 	// comparing: a second rendering, to compare, is under way.
 	comparing bool
@@ -187,9 +188,9 @@ func (m *memory) wrote(installation *kubermaticv1.AddonInstallation) {
 	m.written = &written{installation.ResourceVersion, *installation.Status.DeepCopy(), time.Now()}
 }
 
-// catchUp gives an object from the cache the status that was written last, until the cache shows it.
-// Two passes can follow each other faster than that: the second would compare with the status before
-// both, and leave the first one's standing.
+// catchUp gives an object from the cache the status that was written last, until the cache shows
+// it. Two passes can follow each other faster than that: the second would compare with the status
+// before both, and leave the first one's standing.
 func (m *memory) catchUp(installation *kubermaticv1.AddonInstallation) {
 	switch {
 	case m.written == nil:

@@ -16,12 +16,12 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// clusterRecheck is how often a missing or unready Cluster is looked for, besides its events.
+// clusterRecheck is how often a missing or unready Cluster is searched, besides its events.
 const clusterRecheck = time.Minute
 
 // locate finds the one Cluster whose namespace this is, and what depends on it: every pass begins
-// with that, a removal too. A Cluster that comes back over the same user cluster has the same IDs as
-// before.
+// with that, a removal too. A Cluster that comes back over the same user cluster has the same IDs
+// as before.
 func (r *Reconciler) locate(ctx context.Context, f *facts) error {
 	f.pass.Now = time.Now()
 	found, err := r.Finder.Find(ctx, target.InstalledIn(f.installation))

@@ -96,8 +96,8 @@ func (r *Reconciler) others(ctx context.Context, installation *kubermaticv1.Addo
 	return others, nil
 }
 
-// standOf is what the cache says of an installation, so that its record is read only where something
-// changed.
+// standOf is what the cache says of an installation, so that its record is read only where
+// something changed.
 func standOf(other *kubermaticv1.AddonInstallation) string {
 	stand := fmt.Sprintf("%s %s %t %t", other.UID, other.Name, other.DeletionTimestamp != nil, isLeaving(other))
 	if applied := other.Status.LastApplied; applied != nil {
@@ -116,9 +116,10 @@ func sharedText(record *revision.Record) string {
 		" (and %d more)", len(record.Shared)-1)
 }
 
-// nameOf finds the name of the installation in a cluster whose objects carry an ID; "" where there is
-// none, or none any more. Where the list fails the ID stands for the name: nothing is taken from what
-// may still exist. It is called after passes too and reads from the cache, so it has no context of one.
+// nameOf finds the name of the installation in a cluster whose objects carry an ID; "" where there
+// is none, or none any more. Where the list fails the ID stands for the name: nothing is taken from
+// what may still exist. It is called after passes too and reads from the cache, so it has no
+// context of one.
 func (r *Reconciler) nameOf(ref target.Ref, origin types.UID, id string) string {
 	all, err := r.installationsOf(context.Background(), ref)
 	if err != nil {

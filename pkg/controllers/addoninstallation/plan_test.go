@@ -48,7 +48,7 @@ func TestOverduePassesBackOff(t *testing.T) {
 		f := passOver(&kubermaticv1.AddonInstallation{}, &memory{failures: 3})
 		f.pass.Connection = &cluster.Connection{}
 		late := f.backOff(f.overdue(within, outcome))
-		if got := loop.ComeBack(late); got != 8*time.Second || judge(late).reason != kubermaticv1.ReasonClusterUnreachable {
+		if got := loop.ComeBack(late); got != 8*time.Second || verdictOf(late).reason != kubermaticv1.ReasonClusterUnreachable {
 			t.Errorf("%#v becomes %#v, and comes back after %s", outcome, late, got)
 		}
 	}

@@ -52,8 +52,8 @@ func withWayOut(damaged bool, outcome loop.Outcome) loop.Outcome {
 	return retry
 }
 
-// leaveWithoutCluster ends the removal of an installation that never had a Cluster, or whose Clusters
-// are gone.
+// leaveWithoutCluster ends the removal of an installation that never had a Cluster, or whose
+// Clusters are gone.
 func (r *Reconciler) leaveWithoutCluster(ctx context.Context, installation *kubermaticv1.AddonInstallation, unknown error) loop.Outcome {
 	had, err := r.clustersOf(ctx, installation)
 	if err != nil {
@@ -72,8 +72,8 @@ func (r *Reconciler) leaveWithoutCluster(ctx context.Context, installation *kube
 }
 
 // clustersOf are the Clusters that may have something of an installation: the one that its status
-// names or, if a pass ended before that was written, those of its records. Without either nothing was
-// ever applied.
+// names or, if a pass ended before that was written, those of its records. Without either nothing
+// was ever applied.
 func (r *Reconciler) clustersOf(
 	ctx context.Context, installation *kubermaticv1.AddonInstallation,
 ) ([]kubermaticv1.ClusterIdentity, error) {

@@ -33,8 +33,8 @@ func (r *Reconciler) request(f *facts) rendering.Request {
 	}
 }
 
-// render makes objects of content and values: those on record for an intent with these inputs, those
-// that are kept, or new ones.
+// render makes objects of content and values: those on record for an intent with these inputs,
+// those that are kept, or new ones.
 func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 	anew := f.memory.rendersAnew(f.pass.Asked.ReconcileAt)
 	switch {
@@ -65,8 +65,8 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// readIntent has the objects of the intent on record. Rendered again they could be others, such as a
-// certificate that the chart makes.
+// readIntent has the objects of the intent on record. Rendered again they could be others, such as
+// a certificate that the chart makes.
 func readIntent(pass *installer.Pass) loop.Outcome {
 	if err := pass.ReadIntent(); err != nil {
 		return failed(err)

@@ -38,7 +38,7 @@ func TestRenderOutcome(t *testing.T) {
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			outcome := renderOutcome(&rendering.Error{Cause: rendering.CauseKeeper, Err: test.err})
-			said := judge(outcome)
+			said := verdictOf(outcome)
 			_, stalled := outcome.(loop.Stalled)
 			if said.condition != kubermaticv1.ConditionRendered || said.reason != test.reason || stalled != test.stalled {
 				t.Errorf("got %#v", outcome)

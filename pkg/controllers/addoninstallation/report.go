@@ -90,8 +90,8 @@ func (r *Reconciler) report(ctx context.Context, installation *kubermaticv1.Addo
 	r.Recorder.Eventf(installation, nil, about.kind, about.reason, about.action, "%s", shown)
 }
 
-// reportedOf is what was reported of an installation before this process began: what its status says,
-// and that a hook failed where its next attempt is under way.
+// reportedOf is what was reported of an installation before this process began: what its status
+// says, and that a hook failed where its next attempt is under way.
 func reportedOf(installation *kubermaticv1.AddonInstallation) conditions.Told {
 	list := installation.Status.Conditions
 	_, ready := conditions.StandingOf(list)

@@ -36,7 +36,8 @@ func waiting(reason, message string, recheck time.Duration) loop.Outcome {
 	return loop.Waiting{Condition: kubermaticv1.ConditionReady, Reason: reason, Message: message, Recheck: recheck}
 }
 
-// checkpoint has the status say what is under way; the next pass, which begins at once, goes on from there.
+// checkpoint has the status say what is under way; the next pass, which begins at once, goes on
+// from there.
 func checkpoint(condition, message string) loop.Outcome {
 	return loop.Checkpoint{Condition: condition, Reason: kubermaticv1.ReasonProgressing, Message: message, AtOnce: true}
 }
@@ -99,8 +100,8 @@ func (f *facts) incompatible(reason, message string) loop.Outcome {
 	return loop.Stalled{Condition: kubermaticv1.ConditionCompatible, Reason: reason, Message: message}
 }
 
-// installedVersion is the version in the user cluster, of the same add-on, or "". status.version shows
-// it.
+// installedVersion is the version in the user cluster, of the same add-on, or "". status.version
+// shows it.
 func installedVersion(f *facts) string {
 	return resolution.InstalledOnRecord(f.pass.Record(), addonOf(f.installation))
 }
@@ -126,8 +127,8 @@ type layers struct {
 	f *facts
 }
 
-// FromTemplate renders the catalogue's valuesTemplate. Renderings are kept, so that one that changes
-// nothing costs nothing.
+// FromTemplate renders the catalogue's valuesTemplate. Renderings are kept, so that one that
+// changes nothing costs nothing.
 func (l layers) FromTemplate(ctx context.Context, template string) (map[string]any, error) {
 	return l.r.Values.RenderValues(ctx, render.ValuesInput{
 		Addon: addonOf(l.f.installation), Tenant: rendering.Tenant(l.f.cluster.UID, l.f.choice.Core), Template: template, Data: l.f.data,
@@ -139,8 +140,8 @@ func (l layers) FromSource(ctx context.Context, source kubermaticv1.ValuesSource
 	return l.r.references().Values(ctx, l.f.installation.Namespace, source)
 }
 
-// valuesOutcome: what is wrong stays wrong until somebody edits what is watched; a valuesTemplate that
-// ended a renderer is tried again in its time. Anything else may pass.
+// valuesOutcome: what is wrong stays wrong until somebody edits what is watched; a valuesTemplate
+// that ended a renderer is tried again in its time. Anything else may pass.
 func valuesOutcome(err error) loop.Outcome {
 	stalled := loop.Stalled{Condition: kubermaticv1.ConditionValuesResolved, Reason: kubermaticv1.ReasonValuesInvalid, Message: err.Error()}
 	var missing *resolution.MissingValuesError
@@ -185,7 +186,8 @@ func unknownKeys(installation *kubermaticv1.AddonInstallation, resolved resoluti
 type Platform interface {
 	// TemplateData is what templates see, without secrets.
 	TemplateData(ctx context.Context, cluster target.Description, variables map[string]any) (templatedata.Data, error)
-	// IsProvider says whether providerRef may name the kind; ProviderSecret is the Secret that an object of it names.
+	// IsProvider says whether providerRef may name the kind; ProviderSecret is the Secret that an
+	// object of it names.
 	IsProvider(kind schema.GroupKind) bool
 	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error)
 	// KKPAddon is KKP's own Addon of a name in a cluster; nil for none.
@@ -194,14 +196,14 @@ type Platform interface {
 	Subscribe(changed func(cluster.Change))
 }
 
-// ClusterSecrets adds to template data the Secrets that a Cluster itself refers to, for add-ons of Core
-// catalogues.
+// ClusterSecrets adds to template data the Secrets that a Cluster itself refers to, for add-ons of
+// Core catalogues.
 type ClusterSecrets interface {
 	AddTo(ctx context.Context, data templatedata.Data, cluster target.Description) (templatedata.Data, error)
 }
 
-// templateData is what templates see. Secrets are in it for versions of Core catalogues that ask for
-// them.
+// templateData is what templates see. Secrets are in it for versions of Core catalogues that ask
+// for them.
 func (r *Reconciler) templateData(ctx context.Context, f *facts) (templatedata.Data, error) {
 	data, err := r.Platform.TemplateData(ctx, f.cluster, r.Options.Variables[addonOf(f.installation)])
 	if err != nil || !f.choice.SeesSecrets() {

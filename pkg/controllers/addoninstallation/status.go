@@ -61,7 +61,7 @@ func (v verdict) as(kind string, generation int64) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: v.state, Reason: v.reason, Message: v.message, ObservedGeneration: generation}
 }
 
-func judge(outcome loop.Outcome) verdict {
+func verdictOf(outcome loop.Outcome) verdict {
 	switch o := outcome.(type) {
 	case loop.RetryAt:
 		state := metav1.ConditionFalse
@@ -79,12 +79,13 @@ func judge(outcome loop.Outcome) verdict {
 	return verdict{done: true}
 }
 
-// project writes the status, whole, from facts and outcome. Nothing else writes any of its fields; steps find facts.
+// project writes the status, whole, from facts and outcome. Nothing else writes any of its fields;
+// steps find facts.
 func project(f *facts, outcome loop.Outcome) {
 	if outcome == (loop.NotMine{}) {
 		return
 	}
-	result, state := judge(outcome), &f.installation.Status
+	result, state := verdictOf(outcome), &f.installation.Status
 	state.ObservedGeneration = f.installation.Generation
 	projectRetries(state, f.retries)
 	if isRemoved(f.installation) {
@@ -173,8 +174,8 @@ func deprecation(version *kubermaticv1.AddonVersion, update string) string {
 	return text
 }
 
-// projectHealth says how the objects are where the pass ended with another condition. While a revision
-// is on its way, what was seen of the one before says nothing.
+// projectHealth says how the objects are where the pass ended with another condition. While a
+// revision is on its way, what was seen of the one before says nothing.
 func projectHealth(installation *kubermaticv1.AddonInstallation, pass *installer.Pass, result verdict) {
 	list, generation := &installation.Status.Conditions, installation.Generation
 	if result.done || result.condition == kubermaticv1.ConditionHealthy {
@@ -185,7 +186,7 @@ func projectHealth(installation *kubermaticv1.AddonInstallation, pass *installer
 	case pass.IsHealthy():
 		conditions.True(list, generation, kubermaticv1.ConditionHealthy, kubermaticv1.ReasonHealthy, "")
 	case pass.Health != nil:
-		conditions.Set(list, judge(outcomeOf(pass.Unhealthy())).as(kubermaticv1.ConditionHealthy, generation))
+		conditions.Set(list, verdictOf(outcomeOf(pass.Unhealthy())).as(kubermaticv1.ConditionHealthy, generation))
 	case record != nil && !record.IsApplied() && meta.FindStatusCondition(*list, kubermaticv1.ConditionHealthy) != nil:
 		conditions.Set(list, metav1.Condition{
 			Type: kubermaticv1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: kubermaticv1.ReasonProgressing,
@@ -321,11 +322,11 @@ func (f *facts) backOff(outcome loop.Outcome) loop.Outcome {
 	return retry
 }
 
-// refused counts how often it was found that somebody has to do something first, and says when all of
-// it is tried again at the latest. Each is in the status once an attempt, and attempts are minutes
-// apart.
+// refused counts how often it was found that somebody has to do something first, and says when all
+// of it is tried again at the latest. Each is in the status once an attempt, and attempts are
+// minutes apart.
 func (f *facts) refused(outcome loop.Outcome) {
-	said, wait := judge(outcome), loop.ComeBack(outcome)
+	said, wait := verdictOf(outcome), loop.ComeBack(outcome)
 	if !triedAgain[said.reason] || wait < installer.RefusedRecheck {
 		f.memory.refusals = 0
 		return

@@ -20,7 +20,7 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 		{Name: "compare", Run: r.compare},                                // inputs equal: no render, no write
 		{Name: "required", Run: r.required},                              // kinds that the version needs the cluster to serve
 		{Name: "render", Run: r.render},                                  // content and values become objects; helm: its release name is free
-		{Name: "allowed", Run: r.allowed},                                // what the seed keeps from Custom catalogues
+		{Name: "allowed", Run: r.allowed},                                // what Custom catalogues may not have
 		{Name: "take-over", Run: installs((*installer.Pass).TakeOver)},   // helm: what a release that is followed has besides
 		{Name: "intent", Run: r.recordIntent},                            // on record before the first write
 		{Name: "apply", Run: r.apply},                                    // stage by stage; helm: behind namespaces and CRDs hooks come first
@@ -48,8 +48,8 @@ func (r *Reconciler) maintenanceSteps() []loop.Step[facts] {
 	}
 }
 
-// rollbackSteps carry a rollback on where the pass ended before it. They are the steps of a pass from the
-// first write on, but for inherit and drift, which the next pass has.
+// rollbackSteps carry a rollback on where the pass ended before it. They are the steps of a pass
+// from the first write on, but for inherit and drift, which the next pass has.
 func (r *Reconciler) rollbackSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
 		{Name: "connect", Run: r.connect},                                // a live connection to the user cluster

@@ -192,8 +192,8 @@ func (r *Reconciler) requests(ctx context.Context, options ...client.ListOption)
 	return requests
 }
 
-// isRemoved says whether an installation is to go. A core add-on that somebody deletes lives on while
-// it is protected, by the core add-on controller.
+// isRemoved says whether an installation is to go. A core add-on that somebody deletes lives on
+// while it is protected, by the core add-on controller.
 func isRemoved(installation *kubermaticv1.AddonInstallation) bool {
 	return !installation.DeletionTimestamp.IsZero() && !isProtected(installation)
 }
@@ -202,10 +202,10 @@ func isProtected(installation *kubermaticv1.AddonInstallation) bool {
 	return installation.Spec.CoreAddon && slices.Contains(installation.Finalizers, kubermaticv1.FinalizerCoreProtection)
 }
 
-// dependents knows the installations that go by what others of their add-on do: those that use objects
-// of others, those that are not applied, maybe for what others have, and those that are being removed.
-// All the rest need not be woken: with hundreds of instances each would be, for each of the others. What
-// this process has not seen yet has its first pass before it.
+// dependents knows the installations that go by what others of their add-on do: those that use
+// objects of others, those that are not applied, maybe for what others have, and those that are
+// being removed. All the rest need not be woken: with hundreds of instances each would be, for each
+// of the others. What this process has not seen yet has its first pass before it.
 type dependents struct {
 	mutex sync.Mutex
 	// byCluster has their add-ons by name.
