@@ -96,8 +96,8 @@
 // # Turns, and between passes
 //
 // Installations wait in a queue that is fair between clusters, and a pass ends when it has taken
-// too long (package fairqueue). Steps get the context that ends then. What the seed keeps is read
-// and written in the context outside of it, so that what was done is saved; the installation then
+// too long (package fairqueue). Steps get the context that ends then. Records are read and written
+// in the context outside of it (SavingClient), so that what was done is saved; the installation then
 // says that its cluster did not answer in time. An obstacle that one call can read is read in
 // passes of its own, which read nothing of the seed past caches and write nothing.
 //

@@ -70,7 +70,9 @@ func isLeaving(other *kubermaticv1.AddonInstallation) bool {
 }
 
 // installationsOf lists a cluster's installations, which the cache has too: they are only read.
-func (r *Reconciler) installationsOf(ctx context.Context, ref target.Ref, of ...client.ListOption) ([]kubermaticv1.AddonInstallation, error) {
+func (r *Reconciler) installationsOf(
+	ctx context.Context, ref target.Ref, of ...client.ListOption,
+) ([]kubermaticv1.AddonInstallation, error) {
 	list := &kubermaticv1.AddonInstallationList{}
 	err := r.Client.List(ctx, list, append(of, cluster.InstallationsOf(ref), client.UnsafeDisableDeepCopy)...)
 	return list.Items, err

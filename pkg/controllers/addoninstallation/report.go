@@ -38,29 +38,31 @@ func announceRollout(f *facts, left int) loop.Outcome {
 
 // reportChanges reports what the pass changed as events; conditions say how things are.
 func (r *Reconciler) reportChanges(ctx context.Context, f *facts) {
+	report := func(about occasion, shown string) { r.report(ctx, f.installation, about, shown) }
 	if f.left != "" {
-		r.report(ctx, f.installation, occasion{corev1.EventTypeNormal, kubermaticv1.EventLeft, "Resolve"}, f.left)
+		report(occasion{corev1.EventTypeNormal, kubermaticv1.EventLeft, "Resolve"}, f.left)
 	}
 	if f.withdrawn != "" {
-		r.report(ctx, f.installation, occasion{corev1.EventTypeWarning, kubermaticv1.EventWithdrawn, "Resolve"}, f.withdrawn)
+		report(occasion{corev1.EventTypeWarning, kubermaticv1.EventWithdrawn, "Resolve"}, f.withdrawn)
 	}
 	record := cmp.Or(f.pass.Record(), f.pass.Applied) // where a save failed since, the record is to be read again
 	switch {
 	case f.pass.Applied == nil:
 	case record.Rollback != nil:
-		r.report(ctx, f.installation, occasion{corev1.EventTypeWarning, kubermaticv1.EventRolledBack, "RollBack"}, givenUpText(record))
+		report(occasion{corev1.EventTypeWarning, kubermaticv1.EventRolledBack, "RollBack"}, givenUpText(record))
 	default:
-		r.report(ctx, f.installation, occasion{corev1.EventTypeNormal, kubermaticv1.EventApplied, "Apply"}, fmt.Sprintf("applied %s %s: %s, %d written",
+		report(occasion{corev1.EventTypeNormal, kubermaticv1.EventApplied, "Apply"}, fmt.Sprintf("applied %s %s: %s, %d written",
 			f.installation.Spec.AddonRef.Name, record.Version, text.Count(len(record.Inventory), "object"), f.pass.Progress.Written))
 	}
 	if len(f.pass.Misbehaved) > 0 {
-		r.report(ctx, f.installation, occasion{corev1.EventTypeWarning, kubermaticv1.ReasonClusterMisbehaves, "Apply"}, installer.TextOf(f.pass.Misbehaved))
+		report(occasion{corev1.EventTypeWarning, kubermaticv1.ReasonClusterMisbehaves, "Apply"}, installer.TextOf(f.pass.Misbehaved))
 	}
 	if len(f.pass.Shared) > 0 {
-		r.report(ctx, f.installation, occasion{corev1.EventTypeNormal, kubermaticv1.EventShared, "Apply"}, andMore(f.pass.Shared[0], " (and %d more)", len(f.pass.Shared)-1))
+		report(occasion{corev1.EventTypeNormal, kubermaticv1.EventShared, "Apply"},
+			andMore(f.pass.Shared[0], " (and %d more)", len(f.pass.Shared)-1))
 	}
 	if len(f.pass.Repaired) > 0 {
-		r.report(ctx, f.installation, occasion{corev1.EventTypeNormal, kubermaticv1.EventRepaired, "Repair"}, repairedText(f.pass.Repaired))
+		report(occasion{corev1.EventTypeNormal, kubermaticv1.EventRepaired, "Repair"}, repairedText(f.pass.Repaired))
 	}
 }
 
@@ -76,7 +78,8 @@ func (r *Reconciler) reportReady(ctx context.Context, f *facts) {
 	case !isNews:
 	case ready.Reason == kubermaticv1.ReasonReady:
 		r.report(ctx, f.installation, occasion{corev1.EventTypeNormal, ready.Reason, "Reconcile"}, ready.Message)
-	case ready.Reason == kubermaticv1.ReasonRolledBack && f.pass.Applied != nil, ready.Reason == kubermaticv1.ReasonWithdrawn && f.withdrawn != "":
+	case ready.Reason == kubermaticv1.ReasonRolledBack && f.pass.Applied != nil,
+		ready.Reason == kubermaticv1.ReasonWithdrawn && f.withdrawn != "":
 		// reportChanges said it in the same words
 	default:
 		r.report(ctx, f.installation, occasion{corev1.EventTypeWarning, ready.Reason, "Reconcile"}, ready.Message)

@@ -131,12 +131,13 @@ func projectSelected(f *facts) {
 	if f.selected != nil {
 		state.Target, state.AvailableUpdate = f.selected.target, f.selected.availableUpdate
 	}
-	if f.pass.Release == nil {
+	release := f.pass.Release
+	if release == nil {
 		return
 	}
 	state.Release = nil
-	if f.pass.Release.Name != "" {
-		state.Release = &kubermaticv1.HelmReleaseState{Name: f.pass.Release.Name, Revision: int32(f.pass.Release.Revision), Status: f.pass.Release.Status}
+	if release.Name != "" {
+		state.Release = &kubermaticv1.HelmReleaseState{Name: release.Name, Revision: int32(release.Revision), Status: release.Status}
 	}
 }
 
@@ -253,7 +254,8 @@ func projectDrift(installation *kubermaticv1.AddonInstallation, pass *installer.
 			pass.Fights[0], kubermaticv1.AnnotationReconcileAt))
 	case len(pass.Drifted) > 0:
 		conditions.True(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonDriftShown, fmt.Sprintf(
-			"%s differs from what was applied (%s in all) and stays so: the strategy is Once", pass.Drifted[0], text.Count(len(pass.Drifted), "object")))
+			"%s differs from what was applied (%s in all) and stays so: the strategy is Once",
+			pass.Drifted[0], text.Count(len(pass.Drifted), "object")))
 	case len(pass.Repaired) > 0:
 		conditions.False(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonRepaired, repairedText(pass.Repaired))
 	default:
