@@ -23,6 +23,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
+	"github.com/trellis-addons/trellis/pkg/rendering"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
@@ -38,7 +39,7 @@ type InstallationParts struct {
 	SourceKinds   fetch.Kinds
 	Store         *store.Store
 	Renders       *kept.Renders
-	Images        addoninstallation.Images
+	Images        rendering.Images
 	ProviderKinds []schema.GroupKind
 	Records       *revision.Records
 	InputsKey     []byte
@@ -47,7 +48,8 @@ type InstallationParts struct {
 
 // Records keeps release records on a seed, sealed with its key.
 func Records(made manager.Manager, key []byte) *revision.Records {
-	return revision.NewRecords(made.GetClient(), made.GetAPIReader(), revision.NewSeal(key))
+	saving := addoninstallation.SavingClient(made.GetClient(), made.GetAPIReader())
+	return revision.NewRecords(saving, saving, revision.NewSeal(key))
 }
 
 // AddonInstallation are what controller addoninstallation works with. Caches, connections and the store run in the manager.

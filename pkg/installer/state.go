@@ -125,3 +125,6 @@ func (m *State) doubtCluster() {
 
 // doubt has the record read again: a save failed, or the seed has another record than this one.
 func (m *State) doubt() { m.Loaded, m.Record, m.rollout = false, nil, nil }
+
+// Lost says that the user cluster does not answer, or is paused.
+func (p *Pass) Lost() { p.State.Watched = time.Time{} }

@@ -26,7 +26,7 @@ var tiers = [][]string{
 
 // compositions are the rooms of the floor for composition: each puts together what rooms below do, one
 // another included, for all callers above.
-var compositions = []string{"pkg/installer", "pkg/resolution"}
+var compositions = []string{"pkg/installer", "pkg/rendering", "pkg/resolution"}
 
 // neighbours are the rooms of its own tier that a room may import.
 var neighbours = map[string][]string{
@@ -124,6 +124,11 @@ func TestImportLawsCatch(t *testing.T) {
 		{"tests may use anything", "pkg/apply/a_test.go", code("test/fleet"), ""},
 		{"a composition puts rooms together", "pkg/resolution/a.go", code("pkg/revision"), ""},
 		{"callers of a composition", "pkg/webhook/a.go", code("pkg/resolution"), ""},
+		{"a composition uses another", "pkg/rendering/a.go", code("pkg/resolution"), ""},
+		{"whoever previews renders", "pkg/query/a.go", code("pkg/rendering"), ""},
+		{"a rendering that knows a controller", "pkg/rendering/a.go", code("pkg/controllers/addoninstallation"), "downward only"},
+		{"a rendering by one method", "pkg/rendering/a.go", code("pkg/render/chart"), "import the contract pkg/render"},
+		{"a Keeper that composes", "pkg/render/a.go", code("pkg/rendering"), "downward only"},
 		{"a controller installs", "pkg/controllers/addoninstallation/a.go", code("pkg/installer"), ""},
 		{"an installer that knows its controller", "pkg/installer/a.go", code("pkg/controllers/addoninstallation"), "downward only"},
 		{"a middle room uses a composition", "pkg/revision/a.go", code("pkg/resolution"), "downward only"},

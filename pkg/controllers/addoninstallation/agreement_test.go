@@ -96,24 +96,24 @@ func (d dice) installation() *kubermaticv1.AddonInstallation {
 
 // history has revisions of add-ons come about, to their ends or not, and their passes show them in the status.
 func (d dice) history(f *facts) {
-	f.memory.Loaded = true
+	f.pass.State.Loaded = true
 	for range d.IntN(5) {
 		f.installation.Spec.AddonRef.Name = kubermaticv1.AddonName(d.one("web", "web", "other"))
 		intent := revision.Record{
-			Addon: addonOf(f), Version: d.one(numbers...), From: installedVersion(f), State: revision.StateIntent, Time: metav1.Now(),
+			Addon: addonOf(f.installation), Version: d.one(numbers...), From: installedVersion(f), State: revision.StateIntent, Time: metav1.Now(),
 		}
 		applied := intent
 		applied.State = revision.StateApplied
-		f.memory.Record = &intent
+		f.pass.State.Record = &intent
 		if d.odds(2) { // else the next pass came first, or the status could not be written
 			projectInstalled(f)
-			projectObjects(f)
+			projectObjects(&f.installation.Status, &f.pass)
 		}
 		if !d.odds(3) {
-			f.memory.Record = &applied
+			f.pass.State.Record = &applied
 		}
 		projectInstalled(f)
-		projectObjects(f)
+		projectObjects(&f.installation.Status, &f.pass)
 	}
 	f.installation.Spec.AddonRef = kubermaticv1.AddonReference{
 		Name: "web", Version: d.one(append([]string{"", "1.x", ">= 2", ">= 1.2-01", "< 2"}, numbers...)...),
@@ -207,7 +207,7 @@ func TestControllerAdmissionAndUpgradeCheckAgree(t *testing.T) {
 		a := asked{object: d.merged(), preReleases: d.odds(2), f: passOver(d.installation(), &memory{})}
 		a.f.cluster.KubernetesVersion = d.one("v1.35.9", "1.36.3", "1.36.0-rc.1", "1.37.1-gke.100", "")
 		d.history(a.f)
-		why := fmt.Sprintf("seed %d, number %d: add-on %q, wanted %q, installed %q, Kubernetes %q", seed, i, addonOf(a.f),
+		why := fmt.Sprintf("seed %d, number %d: add-on %q, wanted %q, installed %q, Kubernetes %q", seed, i, addonOf(a.f.installation),
 			a.f.installation.Spec.AddonRef.Version, installedVersion(a.f), a.f.cluster.KubernetesVersion)
 		if got := resolution.InstalledInStatus(a.f.installation); got != installedVersion(a.f) {
 			t.Fatalf("%s: the status says that %q is installed", why, got)

@@ -4,15 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/installer"
@@ -26,53 +23,56 @@ import (
 
 // compare decides by what objects depend on.
 func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
-	if err := r.hashInputs(f); err != nil {
+	inputs, err := r.renderer.Inputs(r.request(f))
+	if err != nil {
 		return failed(err)
 	}
-	f.RenewRollout()
+	f.inputs = inputs
+	f.pass.RenewRollout()
 	f.decide(ctx, wantedOf(f))
-	if f.Decision.Do == revision.Once {
+	if f.pass.Decision.Do == revision.Once {
 		f.offerUpdate()
 	}
-	if f.Decision.Amend == revision.AmendName {
-		return r.amendName(ctx, f)
+	if f.pass.Decision.Amend == revision.AmendName {
+		return amendName(ctx, f)
 	}
 	return nil
 }
 
 // compareRendered decides by the objects, and puts on record what needs no new revision.
-func (r *Reconciler) compareRendered(ctx context.Context, f *facts, made revision.Record) loop.Outcome {
+func compareRendered(ctx context.Context, f *facts, made *revision.Record) loop.Outcome {
 	wanted := wantedOf(f)
 	wanted.Rendered = &revision.Rendered{
-		ObjectsDigest: made.ObjectsDigest, Hooks: f.Hooks, Helm: made.Helm, Adopts: f.Foreign != nil,
+		ObjectsDigest: made.ObjectsDigest, Hooks: f.pass.Hooks, Helm: made.Helm, Adopts: f.pass.Foreign != nil,
 	}
 	f.decide(ctx, wanted)
 	switch {
-	case f.Decision.Amend != revision.AmendInputs:
+	case f.pass.Decision.Amend != revision.AmendInputs:
 		return nil
-	case f.Decision.Do == revision.Keep:
-		return r.amendInputs(ctx, f)
+	case f.pass.Decision.Do == revision.Keep:
+		return amendInputs(ctx, &f.pass, made)
 	}
-	return r.amendIntent(ctx, f)
+	// an intent that has the same objects: its rollout goes on
+	return outcomeOf(f.pass.Amend(ctx, func(kept *revision.Record) { kept.Inputs, kept.Wanted = made.Inputs, made.Wanted }))
 }
 
 // decide decides; wanted is nil where it can't be had.
 func (f *facts) decide(ctx context.Context, wanted *revision.Wanted) {
-	f.Decision = revision.Decide(f.Record(), wanted, revision.Seen{
-		Once:        f.installation.Spec.ReconcileStrategy == kubermaticv1.ReconcileOnce,
-		ReconcileAt: f.installation.Annotations[kubermaticv1.AnnotationReconcileAt], Anew: isAskedAnew(f),
-		Rollout: f.IsRollingOut(), Watched: f.memory.Watched, Now: f.Now,
+	f.pass.Decision = revision.Decide(f.pass.Record(), wanted, revision.Seen{
+		Once:        f.pass.Asked.Once,
+		ReconcileAt: f.pass.Asked.ReconcileAt, Anew: f.memory.renderedFor != f.pass.Asked.ReconcileAt,
+		Rollout: f.pass.IsRollingOut(), Watched: f.pass.State.Watched, Now: f.pass.Now,
 	})
-	ctrl.LoggerFrom(ctx).V(1).Info("decided what to do", "decision", f.Decision.String())
+	ctrl.LoggerFrom(ctx).V(1).Info("decided what to do", "decision", f.pass.Decision.String())
 }
 
 func wantedOf(f *facts) *revision.Wanted {
-	return &revision.Wanted{Addon: addonOf(f), Version: f.choice.Version.Version, Inputs: f.inputs, Asked: f.wanted}
+	return &revision.Wanted{Addon: addonOf(f.installation), Version: f.choice.Version.Version, Inputs: f.inputs.Hash, Asked: f.inputs.Wanted}
 }
 
 // offerUpdate says that what strategy Once leaves alone is not what would be chosen today.
 func (f *facts) offerUpdate() {
-	installed := f.Record().Version
+	installed := f.pass.Record().Version
 	if f.choice.Version.Version != installed {
 		f.selected.availableUpdate = cmp.Or(f.selected.availableUpdate, f.choice.Version.Version)
 	}
@@ -81,10 +81,10 @@ func (f *facts) offerUpdate() {
 
 // amendName puts on record that what is installed has another name now: that of an add-on's version
 // with the same content. The user cluster isn't asked.
-func (r *Reconciler) amendName(ctx context.Context, f *facts) loop.Outcome {
-	return outcomeOf(f.Amend(ctx, func(kept *revision.Record) {
+func amendName(ctx context.Context, f *facts) loop.Outcome {
+	return outcomeOf(f.pass.Amend(ctx, func(kept *revision.Record) {
 		kept.Version, kept.Origins = f.choice.Version.Version, f.values.Origins
-		if addon := addonOf(f); kept.Addon != addon {
+		if addon := addonOf(f.installation); kept.Addon != addon {
 			kept.Addon, kept.FormerAddon = addon, kept.Addon
 		}
 	}))
@@ -92,22 +92,15 @@ func (r *Reconciler) amendName(ctx context.Context, f *facts) loop.Outcome {
 
 // amendInputs puts new inputs on record that give the objects which the user cluster has already:
 // nothing is written there.
-func (r *Reconciler) amendInputs(ctx context.Context, f *facts) loop.Outcome {
-	return outcomeOf(f.Amend(ctx, func(kept *revision.Record) {
-		kept.Inputs, kept.Wanted, kept.Version, kept.EntryDigest = f.inputs, f.wanted, f.choice.Version.Version, f.choice.Origin.Digest
-		kept.Artifact = kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest}
-		kept.CRDs, kept.Timeout = crdPolicy(f), timeoutOf(f)
-		kept.Values, kept.Origins = f.values.Merged, f.values.Origins
-		kept.Hooks = hooks.CarryRuns(kept.Hooks, f.Hooks) // those of tests may be others
-		kept.HooksState.FailedAt = metav1.Time{}          // with new inputs, what failed is tried at once
-		kept.Atomic, kept.Rollback = f.choice.Version.Template.Atomic, nil
+func amendInputs(ctx context.Context, pass *installer.Pass, made *revision.Record) loop.Outcome {
+	return outcomeOf(pass.Amend(ctx, func(kept *revision.Record) {
+		kept.Inputs, kept.Wanted, kept.Version, kept.EntryDigest = made.Inputs, made.Wanted, made.Version, made.EntryDigest
+		kept.Artifact, kept.CRDs, kept.Timeout = made.Artifact, made.CRDs, made.Timeout
+		kept.Values, kept.Origins = made.Values, made.Origins
+		kept.Hooks = hooks.CarryRuns(kept.Hooks, pass.Hooks) // those of tests may be others
+		kept.HooksState.FailedAt = metav1.Time{}             // with new inputs, what failed is tried at once
+		kept.Atomic, kept.Rollback = made.Atomic, nil
 	}))
-}
-
-// amendIntent puts new inputs on record for an intent that has the same objects; its rollout goes
-// on.
-func (r *Reconciler) amendIntent(ctx context.Context, f *facts) loop.Outcome {
-	return outcomeOf(f.Amend(ctx, func(kept *revision.Record) { kept.Inputs, kept.Wanted = f.inputs, f.wanted }))
 }
 
 // beforeApply are the conditions whose failure leaves the user cluster as it is.
@@ -118,21 +111,22 @@ var beforeApply = map[string]bool{
 	kubermaticv1.ConditionRendered:       true,
 }
 
-// maintain keeps what is installed as it was applied when an edit can't be followed: the pass ended before anything changed, so
-// the record still says what the cluster should have. A rollback goes on, or begins for a revision that can't be applied any
-// further: neither needs what the pass could not get.
+// maintain keeps what is installed as it was applied when an edit can't be followed: the pass ended
+// before anything changed, so the record still says what the cluster should have. A rollback goes
+// on, or begins for a revision that can't be applied any further: neither needs what the pass could
+// not get.
 func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcome) loop.Outcome {
-	condition, ok := failing(outcome)
-	if !ok || !beforeApply[condition] {
+	said := verdictOf(outcome)
+	if !beforeApply[said.condition] {
 		return outcome
 	}
 	f.decide(ctx, nil)
-	switch f.Decision.Do {
+	switch f.pass.Decision.Do {
 	case revision.Keep:
 		return earlier(outcome, loop.Run(ctx, r.maintenanceSteps(), f))
 	case revision.GiveWay:
-		return earlier(outcome, outcomeOf(f.GiveWay(ctx, &installer.Stop{
-			Message: "it was not applied in time: " + judge(outcome).message, Recheck: installer.RefusedRecheck,
+		return earlier(outcome, outcomeOf(f.pass.GiveWay(ctx, &installer.Stop{
+			Message: "it was not applied in time: " + said.message, Recheck: installer.RefusedRecheck,
 		})))
 	case revision.GoBack:
 		return earlier(outcome, loop.Run(ctx, r.rollbackSteps(), f))
@@ -140,20 +134,7 @@ func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcom
 	return outcome
 }
 
-// failing is the condition that an outcome turns False.
-func failing(outcome loop.Outcome) (condition string, ok bool) {
-	switch o := outcome.(type) {
-	case loop.RetryAt:
-		return o.Condition, true
-	case loop.Waiting:
-		return o.Condition, true
-	case loop.Stalled:
-		return o.Condition, true
-	}
-	return "", false
-}
-
-// earlier is the outcome, to be looked at again no later than the maintenance asks for.
+// earlier is the outcome, with a recheck no later than the maintenance asks for.
 func earlier(outcome, kept loop.Outcome) loop.Outcome {
 	recheck := loop.RequeueAfter(kept)
 	if recheck == 0 {
@@ -170,13 +151,13 @@ func earlier(outcome, kept loop.Outcome) loop.Outcome {
 	return outcome
 }
 
-// asGivenUp turns the outcome of an installation that was rolled back: everything may be well with what is there, and it is not what
-// was asked for.
+// asGivenUp turns the outcome of an installation that was rolled back: everything may be well with
+// what is there, and it is not what was asked for.
 func asGivenUp(f *facts, outcome loop.Outcome) loop.Outcome {
-	if f.Decision.Do != revision.GivenUp && f.Decision.Do != revision.GoBack || !f.Record().IsComplete() {
+	if f.pass.Decision.Do != revision.GivenUp && f.pass.Decision.Do != revision.GoBack || !f.pass.Record().IsComplete() {
 		return outcome
 	}
-	message := givenUpText(f.Record())
+	message := givenUpText(f.pass.Record())
 	switch o := outcome.(type) {
 	case loop.Done:
 	case loop.Waiting:
@@ -197,95 +178,15 @@ func givenUpText(record *revision.Record) string {
 		"try once more; it failed since %s", record.Rollback.Version, record.Version, kubermaticv1.AnnotationReconcileAt, record.Rollback.Problem)
 }
 
-// servedVersions count as input only for charts that ask for them: served groups come and go for reasons that have
-// nothing to do with most charts.
-func (r *Reconciler) servedVersions(f *facts) ([]string, error) {
-	if f.choice.Version.Template.Method != kubermaticv1.MethodHelm {
-		return nil, nil
-	}
-	asks, err := r.capabilityCharts.ask(f.snapshot.Digest, f.snapshot.FS, asksForCapabilities)
-	if err != nil || !asks {
-		return nil, err
-	}
-	return served(f), nil
-}
-
-// served are the group versions and kinds of the user cluster that a chart learns of.
-func served(f *facts) []string {
-	own := f.memory.brought.by(contentKey(f))
-	if record := f.Record(); record != nil {
-		own = slices.Concat(own, record.Inventory.DefinedGroups(), record.Shared.DefinedGroups())
-	}
-	return withoutOwn(f.Connection.APIVersions(), own)
-}
-
-// withoutOwn leaves out the groups of CustomResourceDefinitions that the installation itself brings: with them, applying a chart
-// would change what it is rendered with. The renderer adds what is in the chart's crds/ folder.
-func withoutOwn(versions, own []string) []string {
-	return slices.DeleteFunc(versions, func(version string) bool {
-		group, _, _ := strings.Cut(version, "/")
-		return slices.Contains(own, group)
-	})
-}
-
-// broughtGroups are the groups that some content was seen to bring, before any record says so.
-type broughtGroups struct {
-	content string
-	groups  []string
-}
-
-func (b broughtGroups) by(content string) []string {
-	if b.content != content {
-		return nil
-	}
-	return b.groups
-}
-
-func contentKey(f *facts) string { return f.choice.Origin.Digest + "/" + f.snapshot.Digest }
-
-// learnsOwn says whether a rendering that counted groups as served turned out to bring them itself: they were there before, by helm
-// or from an earlier time, and are its own from now on. Then it was rendered with what the next look would take away again.
-func (r *Reconciler) learnsOwn(f *facts) (bool, error) {
-	asks, err := r.servedVersions(f)
-	if err != nil || len(asks) == 0 {
-		return false, err
-	}
-	var brought []string
-	for _, group := range apply.Planned(f.Objects, nil).DefinedGroups() {
-		if slices.ContainsFunc(asks, func(version string) bool { return strings.HasPrefix(version, group+"/") }) {
-			brought = append(brought, group)
-		}
-	}
-	if len(brought) == 0 {
-		return false, nil
-	}
-	content := contentKey(f)
-	f.memory.brought = broughtGroups{content, slices.Concat(f.memory.brought.by(content), brought)}
-	return true, r.hashInputs(f)
-}
-
 // defaultTimeout is how long objects may take to become healthy where the catalogue doesn't say.
 const defaultTimeout = 10 * time.Minute
 
 // releaseName of the Helm release; empty for go-template.
 func releaseName(f *facts) string { return f.choice.ReleaseName(f.installation.Name) }
 
-// crdPolicy is the version's policy with its defaults filled in.
-func crdPolicy(f *facts) kubermaticv1.CRDPolicy {
-	policy := kubermaticv1.CRDPolicy{Apply: kubermaticv1.CRDCreateReplace, Remove: kubermaticv1.CRDRemoveWhenUnused}
-	if f.choice.Version.Template.Method == kubermaticv1.MethodHelm {
-		policy.Remove = kubermaticv1.CRDRemoveKeep
-	}
-	if wanted := f.choice.Version.Template.CRDs; wanted != nil {
-		policy.Apply = cmp.Or(wanted.Apply, policy.Apply)
-		policy.Remove = cmp.Or(wanted.Remove, policy.Remove)
-	}
-	return policy
-}
-
-func timeoutOf(f *facts) metav1.Duration {
-	if timeout := f.choice.Version.Template.Timeout; timeout != nil {
-		return *timeout
+func timeoutOf(template *kubermaticv1.Template) metav1.Duration {
+	if template.Timeout != nil {
+		return *template.Timeout
 	}
 	return metav1.Duration{Duration: defaultTimeout}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -24,10 +23,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/remote"
 	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/rendering"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
@@ -35,17 +33,19 @@ import (
 type Options struct {
 	// CatalogueNamespace holds the merged catalogues.
 	CatalogueNamespace string
-	// DriftInterval is the time between two looks at an installation's objects.
+	// DriftInterval is the time between two comparisons of an installation's objects with the record.
 	DriftInterval time.Duration
 	// AllowPrereleases lets pre-releases of the platform match ordinary ranges.
 	AllowPrereleases bool
 	// WorkerName restricts the controller to Clusters with that label; empty: those without.
 	WorkerName string
-	// Passes bound how many installations are worked on at a time, for each cluster and together, and how long.
+	// Passes bound how many installations are worked on at a time, for each cluster and together, and
+	// how long.
 	Passes fairqueue.Limits
 	// Restrictions are what add-ons of Custom catalogues don't get here.
 	Restrictions catalogue.Restrictions
-	// Variables of add-ons, by their name: what templates see below .Variables where no value says otherwise.
+	// Variables of add-ons, by their name: what templates see below .Variables where no value says
+	// otherwise.
 	Variables map[string]map[string]any
 }
 
@@ -65,20 +65,14 @@ type Records interface {
 	Clusters(ctx context.Context, namespace, installation string) ([]kubermaticv1.ClusterIdentity, error)
 }
 
-// Images rewrites the images of objects in place. Canonical is the same for the same rules.
-type Images interface {
-	Rewrite(objects []*unstructured.Unstructured)
-	Canonical() []byte
-}
-
 // Dependencies are what the controller works with.
 type Dependencies struct {
 	// Client reads from the manager's cache, which holds of AddonCatalogues the merged ones.
 	Client client.Client
 	// Marks tells merged catalogues from whatever else has their names.
 	Marks *mergedcatalogue.Marks
-	// Marked holds the Secrets and ConfigMaps that are marked for our use. It is a cache of its own, since a seed has many
-	// more of both that must not be kept in memory.
+	// Marked holds the Secrets and ConfigMaps that are marked for our use. It is a cache of its own,
+	// since a seed has many more of both that must not be held in memory.
 	Marked cache.Cache
 	// Direct reads from the API server what Marked has left out: see TrimMarked.
 	Direct      client.Reader
@@ -95,11 +89,11 @@ type Dependencies struct {
 	Platform       Platform
 	ClusterSecrets ClusterSecrets
 	// Images are rewritten in rendered objects.
-	Images  Images
+	Images  rendering.Images
 	Records Records
 	// InputsKey keys the hash of inputs; it is the same for the whole seed.
 	InputsKey []byte
-	// QueueMetrics tell how the queue's lanes fare; nil: none.
+	// QueueMetrics are about the queue's lanes; nil: none.
 	QueueMetrics *fairqueue.Metrics
 	Options      Options
 }
@@ -107,24 +101,21 @@ type Dependencies struct {
 // Reconciler is the AddonInstallationController.
 type Reconciler struct {
 	Dependencies
-	installer        *installer.Installer
-	memories         memories
-	dependents       dependents
-	capabilityCharts searches[bool]
-	secretContents   searches[bool]
-	lookupCharts     searches[kindsAsked]
-	queue            *fairqueue.Queue[reconcile.Request]
+	installer  *installer.Installer
+	renderer   *rendering.Renderer
+	memories   memories
+	dependents dependents
+	queue      *fairqueue.Queue[reconcile.Request]
 }
 
 // New makes the controller.
 func New(dependencies Dependencies) *Reconciler {
-	dependencies.Records = savedRecords{dependencies.Records}
 	return &Reconciler{
 		Dependencies: dependencies,
 		installer: &installer.Installer{
 			Reads: dependencies.Records, Writes: dependencies.Records, Interval: dependencies.Options.DriftInterval,
 		},
-		capabilityCharts: newSearches[bool](), secretContents: newSearches[bool](), lookupCharts: newSearches[kindsAsked](),
+		renderer: rendering.New(dependencies.Renders, dependencies.Images, dependencies.InputsKey),
 	}
 }
 
@@ -142,7 +133,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	defer end()
 
 	if !isRemoved(installation) && r.isInTheWay(within, request, facts) {
-		return loop.Result(loop.Waiting{Recheck: facts.memory.awaited.next()}), nil
+		return loop.Result(facts.memory.awaited.next()), nil
 	}
 	if isRemoved(installation) {
 		outcome := loop.Run(within, r.removalSteps(), facts)
@@ -163,27 +154,28 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	outcome = facts.backOff(facts.overdue(within, r.maintain(within, facts, outcome)))
 	outcome = r.await(within, facts, outcome)
 	project(facts, outcome)
-	r.announce(ctx, facts)
+	r.reportChanges(ctx, facts)
 	return r.finish(ctx, pass, facts, outcome)
 }
 
 // forget drops what is known of an installation that is gone.
 func (r *Reconciler) forget(name types.NamespacedName) {
-	r.memories.forget(name)
+	r.memories.byName.Delete(name)
 	r.dependents.forget(name)
 }
 
-// finish hands the outcome over, remembers the status that was written and tells what is new in it.
+// finish hands the outcome over, remembers the status that was written and reports what is new in
+// it.
 func (r *Reconciler) finish(
 	ctx context.Context, pass *loop.Loop[*kubermaticv1.AddonInstallation], f *facts, outcome loop.Outcome,
 ) (ctrl.Result, error) {
-	if outcome == (loop.NotMine{}) { // its worker tells of it, and changes what was remembered
-		r.memories.forget(client.ObjectKeyFromObject(f.installation))
+	if outcome == (loop.NotMine{}) { // its worker reports on it, and changes what was remembered
+		r.memories.byName.Delete(client.ObjectKeyFromObject(f.installation))
 		return pass.Finish(ctx, outcome)
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
-	r.dependents.note(f)
+	r.dependents.note(f.installation, f.pass.Record())
 	before := f.installation.ResourceVersion
 	result, err := pass.Finish(ctx, outcome)
 	if err == nil && f.installation.ResourceVersion != before {
@@ -192,7 +184,7 @@ func (r *Reconciler) finish(
 	if err != nil {
 		f.memory.awaited = nil // the status is to be written first
 	} else {
-		r.tellTrouble(ctx, f)
+		r.reportReady(ctx, f)
 	}
 	return result, err
 }
@@ -200,54 +192,39 @@ func (r *Reconciler) finish(
 const (
 	// saveTimeout bounds one write of status or records on the seed.
 	saveTimeout = 30 * time.Second
-	// overdueRecheck is when an installation that waits for something else is looked at again after its pass took too long.
+	// overdueRecheck is when the next pass begins of one that waits for something else and took too
+	// long.
 	overdueRecheck = time.Minute
 )
 
 type outerKey struct{}
 
-// begin gives the context of a pass, which ends when the pass has taken too long. What it did by then is saved all the same: within
-// it, saving gives a context that does not end with it.
+// begin gives the context of a pass, which ends when the pass has taken too long.
 func (r *Reconciler) begin(ctx context.Context, request ctrl.Request) (within context.Context, end func()) {
 	within = context.WithValue(ctx, outerKey{}, ctx)
 	return r.queue.Begin(remote.Within(within, "one pass", remote.PassTotals), request)
 }
 
-// saving is the context for reading and writing what the seed keeps of an installation.
-func saving(within context.Context) (context.Context, context.CancelFunc) {
-	outer, known := within.Value(outerKey{}).(context.Context)
-	if !known {
-		outer = within
-	}
-	return context.WithTimeout(outer, saveTimeout)
-}
-
-// overdue tells of a pass that was ended: what failed, or waits, then does so since the cluster was too slow. That only an edit helps
-// is told all the same, and is not looked at again at once.
+// overdue is the outcome of a pass that was ended: what failed, or waits, then does so since the
+// cluster was too slow. That only an edit helps is reported all the same, with a recheck.
 func (f *facts) overdue(within context.Context, outcome loop.Outcome) loop.Outcome {
 	var late *fairqueue.OverdueError
 	if !errors.As(context.Cause(within), &late) {
 		return outcome
 	}
-	f.memory.Watched = time.Time{}
+	f.pass.Lost()
 	switch o := outcome.(type) {
+	case loop.Done, loop.NotMine:
+		return outcome
 	case loop.RetryAt:
 		if o.After > 0 { // it waits for something else
 			return outcome
 		}
-		return f.tooSlow(late, outcome)
-	case loop.Waiting, loop.Checkpoint:
-		return f.tooSlow(late, outcome)
 	case loop.Stalled:
 		o.Recheck = max(o.Recheck, overdueRecheck)
 		return o
 	}
-	return outcome
-}
-
-// tooSlow is what to tell of a pass that was ended: that its cluster was too slow, if the pass came that far.
-func (f *facts) tooSlow(late *fairqueue.OverdueError, outcome loop.Outcome) loop.Outcome {
-	if f.Connection == nil {
+	if f.pass.Connection == nil { // the pass did not come that far
 		return outcome
 	}
 	slow := &cluster.NotConnectedError{
@@ -259,71 +236,46 @@ func (f *facts) tooSlow(late *fairqueue.OverdueError, outcome loop.Outcome) loop
 	}
 }
 
-// savedRecords read and write records in a context of their own: they are the seed's, and must not suffer from a user cluster that
-// was too slow.
-type savedRecords struct{ records Records }
-
-// Clusters implements Records.
-func (s savedRecords) Clusters(ctx context.Context, namespace, installation string) ([]kubermaticv1.ClusterIdentity, error) {
-	ctx, cancel := saving(ctx)
-	defer cancel()
-	return s.records.Clusters(ctx, namespace, installation)
+// SavingClient is a client for records, which it reads with reader. Its calls don't end with a pass
+// that makes them: what was done is saved, however slow the user cluster was.
+func SavingClient(c client.Client, reader client.Reader) client.Client {
+	return savingClient{c, reader}
 }
 
-// Load implements Records.
-func (s savedRecords) Load(ctx context.Context, namespace string, owner ownership.Owner) (*revision.Record, error) {
-	ctx, cancel := saving(ctx)
-	defer cancel()
-	return s.records.Load(ctx, namespace, owner)
+type savingClient struct {
+	client.Client
+	reader client.Reader
 }
 
-// LoadFirst implements Records.
-func (s savedRecords) LoadFirst(ctx context.Context, namespace string, owner ownership.Owner) (*revision.Record, error) {
-	ctx, cancel := saving(ctx)
-	defer cancel()
-	return s.records.LoadFirst(ctx, namespace, owner)
+func (c savingClient) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	return outside(ctx, func(ctx context.Context) error { return c.reader.Get(ctx, key, object, options...) })
 }
 
-// LoadRevision implements Records.
-func (s savedRecords) LoadRevision(ctx context.Context, namespace string, owner ownership.Owner, revision int) (*revision.Record, error) {
-	ctx, cancel := saving(ctx)
-	defer cancel()
-	return s.records.LoadRevision(ctx, namespace, owner, revision)
+func (c savingClient) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	return outside(ctx, func(ctx context.Context) error { return c.reader.List(ctx, list, options...) })
 }
 
-// SaveIntent implements Records.
-func (s savedRecords) SaveIntent(ctx context.Context, namespace string, record *revision.Record) error {
-	ctx, cancel := saving(ctx)
-	defer cancel()
-	return s.records.SaveIntent(ctx, namespace, record)
+func (c savingClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
+	return outside(ctx, func(ctx context.Context) error { return c.Client.Create(ctx, object, options...) })
 }
 
-// SaveApplied implements Records.
-func (s savedRecords) SaveApplied(ctx context.Context, namespace string, record *revision.Record) error {
-	ctx, cancel := saving(ctx)
-	defer cancel()
-	return s.records.SaveApplied(ctx, namespace, record)
+func (c savingClient) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
+	return outside(ctx, func(ctx context.Context) error { return c.Client.Update(ctx, object, options...) })
 }
 
-// Trim implements Records.
-func (s savedRecords) Trim(ctx context.Context, namespace string, owner ownership.Owner, keep ...int) error {
-	ctx, cancel := saving(ctx)
-	defer cancel()
-	return s.records.Trim(ctx, namespace, owner, keep...)
+func (c savingClient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
+	return outside(ctx, func(ctx context.Context) error { return c.Client.Delete(ctx, object, options...) })
 }
 
-// Forget implements Records.
-func (s savedRecords) Forget(ctx context.Context, namespace string, owner ownership.Owner) error {
-	ctx, cancel := saving(ctx)
+// outside makes a call in the context that a pass began with.
+func outside(within context.Context, call func(context.Context) error) error {
+	outer, inPass := within.Value(outerKey{}).(context.Context)
+	if !inPass {
+		return call(within)
+	}
+	ctx, cancel := context.WithTimeout(outer, saveTimeout)
 	defer cancel()
-	return s.records.Forget(ctx, namespace, owner)
-}
-
-// Reown implements Records.
-func (s savedRecords) Reown(ctx context.Context, namespace string, owner ownership.Owner, now kubermaticv1.ClusterIdentity) error {
-	ctx, cancel := saving(ctx)
-	defer cancel()
-	return s.records.Reown(ctx, namespace, owner, now)
+	return call(ctx)
 }
 
 // NewCensus counts all installations of a seed by how they stand, from when leads is closed on.

@@ -22,11 +22,12 @@
 //	fetch.go    fetch                        content from the store
 //	connect.go  connect, required            a connection, and the kinds that the version needs
 //	compare.go  compare                      inputs equal: no render, no write
-//	render.go   render, allowed              objects, as they may be written
-//	install.go  intent, apply, drift, rest   the installer's, with the events about them; steps.go
-//	                                         names the installer's other steps itself
-//	remove.go   let-go, forget               the removal; the steps between are the installer's
-//	rerender.go, lookup.go                   renderings for another reason than changed inputs
+//	render.go   render, allowed              objects, as they may be written, by package rendering
+//	install.go  intent, apply                the installer's, with what they need of the seed; the
+//	                                         other steps of the installer stand in steps.go
+//	remove.go   leave, forget                the removal; the steps between are the installer's
+//	await.go                                 passes that only read whether an obstacle is there
+//	report.go                                events
 //	facts.go                                 what a pass has found, in groups by step
 //	status.go                                the status, whole, from facts and outcome
 //
@@ -49,14 +50,11 @@
 // together. A piece that is missing ends the pass there. A change wakes the installations that read
 // what changed, and no others.
 //
-// Rendering itself is the Keeper's: it renders in a process of its own, keeps what came out by the
-// digest of the inputs, failures too, and answers after two seconds at the latest; a rendering that
-// takes longer wakes the installation. What took a renderer with it is put off for minutes. A new
-// value of annotation reconcile-at renders once more to compare: where the objects differ, an event
-// names them, and those that were rendered first stay.
-//
-// What a chart sees besides the inputs is the Helm release's revision and what function lookup
-// finds. Without a request, what chance alone makes of a rendering stays as it is on record.
+// Objects are made of all that by package rendering. The Keeper below it renders in a process of
+// its own, keeps what came out by the digest of the inputs, failures too, and answers after two
+// seconds at the latest; a rendering that takes longer wakes the installation. What took a renderer
+// with it is put off for minutes. A new value of annotation reconcile-at renders once more to
+// compare: where the objects differ, an event names them, and those that were rendered first stay.
 //
 // What add-ons may write is decided with their catalogue, save for the Namespaces of Kubernetes
 // itself and what the seed keeps from Custom catalogues. What is applied already is never refused.
@@ -98,8 +96,8 @@
 // # Turns, and between passes
 //
 // Installations wait in a queue that is fair between clusters, and a pass ends when it has taken
-// too long (package fairqueue). Steps get the context that ends then. What the seed keeps is read
-// and written in the context outside of it, so that what was done is saved; the installation then
+// too long (package fairqueue). Steps get the context that ends then. Records are read and written
+// in the context outside of it (SavingClient), so that what was done is saved; the installation then
 // says that its cluster did not answer in time. An obstacle that one call can read is read in
 // passes of its own, which read nothing of the seed past caches and write nothing.
 //

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/conditions"
@@ -15,17 +16,18 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/rendering"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
-// facts is what a pass has found out so far, in groups by the steps that find them. From connect on, what
-// is found is the installer's.
+// facts is what a pass has found so far, in groups by the steps that find them. From connect on,
+// what is found is the installer's.
 type facts struct {
 	installation *kubermaticv1.AddonInstallation
 	memory       *memory
-	installer.Pass
+	pass         installer.Pass
 	clusterFacts
 	versionFacts
 	valuesFacts
@@ -49,8 +51,8 @@ type versionFacts struct {
 	choice resolution.Choice
 	// selected is what the installation would have by the catalogue; nil before that is known.
 	selected *selected
-	// withdrawn says that the installed version left the catalogue, left that it is left for another one
-	// (choice.Leaves), where that was not said before.
+	// withdrawn says that the installed version left the catalogue, left that it is left for another
+	// one (choice.Leaves), where that was not said before.
 	withdrawn, left string
 }
 
@@ -59,13 +61,13 @@ type valuesFacts struct {
 	data     templatedata.Data
 	values   resolution.Values
 	snapshot fetch.Snapshot
-	// wanted is a hash over all that people say, inputs one over all that objects depend on.
-	wanted, inputs string
+	inputs   rendering.Inputs
 }
 
 // renderFacts are those of step render.
 type renderFacts struct {
-	// chart is what the rendering says of a Helm chart; nil for other methods, and where nothing was rendered.
+	// chart is what the rendering says of a Helm chart; nil for other methods, and where nothing was
+	// rendered.
 	chart *render.Chart
 }
 
@@ -75,7 +77,7 @@ type selected struct{ target, availableUpdate string }
 // factsOf begins a pass.
 func (r *Reconciler) factsOf(installation *kubermaticv1.AddonInstallation) *facts {
 	f := &facts{installation: installation, memory: r.memories.of(installation)}
-	f.Pass = r.installer.Pass(&f.memory.State, installation.Namespace, askedOf(installation), r.seed(f))
+	f.pass = r.installer.Pass(&f.memory.installed, installation.Namespace, askedOf(installation), r.seed(f))
 	return f
 }
 
@@ -98,10 +100,10 @@ func askedOf(installation *kubermaticv1.AddonInstallation) installer.Asked {
 
 // seed is what the installer asks of the seed.
 func (r *Reconciler) seed(f *facts) installer.Seed {
-	namespace := f.installation.Namespace // names are asked for after the pass too
+	ref := target.InstalledIn(f.installation) // names are asked for after the pass too
 	return installer.Seed{
 		Others: func(ctx context.Context) ([]installer.Other, error) { return r.others(ctx, f.installation) },
-		NameOf: func(origin types.UID, id string) string { return r.nameOf(namespace, origin, id) },
+		NameOf: func(origin types.UID, id string) string { return r.nameOf(ref, origin, id) },
 		Notify: func(event installer.Event) {
 			kind := corev1.EventTypeNormal
 			if event.Warning {
@@ -141,10 +143,10 @@ func outcomeOf(stop *installer.Stop) loop.Outcome {
 	return loop.Waiting{Condition: condition, Reason: reason, Message: message, Recheck: stop.Recheck}
 }
 
-// memory is what one installation's passes keep between them. All of it can be lost. The queue gives an
-// installation to one worker at a time, so it needs no lock.
+// memory is what one installation's passes have between them. All of it can be lost. The queue
+// gives an installation to one worker at a time, so it needs no lock.
 type memory struct {
-	installer.State
+	installed installer.State
 	// uid of the installation.
 	uid types.UID
 	// owner that the state belongs to; with another Cluster in the namespace everything begins anew.
@@ -152,24 +154,25 @@ type memory struct {
 	// failures counts failed attempts in a row.
 	failures int32
 	// brought are groups that count as not served, since the content brings them itself.
-	brought broughtGroups
-	// renderedAnew is the value of annotation reconcile-at that was rendered for; changesTold the inputs whose second
-	// rendering gave something else, once that was told.
-	renderedAnew, changesTold string
+	brought rendering.Brought
+	// renderedFor and refreshedFor are the values of annotation reconcile-at that a rendering and a
+	// refresh of the source were made for.
+	renderedFor, refreshedFor string
+	// changesReported are the inputs whose second rendering gave something else, once that was
+	// reported.
+	changesReported string
 	// comparing: a second rendering, to compare, is under way.
 	comparing bool
-	// told is the generation of which a long rollout was announced.
-	told int64
+	// announced is the generation of which a long rollout was announced.
+	announced int64
 	// awaited is what stands in the way in the user cluster; nil is nothing that one call can see.
 	awaited *awaited
 	// refusals counts attempts in a row that ended in something that has to be done first.
 	refusals int32
-	// trouble is what was told last of why the installation is not ready.
-	trouble conditions.Reported
+	// reported is what was reported last of why the installation is not ready.
+	reported conditions.Reported
 	// written is the last status, until the cache shows it.
 	written *written
-	// refreshed says that the source was looked at again for a new value of reconcile-at.
-	refreshed bool
 }
 
 // cacheLag is how long the cache may take to show what was written.
@@ -187,8 +190,9 @@ func (m *memory) wrote(installation *kubermaticv1.AddonInstallation) {
 	m.written = &written{installation.ResourceVersion, *installation.Status.DeepCopy(), time.Now()}
 }
 
-// catchUp gives an object from the cache the status that was written last, until the cache shows it. Two passes can follow
-// each other faster than that: the second would compare with the status before both, and leave the first one's standing.
+// catchUp gives an object from the cache the status that was written last, until the cache shows
+// it. Two passes can follow each other faster than that: the second would compare with the status
+// before both, and leave the first one's standing.
 func (m *memory) catchUp(installation *kubermaticv1.AddonInstallation) {
 	switch {
 	case m.written == nil:
@@ -200,40 +204,29 @@ func (m *memory) catchUp(installation *kubermaticv1.AddonInstallation) {
 }
 
 // memories are all installations' memories by name.
-type memories struct {
-	mutex  sync.Mutex
-	byName map[types.NamespacedName]*memory
-}
+type memories struct{ byName sync.Map }
 
 // of gives the memory of an installation; one made anew under an old name starts afresh.
 func (m *memories) of(installation *kubermaticv1.AddonInstallation) *memory {
-	name := types.NamespacedName{Namespace: installation.Namespace, Name: installation.Name}
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	if m.byName == nil {
-		m.byName = map[types.NamespacedName]*memory{}
+	name := client.ObjectKeyFromObject(installation)
+	if before, ok := m.byName.Load(name); ok && before.(*memory).uid == installation.UID {
+		return before.(*memory)
 	}
-	known, ok := m.byName[name]
-	if !ok || known.uid != installation.UID {
-		known = &memory{
-			uid: installation.UID, State: installer.NewState(installation.Annotations[kubermaticv1.AnnotationReconcileAt]),
-			renderedAnew: installation.Annotations[kubermaticv1.AnnotationReconcileAt], trouble: troubleOf(installation),
-		}
-		m.byName[name] = known
+	asked := installation.Annotations[kubermaticv1.AnnotationReconcileAt]
+	known := &memory{
+		uid: installation.UID, installed: installer.NewState(asked), renderedFor: asked, refreshedFor: asked,
+		reported: reportedOf(installation),
 	}
+	m.byName.Store(name, known)
 	return known
-}
-
-// forget drops the memory of an installation that is gone.
-func (m *memories) forget(name types.NamespacedName) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	delete(m.byName, name)
 }
 
 // belongTo empties the memory if it is about another Cluster.
 func (m *memory) belongTo(owner ownership.Owner) {
 	if m.owner != owner {
-		*m = memory{State: m.Afresh(), uid: m.uid, owner: owner, renderedAnew: m.renderedAnew, trouble: m.trouble}
+		*m = memory{
+			installed: m.installed.Afresh(), uid: m.uid, owner: owner, renderedFor: m.renderedFor, refreshedFor: m.refreshedFor,
+			reported: m.reported,
+		}
 	}
 }

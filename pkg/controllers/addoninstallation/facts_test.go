@@ -8,6 +8,6 @@ import (
 // passOver begins a pass over an installation, by itself.
 func passOver(installation *kubermaticv1.AddonInstallation, known *memory) *facts {
 	f := &facts{installation: installation, memory: known}
-	f.Pass = (&installer.Installer{}).Pass(&known.State, installation.Namespace, askedOf(installation), installer.Seed{})
+	f.pass = (&installer.Installer{}).Pass(&known.installed, installation.Namespace, askedOf(installation), installer.Seed{})
 	return f
 }

@@ -19,15 +19,15 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// fetch takes the content from the store, which wakes the installation once it has it.
+// fetch gets the content from the store, which wakes the installation once it has it.
 func (r *Reconciler) fetch(ctx context.Context, f *facts) loop.Outcome {
 	reference, err := r.references().Source(ctx, f.choice.Version.Source)
 	if err != nil {
 		return fetchOutcome(err)
 	}
-	if f.IsAskedFor() && !f.memory.refreshed {
+	if asked := f.pass.Asked.ReconcileAt; f.pass.IsAskedFor() && f.memory.refreshedFor != asked {
 		r.Store.Refresh(reference)
-		f.memory.refreshed = true
+		f.memory.refreshedFor = asked
 	}
 	snapshot, err := r.Store.Get(reference, client.ObjectKeyFromObject(f.installation).String(), r.waker(f.installation))
 	if err != nil {
@@ -37,7 +37,8 @@ func (r *Reconciler) fetch(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// fetchOutcome: the store tries again by itself and wakes the installation, so nothing here counts attempts.
+// fetchOutcome: the store tries again by itself and wakes the installation, so nothing here counts
+// attempts.
 func fetchOutcome(err error) loop.Outcome {
 	var missing *fetch.NotFoundError
 	var refused *fetch.RefusedError
@@ -64,12 +65,14 @@ func fetchOutcome(err error) loop.Outcome {
 	}
 }
 
-// Whoever may write Secrets of one cluster namespace can mark as many as they like, of a MiB each, whether they are used or not.
-// So the cache keeps what is small, and of the rest only that it is there: it is read from the API server when it is used.
+// Whoever may write Secrets of one cluster namespace can mark as many as they like, of a MiB each,
+// whether they are used or not. So the cache has what is small, and of the rest only that it is
+// there: it is read from the API server when it is used.
 const (
-	// keptValues is how much of a marked object's values the cache keeps, in bytes; most have less.
+	// keptValues is how much of a marked object's values the cache has, in bytes; most have less.
 	keptValues = 8 << 10
-	// keptSource is how much of a source Secret it keeps: all installations with that source read it, and the distributor made it.
+	// keptSource is how much of a source Secret it has: all installations with that source read it,
+	// and the distributor made it.
 	keptSource = values.MaxBytes
 	// entryCost is what a key of a map takes besides its text.
 	entryCost = 64
@@ -77,8 +80,9 @@ const (
 	annotationLeftOut = kubermaticv1.Prefix + "left-out"
 )
 
-// TrimMarked makes marked Secrets and ConfigMaps small before a cache keeps them. It leaves what this package reads: the label, the
-// annotation with the hosts, of source Secrets in the catalogue namespace the keys that kinds of source read, of others all values or none.
+// TrimMarked makes marked Secrets and ConfigMaps small before a cache keeps them. It leaves what
+// this package reads: the label, the annotation with the hosts, of source Secrets in the catalogue
+// namespace the keys that kinds of source read, of others all values or none.
 func TrimMarked(catalogueNamespace string, keys fetch.SecretKeys) toolscache.TransformFunc {
 	return func(object any) (any, error) {
 		switch object := object.(type) {
@@ -99,7 +103,8 @@ func TrimMarked(catalogueNamespace string, keys fetch.SecretKeys) toolscache.Tra
 	}
 }
 
-// trimmed gives the content that is kept: all or none. An object that was trimmed before stays as it is.
+// trimmed gives the content that is kept: all or none. An object that was trimmed before stays as
+// it is.
 func trimmed[V string | []byte](about *metav1.ObjectMeta, content map[string]V, most int) map[string]V {
 	before := about.Annotations
 	about.ManagedFields, about.OwnerReferences, about.Finalizers = nil, nil, nil
@@ -132,7 +137,8 @@ func (r *Reconciler) references() resolution.References {
 	}
 }
 
-// readMarked reads marked objects whole: from the cache, and from the API server what the cache has left out.
+// readMarked reads marked objects whole: from the cache, and from the API server what the cache has
+// left out.
 func readMarked[O any, P interface {
 	*O
 	client.Object

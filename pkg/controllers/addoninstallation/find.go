@@ -8,8 +8,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
@@ -18,17 +16,14 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-const (
-	// clusterRecheck is how often a missing or unready Cluster is looked for, besides its events.
-	clusterRecheck = time.Minute
-	// atOnce is the shortest wait.
-	atOnce = time.Millisecond
-)
+// clusterRecheck is how often a missing or unready Cluster is searched, besides its events.
+const clusterRecheck = time.Minute
 
-// locate finds the one Cluster whose namespace this is, and what hangs on it: every pass begins with that, a removal too. A Cluster
-// that comes back over the same user cluster has the same IDs as before.
+// locate finds the one Cluster whose namespace this is, and what depends on it: every pass begins
+// with that, a removal too. A Cluster that comes back over the same user cluster has the same IDs
+// as before.
 func (r *Reconciler) locate(ctx context.Context, f *facts) error {
-	f.Now = time.Now()
+	f.pass.Now = time.Now()
 	found, err := r.Finder.Find(ctx, target.InstalledIn(f.installation))
 	if err != nil {
 		return err
@@ -38,17 +33,18 @@ func (r *Reconciler) locate(ctx context.Context, f *facts) error {
 		return err
 	}
 	f.cluster = found
-	f.Cluster = found.Ref
-	f.Owner = ownership.Owner{ClusterUID: origin, Installation: f.installation.Name}
-	f.memory.belongTo(f.Owner)
-	f.Refusals = f.memory.refusals
+	f.pass.Cluster = found.Ref
+	f.pass.Owner = ownership.Owner{ClusterUID: origin, Installation: f.installation.Name}
+	f.memory.belongTo(f.pass.Owner)
+	f.pass.Refusals = f.memory.refusals
 	return nil
 }
 
-// findCluster finds the Cluster of a living installation and sees whether there is something to do. The Cluster's identity goes
-// into the status, with whatever the pass says there; until that is written, release records tell it. Of core add-ons, and
-// where another Cluster came, it is written before anything else happens: their protection, and a removal that finds no Cluster, go
-// by the status.
+// findCluster finds the Cluster of a living installation and says whether there is something to do.
+// The Cluster's identity goes into the status, with whatever the pass says there; until that is
+// written, release records have it. Of core add-ons, and where another Cluster came, it is written
+// before anything else happens: their protection, and a removal that finds no Cluster, go by the
+// status.
 func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 	if err := r.locate(ctx, f); err != nil {
 		return unknownCluster(err)
@@ -66,10 +62,10 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 	case f.cluster.Deleted:
 		return waiting(kubermaticv1.ReasonClusterNotReady, fmt.Sprintf("cluster %q is being deleted", f.cluster.Name), 0)
 	case f.cluster.Paused:
-		f.memory.Watched = time.Time{}
-		return pausedCluster(f)
+		f.pass.Lost()
+		return pausedCluster(f.cluster)
 	case f.installation.Spec.Paused:
-		f.memory.Watched = time.Time{}
+		f.pass.Lost()
 		return waiting(kubermaticv1.ReasonPaused, "the installation is paused: set spec.paused to false to go on", 0)
 	case f.cluster.KubernetesVersion == "":
 		return waiting(kubermaticv1.ReasonClusterNotReady, fmt.Sprintf("cluster %q has no version yet", f.cluster.Name), clusterRecheck)
@@ -77,8 +73,8 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-func pausedCluster(f *facts) loop.Outcome {
-	return waiting(kubermaticv1.ReasonPaused, fmt.Sprintf("cluster %q is paused: set its spec.pause to false", f.cluster.Name), 0)
+func pausedCluster(paused target.Description) loop.Outcome {
+	return waiting(kubermaticv1.ReasonPaused, fmt.Sprintf("cluster %q is paused: set its spec.pause to false", paused.Name), 0)
 }
 
 func unknownCluster(err error) loop.Outcome {
@@ -89,13 +85,11 @@ func unknownCluster(err error) loop.Outcome {
 	return failed(err)
 }
 
-// Taking over what was there before: KKP's own add-ons and Helm releases.
-
-// kkpAddonGone waits while KKP has an Addon of the add-on's name in the cluster: KKP applies its objects every few minutes, and
-// would take back what is taken over. Nothing at all is done meanwhile, not even repairs: each would be undone.
+// kkpAddonGone waits while KKP has an Addon of the add-on's name in the cluster: KKP applies its
+// objects every few minutes, and would undo what is done to them. So nothing is done meanwhile, not
+// even repairs.
 func (r *Reconciler) kkpAddonGone(ctx context.Context, f *facts) loop.Outcome {
-	name := addonOf(f)
-	addon, err := r.Platform.KKPAddon(ctx, f.cluster.Ref, name)
+	addon, err := r.Platform.KKPAddon(ctx, f.cluster.Ref, addonOf(f.installation))
 	if err != nil {
 		return failed(err)
 	}
@@ -119,9 +113,4 @@ func kkpAddonText(addon *metav1.PartialObjectMetadata) string {
 		"finalizer %q off the Addon, delete it, annotate the installation with %s: \"true\" and unpause (a default add-on has to leave KKP's "+
 		"list besides); or delete the Addon alone to have KKP remove its objects first",
 		name, cluster.KKPAddonFinalizer, kubermaticv1.AnnotationAdopt)
-}
-
-// ofKKPAddon are the installations of the add-on that an Addon of KKP stands for.
-func (r *Reconciler) ofKKPAddon(ctx context.Context, change cluster.Change) []reconcile.Request {
-	return r.requests(ctx, cluster.InstallationsOf(change.Cluster), client.MatchingFields{indexAddon: change.Name})
 }

@@ -42,13 +42,13 @@ func TestOverduePassesBackOff(t *testing.T) {
 	end(&fairqueue.OverdueError{After: time.Second})
 	for _, outcome := range []loop.Outcome{
 		checkpoint(kubermaticv1.ConditionApplied, "31 of 31 objects are about to be written"),
-		loop.Waiting{Condition: kubermaticv1.ConditionApplied, Recheck: atOnce},
+		loop.Waiting{Condition: kubermaticv1.ConditionApplied, Recheck: time.Millisecond},
 		loop.RetryAt{Condition: kubermaticv1.ConditionApplied},
 	} {
 		f := passOver(&kubermaticv1.AddonInstallation{}, &memory{failures: 3})
-		f.Connection = &cluster.Connection{}
+		f.pass.Connection = &cluster.Connection{}
 		late := f.backOff(f.overdue(within, outcome))
-		if got := loop.RequeueAfter(late); got != 8*time.Second || judge(late).reason != kubermaticv1.ReasonClusterUnreachable {
+		if got := loop.RequeueAfter(late); got != 8*time.Second || verdictOf(late).reason != kubermaticv1.ReasonClusterUnreachable {
 			t.Errorf("%#v becomes %#v, and comes back after %s", outcome, late, got)
 		}
 	}
@@ -69,7 +69,7 @@ func TestLongRolloutsAreAnnounced(t *testing.T) {
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-			f.Objects = make([]*unstructured.Unstructured, 2*quicklyApplied)
+			f.pass.Objects = make([]*unstructured.Unstructured, 2*quicklyApplied)
 			f.installation.Generation, f.installation.Status.ObservedGeneration = 2, test.observed
 			outcome := announceRollout(f, test.left)
 			if saved, isSaved := outcome.(loop.Checkpoint); isSaved != test.told || saved.AtOnce != test.told || !isSaved && outcome != nil {

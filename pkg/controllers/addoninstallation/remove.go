@@ -9,11 +9,11 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// letGo ends a removal that needs no call to the user cluster: the cluster goes or is gone, or the objects are to stay.
-// A Cluster that merely can't be found lets nothing go.
-func (r *Reconciler) letGo(ctx context.Context, f *facts) loop.Outcome {
+// leave ends a removal that needs no call to the user cluster: the cluster goes or is gone, or the
+// objects are to stay. Where a Cluster merely can't be found, the removal waits.
+func (r *Reconciler) leave(ctx context.Context, f *facts) loop.Outcome {
 	if err := r.locate(ctx, f); err != nil {
-		return r.letGoWithoutCluster(ctx, f, err)
+		return r.leaveWithoutCluster(ctx, f.installation, err)
 	}
 	if !cluster.BelongsTo(f.cluster, r.Options.WorkerName) {
 		return loop.NotMine{}
@@ -22,17 +22,17 @@ func (r *Reconciler) letGo(ctx context.Context, f *facts) loop.Outcome {
 		return loop.Done{}
 	}
 	if f.cluster.Paused {
-		return pausedCluster(f)
+		return pausedCluster(f.cluster)
 	}
 	orphaned := f.installation.Spec.DeletionPolicy == kubermaticv1.DeletionOrphan
-	outcome := loaded(f, f.LoadForRemoval(ctx))
+	outcome := loaded(f, f.pass.LoadForRemoval(ctx))
 	if orphaned && f.damaged {
 		return r.forgetRecords(ctx, f) // objects that are to stay need not be known
 	}
 	if outcome != nil {
-		return withWayOut(f, outcome)
+		return withWayOut(f.damaged, outcome)
 	}
-	if f.Record() == nil {
+	if f.pass.Record() == nil {
 		return loop.Done{}
 	}
 	if orphaned {
@@ -41,10 +41,10 @@ func (r *Reconciler) letGo(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// withWayOut says what to do about an installation of which no record can be read: no try will mend that.
-func withWayOut(f *facts, outcome loop.Outcome) loop.Outcome {
+// withWayOut says what to do where no record can be read: no try will mend that.
+func withWayOut(damaged bool, outcome loop.Outcome) loop.Outcome {
 	retry, ok := outcome.(loop.RetryAt)
-	if !ok || !f.damaged {
+	if !ok || !damaged {
 		return outcome
 	}
 	retry.Message += ": what was applied is not known, so nothing is removed; set deletionPolicy to Orphan to let the installation go " +
@@ -52,14 +52,15 @@ func withWayOut(f *facts, outcome loop.Outcome) loop.Outcome {
 	return retry
 }
 
-// letGoWithoutCluster lets an installation go that never had a Cluster, or whose Clusters are gone.
-func (r *Reconciler) letGoWithoutCluster(ctx context.Context, f *facts, unknown error) loop.Outcome {
-	had, err := r.clustersOf(ctx, f)
+// leaveWithoutCluster ends the removal of an installation that never had a Cluster, or whose
+// Clusters are gone.
+func (r *Reconciler) leaveWithoutCluster(ctx context.Context, installation *kubermaticv1.AddonInstallation, unknown error) loop.Outcome {
+	had, err := r.clustersOf(ctx, installation)
 	if err != nil {
 		return failed(err)
 	}
 	for _, known := range had {
-		gone, err := r.Finder.Gone(ctx, target.Recorded(f.installation.Namespace, known))
+		gone, err := r.Finder.Gone(ctx, target.Recorded(installation.Namespace, known))
 		if err != nil {
 			return failed(err)
 		}
@@ -70,13 +71,16 @@ func (r *Reconciler) letGoWithoutCluster(ctx context.Context, f *facts, unknown 
 	return loop.Done{}
 }
 
-// clustersOf are the Clusters that may have something of an installation: the one that its status names or, if a pass ended before
-// that was written, those of its records. Without either nothing was ever applied.
-func (r *Reconciler) clustersOf(ctx context.Context, f *facts) ([]kubermaticv1.ClusterIdentity, error) {
-	if known := f.installation.Status.Cluster; known != nil {
+// clustersOf are the Clusters that may have something of an installation: the one that its status
+// names or, if a pass ended before that was written, those of its records. Without either nothing
+// was ever applied.
+func (r *Reconciler) clustersOf(
+	ctx context.Context, installation *kubermaticv1.AddonInstallation,
+) ([]kubermaticv1.ClusterIdentity, error) {
+	if known := installation.Status.Cluster; known != nil {
 		return []kubermaticv1.ClusterIdentity{*known}, nil
 	}
-	return r.Records.Clusters(ctx, f.installation.Namespace, f.installation.Name)
+	return r.Records.Clusters(ctx, installation.Namespace, installation.Name)
 }
 
 // untilGone waits for a Cluster that can't be found and is not known to be gone.
@@ -91,7 +95,7 @@ func untilGone(unknown error) loop.Outcome {
 
 // forgetRecords is the last step: until here a crash begins the removal again.
 func (r *Reconciler) forgetRecords(ctx context.Context, f *facts) loop.Outcome {
-	if stop := f.Forget(ctx); stop != nil {
+	if stop := f.pass.Forget(ctx); stop != nil {
 		return outcomeOf(stop)
 	}
 	text := "removed from cluster %q"

@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/events"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/rendering"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
@@ -38,8 +37,8 @@ func TestRenderOutcome(t *testing.T) {
 		{"the machine's trouble", errors.New("no process"), kubermaticv1.ReasonRenderFailed, false, true},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			outcome := renderOutcome(test.err)
-			said := judge(outcome)
+			outcome := renderOutcome(&rendering.Error{Cause: rendering.CauseKeeper, Err: test.err})
+			said := verdictOf(outcome)
 			_, stalled := outcome.(loop.Stalled)
 			if said.condition != kubermaticv1.ConditionRendered || said.reason != test.reason || stalled != test.stalled {
 				t.Errorf("got %#v", outcome)
@@ -58,26 +57,6 @@ func configMap(name, text string) *unstructured.Unstructured {
 	}}
 }
 
-// Red when a hook that comes out otherwise is not named, also where another one is called the same, or counts as an object; or when
-// one of a test is named.
-func TestDifferent(t *testing.T) {
-	hooks := func(text string) []hooks.Hook {
-		object := `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"namespace": "n", "name": "a", "labels": {"text": "` + text + `"}}}`
-		return []hooks.Hook{
-			{Path: "templates/a.yaml", Events: []string{"pre-install"}, Object: json.RawMessage(object)},
-			{Path: "templates/a.yaml", Events: []string{"pre-install"}, Object: json.RawMessage(strings.ReplaceAll(object, text, "same"))},
-			{Path: "templates/b.yaml", Events: []string{"pre-install"}, Object: json.RawMessage(`{"apiVersion": "v1", "kind": "Pod"}`)},
-			{Path: "templates/c.yaml", Events: []string{"test"}, Object: json.RawMessage(object)},
-		}
-	}
-	before := []*unstructured.Unstructured{configMap("same", "x"), configMap("other", "1"), configMap("gone", "")}
-	after := []*unstructured.Unstructured{configMap("new", ""), configMap("other", "2"), configMap("same", "x")}
-	want := []string{"ConfigMap n/gone", "ConfigMap n/new", "ConfigMap n/other", "hook Job n/a of templates/a.yaml"}
-	if diff := cmp.Diff(want, different(digestsOf(before, hooks("one")), digestsOf(after, hooks("two")))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 // TestIntentIsNotRenderedAgain: what a crash left is taken up as it stands.
 func TestIntentIsNotRenderedAgain(t *testing.T) {
 	encoded, err := json.Marshal(configMap("a", "made up").Object)
@@ -85,22 +64,22 @@ func TestIntentIsNotRenderedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-	f.inputs, f.memory.Record = "1", &revision.Record{State: revision.StateIntent, Inputs: "1", Objects: []json.RawMessage{encoded}}
+	f.inputs.Hash, f.pass.State.Record = "1", &revision.Record{State: revision.StateIntent, Inputs: "1", Objects: []json.RawMessage{encoded}}
 	isTaken := func() bool {
-		wanted := &revision.Wanted{Inputs: f.inputs}
-		return revision.Decide(f.Record(), wanted, revision.Seen{}).FromRecord
+		wanted := &revision.Wanted{Inputs: f.inputs.Hash}
+		return revision.Decide(f.pass.Record(), wanted, revision.Seen{}).FromRecord
 	}
 	if !isTaken() {
 		t.Fatal("the intent is not taken up")
 	}
-	if outcome := outcomeOf(f.ReadIntent()); outcome != nil {
+	if outcome := outcomeOf(f.pass.ReadIntent()); outcome != nil {
 		t.Fatal(outcome)
 	}
-	if diff := cmp.Diff([]*unstructured.Unstructured{configMap("a", "made up")}, f.Objects); diff != "" {
+	if diff := cmp.Diff([]*unstructured.Unstructured{configMap("a", "made up")}, f.pass.Objects); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for why, change := range map[string]func(){
-		"other inputs": func() { f.inputs = "2" }, "it is applied": func() { f.inputs, f.memory.Record.State = "1", revision.StateApplied },
+		"other inputs": func() { f.inputs.Hash = "2" }, "it is applied": func() { f.inputs.Hash, f.pass.State.Record.State = "1", revision.StateApplied },
 	} {
 		if change(); isTaken() {
 			t.Errorf("%s: the intent is taken up", why)
@@ -111,13 +90,12 @@ func TestIntentIsNotRenderedAgain(t *testing.T) {
 // TestReconcileAtRendersOnceMore: once for each value of the annotation, also where passes follow each other before the look
 // at the objects that it asks for.
 func TestReconcileAtRendersOnceMore(t *testing.T) {
-	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
+	known := &memory{}
 	for _, pass := range []struct {
 		value string
 		want  bool
 	}{{"", false}, {"now", true}, {"now", false}, {"later", true}, {"later", false}} {
-		f.installation.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: pass.value}
-		if got := rendersAnew(f); got != pass.want {
+		if got := known.rendersAnew(pass.value); got != pass.want {
 			t.Errorf("%q: renders anew %t, want %t", pass.value, got, pass.want)
 		}
 	}
@@ -128,11 +106,11 @@ func TestNonDeterministicIsToldOnce(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	r := New(Dependencies{Recorder: recorder})
 	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-	f.inputs = "1"
+	f.inputs.Hash = "1"
 	r.warnOfChanges(f, nil)
 	r.warnOfChanges(f, []string{"Secret n/certificate", "b", "c", "d", "e", "f", "g"})
 	r.warnOfChanges(f, []string{"Secret n/certificate"})
-	f.inputs = "2"
+	f.inputs.Hash = "2"
 	r.warnOfChanges(f, []string{"Secret n/other"})
 	if len(recorder.Events) != 2 {
 		t.Fatalf("%d warnings, want one for each inputs", len(recorder.Events))
@@ -142,23 +120,5 @@ func TestNonDeterministicIsToldOnce(t *testing.T) {
 		if !strings.Contains(first, part) {
 			t.Errorf("the warning %q lacks %q", first, part)
 		}
-	}
-}
-
-// Red when who may share a renderer goes by the namespace, which may have several clusters.
-func TestClustersDoNotShareARenderer(t *testing.T) {
-	f := &facts{installation: &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: "shared"}}}
-	f.cluster.UID = "one"
-	first := tenantOf(f)
-	if f.cluster.UID = "other"; tenantOf(f) == first {
-		t.Error("two clusters of one namespace share a renderer")
-	}
-}
-
-func TestCoreAddonsRenderByThemselves(t *testing.T) {
-	f := &facts{installation: &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster-a"}}}
-	users := tenantOf(f)
-	if f.choice.Core = true; tenantOf(f) == users {
-		t.Error("an add-on that sees the cluster's secrets shares a renderer with others")
 	}
 }

@@ -61,7 +61,7 @@ func TestRequiredResourceTypes(t *testing.T) {
 	heard := &hearing{}
 	r := New(Dependencies{Connections: heard})
 	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-	f.Connection = &cluster.Connection{Mapper: mapper}
+	f.pass.Connection = &cluster.Connection{Mapper: mapper}
 	f.choice = resolution.Choice{Version: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{RequiredResourceTypes: []kubermaticv1.ResourceType{
 		{Group: rule.Group, Version: rule.Version, Kind: rule.Kind}, {Group: monitor.Group, Version: monitor.Version, Kind: monitor.Kind},
 	}}}}
@@ -94,7 +94,7 @@ func TestRequiredResourceTypes(t *testing.T) {
 	if outcome, ok := r.required(t.Context(), f).(loop.RetryAt); !ok || heard.reported == nil {
 		t.Errorf("no answer: got %#v, reported %v", outcome, heard.reported)
 	}
-	f.Decision.Do = revision.Keep
+	f.pass.Decision.Do = revision.Keep
 	if outcome := r.required(t.Context(), f); outcome != nil {
 		t.Errorf("what is installed needs nothing any more, got %v", outcome)
 	}
@@ -105,7 +105,7 @@ func factsToPrepare() *facts {
 	mapper := &servedKinds{next: []schema.GroupVersionKind{{Version: "v1", Kind: "Pod"}}}
 	mapper.Reset()
 	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-	f.Connection = &cluster.Connection{Mapper: mapper}
+	f.pass.Connection = &cluster.Connection{Mapper: mapper}
 	f.choice = resolution.Choice{Version: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}}}
 	return f
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/rendering"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/target"
@@ -27,11 +28,16 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
+func addonOf(installation *kubermaticv1.AddonInstallation) string {
+	return string(installation.Spec.AddonRef.Name)
+}
+
 func waiting(reason, message string, recheck time.Duration) loop.Outcome {
 	return loop.Waiting{Condition: kubermaticv1.ConditionReady, Reason: reason, Message: message, Recheck: recheck}
 }
 
-// checkpoint has the status say what is under way; the next pass, which begins at once, goes on from there.
+// checkpoint has the status say what is under way; the next pass, which begins at once, goes on
+// from there.
 func checkpoint(condition, message string) loop.Outcome {
 	return loop.Checkpoint{Condition: condition, Reason: kubermaticv1.ReasonProgressing, Message: message, AtOnce: true}
 }
@@ -40,7 +46,7 @@ func checkpoint(condition, message string) loop.Outcome {
 func failed(err error) loop.Outcome { return outcomeOf(installer.Failed(err)) }
 
 func (r *Reconciler) loadRecord(ctx context.Context, f *facts) loop.Outcome {
-	return loaded(f, f.Load(ctx))
+	return loaded(f, f.pass.Load(ctx))
 }
 
 // loaded is what comes of reading the record.
@@ -58,10 +64,10 @@ func loaded(f *facts, err error) loop.Outcome {
 	return nil
 }
 
-// resolve chooses the version. A refusal ends the pass here, whether or not something is installed; what is
-// installed is maintained all the same.
+// resolve chooses the version. A refusal ends the pass here, whether or not something is installed;
+// what is installed is maintained all the same.
 func (r *Reconciler) resolve(ctx context.Context, f *facts) loop.Outcome {
-	key := client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: addonOf(f)}
+	key := client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: addonOf(f.installation)}
 	entry, err := r.Marks.Entry(ctx, r.Client, key)
 	if err != nil {
 		return failed(err)
@@ -76,7 +82,7 @@ func (r *Reconciler) resolve(ctx context.Context, f *facts) loop.Outcome {
 		return f.incompatible(refusal.Reason(), refusal.Error())
 	}
 	f.choice = choice
-	if choice.Leaves && f.installation.Status.Target != choice.Version.Version { // it is news once
+	if choice.Leaves && f.installation.Status.Target != choice.Version.Version { // reported once
 		f.left = fmt.Sprintf("version %q is left for version %q: a Core catalogue says so (annotation %s)",
 			installed, choice.Version.Version, kubermaticv1.AnnotationLeaveVersions)
 	}
@@ -84,7 +90,8 @@ func (r *Reconciler) resolve(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// incompatible ends the pass with condition Compatible False. That the version was withdrawn is news once.
+// incompatible ends the pass with condition Compatible False. That the version was withdrawn is
+// reported once.
 func (f *facts) incompatible(reason, message string) loop.Outcome {
 	before := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionCompatible)
 	if reason == kubermaticv1.ReasonWithdrawn && (before == nil || before.Reason != reason) {
@@ -93,10 +100,14 @@ func (f *facts) incompatible(reason, message string) loop.Outcome {
 	return loop.Stalled{Condition: kubermaticv1.ConditionCompatible, Reason: reason, Message: message}
 }
 
-// installedVersion is the version in the user cluster, of the same add-on, or "". status.version shows it.
-func installedVersion(f *facts) string { return resolution.InstalledOnRecord(f.Record(), addonOf(f)) }
+// installedVersion is the version in the user cluster, of the same add-on, or "". status.version
+// shows it.
+func installedVersion(f *facts) string {
+	return resolution.InstalledOnRecord(f.pass.Record(), addonOf(f.installation))
+}
 
-// resolveValues puts the layers of values together. Template data comes first: a catalogue may make values of it.
+// resolveValues puts the layers of values together. Template data comes first: a catalogue may make
+// values of it.
 func (r *Reconciler) resolveValues(ctx context.Context, f *facts) loop.Outcome {
 	data, err := r.templateData(ctx, f)
 	if err != nil {
@@ -116,10 +127,11 @@ type layers struct {
 	f *facts
 }
 
-// FromTemplate renders the catalogue's valuesTemplate. Renderings are kept, so that one that changes nothing costs nothing.
+// FromTemplate renders the catalogue's valuesTemplate. Renderings are kept, so that one that
+// changes nothing costs nothing.
 func (l layers) FromTemplate(ctx context.Context, template string) (map[string]any, error) {
 	return l.r.Values.RenderValues(ctx, render.ValuesInput{
-		Addon: addonOf(l.f), Tenant: tenantOf(l.f), Template: template, Data: l.f.data,
+		Addon: addonOf(l.f.installation), Tenant: rendering.Tenant(l.f.cluster.UID, l.f.choice.Core), Template: template, Data: l.f.data,
 	}, l.r.waker(l.f.installation))
 }
 
@@ -128,8 +140,8 @@ func (l layers) FromSource(ctx context.Context, source kubermaticv1.ValuesSource
 	return l.r.references().Values(ctx, l.f.installation.Namespace, source)
 }
 
-// valuesOutcome: what is wrong stays wrong until somebody edits what is watched; a valuesTemplate that took a renderer with
-// it is tried again in its time. Anything else may pass.
+// valuesOutcome: what is wrong stays wrong until somebody edits what is watched; a valuesTemplate
+// that ended a renderer is tried again in its time. Anything else may pass.
 func valuesOutcome(err error) loop.Outcome {
 	stalled := loop.Stalled{Condition: kubermaticv1.ConditionValuesResolved, Reason: kubermaticv1.ReasonValuesInvalid, Message: err.Error()}
 	var missing *resolution.MissingValuesError
@@ -162,42 +174,45 @@ func isInvalid(err error) bool {
 		errors.As(err, &reserved) || errors.As(err, &tooLarge)
 }
 
-// unknownKeys tells what a user may have misspelt; empty for most.
-func unknownKeys(f *facts) string {
-	if len(f.values.Unknown) == 0 {
+// unknownKeys are what a user may have misspelt; empty for most.
+func unknownKeys(installation *kubermaticv1.AddonInstallation, resolved resolution.Values) string {
+	if len(resolved.Unknown) == 0 {
 		return ""
 	}
-	return values.PlaceOf(f.installation) + ": " + strings.Join(f.values.Unknown, "; ")
+	return values.PlaceOf(installation) + ": " + strings.Join(resolved.Unknown, "; ")
 }
 
 // Platform knows what the seed has beside Clusters.
 type Platform interface {
 	// TemplateData is what templates see, without secrets.
 	TemplateData(ctx context.Context, cluster target.Description, variables map[string]any) (templatedata.Data, error)
-	// IsProvider says whether providerRef may name the kind; ProviderSecret is the Secret that an object of it names.
+	// IsProvider says whether providerRef may name the kind; ProviderSecret is the Secret that an
+	// object of it names.
 	IsProvider(kind schema.GroupKind) bool
 	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error)
 	// KKPAddon is KKP's own Addon of a name in a cluster; nil for none.
 	KKPAddon(ctx context.Context, cluster target.Ref, name string) (*metav1.PartialObjectMetadata, error)
-	// Subscribe has changes of all of that told.
+	// Subscribe calls back at changes of all of that.
 	Subscribe(changed func(cluster.Change))
 }
 
-// ClusterSecrets adds to template data the Secrets that a Cluster itself refers to, for add-ons of Core catalogues.
+// ClusterSecrets adds to template data the Secrets that a Cluster itself refers to, for add-ons of
+// Core catalogues.
 type ClusterSecrets interface {
 	AddTo(ctx context.Context, data templatedata.Data, cluster target.Description) (templatedata.Data, error)
 }
 
-// templateData is what templates see. Secrets are in it for versions of Core catalogues that ask for them.
+// templateData is what templates see. Secrets are in it for versions of Core catalogues that ask
+// for them.
 func (r *Reconciler) templateData(ctx context.Context, f *facts) (templatedata.Data, error) {
-	data, err := r.Platform.TemplateData(ctx, f.cluster, r.Options.Variables[addonOf(f)])
+	data, err := r.Platform.TemplateData(ctx, f.cluster, r.Options.Variables[addonOf(f.installation)])
 	if err != nil || !f.choice.SeesSecrets() {
 		return data, err
 	}
 	return r.ClusterSecrets.AddTo(ctx, data, f.cluster)
 }
 
-// dataOutcome: nobody tells us when a Cluster's Secrets come, so they are looked for again.
+// dataOutcome: no event says when a Cluster's Secrets come, so they are read again.
 func dataOutcome(err error) loop.Outcome {
 	var (
 		version    *templatedata.VersionError
@@ -228,14 +243,14 @@ func (r *Reconciler) watchPlatform(ctx context.Context, queue workqueue.TypedRat
 	return nil
 }
 
-// ofChange: a provider's object wakes those that name it, the rest all that see the same facts.
+// ofChange: a provider's object wakes those that name it, the rest all that see the same.
 func (r *Reconciler) ofChange(ctx context.Context, change cluster.Change) []reconcile.Request {
 	var options []client.ListOption
 	if change.Cluster.Namespace != "" {
 		options = append(options, cluster.InstallationsOf(change.Cluster))
 	}
 	if change.Kind == cluster.KindKKPAddon {
-		return r.ofKKPAddon(ctx, change)
+		return r.requests(ctx, cluster.InstallationsOf(change.Cluster), client.MatchingFields{indexAddon: change.Name})
 	}
 	if !r.Platform.IsProvider(change.Kind) {
 		return r.requests(ctx, options...)

@@ -61,7 +61,7 @@ func (v verdict) as(kind string, generation int64) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: v.state, Reason: v.reason, Message: v.message, ObservedGeneration: generation}
 }
 
-func judge(outcome loop.Outcome) verdict {
+func verdictOf(outcome loop.Outcome) verdict {
 	switch o := outcome.(type) {
 	case loop.RetryAt:
 		state := metav1.ConditionFalse
@@ -79,45 +79,45 @@ func judge(outcome loop.Outcome) verdict {
 	return verdict{done: true}
 }
 
-// project writes the status, whole, from facts and outcome. Nothing else writes any of its fields; steps find facts.
+// project writes the status, whole, from facts and outcome. Nothing else writes any of its fields;
+// steps find facts.
 func project(f *facts, outcome loop.Outcome) {
 	if outcome == (loop.NotMine{}) {
 		return
 	}
-	result, state := judge(outcome), &f.installation.Status
+	result, state := verdictOf(outcome), &f.installation.Status
 	state.ObservedGeneration = f.installation.Generation
-	projectRetries(f)
+	projectRetries(state, f.retries)
 	if isRemoved(f.installation) {
-		projectRemoval(f, result)
+		projectRemoval(f.installation, result)
 		return
 	}
 	projectSelected(f)
 	projectPipeline(f, result)
 	projectInstalled(f)
-	projectHealth(f, result)
-	projectObjects(f)
-	projectDrift(f)
-	projectProtection(f)
-	projectReady(f, result)
+	projectHealth(f.installation, &f.pass, result)
+	projectObjects(state, &f.pass)
+	projectDrift(f.installation, &f.pass)
+	projectProtection(f.installation)
+	projectReady(f.installation, result)
 	inOrder(state.Conditions)
 }
 
-func projectReady(f *facts, result verdict) {
-	state, generation := &f.installation.Status, f.installation.Generation
+func projectReady(installation *kubermaticv1.AddonInstallation, result verdict) {
+	state, generation := &installation.Status, installation.Generation
 	if result.done {
 		conditions.True(&state.Conditions, generation, kubermaticv1.ConditionReady, kubermaticv1.ReasonReady,
-			fmt.Sprintf("%s %s is installed and healthy", f.installation.Spec.AddonRef.Name, state.Version))
+			fmt.Sprintf("%s %s is installed and healthy", installation.Spec.AddonRef.Name, state.Version))
 		return
 	}
 	conditions.Set(&state.Conditions, result.as(kubermaticv1.ConditionReady, generation))
 }
 
 // projectRetries says what failed how often, and when it is tried again.
-func projectRetries(f *facts) {
-	state := &f.installation.Status
-	state.Failures, state.NextAttempt = f.retries.count, nil
-	if f.retries.count > 0 {
-		next := metav1.NewTime(f.retries.next)
+func projectRetries(state *kubermaticv1.AddonInstallationStatus, tried retries) {
+	state.Failures, state.NextAttempt = tried.count, nil
+	if tried.count > 0 {
+		next := metav1.NewTime(tried.next)
 		state.NextAttempt = &next
 	}
 }
@@ -131,16 +131,17 @@ func projectSelected(f *facts) {
 	if f.selected != nil {
 		state.Target, state.AvailableUpdate = f.selected.target, f.selected.availableUpdate
 	}
-	if f.Release == nil {
+	release := f.pass.Release
+	if release == nil {
 		return
 	}
 	state.Release = nil
-	if f.Release.Name != "" {
-		state.Release = &kubermaticv1.HelmReleaseState{Name: f.Release.Name, Revision: int32(f.Release.Revision), Status: f.Release.Status}
+	if release.Name != "" {
+		state.Release = &kubermaticv1.HelmReleaseState{Name: release.Name, Revision: int32(release.Revision), Status: release.Status}
 	}
 }
 
-// projectPipeline: the steps before the failing one have passed; what comes after keeps what it last said.
+// projectPipeline: the steps before the failing one have passed; what comes after stays as it was.
 func projectPipeline(f *facts, result verdict) {
 	if !result.done && result.condition == kubermaticv1.ConditionReady {
 		return
@@ -153,40 +154,40 @@ func projectPipeline(f *facts, result verdict) {
 		}
 		reason, message := step.reason, ""
 		if step.condition == kubermaticv1.ConditionApplied {
-			message = sharedText(f.Record())
+			message = sharedText(f.pass.Record())
 		}
 		if step.condition == kubermaticv1.ConditionCompatible && f.choice.Version != nil && f.choice.Version.Deprecated != "" {
-			reason, message = kubermaticv1.ReasonDeprecated, deprecation(f)
+			reason, message = kubermaticv1.ReasonDeprecated, deprecation(f.choice.Version, f.installation.Status.AvailableUpdate)
 		}
 		if step.condition == kubermaticv1.ConditionValuesResolved {
-			message = unknownKeys(f)
+			message = unknownKeys(f.installation, f.values)
 		}
 		conditions.True(list, generation, step.condition, reason, message)
 	}
 }
 
-// deprecation tells whoever has a deprecated version what the catalogue says of it, and what to choose instead.
-func deprecation(f *facts) string {
-	text := fmt.Sprintf("version %q is deprecated: %s", f.choice.Version.Version, f.choice.Version.Deprecated)
-	if update := f.installation.Status.AvailableUpdate; update != "" {
+// deprecation is what the catalogue says of a deprecated version, and what to choose instead.
+func deprecation(version *kubermaticv1.AddonVersion, update string) string {
+	text := fmt.Sprintf("version %q is deprecated: %s", version.Version, version.Deprecated)
+	if update != "" {
 		text += fmt.Sprintf("; version %q would fit", update)
 	}
 	return text
 }
 
-// projectHealth says how the objects fare where the pass ended with another condition. While a revision is on its way, what was seen
-// of the one before says nothing.
-func projectHealth(f *facts, result verdict) {
-	list, generation := &f.installation.Status.Conditions, f.installation.Generation
+// projectHealth says how the objects are where the pass ended with another condition. While a
+// revision is on its way, what was seen of the one before says nothing.
+func projectHealth(installation *kubermaticv1.AddonInstallation, pass *installer.Pass, result verdict) {
+	list, generation := &installation.Status.Conditions, installation.Generation
 	if result.done || result.condition == kubermaticv1.ConditionHealthy {
 		return
 	}
-	record := f.Record()
+	record := pass.Record()
 	switch {
-	case f.IsHealthy():
+	case pass.IsHealthy():
 		conditions.True(list, generation, kubermaticv1.ConditionHealthy, kubermaticv1.ReasonHealthy, "")
-	case f.Health != nil:
-		conditions.Set(list, judge(outcomeOf(f.Unhealthy())).as(kubermaticv1.ConditionHealthy, generation))
+	case pass.Health != nil:
+		conditions.Set(list, verdictOf(outcomeOf(pass.Unhealthy())).as(kubermaticv1.ConditionHealthy, generation))
 	case record != nil && !record.IsApplied() && meta.FindStatusCondition(*list, kubermaticv1.ConditionHealthy) != nil:
 		conditions.Set(list, metav1.Condition{
 			Type: kubermaticv1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: kubermaticv1.ReasonProgressing,
@@ -197,8 +198,8 @@ func projectHealth(f *facts, result verdict) {
 
 // projectInstalled says what the user cluster has, which may be something else than is wanted.
 func projectInstalled(f *facts) {
-	state, record := &f.installation.Status, f.Record()
-	if !f.memory.Loaded {
+	state, record := &f.installation.Status, f.pass.Record()
+	if !f.pass.State.Loaded {
 		return
 	}
 	state.Version = installedVersion(f)
@@ -215,39 +216,38 @@ func projectInstalled(f *facts) {
 	}
 }
 
-func projectObjects(f *facts) {
-	state := &f.installation.Status
-	if record := f.Record(); record.IsComplete() {
+func projectObjects(state *kubermaticv1.AddonInstallationStatus, pass *installer.Pass) {
+	if record := pass.Record(); record.IsComplete() {
 		applied := record.Time.Rfc3339Copy() // as the API server keeps it: finer, it would differ in every pass
 		state.LastApplied = &kubermaticv1.AppliedState{
 			Addon: record.Addon, Version: record.Version, ArtifactDigest: record.Artifact.Digest, Inputs: record.Inputs,
 			Objects: record.ObjectsDigest, Time: &applied,
 		}
 	}
-	if f.Health == nil {
+	if pass.Health == nil {
 		return
 	}
 	state.Objects = &kubermaticv1.ObjectCounts{
-		Total: int32(f.Health.Total), Healthy: int32(f.Health.Healthy), Failing: int32(f.Failing()),
-		Summary: fmt.Sprintf("%d/%d", f.Health.Healthy, f.Health.Total),
+		Total: int32(pass.Health.Total), Healthy: int32(pass.Health.Healthy), Failing: int32(pass.Failing()),
+		Summary: fmt.Sprintf("%d/%d", pass.Health.Healthy, pass.Health.Total),
 	}
 	state.Unhealthy = nil
-	for _, note := range f.Health.Unhealthy[:min(len(f.Health.Unhealthy), maxUnhealthy)] {
+	for _, note := range pass.Health.Unhealthy[:min(len(pass.Health.Unhealthy), maxUnhealthy)] {
 		state.Unhealthy = append(state.Unhealthy, kubermaticv1.UnhealthyObject{
 			Ref: note.Key.String(), Reason: note.Reason, Message: text.Message(note.Message),
 		})
 	}
 }
 
-func projectDrift(f *facts) {
-	list, generation := &f.installation.Status.Conditions, f.installation.Generation
-	if f.Applied != nil && meta.FindStatusCondition(*list, kubermaticv1.ConditionDrifted) == nil {
+func projectDrift(installation *kubermaticv1.AddonInstallation, pass *installer.Pass) {
+	list, generation := &installation.Status.Conditions, installation.Generation
+	if pass.Applied != nil && meta.FindStatusCondition(*list, kubermaticv1.ConditionDrifted) == nil {
 		conditions.False(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonNoDrift, "") // it was just written
 	}
-	if f.Compared == nil {
+	if pass.Compared == nil {
 		return
 	}
-	fights, drifted := f.Compared.Fights, f.Compared.Drifted
+	fights, drifted := pass.Compared.Fights, pass.Compared.Drifted
 	switch {
 	case len(fights) > 0:
 		conditions.True(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonFight, fmt.Sprintf(
@@ -255,50 +255,41 @@ func projectDrift(f *facts) {
 			fights[0], kubermaticv1.AnnotationReconcileAt))
 	case len(drifted) > 0:
 		conditions.True(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonDriftShown, fmt.Sprintf(
-			"%s differs from what was applied (%s in all) and stays so: the strategy is Once", drifted[0], text.Count(len(drifted), "object")))
-	case len(f.Repaired) > 0:
-		conditions.False(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonRepaired, repairedText(f.Repaired))
+			"%s differs from what was applied (%s in all) and stays so: the strategy is Once",
+			drifted[0], text.Count(len(drifted), "object")))
+	case len(pass.Repaired) > 0:
+		conditions.False(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonRepaired, repairedText(pass.Repaired))
 	default:
 		conditions.False(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonNoDrift, "")
 	}
 }
 
 func repairedText(repaired []ownership.Key) string {
-	shown := fmt.Sprintf("%s was put back", repaired[0])
-	if len(repaired) > 1 {
-		shown += fmt.Sprintf(", and %d more", len(repaired)-1)
-	}
-	return shown
+	return andMore(fmt.Sprintf("%s was put back", repaired[0]), ", and %d more", len(repaired)-1)
 }
 
-// listed is the first of some sentences, and how many more there are.
-func listed(texts []string) string {
-	if len(texts) == 1 {
-		return texts[0]
+// andMore is the first of some sentences, and how many more there are.
+func andMore(first, format string, more int) string {
+	if more == 0 {
+		return first
 	}
-	return fmt.Sprintf("%s (and %d more)", texts[0], len(texts)-1)
+	return first + fmt.Sprintf(format, more)
 }
 
-// projectProtection tells why a core add-on that is being deleted stays.
-func projectProtection(f *facts) {
-	if !f.installation.DeletionTimestamp.IsZero() {
-		conditions.True(&f.installation.Status.Conditions, f.installation.Generation, kubermaticv1.ConditionDeletionBlocked,
+// projectProtection says why a core add-on that is being deleted stays.
+func projectProtection(installation *kubermaticv1.AddonInstallation) {
+	if !installation.DeletionTimestamp.IsZero() {
+		conditions.True(&installation.Status.Conditions, installation.Generation, kubermaticv1.ConditionDeletionBlocked,
 			kubermaticv1.ReasonInCoreSet, kubermaticv1.DeletionBlockedMessage)
 	}
 }
 
-// projectRelease ends that once it may go.
-func projectRelease(f *facts) {
-	list := &f.installation.Status.Conditions
-	if meta.IsStatusConditionTrue(*list, kubermaticv1.ConditionDeletionBlocked) {
-		conditions.False(list, f.installation.Generation, kubermaticv1.ConditionDeletionBlocked, kubermaticv1.ReasonRemoving, "")
-	}
-}
-
 // projectRemoval says how a removal stands.
-func projectRemoval(f *facts, result verdict) {
-	list, generation := &f.installation.Status.Conditions, f.installation.Generation
-	projectRelease(f)
+func projectRemoval(installation *kubermaticv1.AddonInstallation, result verdict) {
+	list, generation := &installation.Status.Conditions, installation.Generation
+	if meta.IsStatusConditionTrue(*list, kubermaticv1.ConditionDeletionBlocked) {
+		conditions.False(list, generation, kubermaticv1.ConditionDeletionBlocked, kubermaticv1.ReasonRemoving, "")
+	}
 	if notConnectedReasons[result.reason] {
 		result.message += "; the removal waits for it: deletionPolicy Orphan would let the installation go at once, and leave everything there"
 	}
@@ -317,12 +308,12 @@ type retries struct {
 	next  time.Time
 }
 
-// backOff gives a failure without a wait of its own the wait that its number in a row earns.
+// backOff gives a failure without a wait of its own the wait of its number in a row.
 // Waiting for something is no failure.
 func (f *facts) backOff(outcome loop.Outcome) loop.Outcome {
 	retry, failed := outcome.(loop.RetryAt)
 	if !failed || retry.After > 0 {
-		f.memory.failures, f.retries = 0, retries{f.HookAttempts, f.HookRetry}
+		f.memory.failures, f.retries = 0, retries{f.pass.HookAttempts, f.pass.HookRetry}
 		if f.retries.count == 0 {
 			f.refused(outcome)
 		}
@@ -334,10 +325,11 @@ func (f *facts) backOff(outcome loop.Outcome) loop.Outcome {
 	return retry
 }
 
-// refused tells, of what can't go on before somebody does something, how often that was found and when all of it is tried
-// again at the latest. Each of these is in the status once an attempt, and attempts are minutes apart.
+// refused counts how often it was found that somebody has to do something first, and says when all
+// of it is tried again at the latest. Each is in the status once an attempt, and attempts are
+// minutes apart.
 func (f *facts) refused(outcome loop.Outcome) {
-	said, wait := judge(outcome), loop.RequeueAfter(outcome)
+	said, wait := verdictOf(outcome), loop.RequeueAfter(outcome)
 	if !triedAgain[said.reason] || wait < installer.RefusedRecheck {
 		f.memory.refusals = 0
 		return

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -111,7 +110,7 @@ func TestOutcomesBesideSuccessAndFailure(t *testing.T) {
 
 func TestDriftNeverMakesReadyFalse(t *testing.T) {
 	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-	f.Compared = &installer.Comparison{Fights: []ownership.Key{{Kind: "ConfigMap", Name: "a"}}}
+	f.pass.Compared = &installer.Comparison{Fights: []ownership.Key{{Kind: "ConfigMap", Name: "a"}}}
 	project(f, loop.Done{})
 	conditions := f.installation.Status.Conditions
 	if drifted := meta.FindStatusCondition(conditions, kubermaticv1.ConditionDrifted); drifted == nil || drifted.Reason != kubermaticv1.ReasonFight {
@@ -142,26 +141,6 @@ func TestMaintenanceIsLookedAtInTime(t *testing.T) {
 	got := earlier(stalled, loop.Done{Recheck: time.Minute})
 	if loop.RequeueAfter(got) != time.Minute {
 		t.Errorf("comes back after %s", loop.RequeueAfter(got))
-	}
-}
-
-func TestAsksForCapabilities(t *testing.T) {
-	for _, test := range []struct {
-		why  string
-		file string
-		want bool
-	}{
-		{"a template of the chart", "templates/deployment.yaml", true},
-		{"a template of a dependency", "charts/sub/templates/x.yaml", true},
-		{"the README does not count", "README.md", false},
-	} {
-		t.Run(test.why, func(t *testing.T) {
-			chart := fstest.MapFS{test.file: {Data: []byte("{{ .Capabilities.KubeVersion }}")}}
-			got, err := asksForCapabilities(chart)
-			if err != nil || got != test.want {
-				t.Errorf("got %t, %v; want %t", got, err, test.want)
-			}
-		})
 	}
 }
 

@@ -20,36 +20,36 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 		{Name: "compare", Run: r.compare},                                // inputs equal: no render, no write
 		{Name: "required", Run: r.required},                              // kinds that the version needs the cluster to serve
 		{Name: "render", Run: r.render},                                  // content and values become objects; helm: its release name is free
-		{Name: "allowed", Run: r.allowed},                                // what the seed keeps from Custom catalogues
-		{Name: "take-over", Run: installs((*installer.Pass).FindExtras)}, // helm: what a release that is gone on with has besides
+		{Name: "allowed", Run: r.allowed},                                // what Custom catalogues may not have
+		{Name: "take-over", Run: installs((*installer.Pass).FindExtras)}, // helm: what a release that is followed has besides
 		{Name: "intent", Run: r.recordIntent},                            // on record before the first write
 		{Name: "apply", Run: r.apply},                                    // stage by stage; helm: behind namespaces and CRDs hooks come first
 		{Name: "record", Run: installs((*installer.Pass).RecordApplied)}, // on record with every UID
 		{Name: "release", Run: installs((*installer.Pass).WriteRelease)}, // helm: the copy that `helm list` shows
 		{Name: "inherit", Run: installs((*installer.Pass).AdoptShared)},  // what was used of an installation that went, or left it
-		{Name: "drift", Run: r.repairDrift},                              // now and then, healthy or not: is it still what was applied?
+		{Name: "drift", Run: installs((*installer.Pass).RepairDrift)},    // now and then, healthy or not: is it still what was applied?
 		{Name: "post-hooks", Run: installs((*installer.Pass).PostHooks)}, // helm: hooks that run once everything is applied
 		{Name: "health", Run: installs((*installer.Pass).Assess)},        // until everything works
 		{Name: "last-hooks", Run: installs((*installer.Pass).LastHooks)}, // the same, where atomic asks for health first
 		{Name: "prune", Run: installs((*installer.Pass).Prune)},          // what the new revision no longer has
-		{Name: "rest", Run: r.rest},                                      // until the next look
+		{Name: "rest", Run: restUntilSurvey},                             // until the next comparison
 	}
 }
 
-// maintenanceSteps look after what is installed where what is wanted can't be had.
+// maintenanceSteps maintain what is installed where what is wanted can't be had.
 func (r *Reconciler) maintenanceSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
 		{Name: "connect", Run: r.connect},                                // a live connection to the user cluster
-		{Name: "release", Run: installs((*installer.Pass).WriteRelease)}, // before drift, which counts as the look that was asked for
+		{Name: "release", Run: installs((*installer.Pass).WriteRelease)}, // before drift, after which nothing is asked for
 		{Name: "inherit", Run: installs((*installer.Pass).AdoptShared)},  // what was used of an installation that went, or left it
-		{Name: "drift", Run: r.repairDrift},                              // is it still what was applied?
+		{Name: "drift", Run: installs((*installer.Pass).RepairDrift)},    // is it still what was applied?
 		{Name: "health", Run: installs((*installer.Pass).Assess)},        // an atomic upgrade has a deadline, and the status says what is there
-		{Name: "rest", Run: r.rest},                                      // until the next look
+		{Name: "rest", Run: restUntilSurvey},                             // until the next comparison
 	}
 }
 
-// rollbackSteps carry a rollback on where the pass ended before it. They are the steps of a pass from the
-// first write on, but for inherit and drift, which the next pass takes.
+// rollbackSteps carry a rollback on where the pass ended before it. They are the steps of a pass
+// from the first write on, but for inherit and drift, which the next pass has.
 func (r *Reconciler) rollbackSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
 		{Name: "connect", Run: r.connect},                                // a live connection to the user cluster
@@ -60,14 +60,14 @@ func (r *Reconciler) rollbackSteps() []loop.Step[facts] {
 		{Name: "health", Run: installs((*installer.Pass).Assess)},        // until everything works
 		{Name: "last-hooks", Run: installs((*installer.Pass).LastHooks)}, // the same, where atomic asks for health first
 		{Name: "prune", Run: installs((*installer.Pass).Prune)},          // what only the failed revision had
-		{Name: "rest", Run: r.rest},                                      // until the next look
+		{Name: "rest", Run: restUntilSurvey},                             // until the next comparison
 	}
 }
 
-// removalSteps of an installation that is being deleted, in order. Done lets it go.
+// removalSteps of an installation that is being deleted, in order. Done takes the finalizer off.
 func (r *Reconciler) removalSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
-		{Name: "let-go", Run: r.letGo},                                       // cluster deleted or gone, nothing applied, or Orphan: no call
+		{Name: "leave", Run: r.leave},                                        // cluster deleted or gone, nothing applied, or Orphan: no call
 		{Name: "connect", Run: r.connect},                                    // a live connection to the user cluster
 		{Name: "pre-delete", Run: installs((*installer.Pass).PreDelete)},     // helm: hooks that run before anything goes
 		{Name: "remove", Run: installs((*installer.Pass).RemoveObjects)},     // in reverse order, by UID, until nothing is left
@@ -78,7 +78,12 @@ func (r *Reconciler) removalSteps() []loop.Step[facts] {
 	}
 }
 
-// installs is a step that the installer takes by itself.
+// installs is a step that the installer has by itself.
 func installs(step func(*installer.Pass, context.Context) *installer.Stop) func(context.Context, *facts) loop.Outcome {
-	return func(ctx context.Context, f *facts) loop.Outcome { return outcomeOf(step(&f.Pass, ctx)) }
+	return func(ctx context.Context, f *facts) loop.Outcome { return outcomeOf(step(&f.pass, ctx)) }
+}
+
+// restUntilSurvey ends a pass that has nothing more to do.
+func restUntilSurvey(_ context.Context, f *facts) loop.Outcome {
+	return loop.Done{Recheck: f.pass.NextSurvey()}
 }

@@ -23,10 +23,12 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// indexAddon finds the installations of an add-on, indexRelease those that have a Helm release of a name.
+// indexAddon finds the installations of an add-on, indexRelease those that have a Helm release of a
+// name.
 const (
 	indexAddon   = "spec.addonRef.name"
 	indexRelease = "status.release.name"
@@ -73,7 +75,7 @@ func marked[O client.Object](objects cache.Cache, kind O, requests handler.Typed
 	return source.Kind(objects, kind, handler.TypedEnqueueRequestsFromMapFunc(requests))
 }
 
-// newQueue makes the controller's queue, and keeps it, so that what works in the background can wake an installation.
+// newQueue makes the controller's queue; what works in the background wakes installations by it.
 func (r *Reconciler) newQueue(
 	name string, limiter workqueue.TypedRateLimiter[reconcile.Request],
 ) workqueue.TypedRateLimitingInterface[reconcile.Request] {
@@ -85,7 +87,7 @@ func (r *Reconciler) newQueue(
 	return r.queue
 }
 
-// watchMarks looks at all installations again when the key of merged catalogues changes.
+// watchMarks wakes all installations when the key of merged catalogues changes.
 func (r *Reconciler) watchMarks(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	r.Marks.OnChange(func() {
 		for _, request := range r.requests(ctx) {
@@ -101,24 +103,30 @@ func (r *Reconciler) waker(installation *kubermaticv1.AddonInstallation) func() 
 	return func() { r.queue.Add(request) }
 }
 
-// installationChanged leaves out our own status writes.
+// installationChanged leaves out our own status writes. Finalizers change no generation, and a core
+// add-on that loses its protection while it is being deleted is to be removed.
 func installationChanged() predicate.Predicate {
 	return predicate.Or(
 		predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{},
-		protectionChanged())
+		changed(isProtected))
 }
 
-// siblingChanged is what counts for the other installations of the add-on, which may share objects with it.
+// siblingChanged is what counts for the other installations of the add-on, which may share objects
+// with it.
 func siblingChanged() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		UpdateFunc: func(update event.UpdateEvent) bool {
-			before, one := update.ObjectOld.(*kubermaticv1.AddonInstallation)
-			after, other := update.ObjectNew.(*kubermaticv1.AddonInstallation)
-			return one && other && standOf(before) != standOf(after)
-		},
-		GenericFunc: func(event.GenericEvent) bool { return false },
-	}
+	counts := changed(standOf)
+	counts.CreateFunc = func(event.CreateEvent) bool { return false }
+	counts.GenericFunc = func(event.GenericEvent) bool { return false }
+	return counts
+}
+
+// changed passes updates on that change what is read of an installation.
+func changed[T comparable](read func(*kubermaticv1.AddonInstallation) T) predicate.Funcs {
+	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
+		before, one := update.ObjectOld.(*kubermaticv1.AddonInstallation)
+		after, other := update.ObjectNew.(*kubermaticv1.AddonInstallation)
+		return one && other && read(before) != read(after)
+	}}
 }
 
 // ofSibling wakes those that go by what the other installations of the add-on do.
@@ -144,14 +152,14 @@ func (r *Reconciler) ofCluster(ctx context.Context, found target.Description) []
 	return r.requests(ctx, cluster.InstallationsOf(found.Ref))
 }
 
-// ofMarked finds the installations that read a Secret or ConfigMap: by valuesFrom in its own namespace, or all with a
-// source, if it is a source Secret.
+// ofMarked finds the installations that read a Secret or ConfigMap: by valuesFrom in its own
+// namespace, or all with a source, if it is a source Secret.
 func ofMarked[O client.Object](r *Reconciler) handler.TypedMapFunc[O, reconcile.Request] {
 	return func(ctx context.Context, object O) []reconcile.Request {
 		if object.GetLabels()[kubermaticv1.LabelUse] != kubermaticv1.UseSource {
 			references := r.references()
 			var requests []reconcile.Request
-			for _, installation := range r.installations(ctx, client.InNamespace(object.GetNamespace())) {
+			for _, installation := range r.installations(ctx, cluster.InstallationsOf(target.Ref{Namespace: object.GetNamespace()})) {
 				if references.Reads(ctx, &installation, object) {
 					requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&installation)})
 				}
@@ -184,9 +192,8 @@ func (r *Reconciler) requests(ctx context.Context, options ...client.ListOption)
 	return requests
 }
 
-// What is different for core add-ons; the core add-on controller makes and guards their installations.
-
-// isRemoved says whether an installation is to go. A core add-on that somebody deletes lives on while it is protected.
+// isRemoved says whether an installation is to go. A core add-on that somebody deletes lives on
+// while it is protected, by the core add-on controller.
 func isRemoved(installation *kubermaticv1.AddonInstallation) bool {
 	return !installation.DeletionTimestamp.IsZero() && !isProtected(installation)
 }
@@ -195,50 +202,41 @@ func isProtected(installation *kubermaticv1.AddonInstallation) bool {
 	return installation.Spec.CoreAddon && slices.Contains(installation.Finalizers, kubermaticv1.FinalizerCoreProtection)
 }
 
-// protectionChanged: finalizers change no generation, and a core add-on that loses its protection while it is being deleted
-// is to be removed.
-func protectionChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
-		before, isInstallation := update.ObjectOld.(*kubermaticv1.AddonInstallation)
-		after, isInstallationToo := update.ObjectNew.(*kubermaticv1.AddonInstallation)
-		return isInstallation && isInstallationToo && isProtected(before) != isProtected(after)
-	}}
-}
-
-// dependents knows the installations that go by what others of their add-on do: those that use objects of others, those that are not
-// applied, maybe for what others have, and those that are being removed. All the rest need not be woken: with hundreds of instances
-// each would be, for each of the others. What this process has not seen yet has its first pass before it.
+// dependents knows the installations that go by what others of their add-on do: those that use
+// objects of others, those that are not applied, maybe for what others have, and those that are
+// being removed. All the rest need not be woken: with hundreds of instances each would be, for each
+// of the others. What this process has not seen yet has its first pass before it.
 type dependents struct {
 	mutex sync.Mutex
-	// byNamespace has their add-ons by name.
-	byNamespace map[string]map[string]kubermaticv1.AddonName
+	// byCluster has their add-ons by name.
+	byCluster map[target.Ref]map[string]kubermaticv1.AddonName
 }
 
-// note says after a pass whether its installation is one of them.
-func (d *dependents) note(f *facts) {
-	installation := f.installation
-	depends := f.Record() != nil && len(f.Record().Shared) > 0 || isRemoved(installation) ||
+// note says after a pass whether its installation, with that record, is one of them.
+func (d *dependents) note(installation *kubermaticv1.AddonInstallation, record *revision.Record) {
+	depends := record != nil && len(record.Shared) > 0 || isRemoved(installation) ||
 		!meta.IsStatusConditionTrue(installation.Status.Conditions, kubermaticv1.ConditionApplied)
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
 	if !depends {
-		d.drop(installation.Namespace, installation.Name)
+		d.forget(client.ObjectKeyFromObject(installation))
 		return
 	}
-	if d.byNamespace == nil {
-		d.byNamespace = map[string]map[string]kubermaticv1.AddonName{}
+	ref := target.InstalledIn(installation)
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.byCluster == nil {
+		d.byCluster = map[target.Ref]map[string]kubermaticv1.AddonName{}
 	}
-	if d.byNamespace[installation.Namespace] == nil {
-		d.byNamespace[installation.Namespace] = map[string]kubermaticv1.AddonName{}
+	if d.byCluster[ref] == nil {
+		d.byCluster[ref] = map[string]kubermaticv1.AddonName{}
 	}
-	d.byNamespace[installation.Namespace][installation.Name] = installation.Spec.AddonRef.Name
+	d.byCluster[ref][installation.Name] = installation.Spec.AddonRef.Name
 }
 
 // of are the dependents of the same add-on as one that changed, without itself.
 func (d *dependents) of(changed *kubermaticv1.AddonInstallation) (requests []reconcile.Request) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	for name, addon := range d.byNamespace[changed.Namespace] {
+	for name, addon := range d.byCluster[target.InstalledIn(changed)] {
 		if addon == changed.Spec.AddonRef.Name && name != changed.Name {
 			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: changed.Namespace, Name: name}})
 		}
@@ -246,17 +244,13 @@ func (d *dependents) of(changed *kubermaticv1.AddonInstallation) (requests []rec
 	return requests
 }
 
-// forget drops an installation that is gone.
+// forget drops an installation that is gone, or does not depend on others any more.
 func (d *dependents) forget(name types.NamespacedName) {
+	ref := target.Ref{Namespace: name.Namespace}
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	d.drop(name.Namespace, name.Name)
-}
-
-// drop drops an installation; the caller holds the mutex.
-func (d *dependents) drop(namespace, name string) {
-	delete(d.byNamespace[namespace], name)
-	if len(d.byNamespace[namespace]) == 0 {
-		delete(d.byNamespace, namespace)
+	delete(d.byCluster[ref], name.Name)
+	if len(d.byCluster[ref]) == 0 {
+		delete(d.byCluster, ref)
 	}
 }
