@@ -99,13 +99,3 @@ func TestRequiredResourceTypes(t *testing.T) {
 		t.Errorf("what is installed needs nothing any more, got %v", outcome)
 	}
 }
-
-// factsToPrepare are those of an installation whose objects are rendered.
-func factsToPrepare() *facts {
-	mapper := &servedKinds{next: []schema.GroupVersionKind{{Version: "v1", Kind: "Pod"}}}
-	mapper.Reset()
-	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-	f.pass.Connection = &cluster.Connection{Mapper: mapper}
-	f.choice = resolution.Choice{Version: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}}}
-	return f
-}
