@@ -92,6 +92,9 @@ func project(f *facts, outcome loop.Outcome) {
 		projectRemoval(f.installation, result)
 		return
 	}
+	if isFetchedAgain(f, result) {
+		return
+	}
 	projectSelected(f)
 	projectPipeline(f, result)
 	projectInstalled(f)
@@ -101,6 +104,15 @@ func project(f *facts, outcome loop.Outcome) {
 	projectProtection(f.installation)
 	projectReady(f.installation, result)
 	inOrder(state.Conditions)
+}
+
+// isFetchedAgain says that a pass misses nothing but the content of what is installed and Ready, as
+// in a process that starts with an empty store. The status stays as it is until the content is here.
+func isFetchedAgain(f *facts, result verdict) bool {
+	ready, record := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionReady), f.pass.Record()
+	return result.reason == kubermaticv1.ReasonFetching && !f.pass.IsAskedFor() && (f.pass.Health == nil || f.pass.IsHealthy()) &&
+		ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == f.installation.Generation &&
+		record.IsComplete() && record.Version == f.choice.Version.Version && record.EntryDigest == f.choice.Origin.Digest
 }
 
 func projectReady(installation *kubermaticv1.AddonInstallation, result verdict) {

@@ -12,9 +12,13 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/resolution"
+	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
 func TestProjectSaysHowFarAPassCame(t *testing.T) {
@@ -90,6 +94,40 @@ func TestProjectKeepsLaterConditions(t *testing.T) {
 	project(f, loop.Stalled{Condition: "Compatible", Reason: "Withdrawn", Message: "left the catalogue"})
 	if !meta.IsStatusConditionTrue(f.installation.Status.Conditions, kubermaticv1.ConditionHealthy) {
 		t.Error("a withdrawn version says nothing about the health of what is installed")
+	}
+}
+
+// Red when a restart with an empty store writes the status of all that is installed and Ready, or when an edit, another version or
+// trouble are not said because content is being fetched.
+func TestContentThatIsFetchedAgainIsNotSaid(t *testing.T) {
+	fetching := loop.Waiting{Condition: kubermaticv1.ConditionFetched, Reason: kubermaticv1.ReasonFetching}
+	for _, test := range []struct {
+		why    string
+		change func(*facts)
+		said   bool
+	}{
+		{"a restart", func(*facts) {}, false},
+		{"an edit", func(f *facts) { f.installation.Generation++ }, true},
+		{"another version", func(f *facts) { f.choice.Version.Version = "2.0.0" }, true},
+		{"other content", func(f *facts) { f.choice.Origin.Digest = "other" }, true},
+		{"a person asks", func(f *facts) { f.pass.Asked.ReconcileAt = "now" }, true},
+		{"it does not work", func(f *facts) { f.pass.Health = &survey.Health{Total: 1} }, true},
+		{"it is not applied to its end", func(f *facts) { f.pass.State.Record.State = revision.StateIntent }, true},
+		{"it was not Ready", func(f *facts) {
+			f.installation.Status.Conditions[0].Status = metav1.ConditionFalse
+		}, true},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
+			project(f, loop.Done{})
+			f.choice = resolution.Choice{Version: &kubermaticv1.AddonVersion{Version: "1.0.0"}, Origin: catalogue.Origin{Digest: "d"}}
+			f.pass.State.Record = &revision.Record{State: revision.StateApplied, Version: "1.0.0", EntryDigest: "d"}
+			test.change(f)
+			project(f, fetching)
+			if said := !meta.IsStatusConditionTrue(f.installation.Status.Conditions, kubermaticv1.ConditionFetched); said != test.said {
+				t.Errorf("Fetched says that content is fetched: %v, want %v", said, test.said)
+			}
+		})
 	}
 }
 
