@@ -34,9 +34,11 @@ type entryVersion struct {
 	kkp, k8s *constraintRange
 }
 
-// Origin is where a version of a merged add-on comes from.
+// Origin is where a version of a merged add-on comes from. Digest is of the whole version, Content
+// of what it installs: without constraints and deprecation. Only entries have Content.
 type Origin struct {
 	Digest    string `json:"digest"`
+	Content   string `json:"-"`
 	Catalogue string `json:"catalogue"`
 }
 
@@ -91,8 +93,10 @@ func (e *Entry) readVersions(origins map[string]Origin) {
 	for i := range e.Addon.Versions {
 		version := &e.Addon.Versions[i]
 		kkp, k8s := readConstraints(version)
+		origin := origins[version.Version]
+		origin.Content = contentOf(*version)
 		e.versions = append(e.versions, entryVersion{
-			version: version, origin: origins[version.Version], semver: addonVersion(version.Version), kkp: kkp, k8s: k8s,
+			version: version, origin: origin, semver: addonVersion(version.Version), kkp: kkp, k8s: k8s,
 		})
 	}
 	slices.SortStableFunc(e.versions, func(a, b entryVersion) int { return b.compare(a) })

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
@@ -196,6 +197,40 @@ func TestKey(t *testing.T) {
 	for _, other := range [][2]string{{"1.2.0", "1.2.1"}, {"1.2.0-rc.1", "1.2.0"}, {"latest", "Latest"}, {"1.2.3.4", "1.2.3"}} {
 		if catalogue.Key(other[0]) == catalogue.Key(other[1]) {
 			t.Errorf("%q and %q are different versions", other[0], other[1])
+		}
+	}
+}
+
+// Red when a deprecation or other constraints are taken for other content, or other content is not.
+func TestContentIsWhatAVersionInstalls(t *testing.T) {
+	contentOf := func(change func(*v1.AddonVersion)) string {
+		version := v1.AddonVersion{
+			Version: "1.0.0", Template: &v1.Template{Method: v1.MethodHelm}, Values: &runtime.RawExtension{Raw: []byte(`{"a":1}`)},
+		}
+		change(&version)
+		entry, err := catalogue.NewEntry(&v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{
+			Addons: []v1.Addon{{Name: "a", Versions: []v1.AddonVersion{version}}},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, origin := entry.Version("1.0.0")
+		return origin.Content
+	}
+	base := contentOf(func(*v1.AddonVersion) {})
+	for why, test := range map[string]struct {
+		change func(*v1.AddonVersion)
+		same   bool
+	}{
+		"deprecated":         {func(v *v1.AddonVersion) { v.Deprecated = "old" }, true},
+		"constraints":        {func(v *v1.AddonVersion) { v.Constraints = &v1.Constraints{K8sVersion: "~1.37"} }, true},
+		"values, spelt anew": {func(v *v1.AddonVersion) { v.Values.Raw = []byte(`{ "a" : 1 }`) }, true},
+		"values":             {func(v *v1.AddonVersion) { v.Values.Raw = []byte(`{"a":2}`) }, false},
+		"template":           {func(v *v1.AddonVersion) { v.Template.Atomic = true }, false},
+		"source":             {func(v *v1.AddonVersion) { v.Source = &v1.Source{Git: &v1.GitSource{Remote: "https://example.com/x"}} }, false},
+	} {
+		if same := contentOf(test.change) == base && base != ""; same != test.same {
+			t.Errorf("%s: the same content is %t, want %t", why, same, test.same)
 		}
 	}
 }

@@ -143,7 +143,8 @@ func Tenant(cluster types.UID, core bool) string {
 	return string(cluster)
 }
 
-// Inputs finds what the objects of a request depend on.
+// Inputs finds what the objects of a request depend on. Where the record has them as an earlier
+// release hashed them, so do they: an upgrade of the managers renders nothing.
 func (r *Renderer) Inputs(q Request) (Inputs, error) {
 	served, err := r.servedVersions(&q)
 	if err != nil {
@@ -153,6 +154,23 @@ func (r *Renderer) Inputs(q Request) (Inputs, error) {
 		Installation: q.Installation, Choice: q.Choice, Content: q.Content.Digest, Values: q.Values, Images: r.images.Canonical(),
 		Data: q.Data, KubernetesVersion: q.Cluster.KubernetesVersion, Served: served,
 	}
+	now, err := r.hash(all)
+	record := q.Installed.Record()
+	if err != nil || record == nil || record.Inputs == now.Hash {
+		return now, err
+	}
+	all.ByEntry = true
+	before, err := r.hash(all)
+	if record.Inputs == before.Hash || record.Rollback != nil && record.Rollback.Inputs == before.Hash {
+		now.Hash = before.Hash
+	}
+	if record.Wanted == before.Wanted {
+		now.Wanted = before.Wanted
+	}
+	return now, err
+}
+
+func (r *Renderer) hash(all resolution.Inputs) (Inputs, error) {
 	hash, err := all.Hash(r.key)
 	if err != nil {
 		return Inputs{}, err

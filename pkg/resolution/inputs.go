@@ -14,7 +14,7 @@ import (
 )
 
 // inputsFormat changes whenever equal inputs could give other objects than before.
-const inputsFormat = "2"
+const inputsFormat = "3"
 
 // Inputs are all that objects depend on, except for the last revision (ADR 37) and chance.
 type Inputs struct {
@@ -29,6 +29,17 @@ type Inputs struct {
 	KubernetesVersion string
 	// Served are the kinds of the cluster that the version's templates ask for.
 	Served []string
+	// ByEntry hashes as releases did before a version's content had a digest: by all that the
+	// catalogue says of the version.
+	ByEntry bool
+}
+
+// version identifies the version and what it installs, and the format of the hash.
+func (i Inputs) version() (format string, version []byte) {
+	if i.ByEntry {
+		return "2", []byte(i.Choice.Origin.Digest)
+	}
+	return inputsFormat, []byte(i.Choice.Origin.Content + " " + i.Choice.Version.Version)
 }
 
 // Hash is over all inputs, keyed. With equal hashes, objects differ by chance or lookup only.
@@ -41,8 +52,9 @@ func (i Inputs) Hash(key []byte) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encoding the template data: %w", err)
 	}
+	format, version := i.version()
 	return revision.InputsHash(key, slices.Concat([][]byte{
-		[]byte(inputsFormat), []byte(i.Choice.Origin.Digest), []byte(i.Content), merged, data,
+		[]byte(format), version, []byte(i.Content), merged, data,
 		[]byte(i.KubernetesVersion), []byte(strings.Join(i.Served, "\n")),
 	}, i.place())...), nil
 }
@@ -56,8 +68,9 @@ func (i Inputs) Wanted(key []byte) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encoding the layers of values: %w", err)
 	}
+	_, version := i.version()
 	return revision.InputsHash(key, slices.Concat([][]byte{
-		[]byte("wanted"), []byte(i.Choice.Origin.Digest), []byte(i.Content), given,
+		[]byte("wanted"), version, []byte(i.Content), given,
 	}, i.place())...), nil
 }
 

@@ -72,7 +72,9 @@ func TestWantedIsWhatPeopleSay(t *testing.T) {
 		"other data":                    {func(i *resolution.Inputs, _ []values.Layer) { i.Data.Cluster.Network.DNSDomain = "x" }, true},
 		"values made of the data":       {func(_ *resolution.Inputs, layers []values.Layer) { layers[0].Values = nil }, true},
 		"another value":                 {func(_ *resolution.Inputs, layers []values.Layer) { layers[1].Values = nil }, false},
-		"another entry":                 {func(i *resolution.Inputs, _ []values.Layer) { i.Choice.Origin.Digest = "x" }, false},
+		"constraints or deprecation":    {func(i *resolution.Inputs, _ []values.Layer) { i.Choice.Origin.Digest = "x" }, true},
+		"another entry":                 {func(i *resolution.Inputs, _ []values.Layer) { i.Choice.Origin.Content = "x" }, false},
+		"another version":               {func(i *resolution.Inputs, _ []values.Layer) { i.Choice.Version.Version = "x" }, false},
 		"other content":                 {func(i *resolution.Inputs, _ []values.Layer) { i.Content = "x" }, false},
 		"another namespace":             {func(i *resolution.Inputs, _ []values.Layer) { i.Installation.Spec.TargetNamespace = "x" }, false},
 	} {
@@ -83,7 +85,7 @@ func TestWantedIsWhatPeopleSay(t *testing.T) {
 }
 
 // Red when an upgrade of the managers renders every installation anew: the hashes of equal inputs
-// are those that records hold which earlier releases wrote.
+// are those that records hold which earlier releases wrote, as far as they are asked for so.
 func TestHashesStayThoseOnRecord(t *testing.T) {
 	made := resolution.Inputs{
 		Installation: &v1.AddonInstallation{}, Content: "sha256:content", KubernetesVersion: "v1.36.3",
@@ -95,7 +97,7 @@ func TestHashesStayThoseOnRecord(t *testing.T) {
 			Origin:  catalogue.Origin{Digest: "sha256:entry"},
 			Version: &v1.AddonVersion{Template: &v1.Template{Method: v1.MethodHelm}},
 		},
-		Images: []byte("images"),
+		Images: []byte("images"), ByEntry: true,
 	}
 	made.Installation.Name = "web"
 	made.Installation.Spec.TargetNamespace, made.Installation.Spec.CreateNamespace = "web", true
