@@ -113,12 +113,12 @@ var events = []event{
 		cluster := anyCluster(random)
 		found := &kkpv1.Cluster{}
 		if p.Client(cluster.Seed).Get(ctx, client.ObjectKey{Name: cluster.Name}, found) == nil {
-			for _, secret := range hostile.RecordBombs(cluster.Namespace(), found.UID, "forged", 60<<20) {
+			for _, secret := range hostile.RecordBombs(cluster.Namespace(), found.UID, forgedName, 60<<20) {
 				secret.Labels[forgedLabel] = "true"
 				_ = p.Client(cluster.Seed).Create(ctx, secret)
 			}
 			forged := intent(cluster)[0]
-			forged.Name = "forged"
+			forged.Name = forgedName
 			_ = p.Client(cluster.Seed).Create(ctx, forged)
 			_ = p.Client(cluster.Seed).Delete(ctx, forged)
 		}
@@ -138,8 +138,11 @@ var events = []event{
 	}},
 }
 
-// forgedLabel marks Secrets that look like records.
-const forgedLabel = "soak.example/forged"
+const (
+	// forgedLabel marks Secrets that look like records, of installation forgedName.
+	forgedLabel = "soak.example/forged"
+	forgedName  = "forged"
+)
 
 func anyCluster(random *rand.Rand) sandbox.UserCluster {
 	return sandbox.UserClusters()[random.IntN(len(sandbox.UserClusters()))]

@@ -11,13 +11,17 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/hostile"
@@ -135,10 +139,44 @@ func (p *platform) restore(t testing.TB) {
 		p.must(t, p.remake(t.Context(), cluster))
 		p.must(t, p.Client(cluster.Seed).DeleteAllOf(t.Context(), &corev1.Secret{},
 			client.InNamespace(cluster.Namespace()), client.HasLabels{forgedLabel}))
+		p.must(t, p.sweep(t.Context(), cluster))
 		for _, installation := range intent(cluster) {
 			p.must(t, p.ask(t.Context(), cluster, installation))
 		}
 	}
+}
+
+// sweep removes what installation "forged" left in a user cluster, as an admin does: where its Cluster was deleted while it was
+// being removed, its objects stay, and they are of nobody who will come back.
+func (p *platform) sweep(ctx context.Context, cluster sandbox.UserCluster) error {
+	seed, user := p.Client(cluster.Seed), p.Client(cluster.Name)
+	forged := intent(cluster)[0]
+	forged.Name = forgedName
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		return apierrors.IsNotFound(seed.Get(ctx, client.ObjectKeyFromObject(forged), forged)), ctx.Err()
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the removal of installation %q in cluster %q: %w", forgedName, cluster.Name, err)
+	}
+	identity := &corev1.ConfigMap{}
+	if err := seed.Get(ctx, identityKey(cluster), identity); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	owner := ownership.Owner{ClusterUID: types.UID(identity.Data["originUID"]), Installation: forgedName}
+	for _, kind := range kinds {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind)
+		err := user.List(ctx, list, client.MatchingLabels{kubermaticv1.LabelInstallation: owner.ID()})
+		if err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+			return err
+		}
+		for i := range list.Items {
+			if err := user.Delete(ctx, &list.Items[i]); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // ask has an installation be as given, whatever it is now; one that is being removed goes first.
