@@ -1,4 +1,5 @@
-// Command master-controller-manager runs on the master: it merges all catalogues and pushes the result to every seed.
+// Command master-controller-manager runs on the master: it merges all catalogues and pushes the
+// result to every seed.
 package main
 
 import (

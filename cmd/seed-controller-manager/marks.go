@@ -14,7 +14,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 )
 
-// newMarks reads the key of merged catalogues before the manager's caches run, and follows its Secret from then on.
+// newMarks reads the key of merged catalogues before the manager's caches run, and follows its
+// Secret from then on.
 func (s *seed) newMarks(ctx context.Context) (*mergedcatalogue.Marks, error) {
 	marks := mergedcatalogue.New(s.GetLogger().WithName("merged"))
 	if err := marks.Read(ctx, s.direct, s.options.Namespace); err != nil {

@@ -32,7 +32,8 @@ import (
 type InstallationParts struct {
 	// Namespace holds the Seeds and the configuration of KKP.
 	Namespace string
-	// Identities are compared with those of user clusters; nil: a user cluster is taken for the Cluster's own.
+	// Identities are compared with those of user clusters; nil: a user cluster is taken for the
+	// Cluster's own.
 	Identities *cluster.Identities
 	// Fence is before all that user clusters are sent; nil: there is none.
 	Fence         *fence.Fence
@@ -48,11 +49,12 @@ type InstallationParts struct {
 
 // Records keeps release records on a seed, sealed with its key.
 func Records(made manager.Manager, key []byte) *revision.Records {
-	saving := addoninstallation.SavingClient(made.GetClient(), made.GetAPIReader())
+	saving := addoninstallation.NewSavingClient(made.GetClient(), made.GetAPIReader())
 	return revision.NewRecords(saving, saving, revision.NewSeal(key))
 }
 
-// AddonInstallation are what controller addoninstallation works with. Caches, connections and the store run in the manager.
+// AddonInstallation are what controller addoninstallation works with. Caches, connections and the
+// store run in the manager.
 func AddonInstallation(
 	ctx context.Context, made manager.Manager, marks *mergedcatalogue.Marks, parts InstallationParts,
 ) (addoninstallation.Dependencies, error) {
@@ -78,7 +80,8 @@ func AddonInstallation(
 	}, nil
 }
 
-// newConnections makes the connections to user clusters. They hear of Clusters that go and of kubeconfigs that change.
+// newConnections makes the connections to user clusters. They hear of Clusters that go and of
+// kubeconfigs that change.
 func newConnections(
 	ctx context.Context, made manager.Manager, identities *cluster.Identities, fence *fence.Fence,
 ) (*cluster.Connections, error) {
@@ -93,8 +96,9 @@ func newConnections(
 	return connections, watchKubeconfigs(ctx, made, connections)
 }
 
-// newMarked makes the cache of Secrets and ConfigMaps that are marked for our use. A seed holds many more, and none of our
-// business; of those that are, it keeps what is small. It is apart from the manager's own cache, in which Secrets are watched as metadata.
+// newMarked makes the cache of Secrets and ConfigMaps that are marked for our use. A seed holds
+// many more, and none of our business; of those that are, it keeps what is small. It is apart from
+// the manager's own cache, in which Secrets are watched as metadata.
 func newMarked(made manager.Manager, catalogueNamespace string, keys fetch.SecretKeys) (cache.Cache, error) {
 	marked := cache.ByObject{Label: markedForUse(), Transform: addoninstallation.TrimMarked(catalogueNamespace, keys)}
 	held, err := FurtherCache(made, map[client.Object]cache.ByObject{&corev1.Secret{}: marked, &corev1.ConfigMap{}: marked})
@@ -112,8 +116,9 @@ func markedForUse() labels.Selector {
 	return labels.NewSelector().Add(*requirement)
 }
 
-// watchKubeconfigs tells the connections when a user cluster's kubeconfig changes. It watches by name, and keeps nothing of
-// the Secrets but their names: the connections read them when they need them.
+// watchKubeconfigs tells the connections when a user cluster's kubeconfig changes. It watches by
+// name, and keeps nothing of the Secrets but their names: the connections read them when they need
+// them.
 func watchKubeconfigs(ctx context.Context, made manager.Manager, connections *cluster.Connections) error {
 	for _, name := range cluster.KubeconfigSecrets() {
 		watched, err := FurtherCache(made, map[client.Object]cache.ByObject{&corev1.Secret{}: {

@@ -1,6 +1,6 @@
-// Package wiring puts controllers together out of a manager. The programs beside it add what their flags say, and tests what
-// they count or break, so that what is tested is what runs. It is below cmd, whose job wiring is, and not internal to it,
-// since tests are elsewhere.
+// Package wiring puts controllers together out of a manager. The programs beside it add what their
+// flags say, and tests what they count or break, so that what is tested is what runs. It is below
+// cmd, whose job wiring is, and not internal to it, since tests are elsewhere.
 package wiring
 
 import (
@@ -32,19 +32,22 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// Cache is what a manager's cache holds: some kinds in part only, and of none who manages its fields.
+// Cache is what a manager's cache holds: some kinds in part only, and of none who manages its
+// fields.
 func Cache(held map[client.Object]cache.ByObject) cache.Options {
 	return cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: held}
 }
 
-// HeldOnSeeds are of catalogues the merged ones only. A seed has an available one for each cluster besides.
+// HeldOnSeeds is what a manager's cache on a seed holds of catalogues: the merged ones only. There
+// is an available one for each cluster besides.
 func HeldOnSeeds(catalogueNamespace string) map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&kubermaticv1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{catalogueNamespace: {}}},
 	}
 }
 
-// FurtherCache is a cache beside the manager's own, of the same API server, for kinds that are not held there, or not so.
+// FurtherCache is a cache beside the manager's own, of the same API server, for kinds that are not
+// held there, or not so.
 func FurtherCache(made manager.Manager, held map[client.Object]cache.ByObject) (cache.Cache, error) {
 	return cache.New(made.GetConfig(), cache.Options{
 		Scheme: made.GetScheme(), Mapper: made.GetRESTMapper(), HTTPClient: made.GetHTTPClient(), ByObject: held,

@@ -207,7 +207,8 @@ func markAdopted(ctx context.Context, client calls.Client, key ownership.Key) (*
 	return marked, nil
 }
 
-// ownerOf names the owner, as far as metadata shows it. Our own label here was written by others.
+// ownerOf names the owner, as far as metadata shows it. Where our own
+// label is on it, others wrote that: it names nobody.
 func (w *writer) ownerOf(live *metav1.PartialObjectMetadata, found ownership.Ownership) string {
 	if found.OtherID != "" {
 		return w.installationOf(found.OtherID)

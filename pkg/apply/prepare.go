@@ -41,8 +41,8 @@ const (
 //   - Namespaced objects without a namespace get the target namespace. The mapper, or a CRD among
 //     the objects, knows the scope. If neither does, the rollout waits with the object
 //     (KindNotServed) and sets its namespace once the kind is served.
-//   - Status and server metadata are removed; ownerReferences, finalizers and generateName
-//     too, since owners and finalizers would decide about removal.
+//   - Status, generateName and server metadata are removed; ownerReferences and finalizers too,
+//     since they would decide about removal.
 //   - Each object gets our label, and Helm's marks where asked, except the release's own namespace.
 //
 // Errors are *LimitError, *DuplicateError and *ObjectError; others are from the mapper.

@@ -75,7 +75,8 @@ type item struct {
 	object *unstructured.Unstructured
 	key    ownership.Key
 	stage  calls.Stage
-	// entry is the known one, renewed when applied; planned: the record has it. wanted is new.
+	// entry is the known one, renewed when applied; wanted is the new one. planned: the record has
+	// the object.
 	entry, wanted ownership.Entry
 	planned       bool
 	// unchanged: it is recorded with this content. gone: it is recorded, but does not exist.

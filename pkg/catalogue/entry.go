@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/Masterminds/semver/v3"
 
@@ -29,9 +30,18 @@ type Entry struct {
 
 type entryVersion struct {
 	version  *v1.AddonVersion
-	origin   Origin
+	stored   Origin
 	semver   *semver.Version
 	kkp, k8s *constraintRange
+	// content is made when it is first asked for: most versions are never chosen.
+	content func() string
+}
+
+// origin is complete, with Content.
+func (v *entryVersion) origin() Origin {
+	origin := v.stored
+	origin.Content = v.content()
+	return origin
 }
 
 // Origin is where a version of a merged add-on comes from. Digest is of the whole version, Content
@@ -93,10 +103,9 @@ func (e *Entry) readVersions(origins map[string]Origin) {
 	for i := range e.Addon.Versions {
 		version := &e.Addon.Versions[i]
 		kkp, k8s := readConstraints(version)
-		origin := origins[version.Version]
-		origin.Content = contentOf(*version)
 		e.versions = append(e.versions, entryVersion{
-			version: version, origin: origin, semver: addonVersion(version.Version), kkp: kkp, k8s: k8s,
+			version: version, stored: origins[version.Version], semver: addonVersion(version.Version), kkp: kkp, k8s: k8s,
+			content: sync.OnceValue(func() string { return contentOf(*version) }),
 		})
 	}
 	slices.SortStableFunc(e.versions, func(a, b entryVersion) int { return b.compare(a) })
@@ -125,7 +134,7 @@ func (e *Entry) Version(version string) (*v1.AddonVersion, Origin) {
 	if found == nil {
 		return nil, Origin{}
 	}
-	return found.version, found.origin
+	return found.version, found.origin()
 }
 
 // Left says whether core installations leave a version, in any spelling.

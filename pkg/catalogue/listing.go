@@ -54,7 +54,7 @@ type VersionOrigin struct {
 }
 
 func (v entryVersion) named() VersionOrigin {
-	return VersionOrigin{Version: v.version.Version, Catalogue: v.origin.Catalogue}
+	return VersionOrigin{Version: v.version.Version, Catalogue: v.stored.Catalogue}
 }
 
 // Lister decides for one platform, one add-on at a time. It is not safe for concurrent use.
@@ -149,7 +149,7 @@ func (e *Entry) Detail(version string) (VersionDetail, bool) {
 	detail := VersionDetail{
 		Addon: string(e.Addon.Name), DisplayName: e.Addon.DisplayName,
 		Description: e.Addon.Description, DocumentationURL: e.Addon.DocumentationURL, Type: cmp.Or(e.Type, v1.CatalogueCustom),
-		VersionOrigin: found.named(), Digest: found.origin.Digest, Deprecated: found.version.Deprecated,
+		VersionOrigin: found.named(), Digest: found.stored.Digest, Deprecated: found.version.Deprecated,
 		Constraints: found.version.Constraints, FormSpec: []v1.FormField{},
 	}
 	if template := found.version.Template; template != nil {

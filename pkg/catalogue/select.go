@@ -42,7 +42,7 @@ func Select(entry *Entry, wanted, installed string, platform Platform, options S
 		return Selection{AvailableUpdate: s.updateAbove(s.installedSemver)}, refusal
 	}
 	return Selection{
-		Version: chosen.version, Origin: chosen.origin, AvailableUpdate: s.updateAbove(chosen.semver),
+		Version: chosen.version, Origin: chosen.origin(), AvailableUpdate: s.updateAbove(chosen.semver),
 	}, nil
 }
 

@@ -17,10 +17,12 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// identityPrefix begins the name of the ConfigMap of a Cluster in the platform's namespace; what follows is identityName.
+// identityPrefix begins the name of the ConfigMap of a Cluster in the platform's namespace; what
+// follows is identityName.
 const identityPrefix = "addon-cluster-"
 
-// identityName tells a Cluster from all others whose identities are kept in the namespace; identified is the way back.
+// identityName tells a Cluster from all others whose identities are kept in the namespace;
+// identified is the way back.
 func identityName(cluster target.Ref) string { return cluster.Name }
 
 func identified(name string) target.Ref { return target.Ref{Name: name} }
@@ -30,16 +32,18 @@ const (
 	keyCluster     = "clusterUID"
 	keyUserCluster = "userClusterUID"
 	keyOrigin      = "originUID"
-	// keyFormer holds a line for each user cluster of before, newest first: its UID and its origin's.
+	// keyFormer holds a line for each user cluster of before, newest first: its UID and its
+	// origin's.
 	keyFormer = "formerOrigins"
 )
 
 // maximumFormer is how many user clusters of before are remembered for a Cluster's name.
 const maximumFormer = 8
 
-// Identities keeps which user cluster each Cluster has, in one ConfigMap for each Cluster, in the platform's namespace, where no
-// tenant writes. A ConfigMap outlives its Cluster: one that comes back over the same user cluster goes on with what is
-// installed there. What was read is kept for the life of the process, since one process writes at a time.
+// Identities keeps which user cluster each Cluster has, in one ConfigMap for each Cluster, in the
+// platform's namespace, where no tenant writes. A ConfigMap outlives its Cluster: one that comes
+// back over the same user cluster goes on with what is installed there. What was read is kept for
+// the life of the process, since one process writes at a time.
 type Identities struct {
 	client    client.Client
 	reader    client.Reader
@@ -54,29 +58,34 @@ type Identities struct {
 	known map[string]bond
 }
 
-// NewIdentities writes ConfigMaps of the platform's namespace by a client, and reads them by a reader, which must see past
-// caches. Whether another Cluster still exists is the finder's to say.
+// NewIdentities writes ConfigMaps of the platform's namespace by a client, and reads them by a
+// reader, which must see past caches. Whether another Cluster still exists is the finder's to say.
 func NewIdentities(c client.Client, reader client.Reader, finder Finder, namespace string) *Identities {
 	return &Identities{client: c, reader: reader, finder: finder, namespace: namespace, now: time.Now, known: map[string]bond{}}
 }
 
-// bond is a Cluster's user cluster. The zero value is that of a Cluster which was never connected to.
+// bond is a Cluster's user cluster. The zero value is that of a Cluster which was never connected
+// to.
 type bond struct {
-	// cluster is the UID of the Cluster, userCluster that of its user cluster's namespace kube-system.
+	// cluster is the UID of the Cluster, userCluster that of its user cluster's namespace
+	// kube-system.
 	cluster, userCluster types.UID
-	// origin is the UID of the Cluster that had the user cluster first: the IDs of installations derive from it, so that they
-	// stay what they are when the Cluster comes back with another UID.
+	// origin is the UID of the Cluster that had the user cluster first: the IDs of installations
+	// derive from it, so that they stay what they are when the Cluster comes back with another UID.
 	origin types.UID
-	// former are the user clusters of before, newest first: one of them that is found again keeps its origin.
+	// former are the user clusters of before, newest first: one of them that is found again keeps
+	// its origin.
 	former []formerOrigin
 	// version is the ConfigMap's resourceVersion; empty: there is none.
 	version string
 }
 
-// formerOrigin is a user cluster that a Cluster of the name had before, and the origin of what was installed there.
+// formerOrigin is a user cluster that a Cluster of the name had before, and the origin of what was
+// installed there.
 type formerOrigin struct{ userCluster, origin types.UID }
 
-// SwappedError says that a Cluster's kubeconfig leads to another user cluster than the one on record.
+// SwappedError says that a Cluster's kubeconfig leads to another user cluster than the one on
+// record.
 type SwappedError struct {
 	Cluster string
 	// Kept is the UID on record of namespace kube-system, Found the one that is there now.
@@ -90,8 +99,8 @@ func (e *SwappedError) Error() string {
 		e.Found, e.Kept, e.Cluster, v1.AnnotationConfirmCluster, e.Found)
 }
 
-// SharedError says that a Cluster's kubeconfig leads to the user cluster of another Cluster, which had it first and exists. It
-// does not name that one, which may be another tenant's.
+// SharedError says that a Cluster's kubeconfig leads to the user cluster of another Cluster, which
+// had it first and exists. It does not name that one, which may be another tenant's.
 type SharedError struct{ Found types.UID }
 
 // Error implements error.
@@ -101,8 +110,8 @@ func (e *SharedError) Error() string {
 		v1.LabelUserCluster, e.Found)
 }
 
-// Origin is the UID that the IDs of a Cluster's installations derive from: its own or, where it came back over the same user
-// cluster, that of the Cluster which was there first.
+// Origin is the UID that the IDs of a Cluster's installations derive from: its own or, where it
+// came back over the same user cluster, that of the Cluster which was there first.
 func (i *Identities) Origin(ctx context.Context, cluster target.Ref) (types.UID, error) {
 	kept, err := i.of(ctx, identityName(cluster))
 	if err != nil {
@@ -114,8 +123,9 @@ func (i *Identities) Origin(ctx context.Context, cluster target.Ref) (types.UID,
 	return kept.origin, nil
 }
 
-// confirm compares the user cluster that a Cluster's kubeconfig leads to with the one on record, and puts it on record where that
-// may be. Confirmed is the Cluster's annotation. The errors are SwappedError, SharedError, or a failed call to the seed.
+// confirm compares the user cluster that a Cluster's kubeconfig leads to with the one on record,
+// and puts it on record where that may be. Confirmed is the Cluster's annotation. The errors are
+// SwappedError, SharedError, or a failed call to the seed.
 func (i *Identities) confirm(ctx context.Context, cluster target.Ref, found types.UID, confirmed string) (origin types.UID, err error) {
 	kept, err := i.of(ctx, identityName(cluster))
 	if err != nil {
@@ -138,10 +148,11 @@ func (i *Identities) confirm(ctx context.Context, cluster target.Ref, found type
 
 // follow decides what becomes of a bond when its Cluster's kubeconfig leads to a user cluster.
 //
-// The same Cluster over another user cluster is a swap, which somebody has to confirm. The user cluster is restored or made anew
-// then, and the installations on record are its own. Another Cluster of that name over the same user cluster is one that came back.
-// Where both are others, it is another Cluster that happens to have the name. A user cluster of before has its own origin again: what
-// stands there was installed with it, whatever the name's kubeconfig led to meanwhile.
+// The same Cluster over another user cluster is a swap, which somebody has to confirm. The user
+// cluster is restored or made anew then, and the installations on record are its own. Another
+// Cluster of that name over the same user cluster is one that came back. Where both are others, it
+// is another Cluster that happens to have the name. A user cluster of before has its own origin
+// again: what stands there was installed with it, whatever the name's kubeconfig led to meanwhile.
 func (b bond) follow(cluster target.Ref, found types.UID, confirmed string) (bond, error) {
 	next := bond{cluster: cluster.UID, userCluster: found, origin: b.origin, former: b.former, version: b.version}
 	if b.userCluster == found {
@@ -168,7 +179,8 @@ func (b bond) follow(cluster target.Ref, found types.UID, confirmed string) (bon
 	return next, nil
 }
 
-// isFree looks whether another Cluster has a user cluster on record and exists: who had it first keeps it.
+// isFree looks whether another Cluster has a user cluster on record and exists: who had it first
+// keeps it.
 func (i *Identities) isFree(ctx context.Context, name string, found types.UID) error {
 	var list corev1.ConfigMapList
 	err := i.reader.List(ctx, &list, client.InNamespace(i.namespace), client.MatchingLabels{v1.LabelUserCluster: string(found)})
@@ -236,7 +248,8 @@ func (b bond) data() map[string]string {
 	return data
 }
 
-// write puts a bond on record. What somebody else wrote meanwhile is read again with the next visit.
+// write puts a bond on record. What somebody else wrote meanwhile is read again with the next
+// visit.
 func (i *Identities) write(ctx context.Context, name string, next bond) error {
 	object := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{

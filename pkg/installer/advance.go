@@ -106,7 +106,7 @@ func unfinished(progress apply.Progress, passes int) *Stop {
 	switch {
 	case stop.Reason != v1.ReasonNamespaceMissing:
 	case progress.Unchanged > 0:
-		stop.Kind, stop.Recheck = Checkpoint, 0 // it may be ours, and was not written since it was there
+		stop.Kind, stop.Recheck = Checkpoint, 0 // it may be ours: it was not written in this rollout, because it existed
 	default:
 		stop.Recheck = backoff.After(passes, RefusedRecheck, SlowestRetry)
 	}

@@ -2,6 +2,7 @@ package installer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -52,8 +53,11 @@ func (p *Pass) advanceHooks(ctx context.Context, event string) *Stop {
 		Save: func(ctx context.Context) error {
 			p.State.hookPasses = 0
 			whole, err := p.ReadWhole(ctx, record)
-			if err == nil {
+			switch {
+			case err == nil:
 				err = p.save(ctx, whole) // in whichever state the record is
+			case p.Asked.IsRemoved() && errors.Is(err, errGone): // what is known is removed all the same
+				err = nil
 			}
 			unsaved = err
 			return err

@@ -141,7 +141,7 @@ type Other struct {
 	// Deleted is one that goes, Leaving one that takes its objects along, Elder one that was made
 	// before this one.
 	Deleted, Leaving, Elder bool
-	// Stand differs whenever its record may.
+	// Fingerprint differs whenever its record may.
 	Fingerprint string
 }
 

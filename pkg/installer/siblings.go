@@ -182,7 +182,7 @@ var errHandover = errors.New("another installation of the add-on is being remove
 func handover() *Stop {
 	return &Stop{
 		About: AboutApply, Reason: v1.ReasonWaitingForStage, Recheck: removalRecheck,
-		Message: "another installation of the add-on is being removed: what both have is looked at after that",
+		Message: "another installation of the add-on is being removed: what both have is compared after that",
 	}
 }
 

@@ -35,6 +35,11 @@ func TestUnfinished(t *testing.T) {
 			"a missing namespace is somebody's to make", apply.Progress{Waiting: []calls.Note{{Reason: v1.ReasonNamespaceMissing, Message: "m"}}},
 			&Stop{About: AboutApply, Reason: "NamespaceMissing", Message: "m", Recheck: RefusedRecheck},
 		},
+		{
+			"one that may be ours was taken away: it is written in the next pass",
+			apply.Progress{Unchanged: 1, Waiting: []calls.Note{{Reason: v1.ReasonNamespaceMissing, Message: "m"}}},
+			&Stop{Kind: Checkpoint, About: AboutApply, Reason: "NamespaceMissing", Message: "m"},
+		},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, unfinished(test.progress, 1)); diff != "" {

@@ -121,7 +121,7 @@ func isNamespaced(mapper meta.RESTMapper, kind schema.GroupVersionKind) bool {
 
 // asRecorded renders as what is on record was, and says whether only chance would change it. Then
 // the objects are those on record. What function lookup found for the record is not known any more:
-// what it finds now, or nothing, as at the first time.
+// it renders with what is found now and, where that differs, with nothing, as at the first time.
 func (r *Renderer) asRecorded(ctx context.Context, q Request) (recorded Result, stays bool, err error) {
 	q.Anew = false
 	recorded = q.nothing()

@@ -20,6 +20,6 @@
 // A Request that nobody asked for, since only served kinds, the Kubernetes version or the cluster's
 // data are others, keeps what only chance changes as it is on record (ADR 38).
 //
-// Errors are an *Error where the version, the user cluster or the Keeper is at fault; any other is
-// about what the seed has. None holds a value.
+// Errors are an *Error where the version, the user cluster or the Keeper is at fault; that of
+// Allowed is a *NotAllowedError; any other is about what the seed has. None holds a value.
 package rendering

@@ -30,14 +30,14 @@ type Images interface {
 
 // Installed is what a user cluster has of an installation.
 type Installed interface {
-	// Record is the newest, maybe without its objects; nil before the first. ReadWhole gives it with
-	// them.
+	// Record is the newest, maybe without its objects; nil before the first. ReadWhole gives it
+	// with them.
 	Record() *revision.Record
 	ReadWhole(ctx context.Context, record *revision.Record) (*revision.Record, error)
 	// NextRelease is the Helm release that a change makes; nil for the name "".
 	NextRelease(name string) *helmrelease.Release
-	// ForeignObjects are those of the Helm release that the installation follows, of chosen kinds, as
-	// they are in the user cluster.
+	// ForeignObjects are those of the Helm release that the installation follows, of chosen kinds,
+	// as they are in the user cluster.
 	ForeignObjects(ctx context.Context, chosen func(kind string) bool, limits survey.FoundLimits) ([]*unstructured.Unstructured, error)
 }
 
@@ -84,8 +84,8 @@ type Result struct {
 	Hooks   []hooks.Hook
 	// Chart is what the rendering says of a Helm chart; nil for other methods.
 	Chart *render.Chart
-	// Inputs are those that it was rendered with: a chart does not see the kinds that it turned out to
-	// bring itself. Brought is for the next request.
+	// Inputs are those that it was rendered with: a chart does not see the kinds that it turned out
+	// to bring itself. Brought is for the next request.
 	Inputs  Inputs
 	Brought Brought
 	// Changed names objects for which a second rendering of equal inputs gave something else.
@@ -204,8 +204,13 @@ func (r *Renderer) renderChange(ctx context.Context, q Request) (Result, error) 
 	}
 	seen := nextView(&q)
 	seen.found = found
+	var changed []string
 	for { // each time with fewer groups
 		made, err := r.renderAs(ctx, &q, seen)
+		if len(made.Changed) == 0 {
+			made.Changed = changed // of a rendering before
+		}
+		changed = made.Changed
 		if err != nil {
 			return made, err
 		}
@@ -214,9 +219,13 @@ func (r *Renderer) renderChange(ctx context.Context, q Request) (Result, error) 
 			return made, err
 		}
 		q.Brought = q.Brought.with(contentKey(&q), brought)
-		if q.Inputs, err = r.Inputs(q); err != nil {
-			return q.nothing(), err
+		inputs, err := r.Inputs(q)
+		if err != nil {
+			nothing := q.nothing()
+			nothing.Changed = changed
+			return nothing, err
 		}
+		q.Inputs = inputs
 	}
 }
 

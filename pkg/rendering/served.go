@@ -60,7 +60,7 @@ func (b Brought) with(content string, groups []string) Brought {
 	return Brought{content, slices.Concat(b.by(content), groups)}
 }
 
-func contentKey(q *Request) string { return q.Choice.Origin.Digest + "/" + q.Content.Digest }
+func contentKey(q *Request) string { return q.Choice.Origin.Content + "/" + q.Content.Digest }
 
 // bringsItself gives the groups that a rendering counted as served and turned out to bring: they
 // were there before, by helm or from an earlier time, and are its own from now on. The next request

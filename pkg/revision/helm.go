@@ -50,8 +50,8 @@ func (r *Record) IsDeployed() bool {
 	return r.Helm != nil && r.State == StateApplied && (r.Action == "" || r.Helm.IsDeployed())
 }
 
-// HasDeletionHooks says whether hooks of an event of the removal are to be run. A release that never
-// came to its end has none: what they work on is not there.
+// HasDeletionHooks says whether hooks of an event of the removal are to be run. A release that
+// never came to its end has none: what they work on is not there.
 func (r *Record) HasDeletionHooks(event string) bool {
 	return r.Helm != nil && (r.IsApplied() || r.Action != hooks.ActionInstall) && r.HasHooks(event)
 }

@@ -21,9 +21,16 @@ import (
 // Kept is the number of revisions that Trim keeps.
 const Kept = 5
 
+// Writer writes Secrets. Records need no more of a client.
+type Writer interface {
+	Create(ctx context.Context, object client.Object, options ...client.CreateOption) error
+	Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error
+	Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error
+}
+
 // Records are the release records of a seed.
 type Records struct {
-	client    client.Client
+	client    Writer
 	reader    client.Reader
 	seal      Seal
 	sealing   *Sealing
@@ -32,7 +39,7 @@ type Records struct {
 
 // NewRecords takes a reader that must read past caches: a record that is a second old would be
 // wrong. Only LoadFirst uses a list of up to ten seconds before.
-func NewRecords(c client.Client, reader client.Reader, seal Seal) *Records {
+func NewRecords(c Writer, reader client.Reader, seal Seal) *Records {
 	return &Records{client: c, reader: reader, seal: seal, revisions: listcache.New(time.Now)}
 }
 

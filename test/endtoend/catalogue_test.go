@@ -14,7 +14,7 @@ import (
 )
 
 // testFollowsTheCatalogue: an installation by range follows new versions, prunes what they no longer have, and loses
-// nothing when its version, or the whole add-on, is withdrawn. It turns red when recordApplied forgets what is superseded
+// nothing when its version, or the whole add-on, is withdrawn. It turns red when RecordApplied forgets what is superseded
 // and when a missing catalogue entry counts as a wish to remove.
 func testFollowsTheCatalogue(t *testing.T, box *sandbox.Sandbox) {
 	master, seed, user := box.Client(sandbox.Master), box.Client(cluster.Seed), box.Client(cluster.Name)

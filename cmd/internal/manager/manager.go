@@ -1,4 +1,4 @@
-// Package manager has the flags, scheme, logs, probes, election and admission of both managers.
+// Package manager has the flags, logs, probes, election and admission of both managers.
 package manager
 
 import (

@@ -1,5 +1,5 @@
-// Package sources has what both managers need to fetch: the kinds of source that they serve, the
-// store, and the flags of both.
+// Package sources has what both managers need to fetch: the network by which the kinds of source
+// (listed in package wiring) are reached, the store, and the flags of both.
 package sources
 
 import (

@@ -161,10 +161,10 @@ func (w *world) adopt(object *kubermaticv1.AddonInstallation) {
 	})
 }
 
-// Red when a release of somebody else is written beside, or before it is seen (helmReleaseFree taken out of render): history then
-// has a foreign 1 and ours of the same number; when the number does not go on (helmRecord without f.foreign); when older revisions
+// Red when a release of somebody else is written beside, or before it is seen (CheckRelease taken out of render): history then
+// has a foreign 1 and ours of the same number; when the number does not go on (NextRelease without p.Foreign); when older revisions
 // stay deployed (helmrelease.Adopt taken out of writeCopy); when what only the old release had stays, or goes without Helm's marks
-// (takeOver taken out; isLeft always true); when an object is made anew.
+// (FindExtras taken out; IsLeftover always true); when an object is made anew.
 func TestHelmReleaseIsGoneOnWith(t *testing.T) {
 	w := newWorld(t)
 	w.renderers = bothMethods()

@@ -13,7 +13,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// firstAwait is the wait before an obstacle is read again; it doubles up to installer.SlowestRecheck.
+// firstAwait is the wait before an obstacle is read again; it doubles up to
+// installer.SlowestRecheck.
 const firstAwait = time.Second
 
 // awaited is what an installation waits for that somebody has to do in the user cluster.

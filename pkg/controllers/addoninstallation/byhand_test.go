@@ -49,7 +49,7 @@ func (w *world) expectHelm(name, namespace, version string, history ...string) {
 }
 
 // What `helm upgrade` and `helm rollback` by hand did is told and undone, in the cluster and in what helm tells. Red when nobody looks for
-// revisions after ours (takeBack, byHandBefore and takeBackLast left out): two revisions stay deployed, what only the other has stays,
+// revisions after ours (followByHand, byHandBefore and followByHandLast left out): two revisions stay deployed, what only the other has stays,
 // and an upgrade that brings the same objects and hooks is refused.
 func TestRevisionsMadeByHand(t *testing.T) {
 	w := newWorld(t)
@@ -145,7 +145,7 @@ func (w *world) expectGone(namespace string, names ...string) {
 	})
 }
 
-// A tenant writes a later revision of a release himself, which names what nobody marked, a Namespace, and a hook that is none. Red when any of it goes (a guard of isLeft taken out).
+// A tenant writes a later revision of a release himself, which names what nobody marked, a Namespace, and a hook that is none. Red when any of it goes (a guard of IsLeftover taken out).
 func TestForgedRevisionsTakeNothingAlong(t *testing.T) {
 	w := newWorld(t)
 	w.renderers = bothMethods()
@@ -173,7 +173,7 @@ func TestForgedRevisionsTakeNothingAlong(t *testing.T) {
 }
 
 // A chart that brings a definition, and looks whether its group is served, is adopted with one revision. Red when groups that the chart
-// brings itself count as served (learnsOwn left out): what was rendered with them goes with a second revision.
+// brings itself count as served (bringsItself of pkg/rendering left out): what was rendered with them goes with a second revision.
 func TestOwnDefinitionsAreNotServedBefore(t *testing.T) {
 	w := newWorld(t)
 	w.renderers = bothMethods()

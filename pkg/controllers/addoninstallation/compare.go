@@ -18,8 +18,8 @@ import (
 )
 
 // What a pass does is decided three times, by one function (revision.Decide): before anything is
-// rendered, once it is rendered, and where what is wanted can't be had. The steps in
-// between go by that decision alone.
+// rendered, once it is rendered, and where what is wanted can't be had. The steps in between go by
+// that decision alone.
 
 // compare decides by what objects depend on.
 func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {

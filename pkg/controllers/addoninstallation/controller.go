@@ -33,14 +33,15 @@ import (
 type Options struct {
 	// CatalogueNamespace holds the merged catalogues.
 	CatalogueNamespace string
-	// DriftInterval is the time between two comparisons of an installation's objects with the record.
+	// DriftInterval is the time between two comparisons of an installation's objects with the
+	// record.
 	DriftInterval time.Duration
 	// AllowPrereleases lets pre-releases of the platform match ordinary ranges.
 	AllowPrereleases bool
 	// WorkerName restricts the controller to Clusters with that label; empty: those without.
 	WorkerName string
-	// Passes bound how many installations are worked on at a time, for each cluster and together, and
-	// how long.
+	// Passes bound how many installations are worked on at a time, for each cluster and together,
+	// and how long.
 	Passes fairqueue.Limits
 	// Restrictions are what add-ons of Custom catalogues don't get here.
 	Restrictions catalogue.Restrictions
@@ -71,8 +72,8 @@ type Dependencies struct {
 	Client client.Client
 	// Marks tells merged catalogues from whatever else has their names.
 	Marks *mergedcatalogue.Marks
-	// Marked holds the Secrets and ConfigMaps that are marked for our use. It is a cache of its own,
-	// since a seed has many more of both that must not be held in memory.
+	// Marked holds the Secrets and ConfigMaps that are marked for our use. It is a cache of its
+	// own, since a seed has many more of both that must not be held in memory.
 	Marked cache.Cache
 	// Direct reads from the API server what Marked has left out: see TrimMarked.
 	Direct      client.Reader
@@ -236,35 +237,36 @@ func (f *facts) overdue(within context.Context, outcome loop.Outcome) loop.Outco
 	}
 }
 
-// SavingClient is a client for records, which it reads with reader. Its calls don't end with a pass
-// that makes them: what was done is saved, however slow the user cluster was.
-func SavingClient(c client.Client, reader client.Reader) client.Client {
-	return savingClient{c, reader}
+// NewSavingClient makes a client for records, which it reads with reader. Its calls don't end with
+// a pass that makes them: what was done is saved, however slow the user cluster was.
+func NewSavingClient(c client.Client, reader client.Reader) SavingClient {
+	return SavingClient{c, reader}
 }
 
-type savingClient struct {
-	client.Client
+// SavingClient is a revision.Writer and a client.Reader.
+type SavingClient struct {
+	client client.Client
 	reader client.Reader
 }
 
-func (c savingClient) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+func (c SavingClient) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	return outside(ctx, func(ctx context.Context) error { return c.reader.Get(ctx, key, object, options...) })
 }
 
-func (c savingClient) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+func (c SavingClient) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	return outside(ctx, func(ctx context.Context) error { return c.reader.List(ctx, list, options...) })
 }
 
-func (c savingClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
-	return outside(ctx, func(ctx context.Context) error { return c.Client.Create(ctx, object, options...) })
+func (c SavingClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
+	return outside(ctx, func(ctx context.Context) error { return c.client.Create(ctx, object, options...) })
 }
 
-func (c savingClient) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
-	return outside(ctx, func(ctx context.Context) error { return c.Client.Update(ctx, object, options...) })
+func (c SavingClient) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
+	return outside(ctx, func(ctx context.Context) error { return c.client.Update(ctx, object, options...) })
 }
 
-func (c savingClient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
-	return outside(ctx, func(ctx context.Context) error { return c.Client.Delete(ctx, object, options...) })
+func (c SavingClient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
+	return outside(ctx, func(ctx context.Context) error { return c.client.Delete(ctx, object, options...) })
 }
 
 // outside makes a call in the context that a pass began with.

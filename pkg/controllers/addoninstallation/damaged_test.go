@@ -54,7 +54,7 @@ func TestDamagedRecordHoldsNothingUp(t *testing.T) {
 }
 
 // An installation of which no record can be read is removed by nobody, since what is there is not known, and is let go where
-// everything is to stay. Red when letGo asks for a record that can be read first (f.damaged taken out of it), and, for the first
+// everything is to stay. Red when leave asks for a record that can be read first (f.damaged taken out of it), and, for the first
 // half, when damage is taken for "nothing was applied".
 func TestDamagedRecordsAreOrphaned(t *testing.T) {
 	w := newWorld(t)

@@ -23,7 +23,7 @@ import (
 )
 
 // facts is what a pass has found so far, in groups by the steps that find them. From connect on,
-// what is found is the installer's.
+// most of what is found is the installer's (pass); inputs and chart are not.
 type facts struct {
 	installation *kubermaticv1.AddonInstallation
 	memory       *memory
@@ -51,8 +51,8 @@ type versionFacts struct {
 	choice resolution.Choice
 	// selected is what the installation would have by the catalogue; nil before that is known.
 	selected *selected
-	// withdrawn says that the installed version left the catalogue, left that it is left for another
-	// one (choice.Leaves), where that was not said before.
+	// withdrawn says that the installed version left the catalogue, left that it is left for
+	// another one (choice.Leaves), where that was not said before.
 	withdrawn, left string
 }
 
@@ -66,8 +66,8 @@ type valuesFacts struct {
 
 // renderFacts are those of step render.
 type renderFacts struct {
-	// chart is what the rendering says of a Helm chart; nil for other methods, and where nothing was
-	// rendered.
+	// chart is what the rendering says of a Helm chart; nil for other methods, and where nothing
+	// was rendered.
 	chart *render.Chart
 }
 
@@ -149,7 +149,8 @@ type memory struct {
 	installed installer.State
 	// uid of the installation.
 	uid types.UID
-	// owner that the state belongs to; with another Cluster in the namespace everything begins anew.
+	// owner that the state belongs to; with another Cluster in the namespace everything begins
+	// anew.
 	owner ownership.Owner
 	// failures counts failed attempts in a row.
 	failures int32

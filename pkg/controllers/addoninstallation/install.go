@@ -46,10 +46,11 @@ func wantedRecord(f *facts) revision.Record {
 
 // describedBy adds what a chart says to the Helm release of a record; nil for go-template.
 func describedBy(chart *render.Chart, helm *helmrelease.Release) *helmrelease.Release {
-	if chart != nil {
-		helm.ChartName, helm.ChartVersion, helm.AppVersion = chart.Name, chart.Version, chart.AppVersion
-		helm.Manifest, helm.Config = chart.Manifest, chart.Config
+	if chart == nil {
+		return nil
 	}
+	helm.ChartName, helm.ChartVersion, helm.AppVersion = chart.Name, chart.Version, chart.AppVersion
+	helm.Manifest, helm.Config = chart.Manifest, chart.Config
 	return helm
 }
 
@@ -69,7 +70,8 @@ func isLeaving(other *kubermaticv1.AddonInstallation) bool {
 	return other.DeletionTimestamp != nil && other.Spec.DeletionPolicy != kubermaticv1.DeletionOrphan
 }
 
-// installationsOf lists a cluster's installations, which the cache has too: they are only read.
+// installationsOf lists a cluster's installations. The cache shares the objects: they must not be
+// changed.
 func (r *Reconciler) installationsOf(
 	ctx context.Context, ref target.Ref, of ...client.ListOption,
 ) ([]kubermaticv1.AddonInstallation, error) {
@@ -92,15 +94,15 @@ func (r *Reconciler) others(ctx context.Context, installation *kubermaticv1.Addo
 		}
 		others = append(others, installer.Other{
 			Name: other.Name, Addon: string(other.Spec.AddonRef.Name), TargetNamespace: other.Spec.TargetNamespace,
-			Deleted: other.DeletionTimestamp != nil, Leaving: isLeaving(other), Elder: isOlder(other, installation), Fingerprint: standOf(other),
+			Deleted: other.DeletionTimestamp != nil, Leaving: isLeaving(other), Elder: isOlder(other, installation), Fingerprint: fingerprintOf(other),
 		})
 	}
 	return others, nil
 }
 
-// standOf is what the cache says of an installation, so that its record is read only where
+// fingerprintOf is what the cache says of an installation, so that its record is read only where
 // something changed.
-func standOf(other *kubermaticv1.AddonInstallation) string {
+func fingerprintOf(other *kubermaticv1.AddonInstallation) string {
 	stand := fmt.Sprintf("%s %s %t %t", other.UID, other.Name, other.DeletionTimestamp != nil, isLeaving(other))
 	if applied := other.Status.LastApplied; applied != nil {
 		stand += fmt.Sprintf(" %s %s", applied.Version, applied.Objects)

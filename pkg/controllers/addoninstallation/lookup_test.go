@@ -186,7 +186,7 @@ func TestSumsOfWhatIsLookedUpStay(t *testing.T) {
 	w.running("v1.36.3")
 }
 
-// Red with staysAsRecorded saying no: passwords, certificates, times and names are others after each version of Kubernetes; red
+// Red with asRecorded of pkg/rendering saying no: passwords, certificates, times and names are others after each version of Kubernetes; red
 // with byChance saying yes always: a real change of the chart's is lost.
 func TestChanceAloneChangesNothing(t *testing.T) {
 	w := newHookWorld(t)

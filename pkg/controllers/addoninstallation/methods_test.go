@@ -126,7 +126,7 @@ func (w *world) helmSecrets(object *kubermaticv1.AddonInstallation) int {
 }
 
 // A method changes between two versions, there and back: objects are taken over, none is made anew.
-// Red when Helm's marks are not set (Options.Helm taken out of render), when a version begins with an empty inventory where the
+// Red when Helm's marks are not set (Options.Helm taken out of prepare of pkg/rendering), when a version begins with an empty inventory where the
 // method is another (intent without what is known: what the version before alone has stays), and when the release stays where no
 // release comes after it (formerRelease only for another name).
 func TestMethodChangesBetweenVersions(t *testing.T) {

@@ -45,7 +45,7 @@ func (w *world) charts(charts map[string]map[string]string) func(version, folder
 	}
 }
 
-// Red when an installation goes on with the Helm release of a younger one (found.Installation not looked at in helmReleaseFree): it
+// Red when an installation goes on with the Helm release of a younger one (found.Installation not looked at in CheckRelease): it
 // would take the release's Secrets, and prune the other's objects; red too when it can't once the other is gone.
 func TestReleaseOfAnInstallationThatExistsIsRefused(t *testing.T) {
 	w := newWorld(t)

@@ -85,8 +85,16 @@ func (r *Reconciler) compareRendering(ctx context.Context, f *facts, anew bool) 
 	request.Anew = anew
 	changed, err := r.renderer.Compare(ctx, request)
 	f.memory.comparing = errors.Is(err, render.ErrPending) // it wakes the installation, and is kept
-	if err != nil && !f.memory.comparing {
-		r.notRendered(f, err)
+	failure, isOfRendering := errors.AsType[*rendering.Error](err)
+	switch {
+	case err == nil, f.memory.comparing:
+	case !isOfRendering, failure.Cause == rendering.CauseCluster: // the next pass asks again
+		f.memory.renderedFor = ""
+		if isOfRendering {
+			r.callFailed(f, aboutRender, failure.Err)
+		}
+		fallthrough
+	default:
 		ctrl.LoggerFrom(ctx).Info("rendering once more, to compare, did not work", "error", err.Error())
 	}
 	r.warnOfChanges(f, changed)

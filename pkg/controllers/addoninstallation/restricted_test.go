@@ -100,7 +100,7 @@ func ofCore(object *kubermaticv1.AddonInstallation) { object.Spec.CoreAddon = tr
 
 // AC40: A tenant's add-on in kube-system takes nothing of a core add-on's there, whatever it is
 // annotated with: no object, no revision of its Helm release and not the release itself. Red when
-// take adopts what a living installation has (case neighbour taken out), and when releaseNameFree
+// decide of pkg/apply adopts what a living installation has (its case Anothers taken out), and when releaseNameFree
 // lets both have the release.
 func TestCoreObjectsInKubeSystemAreNotForAdoption(t *testing.T) {
 	w := newWorld(t)

@@ -116,7 +116,7 @@ func (w *world) expectBack(object *kubermaticv1.AddonInstallation) {
 // Red when an atomic upgrade stays as it failed (TimeLeft never over), when the version that failed is tried again and again
 // (gaveUp never true), or never again (gaveUp without reconcile-at, or without inputs); when what only it brought stays
 // (Superseded not handed on by rollbackOf); when objects are made anew; when a later trouble of a version that was healthy once
-// rolls it back (settle without proof).
+// rolls it back (recordHealth without proof).
 func TestAtomicUpgradeGivesWay(t *testing.T) {
 	w := newWorld(t)
 	w.renderers = bothMethods()
@@ -170,7 +170,7 @@ func TestAtomicUpgradeGivesWay(t *testing.T) {
 	}
 }
 
-// Red when an upgrade that the cluster refuses stays half applied (orRollBack taken out of rollOut), or when the rollback of one that
+// Red when an upgrade that the cluster refuses stays half applied (GiveWay taken out of Advance), or when the rollback of one that
 // never was through leaves what it had written.
 func TestAtomicRefusedUpgradeGivesWay(t *testing.T) {
 	w := newWorld(t)

@@ -16,7 +16,7 @@ import (
 // A user who may edit installations, and no Secrets, gives a Core chart that renders a value by tpl a text that asks for the
 // kubeconfig. Then the Core catalogue's chart names secrets that its version does not ask for.
 // Red when values are taken with marks (checkMarks taken out of layers) and tpl shows everything (the guard taken out of the
-// renderer); and when secretsAskedFor is taken out of render.
+// renderer); and when secretsAskedFor is taken out of Render of pkg/rendering.
 func TestUserValuesOfCoreChartsNeverMeetSecrets(t *testing.T) {
 	w := newWorld(t)
 	w.renderers = bothMethods()

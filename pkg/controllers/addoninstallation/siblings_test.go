@@ -125,7 +125,7 @@ func (w *world) deleteAll(objects ...client.Object) {
 }
 
 // Red when what another instance has is refused (share never settles); red when the owner takes along what others
-// use (goes without Held), when nobody takes it over after that (no step inherit), or when it stays with the last one gone.
+// use (removable without SplitShared), when nobody takes it over after that (no step inherit), or when it stays with the last one gone.
 func TestInstancesOfAnAddonShareWhatIsOfTheCluster(t *testing.T) {
 	w := newWorld(t)
 	w.driftInterval = 3 * time.Second

@@ -93,6 +93,7 @@ func project(f *facts, outcome loop.Outcome) {
 		return
 	}
 	if isFetchedAgain(f, result) {
+		projectDrift(f.installation, &f.pass)
 		return
 	}
 	projectSelected(f)
@@ -106,11 +107,12 @@ func project(f *facts, outcome loop.Outcome) {
 	inOrder(state.Conditions)
 }
 
-// isFetchedAgain says that a pass misses nothing but the content of what is installed and Ready, as
-// in a process that starts with an empty store. The status stays as it is until the content is here.
+// isFetchedAgain says that a pass misses nothing but the content of what is installed and was found
+// to work, as in a process that starts with an empty store. The status stays as it is until the
+// content is here, but for drift, which this pass may have found.
 func isFetchedAgain(f *facts, result verdict) bool {
 	ready, record := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionReady), f.pass.Record()
-	return result.reason == kubermaticv1.ReasonFetching && !f.pass.IsAskedFor() && (f.pass.Health == nil || f.pass.IsHealthy()) &&
+	return result.reason == kubermaticv1.ReasonFetching && !f.pass.IsAskedFor() && f.pass.IsHealthy() &&
 		ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == f.installation.Generation &&
 		record.IsComplete() && record.Version == f.choice.Version.Version && record.EntryDigest == f.choice.Origin.Digest
 }

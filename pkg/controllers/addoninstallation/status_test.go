@@ -107,6 +107,7 @@ func TestContentThatIsFetchedAgainIsNotSaid(t *testing.T) {
 		said   bool
 	}{
 		{"a restart", func(*facts) {}, false},
+		{"the cluster was not asked yet", func(f *facts) { f.pass.Health = nil }, true},
 		{"an edit", func(f *facts) { f.installation.Generation++ }, true},
 		{"another version", func(f *facts) { f.choice.Version.Version = "2.0.0" }, true},
 		{"other content", func(f *facts) { f.choice.Origin.Digest = "other" }, true},
@@ -122,10 +123,15 @@ func TestContentThatIsFetchedAgainIsNotSaid(t *testing.T) {
 			project(f, loop.Done{})
 			f.choice = resolution.Choice{Version: &kubermaticv1.AddonVersion{Version: "1.0.0"}, Origin: catalogue.Origin{Digest: "d"}}
 			f.pass.State.Record = &revision.Record{State: revision.StateApplied, Version: "1.0.0", EntryDigest: "d"}
+			f.pass.Health = &survey.Health{Total: 1, Healthy: 1}
+			f.pass.Compared = &installer.Comparison{Drifted: []ownership.Key{{Kind: "ConfigMap", Name: "a"}}}
 			test.change(f)
 			project(f, fetching)
 			if said := !meta.IsStatusConditionTrue(f.installation.Status.Conditions, kubermaticv1.ConditionFetched); said != test.said {
 				t.Errorf("Fetched says that content is fetched: %v, want %v", said, test.said)
+			}
+			if !meta.IsStatusConditionTrue(f.installation.Status.Conditions, kubermaticv1.ConditionDrifted) {
+				t.Error("the drift that this pass found is not said")
 			}
 		})
 	}

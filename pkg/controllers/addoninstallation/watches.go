@@ -114,7 +114,7 @@ func installationChanged() predicate.Predicate {
 // siblingChanged is what counts for the other installations of the add-on, which may share objects
 // with it.
 func siblingChanged() predicate.Predicate {
-	counts := changed(standOf)
+	counts := changed(fingerprintOf)
 	counts.CreateFunc = func(event.CreateEvent) bool { return false }
 	counts.GenericFunc = func(event.GenericEvent) bool { return false }
 	return counts
@@ -173,7 +173,7 @@ func ofMarked[O client.Object](r *Reconciler) handler.TypedMapFunc[O, reconcile.
 	}
 }
 
-// installations that are in the cache, which has them too: they are not to be changed.
+// installations lists those in the cache, which shares the objects: they must not be changed.
 func (r *Reconciler) installations(ctx context.Context, options ...client.ListOption) []kubermaticv1.AddonInstallation {
 	list := &kubermaticv1.AddonInstallationList{}
 	if err := r.Client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {

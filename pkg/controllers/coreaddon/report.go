@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -92,8 +93,14 @@ func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
 	for name, err := range f.failures {
 		return failed(fmt.Errorf("core add-on %q: %w", name, err))
 	}
+	if len(f.plan.taken) > 0 { // its removal wakes a pass only where the name was known as the set's by then
+		return loop.Done{Recheck: takenRecheck}
+	}
 	return loop.Done{}
 }
+
+// takenRecheck is how often a name is tried again that a user's installation has.
+const takenRecheck = time.Minute
 
 // writeStatus applies our part of the available catalogue's status, where it differs.
 func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAddonCounts, condition metav1.Condition) error {

@@ -46,7 +46,8 @@ func TestInstallationChanged(t *testing.T) {
 	}
 }
 
-// Red when a user's installation wakes a pass that can't depend on it: a cluster may have thousands of them.
+// Red when a user's installation wakes a pass that can't depend on it: a cluster may have thousands
+// of them.
 func TestUsersInstallationThatComes(t *testing.T) {
 	r := &Reconciler{}
 	r.recordList(nil, listState{items: []item{{name: "our-ingress", spec: v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "ingress"}}}}})
