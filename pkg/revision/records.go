@@ -28,6 +28,12 @@ type Writer interface {
 	Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error
 }
 
+// Client reads and writes Secrets.
+type Client interface {
+	client.Reader
+	Writer
+}
+
 // Records are the release records of a seed.
 type Records struct {
 	client    Writer

@@ -26,6 +26,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/remote"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/rendering"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
@@ -239,33 +240,32 @@ func (f *facts) overdue(within context.Context, outcome loop.Outcome) loop.Outco
 
 // NewSavingClient makes a client for records, which it reads with reader. Its calls don't end with
 // a pass that makes them: what was done is saved, however slow the user cluster was.
-func NewSavingClient(c client.Client, reader client.Reader) SavingClient {
-	return SavingClient{c, reader}
+func NewSavingClient(c client.Client, reader client.Reader) revision.Client {
+	return savingClient{c, reader}
 }
 
-// SavingClient is a revision.Writer and a client.Reader.
-type SavingClient struct {
+type savingClient struct {
 	client client.Client
 	reader client.Reader
 }
 
-func (c SavingClient) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+func (c savingClient) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	return outside(ctx, func(ctx context.Context) error { return c.reader.Get(ctx, key, object, options...) })
 }
 
-func (c SavingClient) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+func (c savingClient) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	return outside(ctx, func(ctx context.Context) error { return c.reader.List(ctx, list, options...) })
 }
 
-func (c SavingClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
+func (c savingClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
 	return outside(ctx, func(ctx context.Context) error { return c.client.Create(ctx, object, options...) })
 }
 
-func (c SavingClient) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
+func (c savingClient) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
 	return outside(ctx, func(ctx context.Context) error { return c.client.Update(ctx, object, options...) })
 }
 
-func (c SavingClient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
+func (c savingClient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
 	return outside(ctx, func(ctx context.Context) error { return c.client.Delete(ctx, object, options...) })
 }
 

@@ -98,6 +98,21 @@ func TestDeletionWithoutHooks(t *testing.T) {
 	expect.Gone(t, w.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: half.Spec.TargetNamespace}})
 }
 
+// Red when what an installation has stays because somebody deleted its records before it was removed, and its hooks could not be
+// recorded (the case errGone taken out of advanceHooks).
+func TestDeletionHooksWithoutARecord(t *testing.T) {
+	w := newHookWorld(t)
+	w.publishChart("unrecorded", "unrecorded", nil, map[string]string{"settings": settings, "a": job("farewell", "pre-delete", "")})
+	w.start()
+	object := w.install("unrecorded", "")
+	w.ready(object)
+	w.dropRecords()
+	w.delete(object)
+	w.end(w.awaitJob(object, "farewell"), true)
+	expect.Gone(t, w.seed, object)
+	expect.Gone(t, w.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.Spec.TargetNamespace}})
+}
+
 // Red when a removal calls a hook of a cluster that goes: it would never end.
 func TestDeletionHooksOfAClusterThatGoes(t *testing.T) {
 	w := newHookWorld(t)

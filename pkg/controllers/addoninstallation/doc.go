@@ -97,7 +97,7 @@
 //
 // Installations wait in a queue that is fair between clusters, and a pass ends when it has taken
 // too long (package fairqueue). Steps get the context that ends then. Records are read and written
-// in the context outside of it (SavingClient), so that what was done is saved; the installation then
+// in the context outside of it (NewSavingClient), so that what was done is saved; the installation then
 // says that its cluster did not answer in time. An obstacle that one call can read is read in
 // passes of its own, which read nothing of the seed past caches and write nothing.
 //

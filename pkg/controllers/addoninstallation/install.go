@@ -94,7 +94,8 @@ func (r *Reconciler) others(ctx context.Context, installation *kubermaticv1.Addo
 		}
 		others = append(others, installer.Other{
 			Name: other.Name, Addon: string(other.Spec.AddonRef.Name), TargetNamespace: other.Spec.TargetNamespace,
-			Deleted: other.DeletionTimestamp != nil, Leaving: isLeaving(other), Elder: isOlder(other, installation), Fingerprint: fingerprintOf(other),
+			Deleted: other.DeletionTimestamp != nil, Leaving: isLeaving(other), Elder: isOlder(other, installation),
+			Fingerprint: fingerprintOf(other),
 		})
 	}
 	return others, nil
