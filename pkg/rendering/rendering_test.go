@@ -1,7 +1,10 @@
 package rendering
 
 import (
+	"context"
+	"errors"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -10,6 +13,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/images"
 	"github.com/trellis-addons/trellis/pkg/resolution"
@@ -111,6 +115,73 @@ func TestInputsOfEarlierReleasesAreRead(t *testing.T) {
 		if diff := cmp.Diff(test.want, inputsOf(test.record, test.entry)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.why, diff)
 		}
+	}
+}
+
+func (r recorded) NextRelease(name string) *helmrelease.Release {
+	return &helmrelease.Release{Name: name, Namespace: "n", Revision: 1}
+}
+
+// answers is a Keeper that gives one answer after the other, and notes what it was asked.
+type answers struct {
+	next  []render.Kept
+	asked []render.Request
+}
+
+func (a *answers) Render(_ context.Context, request render.Request) (render.Kept, error) {
+	a.asked = append(a.asked, request)
+	if len(a.asked) > len(a.next) {
+		return render.Kept{}, render.ErrPending
+	}
+	return a.next[len(a.asked)-1], nil
+}
+
+// A chart asks for the kinds that are served, and brings a definition of one of them. Red when it is not rendered again without
+// its own group, when what one rendering made up is forgotten by the next, and when an error takes along what is known by then.
+func TestChartThatBringsWhatItAsksFor(t *testing.T) {
+	definition := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "widgets.example.com"},
+		"spec": map[string]any{"group": "example.com", "names": map[string]any{"kind": "Widget"}},
+	}}
+	kept := render.Kept{Result: render.Result{Objects: []*unstructured.Unstructured{definition}}}
+	first := kept
+	first.Changed = []render.ObjectName{{GVK: definition.GroupVersionKind(), Name: "widgets.example.com"}}
+	for why, test := range map[string]struct {
+		answers []render.Kept
+		ends    error
+	}{"both come": {[]render.Kept{first, kept}, nil}, "the second takes longer": {[]render.Kept{first}, render.ErrPending}} {
+		t.Run(why, func(t *testing.T) {
+			keeper := &answers{next: test.answers}
+			r, q := New(keeper, images.Rules{}, []byte("key")), request()
+			q.Choice.Version.Template.Method = v1.MethodHelm
+			q.Choice.Origin.Content = "content"
+			q.Content.Digest = "digest"
+			q.Content.FS = fstest.MapFS{"templates/a.yaml": {Data: []byte("{{ .Capabilities.APIVersions }}")}}
+			q.APIVersions = func() []string { return []string{"example.com/v1", "v1"} }
+			q.Installed = recorded{}
+			var err error
+			if q.Inputs, err = r.Inputs(q); err != nil {
+				t.Fatal(err)
+			}
+			made, err := r.Render(t.Context(), q)
+			if !errors.Is(err, test.ends) {
+				t.Fatalf("got %v, want %v", err, test.ends)
+			}
+			var served [][]string
+			for _, one := range keeper.asked {
+				served = append(served, one.Input.Capabilities.APIVersions)
+			}
+			if diff := cmp.Diff([][]string{{"example.com/v1", "v1"}, {"v1"}}, served); diff != "" {
+				t.Errorf("the kinds that the chart saw (-want +got):\n%s", diff)
+			}
+			if len(made.Changed) != 1 {
+				t.Errorf("made up: %v, want the definition", made.Changed)
+			}
+			q.Brought = made.Brought
+			if want, err := r.Inputs(q); err != nil || made.Inputs != want || want == q.Inputs {
+				t.Errorf("inputs %v, want those without its own group, %v; %v", made.Inputs, want, err)
+			}
+		})
 	}
 }
 
