@@ -34,12 +34,13 @@ type Inputs struct {
 	ByEntry bool
 }
 
-// version identifies the version and what it installs, and the format of the hash.
+// version identifies what the version installs, and the format of the hash. A version's name is no
+// input: no template sees it.
 func (i Inputs) version() (format string, version []byte) {
 	if i.ByEntry {
 		return "2", []byte(i.Choice.Origin.Digest)
 	}
-	return inputsFormat, []byte(i.Choice.Origin.Content + " " + i.Choice.Version.Version)
+	return inputsFormat, []byte(i.Choice.Origin.Content)
 }
 
 // Hash is over all inputs, keyed. With equal hashes, objects differ by chance or lookup only.

@@ -74,7 +74,7 @@ func TestWantedIsWhatPeopleSay(t *testing.T) {
 		"another value":                 {func(_ *resolution.Inputs, layers []values.Layer) { layers[1].Values = nil }, false},
 		"constraints or deprecation":    {func(i *resolution.Inputs, _ []values.Layer) { i.Choice.Origin.Digest = "x" }, true},
 		"another entry":                 {func(i *resolution.Inputs, _ []values.Layer) { i.Choice.Origin.Content = "x" }, false},
-		"another version":               {func(i *resolution.Inputs, _ []values.Layer) { i.Choice.Version.Version = "x" }, false},
+		"a version of the same content": {func(i *resolution.Inputs, _ []values.Layer) { i.Choice.Version.Version = "x" }, true},
 		"other content":                 {func(i *resolution.Inputs, _ []values.Layer) { i.Content = "x" }, false},
 		"another namespace":             {func(i *resolution.Inputs, _ []values.Layer) { i.Installation.Spec.TargetNamespace = "x" }, false},
 	} {
