@@ -41,7 +41,7 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 	case f.pass.Decision.IsApplied(), f.pass.Decision.IsUnderWay():
 		r.compareRendering(ctx, f, anew)
 		return nil
-	case f.pass.Decision.Do == revision.GoBack:
+	case f.pass.Decision.IsBegun():
 		return outcomeOf(f.pass.ReadIntent())
 	}
 	if outcome := r.releaseNameFree(ctx, f); outcome != nil {
