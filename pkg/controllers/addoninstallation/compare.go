@@ -136,8 +136,10 @@ func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcom
 		return earlier(outcome, outcomeOf(f.pass.GiveWay(ctx, &installer.Stop{
 			Message: "it was not applied in time: " + said.message, Recheck: installer.RefusedRecheck,
 		})))
-	case revision.GoBack, revision.Finish:
+	case revision.GoBack:
 		return earlier(outcome, loop.Run(ctx, r.rollbackSteps(), f))
+	case revision.Finish:
+		return finished(f, outcome, loop.Run(ctx, r.rollbackSteps(), f))
 	}
 	return outcome
 }

@@ -26,10 +26,14 @@ func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
 		return nil
 	}
 	wanted := wantedRecord(f)
-	if outcome := compareRendered(ctx, f, &wanted); outcome != nil || f.pass.Decision.Do != revision.Begin {
-		return outcome
+	outcome := compareRendered(ctx, f, &wanted)
+	if outcome == nil && f.pass.Decision.Do == revision.Begin {
+		outcome = outcomeOf(f.pass.Begin(ctx, wanted, f.choice.Leaves))
 	}
-	return outcomeOf(f.pass.Begin(ctx, wanted, f.choice.Leaves))
+	if outcome == nil {
+		f.memory.movedFor = f.pass.Asked.ReconcileAt
+	}
+	return outcome
 }
 
 // wantedRecord is what the catalogue and the values come to, in the words of a record.

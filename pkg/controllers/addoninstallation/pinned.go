@@ -11,6 +11,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/resolution"
@@ -80,6 +81,15 @@ func (r *Reconciler) heldSteps() []loop.Step[facts] {
 	}
 }
 
+// finished is the outcome of a pass that found the version withdrawn, and carried its rollout on. What
+// is installed then is another thing to the next pass, which comes at once.
+func finished(f *facts, outcome, kept loop.Outcome) loop.Outcome {
+	if f.pass.Applied != nil {
+		kept = loop.Checkpoint{AtOnce: true}
+	}
+	return earlier(outcome, kept)
+}
+
 // artifactGone says of an installation with addonRef.digest that its source has something else under
 // the same reference, as where a tag was pushed again, and nobody asked for that: what is on record
 // stays, until the installation is changed or annotation reconcile-at is.
@@ -119,6 +129,16 @@ func isOfContent(condition string) bool {
 // record has, nothing was looked at.
 func (f *facts) stays(condition string) bool {
 	return f.pinned != "" && isOfContent(condition) && meta.IsStatusConditionTrue(f.installation.Status.Conditions, condition)
+}
+
+// projectFinished says that a rollout is through which the pass carried on although it found no
+// version to be had.
+func projectFinished(f *facts) {
+	if f.pass.Decision.Do == revision.Finish && f.pass.Applied != nil {
+		installation := f.installation
+		conditions.True(&installation.Status.Conditions, installation.Generation, kubermaticv1.ConditionApplied,
+			kubermaticv1.ReasonApplied, sharedText(f.pass.Record()))
+	}
 }
 
 // contentShown is what status.lastApplied.entryDigest says, by the record; what was shown of a

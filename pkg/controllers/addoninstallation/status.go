@@ -99,6 +99,7 @@ func project(f *facts, outcome loop.Outcome) {
 	}
 	projectSelected(f)
 	projectPipeline(f, result)
+	projectFinished(f)
 	projectInstalled(f)
 	projectHealth(f.installation, &f.pass, result)
 	projectObjects(state, &f.pass)
