@@ -27,9 +27,8 @@ func (e *ContentGoneError) Error() string {
 
 // Pinned is what Compatible says where the content that is meant is on record.
 func (e *ContentGoneError) Pinned() string {
-	return fmt.Sprintf("version %q of add-on %q has other content in the catalogue than addonRef.digest names: what was applied is looked "+
-		"after from its record, and changes of values and of the cluster wait; set the digest to %q to have the content of today",
-		e.Version, e.Addon, e.Present)
+	return fmt.Sprintf("version %q of add-on %q has other content in the catalogue: what is applied is looked after from its record, and "+
+		"changes wait; set addonRef.digest to %q to have it", e.Version, e.Addon, e.Present)
 }
 
 // isPinnedTo says whether an installation may have content of a version that it gets.

@@ -107,7 +107,7 @@ func (c Choice) layers(ctx context.Context, installation *v1.AddonInstallation, 
 	if template := installation.Spec.ValuesTemplate; template != "" {
 		layer, err := c.ownTemplate(ctx, template, read)
 		if err != nil {
-			return nil, fmt.Errorf("spec.valuesTemplate: %w", err)
+			return nil, &OwnTemplateError{err}
 		}
 		layers = append(layers, values.Layer{Origin: originOwnTemplate, Values: layer})
 	}
@@ -130,6 +130,14 @@ func (c Choice) layers(ctx context.Context, installation *v1.AddonInstallation, 
 	}
 	return append(layers, values.Layer{Origin: originOwn, Values: own}), nil
 }
+
+// OwnTemplateError says that the installation's valuesTemplate gives no values.
+type OwnTemplateError struct{ err error }
+
+func (e *OwnTemplateError) Error() string { return "spec.valuesTemplate: " + e.err.Error() }
+
+// Unwrap gives what is wrong with it.
+func (e *OwnTemplateError) Unwrap() error { return e.err }
 
 // ownTemplate is what the installation's valuesTemplate makes; admission has it parsed only. Beside
 // the cluster's secrets it is not rendered, and has no marks: what is left of it is YAML.

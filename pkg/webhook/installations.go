@@ -117,6 +117,9 @@ func (i *Installations) check(ctx context.Context, sent change[v1.AddonInstallat
 		return warnings, nil
 	}
 	found, err := choice.Values(ctx, object, nil)
+	if own, ok := errors.AsType[*resolution.OwnTemplateError](err); ok {
+		return nil, fmt.Errorf("for version %q of add-on %q: %w", choice.Version.Version, object.Spec.AddonRef.Name, own)
+	}
 	if marks, ok := errors.AsType[*values.MarksError](err); ok {
 		err = marks // without the place, which follows
 	}
