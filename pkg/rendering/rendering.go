@@ -170,8 +170,8 @@ func (r *Renderer) Inputs(q Request) (Inputs, error) {
 	return now, err
 }
 
-// IsAsked says whether people's wish is that of a record but for what its artifact has become since:
-// the source has something else under the same reference.
+// IsAsked says whether people's wish is that of a record but for what its artifact has become
+// since: the source has something else under the same reference.
 func (r *Renderer) IsAsked(q Request, record *revision.Record) (bool, error) {
 	all := resolution.Inputs{
 		Installation: q.Installation, Choice: q.Choice, Content: record.Artifact.Digest, Values: q.Values, Images: r.images.Canonical(),

@@ -71,8 +71,8 @@ func sameQuestion(found change[v1.AddonInstallation]) bool {
 		return false
 	}
 	before, after := &found.before.Spec, &found.after.Spec
-	return before.AddonRef == after.AddonRef && before.ValuesTemplate == after.ValuesTemplate && equality.Semantic.DeepEqual(before.ValuesFrom, after.ValuesFrom) &&
-		bytes.Equal(rawOf(before.Values), rawOf(after.Values))
+	return before.AddonRef == after.AddonRef && before.ValuesTemplate == after.ValuesTemplate &&
+		equality.Semantic.DeepEqual(before.ValuesFrom, after.ValuesFrom) && bytes.Equal(rawOf(before.Values), rawOf(after.Values))
 }
 
 func rawOf(raw *runtime.RawExtension) []byte {

@@ -169,7 +169,8 @@ func TestAPinnedInstallationKeepsItsContent(t *testing.T) {
 	w.spoilSettings(object)
 	pinned()
 	done.none(t)
-	if told := meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionCompatible); !strings.Contains(told.Message, contentOf(t, second)) {
+	told := meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionCompatible)
+	if !strings.Contains(told.Message, contentOf(t, second)) {
 		t.Errorf("the digest of today is not told: %q", told.Message)
 	}
 
@@ -253,7 +254,8 @@ func TestAnArtifactThatMovesUnderAPinIsTold(t *testing.T) {
 	w, _ := newPinWorld(t)
 	w.start()
 	files := func(text string) map[string]string {
-		return map[string]string{"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {version: '" + text + " {{ .Variables.version }}'}\n"}
+		return map[string]string{"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {version: '" + text +
+			" {{ .Variables.version }}'}\n"}
 	}
 	version := w.content("1.0.0", kubermaticv1.MethodGoTemplate, fmt.Sprintf("moved-%d", worlds), files("first"))
 	version.Values = raw(`{"version":"v"}`)

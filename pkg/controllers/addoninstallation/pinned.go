@@ -30,8 +30,8 @@ type pinFacts struct {
 	pinned, moved string
 }
 
-// findOnRecord is for a version that was refused. If the record has the content that addonRef.digest
-// names, the next step goes on with that; else the pass ends.
+// findOnRecord is for a version that was refused. If the record has the content that
+// addonRef.digest names, the next step goes on with that; else the pass ends.
 func (f *facts) findOnRecord(request resolution.Request, entry *catalogue.Entry, refusal catalogue.Refusal) loop.Outcome {
 	record := f.pass.Record()
 	gone := request.OnRecord(record, entry, refusal)
@@ -65,8 +65,8 @@ func (r *Reconciler) pinned(ctx context.Context, f *facts) loop.Outcome {
 		f.onRecord.Version, f.onRecord.Addon))
 }
 
-// heldSteps look after what is applied in full, from its record: they are the steps of a pass behind
-// its writes.
+// heldSteps look after what is applied in full, from its record: they are the steps of a pass
+// behind its writes.
 func (r *Reconciler) heldSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
 		{Name: "connect", Run: r.connect},                                // a live connection to the user cluster
@@ -81,8 +81,8 @@ func (r *Reconciler) heldSteps() []loop.Step[facts] {
 	}
 }
 
-// finished is the outcome of a pass that found the version withdrawn, and carried its rollout on. What
-// is installed then is another thing to the next pass, which comes at once.
+// finished is the outcome of a pass that found the version withdrawn, and carried its rollout on.
+// What is installed then is another thing to the next pass, which comes at once.
 func finished(f *facts, outcome, kept loop.Outcome) loop.Outcome {
 	if f.pass.Applied != nil {
 		kept = loop.Checkpoint{AtOnce: true}
@@ -90,8 +90,8 @@ func finished(f *facts, outcome, kept loop.Outcome) loop.Outcome {
 	return earlier(outcome, kept)
 }
 
-// artifactGone says of an installation with addonRef.digest that its source has something else under
-// the same reference, as where a tag was pushed again, and nobody asked for that: what is on record
+// artifactGone says of an installation with addonRef.digest that its source has something else
+// under the same reference, as where a tag was pushed again, and nobody asked for that: what is on record
 // stays, until the installation is changed or annotation reconcile-at is.
 func (r *Reconciler) artifactGone(f *facts) (revision.Gone, error) {
 	digest, record := f.installation.Spec.AddonRef.Digest, f.pass.Record()
