@@ -133,10 +133,10 @@ func (w *world) spoilSettings(object *kubermaticv1.AddonInstallation) {
 	w.lookAgain(object)
 }
 
-// RS52 (the part of one installation): content that changes under one version. Red when Choose does not look at the digest (the new
-// content is applied), when a pinned installation takes the ordinary steps (fetches are counted), when it is Stalled (not Ready), when
-// its list of steps has no drift, or when it forgets what it is at a restart; red too when it stays as it is once the catalogue goes
-// back.
+// RS52: Where content changes under one version, a pinned installation keeps what it has, is repaired from its record, and asks nobody for content.
+// Red when Choose does not look at the digest (the new content is applied), when a pinned installation takes the ordinary steps (fetches
+// are counted), when it is Stalled (not Ready), when its list of steps has no drift, or when it forgets what it is at a restart; red
+// too when it stays as it is once the catalogue goes back.
 func TestAPinnedInstallationKeepsItsContent(t *testing.T) {
 	w, done := newPinWorld(t)
 	stop := w.startUntil()
