@@ -45,7 +45,8 @@ func (v *entryVersion) origin() Origin {
 }
 
 // Origin is where a version of a merged add-on comes from. Digest is of the whole version, Content
-// of what it installs: without constraints and deprecation. Only entries have Content.
+// of what it installs: its template, source, values and valuesTemplate (addonRef.digest). Only
+// entries have Content.
 type Origin struct {
 	Digest    string `json:"digest"`
 	Content   string `json:"-"`

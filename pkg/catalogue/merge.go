@@ -281,9 +281,11 @@ func versionsOf(addon *MergedAddon) map[string]v1.AddonVersion {
 	return versions
 }
 
-// contentOf is the digest of what a version installs, without spelling and constraints.
+// contentOf is the digest of what a version installs, which addonRef.digest names: whoever holds
+// one compares it with that of a later release, so its fields and their encoding stay.
 func contentOf(version v1.AddonVersion) string {
-	version.Version, version.Constraints, version.Deprecated = "", nil, ""
-	digest, _, _ := measure(&version) // what can't be encoded is in no merged catalogue
+	digest, _, _ := measure(&v1.AddonVersion{ // what can't be encoded is in no merged catalogue
+		Template: version.Template, Source: version.Source, Values: version.Values, ValuesTemplate: version.ValuesTemplate,
+	})
 	return digest
 }

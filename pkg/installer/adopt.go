@@ -38,7 +38,7 @@ func (p *Pass) CheckRelease(ctx context.Context, name string) *Stop {
 	return &Stop{
 		About: AboutApply, Reason: v1.ReasonReleaseNameTaken, Recheck: RefusedRecheck,
 		Message: fmt.Sprintf("the user cluster has a Helm release %q in namespace %q that is somebody else's (revision %d): uninstall it, "+
-			"choose another template.helm.releaseName in the catalogue, or annotate the installation with %s: \"true\" to go on with it",
+			"make the installation anew with another releaseName, or annotate the installation with %s: \"true\" to go on with it",
 			name, found.Namespace, found.Revision, v1.AnnotationAdopt),
 	}
 }
@@ -105,12 +105,12 @@ func keyTexts(entries ownership.Inventory) []string {
 	return texts
 }
 
-// ReleaseTaken names the way out, which is no change of the installation: its targetNamespace can't
-// be changed.
+// ReleaseTaken names the way out, which is no change of the installation: its releaseName and
+// targetNamespace can't be changed.
 func ReleaseTaken(by, name, namespace string) *Stop {
 	return &Stop{
 		About: AboutApply, Reason: v1.ReasonReleaseNameTaken, Recheck: RefusedRecheck,
 		Message: fmt.Sprintf("installation %q has Helm release %q in namespace %q: make this one anew with another name or "+
-			"targetNamespace, or set another template.helm.releaseName in the catalogue", by, name, namespace),
+			"targetNamespace, or with a releaseName of its own", by, name, namespace),
 	}
 }

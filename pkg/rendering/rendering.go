@@ -70,7 +70,7 @@ type Request struct {
 
 func (q *Request) method() v1.Method { return q.Choice.Version.Template.Method }
 
-func (q *Request) releaseName() string { return q.Choice.ReleaseName(q.Installation.Name) }
+func (q *Request) releaseName() string { return q.Choice.ReleaseName(q.Installation) }
 
 func (q *Request) targetNamespace() string { return q.Installation.Spec.TargetNamespace }
 
@@ -168,6 +168,21 @@ func (r *Renderer) Inputs(q Request) (Inputs, error) {
 		now.Wanted = before.Wanted
 	}
 	return now, err
+}
+
+// IsAsked says whether people's wish is that of a record but for what its artifact has become
+// since: the source has something else under the same reference.
+func (r *Renderer) IsAsked(q Request, record *revision.Record) (bool, error) {
+	all := resolution.Inputs{
+		Installation: q.Installation, Choice: q.Choice, Content: record.Artifact.Digest, Values: q.Values, Images: r.images.Canonical(),
+	}
+	wanted, err := all.Wanted(r.key)
+	if err != nil || wanted == record.Wanted {
+		return err == nil, err
+	}
+	all.ByEntry = true
+	wanted, err = all.Wanted(r.key)
+	return err == nil && wanted == record.Wanted, err
 }
 
 func (r *Renderer) hash(all resolution.Inputs) (Inputs, error) {

@@ -39,14 +39,21 @@ func refused(reason, message string, arguments ...any) catalogue.Refusal {
 	return &refusedError{reason, fmt.Sprintf(message, arguments...)}
 }
 
-// Choose selects the version for an installation. Entry is nil if the catalogue has none.
+// Choose selects the version for an installation. Entry is nil if the catalogue has none. Where it
+// has other content than the installation is pinned to, the refusal is a *ContentGoneError.
 func (r Request) Choose(entry *catalogue.Entry) (Choice, catalogue.Refusal) {
-	return r.choose(entry, r.Installation.Spec.AddonRef.Version)
+	choice, refusal := r.choose(entry, r.Installation.Spec.AddonRef.Version)
+	if refusal == nil && !r.isPinnedTo(choice.Origin.Content) {
+		refusal = &ContentGoneError{
+			Addon: r.addon(), Version: choice.Version.Version, Meant: r.Installation.Spec.AddonRef.Digest, Present: choice.Origin.Content,
+		}
+		choice.Version = nil
+	}
+	return choice, refusal
 }
 
 func (r Request) choose(entry *catalogue.Entry, wanted string) (Choice, catalogue.Refusal) {
 	core := r.Installation.Spec.CoreAddon
-	isRuled := core && r.Installation.Annotations[v1.AnnotationCoreOrigin] == v1.OriginRule
 	switch {
 	case entry == nil && r.Installed != "":
 		return Choice{}, refused(v1.ReasonWithdrawn, "add-on %q left the catalogue; its version %q stays installed",
@@ -55,7 +62,7 @@ func (r Request) choose(entry *catalogue.Entry, wanted string) (Choice, catalogu
 		return Choice{}, refused(v1.ReasonAddonUnknown,
 			"no catalogue has an add-on %q: see AddonCatalogue %q in this namespace for those that fit",
 			r.addon(), v1.AvailableCatalogue)
-	case isRuled && entry.Type != v1.CatalogueCore: // a rule for kube-proxy must not install another catalogue's add-on of that name
+	case r.isRuled() && entry.Type != v1.CatalogueCore: // a rule for kube-proxy must not install another catalogue's add-on of that name
 		return Choice{}, refused(v1.ReasonAddonUnknown,
 			"no Core catalogue has core add-on %q, and those of others are not taken: what is installed stays", r.addon())
 	}
@@ -73,6 +80,11 @@ func (r Request) choose(entry *catalogue.Entry, wanted string) (Choice, catalogu
 			version.Version, r.addon())
 	}
 	return choice, refusal
+}
+
+// isRuled says whether a rule for core add-ons asks for it: Core catalogues alone have that.
+func (r Request) isRuled() bool {
+	return r.Installation.Spec.CoreAddon && r.Installation.Annotations[v1.AnnotationCoreOrigin] == v1.OriginRule
 }
 
 // Named is the version that an installation names exactly, allowed or not; nil if there is none.

@@ -7,6 +7,7 @@
 //   - InstalledOnRecord, InstalledInStatus: the installed version, by one definition.
 //   - Request.Choose: the version from the add-on's entry in the merged catalogue, for a described
 //     cluster; or a refusal with reason and message. CheckUpgrade does so for another Kubernetes.
+//   - Request.OnRecord: whether a record has what was refused, content that addonRef.digest names.
 //   - Choice.Values: merged layers of values, checked against the form. Layers reads those from
 //     elsewhere, which admission can't.
 //   - References: what valuesFrom and sources name on the seed.

@@ -2,6 +2,7 @@ package resolution_test
 
 import (
 	"encoding/json"
+	"maps"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,17 @@ import (
 type offered struct{ version, k8s, deprecated string }
 
 func entryOf(t *testing.T, kind v1.CatalogueType, versions ...offered) *catalogue.Entry {
+	t.Helper()
+	return entryWith(t, kind, nil, versions...)
+}
+
+// leaving is an entry of a Core catalogue that has core installations leave a version.
+func leaving(t *testing.T, left string, versions ...offered) *catalogue.Entry {
+	t.Helper()
+	return entryWith(t, v1.CatalogueCore, map[string]string{v1.AnnotationLeftVersions: `["` + left + `"]`}, versions...)
+}
+
+func entryWith(t *testing.T, kind v1.CatalogueType, annotations map[string]string, versions ...offered) *catalogue.Entry {
 	t.Helper()
 	addon := v1.Addon{Name: "prometheus"}
 	origins := map[string]catalogue.Origin{}
@@ -32,8 +44,10 @@ func entryOf(t *testing.T, kind v1.CatalogueType, versions ...offered) *catalogu
 	if err != nil {
 		t.Fatal(err)
 	}
+	all := map[string]string{v1.AnnotationVersions: string(encoded)}
+	maps.Copy(all, annotations)
 	entry, err := catalogue.NewEntry(&v1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{Name: "prometheus", Annotations: map[string]string{v1.AnnotationVersions: string(encoded)}},
+		ObjectMeta: metav1.ObjectMeta{Name: "prometheus", Annotations: all},
 		Spec:       v1.AddonCatalogueSpec{Type: kind, Addons: []v1.Addon{addon}},
 	})
 	if err != nil {

@@ -61,36 +61,40 @@ func (i Inputs) Hash(key []byte) (string, error) {
 }
 
 // Wanted is a hash over what people write: catalogue entry, content, values, and target. The
-// cluster's own data does not count, nor a valuesTemplate's values.
+// cluster's own data does not count, nor the values that a valuesTemplate makes of it.
 func (i Inputs) Wanted(key []byte) (string, error) {
 	given, err := json.Marshal(slices.DeleteFunc(slices.Clone(i.Values.Layers), func(layer values.Layer) bool {
-		return layer.Origin == originTemplate
+		return layer.Origin == originTemplate || layer.Origin == originOwnTemplate
 	}))
 	if err != nil {
 		return "", fmt.Errorf("encoding the layers of values: %w", err)
 	}
 	_, version := i.version()
-	return revision.InputsHash(key, slices.Concat([][]byte{
-		[]byte("wanted"), version, []byte(i.Content), given,
-	}, i.place())...), nil
+	fields := slices.Concat([][]byte{[]byte("wanted"), version, []byte(i.Content), given}, i.place())
+	if template := i.Installation.Spec.ValuesTemplate; template != "" {
+		fields = append(fields, []byte(template))
+	}
+	return revision.InputsHash(key, fields...), nil
 }
 
 func (i Inputs) place() [][]byte {
 	spec := i.Installation.Spec
 	return [][]byte{
 		[]byte(spec.TargetNamespace), fmt.Append(nil, spec.CreateNamespace),
-		[]byte(i.Choice.ReleaseName(i.Installation.Name)), i.Images,
+		[]byte(i.Choice.ReleaseName(i.Installation)), i.Images,
 	}
 }
 
-// ReleaseName is the Helm release's for an installation of that name; empty for other methods.
-func (c Choice) ReleaseName(installation string) string {
+// ReleaseName is that of an installation's Helm release; empty for other methods.
+func (c Choice) ReleaseName(installation *v1.AddonInstallation) string {
 	template := c.Version.Template
 	switch {
 	case template.Method != v1.MethodHelm:
 		return ""
+	case installation.Spec.ReleaseName != "":
+		return installation.Spec.ReleaseName
 	case template.Helm != nil && template.Helm.ReleaseName != "":
 		return template.Helm.ReleaseName
 	}
-	return helmrelease.NameFor(installation)
+	return helmrelease.NameFor(installation.Name)
 }

@@ -48,6 +48,7 @@ func TestWantedIsWhatPeopleSay(t *testing.T) {
 	wanted := func(change func(made *resolution.Inputs, layers []values.Layer)) string {
 		layers := []values.Layer{
 			{Origin: "valuesTemplate", Values: map[string]any{"a": "b"}}, {Origin: "installation", Values: map[string]any{"c": "d"}},
+			{Origin: "installation valuesTemplate", Values: map[string]any{"e": "f"}},
 		}
 		made := resolution.Inputs{
 			Installation: &v1.AddonInstallation{}, Values: resolution.Values{Layers: layers}, Images: images.Rules{}.Canonical(),
@@ -71,6 +72,9 @@ func TestWantedIsWhatPeopleSay(t *testing.T) {
 		"another version of Kubernetes": {func(i *resolution.Inputs, _ []values.Layer) { i.KubernetesVersion = "v1.37.0" }, true},
 		"other data":                    {func(i *resolution.Inputs, _ []values.Layer) { i.Data.Cluster.Network.DNSDomain = "x" }, true},
 		"values made of the data":       {func(_ *resolution.Inputs, layers []values.Layer) { layers[0].Values = nil }, true},
+		"own values made of the data":   {func(_ *resolution.Inputs, layers []values.Layer) { layers[2].Values = nil }, true},
+		"another valuesTemplate":        {func(i *resolution.Inputs, _ []values.Layer) { i.Installation.Spec.ValuesTemplate = "x" }, false},
+		"another release name":          {func(i *resolution.Inputs, _ []values.Layer) { i.Installation.Spec.ReleaseName = "x" }, false},
 		"another value":                 {func(_ *resolution.Inputs, layers []values.Layer) { layers[1].Values = nil }, false},
 		"constraints or deprecation":    {func(i *resolution.Inputs, _ []values.Layer) { i.Choice.Origin.Digest = "x" }, true},
 		"another entry":                 {func(i *resolution.Inputs, _ []values.Layer) { i.Choice.Origin.Content = "x" }, false},

@@ -43,7 +43,8 @@ type UpgradeFinding struct {
 }
 
 // CheckUpgrade says, in their order, what becomes of installations when their cluster gets another
-// version of Kubernetes. Find gives the entry of an add-on; nil if there is none.
+// version of Kubernetes. Find gives the entry of an add-on; nil if there is none. A pinned version
+// counts as its exact version, whatever content it has: constraints are not part of that.
 func CheckUpgrade(find func(addon string) *catalogue.Entry, requests []Request, kubernetes string) []UpgradeFinding {
 	findings := make([]UpgradeFinding, 0, len(requests))
 	for _, request := range requests {

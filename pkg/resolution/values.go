@@ -13,10 +13,11 @@ import (
 // Origins of the layers of values, the lowest first; valuesFrom[0] and on are below the
 // installation's own, which include those of forms and of core items.
 const (
-	originCatalogue = "catalogue"
-	originTemplate  = "valuesTemplate"
-	originForm      = "form defaults"
-	originOwn       = "installation"
+	originCatalogue   = "catalogue"
+	originTemplate    = "valuesTemplate"
+	originForm        = "form defaults"
+	originOwnTemplate = "installation valuesTemplate"
+	originOwn         = "installation"
 )
 
 // Values are those of an installation.
@@ -32,7 +33,10 @@ type Values struct {
 
 // Layers reads values outside of catalogue and installation. They are not kept.
 type Layers interface {
+	// FromTemplate renders the catalogue's valuesTemplate, FromOwnTemplate the installation's, which
+	// tenants write.
 	FromTemplate(ctx context.Context, template string) (map[string]any, error)
+	FromOwnTemplate(ctx context.Context, template string) (map[string]any, error)
 	FromSource(ctx context.Context, source v1.ValuesSource) (map[string]any, error)
 }
 
@@ -68,7 +72,8 @@ func (c Choice) Values(ctx context.Context, installation *v1.AddonInstallation, 
 
 // isReadLater says whether values come from outside of catalogue and installation.
 func isReadLater(version *v1.AddonVersion, installation *v1.AddonInstallation) bool {
-	return version.ValuesTemplate != "" || len(installation.Spec.ValuesFrom) > 0 || installation.Spec.CoreAddon
+	spec := &installation.Spec
+	return version.ValuesTemplate != "" || spec.ValuesTemplate != "" || len(spec.ValuesFrom) > 0 || spec.CoreAddon
 }
 
 func (c Choice) unknown(layers []values.Layer, isRead bool) []string {
@@ -99,6 +104,13 @@ func (c Choice) layers(ctx context.Context, installation *v1.AddonInstallation, 
 	layers := []values.Layer{
 		{Origin: originCatalogue, Values: catalogue}, {Origin: originTemplate, Values: made}, {Origin: originForm, Values: defaults},
 	}
+	if template := installation.Spec.ValuesTemplate; template != "" {
+		layer, err := c.ownTemplate(ctx, template, read)
+		if err != nil {
+			return nil, &OwnTemplateError{err}
+		}
+		layers = append(layers, values.Layer{Origin: originOwnTemplate, Values: layer})
+	}
 	for i := 0; read != nil && i < len(installation.Spec.ValuesFrom); i++ {
 		layer, err := read.FromSource(ctx, installation.Spec.ValuesFrom[i])
 		if err == nil {
@@ -117,6 +129,29 @@ func (c Choice) layers(ctx context.Context, installation *v1.AddonInstallation, 
 		return nil, fmt.Errorf("%s: %w", values.PlaceOf(installation), err)
 	}
 	return append(layers, values.Layer{Origin: originOwn, Values: own}), nil
+}
+
+// OwnTemplateError says that the installation's valuesTemplate gives no values.
+type OwnTemplateError struct{ err error }
+
+func (e *OwnTemplateError) Error() string { return "spec.valuesTemplate: " + e.err.Error() }
+
+// Unwrap gives what is wrong with it.
+func (e *OwnTemplateError) Unwrap() error { return e.err }
+
+// ownTemplate is what the installation's valuesTemplate makes; admission has it parsed only. Beside
+// the cluster's secrets it is not rendered, and has no marks: what is left of it is YAML.
+func (c Choice) ownTemplate(ctx context.Context, template string, read Layers) (map[string]any, error) {
+	switch {
+	case c.SeesSecrets():
+		if err := values.CheckMarks(map[string]any{"valuesTemplate": template}); err != nil {
+			return nil, err
+		}
+		return values.Decode([]byte(template))
+	case read == nil:
+		return nil, values.ParseTemplate(template)
+	}
+	return read.FromOwnTemplate(ctx, template)
 }
 
 // checkMarks refuses template marks outside of the catalogue if templates see the cluster's

@@ -17,6 +17,10 @@ const (
 	Once Do = "Once"
 	// GivenUp is Keep where what is wanted failed before, and an earlier revision is back.
 	GivenUp Do = "GivenUp"
+	// Hold is Keep where only the record has what is wanted.
+	Hold Do = "Hold"
+	// Finish continues a recorded intent of what is wanted, where only the record has that.
+	Finish Do = "Finish"
 	// GoBack continues a recorded rollback.
 	GoBack Do = "GoBack"
 	// CarryOn continues a recorded intent.
@@ -35,6 +39,8 @@ type Amendment string
 const (
 	// AmendName records the name of another version, or add-on, of the same content.
 	AmendName Amendment = "name"
+	// AmendContent records which content of the catalogue is installed, for records that don't say.
+	AmendContent Amendment = "content"
 	// AmendInputs records other inputs that give the same objects.
 	AmendInputs Amendment = "inputs"
 )
@@ -75,21 +81,43 @@ func (d Decision) String() string {
 }
 
 // IsApplied says that the user cluster is to have the record: nothing is rendered or applied.
-func (d Decision) IsApplied() bool { return d.Do == Keep || d.Do == Once || d.Do == GivenUp }
+func (d Decision) IsApplied() bool {
+	return d.Do == Keep || d.Do == Once || d.Do == GivenUp || d.Do == Hold
+}
+
+// IsBegun says that a recorded intent is applied further whatever could be made today.
+func (d Decision) IsBegun() bool { return d.Do == GoBack || d.Do == Finish }
 
 // IsUnderWay says that the objects to apply are known: nothing is rendered.
-func (d Decision) IsUnderWay() bool { return (d.Do == CarryOn || d.Do == GoBack) && !d.FromRecord }
+func (d Decision) IsUnderWay() bool { return (d.Do == CarryOn || d.IsBegun()) && !d.FromRecord }
 
 // Repairs says whether drift from a record is repaired: it is applied to its end, and the
 // strategy is not Once.
 func (d Decision) Repairs(record *Record) bool { return record.IsComplete() && !d.ShowsDrift }
 
 // IsRecorded says that the whole revision is on record: nothing is rendered, refused or recorded.
-func (d Decision) IsRecorded() bool { return d.IsApplied() || d.IsUnderWay() || d.Do == GoBack }
+func (d Decision) IsRecorded() bool { return d.IsApplied() || d.IsUnderWay() || d.IsBegun() }
+
+// Gone says why nothing can be made of what is wanted, which the record has.
+type Gone string
+
+const (
+	// GoneContent: the catalogue has other content under the version.
+	GoneContent Gone = "content"
+	// GoneArtifact: the source has something else under the same reference.
+	GoneArtifact Gone = "artifact"
+	// GoneVersion: the catalogue does not have the version any more.
+	GoneVersion Gone = "version"
+)
 
 // Wanted is what an installation is to be.
 type Wanted struct {
 	Addon, Version string
+	// Content is the record's Content that is meant; "" where nobody says.
+	Content string
+	// Gone is "" where it can be made. Else the record has it, and the rest but its name is not
+	// known.
+	Gone Gone
 	// Inputs and Asked are the record's Inputs and Wanted.
 	Inputs, Asked string
 	// Rendered is what came of them; nil before.
@@ -125,6 +153,8 @@ func Decide(record *Record, wanted *Wanted, seen Seen) Decision {
 	switch {
 	case wanted == nil:
 		decision = withoutWanted(record, seen)
+	case wanted.Gone != "":
+		decision = onlyOnRecord(record, wanted.Gone, seen)
 	case wanted.Rendered != nil:
 		decision = afterRendering(record, wanted)
 	default:
@@ -148,6 +178,21 @@ func withoutWanted(record *Record, seen Seen) Decision {
 	return Decision{Do: Wait, Why: "nothing is applied to its end, and what is wanted can't be had"}
 }
 
+// onlyOnRecord is for what is wanted and nothing but the record has. What it begins is finished. A
+// version that was withdrawn is kept like anything that can't be had.
+func onlyOnRecord(record *Record, gone Gone, seen Seen) Decision {
+	left, limited := record.TimeLeft(seen.Watched, seen.Now)
+	why := "only the record has what is wanted"
+	switch {
+	case record.IsComplete() && gone != GoneVersion:
+		return Decision{Do: Hold, Why: why}
+	case record == nil, record.IsApplied(), record.Skipped > 0, len(record.Objects) == 0, limited && left <= 0,
+		record.Rollback != nil && gone == GoneVersion:
+		return withoutWanted(record, seen)
+	}
+	return Decision{Do: Finish, Why: why, FromRecord: !seen.Rollout}
+}
+
 func beforeRendering(record *Record, wanted *Wanted, seen Seen) Decision {
 	switch {
 	case record == nil:
@@ -164,6 +209,8 @@ func beforeRendering(record *Record, wanted *Wanted, seen Seen) Decision {
 	decision := withEqualInputs(record, seen)
 	if record.Skipped == 0 && (record.Version != wanted.Version || record.Addon != wanted.Addon) {
 		decision.Amend = AmendName
+	} else if record.Skipped == 0 && wanted.Content != "" && record.Content != wanted.Content {
+		decision.Amend = AmendContent
 	}
 	return decision
 }

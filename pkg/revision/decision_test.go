@@ -82,6 +82,19 @@ var (
 		{"the same from another chart", func(s *situation) { s.wanted.Rendered.Helm = &helmrelease.Release{Name: "web"} }},
 		{"the same", func(*situation) {}},
 	}}
+	gone = question{"gone", []answer{
+		{"content", func(s *situation) { s.wanted.Gone = GoneContent }},
+		{"artifact", func(s *situation) { s.wanted.Gone = GoneArtifact }},
+		{"version", func(s *situation) { s.wanted.Gone = GoneVersion }},
+	}}
+	pinned = question{"content", []answer{
+		{"nobody says", func(*situation) {}},
+		{"is not on record", func(s *situation) { s.wanted.Content = "content" }},
+		{"is as on record", func(s *situation) {
+			s.wanted.Content = "content"
+			s.onRecord(func(r *Record) { r.Content = "content" })
+		}},
+	}}
 	adopts   = either("takes a Helm release over", func(s *situation) { s.wanted.Rendered.Adopts = true })
 	deadline = question{"deadline", []answer{
 		{"none", func(*situation) {}},
@@ -160,7 +173,7 @@ func tree(questions []question, given []answer, decide func(*situation) Decision
 // Every situation, and what is done in each. Red with any change of Decide that changes one.
 func TestDecisions(t *testing.T) {
 	before := []question{
-		stateOfRecord, rollback, strategy, equalInputs, damaged, rollout, anew, objects, asked, name,
+		stateOfRecord, rollback, strategy, equalInputs, damaged, rollout, anew, objects, asked, name, pinned,
 	}
 	after := []question{stateOfRecord, damaged, content, equalInputs, rollback, asked, adopts}
 	without := []question{stateOfRecord, damaged, rollback, deadline, rollout, strategy}
@@ -176,6 +189,8 @@ func TestDecisions(t *testing.T) {
 		return Decide(s.record, s.wanted, s.seen)
 	})
 	section("Where what is wanted can't be had", without, func(s *situation) Decision { return Decide(s.record, nil, s.seen) })
+	section("Where only the record has what is wanted", []question{gone, stateOfRecord, objects, rollback, damaged, deadline, rollout, strategy},
+		func(s *situation) Decision { return Decide(s.record, s.wanted, s.seen) })
 
 	golden.Match(t, "testdata/decisions.txt", text.String())
 }

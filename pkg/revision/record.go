@@ -44,6 +44,9 @@ type Record struct {
 	Addon       string `json:"addon"`
 	Version     string `json:"version"`
 	EntryDigest string `json:"entryDigest,omitempty"`
+	// Content is the digest of the catalogue's content that it was made from (catalogue.Origin). ""
+	// in earlier records.
+	Content string `json:"content,omitempty"`
 	// From is the version of the same add-on that was applied before; "" for none.
 	From     string      `json:"from,omitempty"`
 	Core     bool        `json:"core,omitempty"`

@@ -74,17 +74,31 @@ var templateProblem = regexp.MustCompile(`(?s)^template: \S+?:(\d+):(?:\d+:)? (.
 // it: a template admitted earlier must not make its whole catalogue invalid. Field and error are as
 // in CheckVersion.
 func CheckTemplate(version *kubermaticv1.AddonVersion) (field string, err error) {
-	if len(version.ValuesTemplate) > maxTemplateBytes {
-		return templateField, fmt.Errorf("it has %d bytes, more than %d: shorten it", len(version.ValuesTemplate), maxTemplateBytes)
+	if err := ParseTemplate(version.ValuesTemplate); err != nil {
+		return templateField, err
 	}
-	_, err = parse.Parse(templateField, version.ValuesTemplate, "", "", templateFunctions)
+	return "", nil
+}
+
+// ParseTemplate parses a valuesTemplate without running it. The error says what is wrong in which
+// line.
+func ParseTemplate(template string) error {
+	if len(template) > maxTemplateBytes {
+		return &TemplateError{fmt.Sprintf("it has %d bytes, more than %d: shorten it", len(template), maxTemplateBytes)}
+	}
+	_, err := parse.Parse(templateField, template, "", "", templateFunctions)
 	if err == nil {
-		return "", nil
+		return nil
 	}
 	const longest = 200
 	problem := err.Error()
 	if match := templateProblem.FindStringSubmatch(problem); match != nil {
 		problem = fmt.Sprintf("line %s: %s", match[1], match[2])
 	}
-	return templateField, errors.New(text.Cut(problem, longest))
+	return &TemplateError{text.Cut(problem, longest)}
 }
+
+// TemplateError says that a valuesTemplate can't be parsed.
+type TemplateError struct{ problem string }
+
+func (e *TemplateError) Error() string { return e.problem }

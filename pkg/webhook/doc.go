@@ -4,8 +4,8 @@
 // Catalogues checks AddonCatalogues on master and seeds, Installations checks AddonInstallations on
 // a seed. They refuse what the controllers would refuse, by the same functions: catalogue.Read with
 // values.CheckVersion, and package resolution. Admission only reports it earlier. It also refuses
-// an invalid valuesTemplate (values.CheckTemplate), which otherwise only the installations of that
-// version report.
+// an invalid valuesTemplate of a catalogue (values.CheckTemplate), which otherwise only the
+// installations of that version report.
 //
 // With failurePolicy Ignore, a webhook that is down is skipped, so none enforces a rule: the CRDs
 // enforce shapes, the charts' ValidatingAdmissionPolicies rights, and the controllers the rest.
@@ -15,7 +15,7 @@
 //	values that no form or limit lets through           (values)
 //	template marks beside secrets of the cluster        (values.CheckMarks)
 //	a range of versions, or of git tags, that is invalid (catalogue.ParseRange)
-//	a valuesTemplate that does not parse                (values.CheckTemplate)
+//	a valuesTemplate that does not parse                (values.ParseTemplate)
 //	a target namespace that the seed keeps closed       (catalogue.Restrictions)
 //	the deletion of a core installation                 (installations.go)
 //

@@ -71,8 +71,8 @@ func sameQuestion(found change[v1.AddonInstallation]) bool {
 		return false
 	}
 	before, after := &found.before.Spec, &found.after.Spec
-	return before.AddonRef == after.AddonRef && equality.Semantic.DeepEqual(before.ValuesFrom, after.ValuesFrom) &&
-		bytes.Equal(rawOf(before.Values), rawOf(after.Values))
+	return before.AddonRef == after.AddonRef && before.ValuesTemplate == after.ValuesTemplate &&
+		equality.Semantic.DeepEqual(before.ValuesFrom, after.ValuesFrom) && bytes.Equal(rawOf(before.Values), rawOf(after.Values))
 }
 
 func rawOf(raw *runtime.RawExtension) []byte {
@@ -91,6 +91,9 @@ func (i *Installations) check(ctx context.Context, sent change[v1.AddonInstallat
 	}
 	if _, _, err := values.Merge([]values.Layer{{Origin: "spec.values", Values: given}}); err != nil {
 		return nil, fmt.Errorf("spec.values: %w", err)
+	}
+	if err := values.ParseTemplate(object.Spec.ValuesTemplate); err != nil {
+		return nil, fmt.Errorf("spec.valuesTemplate: %w", err)
 	}
 	if wanted := object.Spec.AddonRef.Version; catalogue.IsRange(wanted) {
 		if _, err := catalogue.ParseRange(wanted); err != nil {
@@ -114,6 +117,9 @@ func (i *Installations) check(ctx context.Context, sent change[v1.AddonInstallat
 		return warnings, nil
 	}
 	found, err := choice.Values(ctx, object, nil)
+	if own, ok := errors.AsType[*resolution.OwnTemplateError](err); ok {
+		return nil, fmt.Errorf("for version %q of add-on %q: %w", choice.Version.Version, object.Spec.AddonRef.Name, own)
+	}
 	if marks, ok := errors.AsType[*values.MarksError](err); ok {
 		err = marks // without the place, which follows
 	}
@@ -159,8 +165,9 @@ func (i *Installations) entry(ctx context.Context, object *v1.AddonInstallation)
 	return nil, []string{unknown.Error()}
 }
 
-// version is the version that the installation gets or names, or none. Problems are only warnings:
-// they may end, or else the controller reports them.
+// version is the version that the installation gets or names, or none: of a version that it is
+// pinned to other content of, the catalogue has no form to check. Problems are only warnings: they
+// may end, or else the controller reports them.
 func (i *Installations) version(
 	ctx context.Context, entry *catalogue.Entry, object *v1.AddonInstallation,
 ) (resolution.Choice, []string) {
@@ -174,10 +181,23 @@ func (i *Installations) version(
 		err = refusal
 	}
 	named := request.Named(entry)
+	if digest := object.Spec.AddonRef.Digest; digest != "" && named.Origin.Content != digest {
+		return resolution.Choice{}, []string{notOffered(object, err)}
+	}
 	if named.Version == nil {
 		return named, []string{err.Error()}
 	}
 	return named, append(deprecation(object, named.Version), err.Error())
+}
+
+// notOffered says why the content that an installation names can't be had, or what becomes of it
+// where it has it.
+func notOffered(object *v1.AddonInstallation, err error) string {
+	gone, isGone := errors.AsType[*resolution.ContentGoneError](err)
+	if applied := object.Status.LastApplied; isGone && applied != nil && applied.EntryDigest == gone.Meant {
+		return gone.Pinned()
+	}
+	return err.Error()
 }
 
 func deprecation(object *v1.AddonInstallation, version *v1.AddonVersion) []string {

@@ -96,6 +96,14 @@ func TestInstallations(t *testing.T) {
 	from := func(i *v1.AddonInstallation) {
 		i.Spec.ValuesFrom = []v1.ValuesSource{{SecretRef: &v1.KeyReference{Name: "values"}}}
 	}
+	template := func(text string) func(*v1.AddonInstallation) {
+		return func(i *v1.AddonInstallation) { i.Spec.ValuesTemplate = text }
+	}
+	pinned := func(i *v1.AddonInstallation) { i.Spec.AddonRef.Digest = "sha256:meant" }
+	applied := func(i *v1.AddonInstallation) {
+		pinned(i)
+		i.Status.LastApplied = &v1.AppliedState{Addon: "web", Version: "1.1.0", EntryDigest: "sha256:meant"}
+	}
 	handler := &webhook.Installations{
 		Reader: c, Marks: mergedcatalogue.New(logr.Discard()), Clusters: living("1.36.3"), CatalogueNamespace: merged,
 		Restrictions: catalogue.Restrictions{KubeNamespaces: true},
@@ -136,6 +144,20 @@ func TestInstallations(t *testing.T) {
 		{why: "and in a key", after: with(installation("1.0.5", `{"{{canary":1}`), ofCore),
 			refused: []string{"a key below"}},
 		{why: "template marks where there are no secrets", after: installation("1.1.0", `{"domain":"{{ canary }}"}`)},
+		{why: "a valuesTemplate of its own", after: with(installation("1.1.0", ""), template("domain: {{ .Cluster.Name }}"))},
+		{why: "one that does not parse", after: with(installation("1.1.0", ""), template("a: 1\n{{-  := len .Cluster.Name }}\n")),
+			refused: []string{`spec.valuesTemplate: line 2: unexpected ":="`}},
+		{why: "one that does not parse, of an add-on that nobody has", after: with(with(installation("", ""), template("{{ env `HOME` }}")),
+			func(i *v1.AddonInstallation) { i.Spec.AddonRef.Name = "nothing" }),
+			refused: []string{`spec.valuesTemplate: line 1: function "env" not defined`}},
+		{why: "one that is edited", before: installation("1.0.0", ""), after: with(installation("1.0.0", ""), template("{{ end }}")),
+			refused: []string{"spec.valuesTemplate"}},
+		{why: "one beside secrets of the cluster", after: with(with(installation("1.0.5", ""), ofCore), template("a: {{ .Cluster.Kubeconfig }}")),
+			refused: []string{`version "1.0.5"`, `spec.valuesTemplate: the text at "valuesTemplate" holds template marks`}},
+		{why: "content that is gone, whatever the form of today's", after: with(installation("1.1.0", `{"size":1}`), pinned),
+			warned: []string{"has other content in the catalogue than addonRef.digest names, and that is not installed"}},
+		{why: "content that only the cluster has", after: with(installation("1.1.0", `{"size":1}`), applied),
+			warned: []string{"what is applied is looked after from its record, and changes wait"}},
 		{why: "a reserved key", after: installation("1.0.0", `{"kkp":{}}`), refused: []string{"spec.values", "kkp"}},
 		{why: "values as deep as may be", after: installation("1.0.0", deep(32)), warned: []string{"it leaks"}},
 		{why: "values too deep", after: installation("1.0.0", deep(33)), refused: []string{"spec.values", "32"}},

@@ -274,6 +274,24 @@ var installationRules = []rule{
 		good: edits{"spec.addonRef.version": "'>=2 <3'"}, bad: edits{"spec.addonRef.version": "'>= two'"},
 	},
 	{
+		at: "spec.addonRef", kind: "cel: digest needs an exact version: it says which content of that version is meant", why: "of a range nobody knows which version's content it is",
+		good: edits{"spec.addonRef": "{name: a, version: v1.2.0-x.1, digest: 'sha256:" + strings.Repeat("0a", 32) + "'}"},
+		bad:  edits{"spec.addonRef": "{name: a, version: 1.x, digest: 'sha256:" + strings.Repeat("0a", 32) + "'}"},
+	},
+	{
+		at: "spec.addonRef.digest", kind: "pattern", why: "it is a SHA-256",
+		good: edits{"spec.addonRef": "{name: a, version: '1', digest: 'sha256:" + strings.Repeat("0a", 32) + "'}"},
+		bad:  edits{"spec.addonRef": "{name: a, version: '1', digest: 'sha256:" + strings.Repeat("0A", 32) + "'}"},
+	},
+	{
+		at: "spec", kind: "cel: releaseName can't be changed: delete the installation and create it anew", update: true, why: "a release can't be renamed",
+		good: edits{"spec.paused": "true"}, bad: edits{"spec.releaseName": "other"},
+	},
+	{
+		at: "spec.releaseName", kind: "pattern", why: "Helm's limits",
+		good: edits{"spec.releaseName": "prometheus-2"}, bad: edits{"spec.releaseName": "Prometheus"},
+	},
+	{
 		at: "spec.coreAddon", kind: "cel: coreAddon can't be changed: only the core add-on controller makes core installations; to remove one for good, take it out of ConfigMap custom-core-addons or change the setting of the Cluster that asks for it", update: true,
 		why:  "a user's installation must not get a core add-on's rights",
 		good: edits{"spec.paused": "true"}, bad: edits{"spec.coreAddon": "true"},

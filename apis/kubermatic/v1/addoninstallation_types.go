@@ -70,6 +70,8 @@ const (
 )
 
 // AddonInstallationSpec says what is to be installed.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.releaseName) == has(oldSelf.releaseName) && (!has(self.releaseName) || self.releaseName == oldSelf.releaseName)",message="releaseName can't be changed: delete the installation and create it anew"
 type AddonInstallationSpec struct {
 	// addonRef names the add-on and its version.
 	// +required
@@ -90,6 +92,12 @@ type AddonInstallationSpec struct {
 	// createNamespace makes the target namespace if the user cluster doesn't have it.
 	// +optional
 	CreateNamespace bool `json:"createNamespace,omitempty"`
+	// releaseName of the Helm release, above template.helm.releaseName of the catalogue; other methods have none. It can't be changed.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=53
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	ReleaseName string `json:"releaseName,omitempty"`
 	// values are the user's values, above all others.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -100,6 +108,11 @@ type AddonInstallationSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	ValuesFrom []ValuesSource `json:"valuesFrom,omitempty"`
+	// valuesTemplate is a Go template over the template data that gives values in YAML, above form defaults and below valuesFrom. It never
+	// sees secrets of the cluster.
+	// +optional
+	// +kubebuilder:validation:MaxLength=65536
+	ValuesTemplate string `json:"valuesTemplate,omitempty"`
 	// paused stops all work on the installation but its removal.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
@@ -116,6 +129,8 @@ type AddonInstallationSpec struct {
 }
 
 // AddonReference names an add-on and a version of it.
+//
+// +kubebuilder:validation:XValidation:rule=`!has(self.digest) || has(self.version) && !self.version.matches(r'[<>=~^*,|\s]|^v?([^.+-]*\.)*[xX]([.+-]|$)')`,message="digest needs an exact version: it says which content of that version is meant"
 type AddonReference struct {
 	// name of the add-on.
 	// +required
@@ -126,6 +141,13 @@ type AddonReference struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^([A-Za-z0-9]([A-Za-z0-9._+-]*[A-Za-z0-9])?|\s*(([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?((\s*,\s*|\s+)([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)*|v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?\s+-\s+v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)(\s*\|\|(\s*([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?((\s*,\s*|\s+)([<>]=?|=[<>]?|!=|~>?|\^)?\s*v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)*|\s+v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?\s+-\s+v?(\d{1,9}|[xX*])(\.(\d{1,9}|[xX*])){0,2}([-+][0-9A-Za-z.+-]*[0-9A-Za-z])?)){0,15}\s*)$')`,message="this is neither a version nor a range: write it like \"1.2.3\", \">= 1.34, < 1.38\" or \"1.x\""
 	Version string `json:"version,omitempty"`
+	// digest is the content of the version that is meant: the SHA-256 over the canonical JSON of its template, source, values and
+	// valuesTemplate in the catalogue; not of its name, deprecated and constraints. status.lastApplied.entryDigest has it of what is
+	// applied. Where the catalogue has other content under that version, what is applied stays and is looked after from its record.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
+	Digest string `json:"digest,omitempty"`
 }
 
 // ValuesSource is one source of values. Exactly one field is set.
@@ -258,6 +280,11 @@ type AppliedState struct {
 	// version of the add-on.
 	// +optional
 	Version string `json:"version,omitempty"`
+	// entryDigest is the content digest of the catalogue's version that it was made from, which addonRef.digest is compared with. Absent
+	// where an earlier release applied it, and the catalogue changed since.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	EntryDigest string `json:"entryDigest,omitempty"`
 	// artifactDigest is the digest of the content it was rendered from.
 	// +optional
 	ArtifactDigest string `json:"artifactDigest,omitempty"`

@@ -122,6 +122,11 @@ const (
 	ReasonVersionUnknown = "VersionUnknown"
 	// ReasonWithdrawn: the installed version left the catalogue; it stays installed.
 	ReasonWithdrawn = "Withdrawn"
+	// ReasonPinned: the catalogue has other content under the version than addonRef.digest names, and that content is applied, or on its
+	// way: it is looked after from its record. The condition is True.
+	ReasonPinned = "Pinned"
+	// ReasonContentGone: the catalogue has other content under the version than addonRef.digest names, and nothing of that is applied.
+	ReasonContentGone = "ContentGone"
 	// ReasonDowngradeRefused: the version is lower than the installed one.
 	ReasonDowngradeRefused = "DowngradeRefused"
 )
@@ -142,6 +147,9 @@ const (
 const (
 	// ReasonFetched: the content is there.
 	ReasonFetched = "Fetched"
+	// ReasonArtifactMoved: the source has something else under the same reference than what is applied, of an installation with
+	// addonRef.digest: it is taken with the next change of the installation, or annotation reconcile-at. The condition is True.
+	ReasonArtifactMoved = "ArtifactMoved"
 	// ReasonFetching: the content is on its way.
 	ReasonFetching = "Fetching"
 	// ReasonFetchFailed: the source could not be reached or refused; tried again.

@@ -29,11 +29,16 @@ func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
 	}
 	f.inputs = inputs
 	f.pass.RenewRollout()
-	f.decide(ctx, wantedOf(f))
+	wanted := wantedOf(f)
+	if wanted.Gone, err = r.artifactGone(f); err != nil {
+		return failed(err)
+	}
+	f.decide(ctx, wanted)
 	if f.pass.Decision.Do == revision.Once {
 		f.offerUpdate()
 	}
-	if f.pass.Decision.Amend == revision.AmendName {
+	switch f.pass.Decision.Amend {
+	case revision.AmendName, revision.AmendContent:
 		return amendName(ctx, f)
 	}
 	return nil
@@ -67,7 +72,10 @@ func (f *facts) decide(ctx context.Context, wanted *revision.Wanted) {
 }
 
 func wantedOf(f *facts) *revision.Wanted {
-	return &revision.Wanted{Addon: addonOf(f.installation), Version: f.choice.Version.Version, Inputs: f.inputs.Hash, Asked: f.inputs.Wanted}
+	return &revision.Wanted{
+		Addon: addonOf(f.installation), Version: f.choice.Version.Version, Content: f.installation.Spec.AddonRef.Digest,
+		Inputs: f.inputs.Hash, Asked: f.inputs.Wanted,
+	}
 }
 
 // offerUpdate says that what strategy Once leaves alone is not what would be chosen today.
@@ -80,10 +88,10 @@ func (f *facts) offerUpdate() {
 }
 
 // amendName puts on record that what is installed has another name now: that of an add-on's version
-// with the same content. The user cluster isn't asked.
+// with the same content, which it says too. The user cluster isn't asked.
 func amendName(ctx context.Context, f *facts) loop.Outcome {
 	return outcomeOf(f.pass.Amend(ctx, func(kept *revision.Record) {
-		kept.Version, kept.Origins = f.choice.Version.Version, f.values.Origins
+		kept.Version, kept.Content, kept.Origins = f.choice.Version.Version, f.choice.Origin.Content, f.values.Origins
 		if addon := addonOf(f.installation); kept.Addon != addon {
 			kept.Addon, kept.FormerAddon = addon, kept.Addon
 		}
@@ -95,7 +103,7 @@ func amendName(ctx context.Context, f *facts) loop.Outcome {
 func amendInputs(ctx context.Context, pass *installer.Pass, made *revision.Record) loop.Outcome {
 	return outcomeOf(pass.Amend(ctx, func(kept *revision.Record) {
 		kept.Inputs, kept.Wanted, kept.Version, kept.EntryDigest = made.Inputs, made.Wanted, made.Version, made.EntryDigest
-		kept.Artifact, kept.CRDs, kept.Timeout = made.Artifact, made.CRDs, made.Timeout
+		kept.Content, kept.Artifact, kept.CRDs, kept.Timeout = made.Content, made.Artifact, made.CRDs, made.Timeout
 		kept.Values, kept.Origins = made.Values, made.Origins
 		kept.Hooks = hooks.CarryRuns(kept.Hooks, pass.Hooks) // those of tests may be others
 		kept.HooksState.FailedAt = metav1.Time{}             // with new inputs, what failed is tried at once
@@ -113,14 +121,14 @@ var beforeApply = map[string]bool{
 
 // maintain keeps what is installed as it was applied when an edit can't be followed: the pass ended
 // before anything changed, so the record still says what the cluster should have. A rollback goes
-// on, or begins for a revision that can't be applied any further: neither needs what the pass could
-// not get.
+// on, or begins for a revision that can't be applied any further, and an intent of a version that
+// was withdrawn is finished: none needs what the pass could not get.
 func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcome) loop.Outcome {
 	said := verdictOf(outcome)
 	if !beforeApply[said.condition] {
 		return outcome
 	}
-	f.decide(ctx, nil)
+	f.decide(ctx, f.onRecord)
 	switch f.pass.Decision.Do {
 	case revision.Keep:
 		return earlier(outcome, loop.Run(ctx, r.maintenanceSteps(), f))
@@ -130,6 +138,8 @@ func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcom
 		})))
 	case revision.GoBack:
 		return earlier(outcome, loop.Run(ctx, r.rollbackSteps(), f))
+	case revision.Finish:
+		return finished(f, outcome, loop.Run(ctx, r.rollbackSteps(), f))
 	}
 	return outcome
 }
@@ -182,7 +192,7 @@ func givenUpText(record *revision.Record) string {
 const defaultTimeout = 10 * time.Minute
 
 // releaseName of the Helm release; empty for go-template.
-func releaseName(f *facts) string { return f.choice.ReleaseName(f.installation.Name) }
+func releaseName(f *facts) string { return f.choice.ReleaseName(f.installation) }
 
 func timeoutOf(template *kubermaticv1.Template) metav1.Duration {
 	if template.Timeout != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
@@ -110,7 +109,7 @@ const requiredRecheck = 15 * time.Second
 // required waits until the user cluster serves what the version needs. Nothing of the version is
 // rendered or applied before.
 func (r *Reconciler) required(_ context.Context, f *facts) loop.Outcome {
-	if f.pass.Decision.IsApplied() || f.pass.Decision.Do == revision.GoBack {
+	if f.pass.Decision.IsApplied() || f.pass.Decision.IsBegun() {
 		return nil
 	}
 	var missing []string

@@ -19,6 +19,7 @@
 //	file        steps                        what they find or do
 //	find.go     find-cluster, kkp-addon      the Cluster; KKP's own Addon is gone
 //	resolve.go  load-record, resolve, values record, version, template data, layers of values
+//	pinned.go   pinned                       content that only the record has: the rest of the pass
 //	fetch.go    fetch                        content from the store
 //	connect.go  connect, required            a connection, and the kinds that the version needs
 //	compare.go  compare                      inputs equal: no render, no write
@@ -68,6 +69,8 @@
 //	Keep     nothing is rendered or written; drift is repaired
 //	Once     the same; drift is shown only
 //	GivenUp  the same, and Ready is False: what is wanted failed before
+//	Hold     the same, where only the record has what is wanted
+//	Finish   an intent of that is applied further, from memory or from the record
 //	CarryOn  the intent on record is applied further, from memory or from the record
 //	Begin    what is wanted is rendered, recorded as an intent and applied
 //	GoBack   a rollback on record is applied further

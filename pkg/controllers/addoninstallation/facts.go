@@ -54,6 +54,7 @@ type versionFacts struct {
 	// withdrawn says that the installed version left the catalogue, left that it is left for
 	// another one (choice.Leaves), where that was not said before.
 	withdrawn, left string
+	pinFacts
 }
 
 // valuesFacts are those of steps values, fetch and compare.
@@ -159,6 +160,9 @@ type memory struct {
 	// renderedFor and refreshedFor are the values of annotation reconcile-at that a rendering and a
 	// refresh of the source were made for.
 	renderedFor, refreshedFor string
+	// movedFor is the value of annotation reconcile-at for which the artifact was last taken as the
+	// source has it, of an installation with addonRef.digest.
+	movedFor string
 	// changesReported are the inputs whose second rendering gave something else, once that was
 	// reported.
 	changesReported string
@@ -215,7 +219,7 @@ func (m *memories) of(installation *kubermaticv1.AddonInstallation) *memory {
 	}
 	asked := installation.Annotations[kubermaticv1.AnnotationReconcileAt]
 	known := &memory{
-		uid: installation.UID, installed: installer.NewState(asked), renderedFor: asked, refreshedFor: asked,
+		uid: installation.UID, installed: installer.NewState(asked), renderedFor: asked, refreshedFor: asked, movedFor: asked,
 		reported: reportedOf(installation),
 	}
 	m.byName.Store(name, known)
@@ -227,7 +231,7 @@ func (m *memory) belongTo(owner ownership.Owner) {
 	if m.owner != owner {
 		*m = memory{
 			installed: m.installed.Afresh(), uid: m.uid, owner: owner, renderedFor: m.renderedFor, refreshedFor: m.refreshedFor,
-			reported: m.reported,
+			movedFor: m.movedFor, reported: m.reported,
 		}
 	}
 }

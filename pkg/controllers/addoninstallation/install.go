@@ -26,18 +26,22 @@ func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
 		return nil
 	}
 	wanted := wantedRecord(f)
-	if outcome := compareRendered(ctx, f, &wanted); outcome != nil || f.pass.Decision.Do != revision.Begin {
-		return outcome
+	outcome := compareRendered(ctx, f, &wanted)
+	if outcome == nil && f.pass.Decision.Do == revision.Begin {
+		outcome = outcomeOf(f.pass.Begin(ctx, wanted, f.choice.Leaves))
 	}
-	return outcomeOf(f.pass.Begin(ctx, wanted, f.choice.Leaves))
+	if outcome == nil {
+		f.memory.movedFor = f.pass.Asked.ReconcileAt
+	}
+	return outcome
 }
 
 // wantedRecord is what the catalogue and the values come to, in the words of a record.
 func wantedRecord(f *facts) revision.Record {
 	version, template := f.choice.Version.Version, f.choice.Version.Template
 	return revision.Record{
-		Addon: addonOf(f.installation), Version: version, EntryDigest: f.choice.Origin.Digest, Core: f.choice.Core,
-		Method: template.Method, Artifact: kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest},
+		Addon: addonOf(f.installation), Version: version, EntryDigest: f.choice.Origin.Digest, Content: f.choice.Origin.Content,
+		Core: f.choice.Core, Method: template.Method, Artifact: kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest},
 		Inputs: f.inputs.Hash, Wanted: f.inputs.Wanted, ObjectsDigest: apply.ObjectsDigest(f.pass.Objects),
 		CRDs: rendering.CRDPolicy(template), Timeout: timeoutOf(template), Values: f.values.Merged, Origins: f.values.Origins,
 		From: installedVersion(f), Atomic: template.Atomic, Helm: describedBy(f.chart, f.pass.NextRelease(releaseName(f))),

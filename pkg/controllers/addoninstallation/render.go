@@ -16,7 +16,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/rendering"
-	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/survey"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
@@ -41,7 +40,7 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 	case f.pass.Decision.IsApplied(), f.pass.Decision.IsUnderWay():
 		r.compareRendering(ctx, f, anew)
 		return nil
-	case f.pass.Decision.Do == revision.GoBack:
+	case f.pass.Decision.IsBegun():
 		return outcomeOf(f.pass.ReadIntent())
 	}
 	if outcome := r.releaseNameFree(ctx, f); outcome != nil {

@@ -73,13 +73,15 @@ func (r *Reconciler) resolve(ctx context.Context, f *facts) loop.Outcome {
 		return failed(err)
 	}
 	installed := installedVersion(f)
-	choice, refusal := resolution.Request{
+	request := resolution.Request{
 		Installation: f.installation, Installed: installed, Cluster: f.cluster,
 		AllowPrereleases: r.Options.AllowPrereleases,
-	}.Choose(entry)
+	}
+	choice, refusal := request.Choose(entry)
+	f.content = resolution.ContentOnRecord(f.pass.Record(), entry)
 	f.selected = &selected{target: installed, availableUpdate: choice.AvailableUpdate} // it stays at that without another
 	if refusal != nil {
-		return f.incompatible(refusal.Reason(), refusal.Error())
+		return f.findOnRecord(request, entry, refusal)
 	}
 	f.choice = choice
 	if choice.Leaves && f.installation.Status.Target != choice.Version.Version { // reported once
@@ -132,6 +134,14 @@ type layers struct {
 func (l layers) FromTemplate(ctx context.Context, template string) (map[string]any, error) {
 	return l.r.Values.RenderValues(ctx, render.ValuesInput{
 		Addon: addonOf(l.f.installation), Tenant: rendering.Tenant(l.f.cluster.UID, l.f.choice.Core), Template: template, Data: l.f.data,
+	}, l.r.waker(l.f.installation))
+}
+
+// FromOwnTemplate renders the installation's valuesTemplate. Tenants write it, also for core
+// add-ons, whose other renderings it must not share a process with.
+func (l layers) FromOwnTemplate(ctx context.Context, template string) (map[string]any, error) {
+	return l.r.Values.RenderValues(ctx, render.ValuesInput{
+		Addon: addonOf(l.f.installation), Tenant: rendering.Tenant(l.f.cluster.UID, false), Template: template, Data: l.f.data,
 	}, l.r.waker(l.f.installation))
 }
 

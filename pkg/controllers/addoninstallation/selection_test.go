@@ -2,6 +2,7 @@ package addoninstallation_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -45,7 +47,7 @@ func (w *world) publishVersions(name string, kind kubermaticv1.CatalogueType, ve
 		w.t.Fatal(err)
 	}
 	object.Labels = map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged}
-	object.Annotations = map[string]string{kubermaticv1.AnnotationKKPVersion: "v2.31.0"}
+	object.Annotations = map[string]string{kubermaticv1.AnnotationKKPVersion: "v2.31.0", kubermaticv1.AnnotationVersions: w.origins(versions)}
 	object.Spec = kubermaticv1.AddonCatalogueSpec{
 		Type: kind, Addons: []kubermaticv1.Addon{{Name: kubermaticv1.AddonName(name), Versions: versions}},
 	}
@@ -57,6 +59,24 @@ func (w *world) publishVersions(name string, kind kubermaticv1.CatalogueType, ve
 	if err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// origins is what the distributor says of versions.
+func (w *world) origins(versions []kubermaticv1.AddonVersion) string {
+	w.t.Helper()
+	made := map[string]catalogue.Origin{}
+	for _, version := range versions {
+		digest, err := catalogue.Digest(version)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		made[version.Version] = catalogue.Origin{Digest: digest, Catalogue: "test"}
+	}
+	encoded, err := json.Marshal(made)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(encoded)
 }
 
 func (w *world) version(version offered) kubermaticv1.AddonVersion {

@@ -86,6 +86,7 @@ func project(f *facts, outcome loop.Outcome) {
 		return
 	}
 	result, state := verdictOf(outcome), &f.installation.Status
+	before := f.beforeEntryDigest()
 	state.ObservedGeneration = f.installation.Generation
 	projectRetries(state, f.retries)
 	if isRemoved(f.installation) {
@@ -98,6 +99,7 @@ func project(f *facts, outcome loop.Outcome) {
 	}
 	projectSelected(f)
 	projectPipeline(f, result)
+	projectFinished(f)
 	projectInstalled(f)
 	projectHealth(f.installation, &f.pass, result)
 	projectObjects(state, &f.pass)
@@ -105,6 +107,7 @@ func project(f *facts, outcome loop.Outcome) {
 	projectProtection(f.installation)
 	projectReady(f.installation, result)
 	inOrder(state.Conditions)
+	f.projectEntryDigest(before)
 }
 
 // isFetchedAgain says that a pass misses nothing but the content of what is installed and was found
@@ -166,18 +169,34 @@ func projectPipeline(f *facts, result verdict) {
 			conditions.Set(list, result.as(step.condition, generation))
 			return
 		}
-		reason, message := step.reason, ""
-		if step.condition == kubermaticv1.ConditionApplied {
-			message = sharedText(f.pass.Record())
+		if f.stays(step.condition) {
+			continue
 		}
-		if step.condition == kubermaticv1.ConditionCompatible && f.choice.Version != nil && f.choice.Version.Deprecated != "" {
-			reason, message = kubermaticv1.ReasonDeprecated, deprecation(f.choice.Version, f.installation.Status.AvailableUpdate)
-		}
-		if step.condition == kubermaticv1.ConditionValuesResolved {
-			message = unknownKeys(f.installation, f.values)
-		}
+		reason, message := f.success(step.condition, step.reason)
 		conditions.True(list, generation, step.condition, reason, message)
 	}
+}
+
+// success is what a condition says that was earned, where it has more to say than its word.
+func (f *facts) success(condition, word string) (reason, message string) {
+	switch condition {
+	case kubermaticv1.ConditionApplied:
+		return word, sharedText(f.pass.Record())
+	case kubermaticv1.ConditionCompatible:
+		if f.pinned != "" {
+			return kubermaticv1.ReasonPinned, f.pinned
+		}
+		if version := f.choice.Version; version != nil && version.Deprecated != "" {
+			return kubermaticv1.ReasonDeprecated, deprecation(version, f.installation.Status.AvailableUpdate)
+		}
+	case kubermaticv1.ConditionFetched:
+		if f.moved != "" {
+			return kubermaticv1.ReasonArtifactMoved, f.moved
+		}
+	case kubermaticv1.ConditionValuesResolved:
+		return word, unknownKeys(f.installation, f.values)
+	}
+	return word, ""
 }
 
 // deprecation is what the catalogue says of a deprecated version, and what to choose instead.

@@ -14,6 +14,7 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 		{Name: "kkp-addon", Run: r.kkpAddonGone},                         // KKP's own add-on of that name has to be gone
 		{Name: "load-record", Run: r.loadRecord},                         // what was applied last, read once per process
 		{Name: "resolve", Run: r.resolve},                                // the add-on's version that fits
+		{Name: "pinned", Run: r.pinned},                                  // of content that only the record has, the rest of the pass
 		{Name: "values", Run: r.resolveValues},                           // the layers of values, checked against the form
 		{Name: "fetch", Run: r.fetch},                                    // the version's content, from the store
 		{Name: "connect", Run: r.connect},                                // a live connection to the user cluster
@@ -48,8 +49,9 @@ func (r *Reconciler) maintenanceSteps() []loop.Step[facts] {
 	}
 }
 
-// rollbackSteps carry a rollback on where the pass ended before it. They are the steps of a pass
-// from the first write on, but for inherit and drift, which the next pass has.
+// rollbackSteps carry a rollback on, or another intent that only the record has, where the pass
+// ended before it. They are the steps of a pass from the first write on, but for inherit and drift,
+// which the next pass has.
 func (r *Reconciler) rollbackSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
 		{Name: "connect", Run: r.connect},                                // a live connection to the user cluster

@@ -199,6 +199,7 @@ func (w *valuesWorld) testLayers() {
 	entry := entryWith(`{"a":"catalogue","b":"catalogue","c":"catalogue","kept":{"below":true,"gone":1}}`,
 		"b: template\nt: {{ .Cluster.Name }} {{ .Variables.byFlag }}\nc: template\n", form)
 	f, outcome := w.pass(entry, kubermaticv1.AddonInstallationSpec{
+		ValuesTemplate: "b: own {{ .Cluster.Name }}{{ .Cluster.Kubeconfig }}{{ .Cluster.Address.AdminToken }}\nc: own\ng: own\n",
 		ValuesFrom: []kubermaticv1.ValuesSource{
 			fromSecret("first", false), fromConfigMap("second", "my.yaml"), fromProvider("BackupTarget", "default"), fromSecret("none", true),
 		},
@@ -208,23 +209,24 @@ func (w *valuesWorld) testLayers() {
 		w.Fatalf("got %#v", outcome)
 	}
 	want := map[string]any{
-		"a": "catalogue", "b": "form", "t": "a f", "c": "first", "d": "second", "e": "user", "f": "target",
+		"a": "catalogue", "b": "own a", "t": "a f", "c": "first", "d": "second", "e": "user", "f": "target", "g": "own",
 		"kept": map[string]any{"below": true, "own": int64(1), "gone": nil},
 	}
 	if diff := cmp.Diff(want, f.values.Merged); diff != "" {
 		w.Errorf("values (-want +got):\n%s", diff)
 	}
 	origins := values.Origins{
-		"a": "catalogue", "b": "form defaults", "t": "valuesTemplate", "c": "valuesFrom[0]", "d": "valuesFrom[1]", "e": "installation",
-		"f": "valuesFrom[2]", "kept.below": "catalogue", "kept.own": "valuesFrom[1]", "kept.gone": "installation",
+		"a": "catalogue", "b": "installation valuesTemplate", "t": "valuesTemplate", "c": "valuesFrom[0]", "d": "valuesFrom[1]", "e": "installation",
+		"f": "valuesFrom[2]", "g": "installation valuesTemplate", "kept.below": "catalogue", "kept.own": "valuesFrom[1]", "kept.gone": "installation",
 	}
 	if diff := cmp.Diff(origins, f.values.Origins); diff != "" {
 		w.Errorf("origins (-want +got):\n%s", diff)
 	}
 	w.cluster.Name = "another"
 	defer func() { w.cluster.Name = "a" }()
-	if f, _ = w.pass(entry, kubermaticv1.AddonInstallationSpec{}, false); f.values.Merged["t"] != "another f" {
-		w.Errorf("the valuesTemplate was not rendered for the cluster's new facts: %v", f.values.Merged["t"])
+	f, _ = w.pass(entry, kubermaticv1.AddonInstallationSpec{ValuesTemplate: "o: {{ .Cluster.Name }}"}, false)
+	if f.values.Merged["t"] != "another f" || f.values.Merged["o"] != "another" || f.values.Merged["b"] != "form" {
+		w.Errorf("the valuesTemplates were not rendered for the cluster's new facts: %v", f.values.Merged)
 	}
 }
 
@@ -232,9 +234,9 @@ func (w *valuesWorld) testLayers() {
 func (w *valuesWorld) testRefused() {
 	number := kubermaticv1.FormField{DisplayName: "N", InternalName: "n", Type: kubermaticv1.FormNumber}
 	for _, test := range []struct {
-		why, catalogue, template, own string
-		from                          []kubermaticv1.ValuesSource
-		reason, says                  string
+		why, catalogue, template, own, ownTemplate string
+		from                                       []kubermaticv1.ValuesSource
+		reason, says                               string
 	}{
 		{why: "no such Secret", from: []kubermaticv1.ValuesSource{fromSecret("none", false)}, reason: "ValuesMissing", says: `spec.valuesFrom[0]: no Secret "none"`},
 		{why: "an unmarked Secret", from: []kubermaticv1.ValuesSource{fromSecret("unmarked", false)}, reason: "ValuesMissing", says: `no Secret "unmarked" with label`},
@@ -253,15 +255,21 @@ func (w *valuesWorld) testRefused() {
 		{why: "another type", own: `{"n":"hunter2"}`, reason: "ValuesInvalid", says: `field "N" (n) must be a number`},
 		{why: "all fields at once", own: `{"n":"hunter2","m":1}`, reason: "ValuesInvalid",
 			says: `field "N" (n) must be a number; field "M" (m) must be text; field "Owner" (owner) is required and has no value`},
+		{why: "an own valuesTemplate that fails", ownTemplate: `{{ fail "no" }}`, reason: "ValuesInvalid", says: "spec.valuesTemplate: "},
+		{why: "an own valuesTemplate that can't be parsed", ownTemplate: `{{ fail`, reason: "ValuesInvalid", says: "spec.valuesTemplate: "},
+		{why: "an own valuesTemplate at the reserved key", ownTemplate: `kkp: {}`, reason: "ValuesInvalid", says: `values of installation valuesTemplate`},
+		{why: "an own valuesTemplate without end", ownTemplate: `{{ range until 100000 }}{{ range until 100000 }}a{{ end }}{{ end }}`, reason: "ValuesInvalid",
+			says: "spec.valuesTemplate: "},
 		{why: "a valuesTemplate that fails", template: `{{ fail "no" }}`, reason: "ValuesInvalid", says: "valuesTemplate:1:"},
 	} {
 		entry := entryWith("{}", test.template, number)
+		spec := kubermaticv1.AddonInstallationSpec{ValuesFrom: test.from, Values: raw(test.own), ValuesTemplate: test.ownTemplate}
 		if test.why == "all fields at once" {
 			entry.Template.FormSpec = append(entry.Template.FormSpec,
 				kubermaticv1.FormField{DisplayName: "M", InternalName: "m", Type: kubermaticv1.FormText},
 				kubermaticv1.FormField{DisplayName: "Owner", InternalName: "owner", Type: kubermaticv1.FormText, Required: true})
 		}
-		f, outcome := w.pass(entry, kubermaticv1.AddonInstallationSpec{ValuesFrom: test.from, Values: raw(test.own)}, false)
+		f, outcome := w.pass(entry, spec, false)
 		stalled, ok := outcome.(loop.Stalled)
 		if !ok || stalled.Condition != kubermaticv1.ConditionValuesResolved || stalled.Reason != test.reason || !strings.Contains(stalled.Message, test.says) {
 			w.Errorf("%s: got %#v", test.why, outcome)
@@ -341,8 +349,9 @@ func (w *valuesWorld) testMarks(entry *kubermaticv1.AddonVersion) {
 	const marked = `{"a":{"extra":"hunter2 {{ .Values.kkp.Cluster.Kubeconfig }}"}}`
 	w.create(w.secret("marked", kubermaticv1.UseValues, marked))
 	for says, spec := range map[string]kubermaticv1.AddonInstallationSpec{
-		`spec.values: the text at "a.extra"`:        {Values: raw(marked)},
-		`spec.valuesFrom[0]: the text at "a.extra"`: {ValuesFrom: []kubermaticv1.ValuesSource{fromSecret("marked", false)}},
+		`spec.values: the text at "a.extra"`:                {Values: raw(marked)},
+		`spec.valuesTemplate: the text at "valuesTemplate"`: {ValuesTemplate: "a: hunter2 {{ .Cluster.Kubeconfig }}"},
+		`spec.valuesFrom[0]: the text at "a.extra"`:         {ValuesFrom: []kubermaticv1.ValuesSource{fromSecret("marked", false)}},
 	} {
 		_, outcome := w.pass(entry, spec, true)
 		stalled, ok := outcome.(loop.Stalled)
@@ -355,6 +364,14 @@ func (w *valuesWorld) testMarks(entry *kubermaticv1.AddonVersion) {
 	asking.Template.ClusterSecrets = true
 	if f, outcome := w.pass(asking, kubermaticv1.AddonInstallationSpec{}, true); outcome != nil || f.values.Layers == nil {
 		w.Errorf("the catalogue's own values: got %#v", outcome)
+	}
+	f, outcome := w.pass(entry, kubermaticv1.AddonInstallationSpec{ValuesTemplate: "a: plain"}, true)
+	if outcome != nil || f.values.Merged["a"] != "plain" {
+		w.Errorf("a valuesTemplate without marks: got %#v, %v", outcome, f.values.Merged)
+	}
+	own := kubermaticv1.AddonInstallationSpec{ValuesTemplate: "a: 'none{{ .Cluster.Kubeconfig }}'"}
+	if f, outcome := w.pass(entryWith("{}", ""), own, true); outcome != nil || f.values.Merged["a"] != "none" {
+		w.Errorf("a Core add-on that does not ask: got %#v, %v", outcome, f.values.Merged)
 	}
 	if _, outcome := w.pass(entryWith("{}", ""), kubermaticv1.AddonInstallationSpec{Values: raw(marked)}, true); outcome != nil {
 		w.Errorf("without secrets: got %#v", outcome)

@@ -22,6 +22,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
+	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
@@ -63,6 +64,8 @@ type world struct {
 	records func(addoninstallation.Records) addoninstallation.Records
 	// client, where set, stands before the controller's client.
 	client func(client.Client) client.Client
+	// store, where set, stands before the content store.
+	store func(fetch.Store) fetch.Store
 	// worker is the name of the controller that is started next.
 	worker string
 	// logger, where set, takes what the controller logs.
@@ -210,6 +213,9 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 	}
 	if w.records != nil {
 		dependencies.Records = w.records(dependencies.Records)
+	}
+	if w.store != nil {
+		dependencies.Store = w.store(dependencies.Store)
 	}
 	if w.client != nil {
 		dependencies.Client = w.client(dependencies.Client)
