@@ -105,3 +105,48 @@ func TestBytesAsHelm(t *testing.T) {
 		t.Errorf("the objects (-want +got):\n%s", diff)
 	}
 }
+
+// Red when a dependency that the values switch off leaves CRDs behind, or a null that is imported from a dependency is lost: Helm has
+// neither.
+func TestDependenciesAsHelm(t *testing.T) {
+	crd := func(name string) string {
+		return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: " + name + ".example.com\n"
+	}
+	sub := func(name string) string { return "apiVersion: v2\nname: " + name + "\nversion: 1.0.0\n" }
+	content := folder(
+		"Chart.yaml", chartYAML+"dependencies:\n- {name: one, version: 1.x.x, condition: one.enabled, import-values: [defaults]}\n"+
+			"- {name: two, version: 1.x.x, tags: [extra]}\n",
+		"values.yaml", "own: {kept: null, set: 1}\n",
+		"templates/a.yaml", configMap+"a\ndata:\n  values: {{ omit .Values \"kkp\" | toJson | quote }}\n",
+		"crds/a.yaml", crd("as"),
+		"charts/one/Chart.yaml", sub("one"), "charts/one/crds/one.yaml", crd("ones"),
+		"charts/one/values.yaml", "exports: {defaults: {imported: {kept: null, set: 1}}}\n",
+		"charts/one/templates/a.yaml", configMap+"one\n",
+		"charts/two/Chart.yaml", sub("two"), "charts/two/crds/two.yaml", crd("twos"),
+		"charts/two/templates/a.yaml", configMap+"two-{{ .Capabilities.APIVersions.Has \"example.com/v1\" }}\n",
+	)
+	for _, test := range []struct{ why, values string }{
+		{"all are on", "{}"},
+		{"one is off by its condition", "one: {enabled: false}"},
+		{"one is off by its tag", "tags: {extra: false}"},
+		{"a null of the user's", "{own: {set: null}, imported: {set: null}}"},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			values := map[string]any{}
+			if err := yaml.Unmarshal([]byte(test.values), &values); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(t.TempDir(), "values.yaml")
+			if err := os.WriteFile(file, []byte(test.values), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			have := map[string]any{}
+			for _, object := range mustRender(t, content, values).Objects {
+				have[object.GetKind()+"/"+object.GetName()] = object.Object
+			}
+			if diff := cmp.Diff(decoded(t, templated(t, content, "--include-crds", "--values", file)), have); diff != "" {
+				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -61,6 +61,13 @@ func renderChart(input render.Input) (render.Result, error) {
 	if input.OtherMoment {
 		atOtherMoment(chart)
 	}
+	config, err := helmValues(input.Values)
+	if err != nil {
+		return render.Result{}, err
+	}
+	if err := selectDependencies(chart, config); err != nil {
+		return render.Result{}, err
+	}
 	reader := manifest.Reader{Duplicates: true}
 	crds, err := readCRDs(&reader, chart)
 	if err != nil {
@@ -74,7 +81,7 @@ func renderChart(input render.Input) (render.Result, error) {
 		return render.Result{}, &render.ChartError{Chart: chart.Name(), Problem: fmt.Sprintf(
 			"needs Kubernetes %s, the cluster has %s", wanted, capabilities.KubeVersion.String())}
 	}
-	values, err := renderValues(chart, input, capabilities)
+	values, err := renderValues(chart, config, input, capabilities)
 	if err != nil {
 		return render.Result{}, err
 	}
@@ -94,13 +101,13 @@ func renderChart(input render.Input) (render.Result, error) {
 	if err != nil {
 		return render.Result{}, err
 	}
-	config, err := helmValues(input.Values)
+	config, err = helmValues(input.Values)
 	return render.Result{Objects: objects, Chart: &render.Chart{
 		Name: chart.Name(), Version: chart.Metadata.Version, AppVersion: chart.AppVersion(), Manifest: text, Config: config, Hooks: hooks,
 	}}, err
 }
 
-// readCRDs reads the crds/ folders of a chart and its dependencies; they are no templates.
+// readCRDs reads the crds/ folders of a chart and its selected dependencies; they are no templates.
 func readCRDs(reader *manifest.Reader, chart *helmchart.Chart) ([]*unstructured.Unstructured, error) {
 	for _, crd := range chart.CRDObjects() {
 		text := string(crd.File.Data)

@@ -30,15 +30,19 @@ func helmValues(content any) (map[string]any, error) {
 	return copied, nil
 }
 
-// renderValues selects the dependencies and gives what templates see. It changes the chart.
-func renderValues(chart *helmchart.Chart, input render.Input, capabilities *chartutil.Capabilities) (chartutil.Values, error) {
-	config, err := helmValues(input.Values)
-	if err != nil {
-		return nil, err
+// selectDependencies takes the dependencies that the values switch off out of the chart, with all that they have, and imports values of
+// the others. As in the helm program, a null among these stays.
+func selectDependencies(chart *helmchart.Chart, config map[string]any) error {
+	if err := chartutil.ProcessDependenciesWithMerge(chart, config); err != nil {
+		return &render.ChartError{Chart: chart.Name(), Problem: "has dependencies that don't fit the values: " + err.Error()}
 	}
-	if err := chartutil.ProcessDependencies(chart, config); err != nil {
-		return nil, &render.ChartError{Chart: chart.Name(), Problem: "has dependencies that don't fit the values: " + err.Error()}
-	}
+	return nil
+}
+
+// renderValues gives what the templates of a chart with selected dependencies see.
+func renderValues(
+	chart *helmchart.Chart, config map[string]any, input render.Input, capabilities *chartutil.Capabilities,
+) (chartutil.Values, error) {
 	options := chartutil.ReleaseOptions{
 		Name: input.Release.Name, Namespace: input.Release.Namespace, Revision: input.Release.Revision,
 		IsInstall: input.Release.IsInstall, IsUpgrade: !input.Release.IsInstall,
