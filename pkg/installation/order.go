@@ -2,6 +2,7 @@ package installation
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -153,6 +154,18 @@ func (n Neighbourhood) Cycle() []string {
 		}
 	}
 	return nil
+}
+
+// mostOfCycle is how many members of a cycle a text names.
+const mostOfCycle = 8
+
+// CycleText names the members of a cycle, from the first back to itself.
+func CycleText(members []string) string {
+	shown := slices.Clone(members[:min(len(members), mostOfCycle)])
+	if more := len(members) - mostOfCycle; more > 0 {
+		shown = append(shown, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(append(shown, members[0]), " → ")
 }
 
 // way goes back from the last one to the first.
