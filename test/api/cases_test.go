@@ -292,6 +292,18 @@ var installationRules = []rule{
 		good: edits{"spec.reconcileStrategy": "Once"}, bad: edits{"spec.reconcileStrategy": "Never"},
 	},
 	{
+		at: "spec.dependsOn", kind: "maxItems", why: "a cluster's installations are looked through for each",
+		good: edits{"spec.dependsOn": names(16)}, bad: edits{"spec.dependsOn": names(17)},
+	},
+	{
+		at: "spec.dependsOn", kind: "set", why: "to name one twice says nothing",
+		good: edits{"spec.dependsOn": "[a, b.c]"}, bad: edits{"spec.dependsOn": "[a, b.c, a]"},
+	},
+	{
+		at: "spec.dependsOn[]", kind: "pattern", why: "it is the name of an installation",
+		good: edits{"spec.dependsOn": "[a-1.b]"}, bad: edits{"spec.dependsOn": "[a_1]"},
+	},
+	{
 		at: "spec.deletionPolicy", kind: "enum", why: "two ways",
 		good: edits{"spec.deletionPolicy": "Orphan"}, bad: edits{"spec.deletionPolicy": "Keep"},
 	},

@@ -59,14 +59,17 @@ func (r *Reconciler) inTurn(ctx context.Context, f *facts) loop.Outcome {
 		return nil
 	}
 	before, err := r.before(ctx, f, now)
-	if err != nil {
+	switch {
+	case err != nil:
 		return failed(err)
+	case before.Held == order.HeldByNothing:
+		return nil
 	}
 	left := r.Options.OrderTimeout - waited(f)
 	isLimited := before.Held == order.HeldBySlot || before.Held == order.HeldByDependencies && now != turnFirst
 	outcome := loop.Waiting{Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonWaitingForOrder, Message: orderText(before)}
 	switch {
-	case before.Held == order.HeldByNothing, isLimited && r.isOver(ctx, f, now, before, left):
+	case isLimited && r.isOver(ctx, f, now, before, left):
 		return nil
 	case before.Held == order.HeldByCycle:
 		outcome.Reason = kubermaticv1.ReasonDependencyCycle
