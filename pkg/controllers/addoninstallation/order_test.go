@@ -250,6 +250,7 @@ func TestAnotherVersionWaitsAndWhatIsThereIsLookedAfter(t *testing.T) {
 		return nil
 	})
 	w.scale(db, 0)
+	w.expectReady(db, kubermaticv1.ReasonReady)
 	w.expectInstalled(web, "2.0.0", "")
 }
 
