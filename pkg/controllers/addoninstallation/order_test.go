@@ -93,7 +93,7 @@ func (w *world) expectHeld(object *kubermaticv1.AddonInstallation, reason, messa
 	}
 }
 
-// expectUntouched sees that nothing of an installation was rendered, and nothing is in the user cluster.
+// expectNotBegun sees that nothing of an installation was rendered, and nothing is in the user cluster.
 func (w *world) expectNotBegun(objects ...*kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	for _, object := range objects {
@@ -235,8 +235,11 @@ func TestAnotherVersionWaitsAndWhatIsThereIsLookedAfter(t *testing.T) {
 	w.scale(db, 0)
 	w.expectInstalled(web, "1.0.0", "2.0.0")
 
-	w.scale(db, 1)
-	w.expectReady(db, kubermaticv1.ReasonProgressing)
+	pause := func(isPaused bool) {
+		w.edit(db, func(object *kubermaticv1.AddonInstallation) { object.Spec.Paused = isPaused })
+	}
+	pause(true)
+	w.expectReady(db, kubermaticv1.ReasonPaused)
 	w.want(web, "2.0.0")
 	w.expectHeld(web, kubermaticv1.ReasonWaitingForOrder, `it goes on without that after 10m0s`)
 	if web.Status.Version != "1.0.0" || web.Status.Target != "2.0.0" || !meta.IsStatusConditionTrue(web.Status.Conditions, kubermaticv1.ConditionHealthy) {
@@ -249,7 +252,7 @@ func TestAnotherVersionWaitsAndWhatIsThereIsLookedAfter(t *testing.T) {
 		}
 		return nil
 	})
-	w.scale(db, 0)
+	pause(false)
 	w.expectReady(db, kubermaticv1.ReasonReady)
 	w.expectInstalled(web, "2.0.0", "")
 }
