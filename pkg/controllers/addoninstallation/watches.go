@@ -83,7 +83,8 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		Named("addoninstallation").
 		For(&kubermaticv1.AddonInstallation{}, builder.WithPredicates(installationChanged())).
 		Watches(&kubermaticv1.AddonInstallation{}, handler.EnqueueRequestsFromMapFunc(r.ofSibling), builder.WithPredicates(siblingChanged())).
-		Watches(&kubermaticv1.AddonInstallation{}, handler.EnqueueRequestsFromMapFunc(r.ofAwaited), builder.WithPredicates(changed(order.StandOf))).
+		Watches(&kubermaticv1.AddonInstallation{}, handler.EnqueueRequestsFromMapFunc(r.ofAwaited),
+			builder.WithPredicates(changed(order.StandOf))).
 		Watches(&kubermaticv1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.ofCatalogue)).
 		WatchesRawSource(r.Finder.Watch(manager.GetCache(), r.ofCluster, nil)).
 		WatchesRawSource(marked(r.Marked, &corev1.Secret{}, ofMarked[*corev1.Secret](r))).
