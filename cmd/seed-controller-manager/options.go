@@ -14,6 +14,7 @@ import (
 type options struct {
 	manager.Flags
 	driftInterval, sourceInterval time.Duration
+	orderTimeout                  time.Duration
 	sources                       sources.Flags
 	allowPrereleases              bool
 	restrictions                  catalogue.Restrictions
@@ -28,6 +29,8 @@ func newOptions() *options { return &options{} }
 func (o *options) register(set *flag.FlagSet) {
 	o.Register(set)
 	set.DurationVar(&o.driftInterval, "drift-interval", 10*time.Minute, "the time between two looks at applied objects")
+	set.DurationVar(&o.orderTimeout, "order-timeout", 10*time.Minute,
+		"for how long an installation waits for add-ons with an earlier slot, and later on for what it depends on; 0: not at all")
 	set.DurationVar(&o.sourceInterval, "source-interval", 5*time.Minute, "the time between two looks at a source")
 	o.sources.Register(set, "trellis-store", "4Gi")
 	set.BoolVar(&o.allowPrereleases, "allow-prereleases", false, "let a platform that is a pre-release lie in ranges that name none")

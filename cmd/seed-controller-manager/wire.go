@@ -116,6 +116,7 @@ func (s *seed) addInstallations(ctx context.Context) error {
 		Renders: renders, Images: rules, ProviderKinds: s.options.templates.providerKinds, Records: records, InputsKey: key,
 		Options: addoninstallation.Options{
 			CatalogueNamespace: s.options.CatalogueNamespace, DriftInterval: s.options.driftInterval,
+			OrderTimeout:     s.options.orderTimeout,
 			AllowPrereleases: s.options.allowPrereleases, Restrictions: s.options.restrictions, WorkerName: s.options.WorkerName,
 			Passes: fairqueue.Limits{Workers: s.options.concurrency}, Variables: s.options.templates.variables,
 		},

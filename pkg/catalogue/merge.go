@@ -153,7 +153,7 @@ func (m *merger) unite(name string) {
 		return compare(b.version.version.Version, b.version.semver, a.version.version.Version, a.version.semver)
 	})
 	merged := &MergedAddon{
-		Spec:    v1.AddonCatalogueSpec{Type: offers[0].source.Type, Addons: []v1.Addon{describe(name, picks)}},
+		Spec:    v1.AddonCatalogueSpec{Type: offers[0].source.Type, Addons: []v1.Addon{describe(name, offers, picks)}},
 		Origins: map[string]Origin{},
 	}
 	for _, offer := range offers {
@@ -201,13 +201,26 @@ func (m *merger) duplicate(addon, version string, on, wonBy *Source) {
 	m.conflict(on, v1.CatalogueConflict{Addon: addon, Version: version, WonBy: wonBy.Name, Reason: v1.ReasonDuplicate})
 }
 
-// describe uses the description and links of the highest version, which is the first pick.
-func describe(name string, picks []pick) v1.Addon {
+// describe uses the description and links of the highest version, which is the first pick, and the
+// slot by precedence.
+func describe(name string, offers []offer, picks []pick) v1.Addon {
 	described := picks[0].addon.addon
 	return v1.Addon{
-		Name: v1.AddonName(name), DisplayName: described.DisplayName,
+		Name: v1.AddonName(name), Slot: slotOf(offers), DisplayName: described.DisplayName,
 		Description: described.Description, DocumentationURL: described.DocumentationURL,
 	}
+}
+
+// slotOf is what the first catalogue by precedence says that names a slot: a new version in a
+// catalogue of less precedence moves no add-on to another place, and one that says nothing takes
+// none away.
+func slotOf(offers []offer) v1.Slot {
+	for _, offer := range offers {
+		if slot := offer.addon.addon.Slot; slot != "" {
+			return slot
+		}
+	}
+	return ""
 }
 
 // tooLarge checks the limits. Size is that of all versions as JSON.

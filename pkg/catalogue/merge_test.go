@@ -444,3 +444,54 @@ func BenchmarkAvailable12Platforms(b *testing.B) {
 		}
 	}
 }
+
+// Red when a slot is lost in the merge, when one of less precedence or of a newer version wins, when silence takes a slot away, or when a
+// slot counts as content: a change of it would render everything anew.
+func TestTheFirstCatalogueThatNamesASlotDecides(t *testing.T) {
+	version := func(name string) []v1.AddonVersion {
+		return []v1.AddonVersion{{
+			Version: name, Template: &v1.Template{Method: v1.MethodGoTemplate},
+			Source: &v1.Source{Git: &v1.GitSource{Remote: "https://git.example.com/a.git"}},
+		}}
+	}
+	mergedOf := func(slots ...v1.Slot) *catalogue.MergedAddon {
+		var sources []*catalogue.Source
+		for i, slot := range slots {
+			object := &v1.AddonCatalogue{}
+			object.Name, object.UID = fmt.Sprintf("c%d", i), types.UID(fmt.Sprintf("c%d", i))
+			object.Spec = v1.AddonCatalogueSpec{
+				Priority: int32(10 - i), Addons: []v1.Addon{{Name: "net", Slot: slot, Versions: version(fmt.Sprintf("%d.0.0", i+1))}},
+			}
+			source, err := catalogue.Read(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources = append(sources, source)
+		}
+		return catalogue.Merge(sources).Addons["net"]
+	}
+	for _, test := range []struct {
+		why   string
+		slots []v1.Slot
+		want  v1.Slot
+	}{
+		{"nobody names one", []v1.Slot{"", ""}, ""},
+		{"the one of precedence does", []v1.Slot{v1.SlotCNI, v1.SlotSystem}, v1.SlotCNI},
+		{"the one of precedence is silent", []v1.Slot{"", v1.SlotCSI, v1.SlotCPI}, v1.SlotCSI},
+	} {
+		if got := mergedOf(test.slots...).Spec.Addons[0].Slot; got != test.want {
+			t.Errorf("%s: slot %q, want %q", test.why, got, test.want)
+		}
+	}
+	before, after := mergedOf(""), mergedOf(v1.SlotCNI)
+	if before.Digest == after.Digest {
+		t.Error("seeds don't see that the slot is another")
+	}
+	if before.Origins["1.0.0"] != after.Origins["1.0.0"] {
+		t.Error("a slot is part of a version's digest")
+	}
+	wrong := &v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Addons: []v1.Addon{{Name: "net", Slot: "Network", Versions: version("1.0.0")}}}}
+	if _, err := catalogue.Read(wrong); err == nil {
+		t.Error("a slot that is none is read")
+	}
+}

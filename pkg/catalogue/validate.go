@@ -3,9 +3,11 @@ package catalogue
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // Problem is one error in a catalogue's spec.
@@ -51,6 +53,11 @@ var (
 	versionPattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._+-]{0,126}[A-Za-z0-9])?$`)
 )
 
+var slots = []v1.Slot{v1.SlotCNI, v1.SlotCPI, v1.SlotCSI, v1.SlotSystem}
+
+// slotShown is how much of a wrong slot is repeated, in bytes.
+const slotShown = 32
+
 type addonProblems struct {
 	addon    string
 	kind     v1.CatalogueType
@@ -64,6 +71,9 @@ func (p *addonProblems) add(version, field, message string, arguments ...any) {
 func (p *addonProblems) checkAddon(addon *v1.Addon) {
 	if !namePattern.MatchString(p.addon) {
 		p.add("", "name", "it is no DNS label: use up to 63 lower-case letters, digits and dashes")
+	}
+	if addon.Slot != "" && !slices.Contains(slots, addon.Slot) {
+		p.add("", "slot", "%q is none: use CNI, CPI, CSI or System, or take it out", text.Cut(string(addon.Slot), slotShown))
 	}
 	if len(addon.Versions) == 0 {
 		p.add("", "versions", "there are none: list at least one")

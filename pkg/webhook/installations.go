@@ -19,6 +19,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/target"
@@ -32,7 +33,7 @@ type Finder interface {
 
 // Installations checks AddonInstallations.
 type Installations struct {
-	// Reader reads merged catalogues and namespaces from a cache.
+	// Reader reads merged catalogues, installations and namespaces from a cache.
 	Reader client.Reader
 	// Marks recognises valid merged catalogues.
 	Marks *mergedcatalogue.Marks
@@ -64,15 +65,16 @@ func (i *Installations) Handle(ctx context.Context, request admission.Request) a
 	return allowed(warnings...)
 }
 
-// sameQuestion says that an update changes neither add-on nor values: pausing or a removal must
-// work even if the values have become invalid.
+// sameQuestion says that an update changes neither add-on nor values nor dependencies: pausing or a
+// removal must work even if the values have become invalid.
 func sameQuestion(found change[v1.AddonInstallation]) bool {
 	if found.before == nil {
 		return false
 	}
 	before, after := &found.before.Spec, &found.after.Spec
 	return before.AddonRef == after.AddonRef && before.ValuesTemplate == after.ValuesTemplate &&
-		equality.Semantic.DeepEqual(before.ValuesFrom, after.ValuesFrom) && bytes.Equal(rawOf(before.Values), rawOf(after.Values))
+		equality.Semantic.DeepEqual(before.ValuesFrom, after.ValuesFrom) && slices.Equal(before.DependsOn, after.DependsOn) &&
+		bytes.Equal(rawOf(before.Values), rawOf(after.Values))
 }
 
 func rawOf(raw *runtime.RawExtension) []byte {
@@ -85,6 +87,9 @@ func rawOf(raw *runtime.RawExtension) []byte {
 // check refuses what can never work, and warns of what would not work now.
 func (i *Installations) check(ctx context.Context, sent change[v1.AddonInstallation]) (warnings []string, err error) {
 	object := sent.after
+	if err := i.checkOrder(ctx, sent); err != nil {
+		return nil, err
+	}
 	given, err := values.Decode(rawOf(object.Spec.Values))
 	if err != nil {
 		return nil, fmt.Errorf("spec.values: %w", err)
@@ -131,6 +136,25 @@ func (i *Installations) check(ctx context.Context, sent change[v1.AddonInstallat
 		warnings = append(warnings, values.PlaceOf(object)+": "+unknown)
 	}
 	return warnings, nil
+}
+
+// checkOrder refuses dependencies by which the installation would depend on itself. What is not
+// there may come later. Where installations can't be read, the controller tells.
+func (i *Installations) checkOrder(ctx context.Context, sent change[v1.AddonInstallation]) error {
+	object := sent.after
+	if len(object.Spec.DependsOn) == 0 || sent.before != nil && slices.Equal(sent.before.Spec.DependsOn, object.Spec.DependsOn) {
+		return nil
+	}
+	all := &v1.AddonInstallationList{}
+	of := []client.ListOption{client.InNamespace(target.InstalledIn(object).Namespace), client.UnsafeDisableDeepCopy}
+	if err := i.Reader.List(ctx, all, of...); err != nil {
+		return nil
+	}
+	cycle := installation.NeighbourhoodOf(object, all.Items, nil).Cycle()
+	if len(cycle) == 0 {
+		return nil
+	}
+	return fmt.Errorf("spec.dependsOn: the installation would depend on itself: %s: take one of them out", installation.CycleText(cycle))
 }
 
 // checkTarget refuses a new installation with a forbidden targetNamespace, as that field can't be

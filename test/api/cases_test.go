@@ -90,6 +90,10 @@ var addonRules = []rule{
 		good: edits{"spec.addons.0.name": "node-exporter-2"}, bad: edits{"spec.addons.0.name": "OpenVPN"},
 	},
 	{
+		at: "spec.addons[].slot", kind: "enum", why: "there are four, and the rest",
+		good: edits{"spec.addons.0.slot": "CNI"}, bad: edits{"spec.addons.0.slot": "Network"},
+	},
+	{
 		at: "spec.addons[].documentationURL", kind: "pattern", why: "a dashboard makes a link of it",
 		good: edits{"spec.addons.0.documentationURL": "https://example.com/docs#top"},
 		bad:  edits{"spec.addons.0.documentationURL": "javascript:alert(1)"},
@@ -266,6 +270,10 @@ var installationRules = []rule{
 		good: edits{"metadata.name": strings.Repeat("a", 63)}, bad: edits{"metadata.name": strings.Repeat("a", 64)},
 	},
 	{
+		at: "", kind: "cel: an installation can't depend on itself: take its name out of dependsOn", why: "it would wait for ever",
+		good: edits{"spec.dependsOn": "[other]"}, bad: edits{"spec.dependsOn": "[other, base]"},
+	},
+	{
 		at: "spec.addonRef.name", kind: "pattern", why: "add-ons are named by DNS labels",
 		good: edits{"spec.addonRef.name": "openvpn"}, bad: edits{"spec.addonRef.name": "OpenVPN"},
 	},
@@ -308,6 +316,10 @@ var installationRules = []rule{
 	{
 		at: "spec.reconcileStrategy", kind: "enum", why: "two ways",
 		good: edits{"spec.reconcileStrategy": "Once"}, bad: edits{"spec.reconcileStrategy": "Never"},
+	},
+	{
+		at: "spec.dependsOn[]", kind: "pattern", why: "it is the name of an installation",
+		good: edits{"spec.dependsOn": "[a-1.b]"}, bad: edits{"spec.dependsOn": "[a_1]"},
 	},
 	{
 		at: "spec.deletionPolicy", kind: "enum", why: "two ways",

@@ -12,7 +12,7 @@ import (
 var tiers = [][]string{
 	{"apis/kkp", "apis/kubermatic"},
 	{"pkg/addresses", "pkg/fieldsets", "pkg/lru", "pkg/ownership", "pkg/text"},
-	{"pkg/backoff", "pkg/catalogue", "pkg/certificate", "pkg/conditions", "pkg/fence", "pkg/listcache", "pkg/remote", "pkg/target", "pkg/templatedata", "pkg/values"},
+	{"pkg/backoff", "pkg/catalogue", "pkg/certificate", "pkg/conditions", "pkg/fence", "pkg/installation", "pkg/listcache", "pkg/remote", "pkg/target", "pkg/templatedata", "pkg/values"},
 	{"pkg/calls"},
 	{
 		"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/helmrelease", "pkg/hooks", "pkg/loop", "pkg/mergedcatalogue",
@@ -158,7 +158,7 @@ func TestImportLawsCatch(t *testing.T) {
 
 // pure rooms decide and do nothing else.
 var pure = []string{
-	"pkg/addresses", "pkg/catalogue", "pkg/conditions", "pkg/fieldsets", "pkg/ownership", "pkg/target", "pkg/templatedata", "pkg/text",
+	"pkg/addresses", "pkg/catalogue", "pkg/conditions", "pkg/fieldsets", "pkg/installation", "pkg/ownership", "pkg/target", "pkg/templatedata", "pkg/text",
 	"pkg/values",
 }
 

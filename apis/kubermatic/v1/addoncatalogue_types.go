@@ -166,11 +166,31 @@ type VersionRange string
 // +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 type AddonName string
 
+// Slot is the place of an add-on in the order in which a cluster gets its first ones.
+//
+// +kubebuilder:validation:Enum=CNI;CPI;CSI;System
+type Slot string
+
+const (
+	// SlotCNI is for the cluster's network: nothing comes before it.
+	SlotCNI Slot = "CNI"
+	// SlotCPI is for the cloud provider, once the network is Applied.
+	SlotCPI Slot = "CPI"
+	// SlotCSI is for storage, once network and cloud provider are Applied.
+	SlotCSI Slot = "CSI"
+	// SlotSystem is for what else a cluster needs to work, once those before it are Applied.
+	SlotSystem Slot = "System"
+)
+
 // Addon is one add-on with all its versions.
 type Addon struct {
 	// name identifies the add-on, a DNS label.
 	// +required
 	Name AddonName `json:"name,omitempty"`
+	// slot is the add-on's place in the order of a cluster's first installations: CNI, CPI, CSI, System, each once those before it are
+	// Applied. Absent: the rest, which comes once all of these are Ready.
+	// +optional
+	Slot Slot `json:"slot,omitempty"`
 	// displayName is the name that users read.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256

@@ -12,6 +12,7 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=addoninst,categories=kubermatic
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name of an AddonInstallation has at most 63 characters"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.dependsOn) || !self.spec.dependsOn.exists(n, n == self.metadata.name)",message="an installation can't depend on itself: take its name out of dependsOn"
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Addon",type=string,JSONPath=`.spec.addonRef.name`
@@ -113,6 +114,13 @@ type AddonInstallationSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	ValuesTemplate string `json:"valuesTemplate,omitempty"`
+	// dependsOn names installations of the same cluster, itself not among them. Each has to be Ready before this one is applied for the first
+	// time, for as long as that takes, and before another version of it is applied, for as long as the seed's --order-timeout. They may be made
+	// later.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	DependsOn []InstallationName `json:"dependsOn,omitempty"`
 	// paused stops all work on the installation but its removal.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
@@ -127,6 +135,13 @@ type AddonInstallationSpec struct {
 	// +kubebuilder:default=Delete
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 }
+
+// InstallationName is the name of an AddonInstallation, a DNS subdomain.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+type InstallationName string
 
 // AddonReference names an add-on and a version of it.
 //

@@ -193,6 +193,13 @@ const (
 	ReasonNamespaceMissing = "NamespaceMissing"
 	// ReasonNamespaceTerminating: a namespace is being deleted; waited for.
 	ReasonNamespaceTerminating = "NamespaceTerminating"
+	// ReasonWaitingForOrder: others of the cluster come first, by slot or dependsOn, or go first where this one is being removed. The
+	// message names them.
+	ReasonWaitingForOrder = "WaitingForOrder"
+	// ReasonDependencyMissing: dependsOn names what the cluster does not have. Holds a first apply.
+	ReasonDependencyMissing = "DependencyMissing"
+	// ReasonDependencyCycle: the installation depends on itself, by others that the message names. Holds a first apply.
+	ReasonDependencyCycle = "DependencyCycle"
 	// ReasonWaitingForStage: namespaces or CRDs are not ready yet.
 	ReasonWaitingForStage = "WaitingForStage"
 	// ReasonNotEstablished: a CRD was written and is not established after a minute; the message has the API server's reason. What
@@ -285,6 +292,8 @@ const (
 	EventLeft = "Left"
 	// EventApplied: objects were written to the user cluster.
 	EventApplied = "Applied"
+	// EventOrderGivenUp: an installation was applied, or removed, although others that come first are not ready, or not gone.
+	EventOrderGivenUp = "OrderGivenUp"
 	// EventAdopted: a Helm release that was there before is gone on with.
 	EventAdopted = "Adopted"
 	// EventReleaseChanged: somebody made revisions of the Helm release by hand.

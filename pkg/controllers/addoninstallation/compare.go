@@ -12,6 +12,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/hooks"
+	order "github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/revision"
@@ -125,7 +126,7 @@ var beforeApply = map[string]bool{
 // was withdrawn is finished: none needs what the pass could not get.
 func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcome) loop.Outcome {
 	said := verdictOf(outcome)
-	if !beforeApply[said.condition] {
+	if !beforeApply[said.condition] && !order.IsHeld(said.reason) {
 		return outcome
 	}
 	f.decide(ctx, f.onRecord)

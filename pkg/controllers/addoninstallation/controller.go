@@ -39,6 +39,9 @@ type Options struct {
 	DriftInterval time.Duration
 	// AllowPrereleases lets pre-releases of the platform match ordinary ranges.
 	AllowPrereleases bool
+	// OrderTimeout is for how long slots are waited for, and dependencies of what is applied already;
+	// 0: not at all.
+	OrderTimeout time.Duration
 	// WorkerName restricts the controller to Clusters with that label; empty: those without.
 	WorkerName string
 	// Passes bound how many installations are worked on at a time, for each cluster and together,
@@ -107,6 +110,7 @@ type Reconciler struct {
 	renderer   *rendering.Renderer
 	memories   memories
 	dependents dependents
+	awaiting   awaiting
 	queue      *fairqueue.Queue[reconcile.Request]
 }
 
@@ -164,6 +168,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 func (r *Reconciler) forget(name types.NamespacedName) {
 	r.memories.byName.Delete(name)
 	r.dependents.forget(name)
+	r.awaiting.forget(name)
 }
 
 // finish hands the outcome over, remembers the status that was written and reports what is new in

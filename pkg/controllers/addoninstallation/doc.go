@@ -23,6 +23,8 @@
 //	fetch.go    fetch                        content from the store
 //	connect.go  connect, required            a connection, and the kinds that the version needs
 //	compare.go  compare                      inputs equal: no render, no write
+//	order.go    order                        what comes first is as far as it has to be
+//	awaiting.go                              who is woken by whom
 //	render.go   render, allowed              objects, as they may be written, by package rendering
 //	install.go  intent, apply                the installer's, with what they need of the seed; the
 //	                                         other steps of the installer stand in steps.go
@@ -42,6 +44,11 @@
 // all: KKP would undo it. A Helm release in the user cluster that is not this installation's is
 // refused before the first write; with annotation adopt it is adopted. What it says of itself
 // counts only as far as the user cluster's objects agree.
+//
+// A first apply waits for neighbours by slot and dependsOn, another version for what it depends on,
+// a removal for what depends on it (package installation decides; ADR 58). All of that is in the
+// manager's cache. Who waits is noted before the neighbours are read, and narrowed to those that are
+// named; their changes wake it. Where a cluster has neither, no neighbour is looked at.
 //
 // # What is rendered
 //

@@ -176,6 +176,8 @@ type memory struct {
 	refusals int32
 	// reported is what was reported last of why the installation is not ready.
 	reported conditions.Reported
+	// letGo is the turn that waits for no others any more.
+	letGo turn
 	// written is the last status, until the cache shows it.
 	written *written
 }

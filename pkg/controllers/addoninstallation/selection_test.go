@@ -41,16 +41,20 @@ func (w *world) publish(name string, kind kubermaticv1.CatalogueType, versions .
 
 func (w *world) publishVersions(name string, kind kubermaticv1.CatalogueType, versions []kubermaticv1.AddonVersion) {
 	w.t.Helper()
+	w.publishAddon(kind, kubermaticv1.Addon{Name: kubermaticv1.AddonName(name), Versions: versions})
+}
+
+func (w *world) publishAddon(kind kubermaticv1.CatalogueType, addon kubermaticv1.Addon) {
+	w.t.Helper()
+	name := string(addon.Name)
 	object := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: name}}
 	err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object)
 	if client.IgnoreNotFound(err) != nil {
 		w.t.Fatal(err)
 	}
 	object.Labels = map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged}
-	object.Annotations = map[string]string{kubermaticv1.AnnotationKKPVersion: "v2.31.0", kubermaticv1.AnnotationVersions: w.origins(versions)}
-	object.Spec = kubermaticv1.AddonCatalogueSpec{
-		Type: kind, Addons: []kubermaticv1.Addon{{Name: kubermaticv1.AddonName(name), Versions: versions}},
-	}
+	object.Annotations = map[string]string{kubermaticv1.AnnotationKKPVersion: "v2.31.0", kubermaticv1.AnnotationVersions: w.origins(addon.Versions)}
+	object.Spec = kubermaticv1.AddonCatalogueSpec{Type: kind, Addons: []kubermaticv1.Addon{addon}}
 	if err == nil {
 		err = w.seed.Update(w.t.Context(), object)
 	} else {

@@ -13,6 +13,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/conditions"
+	order "github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
@@ -164,7 +165,14 @@ func projectPipeline(f *facts, result verdict) {
 		return
 	}
 	list, generation := &f.installation.Status.Conditions, f.installation.Generation
+	isHeld := order.IsHeld(result.reason) // before anything was rendered
+	if isHeld {
+		beginWait(list)
+	}
 	for _, step := range pipeline {
+		if isHeld && step.condition == kubermaticv1.ConditionRendered {
+			continue
+		}
 		if !result.done && step.condition == result.condition {
 			conditions.Set(list, result.as(step.condition, generation))
 			return
@@ -197,6 +205,15 @@ func (f *facts) success(condition, word string) (reason, message string) {
 		return word, unknownKeys(f.installation, f.values)
 	}
 	return word, ""
+}
+
+// beginWait has a wait for others begin with a transition of its own, which is its clock, also where
+// condition Applied was False for something else.
+func beginWait(list *[]metav1.Condition) {
+	applied := meta.FindStatusCondition(*list, kubermaticv1.ConditionApplied)
+	if applied != nil && applied.Status == metav1.ConditionFalse && !order.IsHeld(applied.Reason) {
+		meta.RemoveStatusCondition(list, kubermaticv1.ConditionApplied)
+	}
 }
 
 // deprecation is what the catalogue says of a deprecated version, and what to choose instead.

@@ -19,6 +19,7 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 		{Name: "fetch", Run: r.fetch},                                    // the version's content, from the store
 		{Name: "connect", Run: r.connect},                                // a live connection to the user cluster
 		{Name: "compare", Run: r.compare},                                // inputs equal: no render, no write
+		{Name: "order", Run: r.inTurn},                                   // what comes first by slot and dependsOn is as far as it has to be
 		{Name: "required", Run: r.required},                              // kinds that the version needs the cluster to serve
 		{Name: "render", Run: r.render},                                  // content and values become objects; helm: its release name is free
 		{Name: "allowed", Run: r.allowed},                                // what Custom catalogues may not have
@@ -70,6 +71,7 @@ func (r *Reconciler) rollbackSteps() []loop.Step[facts] {
 func (r *Reconciler) removalSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
 		{Name: "leave", Run: r.leave},                                        // cluster deleted or gone, nothing applied, or Orphan: no call
+		{Name: "order", Run: r.removedInTurn},                                // what depends on it, or has a later slot, goes first
 		{Name: "connect", Run: r.connect},                                    // a live connection to the user cluster
 		{Name: "pre-delete", Run: installs((*installer.Pass).PreDelete)},     // helm: hooks that run before anything goes
 		{Name: "remove", Run: installs((*installer.Pass).RemoveObjects)},     // in reverse order, by UID, until nothing is left

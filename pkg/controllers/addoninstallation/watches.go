@@ -23,15 +23,21 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
+	order "github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // indexAddon finds the installations of an add-on, indexRelease those that have a Helm release of a
-// name.
+// name, indexDependsOn those that depend on one. indexSlot finds the catalogues whose add-on has a
+// slot.
 const (
-	indexAddon   = "spec.addonRef.name"
-	indexRelease = "status.release.name"
+	indexAddon     = "spec.addonRef.name"
+	indexRelease   = "status.release.name"
+	indexDependsOn = "spec.dependsOn"
+	indexSlot      = "spec.addons.slot"
+	// hasSlot is the one value of indexSlot.
+	hasSlot = "true"
 )
 
 var indexes = map[string]func(*kubermaticv1.AddonInstallation) []string{
@@ -44,21 +50,41 @@ var indexes = map[string]func(*kubermaticv1.AddonInstallation) []string{
 		}
 		return nil
 	},
+	indexDependsOn: func(installation *kubermaticv1.AddonInstallation) (names []string) {
+		for _, name := range installation.Spec.DependsOn {
+			names = append(names, string(name))
+		}
+		return names
+	},
 }
 
-// SetupWithManager registers the controller with its watches and indexes.
-func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
+func addIndexes(indexer client.FieldIndexer) error {
 	for field, values := range indexes {
-		err := manager.GetFieldIndexer().IndexField(context.Background(), &kubermaticv1.AddonInstallation{}, field,
+		err := indexer.IndexField(context.Background(), &kubermaticv1.AddonInstallation{}, field,
 			func(object client.Object) []string { return values(object.(*kubermaticv1.AddonInstallation)) })
 		if err != nil {
 			return err
 		}
 	}
+	return indexer.IndexField(context.Background(), &kubermaticv1.AddonCatalogue{}, indexSlot, func(object client.Object) []string {
+		if slotOf(object.(*kubermaticv1.AddonCatalogue)) == "" {
+			return nil
+		}
+		return []string{hasSlot}
+	})
+}
+
+// SetupWithManager registers the controller with its watches and indexes.
+func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
+	if err := addIndexes(manager.GetFieldIndexer()); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(manager).
 		Named("addoninstallation").
 		For(&kubermaticv1.AddonInstallation{}, builder.WithPredicates(installationChanged())).
 		Watches(&kubermaticv1.AddonInstallation{}, handler.EnqueueRequestsFromMapFunc(r.ofSibling), builder.WithPredicates(siblingChanged())).
+		Watches(&kubermaticv1.AddonInstallation{}, handler.EnqueueRequestsFromMapFunc(r.ofAwaited),
+			builder.WithPredicates(changed(order.StandOf))).
 		Watches(&kubermaticv1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.ofCatalogue)).
 		WatchesRawSource(r.Finder.Watch(manager.GetCache(), r.ofCluster, nil)).
 		WatchesRawSource(marked(r.Marked, &corev1.Secret{}, ofMarked[*corev1.Secret](r))).
@@ -138,11 +164,20 @@ func (r *Reconciler) ofSibling(_ context.Context, object client.Object) []reconc
 	return r.dependents.of(changed)
 }
 
+// ofAwaited wakes those that wait for an installation: one that came, went, or stands otherwise.
+func (r *Reconciler) ofAwaited(_ context.Context, object client.Object) []reconcile.Request {
+	return r.awaiting.of(client.ObjectKeyFromObject(object))
+}
+
 func (r *Reconciler) ofCatalogue(ctx context.Context, object client.Object) []reconcile.Request {
 	if object.GetNamespace() != r.Options.CatalogueNamespace {
 		return nil
 	}
-	return r.requests(ctx, client.MatchingFields{indexAddon: object.GetName()})
+	requests := r.requests(ctx, client.MatchingFields{indexAddon: object.GetName()})
+	for _, request := range slices.Clone(requests) { // it may have another slot
+		requests = append(requests, r.awaiting.of(request.NamespacedName)...)
+	}
+	return requests
 }
 
 func (r *Reconciler) ofCluster(ctx context.Context, found target.Description) []reconcile.Request {
@@ -195,11 +230,11 @@ func (r *Reconciler) requests(ctx context.Context, options ...client.ListOption)
 // isRemoved says whether an installation is to go. A core add-on that somebody deletes lives on
 // while it is protected, by the core add-on controller.
 func isRemoved(installation *kubermaticv1.AddonInstallation) bool {
-	return !installation.DeletionTimestamp.IsZero() && !isProtected(installation)
+	return order.IsRemoved(installation)
 }
 
 func isProtected(installation *kubermaticv1.AddonInstallation) bool {
-	return installation.Spec.CoreAddon && slices.Contains(installation.Finalizers, kubermaticv1.FinalizerCoreProtection)
+	return order.IsProtected(installation)
 }
 
 // dependents knows the installations that go by what others of their add-on do: those that use

@@ -54,6 +54,8 @@ type world struct {
 	concurrency int
 	// driftInterval is the time between two looks; 0 is a minute.
 	driftInterval time.Duration
+	// orderTimeout is for how long others are waited for; 0 is ten minutes.
+	orderTimeout time.Duration
 	// passes are the limits of the queue, where they are others.
 	passes fairqueue.Limits
 	// identities has user clusters compared with those on record.
@@ -201,6 +203,7 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 		Records: wiring.Records(made, key), InputsKey: key,
 		Options: addoninstallation.Options{
 			CatalogueNamespace: w.catalogue, WorkerName: w.worker, DriftInterval: cmp.Or(w.driftInterval, time.Minute),
+			OrderTimeout: cmp.Or(w.orderTimeout, 10*time.Minute),
 			Restrictions: w.restrictions, Passes: cmp.Or(w.passes, fairqueue.Limits{Workers: cmp.Or(w.concurrency, 2)}),
 		},
 	}

@@ -51,12 +51,12 @@ func (r *Reconciler) applyOne(ctx context.Context, namespace string, c change) (
 	if err := r.patch(ctx, object, types.ApplyPatchType, content, client.ForceOwnership); err != nil {
 		return nil, fmt.Errorf("applying installation %q: %w", c.wanted.name, err)
 	}
-	if !hasForeignVersion(object, c.wanted) {
+	none := foreign(object, c.wanted)
+	if none == nil {
 		return object, nil
 	}
-	none := map[string]any{"spec": map[string]any{"addonRef": map[string]any{"version": nil}}}
 	if err := r.patch(ctx, object, types.MergePatchType, none); err != nil {
-		return nil, fmt.Errorf("taking the version off installation %q: %w", c.wanted.name, err)
+		return nil, fmt.Errorf("taking version and dependencies off installation %q: %w", c.wanted.name, err)
 	}
 	return object, nil
 }

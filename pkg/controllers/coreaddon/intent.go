@@ -60,9 +60,20 @@ func owned(spec v1.AddonInstallationSpec) v1.AddonInstallationSpec {
 	return spec
 }
 
-// hasForeignVersion says whether others set a version where the set has none: it is removed.
-func hasForeignVersion(live *v1.AddonInstallation, one wanted) bool {
-	return one.spec.AddonRef.Version == "" && live.Spec.AddonRef.Version != ""
+// foreign is what others set where the set has nothing, as a patch that removes it; nil for none:
+// a version, and what the core add-on would wait for.
+func foreign(live *v1.AddonInstallation, one wanted) map[string]any {
+	spec := map[string]any{}
+	if one.spec.AddonRef.Version == "" && live.Spec.AddonRef.Version != "" {
+		spec["addonRef"] = map[string]any{"version": nil}
+	}
+	if len(live.Spec.DependsOn) > 0 {
+		spec["dependsOn"] = nil
+	}
+	if len(spec) == 0 {
+		return nil
+	}
+	return map[string]any{"spec": spec}
 }
 
 // holdsValues says whether the values of the core item are there, with or without others.

@@ -90,7 +90,17 @@ func (c *collection) add(addon *v1.Addon, written int, at Place, versions []Plac
 		united.DisplayName, united.Description = addon.DisplayName, addon.Description
 		united.DocumentationURL = addon.DocumentationURL
 	}
+	c.addSlot(united, addon.Slot, at)
 	return true
+}
+
+// addSlot takes the slot of an add-on from the document that names one; two must not differ.
+func (c *collection) addSlot(united *v1.Addon, slot v1.Slot, at Place) {
+	if united.Slot != "" && slot != "" && slot != united.Slot {
+		c.problem(at, "add-on %q has slot %q here and slot %q in another document: give it one", united.Name, slot, united.Slot)
+		return
+	}
+	united.Slot = cmp.Or(united.Slot, slot)
 }
 
 // hasRoom counts an add-on of a document, and reports what there is too much of.

@@ -1,0 +1,413 @@
+package addoninstallation_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// slow has ConfigMap settings, and a ReplicaSet that is not ready before somebody scales it to nothing: nothing runs its pods.
+const slow = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {version: '{{ .Variables.version }}'}
+---
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: web}
+spec:
+  replicas: {{ .Variables.replicas }}
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: "example.com/web:1"}]}
+`
+
+// publishSlow offers an add-on that is not ready once it is applied.
+func (w *world) publishSlow(name string, kind kubermaticv1.CatalogueType, slot kubermaticv1.Slot, versions ...string) {
+	w.t.Helper()
+	addon := kubermaticv1.Addon{Name: kubermaticv1.AddonName(name), Slot: slot}
+	for _, version := range versions {
+		made := w.content(version, kubermaticv1.MethodGoTemplate, "slow", map[string]string{"all.yaml": slow})
+		made.Values = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"version":%q,"replicas":1}`, version)}
+		addon.Versions = append(addon.Versions, made)
+	}
+	w.publishAddon(kind, addon)
+}
+
+// wish asks for an add-on that depends on others.
+func (w *world) wish(name, addon, version string, dependsOn ...string) *kubermaticv1.AddonInstallation {
+	w.t.Helper()
+	object := &kubermaticv1.AddonInstallation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
+		Spec: kubermaticv1.AddonInstallationSpec{
+			AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon), Version: version},
+			TargetNamespace: fmt.Sprintf("%s-%d", name, worlds), CreateNamespace: true, DependsOn: namesOf(dependsOn),
+		},
+	}
+	w.create(object)
+	return object
+}
+
+func namesOf(texts []string) (names []kubermaticv1.InstallationName) {
+	for _, text := range texts {
+		names = append(names, kubermaticv1.InstallationName(text))
+	}
+	return names
+}
+
+func (w *world) dependOn(object *kubermaticv1.AddonInstallation, names ...string) {
+	w.t.Helper()
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.DependsOn = namesOf(names) })
+}
+
+// scale lets what publishSlow offers be ready, or not.
+func (w *world) scale(object *kubermaticv1.AddonInstallation, replicas int32) {
+	w.t.Helper()
+	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: "web"}}
+	expect.Eventually(w.t, expect.Patience, func() error {
+		scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
+		return w.seed.SubResource("scale").Update(w.t.Context(), set, client.WithSubResourceBody(scale))
+	})
+}
+
+// expectHeld waits until an installation waits for its turn, and says all of that.
+func (w *world) expectHeld(object *kubermaticv1.AddonInstallation, reason, message string) {
+	w.t.Helper()
+	w.expectReady(object, reason, message)
+	if err := expect.Condition(object, kubermaticv1.ConditionApplied, "False", reason); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// expectNotBegun sees that nothing of an installation was rendered, and nothing is in the user cluster.
+func (w *world) expectNotBegun(objects ...*kubermaticv1.AddonInstallation) {
+	w.t.Helper()
+	for _, object := range objects {
+		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			w.t.Fatal(err)
+		}
+		if meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionRendered) != nil || object.Status.LastApplied != nil {
+			w.t.Errorf("%s has begun: %+v", object.Name, object.Status)
+		}
+		if w.has(&corev1.Namespace{}, "", object.Spec.TargetNamespace) {
+			w.t.Errorf("%s has a namespace in the user cluster", object.Name)
+		}
+	}
+}
+
+// Red when the rest does not wait for slots, or for others than those (bySlot gives none); when what has a slot waits until the one before is
+// Ready; when slots of Core catalogues don't count, or when a neighbour that is as far as it has to be wakes nobody (the watch of ofAwaited
+// taken out).
+func TestTheNetworkComesBeforeTheRest(t *testing.T) {
+	w := newWorld(t)
+	w.publishSlow("cni", kubermaticv1.CatalogueCore, kubermaticv1.SlotCNI, "1.0.0")
+	w.publishSlow("system", kubermaticv1.CatalogueCustom, kubermaticv1.SlotSystem, "1.0.0")
+	w.publish("rest", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	rest, system := w.wish("rest", "rest", ""), w.wish("system", "system", "")
+	cni := &kubermaticv1.AddonInstallation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "cni"},
+		Spec: kubermaticv1.AddonInstallationSpec{
+			AddonRef: kubermaticv1.AddonReference{Name: "cni", Version: "2.0.0"}, TargetNamespace: fmt.Sprintf("cni-%d", worlds),
+			CreateNamespace: true, CoreAddon: true,
+		},
+	}
+	w.create(cni)
+	w.start()
+	w.expectReady(cni, kubermaticv1.ReasonVersionUnknown)
+	w.expectHeld(system, kubermaticv1.ReasonWaitingForOrder, `waits for installation "cni", which has an earlier slot; it goes on without that after 10m0s`)
+	w.expectHeld(rest, kubermaticv1.ReasonWaitingForOrder, `waits for installation "`)
+	w.expectNotBegun(system, rest)
+
+	w.want(cni, "1.0.0")
+	w.expectReady(cni, kubermaticv1.ReasonProgressing)
+	w.expectReady(system, kubermaticv1.ReasonProgressing) // the network is Applied
+	w.expectNotBegun(rest)
+	w.scale(cni, 0)
+	w.expectReady(cni, kubermaticv1.ReasonReady)
+	w.expectHeld(rest, kubermaticv1.ReasonWaitingForOrder, `waits for installation "system", which has an earlier slot`)
+	w.expectNotBegun(rest)
+	w.scale(system, 0)
+	w.expectInstalled(rest, "1.0.0", "")
+	w.expectEvents(rest, "Normal Applied")
+
+	// The rest that is there is not held by what comes later.
+	w.scale(system, 1)
+	w.expectReady(system, kubermaticv1.ReasonProgressing)
+	w.edit(rest, func(object *kubermaticv1.AddonInstallation) {
+		object.Spec.Values = &runtime.RawExtension{Raw: []byte(`{"version":"mine"}`)}
+	})
+	expect.Eventually(t, expect.Patience, func() error {
+		if have := w.installed(rest); have != "mine" {
+			return fmt.Errorf("the settings have %q", have)
+		}
+		return nil
+	})
+}
+
+// Red when the rest waits on although what it waits for is paused, or has no slot any more (ofCatalogue without those that wait).
+func TestWhatDoesNotCountForASlot(t *testing.T) {
+	w := newWorld(t)
+	w.publishSlow("cni", kubermaticv1.CatalogueCustom, kubermaticv1.SlotCNI, "1.0.0")
+	w.publishSlow("csi", kubermaticv1.CatalogueCustom, kubermaticv1.SlotCSI, "1.0.0")
+	w.publish("rest", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	cni, csi, rest := w.wish("cni", "cni", ""), w.wish("csi", "csi", ""), w.wish("rest", "rest", "")
+	w.start()
+	w.expectReady(cni, kubermaticv1.ReasonProgressing)
+	w.expectReady(csi, kubermaticv1.ReasonProgressing)
+	w.expectHeld(rest, kubermaticv1.ReasonWaitingForOrder, `"cni"`)
+	w.edit(cni, func(object *kubermaticv1.AddonInstallation) { object.Spec.Paused = true })
+	w.expectHeld(rest, kubermaticv1.ReasonWaitingForOrder, `waits for installation "csi", which`)
+	w.publishSlow("csi", kubermaticv1.CatalogueCustom, "", "1.0.0")
+	w.expectInstalled(rest, "1.0.0", "")
+}
+
+// Red when members of a circle are applied, or not told each other; when its end wakes nobody; when one that only depends on a member
+// counts as a member; or when a circle holds what is applied already (BeforeVersion by what BeforeFirstApply says).
+func TestACircleIsTold(t *testing.T) {
+	w := newWorld(t)
+	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
+	a, b := w.wish("a", "plain", "1.0.0", "b"), w.wish("b", "plain", "1.0.0", "c")
+	c, d := w.wish("c", "plain", "1.0.0", "a"), w.wish("d", "plain", "1.0.0", "a")
+	w.start()
+	w.expectHeld(a, kubermaticv1.ReasonDependencyCycle, "depends on itself: a → b → c → a: take one of them out of spec.dependsOn")
+	w.expectHeld(b, kubermaticv1.ReasonDependencyCycle, "b → c → a → b")
+	w.expectHeld(c, kubermaticv1.ReasonDependencyCycle, "c → a → b → c")
+	w.expectHeld(d, kubermaticv1.ReasonWaitingForOrder, `waits until installation "a", which it depends on, is Ready`)
+	w.expectNotBegun(a, b, c, d)
+	w.expectEvents(a, "Warning DependencyCycle")
+	w.dependOn(c)
+	for _, object := range []*kubermaticv1.AddonInstallation{c, b, a, d} {
+		w.expectInstalled(object, "1.0.0", "2.0.0")
+	}
+	w.dependOn(c, "a")
+	for _, object := range []*kubermaticv1.AddonInstallation{a, b, c} {
+		w.want(object, "2.0.0")
+	}
+	for _, object := range []*kubermaticv1.AddonInstallation{a, b, c} {
+		w.expectInstalled(object, "2.0.0", "")
+	}
+}
+
+// Red when a dependency that is not there holds nothing, or wakes nobody when it comes, or holds another version of what is there.
+func TestAMissingDependencyComesLater(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
+	web := w.wish("web", "plain", "1.0.0", "db", "mq")
+	w.expectHeld(web, kubermaticv1.ReasonDependencyMissing,
+		`depends on installation "db", "mq", which this cluster does not have: make it, or take it out of spec.dependsOn`)
+	w.expectNotBegun(web)
+	db := w.wish("db", "plain", "1.0.0")
+	w.expectHeld(web, kubermaticv1.ReasonDependencyMissing, `depends on installation "mq", which`)
+	mq := w.wish("mq", "plain", "1.0.0")
+	w.expectInstalled(web, "1.0.0", "2.0.0")
+	w.deleteAll(db, mq)
+	expect.Gone(t, w.seed, db)
+	expect.Gone(t, w.seed, mq)
+	w.want(web, "2.0.0")
+	w.expectInstalled(web, "2.0.0", "")
+}
+
+// Red when another version does not wait, when nobody looks after what is installed meanwhile (maintain without IsHeld), or when the end of
+// the wait wakes nobody.
+func TestAnotherVersionWaitsAndWhatIsThereIsLookedAfter(t *testing.T) {
+	w := newWorld(t)
+	w.driftInterval = time.Second
+	w.start()
+	w.publishSlow("db", kubermaticv1.CatalogueCustom, "", "1.0.0")
+	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
+	db, web := w.wish("db", "db", ""), w.wish("web", "plain", "1.0.0", "db")
+	w.expectHeld(web, kubermaticv1.ReasonWaitingForOrder, `waits until installation "db", which it depends on, is Ready with the version that it is to have`)
+	w.scale(db, 0)
+	w.expectInstalled(web, "1.0.0", "2.0.0")
+
+	pause := func(isPaused bool) {
+		w.edit(db, func(object *kubermaticv1.AddonInstallation) { object.Spec.Paused = isPaused })
+	}
+	pause(true)
+	w.expectReady(db, kubermaticv1.ReasonPaused)
+	w.want(web, "2.0.0")
+	w.expectHeld(web, kubermaticv1.ReasonWaitingForOrder, `it goes on without that after 10m0s`)
+	if web.Status.Version != "1.0.0" || web.Status.Target != "2.0.0" || !meta.IsStatusConditionTrue(web.Status.Conditions, kubermaticv1.ConditionHealthy) {
+		t.Errorf("the status is %+v", web.Status)
+	}
+	w.delete(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: web.Spec.TargetNamespace, Name: "settings"}})
+	expect.Eventually(t, expect.Patience, func() error {
+		if have := w.installed(web); have != "1.0.0" {
+			return fmt.Errorf("the settings have %q", have)
+		}
+		return nil
+	})
+	pause(false)
+	w.expectReady(db, kubermaticv1.ReasonReady)
+	w.expectInstalled(web, "2.0.0", "")
+}
+
+// Red when both move at once although one depends on the other (isAboutToMove says false): the dependent is applied first, or at once.
+func TestWhatMovesWithItsDependencyComesAfterIt(t *testing.T) {
+	w := newWorld(t)
+	w.concurrency = 1
+	w.publish("base", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0", k8s: ">= 1.37"})
+	w.publish("top", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0", k8s: ">= 1.37"})
+	base, top := w.wish("z-base", "base", ""), w.wish("a-top", "top", "", "z-base")
+	w.start()
+	w.expectInstalled(base, "1.0.0", "")
+	w.expectInstalled(top, "1.0.0", "")
+	for range 3 {
+		w.running("v1.37.0")
+		w.expectInstalled(top, "2.0.0", "")
+		w.expectInstalled(base, "2.0.0", "")
+		first, second := base.Status.LastApplied.Time, top.Status.LastApplied.Time
+		if second.Before(first) {
+			t.Errorf("top has version 2.0.0 since %s, base since %s", second, first)
+		}
+	}
+}
+
+// Red when slots are waited for for ever, when that is not told, or told again; and the same for another version of what depends on others.
+func TestOrderIsGivenUp(t *testing.T) {
+	w := newWorld(t)
+	w.orderTimeout = 3 * time.Second
+	w.publishSlow("cni", kubermaticv1.CatalogueCustom, kubermaticv1.SlotCNI, "1.0.0")
+	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
+	cni, rest := w.wish("cni", "cni", ""), w.wish("rest", "plain", "1.0.0")
+	w.start()
+	w.expectHeld(rest, kubermaticv1.ReasonWaitingForOrder, `waits for installation "cni", which has an earlier slot; it goes on without that after 3s`)
+	w.expectInstalled(rest, "1.0.0", "2.0.0")
+	w.expectEvents(rest, "Warning OrderGivenUp", "Normal Applied")
+	w.expectEvent(kubermaticv1.EventOrderGivenUp, rest, `goes on after 3s although it waits for installation "cni", which has an earlier slot`)
+
+	w.dependOn(rest, "cni")
+	w.want(rest, "2.0.0")
+	w.expectHeld(rest, kubermaticv1.ReasonWaitingForOrder, `waits until installation "cni", which it depends on`)
+	w.expectInstalled(rest, "2.0.0", "")
+	w.expectEvents(rest, "Warning OrderGivenUp", "Normal Applied", "Warning OrderGivenUp", "Normal Applied")
+
+	web := w.wish("web", "plain", "1.0.0", "cni") // a first apply waits for as long as it takes
+	w.expectHeld(web, kubermaticv1.ReasonWaitingForOrder, `"cni"`)
+	expect.Always(t, 5*time.Second, func() error {
+		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(web), web); err != nil {
+			return err
+		}
+		return expect.Condition(web, kubermaticv1.ConditionApplied, "False", kubermaticv1.ReasonWaitingForOrder)
+	})
+	w.expectNotBegun(web)
+	w.scale(cni, 0)
+	w.expectInstalled(web, "1.0.0", "2.0.0")
+}
+
+// Red when a new process begins the wait anew (waited gives 0): nothing would be applied before another 20 seconds are over.
+func TestAWaitOutlivesARestart(t *testing.T) {
+	w := newWorld(t)
+	w.orderTimeout = 20 * time.Second
+	w.publishSlow("cni", kubermaticv1.CatalogueCustom, kubermaticv1.SlotCNI, "1.0.0")
+	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	w.wish("cni", "cni", "")
+	rest := w.wish("rest", "plain", "")
+	stop := w.startUntil()
+	t.Cleanup(stop)
+	w.expectHeld(rest, kubermaticv1.ReasonWaitingForOrder, `"cni"`)
+	stop()
+	since := meta.FindStatusCondition(rest.Status.Conditions, kubermaticv1.ConditionApplied).LastTransitionTime
+	expect.Eventually(t, time.Minute, func() error {
+		if time.Since(since.Time) < w.orderTimeout {
+			return errors.New("the time is not over")
+		}
+		return nil
+	})
+	w.start()
+	expect.Eventually(t, 15*time.Second, func() error {
+		if have := w.installed(rest); have != "1.0.0" {
+			return fmt.Errorf("the settings have %q", have)
+		}
+		return nil
+	})
+}
+
+const finalizerOfTest = "test.example.com/hold"
+
+// hold has an installation stay although it is removed from the user cluster.
+func (w *world) hold(object *kubermaticv1.AddonInstallation, isHeld bool) {
+	w.t.Helper()
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+		if isHeld {
+			controllerutil.AddFinalizer(object, finalizerOfTest)
+			return
+		}
+		controllerutil.RemoveFinalizer(object, finalizerOfTest)
+	})
+}
+
+// reversed are three that are Ready: web depends on db, and cni has a slot; web stays when it is deleted.
+func (w *world) reversed() (web, db, cni *kubermaticv1.AddonInstallation) {
+	w.t.Helper()
+	w.publishAddon(kubermaticv1.CatalogueCustom, kubermaticv1.Addon{
+		Name: "cni", Slot: kubermaticv1.SlotCNI, Versions: []kubermaticv1.AddonVersion{w.version(offered{version: "1.0.0"})},
+	})
+	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	cni, db, web = w.wish("cni", "cni", ""), w.wish("db", "plain", ""), w.wish("web", "plain", "", "db")
+	w.start()
+	for _, object := range []*kubermaticv1.AddonInstallation{web, db, cni} {
+		w.expectInstalled(object, "1.0.0", "")
+	}
+	w.hold(web, true)
+	return web, db, cni
+}
+
+// Red when a removal does not wait for what depends on it, or for later slots; when it waits for what stays; when the end of those it waits
+// for wakes it not; or when the wait is not told.
+func TestRemovalsGoInReverse(t *testing.T) {
+	w := newWorld(t)
+	web, db, cni := w.reversed()
+	w.deleteAll(web, db, cni)
+	w.expectReady(db, kubermaticv1.ReasonWaitingForOrder,
+		`waits for the removal of installation "web", which depends on it or has a later slot; it is removed without that after 10m0s`)
+	w.expectReady(cni, kubermaticv1.ReasonWaitingForOrder, `waits for the removal of installation "`)
+	for _, object := range []*kubermaticv1.AddonInstallation{db, cni} {
+		if w.installed(object) != "1.0.0" {
+			t.Errorf("%s is removed already", object.Name)
+		}
+	}
+	w.hold(web, false)
+	for _, object := range []*kubermaticv1.AddonInstallation{web, db, cni} {
+		expect.Gone(t, w.seed, object)
+	}
+}
+
+// Red when a removal waits for ever, or although its cluster goes.
+func TestRemovalsWaitNoLongerThanTheyMay(t *testing.T) {
+	t.Run("given up", func(t *testing.T) {
+		w := newWorld(t)
+		w.orderTimeout = 3 * time.Second
+		web, db, cni := w.reversed()
+		w.deleteAll(web, db)
+		expect.Gone(t, w.seed, db)
+		w.expectEvents(db, "Normal Applied", "Warning OrderGivenUp", "Normal Removed")
+		w.delete(cni)
+		expect.Gone(t, w.seed, cni)
+		w.hold(web, false)
+	})
+	t.Run("the cluster goes", func(t *testing.T) {
+		w := newWorld(t)
+		web, db, _ := w.reversed()
+		w.deleteAll(web, db)
+		w.expectReady(db, kubermaticv1.ReasonWaitingForOrder)
+		w.delete(w.cluster)
+		expect.Gone(t, w.seed, db)
+		w.hold(web, false)
+	})
+}

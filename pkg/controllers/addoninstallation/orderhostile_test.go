@@ -1,0 +1,191 @@
+package addoninstallation_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/conditions"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// countPasses has the controller count its passes, before it is started.
+func (w *world) countPasses() *passes {
+	counted := &passes{count: map[string]int{}}
+	w.client = func(c client.Client) client.Client {
+		counted.Client = c
+		return counted
+	}
+	return counted
+}
+
+// sum is how many passes there were over all installations but some.
+func (p *passes) sum(but ...string) (sum int) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	for name, count := range p.count {
+		if !slices.Contains(but, name) {
+			sum += count
+		}
+	}
+	return sum
+}
+
+// countHeld is how many installations of the cluster say that reason.
+func (w *world) countHeld(reason string) (held int) {
+	w.t.Helper()
+	var list kubermaticv1.AddonInstallationList
+	if err := w.seed.List(w.t.Context(), &list, client.InNamespace(w.namespace)); err != nil {
+		w.t.Fatal(err)
+	}
+	for i := range list.Items {
+		if expect.Condition(&list.Items[i], kubermaticv1.ConditionApplied, "False", reason) == nil {
+			held++
+		}
+	}
+	return held
+}
+
+// A tenant has 500 installations that depend on each other, 16 by each: a chain that closes. Red when members are not told, when each change
+// of one wakes all others (awaiting notes all of them: some 100,000 passes), or when a neighbour's cluster waits for them.
+func TestFiveHundredThatDependOnEachOther(t *testing.T) {
+	const count = 500
+	w := newWorld(t)
+	w.concurrency = 4
+	counted := w.countPasses()
+	neighbour := w.addNeighbour()
+	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	name := func(number int) string { return fmt.Sprintf("i%03d", number%count) }
+	for i := range count {
+		var others []string
+		for far := range 16 {
+			others = append(others, name(i+far+1))
+		}
+		w.wish(name(i), "plain", "", others...)
+	}
+	w.start()
+	beside := w.installIn(neighbour, "beside", "plain")
+	expect.Eventually(t, 4*time.Minute, func() error {
+		if held := w.countHeld(kubermaticv1.ReasonDependencyCycle); held != count {
+			return fmt.Errorf("%d of %d are told that they are in a circle", held, count)
+		}
+		return nil
+	})
+	w.expectReady(beside, kubermaticv1.ReasonReady)
+	if made := counted.sum("beside"); made > 12*count {
+		t.Errorf("%d passes over %d installations that hold each other", made, count)
+	} else {
+		t.Logf("%d passes over %d installations that hold each other", made, count)
+	}
+}
+
+// A status that flaps wakes those that wait for it, once each time, and nobody else. Red when every change of a neighbour wakes all that
+// wait (awaiting.of without Contains), or changes that say nothing do (StandOf with the resourceVersion).
+func TestANeighbourThatFlapsWakesThoseThatWaitForIt(t *testing.T) {
+	const waiting, flaps = 10, 12
+	w := newWorld(t)
+	counted := w.countPasses()
+	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	paused := func(name string) *kubermaticv1.AddonInstallation {
+		object := w.wish(name, "plain", "")
+		w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.Paused = true })
+		return object
+	}
+	flapping, resting := paused("flapping"), paused("resting")
+	for i := range waiting {
+		w.wish(fmt.Sprintf("waiting-%d", i), "plain", "", "flapping", "resting")
+		w.wish(fmt.Sprintf("other-%d", i), "plain", "", "resting")
+	}
+	w.start()
+	w.expectReady(flapping, kubermaticv1.ReasonPaused)
+	w.expectReady(resting, kubermaticv1.ReasonPaused)
+	expect.Eventually(t, expect.Patience, func() error {
+		if held := w.countHeld(kubermaticv1.ReasonWaitingForOrder); held != 2*waiting {
+			return fmt.Errorf("%d wait", held)
+		}
+		return nil
+	})
+	settled := -1
+	expect.Eventually(t, expect.Patience, func() error { // what they began with is over
+		before := settled
+		if settled = counted.sum(); before != settled {
+			return fmt.Errorf("%d passes, %d before", settled, before)
+		}
+		return nil
+	})
+	others := counted.of("other-0")
+	tell := func(change func(*kubermaticv1.AddonInstallation)) {
+		expect.Eventually(t, expect.Patience, func() error {
+			if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(flapping), flapping); err != nil {
+				return err
+			}
+			change(flapping)
+			return w.seed.Status().Update(t.Context(), flapping)
+		})
+	}
+	for i := range flaps {
+		state := []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse}[i%2]
+		tell(func(object *kubermaticv1.AddonInstallation) {
+			conditions.Set(&object.Status.Conditions, metav1.Condition{
+				Type: kubermaticv1.ConditionReady, Status: state, Reason: "Flaps", ObservedGeneration: object.Generation,
+			})
+		})
+		tell(func(object *kubermaticv1.AddonInstallation) { object.Status.Failures++ }) // says nothing to others
+	}
+	last := &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "waiting-0"}}
+	w.expectReady(last, kubermaticv1.ReasonWaitingForOrder, `"flapping", "resting"`)
+	if made := counted.sum(); made-settled > waiting*flaps {
+		t.Errorf("%d passes for %d changes that %d wait for", made-settled, flaps, waiting)
+	}
+	if after := counted.of("other-0"); after != others {
+		t.Errorf("one that does not wait for it had %d passes", after-others)
+	}
+	if meta.IsStatusConditionTrue(last.Status.Conditions, kubermaticv1.ConditionApplied) {
+		t.Error("it was applied")
+	}
+}
+
+// A chain of hundreds, the last of them made first, is applied in its order. Red when the end of one wakes the next not, or not before its
+// recheck.
+func TestALongChainIsAppliedInItsOrder(t *testing.T) {
+	const count = 120
+	w := newWorld(t)
+	counted := w.countPasses()
+	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	var chain []*kubermaticv1.AddonInstallation
+	for i := range count {
+		chain = append(chain, w.wish(fmt.Sprintf("i%03d", i), "plain", "", fmt.Sprintf("i%03d", i+1)))
+	}
+	w.start()
+	expect.Eventually(t, 2*time.Minute, func() error {
+		if held := w.countHeld(kubermaticv1.ReasonWaitingForOrder) + w.countHeld(kubermaticv1.ReasonDependencyMissing); held != count {
+			return fmt.Errorf("%d wait", held)
+		}
+		return nil
+	})
+	w.wish(fmt.Sprintf("i%03d", count), "plain", "")
+	expect.Eventually(t, 4*time.Minute, func() error {
+		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(chain[0]), chain[0]); err != nil {
+			return err
+		}
+		return expect.Condition(chain[0], kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
+	})
+	for i := count - 1; i > 0; i-- {
+		before := expect.Object(t, w.seed, chain[i], func(*kubermaticv1.AddonInstallation) error { return nil })
+		after := expect.Object(t, w.seed, chain[i-1], func(*kubermaticv1.AddonInstallation) error { return nil })
+		if after.Status.LastApplied.Time.Before(before.Status.LastApplied.Time) {
+			t.Errorf("%s was applied before %s", after.Name, before.Name)
+		}
+	}
+	if made := counted.sum(); made > 30*count {
+		t.Errorf("%d passes over a chain of %d", made, count)
+	} else {
+		t.Logf("%d passes over a chain of %d", made, count)
+	}
+}
