@@ -245,7 +245,7 @@ func TestWhatHasNoCircleIsAppliedAtLast(t *testing.T) {
 					continue
 				}
 				got := installation.NeighbourhoodOf(&all[i], all, slots).BeforeFirstApply()
-				checkOrder(t, seed, all, i, inCircle(i), got)
+				checkOrder(t, all, i, inCircle(i), got)
 				switch got.Held {
 				case installation.HeldByNothing:
 					done[i], progress = true, true
@@ -285,22 +285,22 @@ func apply(random *rand.Rand, one *v1.AddonInstallation) {
 	ready(one)
 }
 
-func checkOrder(t *testing.T, seed uint64, all []v1.AddonInstallation, own int, inCircle bool, got installation.Order) {
+func checkOrder(t *testing.T, all []v1.AddonInstallation, own int, inCircle bool, got installation.Order) {
 	t.Helper()
 	name := all[own].Name
 	if isCircle := got.Held == installation.HeldByCycle; isCircle != inCircle {
-		t.Fatalf("seed %d: %s in a circle: %t, told %+v", seed, name, inCircle, got)
+		t.Fatalf("%s in a circle: %t, told %+v", name, inCircle, got)
 	}
 	if got.Held == installation.HeldByNothing {
 		for i := range all {
 			if i != own && slices.Contains(all[own].Spec.DependsOn, v1.InstallationName(all[i].Name)) && !installation.IsSettled(&all[i]) {
-				t.Fatalf("seed %d: %s comes before %s, which it depends on", seed, name, all[i].Name)
+				t.Fatalf("%s comes before %s, which it depends on", name, all[i].Name)
 			}
 		}
 	}
 	if got.Held != installation.HeldByCycle {
 		if slices.Contains(got.By, name) {
-			t.Fatalf("seed %d: %s waits for itself: %+v", seed, name, got)
+			t.Fatalf("%s waits for itself: %+v", name, got)
 		}
 		return
 	}
@@ -308,7 +308,7 @@ func checkOrder(t *testing.T, seed uint64, all []v1.AddonInstallation, own int, 
 		next := v1.InstallationName(got.By[(i+1)%len(got.By)])
 		at := slices.IndexFunc(all, func(one v1.AddonInstallation) bool { return one.Name == member })
 		if got.By[0] != name || !slices.Contains(all[at].Spec.DependsOn, next) {
-			t.Fatalf("seed %d: %v is no circle of %s", seed, got.By, name)
+			t.Fatalf("%v is no circle of %s", got.By, name)
 		}
 	}
 }
