@@ -9,7 +9,8 @@ import (
 const parallel = 12
 
 // Each calls do for all items, several at a time, and waits for all calls. If one fails, the others
-// continue; but if the API server can't be reached, or the context ended, no more begin.
+// continue; but if the API server can't be reached, or the context ended, no more begin. A panic of
+// do is that of the caller: in a goroutine of its own it would end the process.
 func Each[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
 	if len(items) == 0 {
 		return nil
@@ -19,7 +20,26 @@ func Each[T any](ctx context.Context, items []T, do func(context.Context, T) err
 		lock     sync.Mutex
 		failures []error
 		stop     bool
+		panicked any
 	)
+	one := func(item T) {
+		defer func() {
+			if found := recover(); found != nil {
+				lock.Lock()
+				panicked, stop = found, true
+				lock.Unlock()
+			}
+		}()
+		err := ctx.Err()
+		if err == nil {
+			err = do(ctx, item)
+		}
+		if err != nil {
+			lock.Lock()
+			failures, stop = append(failures, err), stop || !IsAnswer(err)
+			lock.Unlock()
+		}
+	}
 	queue := make(chan T, len(items))
 	for _, item := range items {
 		queue <- item
@@ -34,19 +54,14 @@ func Each[T any](ctx context.Context, items []T, do func(context.Context, T) err
 				if stopped {
 					return
 				}
-				err := ctx.Err()
-				if err == nil {
-					err = do(ctx, item)
-				}
-				if err != nil {
-					lock.Lock()
-					failures, stop = append(failures, err), stop || !IsAnswer(err)
-					lock.Unlock()
-				}
+				one(item)
 			}
 		})
 	}
 	group.Wait()
+	if panicked != nil {
+		panic(panicked)
+	}
 	if len(failures) == 0 {
 		return nil
 	}

@@ -118,8 +118,8 @@ func (n Neighbourhood) BeforeRemoval() Order {
 }
 
 // bySlot are those with an earlier slot that are not as far as they have to be: Applied for what
-// has a slot itself, Ready for the rest. What is paused or removed does not count, nor what depends
-// on the installation: both would wait for each other.
+// has a slot itself, Ready for the rest. What is paused, removed or had from KKP itself does not
+// count, nor what depends on the installation: both would wait for each other.
 func (n Neighbourhood) bySlot() (earlier []*v1.AddonInstallation) {
 	own := n.rank(n.own)
 	if own == 0 || len(n.slots) == 0 {
@@ -131,11 +131,18 @@ func (n Neighbourhood) bySlot() (earlier []*v1.AddonInstallation) {
 	}
 	dependents := n.dependents()
 	for name, other := range n.byName {
-		if n.rank(other) < own && !other.Spec.Paused && !IsRemoved(other) && !dependents[name] && !far(other) {
+		if n.rank(other) < own && !isIdle(other) && !IsRemoved(other) && !dependents[name] && !far(other) {
 			earlier = append(earlier, other)
 		}
 	}
 	return earlier
+}
+
+// isIdle says whether nothing is done for an installation: it is paused, or KKP itself has the
+// add-on.
+func isIdle(one *v1.AddonInstallation) bool {
+	ready := meta.FindStatusCondition(one.Status.Conditions, v1.ConditionReady)
+	return one.Spec.Paused || ready != nil && ready.Reason == v1.ReasonKKPAddonExists
 }
 
 // Cycle is a shortest way on which the installation depends on itself, from it on; nil for none.
@@ -280,7 +287,7 @@ func isApplied(one *v1.AddonInstallation) bool {
 // Stand is all of an installation that others wait for: what changes nothing in it need wake nobody.
 type Stand struct {
 	uid                                 types.UID
-	removed, paused, applied, isSettled bool
+	removed, idle, applied, isSettled bool
 	// version tells the end of a move that left it Ready all the time.
 	version, addon, dependsOn, held string
 }
@@ -288,7 +295,7 @@ type Stand struct {
 // StandOf reads it.
 func StandOf(one *v1.AddonInstallation) Stand {
 	stand := Stand{
-		uid: one.UID, removed: IsRemoved(one), paused: one.Spec.Paused, applied: isApplied(one), isSettled: IsSettled(one),
+		uid: one.UID, removed: IsRemoved(one), idle: isIdle(one), applied: isApplied(one), isSettled: IsSettled(one),
 		version: one.Status.Version, addon: string(one.Spec.AddonRef.Name),
 	}
 	for _, name := range one.Spec.DependsOn {

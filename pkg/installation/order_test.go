@@ -49,6 +49,10 @@ func moving(one *v1.AddonInstallation)  { one.Status.Target = "2" }
 func paused(one *v1.AddonInstallation)  { one.Spec.Paused = true }
 func deleted(one *v1.AddonInstallation) { one.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
 
+func ofKKP(one *v1.AddonInstallation) {
+	one.Status.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonKKPAddonExists}}
+}
+
 func guarded(one *v1.AddonInstallation) {
 	one.Spec.CoreAddon, one.Finalizers = true, []string{v1.FinalizerCoreProtection}
 }
@@ -123,6 +127,10 @@ func TestWhatAFirstApplyWaitsFor(t *testing.T) {
 		{
 			why: "paused and deleted ones don't count for slots",
 			all: []v1.AddonInstallation{made("web"), with(made("cni"), paused), with(made("cpi"), deleted)},
+		},
+		{
+			why: "what KKP has by itself does not count for slots",
+			all: []v1.AddonInstallation{made("web"), with(made("cni"), ofKKP)},
 		},
 		{
 			why: "what depends on it, by others, does not count for slots",

@@ -98,9 +98,12 @@ func (w *world) installPinned(addon, version, digest string) *kubermaticv1.Addon
 	return object
 }
 
+// content is the digest of the status, where it is looked at, and what the user cluster has.
+type content struct{ digest, text string }
+
 // expectContent waits until a condition and Ready have these reasons, of the present generation, and the status and the user cluster
 // have that content.
-func (w *world) expectContent(object *kubermaticv1.AddonInstallation, ready, kind, reason, digest, text string) {
+func (w *world) expectContent(object *kubermaticv1.AddonInstallation, ready, kind, reason string, content content) {
 	w.t.Helper()
 	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
 		state := "False"
@@ -116,11 +119,11 @@ func (w *world) expectContent(object *kubermaticv1.AddonInstallation, ready, kin
 		if object.Status.ObservedGeneration != object.Generation {
 			return fmt.Errorf("generation %d is not observed", object.Generation)
 		}
-		if applied := object.Status.LastApplied; digest != "" && (applied == nil || applied.EntryDigest != digest) {
-			return fmt.Errorf("last applied is %+v, want content %s", applied, digest)
+		if applied := object.Status.LastApplied; content.digest != "" && (applied == nil || applied.EntryDigest != content.digest) {
+			return fmt.Errorf("last applied is %+v, want content %s", applied, content.digest)
 		}
-		if has := w.installed(object); has != text {
-			return fmt.Errorf("the user cluster has %q, want %q", has, text)
+		if has := w.installed(object); has != content.text {
+			return fmt.Errorf("the user cluster has %q, want %q", has, content.text)
 		}
 		return nil
 	})
@@ -145,16 +148,16 @@ func TestAPinnedInstallationKeepsItsContent(t *testing.T) {
 	digest := contentOf(t, first)
 	w.offer("held", kubermaticv1.CatalogueCustom, first)
 	object := w.installPinned("held", "1.0.0", digest)
-	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonCompatible, digest, "first")
+	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonCompatible, content{digest, "first"})
 	deprecated := first
 	deprecated.Deprecated = "it is old"
 	w.offer("held", kubermaticv1.CatalogueCustom, deprecated)
-	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonDeprecated, digest, "first")
+	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonDeprecated, content{digest, "first"})
 
 	w.offer("held", kubermaticv1.CatalogueCustom, second)
 	pinned := func() {
 		t.Helper()
-		w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonPinned, digest, "first")
+		w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonPinned, content{digest, "first"})
 	}
 	pinned()
 	done.fetches.Store(0)
@@ -175,11 +178,11 @@ func TestAPinnedInstallationKeepsItsContent(t *testing.T) {
 	}
 
 	w.offer("held", kubermaticv1.CatalogueCustom, first)
-	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonCompatible, digest, "mine")
+	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonCompatible, content{digest, "mine"})
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.Values = nil })
 	w.offer("held", kubermaticv1.CatalogueCustom, second)
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.AddonRef.Digest = contentOf(t, second) })
-	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonCompatible, contentOf(t, second), "second")
+	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonCompatible, content{contentOf(t, second), "second"})
 }
 
 // Red when content that nobody has is taken for the present one, when Ready is True without it, or when what is there is not repaired.
@@ -189,19 +192,19 @@ func TestContentThatIsGoneIsTold(t *testing.T) {
 	first, second := w.saying("first"), w.saying("second")
 	w.offer("lost", kubermaticv1.CatalogueCustom, second)
 	object := w.installPinned("lost", "1.0.0", contentOf(t, first))
-	w.expectContent(object, kubermaticv1.ReasonContentGone, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonContentGone, "", "")
+	w.expectContent(object, kubermaticv1.ReasonContentGone, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonContentGone, content{"", ""})
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.AddonRef.Digest = "" })
-	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonCompatible, contentOf(t, second), "second")
+	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonCompatible, content{contentOf(t, second), "second"})
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.AddonRef.Digest = contentOf(t, first) })
 	gone := func() {
 		t.Helper()
-		w.expectContent(object, kubermaticv1.ReasonContentGone, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonContentGone, contentOf(t, second), "second")
+		w.expectContent(object, kubermaticv1.ReasonContentGone, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonContentGone, content{contentOf(t, second), "second"})
 	}
 	gone()
 	w.spoilSettings(object)
 	gone()
 	w.offer("lost", kubermaticv1.CatalogueCustom, first)
-	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonCompatible, contentOf(t, first), "first")
+	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonCompatible, content{contentOf(t, first), "first"})
 }
 
 // A process ends between intent and apply, and the content changes, or the version goes, before the next begins. Red when Decide waits
@@ -239,7 +242,7 @@ func TestABegunRolloutIsFinishedFromItsRecord(t *testing.T) {
 			done.renders.Store(0)
 			w.start()
 			w.end(before, true)
-			w.expectContent(object, test.ready, kubermaticv1.ConditionCompatible, test.reason, contentOf(t, first), "")
+			w.expectContent(object, test.ready, kubermaticv1.ConditionCompatible, test.reason, content{contentOf(t, first), ""})
 			if tag := w.settings(object).Data["tag"]; tag != "one" {
 				t.Errorf("the settings say %q", tag)
 			}
@@ -265,7 +268,7 @@ func TestAnArtifactThatMovesUnderAPinIsTold(t *testing.T) {
 	pinned, free := w.installPinned("moved", "1.0.0", digest), w.install("free", "1.0.0")
 	fetched := func(object *kubermaticv1.AddonInstallation, reason, text string) {
 		t.Helper()
-		w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionFetched, reason, digest, text)
+		w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionFetched, reason, content{digest, text})
 	}
 	fetched(pinned, kubermaticv1.ReasonFetched, "first v")
 	fetched(free, kubermaticv1.ReasonFetched, "first v")
@@ -326,7 +329,7 @@ func TestRecordsOfBeforeArePinned(t *testing.T) {
 	done.renders.Store(0)
 	heard.sinceThen()
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.AddonRef.Digest = digest })
-	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonCompatible, digest, "first")
+	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonCompatible, content{digest, "first"})
 	for _, call := range heard.sinceThen() {
 		if !strings.HasPrefix(call, http.MethodGet) {
 			t.Errorf("the pin made call %q", call)
@@ -336,7 +339,7 @@ func TestRecordsOfBeforeArePinned(t *testing.T) {
 		t.Errorf("the pin rendered %d times", count)
 	}
 	w.offer("aged", kubermaticv1.CatalogueCustom, w.saying("second"))
-	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonPinned, digest, "first")
+	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonPinned, content{digest, "first"})
 }
 
 // Red when ReleaseName does not look at the installation's, or when the second of two that ask for one name in one namespace gets it.
