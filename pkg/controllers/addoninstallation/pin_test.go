@@ -98,6 +98,8 @@ func (w *world) installPinned(addon, version, digest string) *kubermaticv1.Addon
 	return object
 }
 
+const compatible = kubermaticv1.ConditionCompatible
+
 // content is the digest of the status, where it is looked at, and what the user cluster has.
 type content struct{ digest, text string }
 
@@ -148,16 +150,16 @@ func TestAPinnedInstallationKeepsItsContent(t *testing.T) {
 	digest := contentOf(t, first)
 	w.offer("held", kubermaticv1.CatalogueCustom, first)
 	object := w.installPinned("held", "1.0.0", digest)
-	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonCompatible, content{digest, "first"})
+	w.expectContent(object, kubermaticv1.ReasonReady, compatible, kubermaticv1.ReasonCompatible, content{digest, "first"})
 	deprecated := first
 	deprecated.Deprecated = "it is old"
 	w.offer("held", kubermaticv1.CatalogueCustom, deprecated)
-	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonDeprecated, content{digest, "first"})
+	w.expectContent(object, kubermaticv1.ReasonReady, compatible, kubermaticv1.ReasonDeprecated, content{digest, "first"})
 
 	w.offer("held", kubermaticv1.CatalogueCustom, second)
 	pinned := func() {
 		t.Helper()
-		w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonPinned, content{digest, "first"})
+		w.expectContent(object, kubermaticv1.ReasonReady, compatible, kubermaticv1.ReasonPinned, content{digest, "first"})
 	}
 	pinned()
 	done.fetches.Store(0)
@@ -178,11 +180,11 @@ func TestAPinnedInstallationKeepsItsContent(t *testing.T) {
 	}
 
 	w.offer("held", kubermaticv1.CatalogueCustom, first)
-	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonCompatible, content{digest, "mine"})
+	w.expectContent(object, kubermaticv1.ReasonReady, compatible, kubermaticv1.ReasonCompatible, content{digest, "mine"})
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.Values = nil })
 	w.offer("held", kubermaticv1.CatalogueCustom, second)
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.AddonRef.Digest = contentOf(t, second) })
-	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonCompatible, content{contentOf(t, second), "second"})
+	w.expectContent(object, kubermaticv1.ReasonReady, compatible, kubermaticv1.ReasonCompatible, content{contentOf(t, second), "second"})
 }
 
 // Red when content that nobody has is taken for the present one, when Ready is True without it, or when what is there is not repaired.
@@ -192,19 +194,19 @@ func TestContentThatIsGoneIsTold(t *testing.T) {
 	first, second := w.saying("first"), w.saying("second")
 	w.offer("lost", kubermaticv1.CatalogueCustom, second)
 	object := w.installPinned("lost", "1.0.0", contentOf(t, first))
-	w.expectContent(object, kubermaticv1.ReasonContentGone, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonContentGone, content{"", ""})
+	w.expectContent(object, kubermaticv1.ReasonContentGone, compatible, kubermaticv1.ReasonContentGone, content{"", ""})
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.AddonRef.Digest = "" })
-	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonCompatible, content{contentOf(t, second), "second"})
+	w.expectContent(object, kubermaticv1.ReasonReady, compatible, kubermaticv1.ReasonCompatible, content{contentOf(t, second), "second"})
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.AddonRef.Digest = contentOf(t, first) })
 	gone := func() {
 		t.Helper()
-		w.expectContent(object, kubermaticv1.ReasonContentGone, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonContentGone, content{contentOf(t, second), "second"})
+		w.expectContent(object, kubermaticv1.ReasonContentGone, compatible, kubermaticv1.ReasonContentGone, content{contentOf(t, second), "second"})
 	}
 	gone()
 	w.spoilSettings(object)
 	gone()
 	w.offer("lost", kubermaticv1.CatalogueCustom, first)
-	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonCompatible, content{contentOf(t, first), "first"})
+	w.expectContent(object, kubermaticv1.ReasonReady, compatible, kubermaticv1.ReasonCompatible, content{contentOf(t, first), "first"})
 }
 
 // A process ends between intent and apply, and the content changes, or the version goes, before the next begins. Red when Decide waits
@@ -242,7 +244,7 @@ func TestABegunRolloutIsFinishedFromItsRecord(t *testing.T) {
 			done.renders.Store(0)
 			w.start()
 			w.end(before, true)
-			w.expectContent(object, test.ready, kubermaticv1.ConditionCompatible, test.reason, content{contentOf(t, first), ""})
+			w.expectContent(object, test.ready, compatible, test.reason, content{contentOf(t, first), ""})
 			if tag := w.settings(object).Data["tag"]; tag != "one" {
 				t.Errorf("the settings say %q", tag)
 			}
@@ -329,7 +331,7 @@ func TestRecordsOfBeforeArePinned(t *testing.T) {
 	done.renders.Store(0)
 	heard.sinceThen()
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.AddonRef.Digest = digest })
-	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonCompatible, content{digest, "first"})
+	w.expectContent(object, kubermaticv1.ReasonReady, compatible, kubermaticv1.ReasonCompatible, content{digest, "first"})
 	for _, call := range heard.sinceThen() {
 		if !strings.HasPrefix(call, http.MethodGet) {
 			t.Errorf("the pin made call %q", call)
@@ -339,7 +341,7 @@ func TestRecordsOfBeforeArePinned(t *testing.T) {
 		t.Errorf("the pin rendered %d times", count)
 	}
 	w.offer("aged", kubermaticv1.CatalogueCustom, w.saying("second"))
-	w.expectContent(object, kubermaticv1.ReasonReady, kubermaticv1.ConditionCompatible, kubermaticv1.ReasonPinned, content{digest, "first"})
+	w.expectContent(object, kubermaticv1.ReasonReady, compatible, kubermaticv1.ReasonPinned, content{digest, "first"})
 }
 
 // Red when ReleaseName does not look at the installation's, or when the second of two that ask for one name in one namespace gets it.
