@@ -258,8 +258,10 @@ func (w *valuesWorld) testRefused() {
 		{why: "an own valuesTemplate that fails", ownTemplate: `{{ fail "no" }}`, reason: "ValuesInvalid", says: "spec.valuesTemplate: "},
 		{why: "an own valuesTemplate that can't be parsed", ownTemplate: `{{ fail`, reason: "ValuesInvalid", says: "spec.valuesTemplate: "},
 		{why: "an own valuesTemplate at the reserved key", ownTemplate: `kkp: {}`, reason: "ValuesInvalid", says: `values of installation valuesTemplate`},
-		{why: "an own valuesTemplate without end", ownTemplate: `{{ range until 100000 }}{{ range until 100000 }}a{{ end }}{{ end }}`, reason: "ValuesInvalid",
-			says: "spec.valuesTemplate: "},
+		{
+			why: "an own valuesTemplate without end", reason: "ValuesInvalid", says: "spec.valuesTemplate: ",
+			ownTemplate: `{{ range until 100000 }}{{ range until 100000 }}` + strings.Repeat("a", 10_000) + `{{ end }}{{ end }}`,
+		},
 		{why: "a valuesTemplate that fails", template: `{{ fail "no" }}`, reason: "ValuesInvalid", says: "valuesTemplate:1:"},
 	} {
 		entry := entryWith("{}", test.template, number)
