@@ -286,7 +286,7 @@ func isApplied(one *v1.AddonInstallation) bool {
 
 // Stand is all of an installation that others wait for: what changes nothing in it need wake nobody.
 type Stand struct {
-	uid                                 types.UID
+	uid                               types.UID
 	removed, idle, applied, isSettled bool
 	// version tells the end of a move that left it Ready all the time.
 	version, addon, dependsOn, held string
