@@ -147,7 +147,7 @@ func (i *Installations) checkOrder(ctx context.Context, sent change[v1.AddonInst
 	}
 	all := &v1.AddonInstallationList{}
 	of := []client.ListOption{client.InNamespace(target.InstalledIn(object).Namespace), client.UnsafeDisableDeepCopy}
-	if err := i.Reader.List(ctx, all, of...); err != nil {
+	if i.Reader.List(ctx, all, of...) != nil {
 		return nil
 	}
 	cycle := installation.NeighbourhoodOf(object, all.Items, nil).Cycle()

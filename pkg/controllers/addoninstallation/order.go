@@ -3,6 +3,8 @@ package addoninstallation
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -262,10 +264,11 @@ func orderText(before order.Order) string {
 // awaitedText names those that can wake who waits, and no number of the rest: it would be wrong
 // with each of them.
 func awaitedText(names []string) string {
-	named := fmt.Sprintf("installation %q", names[0])
-	for _, name := range names[1:min(len(names), mostAwaited)] {
-		named += fmt.Sprintf(", %q", name)
+	quoted := make([]string, 0, mostAwaited)
+	for _, name := range names[:min(len(names), mostAwaited)] {
+		quoted = append(quoted, strconv.Quote(name))
 	}
+	named := "installation " + strings.Join(quoted, ", ")
 	if len(names) > mostAwaited {
 		named += " and others"
 	}

@@ -278,7 +278,7 @@ func TestWhatMovesWithItsDependencyComesAfterIt(t *testing.T) {
 	}
 }
 
-// Red when slots are waited for for ever, when that is not told, or told again; and the same for another version of what depends on others.
+// Red when slots are waited for without end, when that is not told, or told again; and the same for another version of what depends on others.
 func TestOrderIsGivenUp(t *testing.T) {
 	w := newWorld(t)
 	w.orderTimeout = 3 * time.Second
