@@ -246,7 +246,7 @@ func TestWhatHasNoCircleIsAppliedAtLast(t *testing.T) {
 		found := reaches(all)
 		inCircle := func(i int) bool { return found[i][i] }
 		done := make([]bool, len(all))
-		for step := range 8 * len(all) {
+		for range 8 * len(all) {
 			progress, bySlot := false, []int{}
 			for _, i := range random.Perm(len(all)) {
 				if done[i] {
