@@ -42,14 +42,18 @@ binaries: ## Build the control planes that tests and demo run (once, minutes).
 	go run ./hack/controlplanes
 
 .PHONY: test
-test: binaries ## Run all tests, all but one package with the race detector.
+test: binaries ## Run all tests but simulations, all but one package with the race detector.
 	go test -C apis -race ./...
-	go test -race -timeout 40m $$(go list ./... | grep -v /test/crash)
+	go test -race -timeout 40m $$(go list ./... | grep -v -e /test/crash -e /test/bench/sets)
 	go test -timeout 60m ./test/crash # hundreds of processes, each of which the race detector would make slow
 
 .PHONY: bench
 bench: binaries ## Measure what the bars are set on: CPU, memory, writes, times (minutes).
 	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./test/bench/... ./pkg/controllers/coreaddon ./pkg/controllers/addoninstallation
+
+.PHONY: sets
+sets: binaries ## Simulate AddonSets over 300 Clusters, and kill their controller before and after every write.
+	go test -v -count=1 -timeout 90m ./test/bench/sets ./test/crash/sets
 
 .PHONY: soak
 soak: binaries ## Run a platform under every attack at once: DURATION=20m, SEED=n to repeat an order of events.
@@ -78,7 +82,7 @@ generate: $(CONTROLLER_GEN) ## Regenerate deep copies, CRDs and docs/cases.md.
 	cd apis && $(CONTROLLER_GEN) crd paths=./kubermatic/... output:crd:dir=../charts/trellis-seed/crds
 	cd apis && $(CONTROLLER_GEN) crd paths=./kkp/... output:crd:dir=../deploy/standalone/crds
 	rm deploy/standalone/crds/kubermatic.k8c.io_ipamallocations.yaml deploy/standalone/crds/kubermatic.k8c.io_kubermaticconfigurations.yaml # KKP only
-	cp charts/trellis-seed/crds/kubermatic.k8c.io_addoncatalogues.yaml charts/trellis-master/crds/
+	cp charts/trellis-seed/crds/kubermatic.k8c.io_addoncatalogues.yaml charts/trellis-seed/crds/kubermatic.k8c.io_addonsets.yaml charts/trellis-master/crds/
 	go test -count=1 -run TestCasesAreListed ./test/laws -update
 
 .PHONY: verify

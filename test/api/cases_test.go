@@ -27,6 +27,7 @@ spec:
   addonRef: {name: prometheus}
   targetNamespace: monitoring
 `,
+	"AddonSet": setBase,
 }
 
 func rulesByKind() map[string][]rule {
@@ -34,6 +35,7 @@ func rulesByKind() map[string][]rule {
 		"AddonCatalogue": slices.Concat(catalogueRules, addonRules, versionRules, sourceRules,
 			gitRules("spec.addons[].versions[].source.git"), gitRules("spec.git")),
 		"AddonInstallation": installationRules,
+		"AddonSet":          setRules(),
 	}
 }
 

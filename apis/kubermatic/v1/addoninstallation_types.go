@@ -312,6 +312,9 @@ type AppliedState struct {
 	// time of the last change.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
+	// volumeClaims counts the PersistentVolumeClaims among the objects, which go with the installation.
+	// +optional
+	VolumeClaims int32 `json:"volumeClaims,omitempty"`
 }
 
 // HelmReleaseState is the Helm release as the record has it; the user cluster may show it later.

@@ -330,4 +330,39 @@ const (
 	EventChanged = "Changed"
 	// EventFetched: a git catalogue took another commit.
 	EventFetched = "Fetched"
+	// EventRolloutStarted: an AddonSet has a new revision, which begins to roll on the seed.
+	EventRolloutStarted = "RolloutStarted"
+	// EventGroupOpened: the clusters of a group begin to move.
+	EventGroupOpened = "GroupOpened"
+	// EventHalted: more clusters failed than may; nothing moves.
+	EventHalted = "Halted"
+	// EventCompleted: nothing of an AddonSet is left to move.
+	EventCompleted = "Completed"
+)
+
+// Reasons of Ready of an AddonSet besides Paused and Invalid.
+const (
+	// ReasonComplete: nothing is left to move. Clusters that failed (no more than may), are sick, away or blocked are in the message.
+	ReasonComplete = "Complete"
+	// ReasonRollingOut: clusters are moving.
+	ReasonRollingOut = "RollingOut"
+	// ReasonHalted: more clusters failed than may; nothing moves.
+	ReasonHalted = "Halted"
+	// ReasonAwaitingApproval: the next group waits for annotation approve.
+	ReasonAwaitingApproval = "AwaitingApproval"
+	// ReasonNoEvidence: no cluster of the groups so far shows that the revision works; the next waits for annotation approve.
+	ReasonNoEvidence = "NoEvidence"
+	// ReasonRemovalNeedsApproval: removals wait for annotation removal-approved.
+	ReasonRemovalNeedsApproval = "RemovalNeedsApproval"
+	// ReasonNotConfirmed: the set is being deleted, made installations, and has no annotation confirm-deletion (DeletionBlocked).
+	ReasonNotConfirmed = "NotConfirmed"
+	// ReasonSeedsBehind: seeds don't have the set yet, or don't answer.
+	ReasonSeedsBehind = "SeedsBehind"
+)
+
+// Reasons of clusters in status.clusters of an AddonSet, besides those of installations and NameTaken: an installation that is not
+// the set's has the item's name, or installs its add-on in that namespace.
+const (
+	// ReasonSourceMoves: the version's source has no fixed content (a git branch, an image without a tag), which can't be staged.
+	ReasonSourceMoves = "SourceMoves"
 )

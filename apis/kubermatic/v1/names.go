@@ -18,6 +18,24 @@ const (
 	// LabelUserCluster is on the ConfigMap that says which user cluster a Cluster has; its value is the UID of the user cluster's
 	// namespace kube-system.
 	LabelUserCluster = Prefix + "user-cluster"
+	// LabelSet on an AddonInstallation is the name of the AddonSet that made it.
+	LabelSet = Prefix + "set"
+)
+
+// Facts of Clusters, which count as labels in selectors of AddonSets and of the core list, above labels of the same name.
+const (
+	// FactSeed is the name of the seed.
+	FactSeed = Prefix + "seed"
+	// FactDatacenter is the datacenter's name, of KKP's Clusters.
+	FactDatacenter = Prefix + "datacenter"
+	// FactProvider is the cloud provider's name, in KKP's word.
+	FactProvider = Prefix + "provider"
+	// FactNamespace is the namespace of the Cluster's installations.
+	FactNamespace = Prefix + "namespace"
+	// FactName is the Cluster's name.
+	FactName = Prefix + "name"
+	// FactKind is the Cluster's kind, with its group where that is not KKP's.
+	FactKind = Prefix + "kind"
 )
 
 // Roles of AddonCatalogues, values of LabelRole. Authored ones have no such label.
@@ -27,8 +45,14 @@ const (
 	RoleAvailable = "available"
 )
 
+// RoleCopy is the value of LabelRole on copies of AddonSets, on seeds.
+const RoleCopy = "copy"
+
 // ManagedByCoreAddons is the value of LabelManagedBy on core installations.
 const ManagedByCoreAddons = "core-addon-controller"
+
+// ManagedBySets is the value of LabelManagedBy on the installations of AddonSets.
+const ManagedBySets = "addon-set-controller"
 
 // Values of LabelUse.
 const (
@@ -53,6 +77,9 @@ const (
 	AnnotationHookRun = Prefix + "hook-run"
 	// AnnotationPruneApproved holds the hash that lets a guarded prune go on.
 	AnnotationPruneApproved = Prefix + "prune-approved"
+	// AnnotationAllowPrune = "true" lets prunes of many objects go on. Namespaces, PersistentVolumeClaims and definitions in use still
+	// wait for AnnotationPruneApproved.
+	AnnotationAllowPrune = Prefix + "allow-prune"
 	// AnnotationOnDelete = "orphan" on a manifest keeps the object when the installation goes.
 	AnnotationOnDelete = Prefix + "on-delete"
 	// AnnotationUpdate = "create-only" or "recreate" on a manifest.
@@ -61,7 +88,7 @@ const (
 	AnnotationConfirmSeed = Prefix + "confirm-seed"
 	// AnnotationConfirmCluster on a Cluster holds the UID of kube-system that is to be taken for its user cluster's from now on.
 	AnnotationConfirmCluster = Prefix + "confirm-cluster"
-	// AnnotationConfirmDeletion on a Core AddonCatalogue, with its name, lets it be deleted.
+	// AnnotationConfirmDeletion on a Core AddonCatalogue or an AddonSet, with its name, lets it be deleted.
 	AnnotationConfirmDeletion = Prefix + "confirm-deletion"
 	// AnnotationApproveRevision on a git catalogue holds the commit that may take many add-ons out.
 	AnnotationApproveRevision = Prefix + "approve-revision"
@@ -96,6 +123,21 @@ const (
 	AnnotationLeaveVersions = Prefix + "leave-versions"
 	// AnnotationLeftVersions on merged catalogues is a JSON list of the versions that are to be left.
 	AnnotationLeftVersions = Prefix + "left-versions"
+	// AnnotationMoved on an installation of a set is when the set last wrote it, in RFC 3339 with nanoseconds.
+	AnnotationMoved = Prefix + "moved"
+	// AnnotationSick = "true" on an installation of a set: it was not Ready before the set last wrote it.
+	AnnotationSick = Prefix + "sick"
+	// AnnotationSeed on a copy of an AddonSet is the name of the seed it was made for.
+	AnnotationSeed = Prefix + "seed"
+	// AnnotationCreated on a copy of an AddonSet is when the set itself was created, in RFC 3339: a copy that is made anew is not
+	// younger for it.
+	AnnotationCreated = Prefix + "created"
+	// AnnotationGate on a copy of an AddonSet is "<revision>/<groups>": how many groups of that revision the seed may open.
+	AnnotationGate = Prefix + "gate"
+	// AnnotationApprove on an AddonSet is "<revision>/<group>": it opens the group and those before it.
+	AnnotationApprove = Prefix + "approve"
+	// AnnotationRemovalApproved on an AddonSet holds status.removal.word, and lets that many installations go.
+	AnnotationRemovalApproved = Prefix + "removal-approved"
 )
 
 // Values of AnnotationCoreOrigin.
@@ -112,6 +154,8 @@ const (
 	FinalizerCleanupInstallation = "kubermatic.k8c.io/cleanup-addon-installation"
 	// FinalizerCleanupNamespace holds a Cluster until its namespace is gone.
 	FinalizerCleanupNamespace = "kubermatic.k8c.io/cleanup-namespace"
+	// FinalizerCleanupSet holds an AddonSet until what it made is gone, as spec.removal says.
+	FinalizerCleanupSet = "kubermatic.k8c.io/cleanup-addon-set"
 )
 
 // ConfigMapUsage, in the platform namespace of the master, has how many installations on each seed have which versions.

@@ -15,7 +15,8 @@ var AddToScheme = (&builder).AddToScheme
 var builder = runtime.NewSchemeBuilder(addKnownTypes)
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &AddonCatalogue{}, &AddonCatalogueList{}, &AddonInstallation{}, &AddonInstallationList{})
+	scheme.AddKnownTypes(GroupVersion, &AddonCatalogue{}, &AddonCatalogueList{}, &AddonInstallation{}, &AddonInstallationList{},
+		&AddonSet{}, &AddonSetList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -1,0 +1,539 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// AddonSet puts add-ons on every cluster that its selector matches, now and later, in waves. It is written on the master, in the
+// platform namespace, and copied to every seed.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:categories=kubermatic
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name of an AddonSet has at most 63 characters"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Selected",type=integer,JSONPath=`.status.counts.selected`
+// +kubebuilder:printcolumn:name="Current",type=integer,JSONPath=`.status.counts.current`
+// +kubebuilder:printcolumn:name="Moving",type=integer,JSONPath=`.status.counts.moving`
+// +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.counts.failed`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Type",type=string,priority=1,JSONPath=`.spec.type`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+type AddonSet struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+	// spec says which clusters are to have which add-ons.
+	// +required
+	Spec AddonSetSpec `json:"spec,omitzero"`
+	// status says how far that is.
+	// +optional
+	Status AddonSetStatus `json:"status,omitzero"`
+}
+
+// AddonSetList is a list of AddonSets.
+//
+// +kubebuilder:object:root=true
+type AddonSetList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []AddonSet `json:"items"`
+}
+
+// AddonSetType says what a set is about.
+//
+// +kubebuilder:validation:Enum=Custom;Core
+type AddonSetType string
+
+const (
+	// AddonSetCustom makes installations of the add-ons that it lists.
+	AddonSetCustom AddonSetType = "Custom"
+	// AddonSetCore lists no add-ons: it puts the core add-ons of all clusters under its waves.
+	AddonSetCore AddonSetType = "Core"
+)
+
+// RemovalPolicy says what becomes of what a set made and no longer wants.
+//
+// +kubebuilder:validation:Enum=Delete;Orphan;Release
+type RemovalPolicy string
+
+const (
+	// RemovalDelete deletes the installation, and so what it applied.
+	RemovalDelete RemovalPolicy = "Delete"
+	// RemovalOrphan deletes the installation and leaves what it applied in the user cluster.
+	RemovalOrphan RemovalPolicy = "Orphan"
+	// RemovalRelease leaves the installation, as if it were made by hand.
+	RemovalRelease RemovalPolicy = "Release"
+)
+
+// AddonSetSpec says which clusters are to have which add-ons.
+//
+// +kubebuilder:validation:XValidation:rule="self.type != 'Core' || (!has(self.addons) && !has(self.overrides) && !has(self.removal))",message="a set of type Core has no addons, overrides and removal: core add-ons come from rules and the custom core list"
+// +kubebuilder:validation:XValidation:rule="self.type == 'Core' || (has(self.addons) && self.addons.size() > 0)",message="a set of type Custom has at least one item in addons"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Core' || (!has(self.clusterSelector.matchLabels) && !has(self.clusterSelector.matchExpressions))",message="the clusterSelector of a set of type Core is {}: core add-ons are on every cluster"
+type AddonSetSpec struct {
+	// type is Custom or Core. It can't be changed.
+	// +optional
+	// +default="Custom"
+	// +kubebuilder:default=Custom
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="type can't be changed: delete the set and create another"
+	Type AddonSetType `json:"type,omitempty"`
+	// paused stops all writes of the set; status.pending tells what they would be.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+	// priority decides which set gets a name that two want in one cluster: the higher one, then the older.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Priority int32 `json:"priority,omitempty"`
+	// clusterSelector selects Clusters by their labels and facts (addons.kubermatic.k8c.io/seed, datacenter, provider, namespace, name
+	// and kind); {} selects all.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="(!has(self.matchLabels) || self.matchLabels.size() <= 32) && (!has(self.matchExpressions) || self.matchExpressions.size() <= 32)",message="a selector has at most 32 matchLabels and 32 matchExpressions"
+	ClusterSelector *metav1.LabelSelector `json:"clusterSelector,omitempty"`
+	// constraints select Clusters by their Kubernetes version, and platforms by their KKP version.
+	// +optional
+	Constraints *Constraints `json:"constraints,omitempty"`
+	// addons are the items: one installation each in every selected cluster.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Addons []AddonSetItem `json:"addons,omitempty"`
+	// overrides add values for some clusters. All that match count, later ones above earlier ones, above the values of the item.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Overrides []AddonSetOverride `json:"overrides,omitempty"`
+	// removal is Delete, Orphan or Release, for installations that are no longer wanted. Absent: Delete.
+	// +optional
+	Removal RemovalPolicy `json:"removal,omitempty"`
+	// rollout says how changes roll over the clusters. Absent: everywhere at once.
+	// +optional
+	Rollout *Rollout `json:"rollout,omitempty"`
+}
+
+// AddonSetItem is one add-on of a set.
+type AddonSetItem struct {
+	// name of the installations, in each cluster.
+	// +required
+	Name AddonName `json:"name,omitempty"`
+	// addonRef names the add-on and its version, which is resolved for each cluster. It has no digest.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="!has(self.digest)",message="addonRef.digest is set by the controller, for each cluster"
+	AddonRef AddonReference `json:"addonRef,omitzero"`
+	// targetNamespace is the namespace in the user cluster for objects without one.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	TargetNamespace string `json:"targetNamespace,omitempty"`
+	// createNamespace makes the target namespace if the user cluster doesn't have it.
+	// +optional
+	CreateNamespace bool `json:"createNamespace,omitempty"`
+	// releaseName is the name of the Helm release, for charts. Absent: from the catalogue, or the item's name.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=53
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	ReleaseName string `json:"releaseName,omitempty"`
+	// values are put into the installations, and back where others change them; values beside them stay.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	Values *runtime.RawExtension `json:"values,omitempty"`
+	// valuesFrom takes values from marked objects in the cluster's namespace. $(cluster) in a name is the name of the Cluster.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	ValuesFrom []ValuesSource `json:"valuesFrom,omitempty"`
+	// valuesTemplate is a Go template over the cluster's template data that gives values in YAML, below valuesFrom.
+	// +optional
+	// +kubebuilder:validation:MaxLength=65536
+	ValuesTemplate string `json:"valuesTemplate,omitempty"`
+	// platformSecretRef names a Secret beside the set, with label addons.kubermatic.k8c.io/use: values. It is brought to the seeds, and
+	// is no layer of values yet: an item that has it is blocked.
+	// +optional
+	PlatformSecretRef *PlatformSecretReference `json:"platformSecretRef,omitempty"`
+	// reconcileStrategy is Continuous or Once.
+	// +optional
+	// +default="Continuous"
+	// +kubebuilder:default=Continuous
+	ReconcileStrategy ReconcileStrategy `json:"reconcileStrategy,omitempty"`
+	// dependsOn names items of this set that are to be Ready first, in each cluster.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	DependsOn []AddonName `json:"dependsOn,omitempty"`
+	// allow says what the installations may do that needs a word: Adopt what exists, Downgrade, Prune many objects at a time.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=3
+	Allow []Permission `json:"allow,omitempty"`
+}
+
+// Permission is what the installations of an item may do.
+//
+// +kubebuilder:validation:Enum=Adopt;Downgrade;Prune
+type Permission string
+
+const (
+	// PermissionAdopt lets installations take over objects that exist.
+	PermissionAdopt Permission = "Adopt"
+	// PermissionDowngrade lets a lower version in.
+	PermissionDowngrade Permission = "Downgrade"
+	// PermissionPrune approves prunes of many objects, but never of Namespaces, PersistentVolumeClaims and definitions in use.
+	PermissionPrune Permission = "Prune"
+)
+
+// PlatformSecretReference names a Secret in the set's namespace.
+type PlatformSecretReference struct {
+	// name of the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// key whose data is YAML. Absent: values.yaml.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key,omitempty"`
+}
+
+// AddonSetOverride adds values of an item for some clusters.
+type AddonSetOverride struct {
+	// clusterSelector selects Clusters by their labels and facts; {} selects all.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="(!has(self.matchLabels) || self.matchLabels.size() <= 32) && (!has(self.matchExpressions) || self.matchExpressions.size() <= 32)",message="a selector has at most 32 matchLabels and 32 matchExpressions"
+	ClusterSelector *metav1.LabelSelector `json:"clusterSelector,omitempty"`
+	// addon is the name of the item.
+	// +required
+	Addon AddonName `json:"addon,omitempty"`
+	// values for it.
+	// +required
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	Values *runtime.RawExtension `json:"values,omitempty"`
+}
+
+// Pace says how many clusters move at a time, and what is success and failure.
+type Pace struct {
+	// maxConcurrency is how many clusters of a group move at a time on one seed: a number, or a percentage of them that is rounded up.
+	// Absent: 10%.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^(100|[1-9][0-9]?)%$`
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || (self >= 1 && self <= 1000000)",message="maxConcurrency is a number from 1 to 1000000, or a percentage from 1% to 100%"
+	MaxConcurrency *intstr.IntOrString `json:"maxConcurrency,omitempty"`
+	// maxFailures is how many clusters of a group may fail; more halt the rollout: a number, or a percentage that is rounded down.
+	// Absent: 0.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^(100|[1-9][0-9]?)%$`
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || (self >= 0 && self <= 1000000)",message="maxFailures is a number from 0 to 1000000, or a percentage from 1% to 100%"
+	MaxFailures *intstr.IntOrString `json:"maxFailures,omitempty"`
+	// soak is how long everything is to be Ready until a move counts as a success, from 0s to 168h. Absent:
+	// 5m.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,3})?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('168h')",message="soak is at most 168h"
+	Soak *metav1.Duration `json:"soak,omitempty"`
+	// progressDeadline is how long a move may take, from the last write to the cluster, until it counts as a failure, from 1s to
+	// 168h. Absent: 30m.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,3})?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="progressDeadline must be between 1s and 168h"
+	ProgressDeadline *metav1.Duration `json:"progressDeadline,omitempty"`
+}
+
+// Rollout says how changes roll over the clusters of a set.
+type Rollout struct {
+	Pace `json:",inline"`
+	// groups of clusters, in the order in which they move. A cluster is in the first that selects it; all others are in the last one,
+	// "rest".
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Groups []RolloutGroup `json:"groups,omitempty"`
+}
+
+// GroupRest is the name of the last group, of clusters that no other selects.
+const GroupRest = "rest"
+
+// GroupStart says when a group begins.
+//
+// +kubebuilder:validation:Enum=Automatic;Approved
+type GroupStart string
+
+const (
+	// StartAutomatic begins once all groups before are done.
+	StartAutomatic GroupStart = "Automatic"
+	// StartApproved waits for annotation approve besides.
+	StartApproved GroupStart = "Approved"
+)
+
+// RolloutGroup is one wave.
+type RolloutGroup struct {
+	// name of the group.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self != 'rest'",message="rest is the name of the last group, of all clusters that no group selects"
+	Name AddonName `json:"name,omitempty"`
+	// clusterSelector selects Clusters by their labels and facts.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="(!has(self.matchLabels) || self.matchLabels.size() <= 32) && (!has(self.matchExpressions) || self.matchExpressions.size() <= 32)",message="a selector has at most 32 matchLabels and 32 matchExpressions"
+	ClusterSelector *metav1.LabelSelector `json:"clusterSelector,omitempty"`
+	// start is Automatic or Approved: it waits for annotation addons.kubermatic.k8c.io/approve. Absent: Automatic.
+	// +optional
+	Start GroupStart `json:"start,omitempty"`
+	Pace  `json:",inline"`
+}
+
+// AddonSetStatus says how far a set is.
+type AddonSetStatus struct {
+	// conditions: Ready and DeletionBlocked.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// observedGeneration is the generation that the status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// catalogues is a digest of the merged catalogues that the set depends on.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Catalogues string `json:"catalogues,omitempty"`
+	// revision is a hash of all that clusters get by the set. On the master, it sums those of the seeds up.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Revision string `json:"revision,omitempty"`
+	// startedAt is when the revision began to roll.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// counts of clusters.
+	// +optional
+	Counts *ClusterCounts `json:"counts,omitempty"`
+	// groups in their order, the last one being rest.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=17
+	Groups []GroupStatus `json:"groups,omitempty"`
+	// pending is what would change, at most 50.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Pending []PendingChange `json:"pending,omitempty"`
+	// pendingCount is how many changes are pending in all.
+	// +optional
+	PendingCount int32 `json:"pendingCount,omitempty"`
+	// clusters that are failed, sick, away or blocked, at most 50.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Clusters []SetClusterStatus `json:"clusters,omitempty"`
+	// removal is what waits for annotation removal-approved.
+	// +optional
+	Removal *PendingRemoval `json:"removal,omitempty"`
+	// seeds, at most 200; on the master.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=200
+	Seeds []SetSeedStatus `json:"seeds,omitempty"`
+}
+
+// ClusterCounts counts clusters by how they stand.
+type ClusterCounts struct {
+	// selected clusters, and those that still have what the set made.
+	// +optional
+	Selected int32 `json:"selected"`
+	// current ones have what they are to have, and it works.
+	// +optional
+	Current int32 `json:"current"`
+	// moving ones were written, and are not done.
+	// +optional
+	Moving int32 `json:"moving"`
+	// behind ones are to have something else.
+	// +optional
+	Behind int32 `json:"behind"`
+	// failed ones were rolled back, or did not get Ready in time.
+	// +optional
+	Failed int32 `json:"failed"`
+	// sick ones did the same, but were not Ready before.
+	// +optional
+	Sick int32 `json:"sick"`
+	// away ones are behind, and unreachable, paused or without a version.
+	// +optional
+	Away int32 `json:"away"`
+	// blocked ones have an item that can't be carried out there.
+	// +optional
+	Blocked int32 `json:"blocked"`
+	// new ones are younger than the revision.
+	// +optional
+	New int32 `json:"new"`
+}
+
+// GroupState says how a group stands.
+//
+// +kubebuilder:validation:Enum=Waiting;AwaitingApproval;Open;NoEvidence;Done;Halted
+type GroupState string
+
+const (
+	// GroupWaiting waits for the groups before it.
+	GroupWaiting GroupState = "Waiting"
+	// GroupAwaitingApproval waits for annotation approve.
+	GroupAwaitingApproval GroupState = "AwaitingApproval"
+	// GroupOpen moves its clusters.
+	GroupOpen GroupState = "Open"
+	// GroupNoEvidence has no cluster that shows that the revision works; later groups wait for annotation approve.
+	GroupNoEvidence GroupState = "NoEvidence"
+	// GroupDone has nothing left to move.
+	GroupDone GroupState = "Done"
+	// GroupHalted has more failures than it may have.
+	GroupHalted GroupState = "Halted"
+)
+
+// GroupStatus says how a group stands.
+type GroupStatus struct {
+	// name of the group.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
+	// state of the group.
+	// +required
+	State GroupState `json:"state,omitempty"`
+	// counts of its clusters.
+	// +optional
+	Counts ClusterCounts `json:"counts,omitzero"`
+}
+
+// ChangeKind says what would become of an installation.
+//
+// +kubebuilder:validation:Enum=Install;Update;Remove;Blocked
+type ChangeKind string
+
+const (
+	// ChangeInstall makes it.
+	ChangeInstall ChangeKind = "Install"
+	// ChangeUpdate changes it.
+	ChangeUpdate ChangeKind = "Update"
+	// ChangeRemove removes it, as spec.removal says.
+	ChangeRemove ChangeKind = "Remove"
+	// ChangeBlocked can't be carried out.
+	ChangeBlocked ChangeKind = "Blocked"
+)
+
+// PendingChange is one change to some clusters.
+type PendingChange struct {
+	// item is the name of the item.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Item string `json:"item,omitempty"`
+	// change is Install, Update, Remove or Blocked.
+	// +required
+	Change ChangeKind `json:"change,omitempty"`
+	// from is the version before.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	From string `json:"from,omitempty"`
+	// to is the version after.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	To string `json:"to,omitempty"`
+	// clusters is how many it is about.
+	// +required
+	Clusters int32 `json:"clusters,omitempty"`
+	// example is the name of one of them.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Example string `json:"example,omitempty"`
+}
+
+// ClusterState is how a cluster stands.
+//
+// +kubebuilder:validation:Enum=Current;Moving;Behind;Failed;Sick;Away;Blocked;New
+type ClusterState string
+
+// How clusters stand; ClusterCounts says what each means.
+const (
+	ClusterCurrent ClusterState = "Current"
+	ClusterMoving  ClusterState = "Moving"
+	ClusterBehind  ClusterState = "Behind"
+	ClusterFailed  ClusterState = "Failed"
+	ClusterSick    ClusterState = "Sick"
+	ClusterAway    ClusterState = "Away"
+	ClusterBlocked ClusterState = "Blocked"
+	ClusterNew     ClusterState = "New"
+)
+
+// SetClusterStatus says why a cluster is not current.
+type SetClusterStatus struct {
+	// name of the Cluster.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// seed that it is on.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Seed string `json:"seed,omitempty"`
+	// state of the cluster.
+	// +required
+	State ClusterState `json:"state,omitempty"`
+	// item that it is about.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Item string `json:"item,omitempty"`
+	// reason is the installation's, or one of the set's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Reason string `json:"reason,omitempty"`
+	// message says more.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}
+
+// PendingRemoval is what waits for annotation removal-approved.
+type PendingRemoval struct {
+	// word is the annotation's value that lets it go on.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Word string `json:"word,omitempty"`
+	// count of installations that it covers.
+	// +required
+	Count int32 `json:"count,omitempty"`
+}
+
+// SetSeedStatus says how far a seed is.
+type SetSeedStatus struct {
+	// name of the Seed.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// synced says that the row speaks of the present set and catalogues.
+	// +optional
+	Synced bool `json:"synced"`
+	// revision that the seed rolls.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Revision string `json:"revision,omitempty"`
+	// group that is open there, the last one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Group string `json:"group,omitempty"`
+	// counts of its clusters.
+	// +optional
+	Counts *ClusterCounts `json:"counts,omitempty"`
+	// message says what is wrong there.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}
