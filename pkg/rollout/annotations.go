@@ -1,0 +1,103 @@
+package rollout
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// maxAnnotation is the longest value of annotations approve and gate that is read: a revision and a name.
+const maxAnnotation = 128 + 1 + 63
+
+// Allowance is how many groups of a revision a seed may open, from the first: a number from 0, which lets nothing
+// move, or one of the following.
+type Allowance int
+
+const (
+	// ByRule: nobody else judges, the seed goes by evidence and its own failures. Groups that wait for approval
+	// don't open.
+	ByRule Allowance = -1
+	// FirstOnly: the master has not judged this revision yet. The first group is open if it starts by itself.
+	FirstOnly Allowance = -2
+)
+
+// AnnotationError says that an annotation can't be read.
+type AnnotationError struct {
+	// Annotation is its name.
+	Annotation string
+	// Form is what it is to look like.
+	Form string
+}
+
+func (e *AnnotationError) Error() string {
+	return fmt.Sprintf("annotation %s is not of the form %s", e.Annotation, e.Form)
+}
+
+// UnknownGroupError says that annotation approve names a group that the set doesn't have.
+type UnknownGroupError struct {
+	// Group that was named.
+	Group string
+}
+
+func (e *UnknownGroupError) Error() string {
+	return fmt.Sprintf("annotation %s names group %q, which the set doesn't have", kubermaticv1.AnnotationApprove, e.Group)
+}
+
+// split takes "<revision>/<what>" apart.
+func split(value string) (revision, what string, ok bool) {
+	if len(value) > maxAnnotation {
+		return "", "", false
+	}
+	at := strings.LastIndexByte(value, '/')
+	if at < 1 || at == len(value)-1 {
+		return "", "", false
+	}
+	return value[:at], value[at+1:], true
+}
+
+// ReadApproval reads annotation approve: the last group that is approved in this revision, or NoGroup. A
+// value for another revision approves nothing, and is no error. Errors are of types AnnotationError and
+// UnknownGroupError; with one nothing is approved.
+func (s Strategy) ReadApproval(value, revision string) (int, error) {
+	if value == "" {
+		return NoGroup, nil
+	}
+	approved, name, ok := split(value)
+	if !ok {
+		return NoGroup, &AnnotationError{kubermaticv1.AnnotationApprove, "<revision>/<group>"}
+	}
+	if approved != revision {
+		return NoGroup, nil
+	}
+	for i := range s.Groups {
+		if s.Groups[i].Name == name {
+			return i, nil
+		}
+	}
+	if len(name) > 63 {
+		return NoGroup, &AnnotationError{kubermaticv1.AnnotationApprove, "<revision>/<group>"}
+	}
+	return NoGroup, &UnknownGroupError{name}
+}
+
+// ReadGate reads annotation gate of a copy. Absent, or for another revision, it is FirstOnly. What can't be read
+// opens nothing, with an AnnotationError.
+func ReadGate(value, revision string) (Allowance, error) {
+	if value == "" {
+		return FirstOnly, nil
+	}
+	of, number, ok := split(value)
+	groups, err := strconv.ParseUint(number, 10, 8)
+	if !ok || err != nil || groups > maxGroups || number != strconv.FormatUint(groups, 10) {
+		return 0, &AnnotationError{kubermaticv1.AnnotationGate, "<revision>/<groups>"}
+	}
+	if of != revision {
+		return FirstOnly, nil
+	}
+	return Allowance(groups), nil
+}
+
+// GateValue is the value of annotation gate that lets a seed open so many groups of its revision.
+func GateValue(revision string, groups int) string { return fmt.Sprintf("%s/%d", revision, groups) }

@@ -1,0 +1,143 @@
+package rollout_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/rollout"
+)
+
+// words of the tables: how a cluster stands.
+var words = map[string]rollout.Standing{
+	"current": {State: v1.ClusterCurrent}, "moving": {State: v1.ClusterMoving}, "behind": {State: v1.ClusterBehind},
+	"failed": {State: v1.ClusterFailed}, "sick": {State: v1.ClusterSick}, "away": {State: v1.ClusterAway},
+	"new": {State: v1.ClusterNew}, "blocked": {State: v1.ClusterBlocked, Blocked: true},
+	"behind-sick": {State: v1.ClusterBehind, Sick: true}, "behind-held": {State: v1.ClusterBehind, Held: true},
+	"moving-again": {State: v1.ClusterMoving, Again: true}, "current-blocked": {State: v1.ClusterCurrent, Blocked: true},
+}
+
+// tallied reads "current,behind | behind": groups, and in them clusters by how they stand. Their names are c0, c1 … in that order.
+func tallied(t testing.TB, groups string) *rollout.Tally {
+	t.Helper()
+	tally := rollout.NewTally("monitoring")
+	made := 0
+	for group, clusters := range strings.Split(groups, "|") {
+		for word := range strings.FieldsFuncSeq(clusters, func(one rune) bool { return one == ',' || one == ' ' }) {
+			standing, found := words[word]
+			if !found {
+				t.Fatalf("no cluster is %s", word)
+			}
+			if standing.Group = group; standing.State == v1.ClusterNew {
+				standing.Group = rollout.NoGroup
+			}
+			tally.Put(fmt.Sprintf("c%d", made), standing)
+			made++
+		}
+	}
+	return tally
+}
+
+// Each row of the table in "Waves", as far as counts and groups go, with the states of groups and the reason. Red when one of them
+// opens what it should not, or holds up what it should not.
+func TestDecide(t *testing.T) {
+	const byRule = rollout.ByRule
+	spec := &v1.Rollout{Pace: v1.Pace{MaxConcurrency: of(2), MaxFailures: of(1)}, Groups: []v1.RolloutGroup{ring("canary", "0")}}
+	approved := spec.DeepCopy()
+	approved.Groups[0].Start = v1.StartApproved
+	later := spec.DeepCopy()
+	later.Groups = append(later.Groups, ring("early", "1"))
+	later.Groups[1].Start = v1.StartApproved
+	for _, test := range []struct {
+		why, clusters string
+		spec          *v1.Rollout
+		gate          rollout.Allowance
+		states, moved string
+		reason        string
+	}{
+		{"no clusters", "", spec, byRule, "Done,Done", "", v1.ReasonComplete},
+		{"all current", "current | current", spec, byRule, "Done,Done", "", v1.ReasonComplete},
+		{"the canary moves first", "behind | behind", spec, byRule, "Open,Waiting", "c0", v1.ReasonRollingOut},
+		{"as many as there are places", "behind,behind,behind |", spec, byRule, "Open,Done", "c2 c0", v1.ReasonRollingOut},
+		{"moving ones hold places", "moving,behind,behind |", spec, byRule, "Open,Done", "c2", v1.ReasonRollingOut},
+		{"more moving than may, after an edit", "moving,moving,moving,behind |", spec, byRule, "Open,Done", "", v1.ReasonRollingOut},
+		{"moving ones hold up the next group", "moving | behind", spec, byRule, "Open,Waiting", "", v1.ReasonRollingOut},
+		{"moving ones of a later group hold up nobody before it", "behind | moving", spec, byRule, "Open,Waiting", "c0", v1.ReasonRollingOut},
+		{"a success opens the next group", "current | behind", spec, byRule, "Done,Open", "c1", v1.ReasonRollingOut},
+		{"failures within the limit open it too, beside a success", "current,failed | behind", spec, byRule, "Done,Open", "c2", v1.ReasonRollingOut},
+		{"above it nothing moves", "current,failed,failed | behind", spec, byRule, "Halted,Waiting", "", v1.ReasonHalted},
+		{"nor in the same group", "failed,failed,behind | current", spec, byRule, "Halted,Done", "", v1.ReasonHalted},
+		{"nor in an earlier one", "behind | failed,failed", spec, byRule, "Waiting,Halted", "", v1.ReasonHalted},
+		{"one failure in each group is within their limits", "current,failed | failed,behind", spec, byRule, "Done,Open", "c3", v1.ReasonRollingOut},
+		{"sick ones are no failure", "current,sick,sick,sick | behind", spec, byRule, "Done,Open", "c4", v1.ReasonRollingOut},
+		{"and no success", "sick | behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
+		{"a dead canary is no evidence", "away,away | behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
+		{"one failed within the limit is none", "failed | behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
+		{"away ones hold up nobody", "current,away | behind", spec, byRule, "Done,Open", "c2", v1.ReasonRollingOut},
+		{"away ones are not written to", "away | current", spec, byRule, "NoEvidence,Done", "", v1.ReasonComplete},
+		{"where nothing is current that is not complete", "away | failed", spec, byRule, "NoEvidence,NoEvidence", "", v1.ReasonNoEvidence},
+		{"an empty group needs no evidence", "| behind", spec, byRule, "Done,Open", "c0", v1.ReasonRollingOut},
+		{"nor does one in which nothing can be done: anybody can take a name", "blocked | behind", spec, byRule, "Done,Open", "c1", v1.ReasonRollingOut},
+		{"blocked items redden nothing", "current-blocked | blocked", spec, byRule, "Done,Done", "", v1.ReasonComplete},
+		{"all blocked", "blocked | blocked", spec, byRule, "Done,Done", "", v1.ReasonComplete},
+		{"new ones are in no group", "new,behind | new", spec, byRule, "Open,Done", "c1", v1.ReasonRollingOut},
+		{"new ones alone", "new,new |", spec, byRule, "Done,Done", "", v1.ReasonComplete},
+		{"sick ones move last", "behind-sick,behind-sick,behind,moving |", spec, byRule, "Open,Done", "c2", v1.ReasonRollingOut},
+		{"but they move", "behind-sick,behind-sick |", spec, byRule, "Open,Done", "c0 c1", v1.ReasonRollingOut},
+		{"what moves is written again in its place", "moving-again,moving,behind |", spec, byRule, "Open,Done", "c0", v1.ReasonRollingOut},
+		{"but not before the turn of its group", "moving | moving-again", spec, byRule, "Open,Waiting", "", v1.ReasonRollingOut},
+		{"removals that wait take no place", "behind-held,behind,behind |", spec, byRule, "Open,Done", "c2 c1", v1.ReasonRollingOut},
+		{"nor are they done", "behind-held,current | behind", spec, byRule, "Open,Waiting", "", v1.ReasonRemovalNeedsApproval},
+		{"a group that waits for approval", "behind | behind", approved, byRule, "AwaitingApproval,Waiting", "", v1.ReasonAwaitingApproval},
+		{"holds all after it, also if it is empty", "| behind", approved, byRule, "AwaitingApproval,Waiting", "", v1.ReasonAwaitingApproval},
+		{"but nothing that is complete", "current | current", approved, byRule, "Done,Done", "", v1.ReasonComplete},
+		{"approval comes when it is its turn", "behind | behind | behind", later, byRule, "Open,Waiting,Waiting", "c0", v1.ReasonRollingOut},
+		{"and then it waits", "current | behind | behind", later, byRule, "Done,AwaitingApproval,Waiting", "", v1.ReasonAwaitingApproval},
+		{"everything at once without rollout", "behind,behind,failed,failed,moving", nil, byRule, "Open", "c0 c1", v1.ReasonRollingOut},
+		{"without a gate the first group", "behind | behind", spec, rollout.FirstOnly, "Open,Waiting", "c0", v1.ReasonRollingOut},
+		{"and no other", "current | behind", spec, rollout.FirstOnly, "Done,Waiting", "", v1.ReasonRollingOut},
+		{"not even that, if it is approved", "behind | behind", approved, rollout.FirstOnly, "AwaitingApproval,Waiting", "", v1.ReasonAwaitingApproval},
+		{"a gate has approvals in it", "behind | behind", approved, 1, "Open,Waiting", "c0", v1.ReasonRollingOut},
+		{"a gate is in order", "behind | behind", spec, 2, "Open,Waiting", "c0", v1.ReasonRollingOut},
+		{"evidence is the master's", "away | behind", spec, 2, "NoEvidence,Open", "c1", v1.ReasonRollingOut},
+		{"own failures halt, whatever the gate", "failed,failed | behind", spec, 2, "Halted,Waiting", "", v1.ReasonHalted},
+		{"a gate that is shut", "behind | behind", spec, 0, "Waiting,Waiting", "", v1.ReasonHalted},
+		{"what moves goes on under it", "moving | behind", spec, 0, "Waiting,Waiting", "", v1.ReasonRollingOut},
+		{"a group that waits for the master's approval", "current | behind | behind", later, 1, "Done,AwaitingApproval,Waiting", "", v1.ReasonAwaitingApproval},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			made, tally := strategy(t, test.spec), tallied(t, test.clusters)
+			got := rollout.Decide(made, tally, test.gate)
+			var states []string
+			for _, state := range got.Groups {
+				states = append(states, string(state))
+			}
+			if diff := cmp.Diff([]string{test.states, test.moved, test.reason},
+				[]string{strings.Join(states, ","), strings.Join(got.Move, " "), got.Reason}); diff != "" {
+				t.Errorf("(-want +got):\n%s%s", diff, got.Message)
+			}
+			if got.Message == "" || len(got.Message) > 512 {
+				t.Errorf("message %q", got.Message)
+			}
+		})
+	}
+}
+
+// Red when the same clusters move first in every set, or their order is not that of a hash.
+func TestTheOrderIsOfSetAndCluster(t *testing.T) {
+	order := func(set string) []string {
+		tally := rollout.NewTally(set)
+		for i := range 40 {
+			tally.Put(fmt.Sprintf("c%d", i), rollout.Standing{State: v1.ClusterBehind})
+		}
+		return rollout.Decide(strategy(t, nil), tally, rollout.ByRule).Move
+	}
+	one, other := order("monitoring"), order("logging")
+	if len(one) != 40 || slices.Equal(one, other) || !slices.Equal(one, order("monitoring")) || slices.IsSorted(one) {
+		t.Errorf("orders are %v and %v", one, other)
+	}
+}

@@ -1,0 +1,721 @@
+package rollout_test
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/rollout"
+)
+
+// member is one cluster as it really is. All of a seed's state is in these, the revision and when it started.
+type member struct {
+	name, seed               string
+	ring                     int
+	created                  int
+	selected, paused, dead   bool
+	applied, moved, ready    int // revision, when it was written, since when it is Ready (-1: it is not)
+	sick, rolledBack, leaves bool
+}
+
+// seed is a seed with its controller.
+type seed struct {
+	name     string
+	revision int
+	started  int
+	edition  int // of spec.rollout
+	cut      bool
+	gate     string
+	tally    *rollout.Tally
+	told     map[string]rollout.Standing
+	decision rollout.Decision
+}
+
+// platform is seeds, clusters and a master, played step by step.
+type platform struct {
+	t        testing.TB
+	id       int64
+	chance   *rand.Rand
+	now      int
+	members  map[string]*member
+	seeds    []*seed
+	master   bool // there is one; it may be dead
+	alive    bool
+	operator bool // somebody approves
+	revision int
+	edition  int
+	spec     *v1.Rollout
+	strategy rollout.Strategy
+	rows     map[string]rollout.Row
+	fleet    rollout.Fleet
+	approve  string
+	outcome  func(m *member, revision int) string // ok, never or rollback
+	made     int
+	granted  []string
+	failed   bool
+}
+
+func (p *platform) errorf(format string, args ...any) {
+	p.failed = true
+	p.t.Errorf("fleet %d at %d: %s", p.id, p.now, fmt.Sprintf(format, args...))
+}
+
+func (p *platform) time(at int) time.Time { return time.Unix(int64(at)*60, 0) }
+
+// newPlatform makes a platform without clusters.
+func newPlatform(t testing.TB, id int64, seeds int, spec *v1.Rollout) *platform {
+	p := &platform{
+		t: t, id: id, chance: rand.New(rand.NewSource(id)), members: map[string]*member{}, rows: map[string]rollout.Row{},
+		master: true, alive: true, now: 100, outcome: func(*member, int) string { return "ok" },
+	}
+	for i := range seeds {
+		p.seeds = append(p.seeds, &seed{name: fmt.Sprintf("seed-%d", i)})
+	}
+	p.use(spec)
+	return p
+}
+
+// use edits spec.rollout.
+func (p *platform) use(spec *v1.Rollout) {
+	strategy, err := rollout.NewStrategy(spec)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.spec, p.strategy = spec, strategy
+	p.edition++
+}
+
+func (p *platform) add(seed, ring int) *member {
+	p.made++
+	m := &member{
+		name: fmt.Sprintf("cluster-%d", p.made), seed: p.seeds[seed].name, ring: ring, created: p.now, selected: true, ready: -1,
+	}
+	p.members[m.name] = m
+	return m
+}
+
+func (p *platform) names() []string {
+	names := make([]string, 0, len(p.members))
+	for name := range p.members {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+func (p *platform) groupOf(m *member) int {
+	return p.strategy.GroupOf(labels.Set{"ring": fmt.Sprint(m.ring)})
+}
+
+func minutes(duration time.Duration) int { return int(duration / time.Minute) }
+
+// standing is the table of "Waves", on one cluster: none when the set has and wants nothing there.
+func (p *platform) standing(s *seed, m *member) (rollout.Standing, bool) {
+	group := p.groupOf(m)
+	pace := p.strategy.Groups[group]
+	standing := rollout.Standing{Group: group}
+	overdue := p.now-m.moved >= minutes(pace.ProgressDeadline)
+	soaked := m.ready >= 0 && p.now-max(m.ready, m.moved) >= minutes(pace.Soak)
+	switch {
+	case !m.selected && m.applied == 0:
+		return standing, false
+	case m.selected && m.created > s.started:
+		standing.Group, standing.State = rollout.NoGroup, v1.ClusterNew
+	case m.selected && m.applied == s.revision && (soaked || m.moved < s.started):
+		standing.State = v1.ClusterCurrent
+	case (m.selected && m.applied == s.revision || m.leaves) && (m.rolledBack || overdue && m.ready < 0) && m.moved >= s.started:
+		standing.State = v1.ClusterFailed
+		if m.sick {
+			standing.State = v1.ClusterSick
+		}
+	case m.selected && m.applied == s.revision, m.leaves && !overdue:
+		standing.State = v1.ClusterMoving
+	case m.applied != 0 && m.moved > 0 && !soaked && !m.rolledBack && !overdue && !m.leaves:
+		standing.State, standing.Again = v1.ClusterMoving, !m.dead && !m.paused
+	case m.dead || m.paused:
+		standing.State = v1.ClusterAway
+	default:
+		standing.State, standing.Sick = v1.ClusterBehind, m.applied != 0 && m.ready < 0
+	}
+	return standing, true
+}
+
+// look is an event of a cluster at its seed's controller.
+func (p *platform) look(s *seed, name string) {
+	m := p.members[name]
+	if m == nil {
+		s.tally.Drop(name)
+		delete(s.told, name)
+		return
+	}
+	standing, has := p.standing(s, m)
+	if !has {
+		s.tally.Drop(name)
+		delete(s.told, name)
+		return
+	}
+	s.tally.Put(name, standing)
+	s.told[name] = standing
+	if standing.State == v1.ClusterNew && m.applied != s.revision && !m.dead {
+		m.applied, m.moved, m.ready, m.rolledBack, m.sick = s.revision, p.now, -1, false, false
+	}
+}
+
+// restart starts a seed's controller, which counts every cluster before anything moves.
+func (p *platform) restart(s *seed) {
+	s.tally, s.told = rollout.NewTally("monitoring"), map[string]rollout.Standing{}
+	p.recount(s)
+}
+
+func (p *platform) recount(s *seed) {
+	for name := range s.told {
+		if p.members[name] == nil {
+			p.look(s, name)
+		}
+	}
+	for _, name := range p.names() {
+		if p.members[name].seed == s.name {
+			p.look(s, name)
+		}
+	}
+}
+
+// sync brings the set to a seed: another revision starts, another rollout is a recount.
+func (p *platform) sync(s *seed) {
+	if s.cut && s.tally != nil || s.revision == p.revision && s.edition == p.edition {
+		return
+	}
+	if s.revision != p.revision {
+		s.revision, s.started = p.revision, p.now
+	}
+	s.edition = p.edition
+	if s.tally == nil {
+		p.restart(s)
+		return
+	}
+	p.recount(s)
+}
+
+// decide is a pass of a seed's queue by set.
+func (p *platform) decide(s *seed) {
+	if s.edition != p.edition {
+		return // another strategy than the simulation's table goes by
+	}
+	gate := rollout.ByRule
+	if p.master {
+		var err error
+		if gate, err = rollout.ReadGate(s.gate, fmt.Sprintf("r%d", s.revision)); err != nil {
+			p.errorf("%v", err)
+		}
+	}
+	s.decision = rollout.Decide(p.strategy, s.tally, gate)
+	p.checkCounts(s)
+	for _, name := range s.decision.Move {
+		p.checkMove(s, name, gate)
+		p.write(s, name)
+	}
+}
+
+// write is a move, as it is granted.
+func (p *platform) write(s *seed, name string) {
+	told := s.told[name]
+	p.granted = append(p.granted, name)
+	told.State, told.Again = v1.ClusterMoving, false
+	s.told[name] = told
+	s.tally.Put(name, told)
+	m := p.members[name]
+	if m == nil {
+		return // gone, and nobody has told yet
+	}
+	m.sick, m.rolledBack, m.moved, m.ready = told.Sick, false, p.now, -1
+	if m.selected {
+		m.applied = s.revision
+	} else {
+		m.leaves = true
+	}
+}
+
+// places and failures are computed in another way than the product does.
+func limit(from, or *intstr.IntOrString, fallback string, of int, up bool) int {
+	text := fallback
+	if or != nil {
+		text = or.String()
+	}
+	if from != nil {
+		text = from.String()
+	}
+	number, most := 0, 0
+	if _, err := fmt.Sscanf(text, "%d", &number); err != nil {
+		panic(err)
+	}
+	if !strings.HasSuffix(text, "%") {
+		return number
+	}
+	for most*100 < of*number {
+		most++
+	}
+	if !up && most*100 > of*number {
+		most--
+	}
+	if up {
+		return max(most, 1)
+	}
+	return most
+}
+
+func (p *platform) places(group, of int) int {
+	if p.spec == nil {
+		return of
+	}
+	pace := v1.Pace{}
+	if group < len(p.spec.Groups) {
+		pace = p.spec.Groups[group].Pace
+	}
+	return limit(pace.MaxConcurrency, p.spec.MaxConcurrency, "10%", of, true)
+}
+
+func (p *platform) failures(group, of int) int {
+	if p.spec == nil {
+		return of
+	}
+	pace := v1.Pace{}
+	if group < len(p.spec.Groups) {
+		pace = p.spec.Groups[group].Pace
+	}
+	return limit(pace.MaxFailures, p.spec.MaxFailures, "0", of, false)
+}
+
+// tellings counts what the controllers of some seeds were told of a group.
+func tellings(group int, seeds ...*seed) (states map[v1.ClusterState]int, all int) {
+	states = map[v1.ClusterState]int{}
+	for _, s := range seeds {
+		for _, told := range s.told {
+			if told.Group == group {
+				states[told.State]++
+				all++
+			}
+		}
+	}
+	return states, all
+}
+
+func (p *platform) checkCounts(s *seed) {
+	counts := p.groupCounts(s)
+	for i := range p.strategy.Groups {
+		states, all := tellings(i, s)
+		want := v1.ClusterCounts{
+			Selected: int32(all), Current: int32(states[v1.ClusterCurrent]), Moving: int32(states[v1.ClusterMoving]),
+			Behind: int32(states[v1.ClusterBehind]), Failed: int32(states[v1.ClusterFailed]), Sick: int32(states[v1.ClusterSick]),
+			Away: int32(states[v1.ClusterAway]),
+		}
+		if counts[i] != want {
+			p.errorf("%s counts %+v in group %d, there are %+v", s.name, counts[i], i, want)
+		}
+	}
+}
+
+func (p *platform) groupCounts(s *seed) []v1.ClusterCounts { return s.tally.GroupCounts(p.strategy) }
+
+// checkMove holds a move against the promises, before it is written.
+func (p *platform) checkMove(s *seed, name string, gate rollout.Allowance) {
+	told, known := s.told[name]
+	again := told.State == v1.ClusterMoving && told.Again
+	if !known || told.Group == rollout.NoGroup || told.State != v1.ClusterBehind && !again || told.Held {
+		p.errorf("%s moves, which is %+v", name, told)
+		return
+	}
+	for i := range p.strategy.Groups {
+		states, all := tellings(i, s)
+		if states[v1.ClusterFailed] > p.failures(i, all) {
+			p.errorf("%s moves after the halt: %d of %d failed in group %d", name, states[v1.ClusterFailed], all, i)
+		}
+		if i < told.Group && states[v1.ClusterBehind]+states[v1.ClusterMoving] > 0 {
+			p.errorf("%s of group %d moves while group %d has %v", name, told.Group, i, states)
+		}
+		if i == told.Group && !again && states[v1.ClusterMoving] >= p.places(i, all) {
+			p.errorf("%s moves above %d places in group %d of %d", name, p.places(i, all), i, all)
+		}
+		if i <= told.Group && gate == rollout.ByRule && p.strategy.Groups[i].Start == v1.StartApproved {
+			p.errorf("%s moves without the approval of group %d", name, i)
+		}
+	}
+	first := gate == rollout.FirstOnly && told.Group == 0 && p.strategy.Groups[0].Start == v1.StartAutomatic
+	if gate != rollout.ByRule && !first && told.Group >= int(gate) {
+		p.errorf("%s of group %d moves with gate %d", name, told.Group, gate)
+	}
+}
+
+// report is a seed's status on its way to the master.
+func (p *platform) report(s *seed) {
+	row := p.rows[s.name]
+	if row.Seed == "" {
+		row = rollout.Row{Seed: s.name, Since: p.time(p.now), State: rollout.RowLagging}
+	}
+	current := s.revision == p.revision && s.edition == p.edition
+	switch {
+	case s.cut && (row.State == rollout.RowLagging || row.Revision != fmt.Sprintf("r%d", p.revision) || len(row.Groups) != len(p.strategy.Groups)):
+		row.State = rollout.RowLagging
+	case s.cut:
+		row.State = rollout.RowUnreached
+	case !current:
+		row.State = rollout.RowLagging
+	default:
+		row.State, row.Since, row.Revision = rollout.RowSynced, p.time(p.now), fmt.Sprintf("r%d", s.revision)
+		row.Counts, row.Reason = s.tally.Counts(), s.decision.Reason
+		row.Groups = nil
+		if len(s.decision.Groups) == len(p.strategy.Groups) {
+			row.Groups = s.tally.GroupStatuses(p.strategy, s.decision)
+		}
+	}
+	p.rows[s.name] = row
+}
+
+// judge is a pass of the master: rows become gates.
+func (p *platform) judge(lost func() bool) {
+	if !p.alive || !p.master {
+		return
+	}
+	var rows []rollout.Row
+	for _, s := range p.seeds {
+		if row := p.rows[s.name]; row.Seed != "" {
+			rows = append(rows, row)
+		} else {
+			p.report(s)
+			rows = append(rows, p.rows[s.name])
+		}
+	}
+	revision := rollout.FleetRevision(rows)
+	approved, err := p.strategy.ReadApproval(p.approve, revision)
+	if err != nil {
+		approved = rollout.NoGroup // edited meanwhile: the group is gone
+	}
+	p.fleet = rollout.Gate(p.strategy, rows, approved, p.time(p.now))
+	p.checkFleet(rows)
+	for _, s := range p.seeds {
+		if slices.Contains(p.fleet.Gated, s.name) && !s.cut && !lost() {
+			s.gate = rollout.GateValue(p.rows[s.name].Revision, p.fleet.Gate)
+		}
+	}
+	if reason := p.fleet.Reason; p.operator && (reason == v1.ReasonAwaitingApproval || reason == v1.ReasonNoEvidence) {
+		next := min(max(p.fleet.Gate, 0), len(p.strategy.Groups)-1)
+		p.approve = revision + "/" + p.strategy.Groups[next].Name
+	}
+}
+
+// checkFleet holds a gate against the rows that it was made from.
+func (p *platform) checkFleet(rows []rollout.Row) {
+	sums := make([]v1.ClusterCounts, len(p.strategy.Groups))
+	for _, row := range rows {
+		if slices.Contains(p.fleet.LeftOut, row.Seed) {
+			continue
+		}
+		if row.State == rollout.RowLagging && p.fleet.Gate > 1 {
+			p.errorf("gate %d while %s lags", p.fleet.Gate, row.Seed)
+		}
+		for i := range row.Groups {
+			if row.State != rollout.RowLagging && len(row.Groups) == len(sums) {
+				counts := row.Groups[i].Counts
+				sums[i].Selected += counts.Selected
+				sums[i].Failed += counts.Failed
+				sums[i].Behind += counts.Behind
+				sums[i].Moving += counts.Moving
+			}
+		}
+	}
+	for i, sum := range sums {
+		if int(sum.Failed) > p.failures(i, int(sum.Selected)) && p.fleet.Gate > 0 {
+			p.errorf("gate %d although %d failed in group %d", p.fleet.Gate, sum.Failed, i)
+		}
+		if i+1 < p.fleet.Gate && sum.Behind+sum.Moving > 0 {
+			p.errorf("gate %d although group %d has %d behind and %d moving", p.fleet.Gate, i, sum.Behind, sum.Moving)
+		}
+	}
+}
+
+// live lets time pass in the clusters.
+func (p *platform) live(by int) {
+	p.now += by
+	for _, name := range p.names() {
+		m := p.members[name]
+		switch {
+		case m.dead || m.moved == 0 || p.now-m.moved < 1:
+		case m.leaves:
+			if p.outcome(m, 0) == "ok" {
+				m.applied, m.leaves, m.moved, m.ready = 0, false, 0, -1
+			}
+		case m.ready < 0 && p.outcome(m, m.applied) == "ok":
+			m.ready = p.now
+		case p.outcome(m, m.applied) == "rollback":
+			m.rolledBack = true
+		}
+	}
+}
+
+// settle plays without chance until nothing changes any more.
+func (p *platform) settle() {
+	quiet, before, by := 0, "", 2
+	if p.spec == nil {
+		by = 5 // the defaults are 30 minutes and 5
+	}
+	for range 3000 {
+		p.live(by)
+		p.round()
+		after := fmt.Sprint(p.fleet.Reason, p.fleet.Counts, p.fleet.Gate, p.approve, len(p.granted))
+		for _, s := range p.seeds {
+			after += fmt.Sprint(s.decision.Reason, s.tally.Counts())
+		}
+		if quiet++; after != before {
+			quiet, before = 0, after
+		}
+		if quiet > 8 {
+			return
+		}
+	}
+	p.errorf("it never ends: %s", before)
+}
+
+// round delivers everything once.
+func (p *platform) round() {
+	for _, s := range p.seeds {
+		p.sync(s)
+		for _, name := range p.names() {
+			if p.members[name].seed == s.name {
+				p.look(s, name)
+			}
+		}
+		for name := range s.told {
+			if p.members[name] == nil {
+				p.look(s, name)
+			}
+		}
+		p.decide(s)
+		p.report(s)
+	}
+	p.judge(func() bool { return false })
+}
+
+// reason is how the whole stands.
+func (p *platform) reason() string {
+	if !p.master || !p.alive {
+		return p.seeds[0].decision.Reason
+	}
+	return p.fleet.Reason
+}
+
+// The table of "Waves" and the gates of several seeds, for 10,000 platforms of which everything changes at any time: clusters are
+// relabelled, come, go, die, come back, flap and are paused; sets are edited, controllers restarted, seeds cut off, masters
+// stopped; what happens is told late and in any order. Red when more move than may, a later group moves before its turn,
+// something moves after a halt or past a gate, the counts are not those of the clusters, or a rollout ends without a reason.
+func TestPromisesHoldForEveryFleet(t *testing.T) {
+	fleets, ends := 10000, map[string]int{}
+	if testing.Short() {
+		fleets = 1000
+	}
+	moves := 0
+	for id := range int64(fleets) {
+		p := randomPlatform(t, id)
+		for range 20 + p.chance.Intn(40) {
+			p.chaos()
+		}
+		p.calm()
+		p.settle()
+		p.checkEnd()
+		ends[p.reason()]++
+		moves += len(p.granted)
+		if p.failed {
+			t.Fatalf("fleet %d breaks a promise: randomPlatform(t, %d) makes it again", id, id)
+		}
+	}
+	t.Logf("%d fleets, %d moves, ends: %v", fleets, moves, ends)
+	for _, reason := range []string{
+		v1.ReasonComplete, v1.ReasonHalted, v1.ReasonAwaitingApproval, v1.ReasonNoEvidence, v1.ReasonSeedsBehind,
+	} {
+		if ends[reason] == 0 {
+			t.Errorf("no fleet ended in %s: the simulation shows too little", reason)
+		}
+	}
+}
+
+// checkEnd: what nothing moves any more is complete, or says why not.
+func (p *platform) checkEnd() {
+	reason := p.reason()
+	named := []string{v1.ReasonHalted, v1.ReasonAwaitingApproval, v1.ReasonNoEvidence, v1.ReasonSeedsBehind}
+	if reason == v1.ReasonRollingOut && p.master && !p.alive {
+		return // the seed waits for its master, and says so
+	}
+	if reason != v1.ReasonComplete {
+		if !slices.Contains(named, reason) {
+			p.errorf("it ends in %s (%s), seeds %s", reason, p.fleet.Message, p.seeds[0].decision.Message)
+		}
+		return
+	}
+	for _, s := range p.seeds {
+		if s.cut {
+			continue
+		}
+		for name, told := range s.told {
+			if told.State == v1.ClusterBehind || told.State == v1.ClusterMoving {
+				p.errorf("complete, and %s is %s", name, told.State)
+			}
+		}
+	}
+}
+
+// randomPlatform makes one of everything that there can be.
+func randomPlatform(t testing.TB, id int64) *platform {
+	chance := rand.New(rand.NewSource(id + 1<<32))
+	p := newPlatform(t, id, 1+chance.Intn(3), randomRollout(chance))
+	p.master = len(p.seeds) > 1 || chance.Intn(2) == 0
+	p.operator = chance.Intn(2) == 0
+	worst := chance.Intn(12)
+	p.outcome = func(m *member, revision int) string {
+		// By name and revision, so that trying again changes nothing, and a fix may help.
+		hash := fnv.New32a()
+		fmt.Fprintf(hash, "%s %d %d", m.name, revision, id)
+		switch lot := int(hash.Sum32()>>8) % 40; {
+		case lot < worst:
+			return "never"
+		case lot < 2*worst:
+			return "rollback"
+		}
+		return "ok"
+	}
+	for range chance.Intn(14) {
+		m := p.add(chance.Intn(len(p.seeds)), chance.Intn(5))
+		m.dead, m.paused = chance.Intn(12) == 0, chance.Intn(12) == 0
+	}
+	p.now++
+	p.revision = 1
+	for _, s := range p.seeds {
+		p.sync(s)
+	}
+	return p
+}
+
+func randomRollout(chance *rand.Rand) *v1.Rollout {
+	if chance.Intn(10) == 0 {
+		return nil
+	}
+	made := &v1.Rollout{Pace: randomPace(chance)}
+	for i := range chance.Intn(4) {
+		group := v1.RolloutGroup{
+			Name:            v1.AddonName(fmt.Sprintf("ring-%d", i)),
+			ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"ring": fmt.Sprint(i)}},
+			Pace:            randomPace(chance),
+		}
+		if chance.Intn(5) == 0 {
+			group.Start = v1.StartApproved
+		}
+		made.Groups = append(made.Groups, group)
+	}
+	return made
+}
+
+func randomPace(chance *rand.Rand) v1.Pace {
+	pace := v1.Pace{
+		Soak:             &metav1.Duration{Duration: time.Duration(chance.Intn(3)) * time.Minute},
+		ProgressDeadline: &metav1.Duration{Duration: time.Duration(3+chance.Intn(6)) * time.Minute},
+	}
+	pick := func(values ...intstr.IntOrString) *intstr.IntOrString {
+		if at := chance.Intn(len(values) + 1); at < len(values) {
+			return &values[at]
+		}
+		return nil
+	}
+	pace.MaxConcurrency = pick(intstr.FromInt32(1), intstr.FromInt32(3), intstr.FromString("34%"), intstr.FromString("100%"))
+	pace.MaxFailures = pick(intstr.FromInt32(1), intstr.FromInt32(2), intstr.FromString("25%"), intstr.FromString("100%"))
+	return pace
+}
+
+// chaos is one thing that happens.
+func (p *platform) chaos() {
+	s := p.seeds[p.chance.Intn(len(p.seeds))]
+	names := p.names()
+	var m *member
+	if len(names) > 0 {
+		m = p.members[names[p.chance.Intn(len(names))]]
+	}
+	switch lot := p.chance.Intn(40); {
+	case lot < 10:
+		p.live(1 + p.chance.Intn(3))
+	case lot < 18 && m != nil:
+		if at := slices.IndexFunc(p.seeds, func(s *seed) bool { return s.name == m.seed }); p.seeds[at].tally != nil {
+			p.look(p.seeds[at], m.name) // told now; before, and after, it may be late
+		}
+	case lot < 25:
+		p.decide(s)
+	case lot < 28:
+		p.report(s)
+	case lot < 31:
+		p.judge(func() bool { return p.chance.Intn(3) == 0 })
+	case lot < 32:
+		p.restart(s)
+	case lot < 33:
+		s.cut = !s.cut
+	case lot < 34:
+		p.alive = !p.alive
+	case lot < 35:
+		p.revision++
+	case lot < 36:
+		p.edit()
+	case lot < 37:
+		p.add(p.chance.Intn(len(p.seeds)), p.chance.Intn(5))
+	default:
+		p.happen(m)
+	}
+	if p.chance.Intn(2) == 0 {
+		p.sync(s)
+	}
+}
+
+// edit changes spec.rollout, which every controller that is reached recounts by.
+func (p *platform) edit() {
+	for _, s := range p.seeds {
+		s.cut = false
+	}
+	p.use(randomRollout(p.chance))
+	for _, s := range p.seeds {
+		p.sync(s)
+	}
+}
+
+// happen changes a cluster, which nobody is told yet.
+func (p *platform) happen(m *member) {
+	if m == nil {
+		return
+	}
+	switch p.chance.Intn(7) {
+	case 0:
+		m.ring = p.chance.Intn(5)
+	case 1:
+		delete(p.members, m.name)
+	case 2:
+		m.dead = !m.dead
+	case 3:
+		m.paused = !m.paused
+	case 4:
+		m.ready = -1 // it flaps
+	case 5:
+		m.selected = false
+	default:
+		m.selected = !m.leaves
+	}
+}
+
+// calm ends what changes by chance. Some seeds and masters don't come back.
+func (p *platform) calm() {
+	p.alive = p.alive || p.chance.Intn(4) > 0 || len(p.seeds) > 1
+	for _, s := range p.seeds {
+		s.cut = s.cut && p.chance.Intn(2) == 0
+	}
+}

@@ -1,0 +1,282 @@
+package rollout_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/rollout"
+)
+
+// rowOf is the row of a seed whose clusters are as in tallied.
+func rowOf(t testing.TB, made rollout.Strategy, seed, clusters string) rollout.Row {
+	t.Helper()
+	tally := tallied(t, clusters)
+	decision := rollout.Decide(made, tally, rollout.Allowance(len(made.Groups)))
+	return rollout.Row{
+		Seed: seed, State: rollout.RowSynced, Since: time.Unix(0, 0), Revision: "rev", Counts: tally.Counts(),
+		Groups: tally.GroupStatuses(made, decision), Reason: decision.Reason,
+	}
+}
+
+// Each case of the master's rule: rows are summed, and what is not known opens nothing. Red when a gate opens further than all
+// seeds together allow, or a seed that is left out holds the others up.
+func TestGate(t *testing.T) {
+	spec := &v1.Rollout{
+		Pace:   v1.Pace{MaxFailures: of(1), ProgressDeadline: within(30)},
+		Groups: []v1.RolloutGroup{ring("canary", "0"), ring("early", "1")},
+	}
+	approved := spec.DeepCopy()
+	approved.Groups[1].Start = v1.StartApproved
+	percent := spec.DeepCopy()
+	percent.MaxFailures = of("34%")
+	at := func(state rollout.RowState, minutes int, clusters string) func(rollout.Strategy, string) rollout.Row {
+		return func(made rollout.Strategy, seed string) rollout.Row {
+			row := rowOf(t, made, seed, clusters)
+			row.State, row.Since = state, time.Unix(0, 0).Add(time.Duration(30-minutes)*time.Minute)
+			return row
+		}
+	}
+	synced := func(clusters string) func(rollout.Strategy, string) rollout.Row {
+		return at(rollout.RowSynced, 30, clusters)
+	}
+	type seeds = []func(rollout.Strategy, string) rollout.Row
+	for _, test := range []struct {
+		why      string
+		spec     *v1.Rollout
+		rows     seeds
+		approved int
+		gate     int
+		reason   string
+		gated    string
+	}{
+		{"no seeds", spec, nil, rollout.NoGroup, 3, v1.ReasonComplete, ""},
+		{"both did the canary", spec, seeds{synced("current | behind"), synced("current | behind")}, rollout.NoGroup, 2, v1.ReasonRollingOut, "ab"},
+		{"one has it before it", spec, seeds{synced("current | behind"), synced("behind | behind")}, rollout.NoGroup, 1, v1.ReasonRollingOut, "ab"},
+		{"one is at it", spec, seeds{synced("current | behind"), synced("moving | behind")}, rollout.NoGroup, 1, v1.ReasonRollingOut, "ab"},
+		{"evidence of one is enough", spec, seeds{synced("away | behind"), synced("current | behind")}, rollout.NoGroup, 2, v1.ReasonRollingOut, "ab"},
+		{"evidence of none", spec, seeds{synced("away | behind"), synced("sick | behind")}, rollout.NoGroup, 1, v1.ReasonNoEvidence, "ab"},
+		{"and it is approved", spec, seeds{synced("away | behind"), synced("sick | behind")}, 1, 2, v1.ReasonRollingOut, "ab"},
+		{"approval of a later one opens those before it, in order", spec, seeds{synced("away | behind | behind")}, 2, 2, v1.ReasonRollingOut, "a"},
+		{"one failure is within the limit", spec, seeds{synced("failed | behind"), synced("current | behind")}, rollout.NoGroup, 2, v1.ReasonRollingOut, "ab"},
+		{"1 + 1 are above it", spec, seeds{synced("failed | behind"), synced("failed | behind")}, rollout.NoGroup, 0, v1.ReasonHalted, "ab"},
+		{"approval ends no halt", spec, seeds{synced("failed,failed | behind")}, 2, 0, v1.ReasonHalted, "a"},
+		{"a percentage is of all seeds' clusters", percent, seeds{synced("failed,current,current | behind"), synced("current,failed,current | behind")}, rollout.NoGroup, 2, v1.ReasonRollingOut, "ab"},
+		{"a seed that halts by its own percentage is told", percent, seeds{synced("current,failed,failed | behind"), synced("current,current,current,current | current")}, rollout.NoGroup, 2, v1.ReasonHalted, "ab"},
+		{"a group waits for approval", approved, seeds{synced("current | behind")}, rollout.NoGroup, 1, v1.ReasonAwaitingApproval, "a"},
+		{"and has it", approved, seeds{synced("current | behind")}, 1, 2, v1.ReasonRollingOut, "a"},
+		{"an earlier approval is none for it", approved, seeds{synced("current | behind")}, 0, 1, v1.ReasonAwaitingApproval, "a"},
+		{"removals wait on a seed", spec, seeds{synced("behind-held"), synced("current")}, rollout.NoGroup, 1, v1.ReasonRemovalNeedsApproval, "ab"},
+		{"a seed lags", spec, seeds{synced("current | behind"), at(rollout.RowLagging, 29, "current | behind")}, rollout.NoGroup, 1, v1.ReasonRollingOut, "a"},
+		{"for too long", spec, seeds{synced("current | behind"), at(rollout.RowLagging, 30, "behind | behind")}, rollout.NoGroup, 2, v1.ReasonRollingOut, "a"},
+		{"what lags has no failures that count", spec, seeds{synced("failed | current"), at(rollout.RowLagging, 1, "failed | current")}, rollout.NoGroup, 1, v1.ReasonRollingOut, "a"},
+		{"one that is not reached is as it was", spec, seeds{synced("current | behind"), at(rollout.RowUnreached, 29, "current | behind")}, rollout.NoGroup, 2, v1.ReasonRollingOut, "a"},
+		{"its failures too", spec, seeds{synced("failed | behind"), at(rollout.RowUnreached, 29, "failed | behind")}, rollout.NoGroup, 0, v1.ReasonHalted, "a"},
+		{"not reached for too long", spec, seeds{synced("current | behind"), at(rollout.RowUnreached, 30, "behind | behind")}, rollout.NoGroup, 2, v1.ReasonRollingOut, "a"},
+		{"complete but for one that is left out", spec, seeds{synced("current | current"), at(rollout.RowUnreached, 31, "behind")}, rollout.NoGroup, 3, v1.ReasonSeedsBehind, "a"},
+		{"no seed answers", spec, seeds{at(rollout.RowUnreached, 31, "behind")}, rollout.NoGroup, 3, v1.ReasonSeedsBehind, ""},
+		{"complete", spec, seeds{synced("current | current | away"), synced("|| current-blocked,new")}, rollout.NoGroup, 3, v1.ReasonComplete, "ab"},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			made := strategy(t, test.spec)
+			var rows []rollout.Row
+			for i, row := range test.rows {
+				rows = append(rows, row(made, string(rune('a'+i))))
+			}
+			got := rollout.Gate(made, rows, test.approved, time.Unix(0, 0).Add(30*time.Minute))
+			if got.Gate != test.gate || got.Reason != test.reason || strings.Join(got.Gated, "") != test.gated {
+				t.Errorf("gate %d for %v, %s (%s)", got.Gate, got.Gated, got.Reason, got.Message)
+			}
+			if told := len(got.Gated) + len(got.LeftOut) + len(got.Awaited); told != len(rows) {
+				t.Errorf("%d of %d rows are told: %+v", told, len(rows), got)
+			}
+		})
+	}
+}
+
+// Seeds are other people's. Red when numbers below zero take failures of others away, sums turn negative, other groups count or texts
+// and lists are not bounded.
+func TestHostileRows(t *testing.T) {
+	made := strategy(t, &v1.Rollout{Groups: []v1.RolloutGroup{ring("canary", "0")}})
+	honest, liar, huge := rowOf(t, made, "a", "failed | behind"), rowOf(t, made, "b", "|"), rowOf(t, made, "c", "|")
+	liar.Groups[0].Counts.Failed, liar.Groups[1].Counts.Behind, liar.Counts.Selected = -5, -5, -5
+	got := rollout.Gate(made, []rollout.Row{honest, liar}, rollout.NoGroup, time.Unix(0, 0))
+	if got.Reason != v1.ReasonHalted || got.Gate != 0 || got.Counts.Selected != 2 {
+		t.Errorf("numbers below zero: %+v", got)
+	}
+	huge.Groups[0].Counts = v1.ClusterCounts{Selected: math.MaxInt32, Behind: math.MaxInt32}
+	huge.Counts = huge.Groups[0].Counts
+	got = rollout.Gate(made, []rollout.Row{huge, huge}, rollout.NoGroup, time.Unix(0, 0))
+	if got.Counts.Behind != math.MaxInt32 || got.Gate != 1 {
+		t.Errorf("large numbers: %+v", got)
+	}
+	for why, groups := range map[string][]v1.GroupStatus{
+		"none": nil, "others": {{Name: "x"}, {Name: "rest"}}, "many": make([]v1.GroupStatus, 100000),
+	} {
+		odd := rowOf(t, made, "b", "current | current")
+		odd.Groups = groups
+		got = rollout.Gate(made, []rollout.Row{rowOf(t, made, "a", "current | behind"), odd}, rollout.NoGroup, time.Unix(0, 0))
+		if got.Gate != 1 || !slices.Equal(got.Awaited, []string{"b"}) {
+			t.Errorf("%s: %+v", why, got)
+		}
+	}
+	long := strings.Repeat("ü\n", 1<<20)
+	rows := rollout.SumClusters(map[string][]v1.SetClusterStatus{
+		"a": slices.Repeat([]v1.SetClusterStatus{{Name: long, State: v1.ClusterFailed, Item: long, Reason: long, Message: long}}, 1000),
+		"b": {{Name: "odd", State: "Broken"}},
+	})
+	if len(rows) != 50 || len(rows[0].Message) > 512 || len(rows[0].Item) > 63 || len(rows[0].Name) > 253 || strings.Contains(rows[0].Reason, "\n") {
+		t.Errorf("%d rows, the first %d bytes", len(rows), len(rows[0].Message))
+	}
+	var pending []v1.PendingChange
+	for i := range 1000 {
+		pending = append(pending, v1.PendingChange{Item: long[:i], Change: v1.ChangeInstall, Clusters: math.MaxInt32, Example: long})
+	}
+	changes := rollout.SumPending(pending, pending, nil)
+	if len(changes) > 50 || changes[0].Clusters != math.MaxInt32 || len(changes[0].Example) > 253 {
+		t.Errorf("%d changes, the first %d clusters", len(changes), changes[0].Clusters)
+	}
+}
+
+// Red when the revision of the fleet is another one although no seed's is, or the same although one is.
+func TestTheFleetsRevision(t *testing.T) {
+	rows := func(revisions ...string) (rows []rollout.Row) {
+		for _, revision := range revisions {
+			rows = append(rows, rollout.Row{State: rollout.RowSynced, Revision: revision})
+		}
+		return rows
+	}
+	if got := rollout.FleetRevision(rows("x", "", "x")); got != "x" {
+		t.Errorf("of one: %q", got)
+	}
+	both := rollout.FleetRevision(rows("x", "y"))
+	if both != rollout.FleetRevision(rows("y", "x", "y")) || both == "x" || both == rollout.FleetRevision(rows("x", "z")) {
+		t.Errorf("of two: %q", both)
+	}
+	if got := rollout.FleetRevision(append(rows("x"), rollout.Row{State: rollout.RowLagging, Revision: "old"})); got != "x" {
+		t.Errorf("one lags: %q", got)
+	}
+}
+
+// two is a platform of two seeds, with a canary and some others on each, that is at its first revision's end.
+func two(t *testing.T, failures int) *platform {
+	p := newPlatform(t, 1, 2, &v1.Rollout{
+		Pace:   v1.Pace{MaxConcurrency: of(1), MaxFailures: of(failures), Soak: within(1), ProgressDeadline: within(8)},
+		Groups: []v1.RolloutGroup{ring("canary", "0")},
+	})
+	for seed := range 2 {
+		for i := range 5 {
+			p.add(seed, min(i/2, 1))
+		}
+	}
+	p.now++
+	p.revision = 1
+	p.settle()
+	if p.reason() != v1.ReasonComplete {
+		t.Fatalf("it begins with %s", p.reason())
+	}
+	p.granted = nil
+	return p
+}
+
+// rings are the groups of the clusters that moved.
+func (p *platform) rings() (rings []int) {
+	for _, name := range p.granted {
+		rings = append(rings, p.members[name].ring)
+	}
+	return rings
+}
+
+// Two seeds, one master. Red when a group opens on one seed before all did the one before it.
+func TestAGroupOpensOnNoSeedBeforeAllDidTheOneBefore(t *testing.T) {
+	p := two(t, 1)
+	p.revision++
+	for range 200 {
+		p.live(1)
+		for i, s := range p.seeds {
+			p.sync(s)
+			p.recount(s)
+			if i == 0 || p.chance.Intn(4) == 0 { // the second seed is slow
+				p.decide(s)
+			}
+			p.report(s)
+		}
+		p.judge(func() bool { return false })
+	}
+	if rings := p.rings(); len(rings) != 10 || !slices.IsSorted(rings) {
+		t.Errorf("clusters of these rings moved, one after another: %v", rings)
+	}
+}
+
+// Red when failures on two seeds that are within the limit on each don't halt both.
+func TestFailuresOfTwoSeedsHaltBoth(t *testing.T) {
+	p := two(t, 1)
+	p.outcome = func(m *member, revision int) string {
+		if revision == 2 && (m.name == "cluster-1" || m.name == "cluster-6") {
+			return "rollback"
+		}
+		return "ok"
+	}
+	p.revision++
+	p.settle()
+	if p.reason() != v1.ReasonHalted || slices.Contains(p.rings(), 1) {
+		t.Errorf("%s, rings %v", p.reason(), p.rings())
+	}
+	p.outcome = func(*member, int) string { return "ok" }
+	p.revision++
+	p.settle()
+	if p.reason() != v1.ReasonComplete {
+		t.Errorf("the fix ends in %s", p.reason())
+	}
+}
+
+// RS03, RS21: A seed that is cut off goes on within its last gate, and halts on its own failures. Red when it goes past the gate, stands
+// still before it, or goes on after failures.
+func TestASeedThatIsCutOffHasItsLastGateAndItsOwnFailures(t *testing.T) {
+	p := two(t, 0)
+	p.revision++
+	for !strings.HasSuffix(p.seeds[0].gate, "r2/2") {
+		p.live(1)
+		p.round()
+	}
+	before := len(p.granted)
+	p.alive = false
+	p.settle()
+	if len(p.granted) != 10 || before == 10 {
+		t.Errorf("%d moved, %d of them with the master", len(p.granted), before)
+	}
+	p.granted = nil
+	p.revision++ // which the seeds learn by their catalogues
+	p.settle()
+	if !cmp.Equal(p.rings(), []int{0, 0, 0, 0}) {
+		t.Errorf("without a gate for the revision these rings moved: %v", p.rings())
+	}
+	p.outcome = func(*member, int) string { return "rollback" }
+	p.granted = nil
+	p.revision++
+	p.settle()
+	if !cmp.Equal(p.rings(), []int{0, 0}) || p.seeds[0].decision.Reason != v1.ReasonHalted {
+		t.Errorf("rings %v moved, %s", p.rings(), p.seeds[0].decision.Reason)
+	}
+}
+
+// Red when a seed that is out of reach holds the others up for longer than the deadline, or is not told.
+func TestASeedOutOfReachIsLeftOut(t *testing.T) {
+	p := two(t, 1)
+	p.seeds[1].cut = true
+	p.revision++
+	p.settle()
+	if len(p.granted) != 5 || p.reason() != v1.ReasonSeedsBehind || !slices.Equal(p.fleet.LeftOut, []string{"seed-1"}) {
+		t.Errorf("%d moved, %s: %s", len(p.granted), p.reason(), p.fleet.Message)
+	}
+	p.seeds[1].cut = false
+	p.settle()
+	if len(p.granted) != 10 || p.reason() != v1.ReasonComplete {
+		t.Errorf("when it is back: %d moved, %s: %s", len(p.granted), p.reason(), p.fleet.Message)
+	}
+}

@@ -1,0 +1,88 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// Removals of so many installations, and of no more than half of what the set has on the seed, wait for nobody.
+const unguarded = 5
+
+// Removal is an installation that is to go.
+type Removal struct {
+	// ID tells it from all others that were and will be there: its UID.
+	ID string
+	// HasVolumes: it has PersistentVolumeClaims, so it waits for approval whatever the number.
+	HasVolumes bool
+}
+
+// GuardedRemovals is what may go, and what waits.
+type GuardedRemovals struct {
+	// Waiting are the IDs of installations that are not to be removed now.
+	Waiting map[string]bool
+	// Pending is for status.removal: what annotation removal-approved covers, approved or not. It is nil when
+	// nothing needs approval.
+	Pending *kubermaticv1.PendingRemoval
+}
+
+// GuardRemovals holds removals back until annotation removal-approved has the word in the status. They need
+// that if they are more than five and more than half of all the installations that the set has on the
+// seed, and each for itself if it has PersistentVolumeClaims. Removals are those that are not deleted yet;
+// shown is status.removal, nil for none.
+//
+// A word is a hash over the installations, so it is another one next time. It stays while they become
+// fewer, and its count goes down with them: what comes on top of what was shown needs a new word.
+func GuardRemovals(removals []Removal, has int, shown *kubermaticv1.PendingRemoval, approved string) GuardedRemovals {
+	isMany := len(removals) > unguarded && 2*len(removals) > has
+	var ids []string
+	for _, removal := range removals {
+		if isMany || removal.HasVolumes {
+			ids = append(ids, removal.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return GuardedRemovals{}
+	}
+	pending := &kubermaticv1.PendingRemoval{Count: int32(len(ids))}
+	if shown != nil && shown.Count >= pending.Count && shown.Word != "" {
+		pending.Word = shown.Word
+	} else {
+		slices.Sort(ids)
+		pending.Word = fmt.Sprintf("%d-%s", len(ids), digestOf(ids))
+	}
+	guarded := GuardedRemovals{Pending: pending}
+	if approved == pending.Word {
+		return guarded
+	}
+	guarded.Waiting = make(map[string]bool, len(ids))
+	for _, id := range ids {
+		guarded.Waiting[id] = true
+	}
+	return guarded
+}
+
+// FleetRemoval sums up what waits on seeds: the word of the one that has something, or one for all of them. With
+// it in annotation removal-approved of the set, the distributor writes each seed's own word to its copy.
+func FleetRemoval(rows []Row) *kubermaticv1.PendingRemoval {
+	var words []string
+	var one *kubermaticv1.PendingRemoval
+	count := int64(0)
+	for i := range rows {
+		if removal := rows[i].Removal; removal != nil && removal.Word != "" && fit(removal.Word, 64) == removal.Word {
+			one = removal
+			words = append(words, rows[i].Seed+"="+removal.Word)
+			count += max(int64(removal.Count), 0)
+		}
+	}
+	switch len(words) {
+	case 0:
+		return nil
+	case 1:
+		return one.DeepCopy()
+	}
+	slices.Sort(words)
+	count = min(count, maxCount)
+	return &kubermaticv1.PendingRemoval{Word: fmt.Sprintf("%d-%s", count, digestOf(words)), Count: int32(count)}
+}

@@ -1,0 +1,109 @@
+package rollout_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/rollout"
+)
+
+// removals are from-th to before-th installation; some have volumes.
+func removals(from, before int, volumes ...int) (made []rollout.Removal) {
+	for i := from; i < before; i++ {
+		removal := rollout.Removal{ID: fmt.Sprintf("uid-%d", i)}
+		for _, one := range volumes {
+			removal.HasVolumes = removal.HasVolumes || one == i
+		}
+		made = append(made, removal)
+	}
+	return made
+}
+
+// Red when many removals go without a word, a few wait, or volumes go unseen.
+func TestWhichRemovalsWait(t *testing.T) {
+	for _, test := range []struct {
+		why          string
+		removals     []rollout.Removal
+		has, waiting int
+	}{
+		{"nothing", nil, 10, 0},
+		{"2 of 10 go", removals(0, 2), 10, 0},
+		{"6 of 10 wait", removals(0, 6), 10, 6},
+		{"five go, however few there are", removals(0, 5), 5, 0},
+		{"half of them go", removals(0, 50), 100, 0},
+		{"more than half wait", removals(0, 51), 100, 51},
+		{"all", removals(0, 6), 6, 6},
+		{"volumes wait by themselves", removals(0, 2, 1), 10, 1},
+		{"and with many", removals(0, 6, 1, 2), 10, 6},
+	} {
+		got := rollout.GuardRemovals(test.removals, test.has, nil, "")
+		if len(got.Waiting) != test.waiting || (got.Pending != nil) != (test.waiting > 0) {
+			t.Errorf("%s: %d wait, %+v", test.why, len(got.Waiting), got.Pending)
+			continue
+		}
+		if got.Pending == nil {
+			continue
+		}
+		if int(got.Pending.Count) != test.waiting || len(got.Pending.Word) > 64 {
+			t.Errorf("%s: %+v", test.why, got.Pending)
+		}
+		if approved := rollout.GuardRemovals(test.removals, test.has, got.Pending, got.Pending.Word); len(approved.Waiting) > 0 {
+			t.Errorf("%s: %d wait with the word", test.why, len(approved.Waiting))
+		}
+	}
+}
+
+// Red when a word covers more than was shown, is another one while removals go on, or is good for another time.
+func TestAWordCoversWhatWasShown(t *testing.T) {
+	shown := rollout.GuardRemovals(removals(0, 60), 100, nil, "").Pending
+	word := shown.Word
+	for left := 60; left >= 45; left -= 5 { // ten at a time; the status is written after each
+		got := rollout.GuardRemovals(removals(60-left, 60), 40+left, shown, word)
+		if len(got.Waiting) > 0 {
+			t.Fatalf("with %d left %d wait", left, len(got.Waiting))
+		}
+		if shown = got.Pending; shown == nil || shown.Word != word || int(shown.Count) != left {
+			t.Fatalf("with %d left the status has %+v", left, shown)
+		}
+	}
+	if got := rollout.GuardRemovals(removals(20, 70), 60, shown, word); len(got.Waiting) != 50 || got.Pending.Word == word {
+		t.Errorf("more than was left: %d wait, %+v", len(got.Waiting), got.Pending)
+	}
+	if got := rollout.GuardRemovals(removals(60, 80), 30, nil, word); len(got.Waiting) != 20 || got.Pending.Word == word {
+		t.Errorf("another time: %d wait, %+v", len(got.Waiting), got.Pending)
+	}
+	again := rollout.GuardRemovals(removals(0, 60), 100, nil, "").Pending
+	if again.Word != word {
+		t.Errorf("after a restart before the status was written the word is %s, not %s", again.Word, word)
+	}
+	for _, wrong := range []string{"60", "true", strings.ToUpper(word), word + " ", strings.Repeat(word, 10000)} {
+		if got := rollout.GuardRemovals(removals(0, 60), 100, nil, wrong); len(got.Waiting) != 60 {
+			t.Errorf("%.20q lets %d go", wrong, 60-len(got.Waiting))
+		}
+	}
+}
+
+// Red when the word of several seeds is that of one, or a seed's word that is no word is shown.
+func TestTheFleetsWord(t *testing.T) {
+	row := func(seed, word string, count int32) rollout.Row {
+		return rollout.Row{Seed: seed, Removal: &v1.PendingRemoval{Word: word, Count: count}}
+	}
+	if got := rollout.FleetRemoval([]rollout.Row{{Seed: "a"}, row("b", "6-x", 6)}); got == nil || *got != (v1.PendingRemoval{Word: "6-x", Count: 6}) {
+		t.Errorf("of one: %+v", got)
+	}
+	both := rollout.FleetRemoval([]rollout.Row{row("a", "7-y", 7), row("b", "6-x", 6)})
+	turned := rollout.FleetRemoval([]rollout.Row{row("b", "6-x", 6), row("a", "7-y", 7)})
+	if both == nil || both.Count != 13 || both.Word != turned.Word || both.Word == "6-x" || both.Word == "7-y" {
+		t.Errorf("of two: %+v, %+v", both, turned)
+	}
+	for _, word := range []string{"", "a\nb", strings.Repeat("x", 65)} {
+		if got := rollout.FleetRemoval([]rollout.Row{row("a", word, 6)}); got != nil {
+			t.Errorf("%.10q: %+v", word, got)
+		}
+	}
+	if got := rollout.FleetRemoval([]rollout.Row{row("a", "1-x", -7), row("b", "1-y", 1<<31-1), row("c", "1-z", 9)}); got.Count != 1<<31-1 {
+		t.Errorf("odd counts: %+v", got)
+	}
+}

@@ -1,0 +1,219 @@
+package rollout
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/text"
+)
+
+// Bounds of the status, as the kind has them.
+const (
+	maxRows    = 50
+	maxPending = 50
+	// maxChanges is how many changes of one cluster are counted: the items of a set, and as many that it no longer has.
+	maxChanges = 128
+	maxItem    = 63
+	maxReason  = 128
+	maxVersion = 128
+	maxName    = 253
+	maxMessage = 512
+	maxCount   = math.MaxInt32
+)
+
+// fit makes a foreign text one line of so many bytes at most.
+func fit(foreign string, most int) string {
+	if len(foreign) > 4*most {
+		foreign = foreign[:4*most]
+	}
+	clean := text.Line(foreign)
+	if len(clean) > most {
+		return text.Cut(clean, most-len("…"))
+	}
+	return clean
+}
+
+// bounded makes what others wrote fit for the status.
+func bounded(trouble Trouble) Trouble {
+	return Trouble{Item: fit(trouble.Item, maxItem), Reason: fit(trouble.Reason, maxReason), Message: fit(trouble.Message, maxMessage)}
+}
+
+// troubledStates are what a cluster is listed for, the most important first.
+var troubledStates = []kubermaticv1.ClusterState{
+	kubermaticv1.ClusterFailed, kubermaticv1.ClusterSick, kubermaticv1.ClusterAway, kubermaticv1.ClusterBlocked,
+}
+
+// shownState is what a cluster is listed as: one whose state is no trouble may have a blocked item.
+func (e *entry) shownState() kubermaticv1.ClusterState {
+	if e.standing.Blocked && !slices.Contains(troubledStates, e.standing.State) {
+		return kubermaticv1.ClusterBlocked
+	}
+	return e.standing.State
+}
+
+// isTroubled says whether a cluster is one to list.
+func (e *entry) isTroubled() bool { return slices.Contains(troubledStates, e.shownState()) }
+
+// rowsBefore is the order of clusters in the status: by state, then by name.
+func rowsBefore(a, b *entry) bool {
+	one, other := slices.Index(troubledStates, a.shownState()), slices.Index(troubledStates, b.shownState())
+	if one != other {
+		return one < other
+	}
+	return a.cluster < b.cluster
+}
+
+// Troubled are the rows of status.clusters: those that failed first, then sick, away and blocked ones, at most 50.
+func (t *Tally) Troubled() []kubermaticv1.SetClusterStatus {
+	var rows []kubermaticv1.SetClusterStatus
+	for _, e := range t.troubled.first(maxRows) {
+		trouble := e.standing.Trouble
+		rows = append(rows, kubermaticv1.SetClusterStatus{
+			Name: fit(e.cluster, maxName), State: e.shownState(), Item: trouble.Item, Reason: trouble.Reason, Message: trouble.Message,
+		})
+	}
+	return rows
+}
+
+// bucket has the clusters with one change, in no order.
+type bucket struct {
+	change  Change
+	members []member
+}
+
+// member is a cluster in a bucket; at is which of its changes it is.
+type member struct {
+	entry *entry
+	at    int
+}
+
+// membership is where a change of a cluster is counted.
+type membership struct {
+	bucket *bucket
+	at     int
+}
+
+func (t *Tally) addChanges(e *entry, changes []Change) {
+	changes = changes[:min(len(changes), maxChanges)]
+	if len(changes) == 0 {
+		return
+	}
+	e.changes = make([]membership, 0, len(changes))
+	for _, change := range changes {
+		change = Change{
+			Item: fit(change.Item, maxItem), Kind: change.Kind, From: fit(change.From, maxVersion), To: fit(change.To, maxVersion),
+		}
+		found := t.changes[change]
+		if found == nil {
+			found = &bucket{change: change}
+			t.changes[change] = found
+		}
+		found.members = append(found.members, member{e, len(e.changes)})
+		e.changes = append(e.changes, membership{found, len(found.members) - 1})
+	}
+	t.pending += len(changes)
+}
+
+func (t *Tally) takeChanges(e *entry) {
+	for i := range e.changes {
+		from, at := e.changes[i].bucket, e.changes[i].at
+		last := len(from.members) - 1
+		moved := from.members[last]
+		from.members[at] = moved
+		moved.entry.changes[moved.at].at = at
+		from.members[last] = member{}
+		from.members = from.members[:last]
+		if last == 0 {
+			delete(t.changes, from.change)
+		}
+	}
+	t.pending -= len(e.changes)
+	e.changes = nil
+}
+
+// Pending is what would change, and how many changes that are in all: by item, kind and versions, at most 50. Of
+// more than that those with the most clusters are given.
+func (t *Tally) Pending() (changes []kubermaticv1.PendingChange, count int32) {
+	for _, one := range t.changes {
+		changes = append(changes, kubermaticv1.PendingChange{
+			Item: one.change.Item, Change: one.change.Kind, From: one.change.From, To: one.change.To,
+			Clusters: int32(len(one.members)), Example: fit(one.members[0].entry.cluster, maxName),
+		})
+	}
+	return fewest(changes), int32(min(t.pending, maxCount))
+}
+
+// fewest gives at most 50 changes, in order.
+func fewest(changes []kubermaticv1.PendingChange) []kubermaticv1.PendingChange {
+	if len(changes) > maxPending {
+		slices.SortFunc(changes, func(a, b kubermaticv1.PendingChange) int {
+			return cmp.Or(cmp.Compare(b.Clusters, a.Clusters), compareChanges(a, b))
+		})
+		changes = slices.Clone(changes[:maxPending])
+	}
+	slices.SortFunc(changes, compareChanges)
+	return changes
+}
+
+func compareChanges(a, b kubermaticv1.PendingChange) int {
+	return cmp.Or(
+		strings.Compare(a.Item, b.Item), cmp.Compare(a.Change, b.Change), strings.Compare(a.From, b.From), strings.Compare(a.To, b.To),
+	)
+}
+
+// GroupStatuses are the groups for the status, as a decision has them.
+func (t *Tally) GroupStatuses(strategy Strategy, decision Decision) []kubermaticv1.GroupStatus {
+	statuses := make([]kubermaticv1.GroupStatus, 0, len(strategy.Groups))
+	for i, counts := range t.GroupCounts(strategy) {
+		statuses = append(statuses, kubermaticv1.GroupStatus{Name: strategy.Groups[i].Name, State: decision.Groups[i], Counts: counts})
+	}
+	return statuses
+}
+
+// SumPending sums up what would change on seeds, at most 50.
+func SumPending(seeds ...[]kubermaticv1.PendingChange) []kubermaticv1.PendingChange {
+	sums := map[Change]*kubermaticv1.PendingChange{}
+	for _, seed := range seeds {
+		for _, change := range seed[:min(len(seed), maxPending)] {
+			key := Change{Item: fit(change.Item, maxItem), Kind: change.Change, From: fit(change.From, maxVersion), To: fit(change.To, maxVersion)}
+			if sums[key] == nil {
+				sums[key] = &kubermaticv1.PendingChange{
+					Item: key.Item, Change: key.Kind, From: key.From, To: key.To, Example: fit(change.Example, maxName),
+				}
+			}
+			sum := int64(sums[key].Clusters) + max(int64(change.Clusters), 0)
+			sums[key].Clusters = int32(min(sum, maxCount))
+		}
+	}
+	var changes []kubermaticv1.PendingChange
+	for _, change := range sums {
+		changes = append(changes, *change)
+	}
+	return fewest(changes)
+}
+
+// SumClusters puts the rows of seeds together, by seed: failed ones first, at most 50. Rows of other states are left out.
+func SumClusters(seeds map[string][]kubermaticv1.SetClusterStatus) []kubermaticv1.SetClusterStatus {
+	var rows []kubermaticv1.SetClusterStatus
+	for seed, clusters := range seeds {
+		for _, row := range clusters[:min(len(clusters), maxRows)] {
+			if !slices.Contains(troubledStates, row.State) {
+				continue
+			}
+			trouble := bounded(Trouble{Item: row.Item, Reason: row.Reason, Message: row.Message})
+			rows = append(rows, kubermaticv1.SetClusterStatus{
+				Name: fit(row.Name, maxName), Seed: seed, State: row.State, Item: trouble.Item, Reason: trouble.Reason, Message: trouble.Message,
+			})
+		}
+	}
+	slices.SortFunc(rows, func(a, b kubermaticv1.SetClusterStatus) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(troubledStates, a.State), slices.Index(troubledStates, b.State)),
+			strings.Compare(a.Seed, b.Seed), strings.Compare(a.Name, b.Name),
+		)
+	})
+	return rows[:min(len(rows), maxRows)]
+}

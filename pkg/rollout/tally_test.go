@@ -1,0 +1,140 @@
+package rollout_test
+
+import (
+	"fmt"
+	"math/rand"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/rollout"
+)
+
+// plain turns off what a cluster may be beside its state, and puts it into the first group.
+func plain(standing rollout.Standing) rollout.Standing {
+	standing.Group = 0
+	return standing
+}
+
+// After any events, a Tally says what a new one says of the same clusters. Red when an event leaves something of the one before it, or
+// takes something of another cluster away.
+func TestATallyIsThatOfANewOne(t *testing.T) {
+	made := strategy(t, nil)
+	for id := range int64(200) {
+		chance := rand.New(rand.NewSource(id))
+		tally, known := rollout.NewTally("monitoring"), map[string]rollout.Standing{}
+		for range 300 {
+			name := fmt.Sprintf("c%d", chance.Intn(60))
+			if chance.Intn(4) == 0 {
+				tally.Drop(name)
+				delete(known, name)
+				continue
+			}
+			standing := plain(anyStanding(chance))
+			standing.Changes = standing.Changes[:chance.Intn(5)]
+			standing.Blocked = chance.Intn(5) == 0
+			standing.Again = standing.State == v1.ClusterMoving && chance.Intn(2) == 0
+			standing.Held = standing.State == v1.ClusterBehind && chance.Intn(4) == 0
+			tally.Put(name, standing)
+			known[name] = standing
+		}
+		fresh := rollout.NewTally("monitoring")
+		for name, standing := range known {
+			fresh.Put(name, standing)
+		}
+		if diff := cmp.Diff(shown(fresh, made), shown(tally, made)); diff != "" {
+			t.Fatalf("fleet %d (-new +old):\n%s", id, diff)
+		}
+		for name := range known {
+			if !tally.Has(name) {
+				t.Fatalf("fleet %d: %s is not there", id, name)
+			}
+			tally.Drop(name)
+		}
+		if left := shown(tally, made); !strings.HasPrefix(left[0], "0 ") || tally.Counts() != (v1.ClusterCounts{}) {
+			t.Fatalf("fleet %d: without clusters there is left %v", id, left)
+		}
+	}
+}
+
+// shown is all that a Tally says, but for the examples, which stay while they can.
+func shown(tally *rollout.Tally, made rollout.Strategy) []string {
+	pending, count := tally.Pending()
+	for i := range pending {
+		pending[i].Example = ""
+	}
+	return []string{
+		fmt.Sprint(count, " ", pending), fmt.Sprintf("%+v", tally.Counts()), fmt.Sprintf("%+v", tally.Troubled()),
+		fmt.Sprintf("%+v", rollout.Decide(made, tally, rollout.ByRule)),
+	}
+}
+
+// Red when not the failed ones are listed first, more than 50 are, or a text isn't bounded.
+func TestClustersInTrouble(t *testing.T) {
+	tally := rollout.NewTally("monitoring")
+	long := strings.Repeat("é\x1b[31m", 10000)
+	for i := range 40 {
+		tally.Put(fmt.Sprintf("a%02d", i), rollout.Standing{State: v1.ClusterAway, Trouble: rollout.Trouble{Item: long, Reason: long, Message: long}})
+		tally.Put(fmt.Sprintf("c%02d", i), rollout.Standing{State: v1.ClusterCurrent, Blocked: i == 7})
+	}
+	tally.Put("z", rollout.Standing{State: v1.ClusterFailed, Blocked: true, Trouble: rollout.Trouble{Item: "prometheus", Reason: "RolledBack"}})
+	tally.Put("s", rollout.Standing{State: v1.ClusterSick})
+	rows := tally.Troubled()
+	if len(rows) != 43 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	if want := (v1.SetClusterStatus{Name: "z", State: v1.ClusterFailed, Item: "prometheus", Reason: "RolledBack"}); rows[0] != want {
+		t.Errorf("the first row is %+v", rows[0])
+	}
+	if rows[1].Name != "s" || rows[2].Name != "a00" || rows[42].Name != "c07" || rows[42].State != v1.ClusterBlocked {
+		t.Errorf("rows are %+v", rows)
+	}
+	if row := rows[2]; len(row.Message) > 512 || len(row.Item) > 63 || len(row.Reason) > 128 || strings.Contains(row.Message, "\x1b") {
+		t.Errorf("a row has %d bytes: %q", len(row.Message), row.Item)
+	}
+	for i := range 100 {
+		tally.Put(fmt.Sprintf("f%02d", i), rollout.Standing{State: v1.ClusterFailed})
+	}
+	if rows = tally.Troubled(); len(rows) != 50 || rows[49].Name != "f49" {
+		t.Errorf("%d rows, the last %+v", len(rows), rows[len(rows)-1])
+	}
+}
+
+// Red when changes are not put together by what they are, or more than 50 are listed.
+func TestPendingChanges(t *testing.T) {
+	tally := rollout.NewTally("monitoring")
+	change := func(item, from, to string) rollout.Change {
+		return rollout.Change{Item: item, Kind: v1.ChangeUpdate, From: from, To: to}
+	}
+	for i := range 10 {
+		tally.Put(fmt.Sprintf("c%d", i), rollout.Standing{State: v1.ClusterBehind, Changes: []rollout.Change{
+			change("prometheus", "2.0.0", "2.1.0"), change("loki", fmt.Sprintf("1.%d.0", i%2), "1.2.0"),
+		}})
+	}
+	tally.Put("c0", rollout.Standing{State: v1.ClusterCurrent})
+	changes, count := tally.Pending()
+	want := []v1.PendingChange{
+		{Item: "loki", Change: v1.ChangeUpdate, From: "1.0.0", To: "1.2.0", Clusters: 4, Example: changes[0].Example},
+		{Item: "loki", Change: v1.ChangeUpdate, From: "1.1.0", To: "1.2.0", Clusters: 5, Example: "c1"},
+		{Item: "prometheus", Change: v1.ChangeUpdate, From: "2.0.0", To: "2.1.0", Clusters: 9, Example: changes[2].Example},
+	}
+	if diff := cmp.Diff(want, changes); diff != "" || count != 18 {
+		t.Errorf("%d changes (-want +got):\n%s", count, diff)
+	}
+	if changes[0].Example == "c0" || !slices.Contains([]string{"c2", "c4", "c6", "c8"}, changes[0].Example) {
+		t.Errorf("%s is no example", changes[0].Example)
+	}
+	for i := range 100 {
+		tally.Put(fmt.Sprintf("d%d", i), rollout.Standing{State: v1.ClusterBehind, Changes: []rollout.Change{change(fmt.Sprintf("x%d", i), "", "1")}})
+	}
+	if changes, count = tally.Pending(); len(changes) != 50 || count != 118 || changes[2].Item != "prometheus" {
+		t.Errorf("%d of %d changes", len(changes), count)
+	}
+	tally.Put("c1", rollout.Standing{State: v1.ClusterBehind, Changes: make([]rollout.Change, 100000)})
+	if _, count = tally.Pending(); count > 300 {
+		t.Errorf("%d changes of one cluster are counted", count)
+	}
+}
