@@ -113,6 +113,17 @@ func (e *Entry) Unfit(version string, platform Platform) *IncompatibleError {
 	}
 }
 
+// FitsKubernetes says whether a version of the entry fits a Kubernetes version, whatever it needs of
+// KKP. Of what the entry does not have, or whose range can't be read, nothing is said against it.
+func (e *Entry) FitsKubernetes(version string, platform Platform) bool {
+	found := e.find(version)
+	if found == nil {
+		return true
+	}
+	reason, _ := newPlatformCheck(platform).k8s.fits(found.k8s)
+	return reason != v1.ExcludedK8sVersion
+}
+
 // Fitting is the newest version that fits both platforms and is not lower than the installed one,
 // else the newest that fits the second platform, else nil.
 func (e *Entry) Fitting(installed string, from, to Platform) (named *VersionOrigin, fitsNow bool) {

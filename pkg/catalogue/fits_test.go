@@ -171,3 +171,23 @@ func FuzzRange(f *testing.F) {
 		}
 	})
 }
+
+// Red when a version that outgrew KKP counts as one that outgrew Kubernetes: a fleet's clusters would leave it all at once.
+func TestWhatFitsKubernetes(t *testing.T) {
+	t.Parallel()
+	bounded := func(name string, kkp, k8s v1.VersionRange) v1.AddonVersion {
+		return v1.AddonVersion{Version: name, Constraints: &v1.Constraints{KKPVersion: kkp, K8sVersion: k8s}}
+	}
+	entry, err := catalogue.NewEntry(&v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Addons: []v1.Addon{{
+		Name: "web", Versions: []v1.AddonVersion{bounded("1.0.0", "< 2.31", ""), bounded("2.0.0", "< 2.31", "< 1.37"), bounded("3.0.0", "", "< 1.37")},
+	}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	platform := catalogue.Platform{KKPVersion: "v2.31.0", K8sVersion: "v1.37.0"}
+	for version, want := range map[string]bool{"1.0.0": true, "2.0.0": false, "3.0.0": false, "4.0.0": true} {
+		if got := entry.FitsKubernetes(version, platform); got != want {
+			t.Errorf("%s: %v, want %v", version, got, want)
+		}
+	}
+}

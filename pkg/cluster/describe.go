@@ -4,8 +4,10 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
@@ -26,6 +28,36 @@ func Describe(cluster *kkpv1.Cluster) target.Description {
 		},
 		Object: cluster,
 	}
+}
+
+// Labels of a cluster for selectors: its facts, above its own labels. A fact that is not known is
+// absent, also where a label of its name exists: no user's label passes for a fact.
+func Labels(cluster target.Description, seed string) labels.Set {
+	result := labels.Set{}
+	for key, value := range cluster.Labels {
+		if !isFact[key] {
+			result[key] = value
+		}
+	}
+	facts := map[string]string{
+		v1.FactSeed: seed, v1.FactNamespace: cluster.Namespace, v1.FactName: cluster.Name, v1.FactKind: cluster.Kind.Kind,
+	}
+	if cluster.Kind.Group != kkpv1.GroupVersion.Group {
+		facts[v1.FactKind] = cluster.Kind.String()
+	}
+	if kkp, isKKP := cluster.Object.(*kkpv1.Cluster); isKKP {
+		facts[v1.FactDatacenter], facts[v1.FactProvider] = kkp.Spec.Cloud.Datacenter, kkp.Spec.Cloud.ProviderName
+	}
+	for key, value := range facts {
+		if value != "" {
+			result[key] = value
+		}
+	}
+	return result
+}
+
+var isFact = map[string]bool{
+	v1.FactSeed: true, v1.FactDatacenter: true, v1.FactProvider: true, v1.FactNamespace: true, v1.FactName: true, v1.FactKind: true,
 }
 
 func kkpCluster(cluster target.Description) (*kkpv1.Cluster, error) {

@@ -58,6 +58,7 @@ var underWay = map[string]bool{
 	kubermaticv1.ReasonRemoving: true, kubermaticv1.ReasonFetching: true, kubermaticv1.ReasonRendering: true,
 	kubermaticv1.ReasonWaitingForStage: true, kubermaticv1.ReasonNamespaceTerminating: true,
 	kubermaticv1.ReasonHookRunning: true, kubermaticv1.ReasonDistributing: true, kubermaticv1.ReasonWaitingForOrder: true,
+	kubermaticv1.ReasonRollingOut: true,
 }
 
 // StateOf is an object's state, with its condition Ready; nil before it has one.

@@ -1,3 +1,5 @@
-// Package installation is what one AddonInstallation's spec and status say, for everybody who asks.
-// It is pure.
+// Package installation says what one AddonInstallation is to be and how it stands, for everybody who
+// asks: the intent of a controller that makes installations, with the digest that shows that it was
+// applied; the state after the last move; and the order among the installations of a cluster. It is
+// pure: the clock is an argument, and nothing is read or written.
 package installation

@@ -1,0 +1,130 @@
+package installation
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// Phase says how an installation came out of its last move.
+type Phase string
+
+// Phases.
+const (
+	// Settled: it has been Ready for the soak time since its last move.
+	Settled Phase = "Settled"
+	// Underway: it is not settled, and may still be in time.
+	Underway Phase = "Underway"
+	// Failed: it was rolled back, or is not Ready past the deadline, unreachable ones too.
+	Failed Phase = "Failed"
+)
+
+// Pace is how long a move may take, and for how long it is to be Ready.
+type Pace struct {
+	Soak, Deadline time.Duration
+}
+
+// State is how an installation stands.
+type State struct {
+	Phase Phase
+	// Moved is when its controller wrote it last; zero: not known.
+	Moved time.Time
+	// Unreachable says that its user cluster can't be written to, Paused that people stopped it.
+	Unreachable, Paused bool
+	// Ready says that it is Ready as it is asked for now.
+	Ready bool
+	// Reason and Message are those of its condition Ready; empty before it has one.
+	Reason, Message string
+	// Next is when time alone may change the phase; zero: never.
+	Next time.Time
+}
+
+// StateOf an installation. An old Ready proves nothing: soak counts from the latest of the last
+// move, the last change of the user cluster and Ready's own transition. A deadline counts from the
+// later of move and change; while it waits for others, or for people, it does not fail.
+func StateOf(live *v1.AddonInstallation, pace Pace, now time.Time) State {
+	state := State{Phase: Underway, Moved: MovedAt(live), Paused: live.Spec.Paused}
+	ready := meta.FindStatusCondition(live.Status.Conditions, v1.ConditionReady)
+	if ready != nil {
+		state.Reason, state.Message = ready.Reason, ready.Message
+		state.Ready = ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == live.Generation && live.DeletionTimestamp.IsZero()
+		state.Unreachable = ready.Status == metav1.ConditionUnknown || unreachable[ready.Reason]
+		state.Paused = state.Paused || ready.Reason == v1.ReasonPaused
+	}
+	changed := latest(state.Moved, appliedAt(live))
+	if state.Ready {
+		state.soak(live, latest(changed, ready.LastTransitionTime.Time), pace, now)
+		return state
+	}
+	if hasGivenWay(live, ready) {
+		state.Phase = Failed
+		return state
+	}
+	if waits(ready) {
+		return state
+	}
+	if !live.DeletionTimestamp.IsZero() {
+		changed = latest(changed, live.DeletionTimestamp.Time)
+	}
+	if over := changed.Add(pace.Deadline); over.After(now) {
+		state.Next = over
+	} else {
+		state.Phase = Failed
+	}
+	return state
+}
+
+func (s *State) soak(live *v1.AddonInstallation, since time.Time, pace Pace, now time.Time) {
+	over := since.Add(pace.Soak)
+	if live.Spec.ReconcileStrategy == v1.ReconcileOnce || !over.After(now) {
+		s.Phase = Settled
+		return
+	}
+	s.Next = over
+}
+
+// MovedAt is when the controller that made an installation wrote it last; zero: it does not say.
+func MovedAt(live *v1.AddonInstallation) time.Time {
+	at, err := time.Parse(time.RFC3339Nano, live.Annotations[v1.AnnotationMoved])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// WasSick says whether an installation was not Ready before it was written last.
+func WasSick(live *v1.AddonInstallation) bool { return live.Annotations[v1.AnnotationSick] == "true" }
+
+// unreachable are the reasons of Ready that mean that the user cluster can't be written to.
+var unreachable = map[string]bool{
+	v1.ReasonClusterUnknown: true, v1.ReasonClusterNotReady: true, v1.ReasonClusterUnreachable: true,
+	v1.ReasonClusterMisbehaves: true, v1.ReasonKubeconfigInvalid: true, v1.ReasonClusterSwapped: true, v1.ReasonClusterShared: true,
+}
+
+// hasGivenWay says whether an installation went back to what it had before, at its present
+// generation.
+func hasGivenWay(live *v1.AddonInstallation, ready *metav1.Condition) bool {
+	return ready != nil && ready.Reason == v1.ReasonRolledBack && ready.ObservedGeneration == live.Generation
+}
+
+// waits says whether an installation waits for others of its cluster, or for people.
+func waits(ready *metav1.Condition) bool {
+	return ready != nil && (ready.Reason == v1.ReasonWaitingForOrder || ready.Reason == v1.ReasonPruneNeedsApproval)
+}
+
+func appliedAt(live *v1.AddonInstallation) time.Time {
+	if live.Status.LastApplied == nil || live.Status.LastApplied.Time == nil {
+		return time.Time{}
+	}
+	return live.Status.LastApplied.Time.Time
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
