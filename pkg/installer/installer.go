@@ -126,6 +126,8 @@ type Asked struct {
 	ReconcileAt string
 	// PruneApproved allows one prune of many objects (removal.Approval).
 	PruneApproved string
+	// PruneMany allows prunes of many objects, but for those that hold more than themselves.
+	PruneMany bool
 	// SkipHooks removes without hooks.
 	SkipHooks bool
 	// RemovedSince is when the removal was asked for; zero where it was not.

@@ -19,7 +19,7 @@ func (p *Pass) Prune(ctx context.Context) *Stop {
 	}
 	left, notes, err := removal.Prune(ctx, p.target(), superseded, removal.PruneOptions{
 		Owner: p.Owner, Total: record.SupersededOf,
-		Approved: p.Asked.PruneApproved, CRDs: record.CRDs.Remove,
+		Approved: p.Asked.PruneApproved, Many: p.Asked.PruneMany, CRDs: record.CRDs.Remove,
 	})
 	if err != nil {
 		return p.remoteFailed(AboutApply, err)

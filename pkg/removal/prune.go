@@ -17,8 +17,11 @@ import (
 type PruneOptions struct {
 	Owner ownership.Owner
 	// Total is the size of the old inventory: to prune more than half of it needs approval.
-	Total    int
+	Total int
+	// Approved is the Approval that was given.
 	Approved string
+	// Many may be pruned without approval; what holds more than itself may not.
+	Many bool
 	// CRDs says whether CustomResourceDefinitions are pruned; "" keeps them.
 	CRDs kubermaticv1.CRDRemove
 }
@@ -67,7 +70,7 @@ func Prune(
 	if err != nil {
 		return objects, nil, err
 	}
-	mass := len(there) > prunedFreely && len(there)*2 > options.Total
+	mass := !options.Many && len(there) > prunedFreely && len(there)*2 > options.Total
 	free, held, err := d.split(ctx, there, mass)
 	if err != nil {
 		return there, nil, err

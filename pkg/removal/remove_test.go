@@ -247,3 +247,21 @@ func TestPruneOfMoreThanHalfNeedsApproval(t *testing.T) {
 		t.Errorf("left %v, notes %v, %v; want four pruned", left, notes, err)
 	}
 }
+
+// Red when a permission to prune many objects does not, or takes data with it.
+func TestManyArePrunedWherePermitted(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	var manifests []string
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		manifests = append(manifests, strings.Replace(lab.Settings, "settings", name, 1))
+	}
+	old := l.Install(l.Prepare(strings.Join(manifests, "\n---\n")+lab.Claim), nil)
+	left, notes, err := removal.Prune(t.Context(), l.Target, old, removal.PruneOptions{Owner: l.Owner, Total: len(old), Many: true})
+	if err != nil || len(left) != 1 {
+		t.Fatalf("left %v, notes %v, %v; want the claim", left, notes, err)
+	}
+	if diff := cmp.Diff([]string{"PersistentVolumeClaim data: PruneNeedsApproval"}, lab.Reasons(notes)); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}

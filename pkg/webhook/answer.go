@@ -14,10 +14,12 @@ import (
 const (
 	PathCatalogues    = "/validate-addoncatalogue"
 	PathInstallations = "/validate-addoninstallation"
+	PathSets          = "/validate-addonset"
 )
 
 var paths = map[string]string{
 	"addoncatalogues.addons.kubermatic.k8c.io": PathCatalogues, "addoninstallations.addons.kubermatic.k8c.io": PathInstallations,
+	"addonsets.addons.kubermatic.k8c.io": PathSets,
 }
 
 // change has no before at a creation, and no after at a deletion.

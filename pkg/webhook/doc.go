@@ -1,11 +1,11 @@
-// Package webhook is admission: thin adapters from requests of the API server to pkg/catalogue,
-// pkg/resolution and pkg/values.
+// Package webhook is admission: thin adapters from requests of the API server to pkg/addonset,
+// pkg/catalogue, pkg/resolution and pkg/values.
 //
-// Catalogues checks AddonCatalogues on master and seeds, Installations checks AddonInstallations on
-// a seed. They refuse what the controllers would refuse, by the same functions: catalogue.Read with
-// values.CheckVersion, and package resolution. Admission only reports it earlier. It also refuses
-// an invalid valuesTemplate of a catalogue (values.CheckTemplate), which otherwise only the
-// installations of that version report.
+// Catalogues checks AddonCatalogues and Sets checks AddonSets on master and seeds, Installations
+// checks AddonInstallations on a seed. They refuse what the controllers would refuse, by the same
+// functions: catalogue.Read with values.CheckVersion, addonset.Validate, and package resolution.
+// Admission only reports it earlier. It also refuses an invalid valuesTemplate of a catalogue
+// (values.CheckTemplate), which otherwise only the installations of that version report.
 //
 // With failurePolicy Ignore, a webhook that is down is skipped, so none enforces a rule: the CRDs
 // enforce shapes, the charts' ValidatingAdmissionPolicies rights, and the controllers the rest.
@@ -17,12 +17,14 @@
 //	a range of versions, or of git tags, that is invalid (catalogue.ParseRange)
 //	a valuesTemplate that does not parse                (values.ParseTemplate)
 //	a target namespace that the seed keeps closed       (catalogue.Restrictions)
+//	an AddonSet that would not be copied to the seeds   (addonset.Validate)
+//	an AddonSet beyond the most that a platform has     (sets.go)
 //	the deletion of a core installation                 (installations.go)
 //
 // and warns of possible mistakes: withdrawn versions that installations use (catalogues.go), an
 // add-on or version that the cluster would not get now, a deprecated version, plain values that
-// look like credentials, keys that may be misspelt, a catalogue in a namespace that no controller
-// reads.
+// look like credentials, keys that may be misspelt, a catalogue or set in a namespace that no
+// controller reads, a second set of type Core.
 //
 // No request causes a call to another cluster. Objects that are being deleted, and updates without
 // a change of the spec, are never refused: an invalid object must stay deletable, and its metadata

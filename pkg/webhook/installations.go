@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -147,7 +148,8 @@ func (i *Installations) checkOrder(ctx context.Context, sent change[v1.AddonInst
 	}
 	all := &v1.AddonInstallationList{}
 	of := []client.ListOption{client.InNamespace(target.InstalledIn(object).Namespace), client.UnsafeDisableDeepCopy}
-	if i.Reader.List(ctx, all, of...) != nil {
+	if err := i.Reader.List(ctx, all, of...); err != nil {
+		log.FromContext(ctx).Error(err, "listing the installations of a cluster")
 		return nil
 	}
 	cycle := installation.NeighbourhoodOf(object, all.Items, nil).Cycle()

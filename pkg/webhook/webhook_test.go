@@ -71,8 +71,11 @@ func question(t *testing.T, before, after client.Object) admission.Request {
 }
 
 func kindOf(object client.Object) string {
-	if _, ok := object.(*v1.AddonCatalogue); ok {
+	switch object.(type) {
+	case *v1.AddonCatalogue:
 		return "AddonCatalogue"
+	case *v1.AddonSet:
+		return "AddonSet"
 	}
 	return "AddonInstallation"
 }

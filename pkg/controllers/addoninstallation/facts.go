@@ -91,6 +91,7 @@ func askedOf(installation *kubermaticv1.AddonInstallation) installer.Asked {
 		Once:          spec.ReconcileStrategy == kubermaticv1.ReconcileOnce,
 		ReconcileAt:   annotations[kubermaticv1.AnnotationReconcileAt],
 		PruneApproved: annotations[kubermaticv1.AnnotationPruneApproved],
+		PruneMany:     annotations[kubermaticv1.AnnotationAllowPrune] == "true",
 		SkipHooks:     annotations[kubermaticv1.AnnotationSkipHooks] == "true",
 	}
 	if isRemoved(installation) {

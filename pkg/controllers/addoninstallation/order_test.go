@@ -227,17 +227,18 @@ func TestAMissingDependencyComesLater(t *testing.T) {
 func TestAnotherVersionWaitsAndWhatIsThereIsLookedAfter(t *testing.T) {
 	w := newWorld(t)
 	w.driftInterval = time.Second
-	w.start()
-	w.publishSlow("db", kubermaticv1.CatalogueCustom, "", "1.0.0")
+	w.publish("db", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
 	db, web := w.wish("db", "db", ""), w.wish("web", "plain", "1.0.0", "db")
-	w.expectHeld(web, kubermaticv1.ReasonWaitingForOrder, `waits until installation "db", which it depends on, is Ready with the version that it is to have`)
-	w.scale(db, 0)
-	w.expectInstalled(web, "1.0.0", "2.0.0")
-
 	pause := func(isPaused bool) {
 		w.edit(db, func(object *kubermaticv1.AddonInstallation) { object.Spec.Paused = isPaused })
 	}
+	pause(true)
+	w.start()
+	w.expectHeld(web, kubermaticv1.ReasonWaitingForOrder, `waits until installation "db", which it depends on, is Ready with the version that it is to have`)
+	pause(false)
+	w.expectInstalled(web, "1.0.0", "2.0.0")
+
 	pause(true)
 	w.expectReady(db, kubermaticv1.ReasonPaused)
 	w.want(web, "2.0.0")

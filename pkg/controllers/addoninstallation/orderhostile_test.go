@@ -139,9 +139,9 @@ func TestANeighbourThatFlapsWakesThoseThatWaitForIt(t *testing.T) {
 		tell(func(object *kubermaticv1.AddonInstallation) { object.Status.Failures++ }) // says nothing to others
 	}
 	last := &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "waiting-0"}}
-	w.expectReady(last, kubermaticv1.ReasonWaitingForOrder, `"flapping", "resting"`)
-	if made := counted.sum(); made-settled > waiting*flaps {
-		t.Errorf("%d passes for %d changes that %d wait for", made-settled, flaps, waiting)
+	w.expectReady(last, kubermaticv1.ReasonWaitingForOrder, `"resting"`)
+	if made := counted.sum(); made-settled > 4*waiting {
+		t.Errorf("%d passes for %d changes that %d wait for, of one of two that are not ready", made-settled, flaps, waiting)
 	}
 	if after := counted.of("other-0"); after != others {
 		t.Errorf("one that does not wait for it had %d passes", after-others)
@@ -183,7 +183,7 @@ func TestALongChainIsAppliedInItsOrder(t *testing.T) {
 			t.Errorf("%s was applied before %s", after.Name, before.Name)
 		}
 	}
-	if made := counted.sum(); made > 30*count {
+	if made := counted.sum(); made > 45*count {
 		t.Errorf("%d passes over a chain of %d", made, count)
 	} else {
 		t.Logf("%d passes over a chain of %d", made, count)

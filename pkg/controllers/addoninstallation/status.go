@@ -12,6 +12,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/conditions"
 	order "github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/installer"
@@ -274,6 +275,9 @@ func projectObjects(state *kubermaticv1.AddonInstallationStatus, pass *installer
 			Objects: record.ObjectsDigest, Time: &applied,
 		}
 	}
+	if state.LastApplied != nil && pass.Record().IsComplete() {
+		state.LastApplied.VolumeClaims = volumeClaims(pass.Record().InCluster())
+	}
 	if pass.Health == nil {
 		return
 	}
@@ -287,6 +291,17 @@ func projectObjects(state *kubermaticv1.AddonInstallationStatus, pass *installer
 			Ref: note.Key.String(), Reason: note.Reason, Message: text.Message(note.Message),
 		})
 	}
+}
+
+// volumeClaims are those of an inventory that are removed with it.
+func volumeClaims(inventory ownership.Inventory) int32 {
+	count := int32(0)
+	for _, entry := range inventory {
+		if entry.GroupKind() == calls.ClaimGK && !entry.Orphan {
+			count++
+		}
+	}
+	return count
 }
 
 func projectDrift(installation *kubermaticv1.AddonInstallation, pass *installer.Pass) {

@@ -1,0 +1,41 @@
+package addonset
+
+import (
+	"cmp"
+	"time"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// Claim is a set's to what two sets want: a name in a cluster, or the core add-ons.
+type Claim struct {
+	priority int32
+	created  time.Time
+	name     string
+}
+
+// ClaimOf a set. A copy is as old as the set that it was made of: a seed that joins later, or loses
+// its copies, orders sets as all others do.
+func ClaimOf(set *v1.AddonSet) Claim {
+	claim := Claim{set.Spec.Priority, set.CreationTimestamp.Time, set.Name}
+	if set.Labels[v1.LabelRole] != v1.RoleCopy {
+		return claim // nobody makes a set older by an annotation
+	}
+	if created, err := time.Parse(time.RFC3339, set.Annotations[v1.AnnotationCreated]); err == nil {
+		claim.created = created
+	}
+	return claim
+}
+
+// Compare is negative if the first of two claims goes before: the higher priority, then the older
+// set, then the name.
+func (c Claim) Compare(other Claim) int {
+	return cmp.Or(
+		cmp.Compare(other.priority, c.priority),
+		c.created.Compare(other.created),
+		cmp.Compare(c.name, other.name),
+	)
+}
+
+// Compare is negative if the first of two sets has what both want.
+func Compare(a, b *v1.AddonSet) int { return ClaimOf(a).Compare(ClaimOf(b)) }

@@ -1,0 +1,98 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/addonset"
+)
+
+// Sets checks AddonSets: those of people on the master, and their copies on a seed. Who may write them, and that a deletion is
+// confirmed, is for the charts' policies.
+type Sets struct {
+	// Master bypasses caches; nil on a seed, whose copies say nothing of each other.
+	Master    client.Reader
+	Namespace string
+}
+
+// Handle implements admission.Handler.
+func (s *Sets) Handle(ctx context.Context, request admission.Request) admission.Response {
+	found, err := decode[v1.AddonSet](request)
+	switch {
+	case err != nil:
+		return admission.Errored(http.StatusBadRequest, err)
+	case request.Operation == admissionv1.Delete, found.after == nil, found.after.DeletionTimestamp != nil, sameSet(found):
+		return allowed()
+	}
+	who := name(request, found.after.Name, found.after.GenerateName)
+	if err := addonset.Validate(found.after); err != nil {
+		return invalid(who, err)
+	}
+	switch {
+	case found.after.Labels[v1.LabelRole] != "":
+		return allowed()
+	case found.after.Namespace != s.Namespace:
+		return allowed(fmt.Sprintf("nobody reads this set: those of people are read in namespace %q of the master only", s.Namespace))
+	case s.Master == nil:
+		return allowed()
+	}
+	return s.amongOthers(ctx, who, found)
+}
+
+func sameSet(found change[v1.AddonSet]) bool {
+	return found.before != nil && equality.Semantic.DeepEqual(found.before.Spec, found.after.Spec)
+}
+
+// amongOthers refuses a set beyond the most that a platform has, and warns of a second one of type Core.
+func (s *Sets) amongOthers(ctx context.Context, who string, found change[v1.AddonSet]) admission.Response {
+	var all v1.AddonSetList
+	if err := s.Master.List(ctx, &all, client.InNamespace(s.Namespace)); err != nil {
+		return allowed("it is not known which other sets there are: the master's objects can't be read")
+	}
+	if found.before == nil && len(all.Items) >= addonset.MaxSets {
+		return forbidden(fmt.Sprintf("%s: the platform has %d sets, and at most %d are carried out: put its items into another",
+			who, len(all.Items), addonset.MaxSets))
+	}
+	return allowed(otherCore(found.after, all.Items)...)
+}
+
+// otherCore warns that of two Core sets only the first counts.
+func otherCore(set *v1.AddonSet, all []v1.AddonSet) []string {
+	if set.Spec.Type != v1.AddonSetCore {
+		return nil
+	}
+	first := set
+	var other *v1.AddonSet
+	for i := range all {
+		one := &all[i]
+		if one.Name == set.Name || one.Spec.Type != v1.AddonSetCore || one.DeletionTimestamp != nil {
+			continue
+		}
+		other = one
+		if isBefore(one, first) {
+			first = one
+		}
+	}
+	switch {
+	case other == nil:
+		return nil
+	case first == set:
+		return []string{fmt.Sprintf("set %q is of type Core too: by priority, then age, only this one counts from now on", other.Name)}
+	}
+	return []string{fmt.Sprintf("set %q is of type Core too: by priority, then age, only that one counts", first.Name)}
+}
+
+// isBefore takes a set that has no age yet for the youngest.
+func isBefore(one, other *v1.AddonSet) bool {
+	if one.Spec.Priority == other.Spec.Priority && other.CreationTimestamp.IsZero() {
+		return true
+	}
+	return addonset.Compare(one, other) < 0
+}

@@ -1,0 +1,121 @@
+package webhook_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/webhook"
+)
+
+// setOf is a set of one item; without a name for it, one of type Core.
+func setOf(namespace, name, item string) *v1.AddonSet {
+	set := &v1.AddonSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       v1.AddonSetSpec{Type: v1.AddonSetCore, ClusterSelector: &metav1.LabelSelector{}},
+	}
+	if item != "" {
+		set.Spec.Type = v1.AddonSetCustom
+		set.Spec.Addons = []v1.AddonSetItem{{
+			Name: v1.AddonName(item), AddonRef: v1.AddonReference{Name: "web"}, TargetNamespace: "web",
+		}}
+	}
+	return set
+}
+
+func changed(set *v1.AddonSet, change func(*v1.AddonSet)) *v1.AddonSet {
+	made := set.DeepCopy()
+	change(made)
+	return made
+}
+
+func setOrNil(set *v1.AddonSet) client.Object {
+	if set == nil {
+		return nil
+	}
+	return set
+}
+
+// Each refusal is red without addonset.Validate; each that is let in is red without its exception.
+func TestSets(t *testing.T) {
+	right := setOf(platform, "tools", "web")
+	circle := changed(right, func(set *v1.AddonSet) { set.Spec.Addons[0].DependsOn = []v1.AddonName{"web"} })
+	now := metav1.Now()
+	for _, test := range []struct {
+		why           string
+		before, after *v1.AddonSet
+		words         []string
+		warning       string
+	}{
+		{why: "a right one is made", after: right},
+		{why: "a wrong one is made", after: circle, words: []string{`AddonSet "platform/tools": spec.addons: `, "circle"}},
+		{why: "a right one becomes wrong", before: right, after: circle, words: []string{"circle"}},
+		{why: "metadata of a wrong one is changed", before: circle, after: changed(circle, func(set *v1.AddonSet) {
+			set.Annotations = map[string]string{v1.AnnotationConfirmDeletion: "tools"}
+		})},
+		{why: "a wrong one is on its way out", before: right, after: changed(circle, func(set *v1.AddonSet) { set.DeletionTimestamp = &now })},
+		{why: "a wrong one is deleted", before: circle},
+		{why: "a copy is made", after: changed(right, func(set *v1.AddonSet) {
+			set.Namespace, set.Labels = "addon-catalogue", map[string]string{v1.LabelRole: v1.RoleCopy}
+		})},
+		{why: "a wrong copy is made", words: []string{`"addon-catalogue/tools"`, "circle"}, after: changed(circle, func(set *v1.AddonSet) {
+			set.Namespace, set.Labels = "addon-catalogue", map[string]string{v1.LabelRole: v1.RoleCopy}
+		})},
+		{why: "one is made elsewhere", after: changed(right, func(set *v1.AddonSet) { set.Namespace = "other" }), warning: `in namespace "platform"`},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			answer := (&webhook.Sets{Namespace: platform}).Handle(t.Context(), question(t, setOrNil(test.before), setOrNil(test.after)))
+			switch {
+			case test.words != nil:
+				expectRefused(t, answer, test.words...)
+			case test.warning != "":
+				expectAdmitted(t, answer, test.warning)
+			default:
+				expectAdmitted(t, answer)
+			}
+		})
+	}
+	answer := (&webhook.Sets{}).Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+		Operation: admissionv1.Create, Object: *raw(`{"spec":{"addons":"none"}}`),
+	}})
+	if answer.Allowed || strings.Contains(messageOf(answer), "none") {
+		t.Errorf("what is no set at all: %+v", answer.Result)
+	}
+}
+
+// Red without Compare in it: which of two sets counts is told the wrong way round.
+func TestASecondCoreSetIsToldWhichOneCounts(t *testing.T) {
+	c := connect(t)
+	create(t, c, namespace("core-sets"))
+	create(t, c, setOf("core-sets", "first", ""), setOf("core-sets", "tools", "web"))
+	handler := &webhook.Sets{Master: c, Namespace: "core-sets"}
+	second := setOf("core-sets", "a-second", "")
+	higher := changed(second, func(set *v1.AddonSet) { set.Spec.Priority = 7 })
+	expectAdmitted(t, handler.Handle(t.Context(), question(t, nil, second)), `set "first" is of type Core too: by priority, then age, only that one`)
+	expectAdmitted(t, handler.Handle(t.Context(), question(t, nil, higher)), `set "first" is of type Core too: by priority, then age, only this one`)
+	expectAdmitted(t, handler.Handle(t.Context(), question(t, second, higher)), "only this one counts")
+	expectAdmitted(t, handler.Handle(t.Context(), question(t, nil, setOf("core-sets", "third", "web"))))
+	expectAdmitted(t, handler.Handle(t.Context(), question(t, setOf("core-sets", "first", ""), changed(setOf("core-sets", "first", ""),
+		func(set *v1.AddonSet) { set.Spec.Paused = true }))))
+	blind := &webhook.Sets{Master: unreadable{c}, Namespace: "core-sets"}
+	expectAdmitted(t, blind.Handle(t.Context(), question(t, nil, second)), "not known which other sets")
+}
+
+// Red without the limit.
+func TestASetBeyondTheMostIsRefused(t *testing.T) {
+	c := connect(t)
+	create(t, c, namespace("many-sets"))
+	for i := range 100 {
+		create(t, c, setOf("many-sets", fmt.Sprint("set-", i), "web"))
+	}
+	handler := &webhook.Sets{Master: c, Namespace: "many-sets"}
+	expectRefused(t, handler.Handle(t.Context(), question(t, nil, setOf("many-sets", "one-more", "web"))), "one-more", "at most 100")
+	have := setOf("many-sets", "set-7", "web")
+	expectAdmitted(t, handler.Handle(t.Context(), question(t, have, changed(have, func(set *v1.AddonSet) { set.Spec.Priority = 7 }))))
+}
